@@ -1,0 +1,164 @@
+//! Everything that is a choice of the modeller, as data: see `docs/reference/model.md`.
+
+use crate::quantity::{Bytes, Seconds};
+
+/// How the time of an all-reduce is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllReduceAlgorithm {
+    /// The faster of ring and, over a scale-up link, one-shot.
+    Ring,
+    /// The seed article's: the payload crosses the slowest link once.
+    Transfer,
+}
+
+/// What a pipeline stage sends across hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HopPayload {
+    /// Every tensor-parallel rank sends the whole activation.
+    Full,
+    /// Each rank sends its share, gathered again on the other side (vLLM, Megatron).
+    Scattered,
+}
+
+/// How ports of a switch are paid for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SwitchSale {
+    /// Whole switches.
+    Whole,
+    /// Blocks of so many ports, each at the price of the switch over the blocks it holds.
+    PortBlocks(u32),
+}
+
+/// Memory that is not weights or KV cache.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryAssumptions {
+    /// Share of an accelerator's memory that the engine may plan with.
+    pub usable_fraction: f64,
+    /// The same where memory is shared with the processor.
+    pub unified_usable_fraction: f64,
+    /// Context, kernels and allocator of an accelerator working alone.
+    pub overhead: Bytes,
+    /// The same with communication buffers, in a group of two or more.
+    pub overhead_group: Bytes,
+    /// Tokens of a KV cache page.
+    pub page_tokens: u32,
+    /// Tokens of the largest step, for which the activation workspace is sized.
+    pub workspace_tokens: u32,
+}
+
+/// Rates that operations reach.
+#[derive(Clone, Copy, Debug)]
+pub struct ComputeAssumptions {
+    /// Share of the peak rate that a large matrix product reaches.
+    pub efficiency: f64,
+    /// Rows at which a product reaches half of that.
+    pub half_rows: f64,
+    /// Columns at which it does.
+    pub half_columns: f64,
+    /// Depth at which it does.
+    pub half_depth: f64,
+    /// Whether products accumulate in FP16 where the accelerator can.
+    pub fp16_accumulate: bool,
+    /// Share of the peak rate that attention over a prompt reaches.
+    pub attention_efficiency: f64,
+    /// Share of the memory bandwidth that reading weights and activations reaches.
+    pub bandwidth_efficiency: f64,
+    /// Share of the memory bandwidth that reading the KV cache reaches.
+    pub kv_bandwidth_efficiency: f64,
+    /// Whether activations count as memory traffic.
+    pub activation_traffic: bool,
+    /// Whether attention over the cache takes time.
+    pub attention_time: bool,
+    /// Launch of one operation.
+    pub operation_overhead: Seconds,
+    /// Scheduling and sampling of one step.
+    pub step_overhead: Seconds,
+}
+
+/// Rates that messages reach.
+#[derive(Clone, Copy, Debug)]
+pub struct CommunicationAssumptions {
+    /// How an all-reduce is counted.
+    pub all_reduce: AllReduceAlgorithm,
+    /// Share of a scale-up link's bandwidth.
+    pub scale_up_efficiency: f64,
+    /// Latency of a step of a ring over a scale-up link.
+    pub scale_up_latency: Seconds,
+    /// Latency of a one-shot all-reduce over a scale-up link.
+    pub one_shot_latency: Seconds,
+    /// Share of a PCIe link's bandwidth.
+    pub pcie_efficiency: f64,
+    /// Latency of a step over PCIe with peer-to-peer.
+    pub pcie_latency: Seconds,
+    /// The same through host memory.
+    pub pcie_host_latency: Seconds,
+    /// Share of a network's line rate over TCP.
+    pub tcp_efficiency: f64,
+    /// Latency of a message over TCP.
+    pub tcp_latency: Seconds,
+    /// Share of a network's line rate over RDMA.
+    pub rdma_efficiency: f64,
+    /// Latency of a message over RDMA.
+    pub rdma_latency: Seconds,
+    /// What a stage sends across hosts.
+    pub hop_payload: HopPayload,
+    /// Whether the last stage sends as much back to the first.
+    pub return_hop: bool,
+}
+
+/// Money over time.
+#[derive(Clone, Copy, Debug)]
+pub struct CostAssumptions {
+    /// Years over which the purchase is written off.
+    pub years: f64,
+    /// Share of the price left then.
+    pub residual: f64,
+    /// Price of electricity, dollars per kWh.
+    pub electricity_usd_per_kwh: f64,
+    /// Share of hours busy.
+    pub duty: f64,
+    /// Power usage effectiveness.
+    pub pue: f64,
+    /// Rent of a rack, dollars per month.
+    pub rack_usd_per_month: f64,
+    /// Units of a rack.
+    pub rack_units: f64,
+    /// Draw of an accelerator at work, as a share of its power limit.
+    pub load_fraction: f64,
+}
+
+/// A named set of assumptions.
+#[derive(Clone, Debug)]
+pub struct Assumptions {
+    /// Catalog id.
+    pub id: String,
+    /// What it stands for.
+    pub description: String,
+    /// Folder of hardware it is used with, inside the catalogs; empty for the general one.
+    pub hardware: String,
+    /// Class of PCIe all-reduce of hosts: `default`, `slow` or `good`.
+    pub pcie_all_reduce: String,
+    /// Memory.
+    pub memory: MemoryAssumptions,
+    /// Compute.
+    pub compute: ComputeAssumptions,
+    /// Efficiencies of single accelerators that differ: id, compute, bandwidth.
+    pub accelerators: Vec<AcceleratorEfficiency>,
+    /// Communication.
+    pub communication: CommunicationAssumptions,
+    /// Cost.
+    pub cost: CostAssumptions,
+    /// How switches are sold.
+    pub switch_sale: SwitchSale,
+}
+
+/// Measured efficiencies of one accelerator.
+#[derive(Clone, Debug)]
+pub struct AcceleratorEfficiency {
+    /// Accelerator id.
+    pub id: String,
+    /// In place of [`ComputeAssumptions::efficiency`].
+    pub efficiency: f64,
+    /// In place of [`ComputeAssumptions::bandwidth_efficiency`].
+    pub bandwidth_efficiency: f64,
+}

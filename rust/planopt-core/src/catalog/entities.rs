@@ -1,0 +1,305 @@
+//! What a catalog describes, as plain data. How the files are read is the business of the other
+//! modules here; what the figures mean in time and money, of the rest of the crate.
+
+use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, MicroUsd, Seconds, Watts};
+
+/// Number format of weights, activations or the KV cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// 32-bit IEEE float.
+    Fp32,
+    /// 16-bit brain float.
+    Bf16,
+    /// 16-bit IEEE float.
+    Fp16,
+    /// 8-bit float (e4m3), with its scales in the noise: one scale per 128 x 128 block or coarser.
+    Fp8,
+    /// 8-bit integer.
+    Int8,
+    /// 4-bit integer in groups of 128 with a 16-bit scale and a 4-bit zero (GPTQ, AWQ).
+    Int4,
+    /// OCP microscaling 4-bit float: groups of 32 with an 8-bit scale.
+    Mxfp4,
+    /// NVIDIA 4-bit float: groups of 16 with an 8-bit scale.
+    Nvfp4,
+}
+
+impl Format {
+    /// Every format, in the order that messages list them.
+    pub const ALL: [Self; 8] = [
+        Self::Fp32,
+        Self::Bf16,
+        Self::Fp16,
+        Self::Fp8,
+        Self::Int8,
+        Self::Int4,
+        Self::Mxfp4,
+        Self::Nvfp4,
+    ];
+
+    /// The name used in catalogs, flags and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fp32 => "fp32",
+            Self::Bf16 => "bf16",
+            Self::Fp16 => "fp16",
+            Self::Fp8 => "fp8",
+            Self::Int8 => "int8",
+            Self::Int4 => "int4",
+            Self::Mxfp4 => "mxfp4",
+            Self::Nvfp4 => "nvfp4",
+        }
+    }
+
+    /// The format of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+
+    /// Storage of one element, with the scales of its group.
+    pub fn bytes_per_element(self) -> f64 {
+        match self {
+            Self::Fp32 => 4.0,
+            Self::Bf16 | Self::Fp16 => 2.0,
+            Self::Fp8 | Self::Int8 => 1.0,
+            // (4 bits + (16 + 4) bits / 128) / 8
+            Self::Int4 => 0.519_531_25,
+            // (4 bits + 8 bits / 32) / 8
+            Self::Mxfp4 => 0.531_25,
+            // (4 bits + 8 bits / 16) / 8
+            Self::Nvfp4 => 0.562_5,
+        }
+    }
+}
+
+/// How accelerators of one host reach each other over PCIe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerToPeer {
+    /// Directly.
+    Yes,
+    /// Through host memory only.
+    No,
+    /// Directly over an NVLink bridge, through host memory over PCIe.
+    NvlinkOnly,
+}
+
+/// Dense peak rates, with FP32 accumulation unless the name says otherwise.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Peak {
+    /// FP32 vector (or matrix, where that is what the vendor publishes).
+    pub fp32: Option<FlopsPerSecond>,
+    /// TF32 matrix.
+    pub tf32: Option<FlopsPerSecond>,
+    /// FP16 matrix.
+    pub fp16: Option<FlopsPerSecond>,
+    /// FP16 matrix with FP16 accumulation (GeForce: twice `fp16`).
+    pub fp16_fp16_accumulate: Option<FlopsPerSecond>,
+    /// BF16 matrix.
+    pub bf16: Option<FlopsPerSecond>,
+    /// FP8 matrix.
+    pub fp8: Option<FlopsPerSecond>,
+    /// FP8 matrix with FP16 accumulation (GeForce: twice `fp8`).
+    pub fp8_fp16_accumulate: Option<FlopsPerSecond>,
+    /// INT8 matrix.
+    pub int8: Option<FlopsPerSecond>,
+    /// FP4 matrix.
+    pub fp4: Option<FlopsPerSecond>,
+}
+
+/// The fast link between accelerators of one domain (NVLink, Infinity Fabric, ICI ...).
+#[derive(Clone, Debug)]
+pub struct ScaleUp {
+    /// Name as the vendor writes it.
+    pub name: String,
+    /// Bandwidth of one accelerator, one direction.
+    pub bandwidth: BytesPerSecond,
+    /// How many accelerators reach each other at that bandwidth.
+    pub domain: u32,
+}
+
+/// An accelerator that can be evaluated, and, where it has a price, bought by itself.
+#[derive(Clone, Debug)]
+pub struct Accelerator {
+    /// Catalog id.
+    pub id: String,
+    /// Full name.
+    pub name: String,
+    /// Vendor.
+    pub vendor: String,
+    /// Generation the vendor gives it, such as `ada`.
+    pub family: String,
+    /// `pcie`, `sxm`, `oam`, `superchip`, `soc`, `desktop`, `tpu`, `module`, `cpu`.
+    pub form_factor: String,
+    /// Whether the vendor's licence allows use in a data center.
+    pub datacenter_licence: bool,
+    /// Peer-to-peer over PCIe.
+    pub peer_to_peer: PeerToPeer,
+    /// Whether memory is shared with the processor of the machine.
+    pub unified_memory: bool,
+    /// Memory capacity.
+    pub memory: Bytes,
+    /// Memory bandwidth.
+    pub memory_bandwidth: BytesPerSecond,
+    /// Last-level cache.
+    pub l2_cache: Option<Bytes>,
+    /// Dense peak rates.
+    pub peak: Peak,
+    /// Board power limit; none where the vendor publishes none.
+    pub power: Option<Watts>,
+    /// Lowest power limit that can be set.
+    pub min_power: Option<Watts>,
+    /// PCIe slots taken.
+    pub slots: Option<u32>,
+    /// PCIe generation.
+    pub pcie_generation: Option<u32>,
+    /// PCIe lanes.
+    pub pcie_lanes: Option<u32>,
+    /// Link to its peers, where it has one faster than PCIe.
+    pub scale_up: Option<ScaleUp>,
+    /// Price of a new one.
+    pub price: Option<MicroUsd>,
+    /// Price of a used one.
+    pub price_used: Option<MicroUsd>,
+}
+
+/// A link: bandwidth in one direction and latency of one message.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Catalog id.
+    pub id: String,
+    /// Full name.
+    pub name: String,
+    /// `pcie`, `scale-up`, `ethernet`, `infiniband` or `latency`.
+    pub kind: String,
+    /// Bandwidth, one direction, where the entry is not a latency alone.
+    pub bandwidth: Option<BytesPerSecond>,
+    /// One-way latency, where published.
+    pub latency: Option<Seconds>,
+}
+
+/// Bus bandwidth of an all-reduce over PCIe, by group size (nccl-tests "busbw").
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BusBandwidth {
+    /// Two accelerators.
+    pub group_2: BytesPerSecond,
+    /// Three or four.
+    pub group_4: BytesPerSecond,
+    /// Five and more.
+    pub group_8: BytesPerSecond,
+}
+
+/// A host that accelerators are put into, or a complete machine that comes with them.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// Catalog id.
+    pub id: String,
+    /// Full name.
+    pub name: String,
+    /// Form factors of accelerator that fit.
+    pub form_factors: Vec<String>,
+    /// Accelerators that fit.
+    pub slots: u32,
+    /// Whether accelerators come only as a whole board of `slots`.
+    pub whole: bool,
+    /// Link id of a slot.
+    pub link: String,
+    /// All-reduce over PCIe by class: `default`, `slow`, `good`.
+    pub all_reduce: Vec<(String, BusBandwidth)>,
+    /// NICs that fit.
+    pub nics: u32,
+    /// Draw without accelerators.
+    pub power: Watts,
+    /// Height in a rack; 0 for a desktop, which is not hosted.
+    pub rack_units: f64,
+    /// Price without accelerators, or of the complete machine.
+    pub price: Option<MicroUsd>,
+    /// The accelerator a complete machine comes with.
+    pub includes: Option<Included>,
+}
+
+/// What a complete machine comes with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Included {
+    /// Accelerator id.
+    pub accelerator: String,
+    /// How many.
+    pub count: u32,
+}
+
+/// A network adapter.
+#[derive(Clone, Debug)]
+pub struct Nic {
+    /// Part id.
+    pub id: String,
+    /// Full name.
+    pub name: String,
+    /// Draw.
+    pub power: Watts,
+    /// Price.
+    pub price: Option<MicroUsd>,
+}
+
+/// A switch, bought whole.
+#[derive(Clone, Debug)]
+pub struct Switch {
+    /// Part id.
+    pub id: String,
+    /// Full name.
+    pub name: String,
+    /// Ports at the network's rate.
+    pub ports: u32,
+    /// Latency of a hop.
+    pub latency: Seconds,
+    /// Draw.
+    pub power: Watts,
+    /// Height in a rack.
+    pub rack_units: f64,
+    /// Price.
+    pub price: Option<MicroUsd>,
+}
+
+/// A cable, bought per port in use; between two hosts one cable replaces the switch.
+#[derive(Clone, Debug)]
+pub struct Cable {
+    /// Part id.
+    pub id: String,
+    /// Full name.
+    pub name: String,
+    /// Price.
+    pub price: MicroUsd,
+}
+
+/// A link across hosts with the parts that make it.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// Catalog id.
+    pub id: String,
+    /// Full name.
+    pub name: String,
+    /// Link id: rate and latency of one NIC port.
+    pub link: String,
+    /// `tcp` or `rdma`: which software latency and efficiency of the assumptions apply.
+    pub rdma: bool,
+    /// How many NICs a host may have.
+    pub nics_per_host: Vec<u32>,
+    /// The adapter.
+    pub nic: Nic,
+    /// Switches that fit; empty where only two hosts can be connected, directly.
+    pub switches: Vec<Switch>,
+    /// Cable, where it is priced apart.
+    pub cable: Option<Cable>,
+}
+
+/// Prompt and output lengths of a kind of use.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// Catalog id.
+    pub id: String,
+    /// Full name.
+    pub name: String,
+    /// Tokens of the prompt.
+    pub prompt: u32,
+    /// Tokens of the output.
+    pub output: u32,
+}

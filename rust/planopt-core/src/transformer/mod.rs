@@ -1,0 +1,43 @@
+//! A transformer as the list of its operations.
+
+mod operation;
+
+pub use operation::{Operation, Shard, Work};
+
+use crate::catalog::Format;
+
+/// A kind of layer: most models have one, some alternate between a few.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Its operations, in the order they run.
+    pub operations: Vec<Operation>,
+}
+
+/// A model: its kinds of layer, which layer is of which kind, and what stands before and after.
+#[derive(Clone, Debug)]
+pub struct Transformer {
+    /// Catalog id, or the name of the file it was read from.
+    pub id: String,
+    /// Full name.
+    pub name: String,
+    /// Width of the residual stream.
+    pub hidden: u64,
+    /// Query heads: what a tensor-parallel degree must divide.
+    pub heads: u64,
+    /// Longest context the model was made for.
+    pub max_context: u64,
+    /// Kinds of layer.
+    pub blocks: Vec<Block>,
+    /// The kind of each layer, as an index into `blocks`.
+    pub layers: Vec<usize>,
+    /// Before the first layer: token and position embeddings.
+    pub embedding: Vec<Operation>,
+    /// After the last layer: final normalisation and language-model head.
+    pub head: Vec<Operation>,
+    /// Whether the head uses the embedding's matrix (its own operation then has no parameters).
+    pub tied: bool,
+    /// Parameters of the checkpoint outside of the list, with what they are: (what, count).
+    pub outside: Vec<(String, u64)>,
+    /// Format the weights are published in.
+    pub weights: Format,
+}

@@ -1,0 +1,89 @@
+//! The operations of a transformer: the one list that parameters, memory, FLOPs, bytes and
+//! messages are all derived from.
+
+/// How the tensor-parallel ranks of a group divide an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shard {
+    /// Every rank does all of it.
+    Replicated,
+    /// Each rank holds a share of the columns (the outputs).
+    Columns,
+    /// Each rank holds a share of the rows (the inputs): the outputs are partial sums.
+    Rows,
+    /// Columns by attention head: `query` of them by query head, `key_value` of them by
+    /// key/value head, of which there are `kv_heads`; a rank holds at least one whole head.
+    Heads {
+        /// Query columns.
+        query: u64,
+        /// Key and value columns.
+        key_value: u64,
+        /// Key/value heads.
+        kv_heads: u64,
+    },
+}
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// A product of `m` tokens by a `k` x `n` matrix, or, of `experts` such matrices, by the
+    /// `active` ones that a token is routed to.
+    MatMul {
+        /// Inputs.
+        k: u64,
+        /// Outputs.
+        n: u64,
+        /// How it is divided.
+        shard: Shard,
+        /// Matrices to choose from: 1 but for experts.
+        experts: u64,
+        /// Matrices that a token meets: 1 but for experts.
+        active: u64,
+    },
+    /// Attention of grouped heads over the cached keys and values (MHA, GQA, MQA).
+    Attention {
+        /// Query heads.
+        heads: u64,
+        /// Key/value heads.
+        kv_heads: u64,
+        /// Width of a head.
+        head_dim: u64,
+        /// Tokens that a token may look back on, itself included, where that is limited.
+        window: Option<u64>,
+    },
+    /// Multi-head latent attention over the cached latent (DeepSeek-V2, arXiv 2405.04434).
+    LatentAttention {
+        /// Query heads.
+        heads: u64,
+        /// Width of the cached latent.
+        latent: u64,
+        /// Width of the cached rotary key.
+        rope: u64,
+        /// Width of a head's part of the key without rotation.
+        nope: u64,
+        /// Width of a head's value.
+        value: u64,
+    },
+    /// Reads and writes a vector of `width` per token: normalisation, activation, gather.
+    Elementwise {
+        /// Elements read per token.
+        width: u64,
+    },
+    /// Sums a vector of `width` per token over the tensor-parallel group.
+    AllReduce {
+        /// Elements per token.
+        width: u64,
+    },
+}
+
+/// One operation of a layer, of the embedding or of the head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// Name, as in `gate_up`.
+    pub name: &'static str,
+    /// What it does.
+    pub work: Work,
+    /// Parameters: the matrix or matrices with their biases, or the gains of a normalisation.
+    pub parameters: u64,
+    /// Of them, those in the weight format of the model; the rest stays in 16 bits.
+    pub quantised: bool,
+}
