@@ -1,0 +1,150 @@
+//! The figures of a published configuration, in our words: what a model file or a Hugging Face
+//! `config.json` says, before it becomes the list of operations.
+
+use crate::catalog::Format;
+
+/// Kind of normalisation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Norm {
+    /// Root mean square: one gain per element.
+    Rms,
+    /// Layer normalisation: a gain and a bias per element.
+    Layer,
+    /// Layer normalisation without biases: one gain per element (MPT with `no_bias`).
+    LayerNoBias,
+}
+
+/// Attention of one kind of layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AttentionShape {
+    /// Grouped heads: multi-head, grouped-query or multi-query.
+    Grouped {
+        /// Query heads.
+        heads: u64,
+        /// Key/value heads.
+        kv_heads: u64,
+        /// Width of a head.
+        head_dim: u64,
+        /// A bias on the query projection.
+        query_bias: bool,
+        /// Biases on the key and value projections.
+        key_value_bias: bool,
+        /// A bias on the output projection.
+        output_bias: bool,
+        /// Parameters of the normalisation of queries and keys together; 0 for none.
+        query_key_norm: u64,
+        /// One learned sink per query head.
+        sinks: bool,
+        /// Tokens that a token may look back on, itself included.
+        window: Option<u64>,
+    },
+    /// Multi-head latent attention.
+    Latent {
+        /// Query heads.
+        heads: u64,
+        /// Rank of the query projection; 0 for a direct one.
+        query_rank: u64,
+        /// Width of the cached latent.
+        latent: u64,
+        /// Width of the rotary part of a key.
+        rope: u64,
+        /// Width of the part of a key without rotation.
+        nope: u64,
+        /// Width of a value.
+        value: u64,
+    },
+}
+
+/// Feed-forward part of one kind of layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MlpShape {
+    /// One network for all tokens.
+    Dense {
+        /// Intermediate width.
+        width: u64,
+        /// Gate and up projections (SwiGLU) rather than up alone.
+        gated: bool,
+        /// Biases.
+        bias: bool,
+    },
+    /// A choice of networks.
+    Experts {
+        /// Routed experts.
+        experts: u64,
+        /// Experts that a token meets.
+        active: u64,
+        /// Intermediate width of one expert.
+        width: u64,
+        /// Gate and up projections rather than up alone.
+        gated: bool,
+        /// Biases in the experts.
+        bias: bool,
+        /// A bias per expert in the router.
+        router_bias: bool,
+        /// Intermediate width of the shared experts together; 0 for none.
+        shared_width: u64,
+        /// A learned gate of `hidden` parameters on the shared experts.
+        shared_gate: bool,
+    },
+    /// One product holding this layer's share of a nominal total (the seed article's model).
+    Nominal {
+        /// Inputs.
+        depth: u64,
+        /// Outputs.
+        width: u64,
+    },
+}
+
+/// One kind of layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockShape {
+    /// Normalisations of `hidden` elements.
+    pub norms: u64,
+    /// Attention and feed-forward side by side, with one all-reduce for both.
+    pub parallel: bool,
+    /// Attention.
+    pub attention: AttentionShape,
+    /// Feed-forward.
+    pub mlp: MlpShape,
+}
+
+/// A published model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Architecture {
+    /// Catalog id, or the name of the file.
+    pub id: String,
+    /// Full name.
+    pub name: String,
+    /// Width of the residual stream.
+    pub hidden: u64,
+    /// Rows of the token embedding; 0 for none (the seed article's model).
+    pub vocabulary: u64,
+    /// Longest context the model was made for.
+    pub max_context: u64,
+    /// Format of the published weights.
+    pub weights: Format,
+    /// Whether only the experts' matrices are in that format (gpt-oss), the rest in 16 bits.
+    pub only_experts_quantised: bool,
+    /// The head shares the embedding's matrix.
+    pub tied: bool,
+    /// Kind of normalisation.
+    pub norm: Norm,
+    /// A normalisation behind the embedding.
+    pub embedding_norm: bool,
+    /// A normalisation before the head.
+    pub final_norm: bool,
+    /// Rows of a learned position embedding; 0 for none.
+    pub positions: u64,
+    /// A bias on the head.
+    pub head_bias: bool,
+    /// Kinds of layer.
+    pub blocks: Vec<BlockShape>,
+    /// The kind of each layer.
+    pub layers: Vec<usize>,
+    /// Parameters of the checkpoint outside of the list: what they are, and how many.
+    pub outside: Vec<(String, u64)>,
+    /// Published total of parameters.
+    pub published_parameters: Option<u64>,
+    /// Published parameters that a token meets.
+    pub published_active: Option<u64>,
+}
