@@ -1,7 +1,9 @@
 //! A transformer as the list of its operations.
 
+mod architecture;
 mod operation;
 
+pub use architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
 pub use operation::{Operation, Shard, Work};
 
 use crate::catalog::Format;
