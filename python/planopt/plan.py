@@ -1,0 +1,503 @@
+"""The plan and the evaluation: documents that are saved, read again, checked and shown.
+
+Every figure has its unit in its name. ``None`` says that a figure is not known or not
+modelled; it is never 0. `schema` publishes the documents as JSON Schema.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import msgspec
+
+from planopt.errors import InputError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = [
+    "Accuracy",
+    "Alternative",
+    "Answer",
+    "Answers",
+    "Assumed",
+    "BomLine",
+    "Candidate",
+    "Change",
+    "Cost",
+    "Decode",
+    "Deployment",
+    "EvaluationDocument",
+    "Hardware",
+    "Infeasibility",
+    "Limit",
+    "Memory",
+    "Percentiles",
+    "Plan",
+    "PlanWarning",
+    "Prefill",
+    "Rejection",
+    "Request",
+    "Search",
+    "Sensitivity",
+    "ServingEvaluation",
+    "schema",
+]
+
+Status = Literal["optimal", "feasible", "infeasible"]
+Objective = Literal["cheapest", "throughput", "cost-per-token", "latency"]
+
+
+class _Part(msgspec.Struct, frozen=True):
+    """Part of a document: immutable."""
+
+
+# --- One configuration: planopt.evaluation/1 -------------------------------------------
+
+
+class Rejection(_Part):
+    """Why a configuration cannot be used, with the numbers."""
+
+    reason: str
+    """Short name that rejections are counted by, such as ``memory``."""
+    message: str
+    """The sentence, with the numbers in it."""
+    required: float | None = None
+    available: float | None = None
+    unit: str | None = None
+
+
+class Memory(_Part):
+    """Memory of one accelerator of the fullest stage."""
+
+    weights_bytes: float
+    kv_cache_bytes: float
+    activations_bytes: float
+    overhead_bytes: float
+    total_bytes: float
+    capacity_bytes: float
+
+
+class Decode(_Part):
+    """One step at full batch and full context."""
+
+    step_seconds: float | None = None
+    compute_seconds: float | None = None
+    memory_seconds: float | None = None
+    communication_seconds: float | None = None
+    tpot_seconds: float | None = None
+    tokens_per_second_per_user: float | None = None
+    tokens_per_second: float | None = None
+
+
+class Prefill(_Part):
+    """The prompt of one user, alone."""
+
+    seconds: float | None = None
+
+
+class Percentiles(_Part):
+    """A figure that varies from request to request."""
+
+    mean: float | None = None
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+
+
+class Cost(_Part):
+    """Money: the purchase, and what an hour and a token come to with it."""
+
+    price_usd: float | None = None
+    usd_per_hour: float | None = None
+    usd_per_million_tokens: float | None = None
+    tokens_per_usd: float | None = None
+
+
+class ServingEvaluation(_Part):
+    """What a configuration does, whether or not it fits."""
+
+    feasible: bool
+    rejections: tuple[Rejection, ...] = ()
+    memory: Memory | None = None
+    decode: Decode = msgspec.field(default_factory=Decode)
+    prefill: Prefill = msgspec.field(default_factory=Prefill)
+    ttft_seconds: Percentiles = msgspec.field(default_factory=Percentiles)
+    tpot_seconds: Percentiles = msgspec.field(default_factory=Percentiles)
+    cost: Cost = msgspec.field(default_factory=Cost)
+    power_watts: float | None = None
+
+
+# --- What is bought and how it is used -------------------------------------------------
+
+
+class Candidate(_Part):
+    """One way to spread a model over accelerators."""
+
+    accelerator: str
+    tp: int = 1
+    pp: int = 1
+    dp: int = 1
+    ep: int = 1
+    batch: int = 1
+    """Sequences per micro-batch."""
+    in_flight: int = 1
+    """Micro-batches that circulate in the pipeline."""
+    overlap: str = "none"
+    weights: str | None = None
+    """Number format of the weights."""
+    kv: str | None = None
+    """Number format of the KV cache."""
+
+
+class Hardware(_Part):
+    """Where one replica runs."""
+
+    host: str | None = None
+    hosts: int = 1
+    link: str | None = None
+    network: str | None = None
+    nics_per_host: int = 0
+    switch: str | None = None
+    switch_count: int = 0
+    switch_port_blocks: int = 0
+
+
+class BomLine(_Part):
+    """One line of a bill of materials."""
+
+    kind: str
+    id: str
+    name: str
+    quantity: int
+    unit_price_usd: float | None = None
+    price_usd: float | None = None
+    source: str | None = None
+    """Where the unit price comes from."""
+
+
+class Deployment(_Part):
+    """One model on one kind of unit."""
+
+    model: str
+    candidate: Candidate
+    hardware: Hardware
+    evaluation: ServingEvaluation
+    units: int = 1
+    """How many units are bought."""
+    replicas: int = 1
+    """How many copies of the model they run together."""
+    bill_of_materials: tuple[BomLine, ...] = ()
+
+
+# --- The question and what was made of it ----------------------------------------------
+
+
+class Assumed(_Part):
+    """Something the question left open."""
+
+    name: str
+    value: str
+    why: str | None = None
+
+
+class PlanWarning(_Part):
+    """What to know before acting on an answer."""
+
+    code: str
+    message: str
+    help: str | None = None
+
+
+class Request(_Part):
+    """The question as it was understood; `typed` has it as it was written."""
+
+    model: str | None = None
+    objective: Objective = "cheapest"
+    target_tokens_per_second: float | None = None
+    """Decode speed of each user."""
+    throughput_tokens_per_second: float | None = None
+    requests_per_second: float | None = None
+    ttft_seconds: float | None = None
+    percentile: str | None = None
+    users: int | None = None
+    workload: str | None = None
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+    context_tokens: int | None = None
+    batch: int | None = None
+    in_flight: int | None = None
+    overlap: str | None = None
+    budget_usd: float | None = None
+    budget_usd_per_hour: float | None = None
+    acquire: str = "buy"
+    weights: str | None = None
+    kv: str | None = None
+    allow_quantization: tuple[str, ...] = ()
+    accelerators: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    stock: dict[str, int] = {}
+    redundancy: int = 0
+    datacenter: bool = False
+    max_power_watts: float | None = None
+    max_racks: float | None = None
+    max_accelerators: int | None = None
+    top: int | None = None
+    time_limit_seconds: float | None = None
+    memory_limit_bytes: float | None = None
+    exhaustive: bool = False
+    catalog: tuple[str, ...] = ()
+    """Overlay folders."""
+    typed: dict[str, str] = {}
+    """Options as the user wrote them, by name."""
+
+
+# --- The plan: planopt.plan/1 ----------------------------------------------------------
+
+
+class Answer(_Part):
+    """The best purchase by one objective, in short."""
+
+    objective: str
+    status: Status
+    price_usd: float | None = None
+    usd_per_million_tokens: float | None = None
+    tokens_per_second: float | None = None
+    tokens_per_second_per_user: float | None = None
+    users: int | None = None
+    summary: str = ""
+    bill_of_materials: tuple[BomLine, ...] = ()
+
+
+class Answers(_Part):
+    """The three questions that a purchase raises."""
+
+    cheapest: Answer | None = None
+    throughput: Answer | None = None
+    cost_per_token: Answer | None = None
+
+
+class Alternative(_Part):
+    """Another build, and why it was not chosen."""
+
+    summary: str
+    why_not: str
+    price_usd: float | None = None
+    tokens_per_second_per_user: float | None = None
+    tokens_per_second: float | None = None
+    usd_per_million_tokens: float | None = None
+    users: int | None = None
+    power_watts: float | None = None
+    replicas: int | None = None
+    candidate: Candidate | None = None
+    hardware: Hardware | None = None
+    bill_of_materials: tuple[BomLine, ...] = ()
+
+
+class Limit(_Part):
+    """A limit that takes part in a conflict."""
+
+    name: str
+    value: str
+    detail: str | None = None
+
+
+class Change(_Part):
+    """A change to the question after which a plan exists; it was solved and checked."""
+
+    options: dict[str, str]
+    """The options to give instead, by name."""
+    summary: str
+    """What is then bought."""
+    price_usd: float | None = None
+    tokens_per_second_per_user: float | None = None
+    note: str | None = None
+    """What it keeps or gives up."""
+
+
+class Infeasibility(_Part):
+    """Why there is no plan, and what is nearest to one."""
+
+    binding: tuple[Limit, ...] = ()
+    """The minimal conflict: without any one of these there is a plan."""
+    nearest: tuple[Change, ...] = ()
+    note: str | None = None
+
+
+class Sensitivity(_Part):
+    """What the answer becomes when one thing is different."""
+
+    change: str
+    result: str
+    choice_changes: bool = False
+    price_usd: float | None = None
+
+
+class Search(_Part):
+    """What was looked at."""
+
+    candidates_covered: int = 0
+    candidates_evaluated: int = 0
+    candidates_pruned: int = 0
+    rejected: dict[str, int] = {}
+    """Candidates by the reason they were rejected for."""
+    seconds: float | None = None
+
+
+class Accuracy(_Part):
+    """How far predictions of this kind have been from measurements."""
+
+    statement: str
+    median_error: float | None = None
+    """Share of the measured value."""
+    source: str | None = None
+
+
+class _Document(_Part):
+    """A document that stands alone as a JSON file."""
+
+    def to_json(self, *, indent: int = 2) -> str:
+        """The document as JSON text."""
+        text = msgspec.json.encode(self)
+        return msgspec.json.format(text, indent=indent).decode()
+
+    def save(self, path: str | Path) -> None:
+        """Write the document to a file."""
+        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+
+
+class EvaluationDocument(ServingEvaluation, _Document, kw_only=True):
+    """One evaluation, with what was evaluated: the answer of ``evaluate serving``."""
+
+    schema: Literal["planopt.evaluation/1"] = "planopt.evaluation/1"
+    model: str | None = None
+    replicas: int = 1
+    candidate: Candidate | None = None
+    hardware: Hardware | None = None
+    bill_of_materials: tuple[BomLine, ...] = ()
+    context_tokens: int | None = None
+    assumed: tuple[Assumed, ...] = ()
+    warnings: tuple[PlanWarning, ...] = ()
+    assumptions: str | None = None
+
+    @classmethod
+    def from_json(cls, text: str | bytes, *, file: str | None = None) -> Self:
+        """Read an evaluation.
+
+        Raises
+        ------
+        InputError
+            The text is no evaluation; E301.
+        """
+        return _decode(cls, text, file)
+
+
+class Plan(_Document, kw_only=True):
+    """What to buy, why, and what else was possible."""
+
+    schema: Literal["planopt.plan/1"] = "planopt.plan/1"
+    status: Status
+    objective: Objective = "cheapest"
+    price_usd: float | None = None
+    bound_usd: float | None = None
+    """No purchase that meets the question is cheaper: the solver's own bound."""
+    gap: float | None = None
+    """Share of the price by which it may be above the bound."""
+    request: Request = msgspec.field(default_factory=Request)
+    bill_of_materials: tuple[BomLine, ...] = ()
+    deployments: tuple[Deployment, ...] = ()
+    answers: Answers = msgspec.field(default_factory=Answers)
+    cost: Cost = msgspec.field(default_factory=Cost)
+    power_watts: float | None = None
+    alternatives: tuple[Alternative, ...] = ()
+    infeasibility: Infeasibility | None = None
+    sensitivity: tuple[Sensitivity, ...] = ()
+    warnings: tuple[PlanWarning, ...] = ()
+    search: Search = msgspec.field(default_factory=Search)
+    assumed: tuple[Assumed, ...] = ()
+    assumptions: str | None = None
+    """Name or file of the assumptions used."""
+    accuracy: Accuracy | None = None
+
+    @classmethod
+    def from_json(cls, text: str | bytes, *, file: str | None = None) -> Self:
+        """Read a plan.
+
+        Raises
+        ------
+        InputError
+            The text is no plan; E301, with the place in the document.
+        """
+        return _decode(cls, text, file)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a plan from a file.
+
+        Raises
+        ------
+        InputError
+            There is no such file (E006), or it is no plan (E301).
+        """
+        try:
+            content = Path(path).read_bytes()
+        except OSError as error:
+            raise InputError.of(
+                "E006",
+                f"cannot read the plan: {error.strerror or error}",
+                file=path,
+                accepted="a file that `planopt solve --out plan.json` has written",
+            ) from error
+        return cls.from_json(content, file=str(path))
+
+    def __str__(self) -> str:
+        """The plan as the command line shows it."""
+        from planopt.report import render_plan
+
+        return render_plan(self)
+
+    def _repr_html_(self) -> str:
+        """The plan in a notebook."""
+        from planopt.report.html import plan_table
+
+        return plan_table(self)
+
+
+_D = TypeVar("_D", Plan, EvaluationDocument)
+
+
+def _decode(kind: type[_D], text: str | bytes, file: str | None) -> _D:
+    """Read a document, or say what keeps the text from being one."""
+    name = "plan" if issubclass(kind, Plan) else "evaluation"
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError.of(
+            "E301",
+            f"this is no {name}: {error}",
+            file=file,
+            accepted=f'a JSON document with "schema": "planopt.{name}/1"',
+            help="`planopt solve --out plan.json` writes one",
+        ) from error
+
+
+def schema(kind: type[Plan | EvaluationDocument] = Plan) -> dict[str, Any]:
+    """JSON Schema of a document.
+
+    Each property says under ``x-planopt`` whether `planopt verify` computes the figure
+    again (``verified``), holds it against others (``checked``), or takes it as a remark
+    (``informative``).
+
+    Parameters
+    ----------
+    kind : type
+        `Plan` or `EvaluationDocument`.
+    """
+    from planopt.verify.fields import verification_of
+
+    document = msgspec.json.schema(kind)
+    for name, definition in document["$defs"].items():
+        for field, property_ in definition.get("properties", {}).items():
+            property_["x-planopt"] = verification_of(name, field)
+    return document
