@@ -7,14 +7,12 @@ modelled; it is never 0. `schema` publishes the documents as JSON Schema.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from planopt.errors import InputError
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 __all__ = [
     "Accuracy",
@@ -49,14 +47,10 @@ Status = Literal["optimal", "feasible", "infeasible"]
 Objective = Literal["cheapest", "throughput", "cost-per-token", "latency"]
 
 
-class _Part(msgspec.Struct, frozen=True):
-    """Part of a document: immutable."""
+# --- One configuration: planopt.evaluation/1 ------------------------------------------
 
 
-# --- One configuration: planopt.evaluation/1 -------------------------------------------
-
-
-class Rejection(_Part):
+class Rejection(Struct, frozen=True, kw_only=True):
     """Why a configuration cannot be used, with the numbers."""
 
     reason: str
@@ -68,7 +62,7 @@ class Rejection(_Part):
     unit: str | None = None
 
 
-class Memory(_Part):
+class Memory(Struct, frozen=True, kw_only=True):
     """Memory of one accelerator of the fullest stage."""
 
     weights_bytes: float
@@ -79,7 +73,7 @@ class Memory(_Part):
     capacity_bytes: float
 
 
-class Decode(_Part):
+class Decode(Struct, frozen=True, kw_only=True):
     """One step at full batch and full context."""
 
     step_seconds: float | None = None
@@ -91,13 +85,13 @@ class Decode(_Part):
     tokens_per_second: float | None = None
 
 
-class Prefill(_Part):
+class Prefill(Struct, frozen=True, kw_only=True):
     """The prompt of one user, alone."""
 
     seconds: float | None = None
 
 
-class Percentiles(_Part):
+class Percentiles(Struct, frozen=True, kw_only=True):
     """A figure that varies from request to request."""
 
     mean: float | None = None
@@ -106,7 +100,7 @@ class Percentiles(_Part):
     p99: float | None = None
 
 
-class Cost(_Part):
+class Cost(Struct, frozen=True, kw_only=True):
     """Money: the purchase, and what an hour and a token come to with it."""
 
     price_usd: float | None = None
@@ -115,7 +109,7 @@ class Cost(_Part):
     tokens_per_usd: float | None = None
 
 
-class ServingEvaluation(_Part):
+class ServingEvaluation(Struct, frozen=True, kw_only=True):
     """What a configuration does, whether or not it fits."""
 
     feasible: bool
@@ -129,10 +123,10 @@ class ServingEvaluation(_Part):
     power_watts: float | None = None
 
 
-# --- What is bought and how it is used -------------------------------------------------
+# --- What is bought and how it is used ------------------------------------------------
 
 
-class Candidate(_Part):
+class Candidate(Struct, frozen=True, kw_only=True):
     """One way to spread a model over accelerators."""
 
     accelerator: str
@@ -151,7 +145,7 @@ class Candidate(_Part):
     """Number format of the KV cache."""
 
 
-class Hardware(_Part):
+class Hardware(Struct, frozen=True, kw_only=True):
     """Where one replica runs."""
 
     host: str | None = None
@@ -164,7 +158,7 @@ class Hardware(_Part):
     switch_port_blocks: int = 0
 
 
-class BomLine(_Part):
+class BomLine(Struct, frozen=True, kw_only=True):
     """One line of a bill of materials."""
 
     kind: str
@@ -177,7 +171,7 @@ class BomLine(_Part):
     """Where the unit price comes from."""
 
 
-class Deployment(_Part):
+class Deployment(Struct, frozen=True, kw_only=True):
     """One model on one kind of unit."""
 
     model: str
@@ -191,10 +185,10 @@ class Deployment(_Part):
     bill_of_materials: tuple[BomLine, ...] = ()
 
 
-# --- The question and what was made of it ----------------------------------------------
+# --- The question and what was made of it ---------------------------------------------
 
 
-class Assumed(_Part):
+class Assumed(Struct, frozen=True, kw_only=True):
     """Something the question left open."""
 
     name: str
@@ -202,7 +196,7 @@ class Assumed(_Part):
     why: str | None = None
 
 
-class PlanWarning(_Part):
+class PlanWarning(Struct, frozen=True, kw_only=True):
     """What to know before acting on an answer."""
 
     code: str
@@ -210,7 +204,7 @@ class PlanWarning(_Part):
     help: str | None = None
 
 
-class Request(_Part):
+class Request(Struct, frozen=True, kw_only=True):
     """The question as it was understood; `typed` has it as it was written."""
 
     model: str | None = None
@@ -253,10 +247,10 @@ class Request(_Part):
     """Options as the user wrote them, by name."""
 
 
-# --- The plan: planopt.plan/1 ----------------------------------------------------------
+# --- The plan: planopt.plan/1 ---------------------------------------------------------
 
 
-class Answer(_Part):
+class Answer(Struct, frozen=True, kw_only=True):
     """The best purchase by one objective, in short."""
 
     objective: str
@@ -270,7 +264,7 @@ class Answer(_Part):
     bill_of_materials: tuple[BomLine, ...] = ()
 
 
-class Answers(_Part):
+class Answers(Struct, frozen=True, kw_only=True):
     """The three questions that a purchase raises."""
 
     cheapest: Answer | None = None
@@ -278,7 +272,7 @@ class Answers(_Part):
     cost_per_token: Answer | None = None
 
 
-class Alternative(_Part):
+class Alternative(Struct, frozen=True, kw_only=True):
     """Another build, and why it was not chosen."""
 
     summary: str
@@ -295,7 +289,7 @@ class Alternative(_Part):
     bill_of_materials: tuple[BomLine, ...] = ()
 
 
-class Limit(_Part):
+class Limit(Struct, frozen=True, kw_only=True):
     """A limit that takes part in a conflict."""
 
     name: str
@@ -303,7 +297,7 @@ class Limit(_Part):
     detail: str | None = None
 
 
-class Change(_Part):
+class Change(Struct, frozen=True, kw_only=True):
     """A change to the question after which a plan exists; it was solved and checked."""
 
     options: dict[str, str]
@@ -316,7 +310,7 @@ class Change(_Part):
     """What it keeps or gives up."""
 
 
-class Infeasibility(_Part):
+class Infeasibility(Struct, frozen=True, kw_only=True):
     """Why there is no plan, and what is nearest to one."""
 
     binding: tuple[Limit, ...] = ()
@@ -325,7 +319,7 @@ class Infeasibility(_Part):
     note: str | None = None
 
 
-class Sensitivity(_Part):
+class Sensitivity(Struct, frozen=True, kw_only=True):
     """What the answer becomes when one thing is different."""
 
     change: str
@@ -334,7 +328,7 @@ class Sensitivity(_Part):
     price_usd: float | None = None
 
 
-class Search(_Part):
+class Search(Struct, frozen=True, kw_only=True):
     """What was looked at."""
 
     candidates_covered: int = 0
@@ -345,7 +339,7 @@ class Search(_Part):
     seconds: float | None = None
 
 
-class Accuracy(_Part):
+class Accuracy(Struct, frozen=True, kw_only=True):
     """How far predictions of this kind have been from measurements."""
 
     statement: str
@@ -354,11 +348,11 @@ class Accuracy(_Part):
     source: str | None = None
 
 
-class _Document(_Part):
+class _Document(Struct, frozen=True, kw_only=True):
     """A document that stands alone as a JSON file."""
 
     def to_json(self, *, indent: int = 2) -> str:
-        """The document as JSON text."""
+        """Write the document as JSON text."""
         text = msgspec.json.encode(self)
         return msgspec.json.format(text, indent=indent).decode()
 
@@ -367,7 +361,7 @@ class _Document(_Part):
         Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
 
 
-class EvaluationDocument(ServingEvaluation, _Document, kw_only=True):
+class EvaluationDocument(ServingEvaluation, _Document, frozen=True, kw_only=True):
     """One evaluation, with what was evaluated: the answer of ``evaluate serving``."""
 
     schema: Literal["planopt.evaluation/1"] = "planopt.evaluation/1"
@@ -382,7 +376,9 @@ class EvaluationDocument(ServingEvaluation, _Document, kw_only=True):
     assumptions: str | None = None
 
     @classmethod
-    def from_json(cls, text: str | bytes, *, file: str | None = None) -> Self:
+    def from_json(
+        cls, text: str | bytes, *, file: str | None = None
+    ) -> EvaluationDocument:
         """Read an evaluation.
 
         Raises
@@ -390,10 +386,10 @@ class EvaluationDocument(ServingEvaluation, _Document, kw_only=True):
         InputError
             The text is no evaluation; E301.
         """
-        return _decode(cls, text, file)
+        return _decode(EvaluationDocument, text, file)
 
 
-class Plan(_Document, kw_only=True):
+class Plan(_Document, frozen=True, kw_only=True):
     """What to buy, why, and what else was possible."""
 
     schema: Literal["planopt.plan/1"] = "planopt.plan/1"
@@ -421,7 +417,7 @@ class Plan(_Document, kw_only=True):
     accuracy: Accuracy | None = None
 
     @classmethod
-    def from_json(cls, text: str | bytes, *, file: str | None = None) -> Self:
+    def from_json(cls, text: str | bytes, *, file: str | None = None) -> Plan:
         """Read a plan.
 
         Raises
@@ -429,10 +425,10 @@ class Plan(_Document, kw_only=True):
         InputError
             The text is no plan; E301, with the place in the document.
         """
-        return _decode(cls, text, file)
+        return _decode(Plan, text, file)
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path) -> Plan:
         """Read a plan from a file.
 
         Raises
@@ -452,24 +448,24 @@ class Plan(_Document, kw_only=True):
         return cls.from_json(content, file=str(path))
 
     def __str__(self) -> str:
-        """The plan as the command line shows it."""
+        """Lay the plan out as the command line shows it."""
         from planopt.report import render_plan
 
         return render_plan(self)
 
     def _repr_html_(self) -> str:
-        """The plan in a notebook."""
+        """Show the plan in a notebook."""
         from planopt.report.html import plan_table
 
         return plan_table(self)
 
 
-_D = TypeVar("_D", Plan, EvaluationDocument)
+_Doc = TypeVar("_Doc", Plan, EvaluationDocument)
 
 
-def _decode(kind: type[_D], text: str | bytes, file: str | None) -> _D:
+def _decode(kind: type[_Doc], text: str | bytes, file: str | None) -> _Doc:
     """Read a document, or say what keeps the text from being one."""
-    name = "plan" if issubclass(kind, Plan) else "evaluation"
+    name = {Plan: "plan", EvaluationDocument: "evaluation"}[kind]
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
