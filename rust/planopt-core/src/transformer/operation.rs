@@ -63,7 +63,12 @@ pub enum Work {
         /// Width of a head's value.
         value: u64,
     },
-    /// Reads and writes a vector of `width` per token: normalisation, activation, gather.
+    /// Gathers a row of `width` per token from a table divided by row: the token embedding.
+    Gather {
+        /// Elements of a row.
+        width: u64,
+    },
+    /// Reads and writes a vector of `width` per token: normalisation, activation.
     Elementwise {
         /// Elements read per token.
         width: u64,
