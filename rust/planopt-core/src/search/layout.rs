@@ -25,14 +25,14 @@ impl Layout {
     ///
     /// The rejection, if it cannot.
     pub fn check(self, transformer: &Transformer) -> Result<(), Rejection> {
-        if !transformer.heads.is_multiple_of(u64::from(self.tp)) {
+        if self.tp == 0 || !transformer.heads.is_multiple_of(u64::from(self.tp)) {
             return Err(Rejection::Heads {
                 tp: self.tp,
                 heads: transformer.heads,
             });
         }
         let layers = transformer.layers.len() as u64;
-        if u64::from(self.pp) > layers {
+        if self.pp == 0 || u64::from(self.pp) > layers {
             return Err(Rejection::Layers {
                 pp: self.pp,
                 layers,
