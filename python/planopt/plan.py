@@ -13,6 +13,19 @@ import msgspec
 from msgspec import Struct
 
 from planopt.errors import InputError
+from planopt.evaluation import (
+    BomLine,
+    Candidate,
+    Cost,
+    Decode,
+    Deployment,
+    Hardware,
+    Memory,
+    Percentiles,
+    Prefill,
+    Rejection,
+    ServingEvaluation,
+)
 
 __all__ = [
     "Accuracy",
@@ -41,148 +54,11 @@ __all__ = [
     "Sensitivity",
     "ServingEvaluation",
     "schema",
+    "to_json",
 ]
 
 Status = Literal["optimal", "feasible", "infeasible"]
 Objective = Literal["cheapest", "throughput", "cost-per-token", "latency"]
-
-
-# --- One configuration: planopt.evaluation/1 ------------------------------------------
-
-
-class Rejection(Struct, frozen=True, kw_only=True):
-    """Why a configuration cannot be used, with the numbers."""
-
-    reason: str
-    """Short name that rejections are counted by, such as ``memory``."""
-    message: str
-    """The sentence, with the numbers in it."""
-    required: float | None = None
-    available: float | None = None
-    unit: str | None = None
-
-
-class Memory(Struct, frozen=True, kw_only=True):
-    """Memory of one accelerator of the fullest stage."""
-
-    weights_bytes: float
-    kv_cache_bytes: float
-    activations_bytes: float
-    overhead_bytes: float
-    total_bytes: float
-    capacity_bytes: float
-
-
-class Decode(Struct, frozen=True, kw_only=True):
-    """One step at full batch and full context."""
-
-    step_seconds: float | None = None
-    compute_seconds: float | None = None
-    memory_seconds: float | None = None
-    communication_seconds: float | None = None
-    tpot_seconds: float | None = None
-    tokens_per_second_per_user: float | None = None
-    tokens_per_second: float | None = None
-
-
-class Prefill(Struct, frozen=True, kw_only=True):
-    """The prompt of one user, alone."""
-
-    seconds: float | None = None
-
-
-class Percentiles(Struct, frozen=True, kw_only=True):
-    """A figure that varies from request to request."""
-
-    mean: float | None = None
-    p50: float | None = None
-    p95: float | None = None
-    p99: float | None = None
-
-
-class Cost(Struct, frozen=True, kw_only=True):
-    """Money: the purchase, and what an hour and a token come to with it."""
-
-    price_usd: float | None = None
-    usd_per_hour: float | None = None
-    usd_per_million_tokens: float | None = None
-    tokens_per_usd: float | None = None
-
-
-class ServingEvaluation(Struct, frozen=True, kw_only=True):
-    """What a configuration does, whether or not it fits."""
-
-    feasible: bool
-    rejections: tuple[Rejection, ...] = ()
-    memory: Memory | None = None
-    decode: Decode = msgspec.field(default_factory=Decode)
-    prefill: Prefill = msgspec.field(default_factory=Prefill)
-    ttft_seconds: Percentiles = msgspec.field(default_factory=Percentiles)
-    tpot_seconds: Percentiles = msgspec.field(default_factory=Percentiles)
-    cost: Cost = msgspec.field(default_factory=Cost)
-    power_watts: float | None = None
-
-
-# --- What is bought and how it is used ------------------------------------------------
-
-
-class Candidate(Struct, frozen=True, kw_only=True):
-    """One way to spread a model over accelerators."""
-
-    accelerator: str
-    tp: int = 1
-    pp: int = 1
-    dp: int = 1
-    ep: int = 1
-    batch: int = 1
-    """Sequences per micro-batch."""
-    in_flight: int = 1
-    """Micro-batches that circulate in the pipeline."""
-    overlap: str = "none"
-    weights: str | None = None
-    """Number format of the weights."""
-    kv: str | None = None
-    """Number format of the KV cache."""
-
-
-class Hardware(Struct, frozen=True, kw_only=True):
-    """Where one replica runs."""
-
-    host: str | None = None
-    hosts: int = 1
-    link: str | None = None
-    network: str | None = None
-    nics_per_host: int = 0
-    switch: str | None = None
-    switch_count: int = 0
-    switch_port_blocks: int = 0
-
-
-class BomLine(Struct, frozen=True, kw_only=True):
-    """One line of a bill of materials."""
-
-    kind: str
-    id: str
-    name: str
-    quantity: int
-    unit_price_usd: float | None = None
-    price_usd: float | None = None
-    source: str | None = None
-    """Where the unit price comes from."""
-
-
-class Deployment(Struct, frozen=True, kw_only=True):
-    """One model on one kind of unit."""
-
-    model: str
-    candidate: Candidate
-    hardware: Hardware
-    evaluation: ServingEvaluation
-    units: int = 1
-    """How many units are bought."""
-    replicas: int = 1
-    """How many copies of the model they run together."""
-    bill_of_materials: tuple[BomLine, ...] = ()
 
 
 # --- The question and what was made of it ---------------------------------------------
@@ -208,6 +84,9 @@ class Request(Struct, frozen=True, kw_only=True):
     """The question as it was understood; `typed` has it as it was written."""
 
     model: str | None = None
+    """Id of the catalog, or path of a config.json."""
+    architecture: dict[str, Any] | None = None
+    """The model itself, in the shape of a model file, where no catalog has it."""
     objective: Objective = "cheapest"
     target_tokens_per_second: float | None = None
     """Decode speed of each user."""
@@ -220,6 +99,7 @@ class Request(Struct, frozen=True, kw_only=True):
     prompt_tokens: int | None = None
     output_tokens: int | None = None
     context_tokens: int | None = None
+    """Cached per user when speed is judged."""
     batch: int | None = None
     in_flight: int | None = None
     overlap: str | None = None
@@ -228,9 +108,13 @@ class Request(Struct, frozen=True, kw_only=True):
     acquire: str = "buy"
     weights: str | None = None
     kv: str | None = None
+    kv_heads: int | None = None
+    """Key/value heads in place of the model's own."""
     allow_quantization: tuple[str, ...] = ()
     accelerators: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
     stock: dict[str, int] = {}
     redundancy: int = 0
     datacenter: bool = False
@@ -241,8 +125,11 @@ class Request(Struct, frozen=True, kw_only=True):
     time_limit_seconds: float | None = None
     memory_limit_bytes: float | None = None
     exhaustive: bool = False
+    assumptions: str | None = None
+    pcie_all_reduce: str | None = None
+    """Class of PCIe all-reduce in place of that of the assumptions."""
     catalog: tuple[str, ...] = ()
-    """Overlay folders."""
+    """Folders laid over the bundled catalogs."""
     typed: dict[str, str] = {}
     """Options as the user wrote them, by name."""
 
@@ -351,10 +238,9 @@ class Accuracy(Struct, frozen=True, kw_only=True):
 class _Document(Struct, frozen=True, kw_only=True):
     """A document that stands alone as a JSON file."""
 
-    def to_json(self, *, indent: int = 2) -> str:
+    def to_json(self) -> str:
         """Write the document as JSON text."""
-        text = msgspec.json.encode(self)
-        return msgspec.json.format(text, indent=indent).decode()
+        return to_json(self)
 
     def save(self, path: str | Path) -> None:
         """Write the document to a file."""
@@ -478,10 +364,15 @@ def _decode(kind: type[_Doc], text: str | bytes, file: str | None) -> _Doc:
         ) from error
 
 
+def to_json(value: object) -> str:
+    """Write any answer as JSON text: plans, lists of them, rows."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
 def schema(kind: type[Plan | EvaluationDocument] = Plan) -> dict[str, Any]:
     """JSON Schema of a document.
 
-    Each property says under ``x-planopt`` whether `planopt verify` computes the figure
+    In a plan each figure says under ``x-planopt`` whether `planopt verify` computes it
     again (``verified``), holds it against others (``checked``), or takes it as a remark
     (``informative``).
 
@@ -490,10 +381,32 @@ def schema(kind: type[Plan | EvaluationDocument] = Plan) -> dict[str, Any]:
     kind : type
         `Plan` or `EvaluationDocument`.
     """
-    from planopt.verify.fields import verification_of
+    from planopt.verify.fields import mark_of
 
-    document = msgspec.json.schema(kind)
-    for name, definition in document["$defs"].items():
-        for field, property_ in definition.get("properties", {}).items():
-            property_["x-planopt"] = verification_of(name, field)
-    return document
+    published = msgspec.json.schema(kind)
+    definitions = published.pop("$defs")
+
+    def spelt_out(node: Any, path: str) -> Any:
+        """Put definitions in place of references: a mark depends on the path."""
+        if isinstance(node, list):
+            return [spelt_out(each, path) for each in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            return spelt_out(definitions[node["$ref"].rpartition("/")[2]], path)
+        spelt = {key: spelt_out(value, path) for key, value in node.items()}
+        if "properties" in node:
+            spelt["properties"] = {
+                key: spelt_out(value, f"{path}.{key}".lstrip("."))
+                for key, value in node["properties"].items()
+            }
+        elif "items" in node:
+            spelt["items"] = spelt_out(node["items"], f"{path}[]")
+        elif kind is Plan and path:
+            spelt["x-planopt"] = mark_of(path) or "informative"
+        return spelt
+
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **spelt_out(published, ""),
+    }
