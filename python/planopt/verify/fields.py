@@ -69,7 +69,6 @@ FIELDS: Final[dict[str, Mark]] = {
     "deployments[].candidate": "checked",
     "deployments[].hardware": "checked",
     "deployments[].hardware.hosts": "verified",
-    "deployments[].hardware.switch_port_blocks": "verified",
     **{f"deployments[].bill_of_materials[].{key}": m for key, m in _BILL.items()},
     **{f"deployments[].evaluation.{key}": "verified" for key in _EVALUATION},
     **{f"cost.{key}": "verified" for key in _COST},

@@ -51,7 +51,7 @@ def is_number(value: object) -> bool:
     )
 
 
-def agree(stated: Any, expected: Any) -> bool:  # noqa: ANN401, any JSON leaf
+def agree(stated: Any, expected: Any) -> bool:
     """Return whether two leaves agree: numbers closely, everything else exactly."""
     if is_number(stated) and is_number(expected):
         return math.isclose(stated, expected, rel_tol=RELATIVE_TOLERANCE)

@@ -220,10 +220,10 @@ def _unit_cost_mismatches(
 ) -> Iterator[Mismatch]:
     """Compare the cost of one unit, where an evaluation states it."""
     bought = deployment.unit
-    if evaluation.get("power_watts") is not None:
+    if "power_watts" in evaluation:
         stated, expected = evaluation["power_watts"], bought.power_watts
         yield from compared(f"{field}.power_watts", stated, expected, _CATALOG)
-    if evaluation.get("cost") is not None:
+    if "cost" in evaluation:
         expected_cost = cost_table(
             bought.price,
             bought.power_watts,

@@ -259,6 +259,7 @@ def unit(
     """
     card, machine = facts.accelerator(accelerator), facts.host(host)
     hosts = hosts_of_unit(card, machine, t=tp, p=pp, replicas=replicas)
+    _check_fit(card, machine, nics_per_host if hosts > 1 else 0)
     used = replicas * tp * pp
     bought = accelerators_bought(machine, hosts=hosts, used=used)
     lines = [
@@ -284,7 +285,6 @@ def unit(
         )
         lines.extend(_network_lines(parts, hosts, nics_per_host, share))
         nic_watts = hosts * nics_per_host * parts.nic.power
-    _check_fit(card, machine, nics_per_host if hosts > 1 else 0)
     return Unit(
         lines=tuple(lines),
         replicas=replicas,
