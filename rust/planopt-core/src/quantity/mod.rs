@@ -3,9 +3,12 @@
 //! Bandwidths are bytes per second in one direction; GB is 10^9 bytes and GiB 2^30. Money is an
 //! integer number of micro-dollars, so that a bill of materials sums to the last cent.
 
+mod display;
 mod parse;
+mod units;
 
-pub use parse::{Dimension, QuantityError, parse};
+pub use parse::{QuantityError, QuantityFault, parse};
+pub use units::Dimension;
 
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
@@ -122,9 +125,7 @@ impl Div<FlopsPerSecond> for Flops {
 }
 
 /// An amount of money: an exact integer number of millionths of a US dollar.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(transparent)]
 pub struct MicroUsd(pub i64);
 
@@ -135,13 +136,19 @@ impl MicroUsd {
     /// The nearest whole number of micro-dollars.
     #[must_use]
     pub fn from_usd(usd: f64) -> Self {
-        #[expect(clippy::cast_possible_truncation, reason = "catalog prices are below 1e12 dollars, checked when read")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "catalog prices are below 1e12 dollars, checked when read"
+        )]
         Self((usd * 1e6).round() as i64)
     }
 
     /// The amount in dollars, for ratios; sums stay in micro-dollars.
     pub fn usd(self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "below 2^53 micro-dollars, nine billion dollars")]
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "below 2^53 micro-dollars, nine billion dollars"
+        )]
         let micro = self.0 as f64;
         micro / 1e6
     }
