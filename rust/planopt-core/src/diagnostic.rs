@@ -210,7 +210,7 @@ impl Problems {
 }
 
 /// How alike two names must be (Jaro-Winkler, 0 to 1) for one to be offered for the other.
-const ALIKE: f64 = 0.8;
+const ALIKE: f64 = 0.85;
 /// How many names are offered, or listed in full.
 const OFFERED: usize = 3;
 const LISTED: usize = 16;
