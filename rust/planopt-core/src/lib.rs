@@ -4,6 +4,15 @@
 #![forbid(unsafe_code)]
 
 pub mod catalog;
+pub mod communication;
+pub mod compute;
+pub mod cost;
 pub mod diagnostic;
+pub mod memory;
+pub mod placement;
+pub mod purchase;
 pub mod quantity;
+pub mod search;
+pub mod serving;
+pub mod stages;
 pub mod transformer;

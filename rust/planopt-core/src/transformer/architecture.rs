@@ -62,7 +62,7 @@ pub enum MlpShape {
     Dense {
         /// Intermediate width.
         width: u64,
-        /// Gate and up projections (SwiGLU) rather than up alone.
+        /// Gate and up projections (`SwiGLU`) rather than up alone.
         gated: bool,
         /// Biases.
         bias: bool,
@@ -109,6 +109,10 @@ pub struct BlockShape {
 }
 
 /// A published model.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are flags of published configurations"
+)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Architecture {
     /// Catalog id, or the name of the file.

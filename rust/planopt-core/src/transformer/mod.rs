@@ -1,9 +1,12 @@
 //! A transformer as the list of its operations.
 
 mod architecture;
+mod build;
+mod huggingface;
 mod operation;
 
 pub use architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
+pub use huggingface::read_config;
 pub use operation::{Operation, Shard, Work};
 
 use crate::catalog::Format;
@@ -42,4 +45,28 @@ pub struct Transformer {
     pub outside: Vec<(String, u64)>,
     /// Format the weights are published in.
     pub weights: Format,
+}
+
+impl Transformer {
+    /// Every operation of the model in the order it runs, those of a layer as often as it occurs.
+    pub fn operations(&self) -> impl Iterator<Item = &Operation> {
+        let layers = self
+            .layers
+            .iter()
+            .flat_map(|&kind| &self.blocks[kind].operations);
+        self.embedding.iter().chain(layers).chain(&self.head)
+    }
+
+    /// Parameters of the whole list; those of a checkpoint are more by [`Transformer::outside`].
+    pub fn parameters(&self) -> u64 {
+        self.operations()
+            .map(|operation| operation.parameters)
+            .sum()
+    }
+
+    /// Parameters that a token meets: all but the experts it is not routed to. Embeddings count,
+    /// which some published figures leave out.
+    pub fn active_parameters(&self) -> u64 {
+        self.operations().map(Operation::active_parameters).sum()
+    }
 }

@@ -63,7 +63,13 @@ pub enum Work {
         /// Width of a head's value.
         value: u64,
     },
-    /// Reads and writes a vector of `width` per token: normalisation, activation, gather.
+    /// Picks one row of `width` per token out of a table, of which each rank holds a share of the
+    /// rows.
+    Gather {
+        /// Elements of a row.
+        width: u64,
+    },
+    /// Reads and writes a vector of `width` per token: normalisation, position embedding.
     Elementwise {
         /// Elements read per token.
         width: u64,
@@ -82,8 +88,23 @@ pub struct Operation {
     pub name: &'static str,
     /// What it does.
     pub work: Work,
-    /// Parameters: the matrix or matrices with their biases, or the gains of a normalisation.
+    /// Parameters: the matrix or matrices with their biases, or the gains of a normalisation. The
+    /// few that are neither belong to the product they go with: normalisation of queries and keys
+    /// and attention sinks to `query_key_value`, normalisation of latents to `query_down` and
+    /// `key_value_down`, the gate on shared experts to `shared_gate_up`.
     pub parameters: u64,
     /// Of them, those in the weight format of the model; the rest stays in 16 bits.
     pub quantised: bool,
+}
+
+impl Operation {
+    /// Parameters that a token meets: of experts, its share.
+    pub fn active_parameters(&self) -> u64 {
+        match self.work {
+            Work::MatMul {
+                experts, active, ..
+            } => self.parameters / experts * active,
+            _ => self.parameters,
+        }
+    }
 }

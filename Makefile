@@ -1,0 +1,58 @@
+# `make` lists what there is to do. Each target does one thing and says it after "##".
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+export CARGO_TARGET_DIR ?= $(CURDIR)/target
+export PLANOPT_SHARED ?= $(abspath ../shared)
+
+.DEFAULT_GOAL := help
+.PHONY: help develop format lint types test test-rust test-python bench ci wheel clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+develop: $(BIN)/python ## Editable install with everything that the tests need, in .venv
+	$(BIN)/pip install --quiet 'maturin>=1.12.1,<2'
+	$(BIN)/pip install --quiet --editable '.[test,arrow]' \
+	  --config-settings=build-args=--profile=dev
+
+format: ## Format Rust and Python
+	cargo fmt --all
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: ## What review expects: formatting and lints of both languages, and types
+	cargo fmt --all --check
+	cargo clippy --all-targets -- -D warnings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(MAKE) types
+
+types: ## mypy over the Python, stubtest over the compiled module
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest planopt._native --allowlist .mypy-stubtest-allowlist
+
+test: test-rust test-python ## All tests
+
+test-rust: ## Tests of the Rust core
+	cargo test
+
+test-python: ## Tests of the Python package and of the command line
+	$(BIN)/pytest
+
+bench: ## Benchmarks of the Rust core (release profile)
+	cargo bench
+
+wheel: $(BIN)/python ## A release wheel in dist/
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
+
+ci: ## The gate, exactly as it runs for a change
+	.ci/run
+
+clean: ## Remove what was built
+	cargo clean
+	rm -rf $(VENV) dist .mypy_cache .pytest_cache .ruff_cache

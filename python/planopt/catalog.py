@@ -1,0 +1,113 @@
+"""Catalogs: the bundled one with the user's overlays, read by the compiled core."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planopt import _native
+from planopt.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "DEFAULT_ASSUMPTIONS",
+    "KINDS",
+    "Catalog",
+    "bundled_folder",
+    "open_catalog",
+]
+
+DEFAULT_ASSUMPTIONS = "calibrated"
+
+KINDS = (
+    "accelerators",
+    "hosts",
+    "links",
+    "networks",
+    "models",
+    "workloads",
+    "assumptions",
+)
+"""Kinds of entity, as the folders are named."""
+
+
+def bundled_folder() -> Path:
+    """Folder of the catalogs that planopt brings."""
+    return Path(__file__).parent / "catalogs"
+
+
+class Catalog:
+    """Everything that can be bought or evaluated, with where each figure comes from.
+
+    Parameters
+    ----------
+    overlays : sequence of str
+        Folders laid over the bundled catalog; the last one wins.
+    assumptions : str
+        Name, or path of a TOML file.
+
+    Raises
+    ------
+    InputError
+        With every problem of every file.
+    """
+
+    def __init__(self, overlays: Sequence[str], assumptions: str) -> None:
+        for folder in overlays:
+            if not Path(folder).is_dir():
+                raise InputError.of(
+                    "E006",
+                    f"there is no catalog folder `{folder}`",
+                    field="--catalog",
+                    value=folder,
+                    accepted="a folder with accelerators/, hosts/, models/ ...",
+                )
+        self.overlays = tuple(overlays)
+        self.assumptions = assumptions
+        self.native = _native.Catalog.load(
+            str(bundled_folder()), list(overlays), assumptions
+        )
+
+    def list(self, kind: str) -> list[dict[str, Any]]:
+        """Id and name of each entity of a kind."""
+        return self.native.list(kind)
+
+    def show(self, kind: str, id: str) -> dict[str, Any]:
+        """One entity: its figures, each with its source, date and status."""
+        return self.native.show(kind, id)
+
+    def check(self) -> dict[str, int]:
+        """Count the entities by kind; reading the catalog has checked them."""
+        return {kind: len(self.list(kind)) for kind in KINDS}
+
+
+@lru_cache(maxsize=8)
+def _opened(overlays: tuple[str, ...], assumptions: str) -> Catalog:
+    return Catalog(overlays, assumptions)
+
+
+def open_catalog(
+    catalog: Sequence[str] = (), assumptions: str = DEFAULT_ASSUMPTIONS
+) -> Catalog:
+    """Open the bundled catalog with overlays.
+
+    Without overlays the catalog is kept: it does not change while a script runs.
+
+    Parameters
+    ----------
+    catalog : sequence of str
+        Overlay folders, the last one winning.
+    assumptions : str
+        Name, or path of a TOML file.
+
+    Raises
+    ------
+    InputError
+        With every problem of every file.
+    """
+    if catalog or assumptions.endswith(".toml"):
+        return Catalog(tuple(catalog), assumptions)
+    return _opened((), assumptions)

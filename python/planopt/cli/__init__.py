@@ -1,0 +1,85 @@
+"""The command line: options in, one answer on stdout, everything else on stderr.
+
+Nothing heavy is imported here: a command imports what it needs when it runs, so that
+``planopt --help`` stays instant.
+"""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from planopt.cli import (
+    catalog,
+    compare,
+    evaluate,
+    explain,
+    reproduce,
+    solve,
+    verify,
+)
+from planopt.cli.exits import exit_code_of
+
+__all__ = ["main"]
+
+_HELP = """Plans the cheapest cluster that serves a large language model.
+
+Quantities take units: 5tok/s, 300ms, $20k, 80GB, 400W. Names offer the nearest valid
+one. Exit codes: 0 done, 1 no plan meets the question, 2 wrong input, 70 internal error,
+130 interrupted.
+"""
+
+app = typer.Typer(
+    name="planopt",
+    help=_HELP,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+    },
+)
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - how an option calls it
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"planopt {version('planopt')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _planopt(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the version and exit.",
+            callback=_print_version,
+            is_eager=True,
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("solve")(solve.solve)
+app.add_typer(evaluate.app, name="evaluate")
+app.command("compare")(compare.compare)
+app.add_typer(catalog.app, name="catalog")
+app.command("reproduce")(reproduce.reproduce)
+app.command("verify")(verify.verify)
+app.command("explain")(explain.explain)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and leave the process with its exit code."""
+    command = typer.main.get_command(app)
+    sys.exit(
+        exit_code_of(
+            lambda: command.main(arguments, prog_name="planopt", standalone_mode=False)
+        )
+    )

@@ -1,0 +1,5 @@
+"""``python -m planopt.cli``."""
+
+from planopt.cli import main
+
+main()

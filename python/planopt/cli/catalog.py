@@ -1,0 +1,127 @@
+"""``planopt catalog``: what is known, and where each figure comes from."""
+
+from typing import Annotated, Any
+
+import typer
+
+from planopt.cli.exits import OK
+from planopt.cli.options import CATALOGS, JSON, takes
+from planopt.cli.output import show
+from planopt.errors import InputError
+
+app = typer.Typer(
+    help="Show and check the catalogs.", no_args_is_help=True, rich_markup_mode=None
+)
+
+KINDS = (
+    "accelerators",
+    "hosts",
+    "links",
+    "networks",
+    "models",
+    "workloads",
+    "assumptions",
+)
+
+_Kind = Annotated[str | None, typer.Argument(metavar="[KIND]", help=", ".join(KINDS))]
+
+
+@app.command("list")
+@takes(*CATALOGS)
+def list_(*, kind: _Kind = None, json: JSON = False, **options: Any) -> int:
+    """List the entries of one kind, or of all."""
+    from planopt.catalog import open_catalog
+    from planopt.plan import to_json
+    from planopt.report import render_catalog
+
+    catalog = open_catalog(**options)
+    kinds = KINDS if kind is None else (_known(kind),)
+    entries = {each: list(catalog.list(each)) for each in kinds}
+    show(
+        lambda: to_json(entries),
+        lambda style: render_catalog(entries, style=style),
+        json=json,
+    )
+    return OK
+
+
+@app.command("show")
+@takes(*CATALOGS)
+def show_(
+    *,
+    names: Annotated[
+        list[str], typer.Argument(metavar="[KIND] ID", help="Entry to show")
+    ],
+    json: JSON = False,
+    **options: Any,
+) -> int:
+    """Show an entry: every figure with its source."""
+    from planopt.catalog import open_catalog
+    from planopt.plan import to_json
+    from planopt.report import render_entry
+
+    if len(names) > 2:
+        raise InputError.of(
+            "E004",
+            "one entry is shown at a time",
+            value=" ".join(names),
+            accepted="`planopt catalog show rtx-4090`, with its kind before it or not",
+        )
+    catalog = open_catalog(**options)
+    *given, name = names
+    kind = _known(given[0]) if given else _kind_of(catalog, name)
+    entry = catalog.show(kind, name)
+    show(
+        lambda: to_json(entry),
+        lambda style: render_entry(entry, style=style),
+        json=json,
+    )
+    return OK
+
+
+@app.command("check")
+@takes(*CATALOGS)
+def check(*, json: JSON = False, **options: Any) -> int:
+    """Read every file, reporting every problem with its place."""
+    from planopt.catalog import open_catalog
+    from planopt.plan import to_json
+
+    counts = open_catalog(**options).check()
+    said = ", ".join(f"{number} {kind}" for kind, number in counts.items())
+    show(
+        lambda: to_json(counts),
+        lambda _: f"Every file of the catalogs is in order: {said}.",
+        json=json,
+    )
+    return OK
+
+
+def _known(kind: str) -> str:
+    """Accept a kind in the singular too."""
+    for known in KINDS:
+        if kind in (known, known.rstrip("s")):
+            return known
+    raise InputError.of(
+        "E001",
+        f"there is no kind of entry called `{kind}`",
+        value=kind,
+        accepted=", ".join(KINDS),
+    )
+
+
+def _kind_of(catalog: Any, name: str) -> str:
+    """Find the kind that an id belongs to; ids are unique over all kinds."""
+    ids = {entry["id"]: kind for kind in KINDS for entry in catalog.list(kind)}
+    if name in ids:
+        return ids[name]
+    from difflib import get_close_matches
+
+    nearest = get_close_matches(name, ids, n=3)
+    raise InputError.of(
+        "E001",
+        f"the catalogs have no entry `{name}`",
+        value=name,
+        help=f"did you mean {' or '.join(f'`{each}`' for each in nearest)}?"
+        if nearest
+        else "`planopt catalog list` lists them",
+    )

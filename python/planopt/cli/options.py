@@ -1,0 +1,154 @@
+"""Options that several commands share, each declared once, as data.
+
+The name of an option is the name of the argument of the API: ``--max-power`` is
+``max_power``. Options that are not given are not passed on, so that the defaults are
+those of the API, in one place.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+Command = TypeVar("Command", bound=Callable[..., "int | None"])
+
+JSON = Annotated[bool, typer.Option("--json", help="Print one JSON document")]
+
+
+def _option(
+    name: str, kind: Any, default: object = None, **settings: Any
+) -> inspect.Parameter:
+    flag = "--" + name.replace("_", "-")
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, typer.Option(flag, **settings)],
+    )
+
+
+def text(name: str, metavar: str, help_: str) -> inspect.Parameter:
+    """Make an option that the API reads: a name, a quantity with its unit."""
+    return _option(name, str | None, metavar=metavar, help=help_)
+
+
+def count(name: str, help_: str) -> inspect.Parameter:
+    """Make an option that is a whole number, which the API reads too."""
+    return text(name, "N", help_)
+
+
+def several(name: str, metavar: str, help_: str) -> inspect.Parameter:
+    """Make an option that may be repeated."""
+    repeated = f"{help_}; repeatable"
+    return _option(name, list[str] | None, None, metavar=metavar, help=repeated)
+
+
+def switch(name: str, help_: str) -> inspect.Parameter:
+    """Make an option without a value."""
+    return _option(name, bool, default=False, help=help_)
+
+
+MODEL = (
+    text(
+        "model",
+        "NAME|config.json",
+        "Model of the catalog, or a Hugging Face config.json [default: llama-2-70b]",
+    ),
+    text("weights", "FORMAT", "Number format of the weights [default: as published]"),
+    text("kv", "FORMAT", "Number format of the KV cache [default: 16 bits]"),
+    count("kv_heads", "Key/value heads, in place of the model's own"),
+)
+
+LENGTHS = (
+    text("workload", "NAME", "Prompt and output lengths by name [default: chat]"),
+    count("prompt", "Tokens of the prompt"),
+    count("output", "Tokens of the output"),
+    count("context", "Tokens cached per user: speed is judged at full context"),
+)
+
+CATALOGS = (
+    text("assumptions", "NAME|FILE", "Assumptions to use [default: calibrated]"),
+    several("catalog", "DIR", "Folder of catalog files laid over the bundled ones"),
+)
+
+ASSUMPTIONS = (
+    *CATALOGS,
+    text(
+        "pcie_all_reduce",
+        "default|slow|good",
+        "Class of hosts by their all-reduce over PCIe",
+    ),
+)
+
+LAYOUT = (
+    count("batch", "Sequences per micro-batch"),
+    count("in_flight", "Micro-batches that circulate in a pipeline [default: stages]"),
+    text("overlap", "none|two-batch", "Overlap of computing and communicating"),
+)
+
+QUESTION = (
+    *MODEL,
+    text("target", "5tok/s", "Decode speed of each user"),
+    text("ttft", "300ms", "Time to the first token"),
+    text("percentile", "p95", "Percentile that latencies are judged at"),
+    text("throughput", "200tok/s", "Output tokens per second of all users together"),
+    text("requests", "3/s", "Requests per second"),
+    count("users", "Users at the same time [default: 8]"),
+    *LENGTHS,
+    *LAYOUT,
+    text("budget", "20000|12/h", "Purchase money, or money per hour or month"),
+    text(
+        "objective",
+        "cheapest|throughput|cost-per-token|latency",
+        "What the best plan is best at [default: cheapest]",
+    ),
+    text("allow_quantization", "LIST", "Number formats that may replace the model's"),
+    text("exclude", "LIST", "Accelerators to leave out"),
+    text("host", "LIST", "Hosts to consider"),
+    text("network", "LIST", "Networks between hosts to consider"),
+    text("acquire", "buy|rent|both", "How to come by the hardware [default: buy]"),
+    text("max_power", "10kW", "Power draw of everything bought"),
+    text("max_racks", "N", "Racks of 42 units"),
+    count("max_accelerators", "Accelerators bought"),
+    several("stock", "ID=N", "How many of a part there are"),
+    count("redundancy", "Replicas to spare"),
+    switch("datacenter", "Leave out parts whose licence forbids data centers"),
+    *ASSUMPTIONS,
+    count("top", "Alternatives to show"),
+    text("time_limit", "10s", "Time to search for; the best plan so far is given"),
+    text("memory_limit", "2GB", "Memory to search with"),
+    switch("exhaustive", "Evaluate every candidate, without pruning"),
+)
+
+ACCELERATORS = text("accelerators", "LIST", "Accelerators to consider")
+
+
+def takes(*options: inspect.Parameter) -> Callable[[Command], Command]:
+    """Declare a command's options; it gets those given as keyword arguments."""
+
+    def declare(command: Command) -> Command:
+        @functools.wraps(command)
+        def called(**arguments: Any) -> int | None:
+            return command(**_given(arguments.items()))
+
+        own = inspect.signature(command).parameters.values()
+        parameters = [
+            *(each for each in own if each.kind is not each.VAR_KEYWORD),
+            *options,
+        ]
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # what the parser reads
+        called.__annotations__ = {each.name: each.annotation for each in parameters}
+        return called  # type: ignore[return-value] # the same command, other options
+
+    return declare
+
+
+def _given(arguments: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Keep the options that were given."""
+    return {
+        name: value
+        for name, value in arguments
+        if value is not None and value is not False and value != []
+    }

@@ -1,0 +1,216 @@
+"""What goes wrong, as data: a code, a place, the value, what is accepted, the fix.
+
+"No plan exists" is not an error: it is a plan whose status is ``infeasible``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from typing_extensions import Self
+
+    from planopt.plan import Plan
+
+__all__ = [
+    "Diagnostic",
+    "InputError",
+    "InternalError",
+    "Interrupted",
+    "PlanoptError",
+    "VerificationError",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnostic:
+    """One problem of an input, as ``rust/planopt-core/src/diagnostic.rs`` has it.
+
+    Parameters
+    ----------
+    code : str
+        Code that ``planopt explain`` knows, such as ``E105``.
+    message : str
+        What is wrong, in one sentence without a full stop.
+    file : str, optional
+        The file, where there is one.
+    line, column : int, optional
+        Where in the file, both counted from 1; columns in characters.
+    field : str, optional
+        The field of the file, or the option (``--target``).
+    value : str, optional
+        The value found, as it was written.
+    accepted : str, optional
+        What would be accepted.
+    help : str, optional
+        What to do.
+    severity : {"error", "warning"}
+        A warning does not keep the command from its answer.
+    """
+
+    code: str
+    message: str
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    field: str | None = None
+    value: str | None = None
+    accepted: str | None = None
+    help: str | None = None
+    severity: Literal["error", "warning"] = "error"
+
+    @classmethod
+    def from_native(cls, problem: Mapping[str, Any]) -> Self:
+        """Read the mapping that the compiled core hands over."""
+        flat = dict(problem)
+        position = flat.pop("position", None) or {}
+        if flat.get("file") is not None:
+            flat["file"] = str(flat["file"])
+        return cls(**flat, **position)
+
+    def __str__(self) -> str:
+        """Lay it out as rustc does: headline, place, source line, notes."""
+        return "\n".join([self.headline, *self._place(), *self._notes()])
+
+    @property
+    def headline(self) -> str:
+        """The first line: severity, code and message."""
+        return f"{self.severity}[{self.code}]: {self.message}"
+
+    def _place(self) -> list[str]:
+        if self.file is None:
+            given = " ".join(part for part in (self.field, self.value) if part)
+            return [f"  --> {given}"] if given else []
+        if self.line is None:
+            return [f"  --> {self.file}"]
+        column = self.column or 1
+        arrow = f"  --> {self.file}:{self.line}:{column}"
+        source = _line_of(self.file, self.line)
+        if source is None:
+            return [arrow]
+        number = str(self.line)
+        margin = " " * len(number)
+        carets = "^" * self._width_in(source[column - 1 :])
+        return [
+            arrow,
+            f" {margin} |",
+            f" {number} | {source}",
+            f" {margin} | {' ' * (column - 1)}{carets}",
+        ]
+
+    def _width_in(self, rest: str) -> int:
+        """Characters to underline: the value where it is found as written, or one."""
+        for written in (f'"{self.value}"', self.value):
+            if written and rest.startswith(written):
+                return len(written)
+        return 1
+
+    def _notes(self) -> list[str]:
+        notes = []
+        if self.file is not None and self.field is not None:
+            found = f" is `{self.value}`" if self.value is not None else ""
+            notes.append(f"  = field: `{self.field}`{found}")
+        if self.accepted is not None:
+            notes.append(f"  = accepted: {self.accepted}")
+        if self.help is not None:
+            notes.append(f"  = help: {self.help}")
+        return notes
+
+
+class PlanoptError(Exception):
+    """Base of all errors of planopt.
+
+    Parameters
+    ----------
+    diagnostics : iterable of Diagnostic or mapping
+        What is wrong. Mappings are those of the compiled core.
+    """
+
+    exit_code: ClassVar[int] = 70
+
+    def __init__(
+        self, diagnostics: Iterable[Diagnostic | Mapping[str, Any]] = ()
+    ) -> None:
+        self.diagnostics: tuple[Diagnostic, ...] = tuple(
+            problem
+            if isinstance(problem, Diagnostic)
+            else Diagnostic.from_native(problem)
+            for problem in diagnostics
+        )
+        # What pickle calls the constructor with: errors cross process borders.
+        super().__init__(self.diagnostics)
+
+    @classmethod
+    def of(
+        cls,
+        code: str,
+        message: str,
+        *,
+        field: str | None = None,
+        value: object = None,
+        accepted: str | None = None,
+        help: str | None = None,
+        file: str | Path | None = None,
+    ) -> Self:
+        """Make the error of one problem; see `Diagnostic` for the parameters."""
+        problem = Diagnostic(
+            code=code,
+            message=message,
+            field=field,
+            value=None if value is None else str(value),
+            accepted=accepted,
+            help=help,
+            file=None if file is None else str(file),
+        )
+        return cls([problem])
+
+    def __str__(self) -> str:
+        """All problems, a blank line between them."""
+        return "\n\n".join(map(str, self.diagnostics))
+
+
+class InputError(PlanoptError):
+    """The input cannot be used as it is: an option, a catalog, a model, a plan file."""
+
+    exit_code = 2
+
+
+class VerificationError(PlanoptError):
+    """A plan says something that computing it again does not give."""
+
+    exit_code = 1
+
+
+class InternalError(PlanoptError):
+    """A fault of planopt itself."""
+
+    exit_code = 70
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user stopped a search.
+
+    Parameters
+    ----------
+    plan : Plan, optional
+        The best plan until then.
+    """
+
+    exit_code: ClassVar[int] = 130
+
+    def __init__(self, plan: Plan | None = None) -> None:
+        self.plan = plan
+        super().__init__(plan)
+
+
+def _line_of(file: str, number: int) -> str | None:
+    """Line of a file for display; none where it cannot be read (any more)."""
+    try:
+        lines = Path(file).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return lines[number - 1] if 0 < number <= len(lines) else None

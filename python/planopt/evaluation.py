@@ -1,0 +1,159 @@
+"""One way of serving a model: its layout, its hardware, and what it does.
+
+Every figure has its unit in its name. ``None`` says that a figure is not known or not
+modelled; it is never 0.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+__all__ = [
+    "BomLine",
+    "Candidate",
+    "Cost",
+    "Decode",
+    "Deployment",
+    "Hardware",
+    "Memory",
+    "Percentiles",
+    "Prefill",
+    "Rejection",
+    "ServingEvaluation",
+]
+
+
+class Rejection(Struct, frozen=True, kw_only=True):
+    """Why a configuration cannot be used."""
+
+    code: str
+    """Short name that rejections are counted by, such as ``memory``."""
+    message: str
+    """The sentence, with the numbers in it."""
+    numbers: dict[str, float | int | str] = {}
+    """The same numbers by name, such as ``needed_bytes``."""
+
+
+class Memory(Struct, frozen=True, kw_only=True):
+    """Memory of one accelerator of the fullest stage."""
+
+    weights_bytes: float
+    kv_cache_bytes: float
+    activations_bytes: float
+    overhead_bytes: float
+    total_bytes: float
+    capacity_bytes: float
+
+
+class Decode(Struct, frozen=True, kw_only=True):
+    """One step at full batch and full context."""
+
+    step_seconds: float | None = None
+    compute_seconds: float | None = None
+    memory_seconds: float | None = None
+    communication_seconds: float | None = None
+    tpot_seconds: float | None = None
+    tokens_per_second_per_user: float | None = None
+    tokens_per_second: float | None = None
+
+
+class Prefill(Struct, frozen=True, kw_only=True):
+    """The prompt of one user, alone."""
+
+    seconds: float | None = None
+
+
+class Percentiles(Struct, frozen=True, kw_only=True):
+    """A figure that varies from request to request."""
+
+    mean: float | None = None
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+
+
+class Cost(Struct, frozen=True, kw_only=True):
+    """Money: the purchase, and what an hour and a token come to with it."""
+
+    price_usd: float | None = None
+    usd_per_hour: float | None = None
+    usd_per_million_tokens: float | None = None
+    tokens_per_usd: float | None = None
+
+
+class ServingEvaluation(Struct, frozen=True, kw_only=True):
+    """What a configuration does, whether or not it fits."""
+
+    feasible: bool
+    rejections: tuple[Rejection, ...] = ()
+    memory: Memory | None = None
+    decode: Decode = msgspec.field(default_factory=Decode)
+    prefill: Prefill = msgspec.field(default_factory=Prefill)
+    ttft_seconds: Percentiles = msgspec.field(default_factory=Percentiles)
+    tpot_seconds: Percentiles = msgspec.field(default_factory=Percentiles)
+    cost: Cost = msgspec.field(default_factory=Cost)
+    power_watts: float | None = None
+    hosts: int | None = None
+    """Hosts of one replica."""
+    accelerators: int | None = None
+    """Accelerators of one replica."""
+
+
+class Candidate(Struct, frozen=True, kw_only=True):
+    """One way to spread a model over accelerators."""
+
+    accelerator: str
+    tp: int = 1
+    pp: int = 1
+    dp: int = 1
+    ep: int = 1
+    batch: int = 1
+    """Sequences per micro-batch."""
+    in_flight: int = 1
+    """Micro-batches that circulate in the pipeline."""
+    overlap: str = "none"
+    weights: str | None = None
+    """Number format of the weights."""
+    kv: str | None = None
+    """Number format of the KV cache."""
+
+
+class Hardware(Struct, frozen=True, kw_only=True):
+    """Where one replica runs."""
+
+    host: str | None = None
+    hosts: int = 1
+    link: str | None = None
+    network: str | None = None
+    nics_per_host: int = 0
+    switch: str | None = None
+    switch_count: int = 0
+    switch_port_blocks: int = 0
+
+
+class BomLine(Struct, frozen=True, kw_only=True):
+    """One line of a bill of materials."""
+
+    kind: str
+    id: str
+    name: str
+    quantity: int
+    unit_price_usd: float | None = None
+    price_usd: float | None = None
+    source: str | None = None
+    """Where the unit price comes from."""
+
+
+class Deployment(Struct, frozen=True, kw_only=True):
+    """One model on one kind of unit."""
+
+    model: str
+    candidate: Candidate
+    hardware: Hardware
+    evaluation: ServingEvaluation
+    units: int = 1
+    """How many units are bought."""
+    replicas: int = 1
+    """How many copies of the model they run together."""
+    bill_of_materials: tuple[BomLine, ...] = ()

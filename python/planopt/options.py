@@ -1,0 +1,175 @@
+"""Options as people write them, read into numbers: all problems are told at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, TypeVar
+
+from planopt._native import parse_quantity
+from planopt.errors import Diagnostic, InputError
+
+__all__ = ["Number", "OptionReader", "TextOrNumber"]
+
+Number: TypeAlias = "int | float"
+TextOrNumber: TypeAlias = "str | int | float"
+
+_CODES = {"malformed": "E002", "range": "E003"}
+
+Choice = TypeVar("Choice", bound=str)
+
+
+def flag(name: str) -> str:
+    """Option as it is typed: ``max_power`` is ``--max-power``."""
+    return "--" + name.replace("_", "-")
+
+
+class OptionReader:
+    """Reads options one by one and remembers what is wrong with them."""
+
+    def __init__(self) -> None:
+        self._problems: list[Diagnostic] = []
+
+    def finish(self) -> None:
+        """Raise what was found wrong, all of it.
+
+        Raises
+        ------
+        InputError
+            With a diagnostic for each option that cannot be used.
+        """
+        if self._problems:
+            raise InputError(self._problems)
+
+    def problem(
+        self,
+        code: str,
+        message: str,
+        *,
+        option: str,
+        value: object = None,
+        accepted: str | None = None,
+        help: str | None = None,
+    ) -> None:
+        """Remember a problem of an option."""
+        self._problems.append(
+            Diagnostic(
+                code=code,
+                message=message,
+                field=flag(option),
+                value=None if value is None else str(value),
+                accepted=accepted,
+                help=help,
+            )
+        )
+
+    def quantity(
+        self, option: str, value: TextOrNumber | None, dimension: str
+    ) -> float | None:
+        """Read a quantity that must be more than nothing; numbers are SI units."""
+        if value is None:
+            return None
+        text = value if isinstance(value, str) else repr(value)
+        try:
+            number = (
+                parse_quantity(value, dimension)
+                if isinstance(value, str)
+                else float(value)
+            )
+        except ValueError as error:
+            kind, message, accepted = error.args
+            self.problem(
+                _CODES[kind], message, option=option, value=text, accepted=accepted
+            )
+            return None
+        if not math.isfinite(number) or number <= 0:
+            self.problem(
+                "E003",
+                f"{flag(option)} must be finite and more than 0",
+                option=option,
+                value=text,
+                accepted="a number more than 0",
+            )
+            return None
+        return number
+
+    def money(self, option: str, value: TextOrNumber | None) -> tuple[float, bool]:
+        """Read money, or money per time: dollars, and whether they are per hour."""
+        if isinstance(value, str) and "/" in value:
+            return self.quantity(option, value, "usd_per_hour") or 0.0, True
+        return self.quantity(option, value, "usd") or 0.0, False
+
+    def count(
+        self, option: str, value: TextOrNumber | None, *, minimum: int = 1
+    ) -> int | None:
+        """Read a whole number of at least `minimum`."""
+        if value is None:
+            return None
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not (minimum <= number <= 2**31) or number != int(number):
+            self.problem(
+                "E003",
+                f"{flag(option)} must be a whole number from {minimum}",
+                option=option,
+                value=value,
+                accepted=f"{minimum}, {minimum + 1}, {minimum + 2} ...",
+            )
+            return None
+        return int(number)
+
+    def choice(
+        self, option: str, value: str | None, choices: Sequence[Choice]
+    ) -> Choice | None:
+        """Read one of a few words."""
+        if value is None:
+            return None
+        for choice in choices:
+            if choice == value:
+                return choice
+        from difflib import get_close_matches
+
+        near = get_close_matches(value, choices, n=1)
+        self.problem(
+            "E001",
+            f"unknown {option.replace('_', ' ')} `{value}`",
+            option=option,
+            value=value,
+            accepted=", ".join(choices),
+            help=f"did you mean `{near[0]}`?" if near else None,
+        )
+        return None
+
+    def names(self, value: str | Sequence[str] | None) -> tuple[str, ...]:
+        """Read names between commas, or a list of them."""
+        if value is None:
+            return ()
+        parts = value.split(",") if isinstance(value, str) else value
+        return tuple(name.strip() for name in parts if name.strip())
+
+    def stock(
+        self, value: Mapping[str, int] | Sequence[str] | str | None
+    ) -> dict[str, int]:
+        """Read how many of each part there are: ``rtx-4090=8``."""
+        if value is None:
+            return {}
+        if isinstance(value, Mapping):
+            pairs = [(name, str(number)) for name, number in value.items()]
+        else:
+            pairs = []
+            for text in self.names(value):
+                name, equals, number = text.partition("=")
+                if not equals:
+                    self.problem(
+                        "E002",
+                        f"`{text}` says no number",
+                        option="stock",
+                        value=text,
+                        accepted="ID=N, such as rtx-4090=8",
+                    )
+                    continue
+                pairs.append((name.strip(), number))
+        read = {name: self.count("stock", number, minimum=0) for name, number in pairs}
+        return {name: number for name, number in read.items() if number is not None}

@@ -1,0 +1,412 @@
+"""The plan and the evaluation: documents that are saved, read again, checked and shown.
+
+Every figure has its unit in its name. ``None`` says that a figure is not known or not
+modelled; it is never 0. `schema` publishes the documents as JSON Schema.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from planopt.errors import InputError
+from planopt.evaluation import (
+    BomLine,
+    Candidate,
+    Cost,
+    Decode,
+    Deployment,
+    Hardware,
+    Memory,
+    Percentiles,
+    Prefill,
+    Rejection,
+    ServingEvaluation,
+)
+
+__all__ = [
+    "Accuracy",
+    "Alternative",
+    "Answer",
+    "Answers",
+    "Assumed",
+    "BomLine",
+    "Candidate",
+    "Change",
+    "Cost",
+    "Decode",
+    "Deployment",
+    "EvaluationDocument",
+    "Hardware",
+    "Infeasibility",
+    "Limit",
+    "Memory",
+    "Percentiles",
+    "Plan",
+    "PlanWarning",
+    "Prefill",
+    "Rejection",
+    "Request",
+    "Search",
+    "Sensitivity",
+    "ServingEvaluation",
+    "schema",
+    "to_json",
+]
+
+Status = Literal["optimal", "feasible", "infeasible"]
+Objective = Literal["cheapest", "throughput", "cost-per-token", "latency"]
+
+
+# --- The question and what was made of it ---------------------------------------------
+
+
+class Assumed(Struct, frozen=True, kw_only=True):
+    """Something the question left open."""
+
+    name: str
+    value: str
+    why: str | None = None
+
+
+class PlanWarning(Struct, frozen=True, kw_only=True):
+    """What to know before acting on an answer."""
+
+    code: str
+    message: str
+    help: str | None = None
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """The question as it was understood; `typed` has it as it was written."""
+
+    model: str | None = None
+    """Id of the catalog, or path of a config.json."""
+    architecture: dict[str, Any] | None = None
+    """The model itself, in the shape of a model file, where no catalog has it."""
+    objective: Objective = "cheapest"
+    target_tokens_per_second: float | None = None
+    """Decode speed of each user."""
+    throughput_tokens_per_second: float | None = None
+    requests_per_second: float | None = None
+    ttft_seconds: float | None = None
+    percentile: str | None = None
+    users: int | None = None
+    workload: str | None = None
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+    context_tokens: int | None = None
+    """Cached per user when speed is judged."""
+    batch: int | None = None
+    in_flight: int | None = None
+    overlap: str | None = None
+    budget_usd: float | None = None
+    budget_usd_per_hour: float | None = None
+    acquire: str = "buy"
+    weights: str | None = None
+    kv: str | None = None
+    kv_heads: int | None = None
+    """Key/value heads in place of the model's own."""
+    allow_quantization: tuple[str, ...] = ()
+    accelerators: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+    stock: dict[str, int] = {}
+    redundancy: int = 0
+    datacenter: bool = False
+    max_power_watts: float | None = None
+    max_racks: float | None = None
+    max_accelerators: int | None = None
+    top: int | None = None
+    time_limit_seconds: float | None = None
+    memory_limit_bytes: float | None = None
+    exhaustive: bool = False
+    assumptions: str | None = None
+    pcie_all_reduce: str | None = None
+    """Class of PCIe all-reduce in place of that of the assumptions."""
+    catalog: tuple[str, ...] = ()
+    """Folders laid over the bundled catalogs."""
+    typed: dict[str, str] = {}
+    """Options as the user wrote them, by name."""
+
+
+# --- The plan: planopt.plan/1 ---------------------------------------------------------
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """The best purchase by one objective, in short."""
+
+    objective: str
+    status: Status
+    price_usd: float | None = None
+    usd_per_million_tokens: float | None = None
+    tokens_per_second: float | None = None
+    tokens_per_second_per_user: float | None = None
+    users: int | None = None
+    summary: str = ""
+    bill_of_materials: tuple[BomLine, ...] = ()
+
+
+class Answers(Struct, frozen=True, kw_only=True):
+    """The three questions that a purchase raises."""
+
+    cheapest: Answer | None = None
+    throughput: Answer | None = None
+    cost_per_token: Answer | None = None
+
+
+class Alternative(Struct, frozen=True, kw_only=True):
+    """Another build, and why it was not chosen."""
+
+    summary: str
+    why_not: str
+    price_usd: float | None = None
+    tokens_per_second_per_user: float | None = None
+    tokens_per_second: float | None = None
+    usd_per_million_tokens: float | None = None
+    users: int | None = None
+    power_watts: float | None = None
+    replicas: int | None = None
+    candidate: Candidate | None = None
+    hardware: Hardware | None = None
+    bill_of_materials: tuple[BomLine, ...] = ()
+
+
+class Limit(Struct, frozen=True, kw_only=True):
+    """A limit that takes part in a conflict."""
+
+    name: str
+    value: str
+    detail: str | None = None
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """A change to the question after which a plan exists; it was solved and checked."""
+
+    options: dict[str, str]
+    """The options to give instead, by name."""
+    summary: str
+    """What is then bought."""
+    price_usd: float | None = None
+    tokens_per_second_per_user: float | None = None
+    note: str | None = None
+    """What it keeps or gives up."""
+
+
+class Infeasibility(Struct, frozen=True, kw_only=True):
+    """Why there is no plan, and what is nearest to one."""
+
+    binding: tuple[Limit, ...] = ()
+    """The minimal conflict: without any one of these there is a plan."""
+    nearest: tuple[Change, ...] = ()
+    note: str | None = None
+
+
+class Sensitivity(Struct, frozen=True, kw_only=True):
+    """What the answer becomes when one thing is different."""
+
+    change: str
+    result: str
+    choice_changes: bool = False
+    price_usd: float | None = None
+
+
+class Search(Struct, frozen=True, kw_only=True):
+    """What was looked at."""
+
+    candidates_covered: int = 0
+    candidates_evaluated: int = 0
+    candidates_pruned: int = 0
+    rejected: dict[str, int] = {}
+    """Candidates by the reason they were rejected for."""
+    seconds: float | None = None
+
+
+class Accuracy(Struct, frozen=True, kw_only=True):
+    """How far predictions of this kind have been from measurements."""
+
+    statement: str
+    median_error: float | None = None
+    """Share of the measured value."""
+    source: str | None = None
+
+
+class _Document(Struct, frozen=True, kw_only=True):
+    """A document that stands alone as a JSON file."""
+
+    def to_json(self) -> str:
+        """Write the document as JSON text."""
+        return to_json(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the document to a file."""
+        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+
+
+class EvaluationDocument(ServingEvaluation, _Document, frozen=True, kw_only=True):
+    """One evaluation, with what was evaluated: the answer of ``evaluate serving``."""
+
+    schema: Literal["planopt.evaluation/1"] = "planopt.evaluation/1"
+    model: str | None = None
+    replicas: int = 1
+    candidate: Candidate | None = None
+    hardware: Hardware | None = None
+    bill_of_materials: tuple[BomLine, ...] = ()
+    context_tokens: int | None = None
+    assumed: tuple[Assumed, ...] = ()
+    warnings: tuple[PlanWarning, ...] = ()
+    assumptions: str | None = None
+
+    @classmethod
+    def from_json(
+        cls, text: str | bytes, *, file: str | None = None
+    ) -> EvaluationDocument:
+        """Read an evaluation.
+
+        Raises
+        ------
+        InputError
+            The text is no evaluation; E301.
+        """
+        return _decode(EvaluationDocument, text, file)
+
+
+class Plan(_Document, frozen=True, kw_only=True):
+    """What to buy, why, and what else was possible."""
+
+    schema: Literal["planopt.plan/1"] = "planopt.plan/1"
+    status: Status
+    objective: Objective = "cheapest"
+    price_usd: float | None = None
+    bound_usd: float | None = None
+    """No purchase that meets the question is cheaper: the solver's own bound."""
+    gap: float | None = None
+    """Share of the price by which it may be above the bound."""
+    request: Request = msgspec.field(default_factory=Request)
+    bill_of_materials: tuple[BomLine, ...] = ()
+    deployments: tuple[Deployment, ...] = ()
+    answers: Answers = msgspec.field(default_factory=Answers)
+    cost: Cost = msgspec.field(default_factory=Cost)
+    power_watts: float | None = None
+    alternatives: tuple[Alternative, ...] = ()
+    infeasibility: Infeasibility | None = None
+    sensitivity: tuple[Sensitivity, ...] = ()
+    warnings: tuple[PlanWarning, ...] = ()
+    search: Search = msgspec.field(default_factory=Search)
+    assumed: tuple[Assumed, ...] = ()
+    assumptions: str | None = None
+    """Name or file of the assumptions used."""
+    accuracy: Accuracy | None = None
+
+    @classmethod
+    def from_json(cls, text: str | bytes, *, file: str | None = None) -> Plan:
+        """Read a plan.
+
+        Raises
+        ------
+        InputError
+            The text is no plan; E301, with the place in the document.
+        """
+        return _decode(Plan, text, file)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plan:
+        """Read a plan from a file.
+
+        Raises
+        ------
+        InputError
+            There is no such file (E006), or it is no plan (E301).
+        """
+        try:
+            content = Path(path).read_bytes()
+        except OSError as error:
+            raise InputError.of(
+                "E006",
+                f"cannot read the plan: {error.strerror or error}",
+                file=path,
+                accepted="a file that `planopt solve --out plan.json` has written",
+            ) from error
+        return cls.from_json(content, file=str(path))
+
+    def __str__(self) -> str:
+        """Lay the plan out as the command line shows it."""
+        from planopt.report import render_plan
+
+        return render_plan(self)
+
+    def _repr_html_(self) -> str:
+        """Show the plan in a notebook."""
+        from planopt.report.html import plan_table
+
+        return plan_table(self)
+
+
+_Doc = TypeVar("_Doc", Plan, EvaluationDocument)
+
+
+def _decode(kind: type[_Doc], text: str | bytes, file: str | None) -> _Doc:
+    """Read a document, or say what keeps the text from being one."""
+    name = {Plan: "plan", EvaluationDocument: "evaluation"}[kind]
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError.of(
+            "E301",
+            f"this is no {name}: {error}",
+            file=file,
+            accepted=f'a JSON document with "schema": "planopt.{name}/1"',
+            help="`planopt solve --out plan.json` writes one",
+        ) from error
+
+
+def to_json(value: object) -> str:
+    """Write any answer as JSON text: plans, lists of them, rows."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def schema(kind: type[Plan | EvaluationDocument] = Plan) -> dict[str, Any]:
+    """JSON Schema of a document.
+
+    In a plan each figure says under ``x-planopt`` whether `planopt verify` computes it
+    again (``verified``), holds it against others (``checked``), or takes it as a remark
+    (``informative``).
+
+    Parameters
+    ----------
+    kind : type
+        `Plan` or `EvaluationDocument`.
+    """
+    from planopt.verify.fields import mark_of
+
+    published = msgspec.json.schema(kind)
+    definitions = published.pop("$defs")
+
+    def spelt_out(node: Any, path: str) -> Any:
+        """Put definitions in place of references: a mark depends on the path."""
+        if isinstance(node, list):
+            return [spelt_out(each, path) for each in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            return spelt_out(definitions[node["$ref"].rpartition("/")[2]], path)
+        spelt = {key: spelt_out(value, path) for key, value in node.items()}
+        if "properties" in node:
+            spelt["properties"] = {
+                key: spelt_out(value, f"{path}.{key}".lstrip("."))
+                for key, value in node["properties"].items()
+            }
+        elif "items" in node:
+            spelt["items"] = spelt_out(node["items"], f"{path}[]")
+        elif kind is Plan and path:
+            spelt["x-planopt"] = mark_of(path) or "informative"
+        return spelt
+
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **spelt_out(published, ""),
+    }

@@ -1,0 +1,421 @@
+"""The question of a purchase: read from options, with what was assumed said aloud."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from planopt.catalog import DEFAULT_ASSUMPTIONS
+from planopt.options import OptionReader
+from planopt.plan import Assumed, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from planopt.catalog import Catalog
+    from planopt.options import TextOrNumber
+
+__all__ = ["Lengths", "Problem", "ServedModel", "read_lengths", "read_problem"]
+
+DEFAULT_MODEL = "llama-2-70b"
+DEFAULT_WORKLOAD = "chat"
+DEFAULT_USERS = 8
+DEFAULT_MAX_ACCELERATORS = 64
+"""Accelerators of one replica that are searched for: beyond the largest replica of the
+published serving runs."""
+DEFAULT_TOP = 8
+DEFAULT_TIME_LIMIT_SECONDS = 10.0
+RACK_UNITS = 42
+
+Overlap = Literal["none", "two-batch"]
+OVERLAPS: tuple[Overlap, ...] = ("none", "two-batch")
+Goal = Literal["cheapest", "throughput", "cost-per-token", "latency"]
+GOALS: tuple[Goal, ...] = ("cheapest", "throughput", "cost-per-token", "latency")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lengths:
+    """Tokens of a prompt, of an output, and cached when speed is judged."""
+
+    workload: str
+    prompt: int
+    output: int
+    context: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServedModel:
+    """What is served: the part of a question that the evaluation needs."""
+
+    model: str
+    kv_heads: int | None
+    weights: str | None
+    kv: str | None
+    lengths: Lengths
+    overlap: Overlap = "none"
+
+    def native(self) -> dict[str, Any]:
+        """Request of the compiled core."""
+        return {
+            "model": self.model,
+            "kv_heads": self.kv_heads,
+            "weights": self.weights,
+            "kv": self.kv,
+            "context": self.lengths.context,
+            "prompt": self.lengths.prompt,
+            "overlap": self.overlap,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A question of what to buy."""
+
+    served: ServedModel
+    objective: Goal = "cheapest"
+    target: float = 0.0
+    """Tokens per second of each user."""
+    ttft_seconds: float | None = None
+    users: int = DEFAULT_USERS
+    throughput: float = 0.0
+    """Tokens per second of all users."""
+    requests_per_second: float | None = None
+    batch: int | None = None
+    in_flight: int | None = None
+    budget_usd: float | None = None
+    max_power_watts: float | None = None
+    max_racks: float | None = None
+    accelerators_in_all: int | None = None
+    stock: dict[str, int] = field(default_factory=dict)
+    redundancy: int = 0
+    accelerators: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+    datacenter: bool = False
+    allow_quantization: tuple[str, ...] = ()
+    pcie_all_reduce: str | None = None
+    top: int = DEFAULT_TOP
+    time_limit_seconds: float = DEFAULT_TIME_LIMIT_SECONDS
+    exhaustive: bool = False
+    catalog: tuple[str, ...] = ()
+    assumptions: str = DEFAULT_ASSUMPTIONS
+    assumed: tuple[Assumed, ...] = ()
+    typed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def replica_accelerators(self) -> int:
+        """Accelerators of one replica, at most."""
+        return min(
+            DEFAULT_MAX_ACCELERATORS,
+            self.accelerators_in_all or DEFAULT_MAX_ACCELERATORS,
+        )
+
+    def with_model(self, **changes: Any) -> Problem:
+        """Return the same question about another model or format."""
+        return replace(self, served=replace(self.served, **changes))
+
+    def request(self) -> Request:
+        """Put the question as a plan records it."""
+        served, lengths = self.served, self.served.lengths
+        return Request(
+            model=served.model,
+            kv_heads=served.kv_heads,
+            objective=self.objective,
+            target_tokens_per_second=self.target or None,
+            throughput_tokens_per_second=self.throughput or None,
+            requests_per_second=self.requests_per_second,
+            ttft_seconds=self.ttft_seconds,
+            users=self.users,
+            workload=lengths.workload,
+            prompt_tokens=lengths.prompt,
+            output_tokens=lengths.output,
+            context_tokens=lengths.context,
+            batch=self.batch,
+            in_flight=self.in_flight,
+            overlap=served.overlap,
+            budget_usd=self.budget_usd,
+            weights=served.weights,
+            kv=served.kv,
+            allow_quantization=self.allow_quantization,
+            accelerators=self.accelerators,
+            exclude=self.exclude,
+            stock=self.stock,
+            redundancy=self.redundancy,
+            datacenter=self.datacenter,
+            max_power_watts=self.max_power_watts,
+            max_racks=self.max_racks,
+            max_accelerators=self.accelerators_in_all,
+            top=self.top,
+            time_limit_seconds=self.time_limit_seconds,
+            exhaustive=self.exhaustive,
+            pcie_all_reduce=self.pcie_all_reduce,
+            catalog=self.catalog,
+            typed=self.typed,
+        )
+
+
+def read_lengths(
+    reader: OptionReader,
+    catalog: Catalog,
+    assumed: list[Assumed],
+    *,
+    workload: str | None = None,
+    prompt: TextOrNumber | None = None,
+    output: TextOrNumber | None = None,
+    context: TextOrNumber | None = None,
+) -> Lengths:
+    """Read prompt, output and context; what is not given comes from the workload."""
+    name = workload or DEFAULT_WORKLOAD
+    usual = catalog.native.workload(name)
+    cached = reader.count("context", context)
+    prompt_tokens = reader.count("prompt", prompt)
+    output_tokens = reader.count("output", output)
+    if workload is None and None in (prompt_tokens, output_tokens) and cached is None:
+        lengths = f"prompt {usual['prompt']} + output {usual['output']} tokens"
+        assumed.append(Assumed(name="workload", value=f"{name}: {lengths}"))
+    if prompt_tokens is None:
+        prompt_tokens = min(usual["prompt"], cached or usual["prompt"])
+    if output_tokens is None:
+        output_tokens = usual["output"]
+    if cached is None:
+        cached = prompt_tokens + output_tokens
+        assumed.append(
+            Assumed(
+                name="context",
+                value=f"{cached} tokens per user",
+                why="prompt + output; never a model's maximum. Say --context N",
+            )
+        )
+    elif prompt_tokens > cached:
+        reader.problem(
+            "E004",
+            f"a prompt of {prompt_tokens} tokens does not fit a context of {cached}",
+            option="prompt",
+            value=prompt_tokens,
+            accepted=f"at most {cached} tokens, or a longer --context",
+        )
+    return Lengths(
+        workload=name, prompt=prompt_tokens, output=output_tokens, context=cached
+    )
+
+
+def read_problem(
+    catalog: Catalog,
+    *,
+    model: str | None = None,
+    kv_heads: TextOrNumber | None = None,
+    target: TextOrNumber | None = None,
+    ttft: TextOrNumber | None = None,
+    percentile: str | None = None,
+    throughput: TextOrNumber | None = None,
+    requests: TextOrNumber | None = None,
+    users: TextOrNumber | None = None,
+    workload: str | None = None,
+    prompt: TextOrNumber | None = None,
+    output: TextOrNumber | None = None,
+    context: TextOrNumber | None = None,
+    batch: TextOrNumber | None = None,
+    in_flight: TextOrNumber | None = None,
+    overlap: str | None = None,
+    budget: TextOrNumber | None = None,
+    objective: str | None = None,
+    weights: str | None = None,
+    kv: str | None = None,
+    allow_quantization: str | Sequence[str] | None = None,
+    accelerators: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] | None = None,
+    host: str | Sequence[str] | None = None,
+    network: str | Sequence[str] | None = None,
+    acquire: str | None = None,
+    max_power: TextOrNumber | None = None,
+    max_racks: TextOrNumber | None = None,
+    max_accelerators: TextOrNumber | None = None,
+    stock: Mapping[str, int] | Sequence[str] | str | None = None,
+    redundancy: TextOrNumber | None = None,
+    datacenter: bool = False,
+    pcie_all_reduce: str | None = None,
+    top: TextOrNumber | None = None,
+    time_limit: TextOrNumber | None = None,
+    exhaustive: bool = False,
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    typed: dict[str, str] | None = None,
+) -> Problem:
+    """Read a question.
+
+    Parameters
+    ----------
+    catalog : Catalog
+        Where names are looked up.
+    typed : dict
+        The options as they were given, for the record.
+    **others
+        The options of ``planopt solve``: text with units, or numbers in SI units.
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for each option that cannot be used.
+    """
+    reader = OptionReader()
+    assumed: list[Assumed] = []
+    lengths = read_lengths(
+        reader,
+        catalog,
+        assumed,
+        workload=workload,
+        prompt=prompt,
+        output=output,
+        context=context,
+    )
+    if model is None:
+        assumed.append(Assumed(name="model", value=DEFAULT_MODEL))
+    served = ServedModel(
+        model=model or DEFAULT_MODEL,
+        kv_heads=reader.count("kv_heads", kv_heads),
+        weights=weights,
+        kv=kv,
+        lengths=lengths,
+        overlap=reader.choice("overlap", overlap, OVERLAPS) or "none",
+    )
+    given_batch = reader.count("batch", batch)
+    given_in_flight = reader.count("in_flight", in_flight)
+    request_rate = reader.quantity("requests", requests, "requests_per_second")
+    demand = reader.quantity("throughput", throughput, "tokens_per_second") or 0.0
+    if request_rate is not None:
+        if demand:
+            reader.problem(
+                "E004",
+                "--requests and --throughput both say how much is served",
+                option="requests",
+                value=requests,
+                accepted="one of the two",
+            )
+        demand = request_rate * lengths.output
+    given_users = reader.count("users", users)
+    budget_usd = _budget(reader, budget, acquire)
+    _refuse_unmodelled(reader, acquire, percentile)
+    problem = Problem(
+        served=served,
+        objective=reader.choice("objective", objective, GOALS) or "cheapest",
+        target=reader.quantity("target", target, "tokens_per_second") or 0.0,
+        ttft_seconds=reader.quantity("ttft", ttft, "seconds"),
+        users=_users(given_users, demand, given_batch, given_in_flight, served, assumed),
+        throughput=demand,
+        requests_per_second=request_rate,
+        batch=given_batch,
+        in_flight=given_in_flight,
+        budget_usd=budget_usd,
+        max_power_watts=reader.quantity("max_power", max_power, "watts"),
+        max_racks=reader.quantity("max_racks", max_racks, "count"),
+        accelerators_in_all=reader.count("max_accelerators", max_accelerators),
+        stock=reader.stock(stock),
+        redundancy=reader.count("redundancy", redundancy, minimum=0) or 0,
+        accelerators=reader.names(accelerators),
+        exclude=reader.names(exclude),
+        hosts=reader.names(host),
+        networks=reader.names(network),
+        datacenter=datacenter,
+        allow_quantization=reader.names(allow_quantization),
+        pcie_all_reduce=pcie_all_reduce,
+        top=reader.count("top", top) or DEFAULT_TOP,
+        time_limit_seconds=reader.quantity("time_limit", time_limit, "seconds")
+        or DEFAULT_TIME_LIMIT_SECONDS,
+        exhaustive=exhaustive,
+        catalog=catalog.overlays,
+        assumptions=assumptions,
+        assumed=tuple(assumed),
+        typed=typed or {},
+    )
+    for name in problem.stock:
+        catalog.show("accelerators", name)
+    _check_consistency(reader, problem)
+    reader.finish()
+    return problem
+
+
+def _users(
+    given: int | None,
+    demand: float,
+    batch: int | None,
+    in_flight: int | None,
+    served: ServedModel,
+    assumed: list[Assumed],
+) -> int:
+    """Users at the same time: given, or what the batch or the demand says."""
+    if given is not None:
+        return given
+    if batch is not None:
+        resident = 2 if served.overlap == "two-batch" else 1
+        return batch * (in_flight or 1) * resident
+    if demand:
+        return 1
+    assumed.append(Assumed(name="users", value=f"{DEFAULT_USERS} at the same time"))
+    return DEFAULT_USERS
+
+
+def _budget(
+    reader: OptionReader, budget: TextOrNumber | None, acquire: str | None
+) -> float | None:
+    if budget is None:
+        return None
+    usd, per_hour = reader.money("budget", budget)
+    if per_hour and acquire in (None, "buy"):
+        reader.problem(
+            "E004",
+            "a budget per time is for renting, and this question buys",
+            option="budget",
+            value=budget,
+            accepted="purchase money, such as $20k",
+        )
+    return usd
+
+
+def _refuse_unmodelled(
+    reader: OptionReader, acquire: str | None, percentile: str | None
+) -> None:
+    """Refuse what would otherwise be left out of the answer without a word."""
+    choice = reader.choice("acquire", acquire, ("buy", "rent", "both"))
+    if choice in ("rent", "both"):
+        reader.problem(
+            "E004",
+            "renting is not modelled yet",
+            option="acquire",
+            value=acquire,
+            accepted="buy",
+        )
+    if percentile is not None:
+        reader.problem(
+            "E004",
+            "percentiles are not modelled yet: speed is judged on the steady step at "
+            "full context",
+            option="percentile",
+            value=percentile,
+            accepted="leave it out",
+        )
+
+
+def _check_consistency(reader: OptionReader, problem: Problem) -> None:
+    both = sorted(set(problem.accelerators) & set(problem.exclude))
+    if both:
+        reader.problem(
+            "E004",
+            f"{', '.join(both)} both asked for and excluded",
+            option="exclude",
+            value=",".join(both),
+            accepted="accelerators that --accelerators does not name",
+        )
+    if problem.objective == "throughput" and not any(
+        (
+            problem.budget_usd,
+            problem.max_power_watts,
+            problem.max_racks,
+            problem.accelerators_in_all,
+        )
+    ):
+        reader.problem(
+            "E005",
+            "most throughput of what? nothing limits the purchase",
+            option="budget",
+            accepted="--budget, --max-power, --max-racks or --max-accelerators",
+        )

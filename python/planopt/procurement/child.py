@@ -1,0 +1,143 @@
+"""The process that holds OR-Tools: models in, solutions out, one JSON line each.
+
+Nothing else in planopt imports ``ortools``. It clashes with other solvers' libraries
+in one process (or-tools #5246), takes time to import, and a fault of native code must
+not take the user's session with it. Of its Python fronts this is the one that loads
+neither numpy nor pandas. CP-SAT is reached through it unharmed: status, objective,
+bound, hint, time limit and interruption are CP-SAT's own.
+
+A request is ``{"model": {...}, "time_limit": seconds, "hint": [...] | null}``, a reply
+``{"status", "values", "objective", "bound", "seconds"}`` or ``{"error": message}``.
+SIGTERM ends the current solve early; its best solution is still the reply.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    # OR-Tools ships no types for this front.
+    from ortools.linear_solver.pywraplp import Solver  # type: ignore[import-untyped]
+
+PARAMETERS = "num_workers:1 random_seed:1"
+"""One worker and a fixed seed: the same question has the same answer."""
+
+WAKE_SECONDS = 0.1
+"""How often the waiting thread looks for signals; a finished solve is seen at once."""
+
+
+class _Backend:
+    """OR-Tools, imported once and asked many times."""
+
+    def __init__(self) -> None:
+        from ortools.linear_solver import (  # type: ignore[import-untyped]
+            pywraplp,
+        )
+
+        self._front = pywraplp
+        self._running: Solver | None = None
+        self._words = {
+            pywraplp.Solver.OPTIMAL: "optimal",
+            pywraplp.Solver.FEASIBLE: "feasible",
+            pywraplp.Solver.INFEASIBLE: "infeasible",
+            pywraplp.Solver.NOT_SOLVED: "unknown",
+        }
+
+    def interrupt(self, *_: object) -> None:
+        """Answer SIGTERM: with the best so far, or by leaving when idle."""
+        if self._running is None:
+            raise SystemExit
+        self._running.InterruptSolve()
+
+    def solve(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Answer one request."""
+        started = time.perf_counter()
+        solver, variables = self._build(request["model"])
+        solver.SetTimeLimit(max(1, int(request["time_limit"] * 1000)))
+        if request["hint"]:
+            solver.SetHint(variables, list(map(float, request["hint"])))
+        status = self._words.get(self._run(solver))
+        if status is None:
+            return {"error": "OR-Tools refuses the model"}
+        reply: dict[str, Any] = {"status": status}
+        # Asking for values that do not exist makes the library write to stderr.
+        if status in ("optimal", "feasible"):
+            reply["values"] = [round(each.solution_value()) for each in variables]
+            reply["objective"] = round(solver.Objective().Value())
+            reply["bound"] = solver.Objective().BestBound()
+        return {**reply, "seconds": time.perf_counter() - started}
+
+    def _build(self, model: dict[str, Any]) -> tuple[Solver, list[Any]]:
+        solver = self._front.Solver.CreateSolver("SAT")
+        if not solver.SetSolverSpecificParametersAsString(PARAMETERS):
+            raise ValueError(f"OR-Tools does not accept {PARAMETERS!r}")
+        infinity = solver.infinity()
+        variables = [solver.IntVar(0, upper, "") for upper in model["uppers"]]
+        for row in model["rows"]:
+            lower, upper = row["lower"], row["upper"]
+            constraint = solver.Constraint(
+                -infinity if lower is None else lower,
+                infinity if upper is None else upper,
+            )
+            for variable, coefficient in zip(
+                variables, row["coefficients"], strict=True
+            ):
+                if coefficient:
+                    constraint.SetCoefficient(variable, coefficient)
+        objective = solver.Objective()
+        for variable, coefficient in zip(variables, model["objective"], strict=True):
+            objective.SetCoefficient(variable, coefficient)
+        objective.SetMinimization()
+        return solver, variables
+
+    def _run(self, solver: Solver) -> int:
+        """Solve in a thread, so that a signal finds the main thread awake."""
+        exactly = self._front.MPSolverParameters()
+        exactly.SetDoubleParam(exactly.RELATIVE_MIP_GAP, 0.0)
+        status: list[int] = []
+        thread = threading.Thread(target=lambda: status.append(solver.Solve(exactly)))
+        self._running = solver
+        thread.start()
+        while thread.is_alive():
+            thread.join(WAKE_SECONDS)
+        self._running = None
+        return status[0]
+
+
+def _claim_stdout() -> TextIO:
+    """Keep standard output for replies; what native code prints goes nowhere."""
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+    return replies
+
+
+def main() -> None:
+    """Answer requests until the parent closes standard input."""
+    replies = _claim_stdout()
+    backend: _Backend | None = None
+    failure = ""
+    try:
+        backend = _Backend()
+        signal.signal(signal.SIGTERM, backend.interrupt)
+    except Exception as error:  # whatever it is, the parent reports it
+        failure = f"OR-Tools cannot be loaded: {error}"
+    for line in sys.stdin:
+        try:
+            reply = backend.solve(json.loads(line)) if backend else {"error": failure}
+        except Exception as error:  # as above: an answer, no traceback
+            reply = {"error": f"{type(error).__name__}: {error}"}
+        replies.write(json.dumps(reply) + "\n")
+        replies.flush()
+
+
+if __name__ == "__main__":
+    main()

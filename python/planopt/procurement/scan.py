@@ -1,0 +1,169 @@
+"""Purchases of one kind of unit: exact, without a solver.
+
+They cross-check the solver (and give it a purchase to begin with), and they are the
+builds that a plan shows beside its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from planopt.procurement.problem import (
+    Purchase,
+    Totals,
+    by_name,
+    copies_enough,
+    copies_possible,
+    figure,
+    rank,
+    shortfalls,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from fractions import Fraction
+
+    from planopt.procurement.problem import Limits, Objective, Unit
+
+__all__ = ["Alternative", "alternatives", "scan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A build beside the chosen one: copies of one unit.
+
+    Parameters
+    ----------
+    unit : Unit
+        What is bought.
+    count : int
+        How many.
+    totals : Totals
+        What they add up to.
+    why_not : tuple of str
+        The limits it breaks, such as ``over budget by $800``; none if it breaks none.
+    """
+
+    unit: Unit
+    count: int
+    totals: Totals
+    why_not: tuple[str, ...] = ()
+
+
+def scan(
+    units: Sequence[Unit], limits: Limits, objective: Objective
+) -> Purchase | None:
+    """Find the best purchase of one kind of unit.
+
+    Parameters
+    ----------
+    units : sequence of Unit
+        What can be bought.
+    limits : Limits
+        What is asked for.
+    objective : {"cheapest", "throughput", "cost-per-token", "latency"}
+        What is best; ties go to the price, $/Mtok, power, then the name.
+
+    Returns
+    -------
+    Purchase or None
+        With status ``feasible``: a mix of units may be better. None where no single
+        unit does.
+    """
+    best: tuple[tuple[Fraction, ...], Unit, int] | None = None
+    possible = dict(
+        zip((unit.index for unit in units), copies_possible(units, limits), strict=True)
+    )
+    for unit in sorted(units, key=by_name):
+        count = copies_enough(unit, limits)
+        if objective == "throughput":
+            count = max(count, possible[unit.index] or 0)
+        counts = {unit.index: count}
+        if shortfalls([unit], counts, limits):
+            continue
+        key = rank(Totals.of([unit], counts), objective)
+        if best is None or key < best[0]:
+            best = key, unit, count
+    if best is None:
+        return None
+    _, unit, count = best
+    totals = Totals.of([unit], {unit.index: count})
+    return Purchase(
+        status="feasible",
+        counts={unit.index: count},
+        price_micro_usd=totals.price_micro_usd,
+        objective_value=float(figure(totals, objective)),
+    )
+
+
+def alternatives(
+    units: Sequence[Unit], limits: Limits, k: int, *, over_limits: bool = False
+) -> list[Alternative]:
+    """List the cheapest build of one kind of unit for each hardware signature.
+
+    Parameters
+    ----------
+    units : sequence of Unit
+        What can be bought.
+    limits : Limits
+        What is asked for.
+    k : int
+        How many at most.
+    over_limits : bool
+        Whether to list builds that break upper limits too, saying why not.
+
+    Returns
+    -------
+    list of Alternative
+        By price, then $/Mtok, power and name.
+    """
+    builds: dict[tuple[object, ...], tuple[tuple[Fraction, ...], Alternative]] = {}
+    for unit in sorted(units, key=by_name):
+        count = copies_enough(unit, limits)
+        counts = {unit.index: count}
+        broken = shortfalls([unit], counts, limits)
+        if broken and not over_limits:
+            continue
+        totals = Totals.of([unit], counts)
+        why_not = tuple(_why_not(group, by, limits) for group, by in broken.items())
+        build = Alternative(unit, count, totals, why_not)
+        key, signature = rank(totals, "cheapest"), _whole_signature(unit, count)
+        if signature not in builds or key < builds[signature][0]:
+            builds[signature] = key, build
+    return [
+        build
+        for _, build in sorted(
+            builds.values(), key=lambda ranked: (ranked[0], by_name(ranked[1].unit))
+        )[:k]
+    ]
+
+
+def _whole_signature(unit: Unit, count: int) -> tuple[object, ...]:
+    """Hardware of the whole build: what is counted is multiplied."""
+    accelerator, accelerators, host, hosts, *network = unit.signature
+    return (
+        accelerator,
+        _times(accelerators, count),
+        host,
+        _times(hosts, count),
+        *network,
+    )
+
+
+def _times(quantity: str | int | None, count: int) -> object:
+    return quantity * count if isinstance(quantity, int) else quantity
+
+
+UNITS: Mapping[str, str] = {"power": "W", "racks": "U", "accelerators": "accelerators"}
+
+
+def _why_not(group: str, by: Fraction, limits: Limits) -> str:
+    """Say which limit is broken and by how much."""
+    if group == "budget":
+        dollars = by / 10**6
+        return f"over budget by ${float(dollars):,.{0 if dollars >= 1 else 2}f}"
+    if group.startswith("stock:"):
+        name = group.removeprefix("stock:")
+        return f"needs {int(by)} {name} more than the {limits.stock[name]} in stock"
+    return f"over the limit of {group} by {float(by):,.6g} {UNITS[group]}"

@@ -1,0 +1,241 @@
+"""The parent's side of the solver process: starts it, asks it, outlives it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import queue
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, Literal, cast
+
+from planopt.errors import InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from planopt.procurement.model import Model, Row
+
+__all__ = ["Outcome", "SolveInterrupted", "Solver"]
+
+Status = Literal["optimal", "feasible", "infeasible", "unknown"]
+
+OVERTIME_SECONDS = 30.0
+"""Added to the time limit before the process is given up: it may still be importing
+OR-Tools on a busy machine, and presolve looks at the clock only now and then."""
+
+LAST_WORD_SECONDS = 2.0
+"""How long an interrupted solve has to hand over its best solution."""
+
+ROUNDING = 1e-6
+"""The bound of a whole objective is whole, give or take its passage as a double."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the solver says of a model; status and bound are OR-Tools' own.
+
+    Parameters
+    ----------
+    status : {"optimal", "feasible", "infeasible", "unknown"}
+        Proven best; best at the time limit; proven to have none; neither.
+    values : tuple of int
+        The solution; empty where there is none.
+    objective, bound : int, optional
+        Value of the solution, and what no solution can be below.
+    seconds : float
+        Time the solver took.
+    """
+
+    status: Status
+    values: tuple[int, ...] = ()
+    objective: int | None = None
+    bound: int | None = None
+    seconds: float = 0.0
+
+
+class SolveInterrupted(KeyboardInterrupt):
+    """The user stopped a solve.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        The best until then; its status is ``unknown`` where there was none.
+    """
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+        super().__init__(outcome)
+
+
+class Solver:
+    """A solver process, started at once and kept warm.
+
+    It has a session of its own: Ctrl-C reaches the parent alone, which passes it on.
+    Construction does not wait for it, so it loads OR-Tools while the parent works.
+    """
+
+    def __init__(self) -> None:
+        self._start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the solver process now in use."""
+        return self._process.pid
+
+    def close(self) -> None:
+        """End the process at once; it holds nothing that needs saving."""
+        self._process.kill()
+        self._process.wait()
+        with contextlib.suppress(OSError):  # What it was not sent any more.
+            self._requests.close()
+
+    def solve(
+        self, model: Model, time_limit: float, hint: Sequence[int] | None = None
+    ) -> Outcome:
+        """Solve a model.
+
+        Parameters
+        ----------
+        model : Model
+            The integer programme.
+        time_limit : float
+            Seconds after which the best solution so far is the answer.
+        hint : sequence of int, optional
+            A solution to begin with, one value per variable.
+
+        Raises
+        ------
+        InternalError
+            ``E901`` if the process dies twice over one model, ``E902`` if OR-Tools is
+            missing or refuses the model.
+        SolveInterrupted
+            On KeyboardInterrupt, with the best solution so far.
+        """
+        request = {
+            "model": {
+                "uppers": model.uppers,
+                "rows": [_fields(row) for row in model.rows],
+                "objective": model.objective,
+            },
+            "time_limit": time_limit,
+            "hint": hint,
+        }
+        line = (json.dumps(request) + "\n").encode()
+        try:
+            return self._ask(line, time.monotonic() + time_limit + OVERTIME_SECONDS)
+        except KeyboardInterrupt:
+            raise SolveInterrupted(self._last_word()) from None
+
+    def _ask(self, line: bytes, deadline: float) -> Outcome:
+        for _ in range(2):
+            try:
+                if not self._send(line):
+                    self._restart()
+                    continue
+                reply = self._replies.get(timeout=max(0, deadline - time.monotonic()))
+            except queue.Empty:
+                self.close()
+                return Outcome("unknown")
+            if reply is not None:
+                return _outcome(reply)
+            self._restart()
+        raise InternalError.of(
+            "E901",
+            "the solver process ended without an answer, twice",
+            help="it may have run out of memory; a smaller search asks less of it",
+        )
+
+    def _last_word(self) -> Outcome:
+        """Ask an interrupted solve for what it has, and end it."""
+        try:
+            self._process.terminate()
+            reply = self._replies.get(timeout=LAST_WORD_SECONDS)
+            if reply is not None:
+                return _outcome(reply)
+        except (queue.Empty, InternalError, KeyboardInterrupt):
+            pass  # A second Ctrl-C, or nothing to hand over: leave without it.
+        finally:
+            self.close()
+        return Outcome("unknown")
+
+    def _send(self, line: bytes) -> bool:
+        try:
+            self._requests.write(line)
+            self._requests.flush()
+        except (OSError, ValueError):  # It died, or was closed after an interruption.
+            return False
+        return True
+
+    def _restart(self) -> None:
+        self.close()
+        self._start()
+
+    def _start(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "planopt.procurement.child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._requests = cast("IO[bytes]", self._process.stdin)
+        # A queue of its own: the last words of an earlier process go unheard.
+        self._replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        threading.Thread(
+            target=_pump,
+            args=(cast("IO[bytes]", self._process.stdout), self._replies),
+            daemon=True,
+        ).start()
+
+
+def _pump(pipe: IO[bytes], replies: queue.SimpleQueue[bytes | None]) -> None:
+    """Move replies from the pipe to the queue; none says that there are no more."""
+    with pipe:
+        for line in pipe:
+            replies.put(line)
+    replies.put(None)
+
+
+def _fields(row: Row) -> dict[str, Any]:
+    return {
+        "coefficients": row.coefficients,
+        "lower": row.lower,
+        "upper": row.upper,
+    }
+
+
+def _outcome(line: bytes) -> Outcome:
+    reply: dict[str, Any] = json.loads(line)
+    if "error" in reply:
+        raise InternalError.of(
+            "E902",
+            f"the solver cannot answer: {reply['error']}",
+            help="check that the ortools package is installed",
+        )
+    bound = reply.get("bound")
+    return Outcome(
+        status=reply["status"],
+        values=tuple(reply.get("values", ())),
+        objective=reply.get("objective"),
+        bound=None if bound is None else math.ceil(bound - ROUNDING),
+        seconds=reply["seconds"],
+    )

@@ -1,0 +1,88 @@
+"""One evaluated configuration on the screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt.report.numbers import milliseconds
+from planopt.report.parts import (
+    assumed_lines,
+    bill_lines,
+    cost_line,
+    figure_lines,
+    layout,
+    section,
+    speed,
+    warning_lines,
+)
+from planopt.report.style import PLAIN, Style
+from planopt.report.table import wrapped
+
+if TYPE_CHECKING:
+    from planopt.plan import EvaluationDocument, Percentiles
+
+__all__ = ["render_evaluation"]
+
+
+def render_evaluation(evaluation: EvaluationDocument, *, style: Style = PLAIN) -> str:
+    """Lay an evaluation out for a terminal."""
+    verdict = style.good("FITS") if evaluation.feasible else style.bad("DOES NOT FIT")
+    latencies = [
+        *_percentiles("TTFT", evaluation.ttft_seconds),
+        *_percentiles("TPOT", evaluation.tpot_seconds),
+    ]
+    warnings = warning_lines(evaluation.warnings, style)
+    bill = bill_lines(evaluation.bill_of_materials, style)
+    return "\n".join(
+        [
+            f"{_what(evaluation)}   {verdict}",
+            *_rejections(evaluation, style),
+            f"  {speed(evaluation)}",
+            "",
+            *figure_lines(evaluation),
+            *latencies,
+            *(["", *bill] if bill else []),
+            *cost_line(evaluation.cost, evaluation.power_watts),
+            *section("Assumed", assumed_lines(evaluation.assumed), style),
+            *([""] if warnings else []),
+            *warnings,
+        ]
+    )
+
+
+def _what(evaluation: EvaluationDocument) -> str:
+    parts = [evaluation.model] if evaluation.model else []
+    if evaluation.candidate is not None:
+        candidate = evaluation.candidate
+        number = candidate.tp * candidate.pp * candidate.dp * evaluation.replicas
+        parts.append(f"{number}x {candidate.accelerator}, {layout(candidate)}")
+    hardware = evaluation.hardware
+    if hardware is not None and hardware.host is not None:
+        network = f" over {hardware.network}" if hardware.network else ""
+        parts.append(f"{hardware.hosts}x {hardware.host}{network}")
+    return " on ".join(parts) or "Evaluation"
+
+
+def _rejections(evaluation: EvaluationDocument, style: Style) -> list[str]:
+    return [
+        line
+        for rejection in evaluation.rejections
+        for line in wrapped(
+            f"{style.bad(rejection.code)}: {rejection.message}", hanging="    "
+        )
+    ]
+
+
+def _percentiles(name: str, of: Percentiles) -> list[str]:
+    known = {
+        label: value
+        for label, value in (
+            ("mean", of.mean),
+            ("p50", of.p50),
+            ("p95", of.p95),
+            ("p99", of.p99),
+        )
+        if value is not None
+    }
+    said = "   ".join(f"{label} {milliseconds(each)}" for label, each in known.items())
+    return [f" {name}  {said}"] if known else []

@@ -1,0 +1,71 @@
+"""No plan: the conflict, and the nearest questions that have an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt.report.numbers import money, rate
+from planopt.report.table import table, wrapped
+
+if TYPE_CHECKING:
+    from planopt.plan import Change, Infeasibility, Plan
+    from planopt.report.style import Style
+
+__all__ = ["infeasible_lines"]
+
+
+def infeasible_lines(plan: Plan, style: Style) -> list[str]:
+    """Show why nothing fits, and what is nearest."""
+    head = style.bad("error[E201]: no plan meets these limits") + " (proven)"
+    why = plan.infeasibility
+    if why is None:
+        return [head]
+    return [head, *_conflict(why, style), *_nearest(why, style)]
+
+
+def _conflict(why: Infeasibility, style: Style) -> list[str]:
+    lines: list[str] = []
+    for place, limit in enumerate(why.binding):
+        joint = style.head("  conflict  ") if place == 0 else "       and  "
+        lines.append(f"{joint}{limit.name} {limit.value}")
+        if limit.detail:
+            lines += wrapped(limit.detail, indent=" " * 14)
+    if why.note:
+        lines += wrapped(f"= note: {why.note}", hanging=" " * 10)
+    return lines
+
+
+def _nearest(why: Infeasibility, style: Style) -> list[str]:
+    if not why.nearest:
+        return []
+    rows = [
+        (
+            str(place),
+            flags(change),
+            money(change.price_usd),
+            rate(change.tokens_per_second_per_user),
+            change.summary + (f"; {change.note}" if change.note else ""),
+        )
+        for place, change in enumerate(why.nearest, start=1)
+    ]
+    header = (
+        "",
+        "Nearest changes, each solved and checked",
+        "price",
+        "tok/s/user",
+        "result",
+    )
+    best = flags(why.nearest[0])
+    return [
+        "",
+        *table(header, rows, "><>><", style=style),
+        f"  = help: try `planopt solve ... {best}`",
+    ]
+
+
+def flags(change: Change) -> str:
+    """Write a change as the options to type."""
+    return " ".join(
+        f"--{name.lstrip('-').replace('_', '-')} {value}".rstrip()
+        for name, value in change.options.items()
+    )

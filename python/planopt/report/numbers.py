@@ -1,0 +1,82 @@
+"""Figures as people read them. What is not known is a dash, never a 0."""
+
+from __future__ import annotations
+
+__all__ = [
+    "UNKNOWN",
+    "count",
+    "milliseconds",
+    "money",
+    "money_per_hour",
+    "money_per_million",
+    "rate",
+    "share",
+    "size",
+    "watts",
+]
+
+UNKNOWN = "-"
+
+_GIGABYTE = 1e9
+
+
+def money(usd: float | None) -> str:
+    """Dollars, to the cent only where there are cents."""
+    if usd is None:
+        return UNKNOWN
+    whole = abs(usd - round(usd)) < 0.005
+    return f"${usd:,.0f}" if whole else f"${usd:,.2f}"
+
+
+def money_per_million(usd: float | None) -> str:
+    """Dollars per million tokens, to three significant digits."""
+    return UNKNOWN if usd is None else f"${_significant(usd)}"
+
+
+def money_per_hour(usd: float | None) -> str:
+    """Dollars per hour."""
+    return UNKNOWN if usd is None else f"${_significant(usd)}/h"
+
+
+def rate(per_second: float | None) -> str:
+    """Tokens per second, without the unit: 12.3, 4,057, 0.42."""
+    return UNKNOWN if per_second is None else _significant(per_second)
+
+
+def milliseconds(seconds: float | None) -> str:
+    """Seconds as milliseconds."""
+    return UNKNOWN if seconds is None else f"{_significant(seconds * 1e3)} ms"
+
+
+def size(bytes_: float | None) -> str:
+    """Bytes as GB of 10^9."""
+    return UNKNOWN if bytes_ is None else f"{bytes_ / _GIGABYTE:,.2f} GB"
+
+
+def watts(power: float | None) -> str:
+    """Watts, as kW from a thousand on."""
+    if power is None:
+        return UNKNOWN
+    return f"{power / 1e3:,.2f} kW" if power >= 1e3 else f"{power:.0f} W"
+
+
+def count(number: float | None) -> str:
+    """Whole number with its thousands apart."""
+    return UNKNOWN if number is None else f"{number:,.0f}"
+
+
+def share(fraction: float | None) -> str:
+    """Fraction as per cent, with its sign."""
+    return UNKNOWN if fraction is None else f"{fraction:+.0%}"
+
+
+def _significant(number: float) -> str:
+    """Three significant digits, no digits behind the point from a hundred on."""
+    magnitude = abs(number)
+    if magnitude >= 99.95 or magnitude == 0:
+        return f"{number:,.0f}"
+    if magnitude >= 9.995:
+        return f"{number:.1f}"
+    if magnitude >= 0.9995:
+        return f"{number:.2f}"
+    return f"{number:.3g}"

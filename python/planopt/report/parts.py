@@ -1,0 +1,203 @@
+"""Pieces that several answers show: what is bought, its layout, its speed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt.report.numbers import (
+    UNKNOWN,
+    count,
+    milliseconds,
+    money,
+    money_per_hour,
+    money_per_million,
+    rate,
+    size,
+    watts,
+)
+from planopt.report.table import beside, table, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from planopt.plan import (
+        Assumed,
+        BomLine,
+        Candidate,
+        Cost,
+        Deployment,
+        PlanWarning,
+        ServingEvaluation,
+    )
+    from planopt.report.style import Style
+
+__all__ = [
+    "assumed_lines",
+    "bill_lines",
+    "cost_line",
+    "figure_lines",
+    "layout",
+    "purchase",
+    "section",
+    "warning_lines",
+]
+
+_BAR = 20  # characters of the longest bar
+
+
+def section(title: str, lines: Sequence[str], style: Style) -> list[str]:
+    """Put a heading over lines, or leave both out where there are none."""
+    return ["", style.head(f" {title}"), *lines] if lines else []
+
+
+def layout(candidate: Candidate) -> str:
+    """Describe how the model is spread: ``TP4 x PP2, fp16, batch 330``."""
+    degrees = [
+        f"{name}{degree}"
+        for name, degree in (
+            ("TP", candidate.tp),
+            ("PP", candidate.pp),
+            ("EP", candidate.ep),
+            ("DP", candidate.dp),
+        )
+        if degree > 1
+    ] or ["one accelerator"]
+    parts = [" x ".join(degrees)]
+    if candidate.weights is not None:
+        parts.append(candidate.weights)
+    if candidate.kv not in (None, candidate.weights):
+        parts.append(f"{candidate.kv} KV cache")
+    flights = f" x {candidate.in_flight} in flight" if candidate.in_flight > 1 else ""
+    parts.append(f"batch {count(candidate.batch)}{flights}")
+    if candidate.overlap != "none":
+        parts.append(f"{candidate.overlap} overlap")
+    return ", ".join(parts)
+
+
+def purchase(bill: Iterable[BomLine]) -> str:
+    """Describe what is bought in one line, the accelerators and their hosts first."""
+    order = {"accelerator": 0, "machine": 1, "host": 2}
+    shown = sorted(
+        (line for line in bill if line.quantity > 0),
+        key=lambda line: order.get(line.kind, len(order)),
+    )
+    return " + ".join(f"{line.quantity}x {line.name}" for line in shown)
+
+
+def deployment_line(deployment: Deployment) -> str:
+    """Describe a deployment: model, layout, copies."""
+    copies = f", {deployment.replicas} replicas" if deployment.replicas > 1 else ""
+    return f"{deployment.model}, {layout(deployment.candidate)}{copies}"
+
+
+def figure_lines(evaluation: ServingEvaluation) -> list[str]:
+    """Show where a token's time and an accelerator's memory go, side by side."""
+    return beside(_time(evaluation), _memory(evaluation))
+
+
+def _time(evaluation: ServingEvaluation) -> list[str]:
+    decode = evaluation.decode
+    causes = {
+        "arithmetic": decode.compute_seconds,
+        "memory": decode.memory_seconds,
+        "communication": decode.communication_seconds,
+    }
+    longest = max((each for each in causes.values() if each), default=0.0)
+    lines = [f" Time per token       {milliseconds(decode.tpot_seconds)}"]
+    for cause, seconds in causes.items():
+        if seconds is None:
+            continue
+        bar = "#" * round(_BAR * seconds / longest) if longest else ""
+        lines.append(f"  {cause:<15}{milliseconds(seconds):>10}  {bar}".rstrip())
+    if evaluation.prefill.seconds is not None:
+        lines.append(f"  one prompt     {milliseconds(evaluation.prefill.seconds):>10}")
+    return lines
+
+
+def _memory(evaluation: ServingEvaluation) -> list[str]:
+    memory = evaluation.memory
+    if memory is None:
+        return []
+    total, capacity = memory.total_bytes, memory.capacity_bytes
+    return [
+        f" Memory per accelerator  {size(total)} of {size(capacity)} usable",
+        f"  weights       {size(memory.weights_bytes):>12}",
+        f"  KV cache      {size(memory.kv_cache_bytes):>12}",
+        f"  activations   {size(memory.activations_bytes):>12}",
+        f"  overhead      {size(memory.overhead_bytes):>12}",
+    ]
+
+
+def bill_lines(bill: Sequence[BomLine], style: Style) -> list[str]:
+    """Show the bill of materials with its sum, which is the price."""
+    if not bill:
+        return []
+    total = sum(line.price_usd for line in bill if line.price_usd is not None)
+    priced = all(line.price_usd is not None for line in bill)
+    return table(
+        ("Bill of materials", "qty", "each", "total", "source"),
+        [
+            *(
+                (
+                    line.name,
+                    count(line.quantity),
+                    money(line.unit_price_usd),
+                    money(line.price_usd),
+                    line.source or "",
+                )
+                for line in bill
+            ),
+            ("purchase", "", "", money(total if priced else None), ""),
+        ],
+        "<>>><",
+        style=style,
+    )
+
+
+def cost_line(cost: Cost, power: float | None) -> list[str]:
+    """Say what it costs to run, in one line."""
+    parts = [
+        f"{money_per_hour(cost.usd_per_hour)} over its life"
+        if cost.usd_per_hour is not None
+        else "",
+        f"{money_per_million(cost.usd_per_million_tokens)} per million tokens"
+        if cost.usd_per_million_tokens is not None
+        else "",
+        f"{watts(power)} at work" if power is not None else "",
+    ]
+    said = [part for part in parts if part]
+    return ["  " + "   ".join(said)] if said else []
+
+
+def speed(evaluation: ServingEvaluation) -> str:
+    """Say how fast it is, per user and in total."""
+    decode = evaluation.decode
+    per_user = rate(decode.tokens_per_second_per_user)
+    total = rate(decode.tokens_per_second)
+    return f"{per_user} tok/s per user   {total} tok/s in total"
+
+
+def assumed_lines(assumed: Iterable[Assumed]) -> list[str]:
+    """List what the question left open."""
+    rows = [
+        f"{each.name} = {each.value}" + (f" ({each.why})" if each.why else "")
+        for each in assumed
+    ]
+    return [line for row in rows for line in wrapped(row, hanging="    ")]
+
+
+def warning_lines(warnings: Iterable[PlanWarning], style: Style) -> list[str]:
+    """List the warnings as diagnostics are shown."""
+    lines: list[str] = []
+    for warning in warnings:
+        text = f"warning[{warning.code}]: {warning.message}"
+        first, *rest = wrapped(text, indent="", hanging="    ")
+        lines += [style.warn(first), *rest]
+        if warning.help:
+            lines += wrapped(f"= help: {warning.help}", hanging="    ")
+    return lines
+
+
+def known(text: str | None) -> str:
+    """Return the text, or a dash for what is not known."""
+    return UNKNOWN if text is None else text

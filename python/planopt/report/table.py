@@ -1,0 +1,96 @@
+"""Aligned text: tables whose last column wraps, blocks side by side."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planopt.report.style import Style
+
+__all__ = ["beside", "table", "wrapped"]
+
+Align = Literal["<", ">"]
+
+# Narrower and a table cannot be read; wider and the eye loses the line.
+_NARROWEST, _WIDEST = 60, 120
+_GAP = "  "
+
+
+def width() -> int:
+    """Columns to write in: those of the terminal or COLUMNS, 100 where unknown."""
+    columns = shutil.get_terminal_size(fallback=(100, 24)).columns
+    return min(max(columns, _NARROWEST), _WIDEST)
+
+
+def table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    align: str,
+    *,
+    style: Style,
+    indent: str = "  ",
+) -> list[str]:
+    """Lay rows out under a header.
+
+    Parameters
+    ----------
+    header : sequence of str
+        Titles of the columns.
+    rows : sequence of sequence of str
+        Cells; the last column wraps where it would leave the terminal.
+    align : str
+        One of ``<`` and ``>`` for each column.
+    """
+    columns = list(zip(header, *rows, strict=True))
+    widths = [max(map(len, cells)) for cells in columns]
+    before = len(indent) + sum(widths[:-1]) + len(_GAP) * (len(widths) - 1)
+    if align[-1] == "<":
+        widths[-1] = min(widths[-1], max(width() - before, 16))
+
+    def lines(cells: Sequence[str]) -> list[str]:
+        last = textwrap.wrap(cells[-1], widths[-1]) or [""]
+        first, *rest = last
+        line = _GAP.join(
+            f"{cell:{side}{size}}"
+            for cell, side, size in zip(
+                [*cells[:-1], first], align, widths, strict=True
+            )
+        )
+        return [
+            (indent + line).rstrip(),
+            *(" " * before + continued for continued in rest),
+        ]
+
+    return [
+        style.head("\n".join(lines(header))),
+        *(line for row in rows for line in lines(row)),
+    ]
+
+
+def beside(left: Sequence[str], right: Sequence[str], *, gap: int = 4) -> list[str]:
+    """Put two blocks of plain lines side by side, or one below the other."""
+    widest = max(map(len, left), default=0)
+    if widest + gap + max(map(len, right), default=0) > width():
+        return [*left, "", *right]
+    rows = max(len(left), len(right))
+    blocks = ([*block, *[""] * (rows - len(block))] for block in (left, right))
+    return [
+        f"{one:<{widest + gap}}{other}".rstrip()
+        for one, other in zip(*blocks, strict=True)
+    ]
+
+
+def wrapped(text: str, *, indent: str = "  ", hanging: str | None = None) -> list[str]:
+    """Break a sentence into lines."""
+    return textwrap.wrap(
+        text,
+        width(),
+        initial_indent=indent,
+        subsequent_indent=indent if hanging is None else hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

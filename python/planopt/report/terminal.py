@@ -1,0 +1,216 @@
+"""A plan on the screen: the answer first, then why, then what else was possible."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt.report.infeasible import infeasible_lines
+from planopt.report.numbers import (
+    count,
+    money,
+    money_per_million,
+    rate,
+    share,
+)
+from planopt.report.parts import (
+    assumed_lines,
+    bill_lines,
+    cost_line,
+    deployment_line,
+    figure_lines,
+    purchase,
+    section,
+    speed,
+    warning_lines,
+)
+from planopt.report.style import PLAIN, Style
+from planopt.report.table import table, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from planopt.errors import Diagnostic
+    from planopt.plan import Answers, Plan
+
+__all__ = ["render_plan", "render_verification"]
+
+_PROVEN = {
+    "cheapest": "PROVEN CHEAPEST",
+    "throughput": "PROVEN MOST THROUGHPUT",
+    "cost-per-token": "PROVEN LOWEST COST PER TOKEN",
+    "latency": "PROVEN FASTEST PER USER",
+}
+
+
+def render_plan(
+    plan: Plan, *, style: Style = PLAIN, saved: str | Path | None = None
+) -> str:
+    """Lay a plan out for a terminal.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan, feasible or not.
+    style : Style
+        Whether to paint.
+    saved : path, optional
+        Where the plan has been saved to.
+    """
+    body = (
+        infeasible_lines(plan, style)
+        if plan.status == "infeasible"
+        else _feasible_lines(plan, style)
+    )
+    return "\n".join([*body, *_epilogue(plan, style, saved)])
+
+
+def _feasible_lines(plan: Plan, style: Style) -> list[str]:
+    return [
+        *_headline(plan, style),
+        *_figures(plan),
+        "",
+        *bill_lines(plan.bill_of_materials, style),
+        *cost_line(plan.cost, plan.power_watts),
+        *section("Three answers", _answers(plan.answers, style), style),
+        *section("Next best", _alternatives(plan, style), style),
+        *section("If things were different", _sensitivity(plan), style),
+    ]
+
+
+def _headline(plan: Plan, style: Style) -> list[str]:
+    bought = wrapped(purchase(plan.bill_of_materials), indent="", hanging="      ")
+    first, *rest = bought or ["nothing"]
+    lines = [style.head("Plan  ") + style.head(first), *rest]
+    lines += [f"      {deployment_line(each)}" for each in plan.deployments]
+    budget = plan.request.budget_usd
+    of = f" of {money(budget)}" if budget is not None else ""
+    lines.append(
+        f"      {style.head(money(plan.price_usd) + of)}   {_proof(plan, style)}"
+    )
+    for each in plan.deployments:
+        lines.append(f"      {speed(each.evaluation)}{_over_target(plan)}")
+    return lines
+
+
+def _over_target(plan: Plan) -> str:
+    """Say by how much the speed exceeds what was asked for."""
+    target = plan.request.target_tokens_per_second
+    reached = plan.deployments[0].evaluation.decode.tokens_per_second_per_user
+    if not target or reached is None:
+        return ""
+    return f"   (target {rate(target)}, {share(reached / target - 1)})"
+
+
+def _proof(plan: Plan, style: Style) -> str:
+    if plan.status == "optimal":
+        return style.good(_PROVEN[plan.objective])
+    if plan.gap is None:
+        return style.warn("BEST FOUND, NOT PROVEN")
+    bound = f", no purchase is below {money(plan.bound_usd)}"
+    return style.warn(f"BEST FOUND, WITHIN {plan.gap:.1%} OF THE BEST POSSIBLE") + (
+        bound if plan.bound_usd is not None else ""
+    )
+
+
+def _figures(plan: Plan) -> list[str]:
+    return [
+        line
+        for deployment in plan.deployments
+        for line in ["", *figure_lines(deployment.evaluation)]
+    ]
+
+
+def _answers(answers: Answers, style: Style) -> list[str]:
+    titled = (
+        ("cheapest", answers.cheapest),
+        ("most throughput", answers.throughput),
+        ("lowest cost per token", answers.cost_per_token),
+    )
+    rows = [
+        (
+            title,
+            money(answer.price_usd),
+            rate(answer.tokens_per_second_per_user),
+            rate(answer.tokens_per_second),
+            money_per_million(answer.usd_per_million_tokens),
+            answer.summary
+            or purchase(answer.bill_of_materials)
+            or "no purchase meets the question",
+        )
+        for title, answer in titled
+        if answer is not None
+    ]
+    if not rows:
+        return []
+    header = ("", "price", "tok/s/user", "tok/s", "$/Mtok", "with")
+    return table(header, rows, "<>>>><", style=style)
+
+
+def _alternatives(plan: Plan, style: Style) -> list[str]:
+    rows = [
+        (
+            each.summary,
+            money(each.price_usd),
+            rate(each.tokens_per_second_per_user),
+            rate(each.tokens_per_second),
+            each.why_not,
+        )
+        for each in plan.alternatives
+    ]
+    if not rows:
+        return []
+    header = ("", "price", "tok/s/user", "tok/s", "why not")
+    return table(header, rows, "<>>><", style=style)
+
+
+def _sensitivity(plan: Plan) -> list[str]:
+    return [
+        line
+        for each in plan.sensitivity
+        for line in wrapped(f"{each.change}: {each.result}", hanging="    ")
+    ]
+
+
+def _epilogue(plan: Plan, style: Style, saved: str | Path | None) -> list[str]:
+    warnings = warning_lines(plan.warnings, style)
+    accuracy = [plan.accuracy.statement] if plan.accuracy else []
+    return [
+        *section("Assumed", assumed_lines(plan.assumed), style),
+        *section(
+            "How sure",
+            [line for text in accuracy for line in wrapped(text)],
+            style,
+        ),
+        *([""] if warnings else []),
+        *warnings,
+        "",
+        *_done(plan, saved),
+    ]
+
+
+def _done(plan: Plan, saved: str | Path | None) -> list[str]:
+    search = plan.search
+    sentence = f"Done: {count(search.candidates_covered)} candidates covered"
+    details = [f"{count(search.candidates_evaluated)} evaluated"]
+    if search.candidates_pruned:
+        details.append(f"{count(search.candidates_pruned)} pruned")
+    details += [
+        f"{count(number)} rejected for {reason}"
+        for reason, number in sorted(search.rejected.items(), key=lambda each: -each[1])
+    ]
+    if search.seconds is not None:
+        details.append(f"{search.seconds:.2f} s")
+    if plan.assumptions:
+        details.append(f"assumptions `{plan.assumptions}`")
+    lines = wrapped(f"{sentence} ({', '.join(details)}).", indent="", hanging="  ")
+    return [*lines, f"Saved {saved}."] if saved is not None else lines
+
+
+def render_verification(
+    plan: str | Path, problems: Sequence[Diagnostic], *, style: Style = PLAIN
+) -> str:
+    """Say whether a saved plan holds."""
+    if problems:
+        return f"{plan}: {style.bad('NOT VERIFIED')}, {len(problems)} figures differ"
+    return f"{plan}: {style.good('VERIFIED')}, every figure computed again agrees"

@@ -1,0 +1,313 @@
+"""From a model file to the list of its operations (model.md, section 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from planopt.verify import units
+from planopt.verify.operations import (
+    AllReduce,
+    Attention,
+    Division,
+    Elementwise,
+    LatentAttention,
+    MatMul,
+    Model,
+    Operation,
+)
+
+Table = Mapping[str, Any]
+
+# Section 1: normalisation kinds and their parameters per element.
+_NORM_PARAMETERS: Final = {"rms": 1, "layer": 2, "layer-no-bias": 1}
+
+
+def _attention(
+    table: Table, hidden: int, kv_heads_override: int | None
+) -> Attention | LatentAttention:
+    heads = units.count(table["heads"])
+    if table["kind"] == "latent":
+        return LatentAttention(
+            heads=heads,
+            latent=units.count(table["latent"]),
+            rope=units.count(table["rope"]),
+            nope=units.count(table["nope"]),
+            value=units.count(table["value"]),
+        )
+    window = table.get("window")
+    return Attention(
+        heads=heads,
+        kv_heads=kv_heads_override or units.count(table["kv_heads"]),
+        head_dim=units.count(table.get("head_dim", hidden // heads)),
+        window=None if window is None else units.count(window),
+        parameters=heads if table.get("sinks", False) else 0,
+    )
+
+
+def _grouped_projections(
+    table: Table, attention: Attention, hidden: int
+) -> Iterator[Operation]:
+    query = attention.heads * attention.head_dim
+    key_value = 2 * attention.kv_heads * attention.head_dim
+    yield MatMul(
+        "query_key_value",
+        inputs=hidden,
+        outputs=query + key_value,
+        division="heads",
+        parameters=hidden * (query + key_value)
+        + (query if table.get("query_bias", False) else 0)
+        + (key_value if table.get("key_value_bias", False) else 0),
+        query=query,
+        key_value=key_value,
+        kv_heads=attention.kv_heads,
+    )
+    if norm_parameters := units.count(table.get("query_key_norm", 0)):
+        normalised = query + key_value // 2
+        yield Elementwise("query_key_norm", normalised, norm_parameters)
+    yield attention
+    yield MatMul(
+        "attention_output",
+        inputs=query,
+        outputs=hidden,
+        division="rows",
+        parameters=query * hidden + (hidden if table.get("output_bias", False) else 0),
+    )
+
+
+def _dense(name: str, inputs: int, outputs: int, division: Division) -> MatMul:
+    return MatMul(name, inputs, outputs, division, parameters=inputs * outputs)
+
+
+def _latent_projections(
+    table: Table, attention: LatentAttention, hidden: int
+) -> Iterator[Operation]:
+    heads, latent = attention.heads, attention.latent
+    query = heads * (attention.nope + attention.rope)
+    if query_rank := units.count(table.get("query_rank", 0)):
+        yield _dense("query_down", hidden, query_rank, "replicated")
+        yield Elementwise("query_norm", query_rank, query_rank)
+        yield _dense("query_up", query_rank, query, "columns")
+    else:
+        yield _dense("query", hidden, query, "columns")
+    yield _dense("key_value_down", hidden, latent + attention.rope, "replicated")
+    yield Elementwise("key_value_norm", latent, latent)
+    key_value = heads * (attention.nope + attention.value)
+    yield _dense("key_value_up", latent, key_value, "columns")
+    yield attention
+    yield _dense("attention_output", heads * attention.value, hidden, "rows")
+
+
+def _feed_forward(
+    prefix: str,
+    hidden: int,
+    width: int,
+    *,
+    gated: bool,
+    bias: bool,
+    experts: int = 1,
+    active: int = 1,
+) -> Iterator[MatMul]:
+    columns = 2 * width if gated else width
+    yield MatMul(
+        f"{prefix}gate_up" if gated else f"{prefix}up",
+        inputs=hidden,
+        outputs=columns,
+        division="columns",
+        parameters=experts * (hidden * columns + (columns if bias else 0)),
+        experts=experts,
+        active=active,
+    )
+    yield MatMul(
+        f"{prefix}down",
+        inputs=width,
+        outputs=hidden,
+        division="rows",
+        parameters=experts * (width * hidden + (hidden if bias else 0)),
+        experts=experts,
+        active=active,
+    )
+
+
+def _experts(table: Table, hidden: int) -> Iterator[Operation]:
+    experts = units.count(table["experts"])
+    gated = bool(table["gated"])
+    yield MatMul(
+        "router",
+        inputs=hidden,
+        outputs=experts,
+        division="replicated",
+        parameters=hidden * experts + (experts if table.get("router_bias") else 0),
+        quantised=False,
+    )
+    yield from _feed_forward(
+        "expert_",
+        hidden,
+        units.count(table["width"]),
+        gated=gated,
+        bias=bool(table.get("bias", False)),
+        experts=experts,
+        active=units.count(table["active"]),
+    )
+    if shared_width := units.count(table.get("shared_width", 0)):
+        yield from _feed_forward(
+            "shared_", hidden, shared_width, gated=gated, bias=False
+        )
+    if table.get("shared_gate", False):
+        yield MatMul(
+            "shared_gate",
+            inputs=hidden,
+            outputs=1,
+            division="replicated",
+            parameters=hidden,
+            quantised=False,
+        )
+
+
+def _mlp(table: Table, hidden: int) -> Iterator[Operation]:
+    if table["kind"] == "experts":
+        yield from _experts(table, hidden)
+    else:
+        yield from _feed_forward(
+            "",
+            hidden,
+            units.count(table["width"]),
+            gated=bool(table["gated"]),
+            bias=bool(table.get("bias", False)),
+        )
+
+
+def _nominal(model: Table) -> MatMul:
+    """Return the one product of a layer of the seed article's model."""
+    layers = units.count(model["layers"])
+    parameters = units.count(model["nominal_parameters"]) / layers
+    depth = units.count(model["nominal_depth"])
+    return MatMul(
+        "nominal",
+        inputs=depth,
+        outputs=parameters / depth,
+        division="columns",
+        parameters=parameters,
+    )
+
+
+def _block(
+    model: Table, table: Table, kv_heads_override: int | None
+) -> tuple[Operation, ...]:
+    hidden = units.count(model["hidden"])
+    attention = _attention(table["attention"], hidden, kv_heads_override)
+    all_reduce = AllReduce(hidden)
+    if "mlp" not in table:
+        return (attention, all_reduce, _nominal(model), all_reduce)
+    projections = (
+        _grouped_projections(table["attention"], attention, hidden)
+        if isinstance(attention, Attention)
+        else _latent_projections(table["attention"], attention, hidden)
+    )
+    norms = [_norm(model) for _ in range(units.count(table["norms"]))]
+    after_attention = [] if table.get("parallel", False) else [all_reduce]
+    return (
+        *norms,
+        *projections,
+        *after_attention,
+        *_mlp(table["mlp"], hidden),
+        all_reduce,
+    )
+
+
+def _norm(model: Table) -> Elementwise:
+    hidden = units.count(model["hidden"])
+    return Elementwise("norm", hidden, hidden * _NORM_PARAMETERS[model["norm"]])
+
+
+def _embedding(model: Table) -> Iterator[Operation]:
+    hidden, vocabulary = units.count(model["hidden"]), _vocabulary(model)
+    if vocabulary:
+        rows = vocabulary * hidden
+        yield Elementwise("embedding", hidden, rows, by_vocabulary=True)
+        yield AllReduce(hidden)
+    if positions := units.count(model.get("positions", 0)):
+        yield Elementwise("positions", hidden, positions * hidden)
+    if model.get("embedding_norm", False):
+        yield _norm(model)
+
+
+def _head(model: Table) -> Iterator[Operation]:
+    hidden, vocabulary = units.count(model["hidden"]), _vocabulary(model)
+    if model.get("final_norm", True) and vocabulary:
+        yield _norm(model)
+    if vocabulary:
+        matrix = 0 if model["tied"] else hidden * vocabulary
+        yield MatMul(
+            "head",
+            inputs=hidden,
+            outputs=vocabulary,
+            division="columns",
+            parameters=matrix + (vocabulary if model.get("head_bias", False) else 0),
+            quantised=False,
+        )
+
+
+def _vocabulary(model: Table) -> int:
+    """Return the rows of the embedding: none in the seed article's model."""
+    if "nominal_parameters" in model:
+        return 0
+    return units.count(model["vocabulary"])
+
+
+def _block_of_each_layer(model: Table) -> list[int]:
+    if "layer_blocks" in model:
+        return list(model["layer_blocks"])
+    pattern = model.get("pattern", [0])
+    return [pattern[i % len(pattern)] for i in range(units.count(model["layers"]))]
+
+
+def _quantised_experts_only(
+    operations: Iterable[Operation],
+) -> tuple[Operation, ...]:
+    return tuple(
+        replace(operation, quantised=False)
+        if isinstance(operation, MatMul) and operation.experts == 1
+        else operation
+        for operation in operations
+    )
+
+
+def model_from_table(table: Table, *, kv_heads: int | None = None) -> Model:
+    """List the operations of a model.
+
+    Parameters
+    ----------
+    table : mapping
+        A model in the shape of a model file (docs/reference/catalogs.md), whether it
+        was read from one or from the `architecture` that a plan embeds.
+    kv_heads : int, optional
+        Key/value heads in place of the model's own.
+
+    Returns
+    -------
+    Model
+        Its operations.
+
+    Raises
+    ------
+    KeyError, planopt.verify.units.UnitError
+        If a figure is missing or is not a whole number.
+    """
+    blocks = [_block(table, block, kv_heads) for block in table["block"]]
+    if table.get("only_experts_quantised", False):
+        blocks = [_quantised_experts_only(block) for block in blocks]
+    return Model(
+        id=table["id"],
+        hidden=units.count(table["hidden"]),
+        heads=tuple(
+            units.count(block["attention"]["heads"]) for block in table["block"]
+        ),
+        vocabulary=_vocabulary(table),
+        tied=bool(table.get("tied", False)),
+        weights=str(units.unwrapped(table["weights"])),
+        embedding=tuple(_embedding(table)),
+        layers=tuple(blocks[kind] for kind in _block_of_each_layer(table)),
+        head=tuple(_head(table)),
+    )

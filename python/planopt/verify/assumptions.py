@@ -1,0 +1,205 @@
+"""The assumptions file in use, under the keys that docs/reference/model.md cites."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planopt.verify import units
+
+Table = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Section `[memory]`: bytes, tokens, shares."""
+
+    usable_fraction: float
+    unified_usable_fraction: float
+    overhead: float
+    overhead_group: float
+    page_tokens: int
+    workspace_tokens: int
+
+
+@dataclass(frozen=True)
+class Compute:
+    """Section `[compute]`: shares, elements, seconds."""
+
+    efficiency: float
+    half_rows: float
+    half_columns: float
+    half_depth: float
+    fp16_accumulate: bool
+    attention_efficiency: float
+    bandwidth_efficiency: float
+    kv_bandwidth_efficiency: float
+    activation_traffic: bool
+    attention_time: bool
+    operation_overhead: float
+    step_overhead: float
+
+
+@dataclass(frozen=True)
+class Communication:
+    """Section `[communication]`: shares, seconds."""
+
+    all_reduce: str
+    scale_up_efficiency: float
+    scale_up_latency: float
+    one_shot_latency: float
+    pcie_efficiency: float
+    pcie_latency: float
+    pcie_host_latency: float
+    tcp_efficiency: float
+    tcp_latency: float
+    rdma_efficiency: float
+    rdma_latency: float
+    hop_payload: str
+    return_hop: bool
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Section `[cost]`: years, shares, dollars."""
+
+    years: float
+    residual: float
+    electricity_usd_per_kwh: float
+    duty: float
+    pue: float
+    rack_usd_per_month: float
+    rack_units: float
+    load_fraction: float
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """A named set of assumptions."""
+
+    id: str
+    hardware: str
+    pcie_all_reduce: str
+    switch_port_block: int | None
+    memory: Memory
+    compute: Compute
+    communication: Communication
+    cost: Cost
+    accelerators: Mapping[str, Mapping[str, float]]
+
+    def efficiency(self, accelerator: str) -> float:
+        """Return `compute.efficiency` for an accelerator."""
+        own = self.accelerators.get(accelerator, {})
+        return own.get("efficiency", self.compute.efficiency)
+
+    def bandwidth_efficiency(self, accelerator: str) -> float:
+        """Return `compute.bandwidth_efficiency` for an accelerator."""
+        own = self.accelerators.get(accelerator, {})
+        return own.get("bandwidth_efficiency", self.compute.bandwidth_efficiency)
+
+
+def _seconds(figure: object) -> float:
+    return units.quantity(figure, "seconds")
+
+
+def _memory(table: Table) -> Memory:
+    return Memory(
+        usable_fraction=units.share(table["usable_fraction"]),
+        unified_usable_fraction=units.share(table["unified_usable_fraction"]),
+        overhead=units.quantity(table["overhead"], "bytes"),
+        overhead_group=units.quantity(table["overhead_group"], "bytes"),
+        page_tokens=units.count(table["page_tokens"]),
+        workspace_tokens=units.count(table["workspace_tokens"]),
+    )
+
+
+def _compute(table: Table) -> Compute:
+    return Compute(
+        efficiency=units.share(table["efficiency"]),
+        half_rows=units.share(table["half_rows"]),
+        half_columns=units.share(table["half_columns"]),
+        half_depth=units.share(table["half_depth"]),
+        fp16_accumulate=bool(units.unwrapped(table["fp16_accumulate"])),
+        attention_efficiency=units.share(table["attention_efficiency"]),
+        bandwidth_efficiency=units.share(table["bandwidth_efficiency"]),
+        kv_bandwidth_efficiency=units.share(table["kv_bandwidth_efficiency"]),
+        activation_traffic=bool(units.unwrapped(table["activation_traffic"])),
+        attention_time=bool(units.unwrapped(table["attention_time"])),
+        operation_overhead=_seconds(table["operation_overhead"]),
+        step_overhead=_seconds(table["step_overhead"]),
+    )
+
+
+def _communication(table: Table) -> Communication:
+    return Communication(
+        all_reduce=str(units.unwrapped(table["all_reduce"])),
+        scale_up_efficiency=units.share(table["scale_up_efficiency"]),
+        scale_up_latency=_seconds(table["scale_up_latency"]),
+        one_shot_latency=_seconds(table["one_shot_latency"]),
+        pcie_efficiency=units.share(table["pcie_efficiency"]),
+        pcie_latency=_seconds(table["pcie_latency"]),
+        pcie_host_latency=_seconds(table["pcie_host_latency"]),
+        tcp_efficiency=units.share(table["tcp_efficiency"]),
+        tcp_latency=_seconds(table["tcp_latency"]),
+        rdma_efficiency=units.share(table["rdma_efficiency"]),
+        rdma_latency=_seconds(table["rdma_latency"]),
+        hop_payload=str(units.unwrapped(table["hop_payload"])),
+        return_hop=bool(units.unwrapped(table["return_hop"])),
+    )
+
+
+def _cost(table: Table) -> Cost:
+    return Cost(
+        years=units.share(table["years"]),
+        residual=units.share(table["residual"]),
+        electricity_usd_per_kwh=units.dollars_per(table["electricity"], "kWh"),
+        duty=units.share(table["duty"]),
+        pue=units.share(table["pue"]),
+        rack_usd_per_month=units.dollars_per(table["rack"], "month"),
+        rack_units=units.share(table["rack_units"]),
+        load_fraction=units.share(table["load_fraction"]),
+    )
+
+
+def _switch_port_block(sale: object) -> int | None:
+    """Return the ports of a block, or none where switches are sold whole."""
+    if isinstance(sale, dict) and "port_blocks" in sale:
+        return units.count(sale["port_blocks"])
+    return None
+
+
+def assumptions_from_table(table: Table) -> Assumptions:
+    """Build assumptions from their file.
+
+    Parameters
+    ----------
+    table : mapping
+        An assumptions file as read from TOML.
+
+    Returns
+    -------
+    Assumptions
+        With every figure in its base unit.
+
+    Raises
+    ------
+    KeyError
+        If a key is missing.
+    planopt.verify.units.UnitError
+        If a figure has another unit than its key asks for.
+    """
+    return Assumptions(
+        id=table["id"],
+        hardware=str(units.unwrapped(table.get("hardware", ""))),
+        pcie_all_reduce=str(units.unwrapped(table["pcie_all_reduce"])),
+        switch_port_block=_switch_port_block(table["switch_sale"]),
+        memory=_memory(table["memory"]),
+        compute=_compute(table["compute"]),
+        communication=_communication(table["communication"]),
+        cost=_cost(table["cost"]),
+        accelerators={
+            name: {key: units.share(figure) for key, figure in own.items()}
+            for name, own in table.get("accelerators", {}).items()
+        },
+    )

@@ -1,0 +1,315 @@
+"""Formats, and the time of an operation on one rank (model.md, sections 2 and 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from planopt.verify.operations import (
+    AllReduce,
+    Attention,
+    LatentAttention,
+    MatMul,
+    Operation,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from planopt.verify.assumptions import Assumptions
+    from planopt.verify.facts import Accelerator
+
+# Section 2, bytes per element.
+BYTES_PER_ELEMENT: Final = {
+    "fp32": 4.0,
+    "bf16": 2.0,
+    "fp16": 2.0,
+    "fp8": 1.0,
+    "int8": 1.0,
+    "int4": 0.51953125,
+    "mxfp4": 0.53125,
+    "nvfp4": 0.5625,
+}
+
+
+class FormatError(ValueError):
+    """A format that does not exist, or that the accelerator has no rate for."""
+
+
+def bytes_per_element(name: str) -> float:
+    """Return the bytes of an element of a format.
+
+    Raises
+    ------
+    FormatError
+        If there is no such format.
+    """
+    if name not in BYTES_PER_ELEMENT:
+        message = f"no format `{name}`: one of {', '.join(BYTES_PER_ELEMENT)}"
+        raise FormatError(message)
+    return BYTES_PER_ELEMENT[name]
+
+
+# Section 2, "Activations ... take B_a".
+def activation_bytes(weights: str) -> float:
+    """Return the bytes of an activation under a weight format."""
+    return BYTES_PER_ELEMENT["fp32" if weights == "fp32" else "bf16"]
+
+
+def _first_present(peak: dict[str, float], names: Iterable[str], weights: str) -> float:
+    for name in names:
+        if name in peak:
+            return peak[name]
+    message = f"no rate of arithmetic for {weights}: none of {', '.join(names)}"
+    raise FormatError(message)
+
+
+# Section 2, "base(weights)".
+def base_rate(
+    accelerator: Accelerator, assumptions: Assumptions, weights: str
+) -> float:
+    """Return the FLOP/s of operations that are not quantised.
+
+    Raises
+    ------
+    FormatError
+        If the accelerator has none of the rates that would do.
+    """
+    peak = dict(accelerator.peak)
+    if weights == "fp32":
+        return _first_present(peak, ("tf32", "fp32"), weights)
+    if assumptions.compute.fp16_accumulate and "fp16_fp16_accumulate" in peak:
+        return peak["fp16_fp16_accumulate"]
+    if weights == "fp16":
+        return _first_present(peak, ("fp16", "bf16", "fp32"), weights)
+    return _first_present(peak, ("bf16", "fp16", "fp32"), weights)
+
+
+# Section 2, "Quantised operations run at".
+def quantised_rate(
+    accelerator: Accelerator, assumptions: Assumptions, weights: str
+) -> float:
+    """Return the FLOP/s of operations whose parameters are in the weight format.
+
+    Raises
+    ------
+    FormatError
+        If the format needs a rate that the accelerator lacks.
+    """
+    peak = dict(accelerator.peak)
+    if weights == "fp8":
+        accumulate = assumptions.compute.fp16_accumulate
+        names = ("fp8_fp16_accumulate", "fp8") if accumulate else ("fp8",)
+        return _first_present(peak, names, weights)
+    if weights == "nvfp4":
+        return _first_present(peak, ("fp4",), weights)
+    if weights == "int8" and "int8" in peak:
+        return peak["int8"]
+    return base_rate(accelerator, assumptions, weights)
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One of `t` tensor-parallel accelerators, and the formats it works in."""
+
+    accelerator: Accelerator
+    assumptions: Assumptions
+    weights: str
+    kv: str | None
+    t: int
+
+    @property
+    def activation_bytes(self) -> float:
+        """Return `B_a`."""
+        return activation_bytes(self.weights)
+
+    @property
+    def kv_bytes(self) -> float:
+        """Return `B_kv`."""
+        return self.activation_bytes if self.kv is None else bytes_per_element(self.kv)
+
+    @cached_property
+    def base_rate(self) -> float:
+        """Return the FLOP/s of operations that are not quantised."""
+        return base_rate(self.accelerator, self.assumptions, self.weights)
+
+    @cached_property
+    def quantised_rate(self) -> float:
+        """Return the FLOP/s of quantised operations."""
+        return quantised_rate(self.accelerator, self.assumptions, self.weights)
+
+    def parameter_bytes(self, operation: Operation) -> float:
+        """Return the bytes of one parameter of an operation."""
+        if operation.quantised:
+            return bytes_per_element(self.weights)
+        return self.activation_bytes
+
+
+@dataclass(frozen=True)
+class Step:
+    """What passes through an operation at once.
+
+    `tokens` sequences decode one token each over `context` cached ones; without a
+    `context` they are the tokens of one prompt.
+    """
+
+    tokens: int
+    context: int | None
+
+
+@dataclass(frozen=True)
+class Duration:
+    """Seconds of arithmetic and of memory traffic, of which the longer counts."""
+
+    arithmetic: float
+    traffic: float
+    overhead: float
+
+    @property
+    def seconds(self) -> float:
+        """Return the time of the operation (section 3, the first formula)."""
+        return max(self.arithmetic, self.traffic) + self.overhead
+
+
+# Section 3, MatMul: D = E (1 - (1 - k_E/E)^m).
+def distinct_matrices(experts: int, active: int, tokens: int) -> float:
+    """Return how many matrices `tokens` tokens meet, on average."""
+    if experts == active:
+        return float(experts)
+    return experts * (1 - (1 - active / experts) ** tokens)
+
+
+# Section 3, MatMul: e.
+def matmul_efficiency(rank: Rank, rows: float, inputs: float, outputs: float) -> float:
+    """Return the share of the peak rate that a product reaches."""
+    compute = rank.assumptions.compute
+    return (
+        rank.assumptions.efficiency(rank.accelerator.id)
+        * rows
+        / (rows + compute.half_rows)
+        * outputs
+        / (outputs + compute.half_columns)
+        * inputs
+        / (inputs + compute.half_depth)
+    )
+
+
+# Section 3, MatMul.
+def matmul_time(operation: MatMul, step: Step, rank: Rank) -> Duration:
+    """Return the time of a product on one rank."""
+    compute = rank.assumptions.compute
+    inputs, outputs = operation.divided(rank.t)
+    met = distinct_matrices(operation.experts, operation.active, step.tokens)
+    rows_in_all = step.tokens * operation.active
+    flops = 2 * rows_in_all * inputs * outputs
+    weight_bytes = met * inputs * outputs * rank.parameter_bytes(operation)
+    moved = rows_in_all * (inputs + outputs) * rank.activation_bytes
+    efficiency = matmul_efficiency(rank, rows_in_all / met, inputs, outputs)
+    rate = rank.quantised_rate if operation.quantised else rank.base_rate
+    return Duration(
+        arithmetic=flops / (rate * efficiency),
+        traffic=(weight_bytes + (moved if compute.activation_traffic else 0))
+        / _weight_bandwidth(rank),
+        overhead=compute.operation_overhead,
+    )
+
+
+def _weight_bandwidth(rank: Rank) -> float:
+    efficiency = rank.assumptions.bandwidth_efficiency(rank.accelerator.id)
+    return rank.accelerator.memory_bandwidth * efficiency
+
+
+# Section 3, Attention: l of a prompt.
+def mean_tokens_looked_at(prompt: int, window: int | None) -> float:
+    """Return the tokens that a token of a causal prompt looks at, on average."""
+    if window is None or prompt <= window:
+        return (prompt + 1) / 2
+    return (window * (window + 1) / 2 + (prompt - window) * window) / prompt
+
+
+# Section 3, Attention: l of decoding.
+def tokens_looked_at(context: int, window: int | None) -> int:
+    """Return the tokens that a decoded token looks at."""
+    return context if window is None else min(context, window)
+
+
+# Section 3, Attention.
+def attention_work(operation: Attention, step: Step, rank: Rank) -> tuple[float, float]:
+    """Return the FLOP and the bytes of grouped attention on one rank."""
+    query_width = operation.heads / rank.t * operation.head_dim
+    per_token = kv_bytes_per_token(operation, rank)
+    if step.context is None:
+        looked_at = mean_tokens_looked_at(step.tokens, operation.window)
+        return step.tokens * 4 * query_width * looked_at, step.tokens * per_token
+    cached = tokens_looked_at(step.context, operation.window)
+    return step.tokens * 4 * query_width * cached, step.tokens * cached * per_token
+
+
+# Section 3, Latent attention.
+def latent_attention_work(
+    operation: LatentAttention, step: Step, rank: Rank
+) -> tuple[float, float]:
+    """Return the FLOP and the bytes of latent attention on one rank."""
+    heads = operation.heads / rank.t
+    per_token = kv_bytes_per_token(operation, rank)
+    if step.context is None:
+        looked_at = mean_tokens_looked_at(step.tokens, None)
+        width = operation.nope + operation.rope + operation.value
+        return step.tokens * 2 * heads * width * looked_at, step.tokens * per_token
+    width = 2 * operation.latent + operation.rope
+    return (
+        step.tokens * 2 * heads * step.context * width,
+        step.tokens * step.context * per_token,
+    )
+
+
+# Section 3 and section 5, the cache of one token of one layer.
+def kv_bytes_per_token(operation: Attention | LatentAttention, rank: Rank) -> float:
+    """Return the bytes that one rank keeps of one token in one layer."""
+    if isinstance(operation, LatentAttention):
+        return (operation.latent + operation.rope) * rank.kv_bytes
+    heads = operation.kv_heads / min(rank.t, operation.kv_heads)
+    return 2 * heads * operation.head_dim * rank.kv_bytes
+
+
+def _attention_time(
+    operation: Attention | LatentAttention, step: Step, rank: Rank
+) -> Duration:
+    compute = rank.assumptions.compute
+    if not compute.attention_time:
+        return Duration(0.0, 0.0, 0.0)
+    flops, moved = (
+        latent_attention_work(operation, step, rank)
+        if isinstance(operation, LatentAttention)
+        else attention_work(operation, step, rank)
+    )
+    bandwidth = rank.accelerator.memory_bandwidth * compute.kv_bandwidth_efficiency
+    return Duration(
+        arithmetic=flops / (rank.base_rate * compute.attention_efficiency),
+        traffic=moved / bandwidth,
+        overhead=compute.operation_overhead,
+    )
+
+
+# Section 3, Elementwise.
+def elementwise_time(width: int, step: Step, rank: Rank) -> Duration:
+    """Return the time to read and write a vector of `width` for each token."""
+    compute = rank.assumptions.compute
+    moved = 2 * step.tokens * width * rank.activation_bytes
+    return Duration(
+        arithmetic=0.0,
+        traffic=moved / _weight_bandwidth(rank) if compute.activation_traffic else 0.0,
+        overhead=compute.operation_overhead,
+    )
+
+
+def operation_time(operation: Operation, step: Step, rank: Rank) -> Duration:
+    """Return the time of any operation but messages, which take none here."""
+    if isinstance(operation, MatMul):
+        return matmul_time(operation, step, rank)
+    if isinstance(operation, Attention | LatentAttention):
+        return _attention_time(operation, step, rank)
+    if isinstance(operation, AllReduce):
+        return Duration(0.0, 0.0, 0.0)
+    return elementwise_time(operation.width, step, rank)

@@ -1,0 +1,306 @@
+"""What the catalogs say, read by the verifier itself (docs/reference/catalogs.md).
+
+Nothing of the optimizer's reader is used here, so that a figure misread there shows.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from planopt.verify import units
+from planopt.verify.assumptions import Assumptions, assumptions_from_table
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Table = Mapping[str, Any]
+_Entity = TypeVar("_Entity")
+
+_PEAKS: Final = (
+    "fp32",
+    "tf32",
+    "fp16",
+    "fp16_fp16_accumulate",
+    "bf16",
+    "fp8",
+    "fp8_fp16_accumulate",
+    "int8",
+    "fp4",
+)
+_HARDWARE_KINDS: Final = ("accelerators", "hosts", "links", "networks")
+
+
+class FactError(ValueError):
+    """A catalog lacks an entity, or a file of it cannot be understood."""
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """An accelerator: bytes, bytes/s, FLOP/s, watts and micro-dollars."""
+
+    id: str
+    name: str
+    form_factor: str
+    peer_to_peer: bool
+    unified_memory: bool
+    memory: float
+    memory_bandwidth: float
+    peak: Mapping[str, float]
+    power: float | None
+    pcie_link: str | None
+    scale_up_name: str | None
+    scale_up_bandwidth: float
+    scale_up_domain: int
+    price: int | None
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link: bytes/s in one direction, and seconds of one message."""
+
+    id: str
+    bandwidth: float | None
+    latency: float
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host, without accelerators unless it `includes` them."""
+
+    id: str
+    name: str
+    form_factors: tuple[str, ...]
+    slots: int
+    whole: bool
+    link: str
+    nics: int
+    power: float
+    rack_units: float
+    price: int | None
+    all_reduce: Mapping[str, Mapping[str, float]]
+    included_accelerator: str | None
+    included_count: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """A NIC, a switch or a cable; only a switch has ports and rack units."""
+
+    id: str
+    name: str
+    price: int | None
+    power: float = 0.0
+    rack_units: float = 0.0
+    ports: int = 0
+
+
+@dataclass(frozen=True)
+class Network:
+    """A link across hosts with the parts that make it."""
+
+    id: str
+    link: str
+    rdma: bool
+    nic: Part
+    switches: tuple[Part, ...]
+    cable: Part | None
+
+
+def _optional(
+    table: Table, key: str, read: Callable[[object], _Entity]
+) -> _Entity | None:
+    return read(table[key]) if key in table else None
+
+
+def _watts(figure: object) -> float:
+    return units.quantity(figure, "watts")
+
+
+def _accelerator(table: Table) -> Accelerator:
+    pcie = table.get("pcie")
+    scale_up = table.get("scale_up")
+    return Accelerator(
+        id=table["id"],
+        name=table["name"],
+        form_factor=table["form_factor"],
+        peer_to_peer=table["peer_to_peer"] == "yes",
+        unified_memory=table["unified_memory"],
+        memory=units.quantity(table["memory"], "bytes"),
+        memory_bandwidth=units.quantity(table["memory_bandwidth"], "bytes/s"),
+        peak={
+            name: units.quantity(table["peak"][name], "flop/s")
+            for name in _PEAKS
+            if name in table.get("peak", {})
+        },
+        power=_optional(table, "power", _watts),
+        pcie_link=None if pcie is None else _pcie_link(pcie),
+        scale_up_name=None if scale_up is None else scale_up["name"],
+        scale_up_bandwidth=(
+            0.0
+            if scale_up is None
+            else units.quantity(scale_up["bandwidth"], "bytes/s")
+        ),
+        scale_up_domain=0 if scale_up is None else units.count(scale_up["domain"]),
+        price=_optional(table, "price", units.price),
+    )
+
+
+def _pcie_link(table: Table) -> str:
+    generation, lanes = units.count(table["generation"]), units.count(table["lanes"])
+    return f"pcie{generation}-x{lanes}"
+
+
+def _link(table: Table) -> Link:
+    return Link(
+        id=table["id"],
+        bandwidth=_optional(
+            table, "bandwidth", lambda figure: units.quantity(figure, "bytes/s")
+        ),
+        latency=units.quantity(table.get("latency", "0 s"), "seconds"),
+    )
+
+
+def _host(table: Table) -> Host:
+    includes = table.get("includes")
+    return Host(
+        id=table["id"],
+        name=table["name"],
+        form_factors=tuple(table["form_factors"]),
+        slots=units.count(table["slots"]),
+        whole=table["whole"],
+        link=table["link"],
+        nics=units.count(table.get("nics", 0)),
+        power=_watts(table["power"]),
+        rack_units=units.share(table["rack_units"]),
+        price=_optional(table, "price", units.price),
+        all_reduce={
+            name: {
+                group: units.quantity(figure, "bytes/s")
+                for group, figure in groups.items()
+            }
+            for name, groups in table.get("all_reduce", {}).items()
+        },
+        included_accelerator=None if includes is None else includes["accelerator"],
+        included_count=0 if includes is None else units.count(includes["count"]),
+    )
+
+
+def _part(table: Table) -> Part:
+    return Part(
+        id=table["id"],
+        name=table["name"],
+        price=_optional(table, "price", units.price),
+        power=_watts(table.get("power", "0 W")),
+        rack_units=units.share(table.get("rack_units", 0)),
+        ports=units.count(table.get("ports", 0)),
+    )
+
+
+def _network(table: Table) -> Network:
+    return Network(
+        id=table["id"],
+        link=table["link"],
+        rdma=table["transport"] == "rdma",
+        nic=_part(table["nic"]),
+        switches=tuple(_part(switch) for switch in table.get("switch", [])),
+        cable=_part(table["cable"]) if "cable" in table else None,
+    )
+
+
+class Facts:
+    """The catalogs that a set of assumptions sees.
+
+    Parameters
+    ----------
+    catalog : Path
+        Folder of the bundled catalog.
+    overlays : sequence of Path
+        Folders of the same shape; a later one wins over an earlier one.
+    assumptions : str
+        Id of the assumptions, or the path of a file of them.
+
+    Raises
+    ------
+    FactError
+        If the assumptions are missing or cannot be understood.
+    """
+
+    def __init__(
+        self, catalog: Path, overlays: Sequence[Path] = (), *, assumptions: str
+    ) -> None:
+        self._roots = (catalog, *overlays)
+        self._hardware = ""
+        path = Path(assumptions)
+        if path.suffix == ".toml":
+            self.assumptions: Assumptions = _built(path, assumptions_from_table)
+        else:
+            self.assumptions = self._entity(
+                "assumptions", assumptions, assumptions_from_table
+            )
+        self._hardware = self.assumptions.hardware
+
+    def accelerator(self, name: str) -> Accelerator:
+        """Return the accelerator of that id."""
+        return self._entity("accelerators", name, _accelerator)
+
+    def host(self, name: str) -> Host:
+        """Return the host of that id."""
+        return self._entity("hosts", name, _host)
+
+    def link(self, name: str) -> Link:
+        """Return the link of that id."""
+        return self._entity("links", name, _link)
+
+    def has_link(self, name: str) -> bool:
+        """Return whether there is a link of that id."""
+        return self._path("links", name) is not None
+
+    def network(self, name: str) -> Network:
+        """Return the network of that id."""
+        return self._entity("networks", name, _network)
+
+    def model_table(self, name: str) -> Table:
+        """Return the model file of that id as a table (see `architecture`)."""
+        return self._entity("models", name, dict)
+
+    def _folders(self, kind: str) -> list[str]:
+        """Return the folders to look for a kind of entity in, the winning one last."""
+        if not self._hardware:
+            return [kind]
+        own = f"{self._hardware}/{kind}"
+        return [own] if kind in _HARDWARE_KINDS else [kind, own]
+
+    def _path(self, kind: str, name: str) -> Path | None:
+        candidates = (
+            root / folder / f"{name}.toml"
+            for folder in reversed(self._folders(kind))
+            for root in reversed(self._roots)
+        )
+        return next((path for path in candidates if path.is_file()), None)
+
+    def _entity(
+        self, kind: str, name: str, build: Callable[[Table], _Entity]
+    ) -> _Entity:
+        path = self._path(kind, name)
+        if path is None:
+            folder = self._folders(kind)[-1]
+            message = f"no `{name}` in {folder}/ of the catalogs given"
+            raise FactError(message)
+        return _built(path, build)
+
+
+def _built(path: Path, build: Callable[[Table], _Entity]) -> _Entity:
+    try:
+        return build(tomllib.loads(path.read_text(encoding="utf-8")))
+    except KeyError as error:
+        message = f"{path}: key {error} is missing"
+        raise FactError(message) from error
+    except (OSError, TypeError, ValueError, AttributeError) as error:
+        message = f"{path}: {error}"
+        raise FactError(message) from error

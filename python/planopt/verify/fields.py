@@ -1,0 +1,130 @@
+"""Which fields of a plan are verified, and how much of the others is checked.
+
+The one source of the marks in the published schema: `verified` fields are recomputed
+and no change to one passes, `checked` ones must be consistent with the rest, and
+`informative` ones are not looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal
+
+Mark = Literal["verified", "checked", "informative"]
+
+_BILL: Final[dict[str, Mark]] = {
+    "kind": "verified",
+    "id": "verified",
+    "name": "checked",
+    "quantity": "verified",
+    "unit_price_usd": "verified",
+    "price_usd": "verified",
+}
+_COST: Final = (
+    "price_usd",
+    "usd_per_hour",
+    "usd_per_million_tokens",
+    "tokens_per_usd",
+)
+_EVALUATION: Final = (
+    "feasible",
+    "rejections",
+    "memory.weights_bytes",
+    "memory.kv_cache_bytes",
+    "memory.activations_bytes",
+    "memory.overhead_bytes",
+    "memory.total_bytes",
+    "memory.capacity_bytes",
+    "decode.step_seconds",
+    "decode.compute_seconds",
+    "decode.memory_seconds",
+    "decode.communication_seconds",
+    "decode.tpot_seconds",
+    "decode.tokens_per_second_per_user",
+    "decode.tokens_per_second",
+    "prefill.seconds",
+    *(f"ttft_seconds.{part}" for part in ("mean", "p50", "p95", "p99")),
+    *(f"tpot_seconds.{part}" for part in ("mean", "p50", "p95", "p99")),
+    "hosts",
+    "accelerators",
+    "power_watts",
+    *(f"cost.{part}" for part in _COST),
+)
+
+# A path names lists with `[]`, and covers everything below it.
+FIELDS: Final[dict[str, Mark]] = {
+    "schema": "verified",
+    "status": "checked",
+    "objective": "checked",
+    "price_usd": "verified",
+    "bound_usd": "checked",
+    "gap": "checked",
+    "request": "checked",
+    **{f"bill_of_materials[].{key}": mark for key, mark in _BILL.items()},
+    "deployments[].model": "checked",
+    "deployments[].architecture": "checked",
+    "deployments[].units": "verified",
+    "deployments[].replicas": "verified",
+    "deployments[].candidate": "checked",
+    "deployments[].hardware": "checked",
+    "deployments[].hardware.hosts": "verified",
+    **{f"deployments[].bill_of_materials[].{key}": m for key, m in _BILL.items()},
+    **{f"deployments[].evaluation.{key}": "verified" for key in _EVALUATION},
+    **{f"cost.{key}": "verified" for key in _COST},
+    "power_watts": "verified",
+    "alternatives": "informative",
+    "infeasibility": "informative",
+    "sensitivity": "informative",
+    "search": "informative",
+    "assumptions": "informative",
+    "accuracy": "informative",
+}
+
+_INDEX: Final = re.compile(r"\[\d+\]")
+
+
+def mark_of(field: str) -> Mark | None:
+    """Return the mark of a field, or none if the table does not know it.
+
+    Parameters
+    ----------
+    field : str
+        Path in a document, as in `deployments[0].evaluation.memory.total_bytes`.
+
+    Returns
+    -------
+    str or None
+        The mark of the longest path of the table that covers the field.
+    """
+    pattern = _INDEX.sub("[]", field)
+    while pattern:
+        if pattern in FIELDS:
+            return FIELDS[pattern]
+        pattern = re.sub(r"(\[\]|\.?[^.\[\]]+)$", "", pattern)
+    return None
+
+
+def leaves(document: object, field: str = "") -> Iterator[tuple[str, object]]:
+    """Return the path and value of every leaf of a document.
+
+    Parameters
+    ----------
+    document : object
+        A JSON document, or a part of one.
+    field : str
+        Path of that part.
+
+    Yields
+    ------
+    tuple of (str, object)
+        Paths as `mark_of` takes them; empty lists and tables are leaves.
+    """
+    if isinstance(document, Mapping) and document:
+        for key, value in document.items():
+            yield from leaves(value, f"{field}.{key}" if field else str(key))
+    elif isinstance(document, list) and document:
+        for index, value in enumerate(document):
+            yield from leaves(value, f"{field}[{index}]")
+    else:
+        yield field, document

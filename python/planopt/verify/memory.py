@@ -1,0 +1,201 @@
+"""Stages of a pipeline and what each holds (model.md, section 5)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from planopt.verify.compute import Rank, kv_bytes_per_token, tokens_looked_at
+from planopt.verify.operations import (
+    Attention,
+    LatentAttention,
+    MatMul,
+    Model,
+    Operation,
+)
+
+# Section 5, activations: logits are kept in fp32.
+_LOGIT_BYTES: Final = 4
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The operations of a pipeline stage: the first embeds, the last has the head."""
+
+    embedding: tuple[Operation, ...]
+    layers: tuple[tuple[Operation, ...], ...]
+    head: tuple[Operation, ...]
+
+    @property
+    def body(self) -> list[Operation]:
+        """Return every operation in front of the head."""
+        inside = [operation for layer in self.layers for operation in layer]
+        return [*self.embedding, *inside]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of one accelerator of a stage."""
+
+    weights: float
+    kv_cache: float
+    activations: float
+    overhead: float
+    capacity: float
+
+    @property
+    def total(self) -> float:
+        """Return what must fit into `capacity`."""
+        return self.weights + self.kv_cache + self.activations + self.overhead
+
+
+# Section 5, "Layers per stage".
+def layers_per_stage(layers: int, p: int) -> list[int]:
+    """Deal layers to `p` stages, the rest from the last but one stage backwards."""
+    each, rest = divmod(layers, p)
+    return [each + (p - 1 - rest <= stage < p - 1) for stage in range(p)]
+
+
+# Section 5, "The embedding is on the first stage, the head on the last".
+def stages(model: Model, p: int) -> list[Stage]:
+    """Cut a model into `p` stages."""
+    dealt: list[Stage] = []
+    first = 0
+    for stage, layers in enumerate(layers_per_stage(len(model.layers), p)):
+        dealt.append(
+            Stage(
+                embedding=model.embedding if stage == 0 else (),
+                layers=model.layers[first : first + layers],
+                head=model.head if stage == p - 1 else (),
+            )
+        )
+        first += layers
+    return dealt
+
+
+# Section 5, weights.
+def weights_bytes(stage: Stage, model: Model, rank: Rank) -> float:
+    """Return the bytes of the parameters that one rank of a stage holds."""
+    own = math.fsum(
+        operation.parameters
+        * operation.fraction(rank.t)
+        * rank.parameter_bytes(operation)
+        for operation in (*stage.body, *stage.head)
+    )
+    if model.tied and stage.head and not stage.embedding:
+        embedding = model.vocabulary * model.hidden / rank.t
+        return own + embedding * rank.activation_bytes
+    return own
+
+
+# Section 5, pages(x).
+def paged(tokens: int, page_tokens: int) -> int:
+    """Return the tokens of the pages that `tokens` tokens take up."""
+    return math.ceil(tokens / page_tokens) * page_tokens
+
+
+# Section 5, "sequences".
+def resident_sequences(batch: int, in_flight: int, overlap: str) -> int:
+    """Return the sequences of a replica whose cache is kept."""
+    batches = 2 if overlap == "two-batch" else 1
+    return batch * in_flight * batches
+
+
+# Section 5, KV cache.
+def kv_cache_bytes(stage: Stage, rank: Rank, *, sequences: int, context: int) -> float:
+    """Return the bytes of the cache of one rank of a stage."""
+    page_tokens = rank.assumptions.memory.page_tokens
+    return sequences * math.fsum(
+        paged(_cached_tokens(operation, context), page_tokens)
+        * kv_bytes_per_token(operation, rank)
+        for operation in stage.body
+        if isinstance(operation, Attention | LatentAttention)
+    )
+
+
+def _cached_tokens(operation: Attention | LatentAttention, context: int) -> int:
+    if isinstance(operation, LatentAttention):
+        return context
+    return tokens_looked_at(context, operation.window)
+
+
+# Section 5, activations.
+def activations_bytes(stage: Stage, model: Model, rank: Rank, *, batch: int) -> float:
+    """Return the bytes of the workspace, and of the logits on the last stage."""
+    widest = max(
+        (
+            operation.active * sum(operation.divided(rank.t))
+            for layer in stage.layers
+            for operation in layer
+            if isinstance(operation, MatMul)
+        ),
+        default=0.0,
+    )
+    tokens = rank.assumptions.memory.workspace_tokens
+    workspace = tokens * rank.activation_bytes * widest
+    if not stage.head:
+        return workspace
+    return workspace + batch * model.vocabulary / rank.t * _LOGIT_BYTES
+
+
+# Section 5, overhead.
+def overhead_bytes(rank: Rank, p: int) -> float:
+    """Return the bytes of the engine, with communication buffers in a group."""
+    memory = rank.assumptions.memory
+    return memory.overhead_group if rank.t * p > 1 else memory.overhead
+
+
+# Section 5, capacity.
+def capacity_bytes(rank: Rank) -> float:
+    """Return the bytes that the engine may plan with."""
+    memory = rank.assumptions.memory
+    usable = (
+        memory.unified_usable_fraction
+        if rank.accelerator.unified_memory
+        else memory.usable_fraction
+    )
+    return rank.accelerator.memory * usable
+
+
+# Section 5, "The fullest stage".
+def fullest_stage_memory(
+    model: Model, rank: Rank, *, p: int, batch: int, sequences: int, context: int
+) -> Memory:
+    """Return the memory of an accelerator of the first stage with the most in it.
+
+    Parameters
+    ----------
+    model : Model
+        Operations.
+    rank : Rank
+        Accelerator, formats and tensor-parallel degree.
+    p : int
+        Pipeline stages.
+    batch : int
+        Sequences of a micro-batch.
+    sequences : int
+        Sequences whose cache is kept.
+    context : int
+        Tokens cached of each.
+
+    Returns
+    -------
+    Memory
+        In bytes.
+    """
+    return max(
+        (
+            Memory(
+                weights=weights_bytes(stage, model, rank),
+                kv_cache=kv_cache_bytes(
+                    stage, rank, sequences=sequences, context=context
+                ),
+                activations=activations_bytes(stage, model, rank, batch=batch),
+                overhead=overhead_bytes(rank, p),
+                capacity=capacity_bytes(rank),
+            )
+            for stage in stages(model, p)
+        ),
+        key=lambda memory: memory.total,
+    )

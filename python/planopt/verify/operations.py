@@ -1,0 +1,138 @@
+"""The operations of a model, and how ranks divide them (model.md, section 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Division = Literal["replicated", "columns", "rows", "heads"]
+
+
+@dataclass(frozen=True)
+class MatMul:
+    """A product by a matrix of `inputs` x `outputs`, or by the active ones of experts.
+
+    With `division` of `heads`, `outputs` are `query` columns and `key_value` columns.
+    """
+
+    name: str
+    inputs: float
+    outputs: float
+    division: Division
+    parameters: float
+    quantised: bool = True
+    experts: int = 1
+    active: int = 1
+    query: int = 0
+    key_value: int = 0
+    kv_heads: int = 1
+
+    def divided(self, t: int) -> tuple[float, float]:
+        """Return the inputs and outputs of one of `t` ranks."""
+        if self.division == "columns":
+            return self.inputs, self.outputs / t
+        if self.division == "rows":
+            return self.inputs / t, self.outputs
+        if self.division == "heads":
+            key_value = self.key_value / min(t, self.kv_heads)
+            return self.inputs, self.query / t + key_value
+        return self.inputs, self.outputs
+
+    def fraction(self, t: int) -> float:
+        """Return the share of the parameters that one of `t` ranks holds."""
+        inputs, outputs = self.divided(t)
+        return (inputs * outputs) / (self.inputs * self.outputs)
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Grouped heads over the cache; its parameters are sinks."""
+
+    heads: int
+    kv_heads: int
+    head_dim: int
+    window: int | None
+    parameters: int = 0
+    quantised: bool = False
+
+    def fraction(self, t: int) -> float:
+        """Return the share of the sinks, which are divided by heads."""
+        return 1 / t
+
+
+@dataclass(frozen=True)
+class LatentAttention:
+    """Latent attention over the cached latent and rotary key."""
+
+    heads: int
+    latent: int
+    rope: int
+    nope: int
+    value: int
+    parameters: int = 0
+    quantised: bool = False
+
+    def fraction(self, t: int) -> float:
+        """Return the share of its parameters: it has none."""
+        return 1 / t
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """Reads and writes `width` elements per token: a normalisation or a gather."""
+
+    name: str
+    width: int
+    parameters: int
+    by_vocabulary: bool = False
+    quantised: bool = False
+
+    def fraction(self, t: int) -> float:
+        """Return the share of the parameters that one of `t` ranks holds."""
+        return 1 / t if self.by_vocabulary else 1.0
+
+
+@dataclass(frozen=True)
+class AllReduce:
+    """Sums `width` elements per token over the tensor-parallel group."""
+
+    width: int
+    parameters: int = 0
+    quantised: bool = False
+
+    def fraction(self, t: int) -> float:
+        """Return the share of its parameters: it has none."""
+        return 1 / t
+
+
+Operation = MatMul | Attention | LatentAttention | Elementwise | AllReduce
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model: what runs before, in, and after each layer."""
+
+    id: str
+    hidden: int
+    heads: tuple[int, ...]
+    vocabulary: int
+    tied: bool
+    weights: str
+    embedding: tuple[Operation, ...]
+    layers: tuple[tuple[Operation, ...], ...]
+    head: tuple[Operation, ...]
+
+    def operations(self) -> Iterator[Operation]:
+        """Return every operation, once for each time it runs."""
+        yield from self.embedding
+        for layer in self.layers:
+            yield from layer
+        yield from self.head
+
+    @property
+    def parameters(self) -> float:
+        """Return the parameters of the list; a tied head counts once."""
+        return sum(operation.parameters for operation in self.operations())

@@ -1,0 +1,349 @@
+"""Re-checking a saved plan without the optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from planopt.verify.communication import PlacementError
+from planopt.verify.cost import cost_table
+from planopt.verify.facts import FactError, Facts
+from planopt.verify.limits import Deployment, limit_mismatches, outcome_mismatches
+from planopt.verify.mismatch import Mismatch, compared, compared_money
+from planopt.verify.purchase import Line, PurchaseError, Unit, merged, unit
+from planopt.verify.serving import evaluate_serving
+
+SCHEMA: Final = "planopt.plan/1"
+
+Document = Mapping[str, Any]
+
+# What wrong values in a document lead to while figures are recomputed from them.
+_NOT_RECOMPUTABLE: Final = (
+    ArithmeticError,
+    AttributeError,
+    FactError,
+    KeyError,
+    PlacementError,
+    PurchaseError,
+    TypeError,
+    ValueError,
+)
+_MODEL: Final = "recomputed from the model page"
+_CATALOG: Final = "recomputed from the catalogs"
+_EVALUATION_PARTS: Final = (
+    "feasible",
+    "rejections",
+    "memory",
+    "decode",
+    "prefill",
+    "ttft_seconds",
+    "tpot_seconds",
+)
+_REPLICA_PARTS: Final = ("hosts", "accelerators")
+
+
+def verify_plan(
+    plan: Document, catalog_root: Path, overlays: Sequence[Path] | None = None
+) -> list[Mismatch]:
+    """Recompute every verified field of a plan, and check the others for consistency.
+
+    Parameters
+    ----------
+    plan : mapping
+        A plan document of schema `planopt.plan/1`.
+    catalog_root : Path
+        Folder of the bundled catalog.
+    overlays : sequence of Path, optional
+        Folders laid over it; by default those that the plan's request names.
+
+    Returns
+    -------
+    list of Mismatch
+        Everything that does not hold; empty for a plan that is right.
+    """
+    if plan.get("schema") != SCHEMA:
+        return [Mismatch("schema", plan.get("schema"), SCHEMA, "not a plan")]
+    request = plan.get("request")
+    if not isinstance(request, Mapping):
+        return [Mismatch("request", request, "a table", "a plan has its question")]
+    if plan.get("status") == "infeasible":
+        return list(_infeasible_mismatches(plan))
+    try:
+        named = [Path(folder) for folder in request.get("catalogs") or ()]
+        facts = Facts(
+            catalog_root,
+            named if overlays is None else overlays,
+            assumptions=request["assumptions"],
+        )
+    except _NOT_RECOMPUTABLE as error:
+        stated = request.get("assumptions")
+        return [Mismatch("request.assumptions", stated, "known", _told(error))]
+    return list(_mismatches(plan, request, facts))
+
+
+def _told(error: BaseException) -> str:
+    if isinstance(error, KeyError):
+        return f"{error} is missing"
+    return str(error) or type(error).__name__
+
+
+def _infeasible_mismatches(plan: Document) -> Iterator[Mismatch]:
+    reason = "an infeasible plan buys nothing"
+    if plan.get("price_usd") is not None:
+        yield Mismatch("price_usd", plan["price_usd"], None, reason)
+    for part in ("bill_of_materials", "deployments"):
+        if plan.get(part):
+            yield Mismatch(part, plan[part], [], reason)
+
+
+def _mismatches(plan: Document, request: Document, facts: Facts) -> Iterator[Mismatch]:
+    stated = plan.get("deployments")
+    if not isinstance(stated, list) or not stated:
+        yield Mismatch(
+            "deployments", stated, "at least one", "a plan deploys something"
+        )
+        return
+    deployments: list[Deployment] = []
+    for index, table in enumerate(stated):
+        field = f"deployments[{index}]"
+        try:
+            deployment = _recomputed(table, request, facts)
+            found = list(
+                _deployment_mismatches(field, table, request, deployment, facts)
+            )
+        except _NOT_RECOMPUTABLE as error:
+            yield Mismatch(field, "a deployment", "recomputable", _told(error))
+            continue
+        deployments.append(deployment)
+        yield from found
+    if len(deployments) < len(stated):
+        return
+    try:
+        yield from _total_mismatches(plan, deployments, facts)
+        yield from limit_mismatches(request, deployments, facts.assumptions.cost)
+        yield from outcome_mismatches(plan, sum(one.price for one in deployments))
+    except _NOT_RECOMPUTABLE as error:
+        yield Mismatch("request", "limits", "comparable", _told(error))
+
+
+def _model(table: Document, request: Document) -> str | Mapping[str, Any]:
+    """Return the model's id, or the architecture that the plan embeds in its place."""
+    embedded = table.get("architecture") or request.get("architecture")
+    return embedded if isinstance(embedded, Mapping) else str(table["model"])
+
+
+def _overlap(candidate: Document, request: Document) -> str:
+    return str(candidate.get("overlap") or request.get("overlap") or "none")
+
+
+def _recomputed(table: Document, request: Document, facts: Facts) -> Deployment:
+    candidate, hardware = table["candidate"], table["hardware"]
+    units, replicas = table["units"], table["replicas"]
+    if units < 1 or replicas < 1 or replicas % units:
+        message = f"{replicas} replicas are not spread evenly over {units} units"
+        raise ValueError(message)
+    evaluation = evaluate_serving(
+        facts,
+        model=_model(table, request),
+        accelerator=candidate["accelerator"],
+        host=hardware["host"],
+        network=hardware.get("network"),
+        nics_per_host=hardware.get("nics_per_host") or 0,
+        tp=candidate["tp"],
+        pp=candidate["pp"],
+        in_flight=candidate["in_flight"],
+        batch=candidate["batch"],
+        context=request["context"],
+        prompt=request["prompt"],
+        weights=request.get("weights"),
+        kv=request.get("kv"),
+        overlap=_overlap(candidate, request),
+        kv_heads=request.get("kv_heads"),
+    )
+    if not evaluation["feasible"]:
+        reasons = "; ".join(one["message"] for one in evaluation["rejections"])
+        message = f"the candidate is rejected: {reasons}"
+        raise ValueError(message)
+    return Deployment(
+        evaluation=evaluation,
+        unit=unit(
+            facts,
+            accelerator=candidate["accelerator"],
+            host=hardware["host"],
+            network=hardware.get("network"),
+            nics_per_host=hardware.get("nics_per_host") or 0,
+            switch=hardware.get("switch"),
+            tp=candidate["tp"],
+            pp=candidate["pp"],
+            replicas=replicas // units,
+        ),
+        units=units,
+        replicas=replicas,
+        in_flight=candidate["in_flight"],
+        batch=candidate["batch"],
+        overlap=_overlap(candidate, request),
+    )
+
+
+def _deployment_mismatches(
+    field: str,
+    table: Document,
+    request: Document,
+    deployment: Deployment,
+    facts: Facts,
+) -> Iterator[Mismatch]:
+    if "architecture" not in table and "architecture" not in request:
+        model = request.get("model")
+        yield from compared(f"{field}.model", table["model"], model, "the request's")
+    evaluation = table["evaluation"]
+    for part in _EVALUATION_PARTS:
+        stated, expected = evaluation.get(part), deployment.evaluation[part]
+        yield from compared(f"{field}.evaluation.{part}", stated, expected, _MODEL)
+    for part in _REPLICA_PARTS:
+        if part in evaluation:
+            stated, expected = evaluation[part], deployment.evaluation[part]
+            yield from compared(f"{field}.evaluation.{part}", stated, expected, _MODEL)
+    yield from _unit_cost_mismatches(
+        f"{field}.evaluation", evaluation, deployment, facts
+    )
+    yield from _hardware_mismatches(f"{field}.hardware", table, deployment, facts)
+    yield from bill_mismatches(
+        f"{field}.bill_of_materials",
+        table.get("bill_of_materials"),
+        merged([(deployment.units, deployment.unit.lines)]),
+    )
+
+
+def _unit_cost_mismatches(
+    field: str, evaluation: Document, deployment: Deployment, facts: Facts
+) -> Iterator[Mismatch]:
+    """Compare the cost of one unit, where an evaluation states it."""
+    bought = deployment.unit
+    if "power_watts" in evaluation:
+        stated, expected = evaluation["power_watts"], bought.power_watts
+        yield from compared(f"{field}.power_watts", stated, expected, _CATALOG)
+    if "cost" in evaluation:
+        expected_cost = cost_table(
+            bought.price,
+            bought.power_watts,
+            bought.rack_units,
+            bought.replicas * deployment.evaluation["decode"]["tokens_per_second"],
+            facts.assumptions.cost,
+        )
+        yield from compared(
+            f"{field}.cost", evaluation["cost"], expected_cost, _CATALOG
+        )
+
+
+def _hardware_mismatches(
+    field: str, table: Document, deployment: Deployment, facts: Facts
+) -> Iterator[Mismatch]:
+    hardware, bought = table["hardware"], deployment.unit
+    hosts = hardware.get("hosts")
+    yield from compared(f"{field}.hosts", hosts, bought.hosts, "hosts of a unit")
+    yield from _connection_mismatches(field, hardware, bought)
+    host = facts.host(hardware["host"])
+    card = facts.accelerator(table["candidate"]["accelerator"])
+    links = {None, host.link, card.pcie_link, card.scale_up_name}
+    if hardware.get("link") not in links:
+        known = ", ".join(sorted(link for link in links if link))
+        yield Mismatch(
+            f"{field}.link", hardware.get("link"), known, "links of the host"
+        )
+
+
+def _connection_mismatches(
+    field: str, hardware: Document, bought: Unit
+) -> Iterator[Mismatch]:
+    """Compare what connects hosts: nothing where there is one, no switch for two."""
+    if bought.hosts == 1:
+        for key in ("network", "nics_per_host"):
+            if hardware.get(key):
+                reason = "one host is not connected"
+                yield Mismatch(f"{field}.{key}", hardware[key], None, reason)
+    share = bought.switch
+    if share is None and hardware.get("switch"):
+        reason = "these hosts need no switch"
+        yield Mismatch(f"{field}.switch", hardware["switch"], None, reason)
+    in_blocks = share is not None and share.port_block is not None
+    blocks = share.blocks if share is not None and in_blocks else 0
+    stated_blocks = hardware.get("switch_port_blocks") or 0
+    yield from compared(
+        f"{field}.switch_port_blocks",
+        stated_blocks,
+        blocks,
+        "blocks of ports of a unit",
+    )
+    switches = {None, 0} if share is None else {1, None, 0} if in_blocks else {1}
+    if hardware.get("switch_count") not in switches:
+        stated = hardware.get("switch_count")
+        reason = "switches of a unit"
+        yield Mismatch(f"{field}.switch_count", stated, int(share is not None), reason)
+
+
+def bill_mismatches(
+    field: str, stated: object, expected: Iterable[Line]
+) -> Iterator[Mismatch]:
+    """Compare a bill of materials with the lines it must have, in any order.
+
+    Parameters
+    ----------
+    field : str
+        Path of the bill.
+    stated : object
+        The bill in the plan.
+    expected : iterable of Line
+        Recomputed lines.
+
+    Yields
+    ------
+    Mismatch
+        One for each figure that differs, and for lines missing or too many.
+    """
+    if not isinstance(stated, list):
+        yield Mismatch(field, stated, "a list", _CATALOG)
+        return
+    missing = {(line.kind, line.id): line for line in expected}
+    for index, table in enumerate(stated):
+        place = f"{field}[{index}]"
+        kind, part = (table.get(key) for key in ("kind", "id"))
+        line = missing.pop((kind, part), None)
+        if line is None:
+            yield Mismatch(place, f"{kind} {part}", None, "not a part of this plan")
+            continue
+        quantity = table.get("quantity")
+        yield from compared(f"{place}.quantity", quantity, line.quantity, _CATALOG)
+        yield from compared_money(
+            f"{place}.unit_price_usd",
+            table.get("unit_price_usd"),
+            line.unit_price,
+            _CATALOG,
+        )
+        price = table.get("price_usd")
+        yield from compared_money(f"{place}.price_usd", price, line.price, _CATALOG)
+        if line.name not in str(table.get("name")):
+            yield Mismatch(f"{place}.name", table.get("name"), line.name, _CATALOG)
+    for line in missing.values():
+        yield Mismatch(field, None, line.table(), "a part is missing")
+
+
+def _total_mismatches(
+    plan: Document, deployments: Sequence[Deployment], facts: Facts
+) -> Iterator[Mismatch]:
+    lines = merged((one.units, one.unit.lines) for one in deployments)
+    yield from bill_mismatches(
+        "bill_of_materials", plan.get("bill_of_materials"), lines
+    )
+    price = sum(line.price for line in lines)
+    yield from compared_money("price_usd", plan.get("price_usd"), price, _CATALOG)
+    power = sum(one.power_watts for one in deployments)
+    yield from compared("power_watts", plan.get("power_watts"), power, _CATALOG)
+    expected = cost_table(
+        price,
+        power,
+        sum(one.rack_units for one in deployments),
+        sum(one.tokens_per_second for one in deployments),
+        facts.assumptions.cost,
+    )
+    yield from compared("cost", plan.get("cost"), expected, _CATALOG)

@@ -1,0 +1,325 @@
+"""What is bought: units, their bill of materials, price and power (model.md, 7)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from planopt.verify.communication import hosts_of_replica
+from planopt.verify.units import MICRO_USD_PER_USD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from planopt.verify.facts import Accelerator, Facts, Host, Network, Part
+
+
+class PurchaseError(ValueError):
+    """A unit that cannot be bought: a part has no price, or does not fit."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a bill of materials; `unit_price` in micro-dollars."""
+
+    kind: str
+    id: str
+    name: str
+    quantity: int
+    unit_price: int
+
+    @property
+    def price(self) -> int:
+        """Return the micro-dollars of the line."""
+        return self.quantity * self.unit_price
+
+    def table(self) -> dict[str, object]:
+        """Return the line as in a plan document."""
+        return {
+            "kind": self.kind,
+            "id": self.id,
+            "name": self.name,
+            "quantity": self.quantity,
+            "unit_price_usd": self.unit_price / MICRO_USD_PER_USD,
+            "price_usd": self.price / MICRO_USD_PER_USD,
+        }
+
+
+@dataclass(frozen=True)
+class SwitchShare:
+    """What one unit buys of a switch: `blocks` of the `parts` it is sold in."""
+
+    switch: Part
+    blocks: int
+    parts: int
+    port_block: int | None
+
+    @property
+    def share(self) -> float:
+        """Return the share of the switch's power and height."""
+        return self.blocks / self.parts
+
+    @property
+    def part_price(self) -> int:
+        """Return the micro-dollars of one part, rounded up."""
+        return -(-_priced(self.switch.price, self.switch.id) // self.parts)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The smallest thing that is bought on its own."""
+
+    lines: tuple[Line, ...]
+    replicas: int
+    hosts: int
+    switch: SwitchShare | None
+    power_watts: float
+    rack_units: float
+
+    @property
+    def price(self) -> int:
+        """Return the micro-dollars of the unit."""
+        return sum(line.price for line in self.lines)
+
+
+def _priced(price: int | None, name: str) -> int:
+    if price is None:
+        message = f"{name} has no price"
+        raise PurchaseError(message)
+    return price
+
+
+# Section 7, "A unit is".
+def hosts_of_unit(
+    accelerator: Accelerator, host: Host, *, t: int, p: int, replicas: int
+) -> int:
+    """Return the hosts of a unit of some replicas.
+
+    Raises
+    ------
+    PurchaseError
+        If the replicas of a one-host unit do not fit its slots.
+    """
+    hosts = hosts_of_replica(accelerator, host, t=t, p=p)
+    if hosts > 1:
+        return hosts * replicas
+    if replicas * t * p > host.slots:
+        needed = f"{replicas} replicas of {t * p} accelerators"
+        message = f"{needed} do not fit the {host.slots} slots of {host.id}"
+        raise PurchaseError(message)
+    return 1
+
+
+# Section 7, "Hosts with `whole` come with all their slots filled".
+def accelerators_bought(host: Host, *, hosts: int, used: int) -> int:
+    """Return the accelerators that are bought besides those a machine comes with."""
+    if host.included_accelerator is not None:
+        return 0
+    return hosts * host.slots if host.whole else used
+
+
+# Section 7, "Two hosts are connected directly".
+def switch_share(
+    network: Network,
+    switch: str | None,
+    *,
+    hosts: int,
+    nics_per_host: int,
+    replicas: int,
+    port_block: int | None,
+) -> SwitchShare | None:
+    """Return the part of a switch that connects the hosts of a unit, if they need one.
+
+    Raises
+    ------
+    PurchaseError
+        If they need a switch and it is not named, does not exist or is too small.
+    """
+    if hosts == 2:
+        return None
+    chosen = next((part for part in network.switches if part.id == switch), None)
+    if chosen is None:
+        message = f"{hosts} hosts need a switch of {network.id}, not `{switch}`"
+        raise PurchaseError(message)
+    ports = hosts * nics_per_host
+    if ports > chosen.ports:
+        message = f"{ports} ports are needed, {chosen.id} has {chosen.ports}"
+        raise PurchaseError(message)
+    if port_block is None:
+        return SwitchShare(chosen, blocks=1, parts=1, port_block=None)
+    if replicas > 1:
+        message = "a unit holds one replica where switches are sold in blocks of ports"
+        raise PurchaseError(message)
+    blocks, parts = math.ceil(ports / port_block), chosen.ports // port_block
+    if blocks > parts:
+        message = f"{blocks} blocks of ports are needed, {chosen.id} has {parts}"
+        raise PurchaseError(message)
+    return SwitchShare(chosen, blocks, parts, port_block)
+
+
+# Section 7, "Cables are bought where they have a price".
+def cables(hosts: int, nics_per_host: int, *, switched: bool) -> int:
+    """Return one cable per port in use, or per NIC pair without a switch."""
+    return hosts * nics_per_host if switched else nics_per_host
+
+
+def _network_lines(
+    network: Network, hosts: int, nics_per_host: int, share: SwitchShare | None
+) -> Iterator[Line]:
+    nic = network.nic
+    yield Line(
+        "nic", nic.id, nic.name, hosts * nics_per_host, _priced(nic.price, nic.id)
+    )
+    if share is not None:
+        kind = "switch" if share.port_block is None else "switch_ports"
+        switch = share.switch
+        yield Line(kind, switch.id, switch.name, share.blocks, share.part_price)
+    if network.cable is not None and network.cable.price is not None:
+        cable = network.cable
+        quantity = cables(hosts, nics_per_host, switched=share is not None)
+        yield Line("cable", cable.id, cable.name, quantity, network.cable.price)
+
+
+# Section 7, "Rack units are those of hosts, and of switches where a host has any".
+def _rack_units(host: Host, hosts: int, share: SwitchShare | None) -> float:
+    if host.rack_units == 0:
+        return 0.0
+    switches = 0.0 if share is None else share.switch.rack_units * share.share
+    return hosts * host.rack_units + switches
+
+
+# Section 7, power_watts.
+def _power_watts(
+    accelerator: Accelerator,
+    host: Host,
+    *,
+    used: int,
+    hosts: int,
+    nic_watts: float,
+    share: SwitchShare | None,
+    load_fraction: float,
+) -> float:
+    switches = 0.0 if share is None else share.switch.power * share.share
+    at_work = used * (accelerator.power or 0.0) * load_fraction
+    return at_work + hosts * host.power + nic_watts + switches
+
+
+def _check_fit(accelerator: Accelerator, host: Host, nics_per_host: int) -> None:
+    included = host.included_accelerator
+    if included not in (None, accelerator.id):
+        message = f"{host.id} comes with {included}, not {accelerator.id}"
+        raise PurchaseError(message)
+    if accelerator.form_factor not in host.form_factors:
+        message = f"{accelerator.id} ({accelerator.form_factor}) does not fit {host.id}"
+        raise PurchaseError(message)
+    if nics_per_host > host.nics:
+        message = f"{nics_per_host} NICs do not fit {host.id}, which takes {host.nics}"
+        raise PurchaseError(message)
+
+
+def unit(
+    facts: Facts,
+    *,
+    accelerator: str,
+    host: str,
+    network: str | None,
+    nics_per_host: int,
+    switch: str | None,
+    tp: int,
+    pp: int,
+    replicas: int,
+) -> Unit:
+    """Put together what one unit is made of.
+
+    Parameters
+    ----------
+    facts : Facts
+        Catalogs and assumptions.
+    accelerator, host : str
+        Ids of what a replica is made of.
+    network, switch : str or None
+        Ids of what connects several hosts; a unit of one host has neither.
+    nics_per_host : int
+        NICs in each of several hosts.
+    tp, pp : int
+        Tensor-parallel ranks and pipeline stages.
+    replicas : int
+        Replicas in the unit.
+
+    Returns
+    -------
+    Unit
+        Lines, power and height.
+
+    Raises
+    ------
+    PurchaseError
+        If it cannot be bought.
+    """
+    card, machine = facts.accelerator(accelerator), facts.host(host)
+    hosts = hosts_of_unit(card, machine, t=tp, p=pp, replicas=replicas)
+    _check_fit(card, machine, nics_per_host if hosts > 1 else 0)
+    used = replicas * tp * pp
+    bought = accelerators_bought(machine, hosts=hosts, used=used)
+    lines = [
+        Line("host", machine.id, machine.name, hosts, _priced(machine.price, host))
+    ]
+    if bought:
+        price = _priced(card.price, accelerator)
+        lines.insert(0, Line("accelerator", card.id, card.name, bought, price))
+    share: SwitchShare | None = None
+    nic_watts = 0.0
+    if hosts > 1:
+        if network is None:
+            message = f"{hosts} hosts need a network"
+            raise PurchaseError(message)
+        parts = facts.network(network)
+        share = switch_share(
+            parts,
+            switch,
+            hosts=hosts,
+            nics_per_host=nics_per_host,
+            replicas=replicas,
+            port_block=facts.assumptions.switch_port_block,
+        )
+        lines.extend(_network_lines(parts, hosts, nics_per_host, share))
+        nic_watts = hosts * nics_per_host * parts.nic.power
+    return Unit(
+        lines=tuple(lines),
+        replicas=replicas,
+        hosts=hosts,
+        switch=share,
+        power_watts=_power_watts(
+            card,
+            machine,
+            used=used,
+            hosts=hosts,
+            nic_watts=nic_watts,
+            share=share,
+            load_fraction=facts.assumptions.cost.load_fraction,
+        ),
+        rack_units=_rack_units(machine, hosts, share),
+    )
+
+
+def merged(purchases: Iterable[tuple[int, Iterable[Line]]]) -> list[Line]:
+    """Add up the lines of several purchases, each made so many times.
+
+    Parameters
+    ----------
+    purchases : iterable of (int, iterable of Line)
+        How often each list of lines is bought.
+
+    Returns
+    -------
+    list of Line
+        One line for each part, in the order they first appear.
+    """
+    total: dict[tuple[str, str, int], Line] = {}
+    for times, lines in purchases:
+        for line in lines:
+            key = (line.kind, line.id, line.unit_price)
+            before = total[key].quantity if key in total else 0
+            total[key] = replace(line, quantity=before + times * line.quantity)
+    return list(total.values())

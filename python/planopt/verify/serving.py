@@ -1,0 +1,300 @@
+"""Evaluation of one serving configuration (model.md, section 6)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from planopt.verify.architecture import model_from_table
+from planopt.verify.communication import (
+    Fabric,
+    PlacementError,
+    all_reduce,
+    fabric,
+    pipeline_hops,
+)
+from planopt.verify.compute import (
+    Duration,
+    FormatError,
+    Rank,
+    Step,
+    bytes_per_element,
+    operation_time,
+)
+from planopt.verify.memory import (
+    Memory,
+    Stage,
+    fullest_stage_memory,
+    resident_sequences,
+    stages,
+)
+from planopt.verify.operations import AllReduce, Model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from planopt.verify.facts import Facts
+
+_NO_PERCENTILES = {"mean": None, "p50": None, "p95": None, "p99": None}
+
+
+@dataclass(frozen=True)
+class StageTime:
+    """Seconds of one stage, apart and together."""
+
+    arithmetic: float
+    traffic: float
+    compute: float
+    all_reduce: float
+
+
+@dataclass(frozen=True)
+class Decode:
+    """Seconds of a decoding step."""
+
+    step: float
+    compute: float
+    memory: float
+    communication: float
+
+
+# Section 4, "Message of an all-reduce or a hop".
+def message_bytes(tokens: int, width: int, rank: Rank) -> float:
+    """Return the bytes of a vector of `width` for each token."""
+    return tokens * width * rank.activation_bytes
+
+
+# Section 6, compute_j and all_reduce_j.
+def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime:
+    """Return the time that one step spends on a stage.
+
+    In a prompt only the last token's logits are needed, so the head sees one token.
+    """
+    in_head = step if step.context is not None else Step(tokens=1, context=None)
+    durations: list[Duration] = [
+        *(operation_time(operation, step, rank) for operation in stage.body),
+        *(operation_time(operation, in_head, rank) for operation in stage.head),
+    ]
+    messages = (
+        all_reduce(message_bytes(step.tokens, operation.width, rank), links)
+        for operation in stage.body
+        if isinstance(operation, AllReduce)
+    )
+    return StageTime(
+        arithmetic=math.fsum(duration.arithmetic for duration in durations),
+        traffic=math.fsum(duration.traffic for duration in durations),
+        compute=math.fsum(duration.seconds for duration in durations),
+        all_reduce=math.fsum(messages),
+    )
+
+
+# Section 6, stage_j.
+def stage_seconds(time: StageTime, overlap: str) -> float:
+    """Return the seconds of a stage, with messages hidden where two batches overlap."""
+    if overlap == "two-batch":
+        return max(time.compute, time.all_reduce)
+    return time.compute + time.all_reduce
+
+
+# Section 6, turn and step.
+def decode_step(
+    model: Model,
+    rank: Rank,
+    links: Fabric,
+    *,
+    in_flight: int,
+    batch: int,
+    context: int,
+    overlap: str,
+) -> Decode:
+    """Return the times of a decoding step of `in_flight` micro-batches."""
+    step = Step(tokens=batch, context=context)
+    times = [stage_time(stage, step, rank, links) for stage in stages(model, links.p)]
+    hops = pipeline_hops(message_bytes(batch, model.hidden, rank), links)
+    seconds = [stage_seconds(time, overlap) for time in times]
+    turn = rank.assumptions.compute.step_overhead + math.fsum(seconds) + hops
+    return Decode(
+        step=max(turn, in_flight * max(seconds)),
+        compute=math.fsum(time.arithmetic for time in times),
+        memory=math.fsum(time.traffic for time in times),
+        communication=math.fsum(time.all_reduce for time in times) + hops,
+    )
+
+
+# Section 6, TPOT.
+def time_per_output_token(step_seconds: float, overlap: str) -> float:
+    """Return the seconds between two tokens of one sequence."""
+    return 2 * step_seconds if overlap == "two-batch" else step_seconds
+
+
+# Section 6, Prefill.
+def prefill_seconds(model: Model, rank: Rank, links: Fabric, prompt: int) -> float:
+    """Return the seconds of one prompt alone."""
+    step = Step(tokens=prompt, context=None)
+    times = [stage_time(stage, step, rank, links) for stage in stages(model, links.p)]
+    hops = pipeline_hops(message_bytes(prompt, model.hidden, rank), links)
+    in_stages = math.fsum(time.compute + time.all_reduce for time in times)
+    return rank.assumptions.compute.step_overhead + in_stages + hops
+
+
+def _rejection(code: str, message: str) -> dict[str, str]:
+    return {"code": code, "message": message}
+
+
+def _shape_rejections(model: Model, *, t: int, p: int) -> Iterable[dict[str, str]]:
+    if any(heads % t for heads in model.heads):
+        heads = ", ".join(str(heads) for heads in sorted(set(model.heads)))
+        yield _rejection("heads", f"{t} ranks do not divide {heads} heads")
+    if p > len(model.layers):
+        yield _rejection("layers", f"{p} stages for {len(model.layers)} layers")
+
+
+def _memory_table(memory: Memory) -> dict[str, float]:
+    return {
+        "weights_bytes": memory.weights,
+        "kv_cache_bytes": memory.kv_cache,
+        "activations_bytes": memory.activations,
+        "overhead_bytes": memory.overhead,
+        "total_bytes": memory.total,
+        "capacity_bytes": memory.capacity,
+    }
+
+
+def _evaluation(rejections: list[dict[str, str]], **figures: object) -> dict[str, Any]:
+    return {
+        "feasible": not rejections,
+        "rejections": rejections,
+        "memory": None,
+        "decode": None,
+        "prefill": None,
+        "ttft_seconds": dict(_NO_PERCENTILES),
+        "tpot_seconds": dict(_NO_PERCENTILES),
+        "hosts": None,
+        "accelerators": None,
+        **figures,
+    }
+
+
+def evaluate_serving(
+    facts: Facts,
+    *,
+    model: str | Mapping[str, Any],
+    accelerator: str,
+    host: str,
+    network: str | None,
+    nics_per_host: int,
+    tp: int,
+    pp: int,
+    in_flight: int,
+    batch: int,
+    context: int,
+    prompt: int,
+    weights: str | None = None,
+    kv: str | None = None,
+    overlap: str = "none",
+    kv_heads: int | None = None,
+) -> dict[str, Any]:
+    """Evaluate one configuration, whether or not it fits.
+
+    Parameters
+    ----------
+    facts : Facts
+        Catalogs and assumptions.
+    model : str or mapping
+        Id of a model, or a model in the shape of a model file.
+    accelerator, host : str
+        Ids of what a replica is made of.
+    network : str or None
+        Id of the network between hosts, where there are several.
+    nics_per_host : int
+        NICs of that network in each host.
+    tp, pp : int
+        Tensor-parallel ranks and pipeline stages.
+    in_flight, batch : int
+        Micro-batches in the pipeline, and sequences of each.
+    context, prompt : int
+        Tokens cached of each sequence when decoding, and tokens of a prompt.
+    weights, kv : str, optional
+        Formats; by default the model's own, and that of activations.
+    overlap : str
+        `none` or `two-batch`.
+    kv_heads : int, optional
+        Key/value heads in place of the model's own.
+
+    Returns
+    -------
+    dict
+        A serving evaluation in the shape of `planopt.evaluation/1`, with the `hosts`
+        and `accelerators` of one replica. Figures that a rejection leaves undefined
+        are none.
+
+    Raises
+    ------
+    planopt.verify.facts.FactError
+        If a catalog lacks one of the ids.
+    """
+    table = facts.model_table(model) if isinstance(model, str) else model
+    transformer = model_from_table(table, kv_heads=kv_heads)
+    rejections = list(_shape_rejections(transformer, t=tp, p=pp))
+    card, machine = facts.accelerator(accelerator), facts.host(host)
+    rank = Rank(card, facts.assumptions, weights or transformer.weights, kv, tp)
+    try:
+        links = fabric(
+            facts,
+            card,
+            machine,
+            None if network is None else facts.network(network),
+            nics_per_host=nics_per_host,
+            t=tp,
+            p=pp,
+        )
+    except PlacementError as error:
+        rejections.append(_rejection("placement", str(error)))
+    try:
+        _ = rank.base_rate, rank.quantised_rate, rank.kv_bytes
+        bytes_per_element(rank.weights)
+    except FormatError as error:
+        rejections.append(_rejection("format", str(error)))
+    if rejections:
+        return _evaluation(rejections)
+
+    memory = fullest_stage_memory(
+        transformer,
+        rank,
+        p=pp,
+        batch=batch,
+        sequences=resident_sequences(batch, in_flight, overlap),
+        context=context,
+    )
+    if memory.total > memory.capacity:
+        needed = f"{memory.total:.0f} of {memory.capacity:.0f} bytes"
+        rejections.append(_rejection("memory", f"the fullest stage needs {needed}"))
+    decode = decode_step(
+        transformer,
+        rank,
+        links,
+        in_flight=in_flight,
+        batch=batch,
+        context=context,
+        overlap=overlap,
+    )
+    tpot = time_per_output_token(decode.step, overlap)
+    return _evaluation(
+        rejections,
+        memory=_memory_table(memory),
+        decode={
+            "step_seconds": decode.step,
+            "compute_seconds": decode.compute,
+            "memory_seconds": decode.memory,
+            "communication_seconds": decode.communication,
+            "tpot_seconds": tpot,
+            "tokens_per_second_per_user": 1 / tpot,
+            "tokens_per_second": in_flight * batch / decode.step,
+        },
+        prefill={
+            "seconds": prefill_seconds(transformer, rank, links, prompt),
+        },
+        hosts=links.hosts,
+        accelerators=tp * pp,
+    )

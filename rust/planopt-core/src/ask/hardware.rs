@@ -1,0 +1,223 @@
+//! Hardware by its names: for an evaluation, whether or not it can be bought.
+
+use super::request::{EvaluateServing, HardwareKey, ServingRequest, unknown_name, wrong_option};
+use crate::catalog::{Accelerator, Assumptions, Catalog, Host, Link, Network, ScaleUp};
+use crate::communication::NetworkLine;
+use crate::diagnostic::Diagnostic;
+use crate::quantity::{Seconds, Watts};
+use crate::search::{Fit, Shelf, Space};
+
+/// PCIe link of accelerators that no host of the catalog takes.
+const UNKNOWN_HOST_LINK: &str = "pcie4-x16";
+
+impl Catalog {
+    /// All entities, as the search wants them.
+    pub fn shelf(&self) -> Shelf<'_> {
+        Shelf {
+            accelerators: self.accelerators.values().map(|entry| &entry.entity).collect(),
+            hosts: self.hosts.values().map(|entry| &entry.entity).collect(),
+            networks: self.networks.values().map(|entry| &entry.entity).collect(),
+            links: self.links.values().map(|entry| &entry.entity).collect(),
+        }
+    }
+}
+
+impl ServingRequest {
+    /// The assumptions of the catalog with what the question puts in their place.
+    ///
+    /// # Errors
+    ///
+    /// A class of all-reduce that does not exist.
+    pub fn assumptions(&self, catalog: &Catalog) -> Result<Assumptions, Vec<Diagnostic>> {
+        let mut assumptions = catalog.assumptions.entity.clone();
+        if let Some(seconds) = self.software_latency_seconds {
+            let latency = Seconds(seconds);
+            let reached = &mut assumptions.communication;
+            reached.scale_up_latency = latency;
+            reached.one_shot_latency = latency;
+            reached.pcie_latency = latency;
+            reached.pcie_host_latency = latency;
+            reached.tcp_latency = latency;
+            reached.rdma_latency = latency;
+        }
+        if let Some(class) = &self.pcie_all_reduce {
+            const CLASSES: [&str; 3] = ["default", "slow", "good"];
+            if !CLASSES.contains(&class.as_str()) {
+                return Err(vec![unknown_name("pcie_all_reduce", class, CLASSES.join(", "))]);
+            }
+            assumptions.pcie_all_reduce.clone_from(class);
+        }
+        Ok(assumptions)
+    }
+}
+
+/// Accelerator and host of an evaluation, made to measure where the question overrides them.
+pub(crate) struct Bench {
+    accelerator: Accelerator,
+    host: Host,
+    pcie: Option<Link>,
+}
+
+impl EvaluateServing {
+    /// Hosts of one replica and accelerators of each, where the question fixes them.
+    fn accelerators_per_host(&self) -> Result<Option<u32>, Diagnostic> {
+        let accelerators = self.tp * self.pp;
+        match self.hosts {
+            None => Ok(None),
+            Some(hosts) if hosts > 0 && accelerators.is_multiple_of(hosts) => {
+                Ok(Some(accelerators / hosts))
+            }
+            Some(hosts) => {
+                let accepted = format!("a divisor of the {accelerators} accelerators (tp x pp)");
+                Err(wrong_option("hosts", hosts.to_string(), accepted))
+            }
+        }
+    }
+
+    /// The hardware that the question names.
+    ///
+    /// # Errors
+    ///
+    /// Unknown ids, with the nearest ones, and counts that cannot be.
+    pub(crate) fn bench(&self, catalog: &Catalog) -> Result<Bench, Vec<Diagnostic>> {
+        let mut accelerator = catalog.accelerator(&self.accelerator).map_err(|p| vec![p])?.clone();
+        let per_host = self.accelerators_per_host().map_err(|problem| vec![problem])?;
+        let mut host = match &self.host {
+            Some(id) => catalog.host(id).map_err(|problem| vec![problem])?.clone(),
+            None => smallest_host(catalog, &accelerator, per_host, self.tp * self.pp),
+        };
+        if let Some(per_host) = per_host {
+            if per_host > host.slots {
+                let accepted = format!("hosts for at most {} accelerators each", host.slots);
+                let value = self.hosts.unwrap_or(1).to_string();
+                return Err(vec![wrong_option("hosts", value, accepted)]);
+            }
+            // The replica is spread evenly; the rest of the host stays empty.
+            if !host.whole {
+                host.slots = per_host;
+            }
+        }
+        let link = match &self.link {
+            Some(id) => Some(catalog.link(id).map_err(|problem| vec![problem])?.clone()),
+            None => None,
+        };
+        let mut pcie = None;
+        if let Some(link) = link {
+            let Some(bandwidth) = link.bandwidth else {
+                let accepted = "links with a bandwidth".to_owned();
+                return Err(vec![unknown_name("link", &link.id, accepted)]);
+            };
+            if link.kind == "pcie" {
+                accelerator.scale_up = None;
+                pcie = Some(link);
+            } else {
+                let domain = self.tp * self.pp;
+                let name = link.name.clone();
+                accelerator.scale_up = Some(ScaleUp { name, bandwidth, domain });
+            }
+        }
+        Ok(Bench { accelerator, host, pcie })
+    }
+
+    /// The network that the question names.
+    ///
+    /// # Errors
+    ///
+    /// An unknown id, with the nearest ones.
+    pub(crate) fn network_line<'c>(
+        &self,
+        catalog: &'c Catalog,
+    ) -> Result<Option<(&'c Network, NetworkLine)>, Vec<Diagnostic>> {
+        let Some(id) = &self.network else { return Ok(None) };
+        let nics_per_host = self.nics_per_host.unwrap_or(1);
+        line_of(catalog, id, nics_per_host)
+    }
+}
+
+impl Bench {
+    /// The accelerator in its host.
+    pub(crate) fn fit(&self, catalog: &Catalog, assumptions: &Assumptions) -> Option<Fit<'_>> {
+        let shelf = catalog.shelf();
+        let mut fit = Space::fit(&shelf, &self.accelerator, &self.host, assumptions)?;
+        if let Some(bandwidth) = self.pcie.as_ref().and_then(|link| link.bandwidth) {
+            fit.pcie = bandwidth;
+        }
+        Some(fit)
+    }
+}
+
+impl HardwareKey {
+    /// The accelerator in its host, and the network.
+    ///
+    /// # Errors
+    ///
+    /// Unknown ids, with the nearest ones.
+    pub(crate) fn resolve<'c>(
+        &self,
+        catalog: &'c Catalog,
+        assumptions: &Assumptions,
+    ) -> Result<(Fit<'c>, Option<(&'c Network, NetworkLine)>), Vec<Diagnostic>> {
+        let accelerator = catalog.accelerator(&self.accelerator).map_err(|p| vec![p])?;
+        let host = catalog.host(&self.host).map_err(|problem| vec![problem])?;
+        let fit = Space::fit(&catalog.shelf(), accelerator, host, assumptions).ok_or_else(|| {
+            vec![unknown_name("host", &self.host, "hosts whose link has a bandwidth".to_owned())]
+        })?;
+        let network = match &self.network {
+            Some(id) => line_of(catalog, id, self.nics_per_host)?,
+            None => None,
+        };
+        Ok((fit, network))
+    }
+}
+
+fn line_of<'c>(
+    catalog: &'c Catalog,
+    id: &str,
+    nics_per_host: u32,
+) -> Result<Option<(&'c Network, NetworkLine)>, Vec<Diagnostic>> {
+    let network = catalog.network(id).map_err(|problem| vec![problem])?;
+    let line = catalog.shelf().line(network, nics_per_host).ok_or_else(|| {
+        let accepted = "networks whose link has a bandwidth".to_owned();
+        vec![unknown_name("network", id, accepted)]
+    })?;
+    Ok(Some((network, line)))
+}
+
+/// The smallest host of the catalog that takes the accelerators; the cheapest of equals.
+fn smallest_host(
+    catalog: &Catalog,
+    accelerator: &Accelerator,
+    per_host: Option<u32>,
+    accelerators: u32,
+) -> Host {
+    let takes = |host: &&Host| match &host.includes {
+        Some(included) => included.accelerator == accelerator.id,
+        None => host.form_factors.contains(&accelerator.form_factor),
+    };
+    let mut fitting: Vec<&Host> =
+        catalog.hosts.values().map(|entry| &entry.entity).filter(takes).collect();
+    fitting.sort_by_key(|host| (host.includes.is_some(), host.slots, host.price, &host.id));
+    let wanted = per_host.unwrap_or(accelerators);
+    let smallest = fitting.iter().find(|host| host.slots >= wanted);
+    let largest = || fitting.iter().max_by_key(|host| host.slots);
+    let chosen = if per_host.is_some() { smallest } else { smallest.or_else(largest) };
+    chosen.map_or_else(|| unknown_host(accelerator, wanted), |host| (*host).clone())
+}
+
+/// A host without a price for accelerators that no host of the catalog takes.
+fn unknown_host(accelerator: &Accelerator, slots: u32) -> Host {
+    Host {
+        id: "unknown".to_owned(),
+        name: format!("unknown host of {slots} x {}", accelerator.name),
+        form_factors: vec![accelerator.form_factor.clone()],
+        slots,
+        whole: false,
+        link: UNKNOWN_HOST_LINK.to_owned(),
+        all_reduce: Vec::new(),
+        nics: slots,
+        power: Watts::ZERO,
+        rack_units: 0.0,
+        price: None,
+        includes: None,
+    }
+}

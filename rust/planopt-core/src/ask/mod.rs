@@ -1,0 +1,15 @@
+//! Questions in names and numbers, as scripts and people put them, answered from a catalog: the
+//! one place where ids become entities.
+
+mod answer;
+mod hardware;
+mod request;
+mod serving;
+
+pub use answer::{
+    EvaluationAnswer, FastestAnswer, HardwareAnswer, Messages, SearchAnswer, UnitColumns,
+};
+pub use request::{
+    EvaluateServing, FastestLayout, HardwareKey, ModelRequest, SearchServing, ServingRequest,
+};
+pub use serving::{evaluate_serving, fastest_serving, search_serving};

@@ -1,0 +1,312 @@
+//! The questions, in SI units and catalog ids.
+
+use serde::Deserialize;
+
+use crate::catalog::{Catalog, Format};
+use crate::compute::Formats;
+use crate::diagnostic::Diagnostic;
+use crate::serving::{Overlap, Question};
+use crate::transformer::{Architecture, AttentionShape, Transformer};
+
+/// Which model.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ModelRequest {
+    /// Catalog id, or path of a Hugging Face `config.json`.
+    pub model: String,
+    /// Key/value heads in place of the model's own (the seed article asks for 64 and for 8).
+    #[serde(default)]
+    pub kv_heads: Option<u64>,
+}
+
+/// What is served.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ServingRequest {
+    /// Which model.
+    #[serde(flatten)]
+    pub model: ModelRequest,
+    /// Format of the weights in place of the published one.
+    #[serde(default)]
+    pub weights: Option<String>,
+    /// Format of the KV cache in place of that of the activations.
+    #[serde(default)]
+    pub kv: Option<String>,
+    /// Tokens cached per sequence when speed is judged.
+    pub context: u64,
+    /// Tokens of a prompt.
+    pub prompt: u64,
+    /// `none` or `two-batch`.
+    #[serde(default)]
+    pub overlap: Option<String>,
+    /// Latency of every message in place of the assumptions', in seconds.
+    #[serde(default)]
+    pub software_latency_seconds: Option<f64>,
+    /// Class of PCIe all-reduce in place of the assumptions'.
+    #[serde(default)]
+    pub pcie_all_reduce: Option<String>,
+}
+
+/// One configuration.
+#[derive(Clone, Debug, Deserialize)]
+pub struct EvaluateServing {
+    /// What is served.
+    #[serde(flatten)]
+    pub serving: ServingRequest,
+    /// Accelerator id.
+    pub accelerator: String,
+    /// Host id; else the smallest that holds what a host must.
+    #[serde(default)]
+    pub host: Option<String>,
+    /// Link id inside a host, in place of the hardware's own.
+    #[serde(default)]
+    pub link: Option<String>,
+    /// Network id across hosts.
+    #[serde(default)]
+    pub network: Option<String>,
+    /// NICs of a host.
+    #[serde(default)]
+    pub nics_per_host: Option<u32>,
+    /// Hosts of one replica.
+    #[serde(default)]
+    pub hosts: Option<u32>,
+    /// Tensor-parallel degree.
+    pub tp: u32,
+    /// Pipeline stages.
+    pub pp: u32,
+    /// Replicas.
+    pub replicas: u32,
+    /// Sequences of a micro-batch.
+    pub batch: u32,
+    /// Micro-batches in flight; else one per stage.
+    #[serde(default)]
+    pub in_flight: Option<u32>,
+}
+
+/// A search for units to buy.
+#[derive(Clone, Debug, Deserialize)]
+pub struct SearchServing {
+    /// What is served.
+    #[serde(flatten)]
+    pub serving: ServingRequest,
+    /// Tokens per second of each user, at least.
+    pub tokens_per_second_per_user: f64,
+    /// Time to read a prompt alone, at most.
+    #[serde(default)]
+    pub prefill_seconds: Option<f64>,
+    /// Batch, where it is given.
+    #[serde(default)]
+    pub batch: Option<u32>,
+    /// Micro-batches in flight, where they are given.
+    #[serde(default)]
+    pub in_flight: Option<u32>,
+    /// Offer each batch up to this one, not the largest alone.
+    #[serde(default)]
+    pub each_batch_up_to: Option<u32>,
+    /// Try each batch instead of bisecting.
+    #[serde(default)]
+    pub exhaustive: bool,
+    /// Accelerators of a replica, at most.
+    pub max_accelerators: u32,
+    /// Price of a unit, at most.
+    #[serde(default)]
+    pub price_cap_usd: Option<f64>,
+    /// Accelerator ids; empty for all.
+    #[serde(default)]
+    pub accelerators: Vec<String>,
+    /// Accelerator ids that are out.
+    #[serde(default)]
+    pub exclude: Vec<String>,
+    /// Host ids; empty for all.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    /// Network ids; empty for all.
+    #[serde(default)]
+    pub networks: Vec<String>,
+    /// Only parts whose licence allows a data center.
+    #[serde(default)]
+    pub datacenter: bool,
+}
+
+/// A purchase that is already decided.
+#[derive(Clone, Debug, Deserialize)]
+pub struct HardwareKey {
+    /// Accelerator id.
+    pub accelerator: String,
+    /// Host id.
+    pub host: String,
+    /// Network id.
+    #[serde(default)]
+    pub network: Option<String>,
+    /// NICs of a host.
+    #[serde(default)]
+    pub nics_per_host: u32,
+    /// Switch id.
+    #[serde(default)]
+    pub switch: Option<String>,
+    /// Hosts of a unit.
+    pub hosts: u32,
+    /// Accelerators that come with a unit.
+    pub accelerators: u32,
+}
+
+/// The fastest layout on a purchase.
+#[derive(Clone, Debug, Deserialize)]
+pub struct FastestLayout {
+    /// What is served.
+    #[serde(flatten)]
+    pub serving: ServingRequest,
+    /// The purchase.
+    pub hardware: HardwareKey,
+    /// Users of a unit.
+    pub users: u64,
+    /// Batch, where it is given.
+    #[serde(default)]
+    pub batch: Option<u32>,
+    /// Micro-batches in flight, where they are given.
+    #[serde(default)]
+    pub in_flight: Option<u32>,
+}
+
+impl ModelRequest {
+    /// The model as a list of operations.
+    ///
+    /// # Errors
+    ///
+    /// Unknown names and unreadable files, with what would be accepted.
+    pub fn transformer(&self, catalog: &Catalog) -> Result<Transformer, Vec<Diagnostic>> {
+        let mut architecture = catalog.architecture(&self.model)?;
+        if let Some(kv_heads) = self.kv_heads {
+            set_kv_heads(&mut architecture, kv_heads)?;
+        }
+        Ok(Transformer::from(&architecture))
+    }
+}
+
+fn set_kv_heads(architecture: &mut Architecture, wanted: u64) -> Result<(), Vec<Diagnostic>> {
+    for block in &mut architecture.blocks {
+        match &mut block.attention {
+            AttentionShape::Grouped { heads, kv_heads, .. }
+                if wanted > 0 && heads.is_multiple_of(wanted) =>
+            {
+                *kv_heads = wanted;
+            }
+            AttentionShape::Grouped { heads, .. } => {
+                let accepted = format!("a divisor of the {heads} query heads");
+                return Err(vec![wrong_option("kv_heads", wanted.to_string(), accepted)]);
+            }
+            AttentionShape::Latent { .. } => {
+                let accepted = "models with grouped heads; this one caches a latent".to_owned();
+                return Err(vec![wrong_option("kv_heads", wanted.to_string(), accepted)]);
+            }
+        }
+    }
+    Ok(())
+}
+
+impl ServingRequest {
+    /// The question, with the formats the model is published in where none are given.
+    ///
+    /// # Errors
+    ///
+    /// Unknown formats and overlaps, with what would be accepted.
+    pub fn question(&self, transformer: &Transformer) -> Result<Question, Vec<Diagnostic>> {
+        let mut problems = Vec::new();
+        let weights = format_named("weights", self.weights.as_deref(), &mut problems)
+            .unwrap_or(transformer.weights);
+        let kv = format_named("kv", self.kv.as_deref(), &mut problems).unwrap_or(match weights {
+            Format::Fp32 => Format::Fp32,
+            _ => Format::Bf16,
+        });
+        let overlap = match self.overlap.as_deref() {
+            None | Some("none") => Overlap::None,
+            Some("two-batch") => Overlap::TwoBatch,
+            Some(other) => {
+                let accepted = "none, two-batch".to_owned();
+                problems.push(unknown_name("overlap", other, accepted));
+                Overlap::None
+            }
+        };
+        if problems.is_empty() {
+            let formats = Formats { weights, kv };
+            Ok(Question { formats, context: self.context, prompt: self.prompt, overlap })
+        } else {
+            Err(problems)
+        }
+    }
+}
+
+fn format_named(
+    option: &str,
+    name: Option<&str>,
+    problems: &mut Vec<Diagnostic>,
+) -> Option<Format> {
+    let name = name?;
+    let format = Format::from_name(name);
+    if format.is_none() {
+        let accepted = Format::ALL.map(Format::name).join(", ");
+        problems.push(unknown_name(option, name, accepted));
+    }
+    format
+}
+
+/// Largest count of anything in a configuration: beyond the largest cluster ever built, and small
+/// enough that the product of two counts stays a count.
+const LARGEST_COUNT: u32 = 1 << 16;
+
+impl EvaluateServing {
+    /// Checks that every count can be one.
+    ///
+    /// # Errors
+    ///
+    /// Each count that is 0 or absurdly large.
+    pub fn check(&self) -> Result<(), Vec<Diagnostic>> {
+        let counts = [
+            ("tp", Some(self.tp)),
+            ("pp", Some(self.pp)),
+            ("replicas", Some(self.replicas)),
+            ("batch", Some(self.batch)),
+            ("in_flight", self.in_flight),
+            ("hosts", self.hosts),
+            ("nics_per_host", self.nics_per_host),
+        ];
+        let problems: Vec<Diagnostic> = counts
+            .into_iter()
+            .filter_map(|(option, count)| {
+                let count = count.filter(|count| !(1..=LARGEST_COUNT).contains(count))?;
+                let accepted = format!("a whole number from 1 to {LARGEST_COUNT}");
+                Some(wrong_option(option, count.to_string(), accepted))
+            })
+            .collect();
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+}
+
+/// An option with a name that is not known.
+pub(crate) fn unknown_name(option: &str, value: &str, accepted: String) -> Diagnostic {
+    let message = format!("unknown {option} `{value}`");
+    option_problem("E001", message, option, value.to_owned(), accepted)
+}
+
+/// An option with a value that cannot be.
+pub(crate) fn wrong_option(option: &str, value: String, accepted: String) -> Diagnostic {
+    let message = format!("{option} cannot be {value}");
+    option_problem("E003", message, option, value, accepted)
+}
+
+fn option_problem(
+    code: &'static str,
+    message: String,
+    option: &str,
+    value: String,
+    accepted: String,
+) -> Diagnostic {
+    Diagnostic {
+        code,
+        message,
+        file: None,
+        position: None,
+        field: Some(format!("--{}", option.replace('_', "-"))),
+        value: Some(value),
+        accepted: Some(accepted),
+        help: None,
+    }
+}

@@ -1,0 +1,209 @@
+//! Time of messages between the ranks of a replica. Formulas: `docs/reference/model.md`, section 4.
+//!
+//! Ring all-reduce: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009; bus
+//! bandwidth as nccl-tests defines it.
+
+use crate::catalog::{
+    Accelerator, AllReduceAlgorithm, Assumptions, BusBandwidth, HopPayload, PeerToPeer, ScaleUp,
+};
+use crate::placement::Placement;
+use crate::quantity::{Bytes, BytesPerSecond, Seconds};
+
+/// A line as a message meets it: bandwidth as reached and latency.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    /// Bandwidth, one direction.
+    pub bandwidth: BytesPerSecond,
+    /// Latency of one message.
+    pub latency: Seconds,
+}
+
+impl Line {
+    /// Time of one message of `payload`.
+    pub fn message(self, payload: Bytes) -> Seconds {
+        self.latency + payload / self.bandwidth
+    }
+
+    /// The seed article's collective: the payload crosses the line once.
+    fn transfer(self, payload: Bytes) -> Seconds {
+        self.latency.max(payload / self.bandwidth)
+    }
+
+    /// Ring all-reduce over `n` ranks.
+    fn ring(self, n: u32, payload: Bytes) -> Seconds {
+        let steps = 2.0 * f64::from(n - 1);
+        payload * (steps / f64::from(n)) / self.bandwidth + self.latency * steps
+    }
+}
+
+/// The links of a replica, as reached under the assumptions.
+#[derive(Clone, Copy, Debug)]
+pub struct Fabric {
+    algorithm: AllReduceAlgorithm,
+    hop_payload: HopPayload,
+    return_hop: bool,
+    one_shot_latency: Seconds,
+    scale_up: Option<(Line, u32)>,
+    pcie: Line,
+    all_reduce_bus: Option<BusBandwidth>,
+    network: Option<Line>,
+}
+
+/// The links that a replica's hardware has, before efficiencies.
+#[derive(Clone, Copy, Debug)]
+pub struct Links<'a> {
+    /// Link to its peers, in place of the accelerator's own.
+    pub scale_up: Option<&'a ScaleUp>,
+    /// The slower of the host's slot and the accelerator's own PCIe link.
+    pub pcie: BytesPerSecond,
+    /// All-reduce over PCIe in this host, of the class that the assumptions name.
+    pub all_reduce_bus: Option<BusBandwidth>,
+    /// Network between hosts.
+    pub network: Option<NetworkLine>,
+}
+
+/// A network as its parts give it.
+#[derive(Clone, Copy, Debug)]
+pub struct NetworkLine {
+    /// Line rate of one NIC port.
+    pub rate: BytesPerSecond,
+    /// Latency of the link and of a switch.
+    pub latency: Seconds,
+    /// Remote direct memory access rather than TCP.
+    pub rdma: bool,
+    /// NICs of a host.
+    pub nics_per_host: u32,
+}
+
+impl Fabric {
+    /// Applies the efficiencies and latencies of the assumptions.
+    pub fn new(accelerator: &Accelerator, links: &Links, assumptions: &Assumptions) -> Self {
+        let reached = &assumptions.communication;
+        let pcie_latency = match accelerator.peer_to_peer {
+            PeerToPeer::Yes => reached.pcie_latency,
+            PeerToPeer::No | PeerToPeer::NvlinkOnly => reached.pcie_host_latency,
+        };
+        let network = links.network.map(|network| {
+            let (efficiency, latency) = if network.rdma {
+                (reached.rdma_efficiency, reached.rdma_latency)
+            } else {
+                (reached.tcp_efficiency, reached.tcp_latency)
+            };
+            Line {
+                bandwidth: network.rate * efficiency * f64::from(network.nics_per_host),
+                latency: latency + network.latency,
+            }
+        });
+        Self {
+            algorithm: reached.all_reduce,
+            hop_payload: reached.hop_payload,
+            return_hop: reached.return_hop,
+            one_shot_latency: reached.one_shot_latency,
+            scale_up: links.scale_up.map(|link| {
+                let line = Line {
+                    bandwidth: link.bandwidth * reached.scale_up_efficiency,
+                    latency: reached.scale_up_latency,
+                };
+                (line, link.domain)
+            }),
+            pcie: Line {
+                bandwidth: links.pcie * reached.pcie_efficiency,
+                latency: pcie_latency,
+            },
+            all_reduce_bus: links.all_reduce_bus,
+            network,
+        }
+    }
+
+    /// Whether hosts are connected.
+    pub fn has_network(&self) -> bool {
+        self.network.is_some()
+    }
+
+    /// The scale-up line, where `ranks` fit its domain.
+    fn scale_up_for(&self, ranks: u32) -> Option<Line> {
+        self.scale_up
+            .filter(|(_, domain)| ranks <= *domain)
+            .map(|(line, _)| line)
+    }
+
+    /// All-reduce among `ranks` of one host or one scale-up domain.
+    fn local_all_reduce(&self, ranks: u32, payload: Bytes) -> Seconds {
+        if ranks <= 1 {
+            return Seconds::ZERO;
+        }
+        let scale_up = self.scale_up_for(ranks);
+        if self.algorithm == AllReduceAlgorithm::Transfer {
+            return scale_up.unwrap_or(self.pcie).transfer(payload);
+        }
+        if let Some(line) = scale_up {
+            let one_shot = self.one_shot_latency + payload * f64::from(ranks - 1) / line.bandwidth;
+            return line.ring(ranks, payload).min(one_shot);
+        }
+        let bus = self
+            .all_reduce_bus
+            .map_or(self.pcie.bandwidth, |bus| match ranks {
+                2 => bus.group_2,
+                3 | 4 => bus.group_4,
+                _ => bus.group_8,
+            });
+        let line = Line {
+            bandwidth: bus.min(self.pcie.bandwidth),
+            ..self.pcie
+        };
+        line.ring(ranks, payload)
+    }
+
+    /// All-reduce of `payload` over the tensor-parallel group of `placement`.
+    pub fn all_reduce(&self, placement: Placement, payload: Bytes) -> Seconds {
+        if self.scale_up_for(placement.tp).is_some() || placement.tp <= placement.slots {
+            return self.local_all_reduce(placement.tp, payload);
+        }
+        let local = self.local_all_reduce(placement.local_ranks(), payload);
+        let Some(network) = self.network else {
+            return local;
+        };
+        match self.algorithm {
+            AllReduceAlgorithm::Transfer => local.max(network.transfer(payload)),
+            AllReduceAlgorithm::Ring => local + network.ring(placement.hosts_per_group(), payload),
+        }
+    }
+
+    /// All hops of one micro-batch through the stages, `payload` being its activations.
+    pub fn hops(&self, placement: Placement, payload: Bytes) -> Seconds {
+        if placement.pp <= 1 {
+            return Seconds::ZERO;
+        }
+        let crossing = self.crossing_hop(placement, payload);
+        let inside = self
+            .scale_up_for(placement.accelerators_per_host())
+            .unwrap_or(self.pcie)
+            .message(payload);
+        let crossings = placement.crossing_hops();
+        let insides = placement.pp - 1 - crossings;
+        let mut total = crossing * f64::from(crossings) + inside * f64::from(insides);
+        if self.return_hop {
+            total += if placement.hosts > 1 {
+                crossing
+            } else {
+                inside
+            };
+        }
+        total
+    }
+
+    fn crossing_hop(&self, placement: Placement, payload: Bytes) -> Seconds {
+        if let Some(line) = self.scale_up_for(placement.accelerators()) {
+            return line.message(payload);
+        }
+        let Some(network) = self.network else {
+            return Seconds::ZERO;
+        };
+        let local_ranks = f64::from(placement.local_ranks());
+        let sent_by_host = match self.hop_payload {
+            HopPayload::Full => payload * local_ranks,
+            HopPayload::Scattered => payload * (local_ranks / f64::from(placement.tp)),
+        };
+        network.message(sent_by_host)
+    }
+}

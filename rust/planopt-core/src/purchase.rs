@@ -1,0 +1,261 @@
+//! What is bought on its own: a *unit*, with its bill of materials, price, power and space.
+//! Formulas: `docs/reference/model.md`, section 7.
+
+use serde::Serialize;
+
+use crate::catalog::{Accelerator, Assumptions, Host, Network, Switch, SwitchSale};
+use crate::placement::Placement;
+use crate::quantity::{MicroUsd, Watts};
+
+/// One line of a bill of materials.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BillLine {
+    /// `accelerator`, `host`, `machine`, `nic`, `switch`, `switch ports` or `cable`.
+    pub kind: &'static str,
+    /// Catalog or part id.
+    pub id: String,
+    /// Full name.
+    pub name: String,
+    /// How many.
+    pub quantity: u32,
+    /// Price of one.
+    pub unit_price: MicroUsd,
+}
+
+impl BillLine {
+    /// Price of the line.
+    pub fn price(&self) -> MicroUsd {
+        self.unit_price * self.quantity
+    }
+}
+
+/// What a replica runs on.
+#[derive(Clone, Copy, Debug)]
+pub struct Hardware<'a> {
+    /// Accelerator.
+    pub accelerator: &'a Accelerator,
+    /// Host that it is put into, or the complete machine it comes in.
+    pub host: &'a Host,
+    /// Network between hosts and NICs of each; none for one host.
+    pub network: Option<(&'a Network, u32)>,
+}
+
+/// A switch with the part of it that a unit takes.
+#[derive(Clone, Copy, Debug)]
+pub struct SwitchShare<'a> {
+    /// The switch.
+    pub switch: &'a Switch,
+    /// Blocks of ports bought, of those it holds; none for a whole switch.
+    pub blocks: Option<(u32, u32)>,
+}
+
+/// The smallest thing that is bought on its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Unit<'a> {
+    /// What it is made of.
+    pub hardware: Hardware<'a>,
+    /// Layout of a replica.
+    pub placement: Placement,
+    /// Replicas in it.
+    pub replicas: u32,
+    /// Switch of its hosts, where more than two are connected.
+    pub switch: Option<SwitchShare<'a>>,
+}
+
+impl<'a> Unit<'a> {
+    /// Hosts in the unit.
+    pub fn hosts(&self) -> u32 {
+        if self.placement.hosts == 1 {
+            1
+        } else {
+            self.placement.hosts * self.replicas
+        }
+    }
+
+    /// Accelerators at work.
+    pub fn accelerators_used(&self) -> u32 {
+        self.placement.accelerators() * self.replicas
+    }
+
+    /// Accelerators that come with it.
+    pub fn accelerators_bought(&self) -> u32 {
+        let host = self.hardware.host;
+        if host.whole || host.includes.is_some() {
+            self.hosts() * host.slots
+        } else {
+            self.accelerators_used()
+        }
+    }
+
+    /// NICs, where hosts are connected.
+    pub fn nics(&self) -> u32 {
+        match self.hardware.network {
+            Some((_, nics_per_host)) if self.placement.hosts > 1 => self.hosts() * nics_per_host,
+            _ => 0,
+        }
+    }
+
+    /// Bill of materials, or nothing if a part has no price.
+    pub fn bill_of_materials(&self) -> Option<Vec<BillLine>> {
+        let Hardware {
+            accelerator,
+            host,
+            network,
+        } = self.hardware;
+        let mut bill = Vec::with_capacity(4);
+        let mut line = |kind, id: &str, name: &str, quantity, unit_price| {
+            bill.push(BillLine {
+                kind,
+                id: id.to_owned(),
+                name: name.to_owned(),
+                quantity,
+                unit_price,
+            });
+        };
+        if host.includes.is_some() {
+            line("machine", &host.id, &host.name, self.hosts(), host.price?);
+        } else {
+            let bought = self.accelerators_bought();
+            line(
+                "accelerator",
+                &accelerator.id,
+                &accelerator.name,
+                bought,
+                accelerator.price?,
+            );
+            line("host", &host.id, &host.name, self.hosts(), host.price?);
+        }
+        if let Some((network, _)) = network
+            && self.nics() > 0
+        {
+            let nic = &network.nic;
+            line("nic", &nic.id, &nic.name, self.nics(), nic.price?);
+            if let Some(cable) = &network.cable {
+                let cables = if self.switch.is_some() {
+                    self.nics()
+                } else {
+                    self.nics() / 2
+                };
+                line("cable", &cable.id, &cable.name, cables, cable.price);
+            }
+        }
+        if let Some(SwitchShare { switch, blocks }) = self.switch {
+            let price = switch.price?;
+            match blocks {
+                Some((bought, held)) => {
+                    let name = format!("ports of {}", switch.name);
+                    let of_block = MicroUsd::from_usd(price.usd() / f64::from(held));
+                    line("switch ports", &switch.id, &name, bought, of_block);
+                }
+                None => line("switch", &switch.id, &switch.name, 1, price),
+            }
+        }
+        Some(bill)
+    }
+
+    /// Price of the whole unit, or nothing if a part has no price: the sum of
+    /// [`Self::bill_of_materials`] without its names.
+    pub fn price(&self) -> Option<MicroUsd> {
+        self.bill_of_materials()
+            .map(|bill| bill.iter().map(BillLine::price).sum())
+    }
+
+    /// Draw at work, or nothing if the vendor publishes no power of the accelerator.
+    pub fn power(&self, assumptions: &Assumptions) -> Option<Watts> {
+        let Hardware {
+            accelerator,
+            host,
+            network,
+        } = self.hardware;
+        let load = assumptions.cost.load_fraction * f64::from(self.accelerators_used());
+        let nic_power = network.map_or(Watts::ZERO, |(network, _)| network.nic.power);
+        Some(
+            accelerator.power? * load
+                + host.power * f64::from(self.hosts())
+                + nic_power * f64::from(self.nics())
+                + self
+                    .switch
+                    .map_or(Watts::ZERO, |share| share.switch.power * share.fraction()),
+        )
+    }
+
+    /// Rack units; none for desktops, which are not hosted.
+    pub fn rack_units(&self) -> f64 {
+        let hosts = self.hardware.host.rack_units * f64::from(self.hosts());
+        if hosts > 0.0 {
+            hosts
+                + self
+                    .switch
+                    .map_or(0.0, |share| share.switch.rack_units * share.fraction())
+        } else {
+            0.0
+        }
+    }
+
+    /// Every way of buying replicas of `placement` together, one switch at most.
+    pub fn all(
+        hardware: Hardware<'a>,
+        placement: Placement,
+        sale: SwitchSale,
+        mut found: impl FnMut(Self),
+    ) {
+        let unit = Self {
+            hardware,
+            placement,
+            replicas: 1,
+            switch: None,
+        };
+        if placement.hosts == 1 {
+            for replicas in 1..=placement.slots / placement.accelerators() {
+                found(Self { replicas, ..unit });
+            }
+            return;
+        }
+        let Some((network, nics_per_host)) = hardware.network else {
+            return;
+        };
+        if placement.hosts == 2 {
+            found(unit);
+            return;
+        }
+        let ports = placement.hosts * nics_per_host;
+        for switch in &network.switches {
+            match sale {
+                SwitchSale::Whole => {
+                    for replicas in 1..=switch.ports / ports {
+                        let share = SwitchShare {
+                            switch,
+                            blocks: None,
+                        };
+                        found(Self {
+                            replicas,
+                            switch: Some(share),
+                            ..unit
+                        });
+                    }
+                }
+                SwitchSale::PortBlocks(size) => {
+                    let (bought, held) = (ports.div_ceil(size), switch.ports / size);
+                    if bought <= held {
+                        let share = SwitchShare {
+                            switch,
+                            blocks: Some((bought, held)),
+                        };
+                        found(Self {
+                            switch: Some(share),
+                            ..unit
+                        });
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl SwitchShare<'_> {
+    /// Share of the switch.
+    fn fraction(&self) -> f64 {
+        self.blocks
+            .map_or(1.0, |(bought, held)| f64::from(bought) / f64::from(held))
+    }
+}

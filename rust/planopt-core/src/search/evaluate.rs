@@ -1,0 +1,190 @@
+//! One unit in full: memory, times, bill of materials, cost.
+
+use super::layout::{Layout, Prepared, stages};
+use super::space::Fit;
+use crate::catalog::{Assumptions, Network};
+use crate::communication::NetworkLine;
+use crate::placement::Placement;
+use crate::purchase::{Hardware, Unit};
+use crate::serving::{Batching, Question, Rejection, Replica, ReplicaEvaluation};
+use crate::transformer::Transformer;
+
+/// What a purchase consists of, apart from the layout that runs on it.
+#[derive(Clone, Copy, Debug)]
+pub struct UnitKey<'a, 'k> {
+    /// Accelerator in its host.
+    pub fit: Fit<'a>,
+    /// Network between hosts.
+    pub network: Option<(&'a Network, NetworkLine)>,
+    /// Hosts of the unit.
+    pub hosts: u32,
+    /// Accelerators that come with it.
+    pub accelerators: u32,
+    /// Switch id.
+    pub switch: Option<&'k str>,
+}
+
+/// A unit with the evaluation of its replicas.
+#[derive(Clone, Debug)]
+pub struct EvaluatedUnit<'a> {
+    /// What is bought.
+    pub unit: Unit<'a>,
+    /// How many sequences circulate in each replica.
+    pub batching: Batching,
+    /// A replica of it.
+    pub evaluation: ReplicaEvaluation,
+}
+
+/// Evaluates one layout, whether or not it works.
+///
+/// # Errors
+///
+/// The rejection, if the layout cannot even be laid out.
+pub fn evaluate_unit(
+    transformer: &Transformer,
+    question: &Question,
+    fit: &Fit,
+    network: Option<NetworkLine>,
+    layout: Layout,
+    batching: Batching,
+    assumptions: &Assumptions,
+) -> Result<(Placement, ReplicaEvaluation), Rejection> {
+    layout.check(transformer)?;
+    let placement = layout.place(fit.host.slots)?;
+    let domain = fit
+        .accelerator
+        .scale_up
+        .as_ref()
+        .map_or(1, |link| link.domain);
+    if placement.hosts > 1 && network.is_none() && placement.accelerators() > domain {
+        return Err(Rejection::Network {
+            hosts: placement.hosts,
+        });
+    }
+    let layouts = [layout];
+    let prepared = Prepared::new(
+        transformer,
+        question,
+        fit.accelerator,
+        assumptions,
+        &layouts,
+    )?;
+    let fabric = fit.fabric(network, assumptions);
+    let stages = stages(transformer, layout.pp);
+    let (Some(rank), Some(stages)) = (prepared.rank(layout.tp), stages.last()) else {
+        return Err(Rejection::Layers {
+            pp: layout.pp,
+            layers: transformer.layers.len() as u64,
+        });
+    };
+    let replica = Replica::new(
+        rank,
+        stages,
+        &fabric,
+        placement,
+        question,
+        fit.accelerator,
+        assumptions,
+    );
+    let memory = replica.memory(batching);
+    let rejections = if memory.fits() {
+        Vec::new()
+    } else {
+        vec![Rejection::Memory {
+            needed_bytes: memory.total.0,
+            capacity_bytes: memory.capacity.0,
+        }]
+    };
+    let evaluation = ReplicaEvaluation {
+        rejections,
+        memory,
+        decode: replica.decode(batching),
+        prefill: replica.prefill(),
+    };
+    Ok((placement, evaluation))
+}
+
+/// The layout with the most speed for each of `users` on a purchase that is already decided, if
+/// any layout carries them.
+pub fn fastest_layout<'a>(
+    transformer: &Transformer,
+    question: &Question,
+    key: &UnitKey<'a, '_>,
+    users: u64,
+    in_flight: Option<u32>,
+    batch: Option<u32>,
+    assumptions: &Assumptions,
+) -> Option<EvaluatedUnit<'a>> {
+    let mut best: Option<EvaluatedUnit<'a>> = None;
+    let hardware = Hardware {
+        accelerator: key.fit.accelerator,
+        host: key.fit.host,
+        network: key
+            .network
+            .map(|(network, line)| (network, line.nics_per_host)),
+    };
+    for layout in Layout::all(transformer, key.accelerators) {
+        let Ok(placement) = layout.place(key.fit.host.slots) else {
+            continue;
+        };
+        if (placement.hosts > 1) != key.network.is_some() {
+            continue;
+        }
+        Unit::all(hardware, placement, assumptions.switch_sale, |unit| {
+            let same = unit.hosts() == key.hosts
+                && unit.accelerators_bought() == key.accelerators
+                && unit.switch.map(|share| share.switch.id.as_str()) == key.switch;
+            if !same {
+                return;
+            }
+            let batching =
+                batching_for(users, unit.replicas, layout.pp, in_flight, batch, question);
+            let line = key.network.map(|(_, line)| line);
+            let evaluated = evaluate_unit(
+                transformer,
+                question,
+                &key.fit,
+                line,
+                layout,
+                batching,
+                assumptions,
+            );
+            if let Ok((_, evaluation)) = evaluated
+                && evaluation.rejections.is_empty()
+                && best.as_ref().is_none_or(|best| {
+                    evaluation.decode.tokens_per_second_per_user
+                        > best.evaluation.decode.tokens_per_second_per_user
+                })
+            {
+                best = Some(EvaluatedUnit {
+                    unit,
+                    batching,
+                    evaluation,
+                });
+            }
+        });
+    }
+    best
+}
+
+/// The smallest micro-batches that carry `users` on `replicas`, as many in flight as there are
+/// stages, but no more than there are users for.
+fn batching_for(
+    users: u64,
+    replicas: u32,
+    pp: u32,
+    in_flight: Option<u32>,
+    batch: Option<u32>,
+    question: &Question,
+) -> Batching {
+    let resident = if question.overlap == crate::serving::Overlap::TwoBatch {
+        2
+    } else {
+        1
+    };
+    let of_replica = users.div_ceil(u64::from(replicas) * resident).max(1);
+    let of_replica = u32::try_from(of_replica).unwrap_or(u32::MAX);
+    let in_flight = in_flight.unwrap_or_else(|| pp.min(of_replica));
+    let batch = batch.unwrap_or_else(|| of_replica.div_ceil(in_flight));
+    Batching { batch, in_flight }
+}

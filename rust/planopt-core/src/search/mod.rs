@@ -1,0 +1,15 @@
+//! The search for units worth buying: every accelerator, host, network, layout and batch that a
+//! question leaves open.
+
+mod batch;
+mod evaluate;
+mod front;
+mod layout;
+mod space;
+mod units;
+
+pub use batch::{BatchPolicy, Goal};
+pub use evaluate::{EvaluatedUnit, UnitKey, evaluate_unit, fastest_layout};
+pub use layout::{Layout, Prepared};
+pub use space::{Fit, Selection, Shelf, Space};
+pub use units::{FoundUnit, Nearest, SearchResult, Tally, search};

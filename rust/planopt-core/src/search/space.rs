@@ -1,0 +1,172 @@
+//! What a question may be answered with: the accelerators and the hosts they fit, the networks
+//! between hosts.
+
+use crate::catalog::{Accelerator, Assumptions, BusBandwidth, Host, Link, Network};
+use crate::communication::{Fabric, Links, NetworkLine};
+use crate::quantity::BytesPerSecond;
+
+/// What is in stock: the entities of a catalog.
+#[derive(Clone, Debug, Default)]
+pub struct Shelf<'a> {
+    /// Accelerators, by id.
+    pub accelerators: Vec<&'a Accelerator>,
+    /// Hosts, by id.
+    pub hosts: Vec<&'a Host>,
+    /// Networks, by id.
+    pub networks: Vec<&'a Network>,
+    /// Links, by id.
+    pub links: Vec<&'a Link>,
+}
+
+impl<'a> Shelf<'a> {
+    fn link(&self, id: &str) -> Option<&'a Link> {
+        self.links.iter().find(|link| link.id == id).copied()
+    }
+
+    /// Bandwidth between an accelerator and its host: the slower of the host's slot and the
+    /// accelerator's own link.
+    pub fn pcie(&self, accelerator: &Accelerator, host: &Host) -> Option<BytesPerSecond> {
+        let slot = self.link(&host.link)?.bandwidth?;
+        let own = accelerator
+            .pcie_generation
+            .zip(accelerator.pcie_lanes)
+            .and_then(|(generation, lanes)| {
+                self.link(&format!("pcie{generation}-x{lanes}"))?.bandwidth
+            });
+        Some(own.map_or(slot, |own| own.min(slot)))
+    }
+
+    /// A network's line between hosts of so many NICs, with the latency of a switch between them.
+    pub fn line(&self, network: &Network, nics_per_host: u32) -> Option<NetworkLine> {
+        let link = self.link(&network.link)?;
+        Some(NetworkLine {
+            rate: link.bandwidth?,
+            latency: link.latency.unwrap_or_default(),
+            rdma: network.rdma,
+            nics_per_host,
+        })
+    }
+}
+
+/// Which of the shelf a question allows.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Accelerator ids; empty for all.
+    pub accelerators: Vec<String>,
+    /// Accelerator ids that are out.
+    pub exclude: Vec<String>,
+    /// Host ids; empty for all.
+    pub hosts: Vec<String>,
+    /// Network ids; empty for all.
+    pub networks: Vec<String>,
+    /// Only parts whose licence allows a data center.
+    pub datacenter: bool,
+}
+
+/// An accelerator in a host it fits.
+#[derive(Clone, Copy, Debug)]
+pub struct Fit<'a> {
+    /// The accelerator.
+    pub accelerator: &'a Accelerator,
+    /// The host.
+    pub host: &'a Host,
+    /// Bandwidth between them.
+    pub pcie: BytesPerSecond,
+    /// All-reduce over PCIe in that host.
+    pub all_reduce_bus: Option<BusBandwidth>,
+}
+
+impl Fit<'_> {
+    /// The links of a replica on this hardware, as reached.
+    pub fn fabric(&self, network: Option<NetworkLine>, assumptions: &Assumptions) -> Fabric {
+        let links = Links {
+            scale_up: self.accelerator.scale_up.as_ref(),
+            pcie: self.pcie,
+            all_reduce_bus: self.all_reduce_bus,
+            network,
+        };
+        Fabric::new(self.accelerator, &links, assumptions)
+    }
+}
+
+/// Everything a question may be answered with.
+#[derive(Clone, Debug)]
+pub struct Space<'a> {
+    /// Accelerators in hosts.
+    pub fits: Vec<Fit<'a>>,
+    /// Networks with a number of NICs per host.
+    pub networks: Vec<(&'a Network, NetworkLine)>,
+}
+
+impl<'a> Space<'a> {
+    /// Whatever of `shelf` can be bought and `selection` allows.
+    pub fn buyable(shelf: &Shelf<'a>, selection: &Selection, assumptions: &Assumptions) -> Self {
+        let listed = |ids: &[String], id: &String| ids.is_empty() || ids.contains(id);
+        let fits = shelf
+            .accelerators
+            .iter()
+            .filter(|accelerator| {
+                listed(&selection.accelerators, &accelerator.id)
+                    && !selection.exclude.contains(&accelerator.id)
+                    && (accelerator.datacenter_licence || !selection.datacenter)
+            })
+            .flat_map(|accelerator| {
+                shelf
+                    .hosts
+                    .iter()
+                    .filter(|host| listed(&selection.hosts, &host.id))
+                    .filter(|host| can_be_bought(accelerator, host))
+                    .filter_map(|host| Self::fit(shelf, accelerator, host, assumptions))
+            })
+            .collect();
+        let networks = shelf
+            .networks
+            .iter()
+            .filter(|network| listed(&selection.networks, &network.id))
+            .filter(|network| network.nic.price.is_some())
+            .flat_map(|network| {
+                network.nics_per_host.iter().filter_map(|&nics_per_host| {
+                    Some((*network, shelf.line(network, nics_per_host)?))
+                })
+            })
+            .collect();
+        Self { fits, networks }
+    }
+
+    /// An accelerator in a host, whether or not they can be bought.
+    pub fn fit(
+        shelf: &Shelf<'a>,
+        accelerator: &'a Accelerator,
+        host: &'a Host,
+        assumptions: &Assumptions,
+    ) -> Option<Fit<'a>> {
+        Some(Fit {
+            accelerator,
+            host,
+            pcie: shelf.pcie(accelerator, host)?,
+            all_reduce_bus: bus_of_class(host, &assumptions.pcie_all_reduce),
+        })
+    }
+}
+
+/// All-reduce bus bandwidth of the class that the assumptions name, else the default one.
+fn bus_of_class(host: &Host, class: &str) -> Option<BusBandwidth> {
+    let of = |name: &str| {
+        host.all_reduce
+            .iter()
+            .find(|(id, _)| id == name)
+            .map(|(_, bus)| *bus)
+    };
+    of(class).or_else(|| of("default"))
+}
+
+/// Whether the accelerator fits the host and both have a price, or come together.
+fn can_be_bought(accelerator: &Accelerator, host: &Host) -> bool {
+    if host.price.is_none() || accelerator.power.is_none() {
+        return false;
+    }
+    match &host.includes {
+        Some(included) => included.accelerator == accelerator.id,
+        None => accelerator.price.is_some() && host.form_factors.contains(&accelerator.form_factor),
+    }
+}

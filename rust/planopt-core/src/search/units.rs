@@ -1,0 +1,359 @@
+//! The units that meet a goal: the front of each bill of materials.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::batch::{Count, Goal, Miss, batches};
+use super::front::{Gives, keep};
+use super::layout::{Layout, Prepared, stages};
+use super::space::{Fit, Space};
+use crate::catalog::{Assumptions, Network};
+use crate::communication::Fabric;
+use crate::placement::Placement;
+use crate::purchase::{Hardware, Unit};
+use crate::quantity::MicroUsd;
+use crate::serving::{Batching, Question, Replica};
+use crate::stages::Stage;
+use crate::transformer::Transformer;
+
+/// A unit with a batch that meets the goal.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundUnit<'a> {
+    /// What is bought.
+    pub unit: Unit<'a>,
+    /// The batch of each replica.
+    pub batching: Batching,
+    /// Users of the unit.
+    pub users: u64,
+    /// Tokens per second of each user.
+    pub tokens_per_second_per_user: f64,
+    /// Tokens per second of the unit.
+    pub tokens_per_second: f64,
+    /// Its price.
+    pub price: MicroUsd,
+}
+
+impl Gives for FoundUnit<'_> {
+    fn gives(&self) -> [f64; 4] {
+        #[expect(clippy::cast_precision_loss, reason = "users stay below 2^53")]
+        let users = self.users as f64;
+        [
+            users,
+            self.tokens_per_second,
+            self.tokens_per_second_per_user,
+            // A unit of more, smaller replicas loses less when one fails.
+            f64::from(self.unit.replicas),
+        ]
+    }
+}
+
+/// How many candidates were rejected, by reason.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Tally {
+    /// No rate for the format: one for each accelerator.
+    pub format: u64,
+    /// Does not fit in memory.
+    pub memory: u64,
+    /// Too slow.
+    pub target: u64,
+    /// Reads a prompt too slowly.
+    pub ttft: u64,
+    /// Beyond what may be spent.
+    pub price: u64,
+}
+
+/// The closest that rejected candidates came.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Nearest {
+    /// Smallest ratio of memory needed to memory there.
+    pub memory_ratio: Option<f64>,
+    /// Fastest speed of a user below the target.
+    pub tokens_per_second_per_user: Option<f64>,
+    /// Shortest prefill beyond the limit.
+    pub prefill_seconds: Option<f64>,
+}
+
+/// What the search found.
+#[derive(Clone, Debug, Default)]
+pub struct SearchResult<'a> {
+    /// The front of each bill of materials.
+    pub units: Vec<FoundUnit<'a>>,
+    /// Candidates in the space: each integer batch up to the memory's capacity.
+    pub covered: u64,
+    /// Candidates whose speed was computed.
+    pub evaluated: u64,
+    /// Why others were rejected.
+    pub rejected: Tally,
+    /// How close they came.
+    pub nearest: Nearest,
+    /// Whether the search was told to stop.
+    pub interrupted: bool,
+}
+
+impl SearchResult<'_> {
+    fn absorb(&mut self, other: Self) {
+        self.units.extend(other.units);
+        self.covered += other.covered;
+        self.evaluated += other.evaluated;
+        let (mine, theirs) = (&mut self.rejected, other.rejected);
+        mine.format += theirs.format;
+        mine.memory += theirs.memory;
+        mine.target += theirs.target;
+        mine.ttft += theirs.ttft;
+        mine.price += theirs.price;
+        let (mine, theirs) = (&mut self.nearest, other.nearest);
+        closer(&mut mine.memory_ratio, theirs.memory_ratio, f64::min);
+        closer(
+            &mut mine.tokens_per_second_per_user,
+            theirs.tokens_per_second_per_user,
+            f64::max,
+        );
+        closer(&mut mine.prefill_seconds, theirs.prefill_seconds, f64::min);
+        self.interrupted |= other.interrupted;
+    }
+
+    fn miss(&mut self, miss: Miss) {
+        match miss {
+            Miss::Memory(ratio) => {
+                self.rejected.memory += 1;
+                closer(&mut self.nearest.memory_ratio, Some(ratio), f64::min);
+            }
+            Miss::Target(speed) => {
+                self.rejected.target += 1;
+                closer(
+                    &mut self.nearest.tokens_per_second_per_user,
+                    Some(speed),
+                    f64::max,
+                );
+            }
+            Miss::Prefill(seconds) => {
+                self.rejected.ttft += 1;
+                closer(&mut self.nearest.prefill_seconds, Some(seconds), f64::min);
+            }
+        }
+    }
+}
+
+fn closer(mine: &mut Option<f64>, theirs: Option<f64>, better: fn(f64, f64) -> f64) {
+    *mine = match (*mine, theirs) {
+        (Some(one), Some(other)) => Some(better(one, other)),
+        (one, other) => one.or(other),
+    };
+}
+
+/// What a search is about, shared by all its tasks.
+struct Task<'s> {
+    transformer: &'s Transformer,
+    question: &'s Question,
+    assumptions: &'s Assumptions,
+    goal: &'s Goal,
+    layouts: &'s [Layout],
+    stages: &'s [Vec<Stage>],
+    price_cap: Option<MicroUsd>,
+    stop: &'s AtomicBool,
+}
+
+/// Finds the units of `space` that meet `goal`, at most `accelerators` to a replica and none
+/// dearer than `price_cap`. The result does not depend on the number of threads; it stops early,
+/// and says so, once `stop` is set.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the question in its parts; each has its own owner"
+)]
+pub fn search<'a>(
+    transformer: &Transformer,
+    question: &Question,
+    space: &Space<'a>,
+    goal: &Goal,
+    accelerators: u32,
+    price_cap: Option<MicroUsd>,
+    assumptions: &Assumptions,
+    stop: &AtomicBool,
+) -> SearchResult<'a> {
+    let layouts = Layout::all(transformer, accelerators);
+    let stages = stages(transformer, accelerators);
+    let task = Task {
+        transformer,
+        question,
+        assumptions,
+        goal,
+        layouts: &layouts,
+        stages: &stages,
+        price_cap,
+        stop,
+    };
+    let found: Vec<SearchResult<'a>> = space
+        .fits
+        .par_iter()
+        .map(|fit| task.search_fit(fit, &space.networks))
+        .collect();
+    found
+        .into_iter()
+        .fold(SearchResult::default(), |mut all, one| {
+            all.absorb(one);
+            all
+        })
+}
+
+/// What makes two units of one accelerator, host and network the same purchase.
+type Purchase = (u32, u32, Option<(usize, Option<(u32, u32)>)>);
+
+impl Task<'_> {
+    /// All layouts on one accelerator in one host.
+    fn search_fit<'a>(
+        &self,
+        fit: &Fit<'a>,
+        networks: &[(&'a Network, crate::communication::NetworkLine)],
+    ) -> SearchResult<'a> {
+        let mut result = SearchResult::default();
+        let prepared = Prepared::new(
+            self.transformer,
+            self.question,
+            fit.accelerator,
+            self.assumptions,
+            self.layouts,
+        );
+        let Ok(prepared) = prepared else {
+            result.covered += 1;
+            result.rejected.format += 1;
+            return result;
+        };
+        let alone = fit.fabric(None, self.assumptions);
+        self.search_network(fit, None, &alone, &prepared, &mut result);
+        for (network, line) in networks {
+            if line.nics_per_host > fit.host.nics {
+                continue;
+            }
+            let fabric = fit.fabric(Some(*line), self.assumptions);
+            let network = Some((*network, line.nics_per_host));
+            self.search_network(fit, network, &fabric, &prepared, &mut result);
+        }
+        result
+    }
+
+    /// All layouts on one accelerator in one host, in one host alone or over one network.
+    fn search_network<'a>(
+        &self,
+        fit: &Fit<'a>,
+        network: Option<(&'a Network, u32)>,
+        fabric: &Fabric,
+        prepared: &Prepared,
+        result: &mut SearchResult<'a>,
+    ) {
+        let hardware = Hardware {
+            accelerator: fit.accelerator,
+            host: fit.host,
+            network,
+        };
+        let mut fronts: BTreeMap<Purchase, Vec<FoundUnit<'a>>> = BTreeMap::new();
+        for layout in self.layouts {
+            if self.stop.load(Ordering::Relaxed) {
+                result.interrupted = true;
+                return;
+            }
+            let Ok(placement) = layout.place(fit.host.slots) else {
+                continue;
+            };
+            if (placement.hosts > 1) != network.is_some() {
+                continue;
+            }
+            let affordable = self.affordable(hardware, placement, result);
+            if affordable.is_empty() {
+                continue;
+            }
+            let (Some(rank), Some(stages)) = (
+                prepared.rank(layout.tp),
+                self.stages.get(layout.pp as usize - 1),
+            ) else {
+                continue;
+            };
+            let replica = Replica::new(
+                rank,
+                stages,
+                fabric,
+                placement,
+                self.question,
+                fit.accelerator,
+                self.assumptions,
+            );
+            let in_flight = self.goal.in_flight.unwrap_or(layout.pp);
+            let mut count = Count::default();
+            let found = batches(&replica, self.goal, in_flight, &mut count);
+            result.covered += count.covered;
+            result.evaluated += count.evaluated;
+            match found {
+                Err(miss) => result.miss(miss),
+                Ok(found) => {
+                    for batch in found {
+                        let batching = Batching { batch, in_flight };
+                        self.offer(&replica, batching, &affordable, &mut fronts);
+                    }
+                }
+            }
+        }
+        result.units.extend(fronts.into_values().flatten());
+    }
+
+    /// The units of a placement whose price is within the cap.
+    fn affordable<'a>(
+        &self,
+        hardware: Hardware<'a>,
+        placement: Placement,
+        result: &mut SearchResult<'a>,
+    ) -> Vec<(Unit<'a>, MicroUsd)> {
+        let mut affordable = Vec::new();
+        let mut priced = false;
+        Unit::all(hardware, placement, self.assumptions.switch_sale, |unit| {
+            if let Some(price) = unit.price() {
+                priced = true;
+                if self.price_cap.is_none_or(|cap| price <= cap) {
+                    affordable.push((unit, price));
+                }
+            }
+        });
+        if priced && affordable.is_empty() {
+            result.covered += 1;
+            result.rejected.price += 1;
+        }
+        affordable
+    }
+
+    /// Puts the units of a replica on the front of their bill of materials.
+    fn offer<'a>(
+        &self,
+        replica: &Replica,
+        batching: Batching,
+        units: &[(Unit<'a>, MicroUsd)],
+        fronts: &mut BTreeMap<Purchase, Vec<FoundUnit<'a>>>,
+    ) {
+        let decode = replica.decode(batching);
+        for &(unit, price) in units {
+            let found = FoundUnit {
+                unit,
+                batching,
+                users: batching.users(self.question.overlap) * u64::from(unit.replicas),
+                tokens_per_second_per_user: decode.tokens_per_second_per_user,
+                tokens_per_second: decode.tokens_per_second * f64::from(unit.replicas),
+                price,
+            };
+            keep(fronts.entry(purchase_of(&unit)).or_default(), found);
+        }
+    }
+}
+
+/// What of a unit decides its bill of materials, within one accelerator, host and network.
+fn purchase_of(unit: &Unit) -> Purchase {
+    let switch = unit.switch.map(|share| {
+        let place = unit.hardware.network.and_then(|(network, _)| {
+            network
+                .switches
+                .iter()
+                .position(|switch| switch.id == share.switch.id)
+        });
+        (place.unwrap_or_default(), share.blocks)
+    });
+    (unit.hosts(), unit.accelerators_bought(), switch)
+}

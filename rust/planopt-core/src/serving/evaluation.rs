@@ -1,0 +1,150 @@
+//! What the evaluation of a replica says, in the words of the contract's JSON.
+
+use serde::Serialize;
+
+use crate::memory::ServingMemory;
+use crate::quantity::Seconds;
+
+/// One token of every sequence.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Decode {
+    /// One micro-batch through all stages, or the slowest stage's turn.
+    pub step_seconds: Seconds,
+    /// Arithmetic along the path of a token.
+    pub compute_seconds: Seconds,
+    /// Memory traffic along the path of a token.
+    pub memory_seconds: Seconds,
+    /// All-reduces and hops along the path of a token.
+    pub communication_seconds: Seconds,
+    /// Time per output token of a user, the first one excluded.
+    pub tpot_seconds: Seconds,
+    /// Its inverse.
+    pub tokens_per_second_per_user: f64,
+    /// Of the replica.
+    pub tokens_per_second: f64,
+}
+
+/// A prompt read alone.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Prefill {
+    /// Until its first token.
+    pub seconds: Seconds,
+}
+
+/// Mean and percentiles of a latency; null until arrivals are modelled.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Percentiles {
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+}
+
+/// Why a candidate does not work, with the numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "code", rename_all = "lowercase")]
+pub enum Rejection {
+    /// The tensor-parallel degree does not divide the heads.
+    Heads {
+        /// Degree.
+        tp: u32,
+        /// Query heads.
+        heads: u64,
+    },
+    /// More stages than layers.
+    Layers {
+        /// Stages.
+        pp: u32,
+        /// Layers.
+        layers: u64,
+    },
+    /// A tensor-parallel group would span hosts unevenly.
+    Placement {
+        /// Degree.
+        tp: u32,
+        /// Accelerators that a host holds.
+        slots: u32,
+    },
+    /// Several hosts and no network between them.
+    Network {
+        /// Hosts.
+        hosts: u32,
+    },
+    /// The accelerator has no rate for the weights' format.
+    Format {
+        /// Format.
+        weights: &'static str,
+    },
+    /// The fullest accelerator cannot hold it.
+    Memory {
+        /// Bytes needed.
+        needed_bytes: f64,
+        /// Bytes that may be used.
+        capacity_bytes: f64,
+    },
+}
+
+impl Rejection {
+    /// Short name, for tallies.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Heads { .. } => "heads",
+            Self::Layers { .. } => "layers",
+            Self::Placement { .. } => "placement",
+            Self::Network { .. } => "network",
+            Self::Format { .. } => "format",
+            Self::Memory { .. } => "memory",
+        }
+    }
+}
+
+impl std::fmt::Display for Rejection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const GB: f64 = 1e9;
+        match self {
+            Self::Heads { tp, heads } => {
+                write!(
+                    f,
+                    "tensor parallel degree {tp} does not divide {heads} attention heads"
+                )
+            }
+            Self::Layers { pp, layers } => {
+                write!(f, "{pp} pipeline stages for {layers} layers")
+            }
+            Self::Placement { tp, slots } => write!(
+                f,
+                "a tensor parallel group of {tp} does not fill whole hosts of {slots}"
+            ),
+            Self::Network { hosts } => write!(f, "{hosts} hosts and no network between them"),
+            Self::Format { weights } => {
+                write!(f, "the accelerator does not compute in {weights}")
+            }
+            Self::Memory {
+                needed_bytes,
+                capacity_bytes,
+            } => write!(
+                f,
+                "needs {:.2} GB of the {:.2} GB that may be used of the fullest accelerator",
+                needed_bytes / GB,
+                capacity_bytes / GB
+            ),
+        }
+    }
+}
+
+/// A replica, whether or not it works.
+#[derive(Clone, Debug)]
+pub struct ReplicaEvaluation {
+    /// Why it does not work; empty if it does.
+    pub rejections: Vec<Rejection>,
+    /// Memory of the fullest accelerator.
+    pub memory: ServingMemory,
+    /// One token of every sequence.
+    pub decode: Decode,
+    /// A prompt read alone.
+    pub prefill: Prefill,
+}

@@ -1,0 +1,7 @@
+//! Serving: memory, speed and first token of one replica.
+
+mod evaluation;
+mod replica;
+
+pub use evaluation::{Decode, Percentiles, Prefill, Rejection, ReplicaEvaluation};
+pub use replica::{Batching, Overlap, Question, Replica};

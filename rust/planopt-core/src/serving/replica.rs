@@ -1,0 +1,243 @@
+//! One replica of a model on given hardware: everything that does not depend on the batch is
+//! worked out when it is made, so that a batch costs a few multiplications per operation.
+//! Formulas: `docs/reference/model.md`, sections 5 and 6.
+
+use serde::Serialize;
+
+use crate::catalog::{Accelerator, Assumptions};
+use crate::communication::Fabric;
+use crate::compute::{Formats, OperationTime, Rank, RankBlock, Step, real};
+use crate::memory::{ServingMemory, StageMemory, capacity};
+use crate::placement::Placement;
+use crate::quantity::{Bytes, Seconds};
+use crate::serving::{Decode, Prefill};
+use crate::stages::Stage;
+
+/// Whether communication hides behind the arithmetic of another batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub enum Overlap {
+    /// One after the other.
+    #[default]
+    #[serde(rename = "none")]
+    None,
+    /// Two batches are resident and take turns.
+    #[serde(rename = "two-batch")]
+    TwoBatch,
+}
+
+impl Overlap {
+    /// Batches resident for each that is stepped.
+    pub fn resident(self) -> f64 {
+        match self {
+            Self::None => 1.0,
+            Self::TwoBatch => 2.0,
+        }
+    }
+}
+
+/// What is served, apart from the hardware and the batch.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    /// Formats of weights and KV cache.
+    pub formats: Formats,
+    /// Tokens cached per sequence when speed is judged.
+    pub context: u64,
+    /// Tokens of a prompt.
+    pub prompt: u64,
+    /// Overlap of communication.
+    pub overlap: Overlap,
+}
+
+/// How many sequences circulate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batching {
+    /// Sequences of a micro-batch.
+    pub batch: u32,
+    /// Micro-batches in the pipeline.
+    pub in_flight: u32,
+}
+
+impl Batching {
+    /// Users of one replica.
+    pub fn users(self, overlap: Overlap) -> u64 {
+        let resident = if overlap == Overlap::TwoBatch { 2 } else { 1 };
+        u64::from(self.batch) * u64::from(self.in_flight) * resident
+    }
+}
+
+/// A replica, ready to be asked about any batch.
+#[derive(Debug)]
+pub struct Replica<'a> {
+    rank: &'a Rank,
+    stages: &'a [Stage],
+    memory: Vec<StageMemory>,
+    capacity: Bytes,
+    fabric: &'a Fabric,
+    placement: Placement,
+    question: &'a Question,
+    step_overhead: Seconds,
+}
+
+/// A stage's operations and all-reduces in one step.
+#[derive(Clone, Copy, Debug, Default)]
+struct StageTime {
+    operations: OperationTime,
+    all_reduce: Seconds,
+}
+
+impl StageTime {
+    fn add(&mut self, other: Self, count: f64) {
+        self.operations = self.operations.then(other.operations.times(count));
+        self.all_reduce += other.all_reduce * count;
+    }
+
+    fn total(self, overlap: Overlap) -> Seconds {
+        match overlap {
+            Overlap::None => self.operations.total + self.all_reduce,
+            Overlap::TwoBatch => self.operations.total.max(self.all_reduce),
+        }
+    }
+}
+
+/// Times of a step summed along the path of a token, and of the slowest stage.
+#[derive(Clone, Copy, Debug, Default)]
+struct PathTime {
+    stages: Seconds,
+    slowest_stage: Seconds,
+    operations: OperationTime,
+    all_reduce: Seconds,
+    hops: Seconds,
+}
+
+impl<'a> Replica<'a> {
+    /// Prepares a replica of the model priced in `rank`, dealt to `stages`.
+    pub fn new(
+        rank: &'a Rank,
+        stages: &'a [Stage],
+        fabric: &'a Fabric,
+        placement: Placement,
+        question: &'a Question,
+        accelerator: &Accelerator,
+        assumptions: &Assumptions,
+    ) -> Self {
+        let accelerators = placement.accelerators();
+        Self {
+            rank,
+            stages,
+            memory: stages
+                .iter()
+                .map(|stage| {
+                    StageMemory::new(stage, rank, accelerators, question.context, assumptions)
+                })
+                .collect(),
+            capacity: capacity(accelerator, assumptions),
+            fabric,
+            placement,
+            question,
+            step_overhead: assumptions.compute.step_overhead,
+        }
+    }
+
+    /// Memory of the fullest accelerator.
+    pub fn memory(&self, batching: Batching) -> ServingMemory {
+        let batch = f64::from(batching.batch);
+        let sequences = batch * f64::from(batching.in_flight) * self.question.overlap.resident();
+        let mut fullest = ServingMemory::default();
+        for stage in &self.memory {
+            let memory = stage.with(batch, sequences, self.capacity);
+            if memory.total > fullest.total {
+                fullest = memory;
+            }
+        }
+        fullest.capacity = self.capacity;
+        fullest
+    }
+
+    /// One token of every sequence, at full context.
+    pub fn decode(&self, batching: Batching) -> Decode {
+        let batch = f64::from(batching.batch);
+        let in_flight = f64::from(batching.in_flight);
+        let step = Step::Decode {
+            sequences: batch,
+            context: real(self.question.context),
+        };
+        let path = self.path(step);
+        let turn = self.step_overhead + path.stages + path.hops;
+        let step_seconds = turn.max(path.slowest_stage * in_flight);
+        let tpot_seconds = step_seconds * self.question.overlap.resident();
+        Decode {
+            step_seconds,
+            compute_seconds: path.operations.compute,
+            memory_seconds: path.operations.memory,
+            communication_seconds: path.all_reduce + path.hops,
+            tpot_seconds,
+            tokens_per_second_per_user: 1.0 / tpot_seconds.0,
+            tokens_per_second: in_flight * batch / step_seconds.0,
+        }
+    }
+
+    /// A prompt read alone, without chunks.
+    pub fn prefill(&self) -> Prefill {
+        let path = self.path(Step::Prefill {
+            tokens: real(self.question.prompt),
+        });
+        let seconds = self.step_overhead + path.operations.total + path.all_reduce + path.hops;
+        Prefill { seconds }
+    }
+
+    fn path(&self, step: Step) -> PathTime {
+        let tokens = step.tokens();
+        let blocks: Vec<StageTime> = self
+            .rank
+            .blocks
+            .iter()
+            .map(|block| self.block(block, step, tokens))
+            .collect();
+        let embedding = self.block(&self.rank.embedding, step, tokens);
+        let head = self.block(&self.rank.head, step, step.head_tokens());
+        let mut path = PathTime {
+            hops: self
+                .fabric
+                .hops(self.placement, Bytes(tokens * self.rank.hidden_bytes)),
+            ..PathTime::default()
+        };
+        for stage in self.stages {
+            let mut time = StageTime::default();
+            for (block, &layers) in blocks.iter().zip(&stage.layers) {
+                time.add(*block, layers);
+            }
+            if stage.first {
+                time.add(embedding, 1.0);
+            }
+            if stage.last {
+                time.add(head, 1.0);
+            }
+            let total = time.total(self.question.overlap);
+            path.stages += total * stage.count;
+            path.slowest_stage = path.slowest_stage.max(total);
+            path.operations = path.operations.then(time.operations.times(stage.count));
+            path.all_reduce += time.all_reduce * stage.count;
+        }
+        path
+    }
+
+    fn block(&self, block: &RankBlock, step: Step, tokens: f64) -> StageTime {
+        let all_reduce = block
+            .all_reduce_bytes_per_token
+            .iter()
+            .map(|bytes| {
+                self.fabric
+                    .all_reduce(self.placement, Bytes(tokens * bytes))
+            })
+            .sum();
+        let all_reduce = if self.placement.tp > 1 {
+            all_reduce
+        } else {
+            Seconds::ZERO
+        };
+        StageTime {
+            operations: block.time(step, tokens),
+            all_reduce,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! How the layers of a model are dealt to the stages of a pipeline.
+
+/// A run of alike stages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    /// Layers of each kind of block.
+    pub layers: Vec<f64>,
+    /// Whether it holds the embedding.
+    pub first: bool,
+    /// Whether it holds the head.
+    pub last: bool,
+    /// How many stages are like this one.
+    pub count: f64,
+}
+
+/// Deals `layers` (the kind of each) to `pp` stages: as many to each, the rest one by one to the
+/// stages before the last, which has the head to carry already (as vLLM does).
+pub fn deal(layers: &[usize], kinds: usize, pp: u32) -> Vec<Stage> {
+    let stages = pp as usize;
+    let each = layers.len() / stages;
+    let rest = layers.len() % stages;
+    let mut dealt: Vec<Stage> = Vec::new();
+    let mut start = 0;
+    for index in 0..stages {
+        let last = index + 1 == stages;
+        let takes_one_more = !last && index + 1 + rest >= stages;
+        let end = start + each + usize::from(takes_one_more);
+        let mut counts = vec![0.0; kinds];
+        for &kind in &layers[start..end] {
+            counts[kind] += 1.0;
+        }
+        start = end;
+        let stage = Stage {
+            layers: counts,
+            first: index == 0,
+            last,
+            count: 1.0,
+        };
+        match dealt.iter_mut().find(|other| alike(other, &stage)) {
+            Some(other) => other.count += 1.0,
+            None => dealt.push(stage),
+        }
+    }
+    dealt
+}
+
+fn alike(one: &Stage, other: &Stage) -> bool {
+    one.layers == other.layers && one.first == other.first && one.last == other.last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Stage, deal};
+
+    fn sizes(layers: usize, pp: u32) -> Vec<(f64, f64)> {
+        deal(&vec![0; layers], 1, pp)
+            .iter()
+            .map(|stage| (stage.layers[0], stage.count))
+            .collect()
+    }
+
+    #[test]
+    fn the_rest_goes_to_the_stages_before_the_last() {
+        // 80 = 7 x 11 + 3: stages 3, 4 and 5 of 0..=6 take 12.
+        assert_eq!(
+            sizes(80, 7),
+            [(11.0, 1.0), (11.0, 2.0), (12.0, 3.0), (11.0, 1.0)]
+        );
+        assert_eq!(sizes(80, 8), [(10.0, 1.0), (10.0, 6.0), (10.0, 1.0)]);
+    }
+
+    #[test]
+    fn every_layer_is_dealt_once() {
+        for pp in 1..=80 {
+            let total: f64 = deal(&[0; 80], 1, pp)
+                .iter()
+                .map(|stage| stage.layers[0] * stage.count)
+                .sum();
+            assert!(
+                (total - 80.0).abs() < f64::EPSILON,
+                "{pp} stages hold {total} layers"
+            );
+        }
+    }
+
+    #[test]
+    fn one_stage_is_first_and_last() {
+        let all = Stage {
+            layers: vec![1.0, 2.0],
+            first: true,
+            last: true,
+            count: 1.0,
+        };
+        assert_eq!(deal(&[0, 1, 1], 2, 1), [all]);
+    }
+}

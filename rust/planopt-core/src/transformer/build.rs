@@ -1,0 +1,305 @@
+//! From the figures of a configuration to the list of operations. The names, and what each
+//! operation multiplies, are those of `docs/reference/model.md`, section 1.
+
+mod attention;
+
+use self::attention::{attention, attention_output, inward_projections};
+use super::{
+    Architecture, AttentionShape, Block, BlockShape, MlpShape, Norm, Operation, Shard, Transformer,
+    Work,
+};
+
+impl From<&Architecture> for Transformer {
+    fn from(model: &Architecture) -> Self {
+        Self {
+            id: model.id.clone(),
+            name: model.name.clone(),
+            hidden: model.hidden,
+            heads: common_heads(&model.blocks),
+            max_context: model.max_context,
+            blocks: model
+                .blocks
+                .iter()
+                .map(|shape| block(model, shape))
+                .collect(),
+            layers: model.layers.clone(),
+            embedding: embedding(model),
+            head: head(model),
+            tied: model.tied,
+            outside: model.outside.clone(),
+            weights: model.weights,
+        }
+    }
+}
+
+/// The heads that a tensor-parallel degree must divide in every kind of layer.
+fn common_heads(blocks: &[BlockShape]) -> u64 {
+    fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+        if b == 0 {
+            a
+        } else {
+            greatest_common_divisor(b, a % b)
+        }
+    }
+    let heads = blocks.iter().map(|shape| match shape.attention {
+        AttentionShape::Grouped { heads, .. } | AttentionShape::Latent { heads, .. } => heads,
+    });
+    heads.reduce(greatest_common_divisor).unwrap_or(1)
+}
+
+fn embedding(model: &Architecture) -> Vec<Operation> {
+    if model.vocabulary == 0 {
+        return Vec::new();
+    }
+    let tokens = Operation {
+        name: "embedding",
+        work: Work::Gather {
+            width: model.hidden,
+        },
+        parameters: model.vocabulary * model.hidden,
+        quantised: false,
+    };
+    let mut operations = vec![tokens, all_reduce("embedding_all_reduce", model)];
+    if model.positions > 0 {
+        let parameters = model.positions * model.hidden;
+        operations.push(elementwise("position_embedding", model, parameters));
+    }
+    if model.embedding_norm {
+        operations.push(norm("embedding_norm", model));
+    }
+    operations
+}
+
+fn head(model: &Architecture) -> Vec<Operation> {
+    let mut operations = Vec::new();
+    if model.final_norm {
+        operations.push(norm("final_norm", model));
+    }
+    if model.vocabulary > 0 {
+        let matrix = if model.tied {
+            0
+        } else {
+            model.hidden * model.vocabulary
+        };
+        let bias = if model.head_bias { model.vocabulary } else { 0 };
+        operations.push(Operation {
+            parameters: matrix + bias,
+            quantised: false,
+            ..product("head", model.hidden, model.vocabulary, Shard::Columns)
+        });
+    }
+    operations
+}
+
+fn block(model: &Architecture, shape: &BlockShape) -> Block {
+    let mut operations = match shape.mlp {
+        MlpShape::Dense { .. } | MlpShape::Experts { .. } => layer(model, shape),
+        MlpShape::Nominal { .. } => nominal_layer(model, shape),
+    };
+    if model.only_experts_quantised {
+        for operation in &mut operations {
+            operation.quantised &= is_choice_of_experts(operation);
+        }
+    }
+    Block { operations }
+}
+
+fn is_choice_of_experts(operation: &Operation) -> bool {
+    matches!(operation.work, Work::MatMul { experts, .. } if experts > 1)
+}
+
+/// Attention and feed-forward, each between its normalisations: of an odd number of those attention
+/// has the larger half; the first of a half stands before, the others behind.
+fn layer(model: &Architecture, shape: &BlockShape) -> Vec<Operation> {
+    let mlp_norms = shape.norms / 2;
+    let attention_norms = shape.norms - mlp_norms;
+
+    let mut operations = Vec::new();
+    operations.extend((attention_norms > 0).then(|| norm("attention_norm", model)));
+    operations.extend(inward_projections(model.hidden, &shape.attention));
+    operations.push(attention(&shape.attention));
+    operations.push(attention_output(model.hidden, &shape.attention));
+    operations.extend((!shape.parallel).then(|| all_reduce("attention_all_reduce", model)));
+    operations.extend((1..attention_norms).map(|_| norm("attention_output_norm", model)));
+
+    operations.extend((mlp_norms > 0).then(|| norm("mlp_norm", model)));
+    operations.extend(mlp(model.hidden, &shape.mlp));
+    operations.push(all_reduce("mlp_all_reduce", model));
+    operations.extend((1..mlp_norms).map(|_| norm("mlp_output_norm", model)));
+    operations
+}
+
+/// A layer of the seed article: its one product stands for every matrix, also those of attention.
+fn nominal_layer(model: &Architecture, shape: &BlockShape) -> Vec<Operation> {
+    let mut operations = mlp(model.hidden, &shape.mlp);
+    operations.push(attention(&shape.attention));
+    operations.push(all_reduce("attention_all_reduce", model));
+    operations.push(all_reduce("mlp_all_reduce", model));
+    operations
+}
+
+/// The feed-forward part; of experts: router, routed experts, and the shared ones as one network.
+fn mlp(hidden: u64, shape: &MlpShape) -> Vec<Operation> {
+    match *shape {
+        MlpShape::Dense { width, gated, bias } => {
+            let dense = FeedForward {
+                experts: 1,
+                active: 1,
+                width,
+                gated,
+                bias,
+            };
+            let up = if gated { "gate_up" } else { "up" };
+            dense.products(hidden, [up, "down"]).into()
+        }
+        MlpShape::Experts {
+            experts,
+            active,
+            width,
+            gated,
+            bias,
+            router_bias,
+            shared_width,
+            shared_gate,
+        } => {
+            let router = product("router", hidden, experts, Shard::Replicated)
+                .and(if router_bias { experts } else { 0 });
+            let mut operations = vec![Operation {
+                quantised: false,
+                ..router
+            }];
+
+            let routed = FeedForward {
+                experts,
+                active,
+                width,
+                gated,
+                bias,
+            };
+            let up = if gated {
+                "experts_gate_up"
+            } else {
+                "experts_up"
+            };
+            operations.extend(routed.products(hidden, [up, "experts_down"]));
+
+            if shared_width > 0 {
+                let shared = FeedForward {
+                    experts: 1,
+                    active: 1,
+                    width: shared_width,
+                    ..routed
+                };
+                let up = if gated { "shared_gate_up" } else { "shared_up" };
+                let [up, down] = shared.products(hidden, [up, "shared_down"]);
+                operations.extend([up.and(if shared_gate { hidden } else { 0 }), down]);
+            }
+            operations
+        }
+        MlpShape::Nominal { depth, width } => {
+            vec![product("layer", depth, width, Shard::Columns)]
+        }
+    }
+}
+
+/// Two products with an activation between them, once or for a choice of experts.
+#[derive(Clone, Copy)]
+struct FeedForward {
+    experts: u64,
+    active: u64,
+    width: u64,
+    gated: bool,
+    bias: bool,
+}
+
+impl FeedForward {
+    fn products(self, hidden: u64, [up, down]: [&'static str; 2]) -> [Operation; 2] {
+        let columns = if self.gated {
+            2 * self.width
+        } else {
+            self.width
+        };
+        [
+            self.product(up, hidden, columns, Shard::Columns),
+            self.product(down, self.width, hidden, Shard::Rows),
+        ]
+    }
+
+    fn product(self, name: &'static str, k: u64, n: u64, shard: Shard) -> Operation {
+        let Self {
+            experts, active, ..
+        } = self;
+        let bias = if self.bias { n } else { 0 };
+        Operation {
+            name,
+            work: Work::MatMul {
+                k,
+                n,
+                shard,
+                experts,
+                active,
+            },
+            parameters: experts * (k * n + bias),
+            quantised: true,
+        }
+    }
+}
+
+fn product(name: &'static str, k: u64, n: u64, shard: Shard) -> Operation {
+    let work = Work::MatMul {
+        k,
+        n,
+        shard,
+        experts: 1,
+        active: 1,
+    };
+    Operation {
+        name,
+        work,
+        parameters: k * n,
+        quantised: true,
+    }
+}
+
+fn elementwise(name: &'static str, model: &Architecture, parameters: u64) -> Operation {
+    let work = Work::Elementwise {
+        width: model.hidden,
+    };
+    Operation {
+        name,
+        work,
+        parameters,
+        quantised: false,
+    }
+}
+
+fn norm(name: &'static str, model: &Architecture) -> Operation {
+    let gains_and_biases = match model.norm {
+        Norm::Layer => 2 * model.hidden,
+        Norm::Rms | Norm::LayerNoBias => model.hidden,
+    };
+    elementwise(name, model, gains_and_biases)
+}
+
+fn all_reduce(name: &'static str, model: &Architecture) -> Operation {
+    let work = Work::AllReduce {
+        width: model.hidden,
+    };
+    Operation {
+        name,
+        work,
+        parameters: 0,
+        quantised: false,
+    }
+}
+
+impl Operation {
+    /// The same with so many parameters more.
+    fn and(mut self, parameters: u64) -> Self {
+        self.parameters += parameters;
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests;

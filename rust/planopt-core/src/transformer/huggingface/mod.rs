@@ -1,0 +1,155 @@
+//! Reads the `config.json` of a Hugging Face repository. What a field means, and what it is where
+//! the file leaves it out, follows the configuration class of that model type in `transformers`.
+//!
+//! Left out: the vision and speech towers of multimodal models (their text model is read), and
+//! prediction layers behind the last one (multi-token prediction).
+
+mod families;
+mod fields;
+mod gpt;
+mod parts;
+mod position;
+mod weights;
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use self::families::{FAMILIES, Family};
+use self::fields::Fields;
+use super::{Architecture, MlpShape};
+use crate::diagnostic::{Diagnostic, Position};
+
+/// The text is not JSON.
+const NOT_JSON: &str = "E110";
+/// The JSON does not describe a transformer that planopt knows.
+const NOT_A_MODEL: &str = "E111";
+
+/// Reads a Hugging Face `config.json`.
+///
+/// `file` names the model and the place of problems; it is not opened.
+///
+/// # Errors
+/// E110 if `text` is not JSON; E111 for an unknown `model_type` or, all at once, for every field
+/// that is missing, of the wrong type, or out of range.
+pub fn read_config(text: &str, file: &Path) -> Result<Architecture, Vec<Diagnostic>> {
+    let config: Value = serde_json::from_str(text).map_err(|error| vec![not_json(&error, file)])?;
+    let Value::Object(outer) = &config else {
+        return Err(vec![Diagnostic {
+            accepted: Some("an object with a field model_type".into()),
+            ..problem("the file holds no JSON object", file)
+        }]);
+    };
+
+    // Multimodal models keep the language model in an object of its own.
+    let (path, config) = match outer.get("text_config") {
+        Some(Value::Object(inner)) => (&["text_config"][..], inner),
+        _ => (&[][..], outer),
+    };
+    let mut fields = Fields::new(text, file, path, config);
+    let Some(family) = family(outer, config) else {
+        return Err(vec![unknown_model_type(&fields, outer, config)]);
+    };
+
+    let mut model = family(&mut fields);
+    let weights = weights::read(&mut fields, outer);
+    model.weights = weights.format;
+    model.only_experts_quantised = weights.only_experts && has_experts(&model);
+    model.id = id(file);
+    model.name = name(outer).unwrap_or_else(|| model.id.clone());
+    fields.finish().map(|()| model)
+}
+
+/// Looks the model type up: that of the language model first, else that of the whole.
+fn family(outer: &Map<String, Value>, config: &Map<String, Value>) -> Option<Family> {
+    let known = |config: &Map<String, Value>| {
+        let model_type = config.get("model_type")?.as_str()?;
+        FAMILIES
+            .iter()
+            .find(|(name, _)| *name == model_type)
+            .map(|(_, family)| *family)
+    };
+    known(config).or_else(|| known(outer))
+}
+
+fn unknown_model_type(
+    fields: &Fields,
+    outer: &Map<String, Value>,
+    config: &Map<String, Value>,
+) -> Diagnostic {
+    let found = config.get("model_type").or_else(|| outer.get("model_type"));
+    let known: Vec<&str> = FAMILIES.iter().map(|(name, _)| *name).collect();
+    let message = match found {
+        Some(_) => "planopt does not know this model type",
+        None => "model_type is missing",
+    };
+    let nearest = found
+        .and_then(Value::as_str)
+        .and_then(|found| nearest(found, &known));
+    Diagnostic {
+        help: Some(nearest.map_or_else(
+            || "write the model as a TOML file of a catalog instead".into(),
+            |name| format!("the nearest is {name}; if the layers are the same, write that"),
+        )),
+        ..fields.problem("model_type", message, found, &known.join(", "))
+    }
+}
+
+fn nearest<'a>(found: &str, known: &[&'a str]) -> Option<&'a str> {
+    known
+        .iter()
+        .copied()
+        .max_by(|a, b| strsim::jaro_winkler(found, a).total_cmp(&strsim::jaro_winkler(found, b)))
+}
+
+fn has_experts(model: &Architecture) -> bool {
+    model
+        .blocks
+        .iter()
+        .any(|block| matches!(block.mlp, MlpShape::Experts { .. }))
+}
+
+/// The name of the file, or of its folder where the file has the name they all have.
+fn id(file: &Path) -> String {
+    let folder = file.parent().and_then(Path::file_name);
+    match (file.file_stem(), folder) {
+        (Some(stem), Some(folder)) if stem == "config" => folder,
+        (Some(stem), _) => stem,
+        (None, _) => std::ffi::OsStr::new("model"),
+    }
+    .to_string_lossy()
+    .into_owned()
+}
+
+fn name(config: &Map<String, Value>) -> Option<String> {
+    let name = config.get("_name_or_path")?.as_str()?;
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+fn not_json(error: &serde_json::Error, file: &Path) -> Diagnostic {
+    Diagnostic {
+        code: NOT_JSON,
+        position: Some(Position {
+            line: error.line(),
+            column: error.column(),
+        }),
+        accepted: Some("the config.json of a Hugging Face repository".into()),
+        ..problem(&format!("this is not JSON: {error}"), file)
+    }
+}
+
+fn problem(message: &str, file: &Path) -> Diagnostic {
+    Diagnostic {
+        code: NOT_A_MODEL,
+        message: message.into(),
+        file: Some(file.to_path_buf()),
+        position: None,
+        field: None,
+        value: None,
+        accepted: None,
+        help: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

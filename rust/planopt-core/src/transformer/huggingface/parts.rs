@@ -1,0 +1,291 @@
+//! The parts that model types share: heads, feed-forward networks, windows, and the stack of layers.
+
+use serde_json::Value;
+
+use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
+use crate::catalog::Format;
+use crate::transformer::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
+
+/// The first name is the usual one, the others those of older model types.
+pub(super) const HIDDEN: &[&str] = &["hidden_size", "n_embd", "n_embed", "d_model"];
+pub(super) const LAYERS: &[&str] = &["num_hidden_layers", "n_layer", "n_layers"];
+pub(super) const HEADS: &[&str] = &["num_attention_heads", "n_head", "n_heads"];
+pub(super) const CONTEXT: &[&str] = &[
+    "max_position_embeddings",
+    "n_positions",
+    "max_seq_len",
+    "seq_length",
+];
+
+/// Grouped attention of a model, before it is known how far a layer looks back.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are flags of published configurations"
+)]
+#[derive(Clone, Copy)]
+pub(super) struct Heads {
+    pub(super) query: u64,
+    pub(super) key_value: u64,
+    pub(super) width: u64,
+    pub(super) query_bias: bool,
+    pub(super) key_value_bias: bool,
+    pub(super) output_bias: bool,
+    pub(super) query_key_norm: u64,
+    pub(super) sinks: bool,
+}
+
+impl Heads {
+    /// As Llama and its descendants write them: as many key/value heads as query heads, and the
+    /// hidden size shared out among those, where nothing else is said.
+    pub(super) fn read(fields: &mut Fields) -> Self {
+        let query = fields.required(HEADS, COUNTS);
+        let key_value = fields
+            .optional("num_key_value_heads", COUNTS)
+            .unwrap_or(query);
+        Self::new(fields, query, key_value)
+    }
+
+    pub(super) fn new(fields: &mut Fields, query: u64, key_value: u64) -> Self {
+        if !query.is_multiple_of(key_value) {
+            let accepted = format!("a divisor of the {query} query heads");
+            let message = "key/value heads must divide the query heads";
+            fields.note(
+                "num_key_value_heads",
+                message,
+                Some(&key_value.into()),
+                &accepted,
+            );
+        }
+        Self {
+            query,
+            key_value,
+            width: head_width(fields, query),
+            query_bias: false,
+            key_value_bias: false,
+            output_bias: false,
+            query_key_norm: 0,
+            sinks: false,
+        }
+    }
+
+    /// With a bias on every projection, or on none.
+    pub(super) fn biased(self, bias: bool) -> Self {
+        Self {
+            query_bias: bias,
+            key_value_bias: bias,
+            output_bias: bias,
+            ..self
+        }
+    }
+
+    /// With a bias on the projections of queries, keys and values.
+    pub(super) fn biased_inward(self, bias: bool) -> Self {
+        Self {
+            query_bias: bias,
+            key_value_bias: bias,
+            ..self
+        }
+    }
+
+    /// With a normalisation of every query and every key head, whose gains the heads share.
+    pub(super) fn normalised(self) -> Self {
+        Self {
+            query_key_norm: 2 * self.width,
+            ..self
+        }
+    }
+
+    pub(super) fn attention(self, window: Option<u64>) -> AttentionShape {
+        AttentionShape::Grouped {
+            heads: self.query,
+            kv_heads: self.key_value,
+            head_dim: self.width,
+            query_bias: self.query_bias,
+            key_value_bias: self.key_value_bias,
+            output_bias: self.output_bias,
+            query_key_norm: self.query_key_norm,
+            sinks: self.sinks,
+            window,
+        }
+    }
+}
+
+fn head_width(fields: &mut Fields, heads: u64) -> u64 {
+    if let Some(head_dim) = fields.optional("head_dim", COUNTS) {
+        return head_dim;
+    }
+    let hidden = fields.required(HIDDEN, WIDTHS);
+    if !hidden.is_multiple_of(heads) {
+        let message = "without head_dim, the heads must divide the hidden size";
+        let accepted = format!("a divisor of {hidden}");
+        fields.note(HEADS[0], message, Some(&heads.into()), &accepted);
+    }
+    (hidden / heads).max(1)
+}
+
+/// A gated network of `intermediate_size`.
+pub(super) fn gated(fields: &mut Fields, bias: bool) -> MlpShape {
+    let width = fields.required(&["intermediate_size"], WIDTHS);
+    MlpShape::Dense {
+        width,
+        gated: true,
+        bias,
+    }
+}
+
+/// Gated experts.
+#[derive(Clone, Copy)]
+pub(super) struct Experts {
+    pub(super) count: u64,
+    pub(super) active: u64,
+    pub(super) width: u64,
+    pub(super) bias: bool,
+    pub(super) router_bias: bool,
+    pub(super) shared_width: u64,
+    pub(super) shared_gate: bool,
+}
+
+impl Experts {
+    /// Experts counted by the field `experts`, each as wide as the field `width` says.
+    pub(super) fn read(fields: &mut Fields, experts: &str, width: &str) -> Self {
+        let count = fields.required(&[experts], COUNTS);
+        let active = fields.required(&["num_experts_per_tok"], COUNTS);
+        if active > count {
+            let message = "a token cannot be routed to more experts than there are";
+            let accepted = format!("at most {count}");
+            fields.note(
+                "num_experts_per_tok",
+                message,
+                Some(&active.into()),
+                &accepted,
+            );
+        }
+        Self {
+            count,
+            active,
+            width: fields.required(&[width], WIDTHS),
+            bias: false,
+            router_bias: false,
+            shared_width: 0,
+            shared_gate: false,
+        }
+    }
+
+    /// With `n_shared_experts` experts that every token meets.
+    pub(super) fn with_shared(self, fields: &mut Fields) -> Self {
+        let shared = fields.number("n_shared_experts", 0, COUNTS).unwrap_or(0);
+        Self {
+            shared_width: shared * self.width,
+            ..self
+        }
+    }
+
+    pub(super) fn mlp(self) -> MlpShape {
+        MlpShape::Experts {
+            experts: self.count,
+            active: self.active,
+            width: self.width,
+            gated: true,
+            bias: self.bias,
+            router_bias: self.router_bias,
+            shared_width: self.shared_width,
+            shared_gate: self.shared_gate,
+        }
+    }
+}
+
+/// How far each layer looks back: the field `width` in the layers that `layer_types` names, or else
+/// in those for which `slides` is true. A window as long as the context is none.
+pub(super) fn windows(
+    fields: &mut Fields,
+    width: &str,
+    slides: impl Fn(usize) -> bool,
+) -> Vec<Option<u64>> {
+    let layers = layers(fields);
+    let context = fields.required(CONTEXT, LENGTHS);
+    let width = fields
+        .optional(width, LENGTHS)
+        .filter(|width| *width < context);
+    let slides = match layer_types(fields, layers) {
+        Some(types) => types,
+        None => (0..layers).map(slides).collect(),
+    };
+    slides
+        .into_iter()
+        .map(|slides| width.filter(|_| slides))
+        .collect()
+}
+
+/// Whether each layer has a window, where the file says so layer by layer.
+fn layer_types(fields: &mut Fields, layers: usize) -> Option<Vec<bool>> {
+    let value = fields.value("layer_types")?;
+    let slides = |kind: &Value| match kind.as_str()? {
+        "full_attention" => Some(false),
+        "sliding_attention" | "chunked_attention" => Some(true),
+        _ => None,
+    };
+    let types: Option<Vec<bool>> = value
+        .as_array()
+        .and_then(|list| list.iter().map(slides).collect());
+    let types = types.filter(|types| types.len() == layers);
+    if types.is_none() {
+        let accepted = format!(
+            "one of full_attention, sliding_attention and chunked_attention for each of {layers} layers"
+        );
+        let message = "layer_types is not a list of kinds of attention that planopt knows";
+        fields.note("layer_types", message, Some(value), &accepted);
+    }
+    types
+}
+
+/// Number of layers.
+pub(super) fn layers(fields: &mut Fields) -> usize {
+    usize::try_from(fields.required(LAYERS, COUNTS)).unwrap_or(usize::MAX)
+}
+
+/// A layer that normalises before attention and before the feed-forward network.
+pub(super) fn block(attention: AttentionShape, mlp: MlpShape) -> BlockShape {
+    BlockShape {
+        norms: 2,
+        parallel: false,
+        attention,
+        mlp,
+    }
+}
+
+/// A decoder with RMS normalisation and rotary positions, its layers as `block_of` gives them.
+pub(super) fn decoder(fields: &mut Fields, block_of: impl Fn(usize) -> BlockShape) -> Architecture {
+    let (mut blocks, mut kinds) = (Vec::new(), Vec::new());
+    for layer in 0..layers(fields) {
+        let block = block_of(layer);
+        kinds.push(
+            blocks
+                .iter()
+                .position(|known| *known == block)
+                .unwrap_or_else(|| {
+                    blocks.push(block);
+                    blocks.len() - 1
+                }),
+        );
+    }
+    Architecture {
+        id: String::new(),
+        name: String::new(),
+        hidden: fields.required(HIDDEN, WIDTHS),
+        vocabulary: fields.required(&["vocab_size"], LENGTHS),
+        max_context: fields.required(CONTEXT, LENGTHS),
+        weights: Format::Bf16,
+        only_experts_quantised: false,
+        tied: fields.flag("tie_word_embeddings", false),
+        norm: Norm::Rms,
+        embedding_norm: false,
+        final_norm: true,
+        positions: 0,
+        head_bias: false,
+        blocks,
+        layers: kinds,
+        outside: Vec::new(),
+        published_parameters: None,
+        published_active: None,
+    }
+}

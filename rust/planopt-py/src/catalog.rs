@@ -1,0 +1,120 @@
+//! A catalog, and the questions that are asked of it.
+
+use std::path::PathBuf;
+
+use planopt_core::ask::{EvaluateServing, FastestLayout, SearchServing};
+use planopt_core::{ask, catalog};
+use pyo3::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::errors::input_error;
+use crate::interrupt::interruptible;
+
+/// What can be bought or evaluated, and the assumptions it is judged with.
+#[pyclass(frozen, module = "planopt._native")]
+pub(crate) struct Catalog {
+    catalog: catalog::Catalog,
+}
+
+#[pymethods]
+impl Catalog {
+    /// Reads a catalog with its overlays.
+    ///
+    /// Parameters
+    /// ----------
+    /// root : str
+    ///     Folder of the bundled catalogs.
+    /// overlays : list of str
+    ///     Folders of the user, the last one winning.
+    /// assumptions : str
+    ///     Name, or path of a TOML file.
+    ///
+    /// Raises
+    /// ------
+    /// InputError
+    ///     With every problem of every file.
+    #[staticmethod]
+    fn load(
+        py: Python<'_>,
+        root: PathBuf,
+        overlays: Vec<PathBuf>,
+        assumptions: &str,
+    ) -> PyResult<Self> {
+        let loaded =
+            py.detach(|| catalog::Catalog::load(&root, &overlays, assumptions));
+        loaded.map(|catalog| Self { catalog }).map_err(|problems| input_error(py, &problems))
+    }
+
+    /// Entities of a kind: id and name.
+    fn list<'py>(&self, py: Python<'py>, kind: &str) -> PyResult<Bound<'py, PyAny>> {
+        let listed = self.catalog.list(kind);
+        answer(py, listed.map_err(|problem| vec![problem]))
+    }
+
+    /// One entity with its figures and their sources.
+    fn show<'py>(&self, py: Python<'py>, kind: &str, id: &str) -> PyResult<Bound<'py, PyAny>> {
+        answer(py, self.catalog.describe(kind, id).map_err(|problem| vec![problem]))
+    }
+
+    /// A model in short: parameters, width, heads, layers, context, format.
+    fn model<'py>(
+        &self,
+        py: Python<'py>,
+        request: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request: ask::ModelRequest = question(request)?;
+        answer(py, ask::describe_model(&self.catalog, &request))
+    }
+
+    /// The assumptions' values of money over time.
+    fn cost_assumptions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(pythonize::pythonize(py, &self.catalog.assumptions.entity.cost)?)
+    }
+
+    /// Evaluates one serving configuration, whether or not it works.
+    fn evaluate_serving<'py>(
+        &self,
+        py: Python<'py>,
+        request: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request: EvaluateServing = question(request)?;
+        answer(py, py.detach(|| ask::evaluate_serving(&self.catalog, &request)))
+    }
+
+    /// Finds the units that meet a goal.
+    fn search_serving<'py>(
+        &self,
+        py: Python<'py>,
+        request: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request: SearchServing = question(request)?;
+        let found =
+            interruptible(py, |stop| ask::search_serving(&self.catalog, &request, stop))?;
+        answer(py, found)
+    }
+
+    /// The fastest layout on a purchase that is decided.
+    fn fastest_serving<'py>(
+        &self,
+        py: Python<'py>,
+        request: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request: FastestLayout = question(request)?;
+        answer(py, py.detach(|| ask::fastest_serving(&self.catalog, &request)))
+    }
+}
+
+fn question<T: DeserializeOwned>(request: &Bound<'_, PyAny>) -> PyResult<T> {
+    Ok(pythonize::depythonize(request)?)
+}
+
+fn answer<'py, T: Serialize>(
+    py: Python<'py>,
+    result: Result<T, Vec<planopt_core::diagnostic::Diagnostic>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match result {
+        Ok(answer) => Ok(pythonize::pythonize(py, &answer)?),
+        Err(problems) => Err(input_error(py, &problems)),
+    }
+}

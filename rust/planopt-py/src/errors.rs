@@ -1,0 +1,25 @@
+//! Diagnostics of the core as Python exceptions.
+
+use planopt_core::diagnostic::Diagnostic;
+use planopt_core::quantity::QuantityError;
+use pyo3::prelude::*;
+
+pyo3::import_exception!(planopt.errors, InputError);
+pyo3::import_exception!(planopt.errors, InternalError);
+
+/// Problems of an input, all at once.
+pub(crate) fn input_error(py: Python<'_>, problems: &[Diagnostic]) -> PyErr {
+    match pythonize::pythonize(py, problems) {
+        Ok(problems) => InputError::new_err((problems.unbind(),)),
+        Err(error) => error.into(),
+    }
+}
+
+/// A quantity that cannot be read: the caller knows the option or the field it stands in.
+pub(crate) fn quantity_error(error: &QuantityError) -> PyErr {
+    pyo3::exceptions::PyValueError::new_err((
+        error.kind_name(),
+        error.to_string(),
+        error.accepted().to_owned(),
+    ))
+}

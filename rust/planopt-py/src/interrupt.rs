@@ -1,0 +1,52 @@
+//! The one door for long work: the interpreter's lock is released, and Ctrl-C is answered.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+/// How often signals are looked at: well within the fifth of a second after which people press
+/// Ctrl-C again.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Runs `work` beside the interpreter. On a signal `stop` is set, the work is waited for, and the
+/// signal's exception is raised.
+pub(crate) fn interruptible<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&AtomicBool) -> T + Send,
+) -> PyResult<T> {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (done, finished) = channel();
+        let stop = &stop;
+        scope.spawn(move || {
+            // The receiver is gone only if the interpreter is: nobody is left to be told.
+            let _ = done.send(work(stop));
+        });
+        loop {
+            // `Receiver` is not to be shared between threads, and detaching does not: the wait
+            // stays on this one.
+            let outcome = py.detach(|| Waiting(&finished).wait());
+            match outcome {
+                Ok(result) => return Ok(result),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(crate::errors::InternalError::new_err(()));
+                }
+            }
+            if let Err(signal) = py.check_signals() {
+                stop.store(true, Ordering::Relaxed);
+                return Err(signal);
+            }
+        }
+    })
+}
+
+struct Waiting<'a, T>(&'a std::sync::mpsc::Receiver<T>);
+
+impl<T> Waiting<'_, T> {
+    fn wait(&self) -> Result<T, RecvTimeoutError> {
+        self.0.recv_timeout(SIGNAL_INTERVAL)
+    }
+}

@@ -1,0 +1,62 @@
+//! Python's door to `planopt-core`: names in, plain mappings out, no arithmetic.
+
+mod catalog;
+mod errors;
+mod interrupt;
+
+use pyo3::prelude::*;
+
+/// The compiled core of planopt.
+#[pymodule(gil_used = false)]
+mod _native {
+    use pyo3::prelude::*;
+    use pyo3::types::PyDict;
+
+    #[pymodule_export]
+    use crate::catalog::Catalog;
+
+    use planopt_core::{cost, quantity};
+
+    use crate::errors::quantity_error;
+
+    /// Reads a quantity with its unit.
+    ///
+    /// Parameters
+    /// ----------
+    /// text : str
+    ///     Such as ``5tok/s`` or ``$20k``.
+    /// dimension : str
+    ///     What it measures, such as ``tokens_per_second``.
+    ///
+    /// Returns
+    /// -------
+    /// float
+    ///     In SI units: bytes, bytes/s, FLOP/s, seconds, watts, dollars, tokens/s.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     With ``(kind, message, accepted)``; ``kind`` is ``malformed`` or ``range``.
+    #[pyfunction]
+    fn parse_quantity(text: &str, dimension: &str) -> PyResult<f64> {
+        let dimension = quantity::Dimension::from_name(dimension)
+            .ok_or_else(|| pyo3::exceptions::PyKeyError::new_err(dimension.to_owned()))?;
+        quantity::parse(text, dimension).map_err(|error| quantity_error(&error))
+    }
+
+    /// Dollars per hour of a purchase written off evenly.
+    #[pyfunction]
+    fn capital_usd_per_hour(price_usd: f64, years: f64) -> f64 {
+        price_usd / (years * cost::HOURS_PER_YEAR)
+    }
+
+    /// How this module was built.
+    #[pyfunction]
+    fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        let info = PyDict::new(py);
+        info.set_item("version", env!("CARGO_PKG_VERSION"))?;
+        let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+        info.set_item("build_profile", profile)?;
+        Ok(info)
+    }
+}
