@@ -1,7 +1,85 @@
-//! Catalogs: what can be bought or evaluated, and the assumptions it is judged with.
+//! Catalogs: what can be bought or evaluated, and the assumptions it is judged with. The files
+//! are described in `docs/reference/catalogs.md`.
 
+mod accelerator;
+mod assumption;
 mod assumptions;
 mod entities;
+mod entry;
+mod fields;
+mod host;
+mod link;
+mod load;
+mod model;
+mod network;
+mod read;
+mod value;
+mod view;
+mod workload;
 
 pub use assumptions::*;
 pub use entities::*;
+pub use entry::{Entry, Figure, Source, Status};
+pub use load::read_model;
+pub use view::{Description, FigureView, Kind, Listed};
+
+use crate::diagnostic::Diagnostic;
+use crate::transformer::Architecture;
+use std::collections::BTreeMap;
+
+/// Everything that one question is asked about: the entities that a set of assumptions may see,
+/// and the assumptions.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    /// Accelerators by id.
+    pub accelerators: BTreeMap<String, Entry<Accelerator>>,
+    /// Hosts by id.
+    pub hosts: BTreeMap<String, Entry<Host>>,
+    /// Links by id.
+    pub links: BTreeMap<String, Entry<Link>>,
+    /// Networks by id.
+    pub networks: BTreeMap<String, Entry<Network>>,
+    /// Workloads by id.
+    pub workloads: BTreeMap<String, Entry<Workload>>,
+    /// Models by id.
+    pub models: BTreeMap<String, Entry<Architecture>>,
+    /// The assumptions in use.
+    pub assumptions: Entry<Assumptions>,
+}
+
+macro_rules! lookups {
+    ($($name:ident: $kind:ident in $map:ident -> $entity:ty;)*) => { $(
+        #[doc = concat!("The ", stringify!($name), " with that id.")]
+        ///
+        /// # Errors
+        ///
+        /// E001 with the nearest ids, if there is none.
+        pub fn $name(&self, id: &str) -> Result<&$entity, Diagnostic> {
+            lookup(&self.$map, Kind::$kind, id).map(|entry| &entry.entity)
+        }
+    )* };
+}
+
+impl Catalog {
+    lookups! {
+        accelerator: Accelerator in accelerators -> Accelerator;
+        host: Host in hosts -> Host;
+        link: Link in links -> Link;
+        network: Network in networks -> Network;
+        workload: Workload in workloads -> Workload;
+        model: Model in models -> Architecture;
+    }
+}
+
+fn lookup<'a, T>(
+    entries: &'a BTreeMap<String, Entry<T>>,
+    kind: Kind,
+    id: &str,
+) -> Result<&'a Entry<T>, Diagnostic> {
+    entries.get(id).ok_or_else(|| {
+        Diagnostic::unknown_name(kind.name(), id, entries.keys().map(String::as_str))
+    })
+}
+
+#[cfg(test)]
+mod tests;

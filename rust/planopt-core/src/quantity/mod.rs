@@ -3,6 +3,13 @@
 //! Bandwidths are bytes per second in one direction; GB is 10^9 bytes and GiB 2^30. Money is an
 //! integer number of micro-dollars, so that a bill of materials sums to the last cent.
 
+mod display;
+mod parse;
+mod units;
+
+pub use parse::{QuantityError, QuantityFault, parse};
+pub use units::Dimension;
+
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
 macro_rules! quantity {

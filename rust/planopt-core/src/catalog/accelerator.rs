@@ -1,0 +1,83 @@
+//! `accelerators/ID.toml`.
+
+use super::entities::{Accelerator, Peak, PeerToPeer, ScaleUp};
+use super::fields::Fields;
+
+/// How accelerators are built, and with it which hosts they fit.
+pub(super) const FORM_FACTORS: &[&str] = &[
+    "pcie",
+    "sxm",
+    "oam",
+    "superchip",
+    "soc",
+    "desktop",
+    "tpu",
+    "module",
+    "cpu",
+];
+
+const PEER_TO_PEER: &[(&str, PeerToPeer)] = &[
+    ("yes", PeerToPeer::Yes),
+    ("no", PeerToPeer::No),
+    ("nvlink-only", PeerToPeer::NvlinkOnly),
+];
+
+pub(super) fn read(fields: &mut Fields<'_>) -> Accelerator {
+    let id = fields.id();
+    let name = fields.text("name");
+    let vendor = fields.text("vendor");
+    let family = fields.text("family");
+    // Told by `describe`; nothing is computed from it.
+    let _: u32 = fields.positive("year");
+    let pcie = fields.optional("pcie", |fields, key| {
+        fields.section(key, |pcie| {
+            (pcie.positive("generation"), pcie.positive("lanes"))
+        })
+    });
+    Accelerator {
+        id,
+        name,
+        vendor,
+        family,
+        form_factor: fields.word("form_factor", FORM_FACTORS),
+        datacenter_licence: fields.flag("datacenter_licence"),
+        peer_to_peer: fields.choice("peer_to_peer", PEER_TO_PEER),
+        unified_memory: fields.flag("unified_memory"),
+        memory: fields.positive("memory"),
+        memory_bandwidth: fields.positive("memory_bandwidth"),
+        l2_cache: fields.optional("l2_cache", Fields::quantity),
+        peak: fields.or("peak", Peak::default(), |fields, key| {
+            fields.section(key, peak)
+        }),
+        power: fields.optional("power", Fields::quantity),
+        min_power: fields.optional("min_power", Fields::quantity),
+        slots: fields.optional("slots", Fields::quantity),
+        pcie_generation: pcie.map(|(generation, _)| generation),
+        pcie_lanes: pcie.map(|(_, lanes)| lanes),
+        scale_up: fields.optional("scale_up", |fields, key| fields.section(key, scale_up)),
+        price: fields.optional("price", Fields::quantity),
+        price_used: fields.optional("price_used", Fields::quantity),
+    }
+}
+
+fn peak(fields: &mut Fields<'_>) -> Peak {
+    Peak {
+        fp32: fields.optional("fp32", Fields::positive),
+        tf32: fields.optional("tf32", Fields::positive),
+        fp16: fields.optional("fp16", Fields::positive),
+        fp16_fp16_accumulate: fields.optional("fp16_fp16_accumulate", Fields::positive),
+        bf16: fields.optional("bf16", Fields::positive),
+        fp8: fields.optional("fp8", Fields::positive),
+        fp8_fp16_accumulate: fields.optional("fp8_fp16_accumulate", Fields::positive),
+        int8: fields.optional("int8", Fields::positive),
+        fp4: fields.optional("fp4", Fields::positive),
+    }
+}
+
+fn scale_up(fields: &mut Fields<'_>) -> ScaleUp {
+    ScaleUp {
+        name: fields.text("name"),
+        bandwidth: fields.positive("bandwidth"),
+        domain: fields.positive("domain"),
+    }
+}

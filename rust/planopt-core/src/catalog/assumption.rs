@@ -1,0 +1,132 @@
+//! `assumptions/ID.toml`.
+
+use super::assumptions::{
+    AcceleratorEfficiency, AllReduceAlgorithm, Assumptions, CommunicationAssumptions,
+    ComputeAssumptions, CostAssumptions, HopPayload, MemoryAssumptions, SwitchSale,
+};
+use super::fields::Fields;
+use super::host::ALL_REDUCE_CLASSES;
+use crate::quantity::Dimension;
+
+/// Folders of a catalog that stand for all of its hardware; "" is the catalog itself.
+const HARDWARE: &[&str] = &["", "article"];
+
+pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
+    let compute = fields.section("compute", compute);
+    Assumptions {
+        id: fields.id(),
+        description: fields.text("description"),
+        hardware: fields.word("hardware", HARDWARE),
+        pcie_all_reduce: fields.word("pcie_all_reduce", ALL_REDUCE_CLASSES),
+        memory: fields.section("memory", memory),
+        compute,
+        accelerators: accelerators(fields, &compute),
+        communication: fields.section("communication", communication),
+        cost: fields.section("cost", cost),
+        switch_sale: switch_sale(fields),
+    }
+}
+
+fn memory(fields: &mut Fields<'_>) -> MemoryAssumptions {
+    MemoryAssumptions {
+        usable_fraction: share(fields, "usable_fraction"),
+        unified_usable_fraction: share(fields, "unified_usable_fraction"),
+        overhead: fields.quantity("overhead"),
+        overhead_group: fields.quantity("overhead_group"),
+        page_tokens: fields.positive("page_tokens"),
+        workspace_tokens: fields.quantity("workspace_tokens"),
+    }
+}
+
+fn compute(fields: &mut Fields<'_>) -> ComputeAssumptions {
+    ComputeAssumptions {
+        efficiency: share(fields, "efficiency"),
+        half_rows: fields.number("half_rows", Dimension::Number),
+        half_columns: fields.number("half_columns", Dimension::Number),
+        half_depth: fields.number("half_depth", Dimension::Number),
+        fp16_accumulate: fields.flag("fp16_accumulate"),
+        attention_efficiency: share(fields, "attention_efficiency"),
+        bandwidth_efficiency: share(fields, "bandwidth_efficiency"),
+        kv_bandwidth_efficiency: share(fields, "kv_bandwidth_efficiency"),
+        activation_traffic: fields.flag("activation_traffic"),
+        attention_time: fields.flag("attention_time"),
+        operation_overhead: fields.quantity("operation_overhead"),
+        step_overhead: fields.quantity("step_overhead"),
+    }
+}
+
+/// Accelerators keep the general efficiency where they have none of their own.
+fn accelerators(
+    fields: &mut Fields<'_>,
+    general: &ComputeAssumptions,
+) -> Vec<AcceleratorEfficiency> {
+    let efficiencies = fields.named_sections("accelerators", |own| {
+        (
+            own.or("efficiency", general.efficiency, share),
+            own.or("bandwidth_efficiency", general.bandwidth_efficiency, share),
+        )
+    });
+    efficiencies
+        .into_iter()
+        .map(
+            |(id, (efficiency, bandwidth_efficiency))| AcceleratorEfficiency {
+                id,
+                efficiency,
+                bandwidth_efficiency,
+            },
+        )
+        .collect()
+}
+
+fn communication(fields: &mut Fields<'_>) -> CommunicationAssumptions {
+    const ALL_REDUCE: &[(&str, AllReduceAlgorithm)] = &[
+        ("ring", AllReduceAlgorithm::Ring),
+        ("transfer", AllReduceAlgorithm::Transfer),
+    ];
+    const HOP_PAYLOAD: &[(&str, HopPayload)] = &[
+        ("full", HopPayload::Full),
+        ("scattered", HopPayload::Scattered),
+    ];
+    CommunicationAssumptions {
+        all_reduce: fields.choice("all_reduce", ALL_REDUCE),
+        scale_up_efficiency: share(fields, "scale_up_efficiency"),
+        scale_up_latency: fields.quantity("scale_up_latency"),
+        one_shot_latency: fields.quantity("one_shot_latency"),
+        pcie_efficiency: share(fields, "pcie_efficiency"),
+        pcie_latency: fields.quantity("pcie_latency"),
+        pcie_host_latency: fields.quantity("pcie_host_latency"),
+        tcp_efficiency: share(fields, "tcp_efficiency"),
+        tcp_latency: fields.quantity("tcp_latency"),
+        rdma_efficiency: share(fields, "rdma_efficiency"),
+        rdma_latency: fields.quantity("rdma_latency"),
+        hop_payload: fields.choice("hop_payload", HOP_PAYLOAD),
+        return_hop: fields.flag("return_hop"),
+    }
+}
+
+fn cost(fields: &mut Fields<'_>) -> CostAssumptions {
+    CostAssumptions {
+        years: fields.positive_number("years", Dimension::Number),
+        residual: fields.number("residual", Dimension::Share),
+        electricity_usd_per_kwh: fields.number("electricity", Dimension::UsdPerKwh),
+        duty: share(fields, "duty"),
+        pue: fields.positive_number("pue", Dimension::Number),
+        rack_usd_per_month: fields.number("rack", Dimension::UsdPerMonth),
+        rack_units: fields.positive_number("rack_units", Dimension::Number),
+        load_fraction: fields.number("load_fraction", Dimension::Share),
+    }
+}
+
+/// `"whole"` or `{ port_blocks = 8 }`.
+fn switch_sale(fields: &mut Fields<'_>) -> SwitchSale {
+    if fields.is_table("switch_sale") {
+        SwitchSale::PortBlocks(fields.section("switch_sale", |sale| sale.positive("port_blocks")))
+    } else {
+        fields.choice("switch_sale", &[("whole", SwitchSale::Whole)])
+    }
+}
+
+/// A share that something is divided by: more than 0.
+fn share(fields: &mut Fields<'_>, key: &'static str) -> f64 {
+    fields.positive_number(key, Dimension::Share)
+}

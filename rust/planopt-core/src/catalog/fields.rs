@@ -1,0 +1,357 @@
+//! A TOML table read key by key, so that the reader of an entity is the list of its fields.
+//!
+//! Nothing stops at the first problem: a field that cannot be read is reported and replaced by a
+//! stand-in, and an entity with any report is never handed out.
+
+mod given;
+
+use super::entry::Source;
+use super::value::{Quantity, list_of, text_of, without_source};
+use crate::diagnostic::{Diagnostic, code};
+use crate::quantity::{Dimension, parse};
+use std::collections::BTreeMap;
+use toml::de::{DeTable, DeValue};
+
+/// What reading a file has brought to light so far, by byte offset.
+pub(super) struct Log {
+    id: String,
+    sources: BTreeMap<String, Source>,
+    pub(super) problems: Vec<(usize, Diagnostic)>,
+    pub(super) figures: Vec<Noted>,
+}
+
+/// A figure whose place is still a byte offset.
+pub(super) struct Noted {
+    pub(super) field: String,
+    pub(super) text: String,
+    pub(super) source: Option<Source>,
+    pub(super) offset: usize,
+}
+
+impl Log {
+    /// Of a file that is to describe the entity called `id`.
+    pub(super) fn new(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            sources: BTreeMap::new(),
+            problems: Vec::new(),
+            figures: Vec::new(),
+        }
+    }
+}
+
+/// A table being read.
+pub(super) struct Fields<'s> {
+    /// None stands in for a table that is missing, which has been reported.
+    table: Option<&'s DeTable<'s>>,
+    /// Where the table starts.
+    start: usize,
+    /// The table's name with a dot behind, or nothing for the whole file.
+    path: String,
+    /// The keys that were asked for.
+    asked: Vec<&'static str>,
+    log: &'s mut Log,
+}
+
+impl<'s> Fields<'s> {
+    /// Reads the table that is the whole file, after its sources.
+    pub(super) fn read_root<T>(
+        table: &'s DeTable<'s>,
+        log: &'s mut Log,
+        read: impl FnOnce(&mut Fields<'_>) -> T,
+    ) -> T {
+        let mut root = Fields {
+            table: Some(table),
+            start: 0,
+            path: String::new(),
+            asked: Vec::new(),
+            log,
+        };
+        root.log.sources = root
+            .named_sections("sources", Source::read)
+            .into_iter()
+            .collect();
+        // The citations are told with the figures they belong to.
+        root.log.figures.clear();
+        let entity = read(&mut root);
+        root.report_unknown_keys();
+        entity
+    }
+
+    /// The key `id`, which is the name of the file.
+    pub(super) fn id(&mut self) -> String {
+        let id = self.text("id");
+        let expected = self.log.id.clone();
+        if !id.is_empty() && id != expected {
+            let message = format!("the id is `{id}`, but the file is called `{expected}.toml`");
+            let problem = Diagnostic::new(code::WRONG_ID, message)
+                .accepted(format!("\"{expected}\""))
+                .help(format!(
+                    "write `id = \"{expected}\"` or rename the file to `{id}.toml`"
+                ));
+            self.reject("id", problem);
+        }
+        id
+    }
+
+    /// A text.
+    pub(super) fn text(&mut self, key: &'static str) -> String {
+        self.plain(key, "a text in quotes", |value| {
+            value.as_str().map(str::to_owned)
+        })
+        .unwrap_or_default()
+    }
+
+    /// `true` or `false`.
+    pub(super) fn flag(&mut self, key: &'static str) -> bool {
+        self.plain(key, "true or false", DeValue::as_bool)
+            .unwrap_or_default()
+    }
+
+    /// One of a few words.
+    pub(super) fn word(&mut self, key: &'static str, words: &[&str]) -> String {
+        let Some(given) = self.figure(key) else {
+            return String::new();
+        };
+        match given.value.as_str() {
+            Some(word) if words.contains(&word) => word.to_owned(),
+            _ => {
+                let text = text_of(given.value);
+                let problem = Diagnostic::new(code::WRONG_TYPE, "this is none of the choices");
+                self.report(&given, problem.one_of(&text, words.iter().copied()));
+                String::new()
+            }
+        }
+    }
+
+    /// What one of a few words stands for.
+    pub(super) fn choice<T: Clone>(&mut self, key: &'static str, choices: &[(&str, T)]) -> T {
+        let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+        let chosen = self.word(key, &words);
+        let index = words
+            .iter()
+            .position(|word| *word == chosen)
+            .unwrap_or_default();
+        choices[index].1.clone()
+    }
+
+    /// A quantity with the unit of its type, 0 or more.
+    pub(super) fn quantity<T: Quantity>(&mut self, key: &'static str) -> T {
+        T::from_base(self.measured(key, T::DIMENSION, T::MOST, true))
+    }
+
+    /// A quantity with the unit of its type, more than 0.
+    pub(super) fn positive<T: Quantity>(&mut self, key: &'static str) -> T {
+        T::from_base(self.measured(key, T::DIMENSION, T::MOST, false))
+    }
+
+    /// A number of a dimension that has no type of its own, 0 or more.
+    pub(super) fn number(&mut self, key: &'static str, dimension: Dimension) -> f64 {
+        self.measured(key, dimension, f64::MAX, true)
+    }
+
+    /// A number of a dimension that has no type of its own, more than 0.
+    pub(super) fn positive_number(&mut self, key: &'static str, dimension: Dimension) -> f64 {
+        self.measured(key, dimension, f64::MAX, false)
+    }
+
+    /// A list of whole numbers, not empty.
+    pub(super) fn counts(&mut self, key: &'static str) -> Vec<u32> {
+        let whole = |value: &DeValue<'_>| {
+            value
+                .as_integer()
+                .and_then(|n| u32::from_str_radix(n.as_str(), n.radix()).ok())
+        };
+        self.plain(key, "whole numbers, such as `[1, 2]`", |value| {
+            list_of(value, whole)
+        })
+        .unwrap_or_default()
+    }
+
+    /// A list of words out of a few, not empty.
+    pub(super) fn words(&mut self, key: &'static str, words: &[&str]) -> Vec<String> {
+        let accepted = format!("a list of any of {}", words.join(", "));
+        let known = |value: &DeValue<'_>| {
+            value
+                .as_str()
+                .filter(|word| words.contains(word))
+                .map(str::to_owned)
+        };
+        self.plain(key, &accepted, |value| list_of(value, known))
+            .unwrap_or_default()
+    }
+
+    /// What `read` makes of the key, if it is there: `fields.optional("price", Fields::quantity)`.
+    pub(super) fn optional<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&mut Self, &'static str) -> T,
+    ) -> Option<T> {
+        self.asked.push(key);
+        self.table
+            .is_some_and(|table| table.contains_key(key))
+            .then(|| read(self, key))
+    }
+
+    /// What `read` makes of the key, or a default.
+    pub(super) fn or<T>(
+        &mut self,
+        key: &'static str,
+        default: T,
+        read: impl FnOnce(&mut Self, &'static str) -> T,
+    ) -> T {
+        self.optional(key, read).unwrap_or(default)
+    }
+
+    /// The table under a key.
+    pub(super) fn section<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&mut Fields<'_>) -> T,
+    ) -> T {
+        let found = self.required(key);
+        let table = found.and_then(|value| self.table_at(key, value));
+        self.enter(
+            table,
+            found.map_or(self.start, |value| value.span().start),
+            key,
+            read,
+        )
+    }
+
+    /// The tables of an array of tables, `[[key]]`; none if the key is absent.
+    pub(super) fn sections<T>(
+        &mut self,
+        key: &'static str,
+        mut read: impl FnMut(&mut Fields<'_>) -> T,
+    ) -> Vec<T> {
+        self.asked.push(key);
+        let Some(value) = self.table.and_then(|table| table.get(key)) else {
+            return Vec::new();
+        };
+        let Some(items) = value.get_ref().as_array() else {
+            self.report_wrong_type(key, value, &format!("tables, each under `[[{key}]]`"));
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            let table = self.table_at(key, item);
+            let name = format!("{key}[{index}]");
+            all.push(self.enter(table, item.span().start, &name, &mut read));
+        }
+        all
+    }
+
+    /// The tables inside of a table, by their names; none if the key is absent.
+    pub(super) fn named_sections<T>(
+        &mut self,
+        key: &'static str,
+        mut read: impl FnMut(&mut Fields<'_>) -> T,
+    ) -> Vec<(String, T)> {
+        self.asked.push(key);
+        let Some(value) = self.table.and_then(|table| table.get(key)) else {
+            return Vec::new();
+        };
+        let Some(tables) = self.table_at(key, value) else {
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        for (name, item) in tables {
+            let table = self.table_at(key, item);
+            let path = format!("{key}.{}", name.get_ref());
+            let start = item.span().start;
+            all.push((
+                name.get_ref().to_string(),
+                self.enter(table, start, &path, &mut read),
+            ));
+        }
+        all
+    }
+
+    /// Whether a key holds a table that is not a value with its source.
+    pub(super) fn is_table(&self, key: &str) -> bool {
+        let found = self.table.and_then(|table| table.get(key));
+        found.is_some_and(|value| without_source(value).0.get_ref().is_table())
+    }
+
+    /// Reports a problem with the value of a key that may be right by itself.
+    pub(super) fn reject(&mut self, key: &'static str, problem: Diagnostic) {
+        let Some(value) = self.table.and_then(|table| table.get(key)) else {
+            return;
+        };
+        let (value, _) = without_source(value);
+        let given = self.given(key, value);
+        self.report(&given, problem);
+    }
+
+    fn measured(&mut self, key: &'static str, dimension: Dimension, most: f64, zero: bool) -> f64 {
+        const STAND_IN: f64 = 1.0;
+        let Some(given) = self.figure(key) else {
+            return STAND_IN;
+        };
+        let text = match given.value {
+            DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_) => text_of(given.value),
+            _ => {
+                self.report_type_of(&given, dimension.accepted());
+                return STAND_IN;
+            }
+        };
+        let problem = match parse(&text, dimension) {
+            Err(error) => {
+                let kind = if error.is_out_of_range() {
+                    code::OUT_OF_RANGE
+                } else {
+                    code::MALFORMED_QUANTITY
+                };
+                let mut problem = Diagnostic::new(kind, error.to_string());
+                problem.help.clone_from(&error.help);
+                problem
+            }
+            Ok(value) if value > most => {
+                Diagnostic::new(code::OUT_OF_RANGE, format!("`{text}` is more than {most}"))
+            }
+            Ok(value) if !zero && value <= 0.0 => {
+                Diagnostic::new(code::OUT_OF_RANGE, format!("`{text}` is not more than 0"))
+            }
+            Ok(value) => return value,
+        };
+        self.report(&given, problem.accepted(dimension.accepted()));
+        STAND_IN
+    }
+
+    /// A value that is not measured, as `convert` understands it.
+    fn plain<T>(
+        &mut self,
+        key: &'static str,
+        accepted: &str,
+        convert: impl FnOnce(&'s DeValue<'s>) -> Option<T>,
+    ) -> Option<T> {
+        let given = self.figure(key)?;
+        let converted = convert(given.value);
+        if converted.is_none() {
+            self.report_type_of(&given, accepted);
+        }
+        converted
+    }
+
+    /// Reads a table inside of this one.
+    fn enter<T>(
+        &mut self,
+        table: Option<&'s DeTable<'s>>,
+        start: usize,
+        name: &str,
+        read: impl FnOnce(&mut Fields<'_>) -> T,
+    ) -> T {
+        let path = format!("{}{name}.", self.path);
+        let mut inner = Fields {
+            table,
+            start,
+            path,
+            asked: Vec::new(),
+            log: self.log,
+        };
+        let value = read(&mut inner);
+        inner.report_unknown_keys();
+        value
+    }
+}

@@ -1,0 +1,52 @@
+//! `hosts/ID.toml`.
+
+use super::accelerator::FORM_FACTORS;
+use super::entities::{BusBandwidth, Host, Included};
+use super::fields::Fields;
+use crate::quantity::Dimension;
+
+/// Classes of all-reduce over PCIe that a host may have figures of.
+pub(super) const ALL_REDUCE_CLASSES: &[&str] = &["default", "slow", "good"];
+
+pub(super) fn read(fields: &mut Fields<'_>) -> Host {
+    Host {
+        id: fields.id(),
+        name: fields.text("name"),
+        form_factors: fields.words("form_factors", FORM_FACTORS),
+        slots: fields.positive("slots"),
+        whole: fields.flag("whole"),
+        link: fields.text("link"),
+        all_reduce: fields.or("all_reduce", Vec::new(), |fields, key| {
+            fields.section(key, all_reduce)
+        }),
+        nics: fields.quantity("nics"),
+        power: fields.quantity("power"),
+        rack_units: fields.number("rack_units", Dimension::Number),
+        price: fields.optional("price", Fields::quantity),
+        includes: fields.optional("includes", |fields, key| fields.section(key, included)),
+    }
+}
+
+fn all_reduce(classes: &mut Fields<'_>) -> Vec<(String, BusBandwidth)> {
+    let class = |name: &&'static str| {
+        classes
+            .optional(name, |fields, key| fields.section(key, bus_bandwidth))
+            .map(|bandwidth| ((*name).to_owned(), bandwidth))
+    };
+    ALL_REDUCE_CLASSES.iter().filter_map(class).collect()
+}
+
+fn bus_bandwidth(fields: &mut Fields<'_>) -> BusBandwidth {
+    BusBandwidth {
+        group_2: fields.positive("group_2"),
+        group_4: fields.positive("group_4"),
+        group_8: fields.positive("group_8"),
+    }
+}
+
+fn included(fields: &mut Fields<'_>) -> Included {
+    Included {
+        accelerator: fields.text("accelerator"),
+        count: fields.positive("count"),
+    }
+}

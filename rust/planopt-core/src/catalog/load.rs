@@ -1,0 +1,251 @@
+//! Folders to a catalog: which files count, reading them, and whether they fit together.
+
+use super::entry::Entry;
+use super::fields::Fields;
+use super::read::{id_of, is_toml, read_file, require_folder, toml_files};
+use super::view::Kind;
+use super::{Assumptions, Catalog, accelerator, assumption, host, link, model, network, workload};
+use crate::diagnostic::{Diagnostic, Problems, code, did_you_mean, nearest};
+use crate::transformer::Architecture;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The files of a kind by the id they describe.
+type Files = BTreeMap<String, PathBuf>;
+
+impl Catalog {
+    /// Reads the catalog in `root`, with those in `overlays` laid over it in turn, as far as the
+    /// assumptions called `assumptions` (or in the TOML file of that path) may see it.
+    ///
+    /// # Errors
+    ///
+    /// Every problem of every file that counts, in the order of kinds, ids and lines.
+    pub fn load(
+        root: &Path,
+        overlays: &[PathBuf],
+        assumptions: &str,
+    ) -> Result<Self, Vec<Diagnostic>> {
+        let assumptions = read_assumptions(root, overlays, assumptions)?;
+        let folders = Folders {
+            root,
+            overlays,
+            hardware: &assumptions.entity.hardware,
+        };
+        let mut problems = Problems::default();
+        let catalog = Self {
+            accelerators: folders.read(Kind::Accelerator, accelerator::read, &mut problems),
+            hosts: folders.read(Kind::Host, host::read, &mut problems),
+            links: folders.read(Kind::Link, link::read, &mut problems),
+            networks: folders.read(Kind::Network, network::read, &mut problems),
+            models: folders.read(Kind::Model, model::read, &mut problems),
+            workloads: folders.read(Kind::Workload, workload::read, &mut problems),
+            assumptions,
+        };
+        // A file with problems is no entity: what refers to it would look wrong as well.
+        let catalog = problems.unless_any(catalog)?;
+        let mut problems = Problems::default();
+        catalog.check_references(&mut problems);
+        problems.unless_any(catalog)
+    }
+
+    /// The ids of the assumptions that [`Catalog::load`] knows, sorted.
+    ///
+    /// # Errors
+    ///
+    /// E006 if a folder cannot be read.
+    pub fn assumption_ids(
+        root: &Path,
+        overlays: &[PathBuf],
+    ) -> Result<Vec<String>, Vec<Diagnostic>> {
+        assumption_files(root, overlays).map(|files| files.into_keys().collect())
+    }
+
+    fn check_references(&self, problems: &mut Problems) {
+        for host in self.hosts.values() {
+            check(
+                host,
+                "link",
+                &host.entity.link,
+                Kind::Link,
+                &self.links,
+                problems,
+            );
+            if let Some(included) = &host.entity.includes {
+                let id = &included.accelerator;
+                let field = "includes.accelerator";
+                check(
+                    host,
+                    field,
+                    id,
+                    Kind::Accelerator,
+                    &self.accelerators,
+                    problems,
+                );
+            }
+        }
+        for network in self.networks.values() {
+            check(
+                network,
+                "link",
+                &network.entity.link,
+                Kind::Link,
+                &self.links,
+                problems,
+            );
+        }
+        for own in &self.assumptions.entity.accelerators {
+            let field = format!("accelerators.{}.efficiency", own.id);
+            let known = &self.accelerators;
+            check(
+                &self.assumptions,
+                &field,
+                &own.id,
+                Kind::Accelerator,
+                known,
+                problems,
+            );
+        }
+    }
+}
+
+/// The model that a TOML file outside of the catalogs describes.
+///
+/// # Errors
+///
+/// Everything that is wrong with the file.
+pub fn read_model(file: &Path) -> Result<Entry<Architecture>, Vec<Diagnostic>> {
+    read_file(file, model::read)
+}
+
+fn check<T, U>(
+    entry: &Entry<T>,
+    field: &str,
+    id: &str,
+    kind: Kind,
+    known: &BTreeMap<String, Entry<U>>,
+    problems: &mut Problems,
+) {
+    if !known.contains_key(id) {
+        let message = format!("no {} is called `{id}`", kind.name());
+        let valid = known.keys().map(String::as_str);
+        problems.push(
+            entry
+                .problem(code::UNKNOWN_REFERENCE, field, message)
+                .one_of(id, valid),
+        );
+    }
+}
+
+/// Where the files that count are.
+struct Folders<'a> {
+    root: &'a Path,
+    overlays: &'a [PathBuf],
+    /// The folder in `root` that stands for all of its hardware; empty for `root` itself.
+    hardware: &'a str,
+}
+
+impl Folders<'_> {
+    /// The entities of a kind; problems of their files go to `problems`.
+    fn read<T: Send>(
+        &self,
+        kind: Kind,
+        read: fn(&mut Fields<'_>) -> T,
+        problems: &mut Problems,
+    ) -> BTreeMap<String, Entry<T>> {
+        let files = problems.keep(self.files(kind)).unwrap_or_default();
+        let entries: Vec<_> = files
+            .into_par_iter()
+            .map(|(id, file)| (id, read_file(&file, read)))
+            .collect();
+        entries
+            .into_iter()
+            .filter_map(|(id, entry)| problems.keep(entry).map(|entry| (id, entry)))
+            .collect()
+    }
+
+    /// The files of a kind: those of an overlay in place of what is below them.
+    fn files(&self, kind: Kind) -> Result<Files, Vec<Diagnostic>> {
+        let special = !self.hardware.is_empty();
+        let hidden = special && !matches!(kind, Kind::Model | Kind::Workload);
+        let mut files = files_of(self.root, kind, !hidden, self.hardware)?;
+        for overlay in self.overlays {
+            files.extend(files_of(overlay, kind, true, self.hardware)?);
+        }
+        Ok(files)
+    }
+}
+
+/// The files of a kind in one catalog: its general ones, if they are wanted, and those of its
+/// folder `hardware`, if that has a name.
+fn files_of(
+    catalog: &Path,
+    kind: Kind,
+    general: bool,
+    hardware: &str,
+) -> Result<Files, Vec<Diagnostic>> {
+    let mut folders = Vec::new();
+    if general {
+        folders.push(catalog.join(kind.folder()));
+    }
+    if !hardware.is_empty() {
+        folders.push(catalog.join(hardware).join(kind.folder()));
+    }
+    let mut files = Files::new();
+    let mut problems = Problems::default();
+    for folder in folders {
+        for file in toml_files(&folder).map_err(|problem| vec![problem])? {
+            let id = id_of(&file);
+            if let Some(other) = files.insert(id.clone(), file.clone()) {
+                problems.push(duplicate(&id, &file, &other));
+            }
+        }
+    }
+    problems.unless_any(files)
+}
+
+fn duplicate(id: &str, file: &Path, other: &Path) -> Diagnostic {
+    let message = format!("`{id}` is described by `{}` as well", other.display());
+    Diagnostic::new(code::WRONG_ID, message)
+        .in_file(file)
+        .field("id")
+        .value(id)
+        .accepted("an id that no other file of the same catalog has")
+        .help("rename one of the two files and its id")
+}
+
+fn assumption_files(root: &Path, overlays: &[PathBuf]) -> Result<Files, Vec<Diagnostic>> {
+    let mut problems = Problems::default();
+    for folder in std::iter::once(root).chain(overlays.iter().map(PathBuf::as_path)) {
+        problems.keep(require_folder(folder).map_err(|problem| vec![problem]));
+    }
+    problems.unless_any(())?;
+    Folders {
+        root,
+        overlays,
+        hardware: "",
+    }
+    .files(Kind::Assumptions)
+}
+
+fn read_assumptions(
+    root: &Path,
+    overlays: &[PathBuf],
+    name: &str,
+) -> Result<Entry<Assumptions>, Vec<Diagnostic>> {
+    let files = assumption_files(root, overlays)?;
+    let file = match files.get(name) {
+        Some(file) => file.as_path(),
+        None if is_toml(Path::new(name)) => Path::new(name),
+        None => {
+            let kind = Kind::Assumptions.name();
+            let known = files.keys().map(String::as_str);
+            let mut problem = Diagnostic::unknown_name(kind, name, known.clone());
+            problem.message = format!("no assumptions are called `{name}`");
+            problem.help = did_you_mean(&nearest(name, known))
+                .or_else(|| Some("give one of these, or the path of a .toml file".into()));
+            return Err(vec![problem]);
+        }
+    };
+    read_file(file, assumption::read)
+}

@@ -1,0 +1,219 @@
+//! `models/ID.toml`: a published configuration in our words.
+
+use super::entities::Format;
+use super::fields::Fields;
+use super::value::Quantity;
+use crate::diagnostic::{Diagnostic, code};
+use crate::quantity::Dimension;
+use crate::transformer::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
+
+const NORMS: &[(&str, Norm)] = &[
+    ("rms", Norm::Rms),
+    ("layer", Norm::Layer),
+    ("layer-no-bias", Norm::LayerNoBias),
+];
+
+/// Bounds on what a file may say, far above any published model: no product of them that counts
+/// parameters leaves 64 bits.
+const MOST_LAYERS: u32 = 1 << 10;
+const MOST_EXPERTS: u32 = 1 << 12;
+const MOST_HEADS: u32 = 1 << 12;
+const WIDEST_HEAD: u32 = 1 << 12;
+const WIDEST: u32 = 1 << 20;
+const MOST_TOKENS: u32 = 1 << 30;
+
+/// A whole number up to `MOST`.
+struct UpTo<const MOST: u32>(u64);
+
+impl<const MOST: u32> Quantity for UpTo<MOST> {
+    const DIMENSION: Dimension = Dimension::Count;
+    const MOST: f64 = MOST as f64;
+    fn from_base(value: f64) -> Self {
+        Self(u64::from_base(value))
+    }
+}
+
+/// A whole number up to `MOST`, and at least 1.
+fn some<const MOST: u32>(fields: &mut Fields<'_>, key: &'static str) -> u64 {
+    fields.positive::<UpTo<MOST>>(key).0
+}
+
+/// A whole number up to `MOST`, where 0 is none.
+fn any<const MOST: u32>(fields: &mut Fields<'_>, key: &'static str) -> u64 {
+    fields.quantity::<UpTo<MOST>>(key).0
+}
+
+pub(super) fn read(fields: &mut Fields<'_>) -> Architecture {
+    let layer_count = some::<MOST_LAYERS>(fields, "layers");
+    let nominal = nominal_mlp(fields, layer_count);
+    let blocks = fields.sections("block", |block| read_block(block, nominal.as_ref()));
+    if blocks.is_empty() {
+        fields.reject(
+            "layers",
+            Diagnostic::new(code::MISSING_KEY, "no `[[block]]` says what a layer holds")
+                .help("add a table `[[block]]` for each kind of layer"),
+        );
+    }
+    let layers = layer_kinds(fields, layer_count, blocks.len());
+    let (published_parameters, published_active) =
+        fields.or("published", (None, None), |fields, key| {
+            fields.section(key, published)
+        });
+    Architecture {
+        id: fields.id(),
+        name: fields.text("name"),
+        hidden: some::<WIDEST>(fields, "hidden"),
+        vocabulary: any::<MOST_TOKENS>(fields, "vocabulary"),
+        max_context: some::<MOST_TOKENS>(fields, "max_context"),
+        weights: fields.choice(
+            "weights",
+            &Format::ALL.map(|format| (format.name(), format)),
+        ),
+        only_experts_quantised: fields.or("only_experts_quantised", false, Fields::flag),
+        tied: fields.flag("tied"),
+        norm: fields.choice("norm", NORMS),
+        embedding_norm: fields.or("embedding_norm", false, Fields::flag),
+        final_norm: fields.or("final_norm", true, Fields::flag),
+        positions: fields.or("positions", 0, any::<MOST_TOKENS>),
+        head_bias: fields.or("head_bias", false, Fields::flag),
+        blocks,
+        layers,
+        outside: fields.sections("outside", |part| {
+            (part.text("what"), part.quantity("parameters"))
+        }),
+        published_parameters,
+        published_active,
+    }
+}
+
+/// One product per layer of `nominal_depth` inputs, with its share of `nominal_parameters`.
+fn nominal_mlp(fields: &mut Fields<'_>, layers: u64) -> Option<MlpShape> {
+    let parameters: u64 = fields.optional("nominal_parameters", Fields::positive)?;
+    let depth = some::<WIDEST>(fields, "nominal_depth");
+    let inputs = depth * layers;
+    // To the nearest whole column: the total is met to half a column per layer.
+    Some(MlpShape::Nominal {
+        depth,
+        width: (parameters + inputs / 2) / inputs,
+    })
+}
+
+fn read_block(fields: &mut Fields<'_>, nominal: Option<&MlpShape>) -> BlockShape {
+    BlockShape {
+        norms: any::<MOST_HEADS>(fields, "norms"),
+        parallel: fields.or("parallel", false, Fields::flag),
+        attention: fields.section("attention", attention),
+        mlp: nominal
+            .cloned()
+            .unwrap_or_else(|| fields.section("mlp", mlp)),
+    }
+}
+
+fn attention(fields: &mut Fields<'_>) -> AttentionShape {
+    match fields.word("kind", &["grouped", "latent"]).as_str() {
+        "latent" => AttentionShape::Latent {
+            heads: some::<MOST_HEADS>(fields, "heads"),
+            query_rank: fields.or("query_rank", 0, any::<WIDEST>),
+            latent: some::<WIDEST>(fields, "latent"),
+            rope: any::<WIDEST_HEAD>(fields, "rope"),
+            nope: any::<WIDEST_HEAD>(fields, "nope"),
+            value: some::<WIDEST_HEAD>(fields, "value"),
+        },
+        _ => grouped(fields),
+    }
+}
+
+fn grouped(fields: &mut Fields<'_>) -> AttentionShape {
+    let heads = some::<MOST_HEADS>(fields, "heads");
+    let kv_heads = some::<MOST_HEADS>(fields, "kv_heads");
+    if !heads.is_multiple_of(kv_heads) {
+        let message = format!("{heads} query heads cannot share {kv_heads} key/value heads evenly");
+        fields.reject(
+            "kv_heads",
+            Diagnostic::new(code::OUT_OF_RANGE, message).accepted(format!("a divisor of {heads}")),
+        );
+    }
+    AttentionShape::Grouped {
+        heads,
+        kv_heads,
+        head_dim: some::<WIDEST_HEAD>(fields, "head_dim"),
+        query_bias: fields.or("query_bias", false, Fields::flag),
+        key_value_bias: fields.or("key_value_bias", false, Fields::flag),
+        output_bias: fields.or("output_bias", false, Fields::flag),
+        query_key_norm: fields.or("query_key_norm", 0, any::<WIDEST>),
+        sinks: fields.or("sinks", false, Fields::flag),
+        window: fields.optional("window", some::<MOST_TOKENS>),
+    }
+}
+
+fn mlp(fields: &mut Fields<'_>) -> MlpShape {
+    match fields.word("kind", &["dense", "experts"]).as_str() {
+        "experts" => experts(fields),
+        _ => MlpShape::Dense {
+            width: some::<WIDEST>(fields, "width"),
+            gated: fields.flag("gated"),
+            bias: fields.or("bias", false, Fields::flag),
+        },
+    }
+}
+
+fn experts(fields: &mut Fields<'_>) -> MlpShape {
+    let experts = some::<MOST_EXPERTS>(fields, "experts");
+    let active = some::<MOST_EXPERTS>(fields, "active");
+    if active > experts {
+        let message = format!("a token cannot meet {active} of {experts} experts");
+        fields.reject(
+            "active",
+            Diagnostic::new(code::OUT_OF_RANGE, message).accepted(format!("1 to {experts}")),
+        );
+    }
+    MlpShape::Experts {
+        experts,
+        active,
+        width: some::<WIDEST>(fields, "width"),
+        gated: fields.flag("gated"),
+        bias: fields.or("bias", false, Fields::flag),
+        router_bias: fields.or("router_bias", false, Fields::flag),
+        shared_width: fields.or("shared_width", 0, any::<WIDEST>),
+        shared_gate: fields.or("shared_gate", false, Fields::flag),
+    }
+}
+
+/// The kind of each layer, from a `pattern` that repeats or from `layer_blocks` in full.
+fn layer_kinds(fields: &mut Fields<'_>, layers: u64, blocks: usize) -> Vec<usize> {
+    let listed = fields.optional("layer_blocks", Fields::counts);
+    let (key, kinds) = match listed {
+        Some(kinds) => ("layer_blocks", kinds),
+        None => ("pattern", fields.counts("pattern")),
+    };
+    let kinds: Vec<usize> = kinds.into_iter().map(|kind| kind as usize).collect();
+    if let Some(unknown) = kinds.iter().find(|kind| **kind >= blocks) {
+        let message = format!("there is no block {unknown}");
+        fields.reject(
+            key,
+            Diagnostic::new(code::OUT_OF_RANGE, message).accepted(format!(
+                "numbers of the {blocks} `[[block]]`, counted from 0"
+            )),
+        );
+    }
+    let stretched: Vec<usize> = (0..layers)
+        .zip(kinds.iter().cycle())
+        .map(|(_, kind)| *kind)
+        .collect();
+    if key == "layer_blocks" && kinds.len() != stretched.len() {
+        let message = format!("{} blocks are listed for {layers} layers", kinds.len());
+        fields.reject(
+            key,
+            Diagnostic::new(code::OUT_OF_RANGE, message)
+                .accepted(format!("a list of {layers} block numbers")),
+        );
+    }
+    stretched
+}
+
+fn published(fields: &mut Fields<'_>) -> (Option<u64>, Option<u64>) {
+    (
+        fields.optional("parameters", Fields::positive),
+        fields.optional("active", Fields::positive),
+    )
+}

@@ -1,0 +1,47 @@
+//! `networks/ID.toml`.
+
+use super::entities::{Cable, Network, Nic, Switch};
+use super::fields::Fields;
+use crate::quantity::{Dimension, Seconds};
+
+pub(super) fn read(fields: &mut Fields<'_>) -> Network {
+    Network {
+        id: fields.id(),
+        name: fields.text("name"),
+        link: fields.text("link"),
+        rdma: fields.choice("transport", &[("tcp", false), ("rdma", true)]),
+        nics_per_host: fields.counts("nics_per_host"),
+        nic: fields.section("nic", nic),
+        switches: fields.sections("switch", switch),
+        cable: fields.optional("cable", |fields, key| fields.section(key, cable)),
+    }
+}
+
+fn nic(fields: &mut Fields<'_>) -> Nic {
+    Nic {
+        id: fields.text("id"),
+        name: fields.text("name"),
+        power: fields.quantity("power"),
+        price: fields.optional("price", Fields::quantity),
+    }
+}
+
+fn switch(fields: &mut Fields<'_>) -> Switch {
+    Switch {
+        id: fields.text("id"),
+        name: fields.text("name"),
+        ports: fields.positive("ports"),
+        latency: fields.or("latency", Seconds::ZERO, Fields::quantity),
+        power: fields.quantity("power"),
+        rack_units: fields.number("rack_units", Dimension::Number),
+        price: fields.optional("price", Fields::quantity),
+    }
+}
+
+fn cable(fields: &mut Fields<'_>) -> Cable {
+    Cable {
+        id: fields.text("id"),
+        name: fields.text("name"),
+        price: fields.quantity("price"),
+    }
+}

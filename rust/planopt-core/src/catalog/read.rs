@@ -1,0 +1,115 @@
+//! Files to entries. This is the only module of the core that touches the file system.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "they are disallowed everywhere but here"
+)]
+
+use super::entry::{Entry, Figure};
+use super::fields::{Fields, Log};
+use crate::diagnostic::{Diagnostic, Position, Problems, code};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use toml::de::DeTable;
+
+/// The entity that a file describes.
+pub(super) fn read_file<T>(
+    file: &Path,
+    read: impl FnOnce(&mut Fields<'_>) -> T,
+) -> Result<Entry<T>, Vec<Diagnostic>> {
+    let text = std::fs::read_to_string(file).map_err(|error| vec![unreadable(file, &error)])?;
+    read_text(file, &text, read)
+}
+
+/// The entity that the text of a file describes, or everything that is wrong with it.
+pub(super) fn read_text<T>(
+    file: &Path,
+    text: &str,
+    read: impl FnOnce(&mut Fields<'_>) -> T,
+) -> Result<Entry<T>, Vec<Diagnostic>> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        return Err(errors
+            .iter()
+            .map(|error| syntax_problem(file, text, error))
+            .collect());
+    }
+    let mut log = Log::new(&id_of(file));
+    let entity = Fields::read_root(table.get_ref(), &mut log, read);
+    let placed = |offset| Position::in_text(text, offset);
+
+    let mut problems = Problems::default();
+    log.problems.sort_by_key(|(offset, _)| *offset);
+    log.figures.sort_by_key(|figure| figure.offset);
+    for (offset, problem) in log.problems {
+        problems.push(problem.in_file(file).at(placed(offset)));
+    }
+    let figures = log.figures.into_iter().map(|noted| Figure {
+        position: placed(noted.offset),
+        field: noted.field,
+        text: noted.text,
+        source: noted.source,
+    });
+    problems.unless_any(Entry {
+        entity,
+        figures: figures.collect(),
+        file: file.to_path_buf(),
+    })
+}
+
+/// The TOML files of a folder in the order of their names; none if there is no such folder.
+pub(super) fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let unreadable = |error| unreadable(folder, &error);
+    let entries = std::fs::read_dir(folder).map_err(unreadable)?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(unreadable)?.path();
+        if is_toml(&path) && !id_of(&path).starts_with('.') {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Asks that a folder exist.
+pub(super) fn require_folder(folder: &Path) -> Result<(), Diagnostic> {
+    std::fs::read_dir(folder)
+        .map(drop)
+        .map_err(|error| unreadable(folder, &error))
+}
+
+/// Whether a file is named as one of a catalog.
+pub(super) fn is_toml(path: &Path) -> bool {
+    path.extension() == Some(OsStr::new("toml"))
+}
+
+/// The id of the entity that a file describes: its name.
+pub(super) fn id_of(file: &Path) -> String {
+    file.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
+    Diagnostic::new(
+        code::UNREADABLE,
+        format!("`{}` cannot be read: {error}", path.display()),
+    )
+    .in_file(path)
+    .help("check the path and its permissions")
+}
+
+fn syntax_problem(file: &Path, text: &str, error: &toml::de::Error) -> Diagnostic {
+    let offset = error.span().map_or(0, |span| span.start);
+    Diagnostic::new(
+        code::SYNTAX,
+        format!("this is not TOML: {}", error.message()),
+    )
+    .in_file(file)
+    .at(Position::in_text(text, offset))
+    .accepted("TOML 1.0, as described on https://toml.io")
+}

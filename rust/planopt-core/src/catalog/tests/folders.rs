@@ -1,0 +1,128 @@
+//! Reading folders: what is seen, what is laid over what, and what must fit together.
+
+use crate::catalog::{Catalog, Entry, Kind, SwitchSale};
+use crate::diagnostic::{Diagnostic, Position, code};
+use crate::quantity::Bytes;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+fn fixture(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/catalogs")
+        .join(path)
+}
+
+fn load(overlays: &[&str], assumptions: &str) -> Result<Catalog, Vec<Diagnostic>> {
+    let overlays: Vec<PathBuf> = overlays.iter().map(|overlay| fixture(overlay)).collect();
+    Catalog::load(&fixture("base"), &overlays, assumptions)
+}
+
+fn ids<T>(entries: &BTreeMap<String, Entry<T>>) -> Vec<&str> {
+    entries.keys().map(String::as_str).collect()
+}
+
+#[test]
+fn assumptions_of_their_own_hardware_see_only_that() {
+    let general = load(&[], "plain").expect("the fixtures are right");
+    assert_eq!(ids(&general.accelerators), ["card"]);
+    assert_eq!(ids(&general.workloads), ["chat"]);
+    let special = load(&[], "seed").expect("the fixtures are right");
+    assert_eq!(ids(&special.accelerators), ["old-card"]);
+    assert_eq!(ids(&special.workloads), ["chat", "old-chat"]);
+    assert_eq!(
+        special.assumptions.entity.switch_sale,
+        SwitchSale::PortBlocks(8)
+    );
+    assert!(special.hosts.is_empty());
+}
+
+#[test]
+fn an_overlay_replaces_and_adds() {
+    let catalog = load(&["overlay"], "plain").expect("the fixtures are right");
+    assert_eq!(ids(&catalog.accelerators), ["card", "new-card"]);
+    let card = catalog.accelerator("card").expect("it is there");
+    assert_eq!(card.memory, Bytes(48e9));
+    let special = load(&["overlay"], "seed").expect("the fixtures are right");
+    assert_eq!(ids(&special.accelerators), ["card", "new-card", "old-card"]);
+}
+
+#[test]
+fn assumptions_may_be_a_file() {
+    let file = fixture("base/assumptions/plain.toml");
+    let catalog = load(&[], &file.to_string_lossy()).expect("the fixtures are right");
+    assert_eq!(catalog.assumptions.entity.id, "plain");
+    assert_eq!(
+        Catalog::assumption_ids(&fixture("base"), &[]),
+        Ok(vec!["plain".to_owned(), "seed".to_owned()])
+    );
+}
+
+#[test]
+fn what_cannot_be_found_is_said() {
+    let code_of =
+        |result: Result<Catalog, Vec<Diagnostic>>| result.expect_err("it is not there")[0].code;
+    assert_eq!(code_of(load(&[], "plian")), code::UNKNOWN_NAME);
+    assert_eq!(code_of(load(&[], "absent.toml")), code::UNREADABLE);
+    assert_eq!(code_of(load(&["absent"], "plain")), code::UNREADABLE);
+    let catalog = load(&[], "plain").expect("the fixtures are right");
+    let problem = catalog.accelerator("crad").expect_err("it is not there");
+    assert_eq!(
+        (problem.code, problem.help.as_deref()),
+        ("E001", Some("did you mean `card`?"))
+    );
+    assert!(Kind::from_name("accelerator").is_ok() && Kind::from_name("gpu").is_err());
+}
+
+#[test]
+fn references_that_lead_nowhere_are_said_with_their_place() {
+    let all = load(&["broken"], "plain").expect_err("the overlay is wrong");
+    let found: Vec<_> = all
+        .iter()
+        .map(|problem| (problem.code, problem.field.as_deref()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (code::UNKNOWN_REFERENCE, Some("link")),
+            (code::UNKNOWN_REFERENCE, Some("includes.accelerator")),
+            (code::UNKNOWN_REFERENCE, Some("link")),
+        ]
+    );
+    assert_eq!(all[0].position, Some(Position { line: 6, column: 8 }));
+    assert_eq!(all[0].help.as_deref(), Some("did you mean `pcie4-x16`?"));
+}
+
+#[test]
+fn an_id_of_two_files_is_refused() {
+    let all = load(&["twice"], "seed").expect_err("two files describe `chat`");
+    assert_eq!(
+        all.iter().map(|problem| problem.code).collect::<Vec<_>>(),
+        [code::WRONG_ID]
+    );
+}
+
+#[test]
+fn a_description_tells_every_value_and_its_source() {
+    let catalog = load(&[], "plain").expect("the fixtures are right");
+    let card = catalog
+        .describe(Kind::Accelerator, "card")
+        .expect("it is there");
+    assert_eq!(card.name, "Card");
+    let told = serde_json::to_value(&card).expect("it is plain data");
+    assert_eq!(told["kind"], "accelerator");
+    assert_eq!(told["figures"][0]["text"], "card");
+    let memory = card.figures.iter().find(|figure| figure.field == "memory");
+    let memory = serde_json::to_value(memory).expect("it is plain data");
+    assert_eq!(memory["text"], "24 GiB");
+    assert_eq!(memory["status"], "from-memory");
+    for kind in Kind::ALL {
+        for entity in catalog.list(kind) {
+            assert!(
+                catalog
+                    .describe(kind, &entity.id)
+                    .is_ok_and(|told| told.name == entity.name)
+            );
+        }
+        assert!(catalog.describe(kind, "absent").is_err());
+    }
+}

@@ -1,0 +1,204 @@
+//! What `planopt catalog list` and `planopt catalog show` tell of a catalog.
+
+use super::entry::{Entry, Figure, Status};
+use super::{Catalog, lookup};
+use crate::diagnostic::Diagnostic;
+use std::collections::BTreeMap;
+
+/// A kind of entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Accelerators.
+    Accelerator,
+    /// Hosts.
+    Host,
+    /// Links.
+    Link,
+    /// Networks across hosts.
+    Network,
+    /// Models.
+    Model,
+    /// Workloads.
+    Workload,
+    /// Assumptions, of which a catalog holds the set in use.
+    Assumptions,
+}
+
+impl Kind {
+    /// Every kind, in the order that messages list them.
+    pub const ALL: [Self; 7] = [
+        Self::Accelerator,
+        Self::Host,
+        Self::Link,
+        Self::Network,
+        Self::Model,
+        Self::Workload,
+        Self::Assumptions,
+    ];
+
+    /// The folder of its files.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Self::Accelerator => "accelerators",
+            Self::Host => "hosts",
+            Self::Link => "links",
+            Self::Network => "networks",
+            Self::Model => "models",
+            Self::Workload => "workloads",
+            Self::Assumptions => "assumptions",
+        }
+    }
+
+    /// What one of it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accelerator => "accelerator",
+            Self::Host => "host",
+            Self::Link => "link",
+            Self::Network => "network",
+            Self::Model => "model",
+            Self::Workload => "workload",
+            Self::Assumptions => "assumptions",
+        }
+    }
+
+    /// The kind of that folder, or of that name.
+    ///
+    /// # Errors
+    ///
+    /// E001 with the nearest folder, if there is none.
+    pub fn from_name(name: &str) -> Result<Self, Diagnostic> {
+        let called = |kind: &Self| kind.folder() == name || kind.name() == name;
+        Self::ALL.into_iter().find(called).ok_or_else(|| {
+            Diagnostic::unknown_name("kind of entity", name, Self::ALL.map(Self::folder))
+        })
+    }
+}
+
+/// An entity in a list.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Listed {
+    /// Catalog id.
+    pub id: String,
+    /// Full name.
+    pub name: String,
+}
+
+/// An entity with all that its file says.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Description {
+    /// Its kind.
+    pub kind: Kind,
+    /// Catalog id.
+    pub id: String,
+    /// Full name.
+    pub name: String,
+    /// The file it was read from.
+    pub file: String,
+    /// Every value of the file, in its order.
+    pub figures: Vec<FigureView>,
+}
+
+/// A value and where it comes from; without a citation it stands for itself.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct FigureView {
+    /// The key with the tables it is in.
+    pub field: String,
+    /// The value as written.
+    pub text: String,
+    /// The material.
+    pub cite: Option<String>,
+    /// When it was published or read.
+    pub date: Option<String>,
+    /// How well it is known.
+    pub status: Option<Status>,
+}
+
+impl Catalog {
+    /// The entities of a kind, by id.
+    pub fn list(&self, kind: Kind) -> Vec<Listed> {
+        match kind {
+            Kind::Accelerator => listed(&self.accelerators),
+            Kind::Host => listed(&self.hosts),
+            Kind::Link => listed(&self.links),
+            Kind::Network => listed(&self.networks),
+            Kind::Model => listed(&self.models),
+            Kind::Workload => listed(&self.workloads),
+            Kind::Assumptions => vec![self.assumptions.listed(&self.assumptions.entity.id)],
+        }
+    }
+
+    /// What the file of an entity says, each value with its source.
+    ///
+    /// # Errors
+    ///
+    /// E001 with the nearest ids, if there is no such entity.
+    pub fn describe(&self, kind: Kind, id: &str) -> Result<Description, Diagnostic> {
+        match kind {
+            Kind::Accelerator => described(&self.accelerators, kind, id),
+            Kind::Host => described(&self.hosts, kind, id),
+            Kind::Link => described(&self.links, kind, id),
+            Kind::Network => described(&self.networks, kind, id),
+            Kind::Model => described(&self.models, kind, id),
+            Kind::Workload => described(&self.workloads, kind, id),
+            Kind::Assumptions if id == self.assumptions.entity.id => {
+                Ok(self.assumptions.described(kind, id))
+            }
+            Kind::Assumptions => {
+                let known = [self.assumptions.entity.id.as_str()];
+                Err(Diagnostic::unknown_name(kind.name(), id, known))
+            }
+        }
+    }
+}
+
+fn listed<T>(entries: &BTreeMap<String, Entry<T>>) -> Vec<Listed> {
+    entries.iter().map(|(id, entry)| entry.listed(id)).collect()
+}
+
+fn described<T>(
+    entries: &BTreeMap<String, Entry<T>>,
+    kind: Kind,
+    id: &str,
+) -> Result<Description, Diagnostic> {
+    lookup(entries, kind, id).map(|entry| entry.described(kind, id))
+}
+
+impl<T> Entry<T> {
+    fn listed(&self, id: &str) -> Listed {
+        Listed {
+            id: id.to_owned(),
+            name: self.full_name(),
+        }
+    }
+
+    fn described(&self, kind: Kind, id: &str) -> Description {
+        Description {
+            kind,
+            id: id.to_owned(),
+            name: self.full_name(),
+            file: self.file.display().to_string(),
+            figures: self.figures.iter().map(FigureView::of).collect(),
+        }
+    }
+
+    /// Assumptions have a description instead of a name.
+    fn full_name(&self) -> String {
+        let figure = self.figure("name").or_else(|| self.figure("description"));
+        figure.map_or_else(String::new, |figure| figure.text.clone())
+    }
+}
+
+impl FigureView {
+    fn of(figure: &Figure) -> Self {
+        let source = figure.source.as_ref();
+        Self {
+            field: figure.field.clone(),
+            text: figure.text.clone(),
+            cite: source.map(|source| source.cite.clone()),
+            date: source.map(|source| source.date.clone()),
+            status: source.map(|source| source.status),
+        }
+    }
+}
