@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ask;
 pub mod catalog;
 pub mod communication;
 pub mod compute;

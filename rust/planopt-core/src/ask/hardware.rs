@@ -136,9 +136,13 @@ impl EvaluateServing {
 
 impl Bench {
     /// The accelerator in its host.
-    pub(crate) fn fit(&self, catalog: &Catalog, assumptions: &Assumptions) -> Option<Fit<'_>> {
-        let shelf = catalog.shelf();
-        let mut fit = Space::fit(&shelf, &self.accelerator, &self.host, assumptions)?;
+    pub(crate) fn fit<'c>(
+        &'c self,
+        catalog: &'c Catalog,
+        assumptions: &Assumptions,
+    ) -> Option<Fit<'c>> {
+        let mut fit =
+            Space::fit(&catalog.shelf(), &self.accelerator, &self.host, assumptions)?;
         if let Some(bandwidth) = self.pcie.as_ref().and_then(|link| link.bandwidth) {
             fit.pcie = bandwidth;
         }

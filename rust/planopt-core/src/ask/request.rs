@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::catalog::{Catalog, Format};
 use crate::compute::Formats;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, code};
 use crate::serving::{Overlap, Question};
 use crate::transformer::{Architecture, AttentionShape, Transformer};
 
@@ -288,31 +288,20 @@ impl EvaluateServing {
 
 /// An option with a name that is not known.
 pub(crate) fn unknown_name(option: &str, value: &str, accepted: String) -> Diagnostic {
-    let message = format!("unknown {option} `{value}`");
-    option_problem("E001", message, option, value.to_owned(), accepted)
+    Diagnostic::new(code::UNKNOWN_NAME, format!("unknown {option} `{value}`"))
+        .field(flag(option))
+        .value(value)
+        .accepted(accepted)
 }
 
 /// An option with a value that cannot be.
 pub(crate) fn wrong_option(option: &str, value: String, accepted: String) -> Diagnostic {
-    let message = format!("{option} cannot be {value}");
-    option_problem("E003", message, option, value, accepted)
+    Diagnostic::new(code::OPTION_OUT_OF_RANGE, format!("{option} cannot be {value}"))
+        .field(flag(option))
+        .value(value)
+        .accepted(accepted)
 }
 
-fn option_problem(
-    code: &'static str,
-    message: String,
-    option: &str,
-    value: String,
-    accepted: String,
-) -> Diagnostic {
-    Diagnostic {
-        code,
-        message,
-        file: None,
-        position: None,
-        field: Some(format!("--{}", option.replace('_', "-"))),
-        value: Some(value),
-        accepted: Some(accepted),
-        help: None,
-    }
+fn flag(option: &str) -> String {
+    format!("--{}", option.replace('_', "-"))
 }

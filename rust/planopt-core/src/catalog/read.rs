@@ -7,6 +7,7 @@
 use super::entry::{Entry, Figure};
 use super::fields::{Fields, Log};
 use crate::diagnostic::{Diagnostic, Position, Problems, code};
+use crate::transformer::{Architecture, read_config};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
@@ -54,6 +55,12 @@ pub(super) fn read_text<T>(
         figures: figures.collect(),
         file: file.to_path_buf(),
     })
+}
+
+/// The model that a Hugging Face `config.json` describes.
+pub(super) fn read_config_file(file: &Path) -> Result<Architecture, Vec<Diagnostic>> {
+    let text = std::fs::read_to_string(file).map_err(|error| vec![unreadable(file, &error)])?;
+    read_config(&text, file)
 }
 
 /// The TOML files of a folder in the order of their names; none if there is no such folder.

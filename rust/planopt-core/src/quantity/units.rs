@@ -203,6 +203,24 @@ const SHARE: &[Unit] = &[
 const NUMBER: &[Unit] = &[unit("", NONE)];
 
 impl Dimension {
+    /// The dimensions that an option can have, by the name that Python calls them.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "bytes" => Self::Bytes,
+            "bytes_per_second" => Self::BytesPerSecond,
+            "seconds" => Self::Seconds,
+            "watts" => Self::Watts,
+            "usd" => Self::Usd,
+            "usd_per_hour" => Self::UsdPerHour,
+            "tokens_per_second" => Self::TokensPerSecond,
+            "requests_per_second" => Self::RequestsPerSecond,
+            "tokens" => Self::Tokens,
+            "count" => Self::Count,
+            "number" => Self::Number,
+            _ => return None,
+        })
+    }
+
     /// The units that are accepted.
     pub(super) fn units(self) -> &'static [Unit] {
         match self {
