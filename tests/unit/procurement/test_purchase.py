@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -100,20 +101,27 @@ def test_latency_takes_the_fastest_mix_and_the_cheapest_of_those(
     units = [
         unit(i, accelerator=name, tokens_per_second_per_user=speed, replica_users=users)
         for i, (name, speed, users) in enumerate(
-            [
-                ("a", 60.0, 4),
-                ("b", 50.0, 4),
-                ("c", 40.0, 4),
-                ("d", 30.0, 4),
-                ("e", 40.0, 6),
-                ("f", 20.0, 9),
-            ]
+            [("a", 70.0, 4), ("b", 60.0, 4), ("c", 50.0, 5), ("d", 50.0, 6)]
         )
     ]
-    asked = Limits(users=10, stock=dict.fromkeys("abcdef", 1))
+    units += [
+        unit(9 + i, accelerator=f"slow{i}", tokens_per_second_per_user=10.0 * (i + 1))
+        for i in range(4)
+    ]
+    asked = Limits(users=10, stock={u.accelerator: 1 for u in units})
     bought = buy(units, asked, "latency", solver, 10)
-    assert bought.objective_value == bought.objective_bound == 40.0
-    assert bought.counts == {0: 1, 4: 1}
+    assert bought.objective_value == bought.objective_bound == 50.0
+    assert bought.counts == {0: 1, 3: 1}
+
+
+def test_the_fastest_two_of_twelve_are_found(solver: Solver, unit: MakeUnit) -> None:
+    units = [
+        unit(i, accelerator=f"a{i}", tokens_per_second_per_user=10.0 + i)
+        for i in range(12)
+    ]
+    asked = Limits(users=8, stock={u.accelerator: 1 for u in units})
+    bought = buy(units, asked, "latency", solver, 10)
+    assert bought.counts == {10: 1, 11: 1}
 
 
 def test_throughput_fills_the_budget(solver: Solver, unit: MakeUnit) -> None:
@@ -144,6 +152,20 @@ def test_two_losses_cost_the_two_largest_replicas_and_not_twice_the_largest(
     assert buy([large, small], asked, "cheapest", solver, 10).counts == {0: 1, 1: 3}
     more = Limits(users=3, redundancy=2, stock={"a": 1, "b": 3})
     assert buy([large, small], more, "cheapest", solver, 10).status == "infeasible"
+
+
+@pytest.mark.parametrize("frugal", [0, 1])
+def test_ties_are_broken_among_replicas_of_the_size_that_won(
+    solver: Solver, unit: MakeUnit, frugal: int
+) -> None:
+    # Nine small ones, or three large ones: two of the frugal kind and one other.
+    units = [unit(i, accelerator=f"large{i}", replica_users=4) for i in range(2)]
+    units[frugal] = replace(units[frugal], power_watts=200.0)
+    units += [unit(i, accelerator=f"small{i}", replica_users=1) for i in (2, 3)]
+    stock = {"large0": 2, "large1": 2, "small2": 5, "small3": 5}
+    asked = Limits(users=8, redundancy=1, stock=stock)
+    bought = buy(units, asked, "cheapest", solver, 10)
+    assert bought.counts == {frugal: 2, 1 - frugal: 1}
 
 
 def test_survivors_loses_the_largest_replicas_first(unit: MakeUnit) -> None:
