@@ -116,7 +116,12 @@ def test_latency_takes_the_fastest_mix_and_the_cheapest_of_those(
 
 def test_the_fastest_two_of_twelve_are_found(solver: Solver, unit: MakeUnit) -> None:
     units = [
-        unit(i, accelerator=f"a{i}", tokens_per_second_per_user=10.0 + i)
+        unit(
+            i,
+            accelerator=f"a{i}",
+            tokens_per_second_per_user=10.0 + i,
+            price_micro_usd=(1000 + i) * USD,
+        )
         for i in range(12)
     ]
     asked = Limits(users=8, stock={u.accelerator: 1 for u in units})
