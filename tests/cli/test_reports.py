@@ -118,6 +118,17 @@ def test_reproduction() -> None:
     assert_golden("reproduction", render_reproduction([row]))
 
 
+def test_a_bill_without_sources_has_no_column_for_them(plan: Plan) -> None:
+    bill = tuple(
+        msgspec.structs.replace(line, source=None) for line in plan.bill_of_materials
+    )
+
+    text = render_plan(msgspec.structs.replace(plan, bill_of_materials=bill))
+
+    assert "source" not in text
+    assert "$12,800" in text
+
+
 def test_an_evaluation_that_does_not_fit_says_why() -> None:
     evaluation = EvaluationDocument(
         feasible=False,

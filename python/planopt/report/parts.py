@@ -134,24 +134,21 @@ def bill_lines(bill: Sequence[BomLine], style: Style) -> list[str]:
         return []
     total = sum(line.price_usd for line in bill if line.price_usd is not None)
     priced = all(line.price_usd is not None for line in bill)
-    return table(
-        ("Bill of materials", "qty", "each", "total", "source"),
-        [
-            *(
-                (
-                    line.name,
-                    count(line.quantity),
-                    money(line.unit_price_usd),
-                    money(line.price_usd),
-                    line.source or "",
-                )
-                for line in bill
-            ),
-            ("purchase", "", "", money(total if priced else None), ""),
-        ],
-        "<>>><",
-        style=style,
-    )
+    rows = [
+        (
+            line.name,
+            count(line.quantity),
+            money(line.unit_price_usd),
+            money(line.price_usd),
+            line.source or "",
+        )
+        for line in bill
+    ]
+    rows.append(("purchase", "", "", money(total if priced else None), ""))
+    header = ("Bill of materials", "qty", "each", "total", "source")
+    if not any(line.source for line in bill):
+        return table(header[:-1], [row[:-1] for row in rows], "<>>>", style=style)
+    return table(header, rows, "<>>><", style=style)
 
 
 def cost_line(cost: Cost, power: float | None) -> list[str]:

@@ -223,5 +223,6 @@ def render_verification(
 ) -> str:
     """Say whether a saved plan holds."""
     if problems:
-        return f"{plan}: {style.bad('NOT VERIFIED')}, {len(problems)} figures differ"
+        found = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        return f"{plan}: {style.bad('NOT VERIFIED')}, {found}"
     return f"{plan}: {style.good('VERIFIED')}, every figure computed again agrees"
