@@ -107,7 +107,7 @@ pub struct CommunicationAssumptions {
 }
 
 /// Money over time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct CostAssumptions {
     /// Years over which the purchase is written off.
     pub years: f64,

@@ -20,7 +20,6 @@ mod workload;
 pub use assumptions::*;
 pub use entities::*;
 pub use entry::{Entry, Figure, Source, Status};
-pub use load::read_model;
 pub use view::{Description, FigureView, Kind, Listed};
 
 use crate::diagnostic::Diagnostic;

@@ -16,8 +16,12 @@ pub(super) fn read_file<T>(
     file: &Path,
     read: impl FnOnce(&mut Fields<'_>) -> T,
 ) -> Result<Entry<T>, Vec<Diagnostic>> {
-    let text = std::fs::read_to_string(file).map_err(|error| vec![unreadable(file, &error)])?;
-    read_text(file, &text, read)
+    read_text(file, &read_to_text(file)?, read)
+}
+
+/// All of a file.
+pub(super) fn read_to_text(file: &Path) -> Result<String, Vec<Diagnostic>> {
+    std::fs::read_to_string(file).map_err(|error| vec![unreadable(file, &error)])
 }
 
 /// The entity that the text of a file describes, or everything that is wrong with it.
