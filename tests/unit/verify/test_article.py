@@ -162,3 +162,23 @@ def test_rejections(article: Facts, changes: dict[str, Any], codes: list[str]) -
     assert [one["code"] for one in evaluation["rejections"]] == codes
     assert evaluation["feasible"] == (not codes)
     assert (evaluation["decode"] is None) == bool(codes)
+
+
+def test_a_step_with_everything_switched_on(engine: Facts) -> None:
+    # A layer on one board: its product reads 875e6 * 2 B and moves 8000 + 109 375
+    # elements of 2 B at 3.35 TB/s; its attention reads 100 tokens of 2 * 64 * 128
+    # elements of 2 B at 80 % of that; each costs 2 us more, and a step 1 ms. Arithmetic
+    # takes less: 1.75e9 FLOP at 989e12 * 0.5 / 17 and more are 61 us of 522 us.
+    evaluation = evaluated(
+        engine, accelerator="board", host="machine", tp=1, batch=1, context=100
+    )
+    product = (1.75e9 + 117_375 * 2) / 3.35e12
+    attention = 100 * 32_768 / (3.35e12 * 0.8)
+    expected = 1e-3 + 80 * (product + attention + 2 * 2e-6)
+    decode = evaluation["decode"]
+    assert decode["step_seconds"] == pytest.approx(expected, rel=1e-12)
+    assert decode["memory_seconds"] == pytest.approx(80 * (product + attention))
+    # A prompt of one token: the same product, and a cache of one token.
+    attention = 32_768 / (3.35e12 * 0.8)
+    expected = 1e-3 + 80 * (product + attention + 2 * 2e-6)
+    assert evaluation["prefill"]["seconds"] == pytest.approx(expected, rel=1e-12)

@@ -1,5 +1,7 @@
 """Collectives and hops on each tier of links, computed by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from planopt.verify import Facts
@@ -9,6 +11,7 @@ from planopt.verify.communication import (
     all_reduce,
     fabric,
     hop_across_hosts,
+    pcie_link_rate,
     pipeline_hops,
     ring_all_reduce,
 )
@@ -121,3 +124,18 @@ def test_placement(engine: Facts) -> None:
         links(engine, t=6, p=1)
     with pytest.raises(PlacementError, match="network"):
         links(engine, network=None, t=4, p=2)
+
+
+def test_a_scale_up_domain_may_span_hosts(engine: Facts) -> None:
+    # Two hosts of 4 in a domain of 8: a hop between them is a scale-up hop.
+    board = links(engine, accelerator="board", host="machine", network=None, t=4, p=2)
+    spread = replace(board, host=replace(board.host, slots=4))
+    assert spread.hosts == 2
+    assert pipeline_hops(MEGABYTE, spread) == pytest.approx(1e-6 + 1e6 / 450e9)
+
+
+def test_the_slower_of_two_pcie_links_counts(engine: Facts) -> None:
+    card, board = engine.accelerator("card"), engine.accelerator("board")
+    host = replace(engine.host("server4"), link="pcie5-x16")
+    assert pcie_link_rate(engine, card, host) == 32e9
+    assert pcie_link_rate(engine, board, host) == 64e9

@@ -1,5 +1,7 @@
 """Stages and what they hold, computed by hand on a model of three layers."""
 
+from dataclasses import replace
+
 import pytest
 
 from planopt.verify import Facts, evaluate_serving
@@ -139,7 +141,11 @@ def test_workspace_and_logits(engine: Facts) -> None:
 
 def test_overhead_and_capacity(engine: Facts) -> None:
     # Half of 24 GB; 1 GB alone and 2 GB in a group.
-    assert capacity_bytes(rank(engine, 1)) == 12e9
+    one = rank(engine, 1)
+    assert capacity_bytes(one) == 12e9
+    # A quarter where the processor shares it.
+    unified = replace(one, accelerator=replace(one.accelerator, unified_memory=True))
+    assert capacity_bytes(unified) == 6e9
     assert overhead_bytes(rank(engine, 1), 1) == 1e9
     assert overhead_bytes(rank(engine, 1), 2) == 2e9
 

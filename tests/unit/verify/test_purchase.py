@@ -99,14 +99,14 @@ def test_replicas_share_a_host_and_a_switch(engine: Facts) -> None:
 def test_whole_hosts_are_filled_but_only_used_cards_draw_power(engine: Facts) -> None:
     whole = bought(engine, host="server8", tp=4, pp=1)
     assert quantities(whole) == {"card": 8, "server8": 1}
-    assert whole.power_watts == 4 * 400 + 2000
+    assert whole.power_watts == 4 * 400 * 0.9 + 2000
 
 
 def test_a_machine_comes_with_its_accelerators(engine: Facts) -> None:
     machine = bought(engine, accelerator="board", host="machine", tp=8, pp=1)
     assert quantities(machine) == {"machine": 1}
     assert machine.price == 300_000_000_000
-    assert machine.power_watts == 8 * 700 + 4400
+    assert machine.power_watts == 8 * 700 * 0.9 + 4400
 
 
 @pytest.mark.parametrize(
@@ -146,3 +146,13 @@ def test_the_article_s_machine_costs_by_the_hour(article: Facts) -> None:
     # 12 207 tokens per second: 43.9452e6 an hour.
     per_million = usd_per_million_tokens(hourly, 12207, cost)
     assert per_million == pytest.approx(hourly / 43.9452)
+
+
+def test_idle_hours_and_a_price_at_the_end(engine: Facts) -> None:
+    # $26 280, a fifth of it left after 26 280 h: $0.80. 2 kW for half of the hours
+    # and half as much again for cooling: 1.5 kW at $0.10. 21 of 42 units: $750 / 730 h.
+    cost = engine.assumptions.cost
+    hourly = usd_per_hour(26_280_000_000, 2000, 21, cost)
+    assert hourly == pytest.approx(0.8 + 0.15 + 750 / 730)
+    # 1000 tokens per second in half of the hours: 1.8e6 an hour.
+    assert usd_per_million_tokens(1.8, 1000, cost) == pytest.approx(1.0)

@@ -164,6 +164,12 @@ pub struct FastestLayout {
     /// Micro-batches in flight, where they are given.
     #[serde(default)]
     pub in_flight: Option<u32>,
+    /// Tensor-parallel degree, where it is given.
+    #[serde(default)]
+    pub tp: Option<u32>,
+    /// Pipeline stages, where they are given.
+    #[serde(default)]
+    pub pp: Option<u32>,
 }
 
 impl ModelRequest {

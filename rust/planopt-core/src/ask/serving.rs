@@ -15,7 +15,7 @@ use crate::placement::Placement;
 use crate::purchase::{BillLine, Hardware, Unit};
 use crate::quantity::{Bytes, MicroUsd, Seconds, Watts};
 use crate::search::{
-    BatchPolicy, Fit, FoundUnit, Goal, Layout, Selection, Space, UnitKey, evaluate_unit,
+    BatchPolicy, Fit, FoundUnit, GivenLayout, Goal, Layout, Selection, Space, UnitKey, evaluate_unit,
     fastest_layout, search,
 };
 use crate::serving::{Batching, Percentiles, Question, Rejection, ReplicaEvaluation};
@@ -159,15 +159,14 @@ pub fn fastest_serving(
         accelerators: request.hardware.accelerators,
         switch: request.hardware.switch.as_deref(),
     };
-    let fastest = fastest_layout(
-        &transformer,
-        &question,
-        &key,
-        request.users,
-        request.in_flight,
-        request.batch,
-        &assumptions,
-    );
+    let given = GivenLayout {
+        tp: request.tp,
+        pp: request.pp,
+        batch: request.batch,
+        in_flight: request.in_flight,
+    };
+    let fastest =
+        fastest_layout(&transformer, &question, &key, request.users, given, &assumptions);
     Ok(fastest.map(|fastest| {
         let placement = fastest.unit.placement;
         let subject = Subject {

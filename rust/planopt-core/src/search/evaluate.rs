@@ -6,7 +6,7 @@ use crate::catalog::{Assumptions, Network};
 use crate::communication::NetworkLine;
 use crate::placement::Placement;
 use crate::purchase::{Hardware, Unit};
-use crate::serving::{Batching, Question, Rejection, Replica, ReplicaEvaluation};
+use crate::serving::{Batching, Overlap, Question, Rejection, Replica, ReplicaEvaluation};
 use crate::transformer::Transformer;
 
 /// What a purchase consists of, apart from the layout that runs on it.
@@ -22,6 +22,36 @@ pub struct UnitKey<'a, 'k> {
     pub accelerators: u32,
     /// Switch id.
     pub switch: Option<&'k str>,
+}
+
+/// What of a layout is decided already.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GivenLayout {
+    /// Tensor-parallel degree.
+    pub tp: Option<u32>,
+    /// Pipeline stages.
+    pub pp: Option<u32>,
+    /// Sequences of a micro-batch.
+    pub batch: Option<u32>,
+    /// Micro-batches in flight.
+    pub in_flight: Option<u32>,
+}
+
+impl GivenLayout {
+    fn allows(self, layout: Layout) -> bool {
+        self.tp.is_none_or(|tp| tp == layout.tp) && self.pp.is_none_or(|pp| pp == layout.pp)
+    }
+
+    /// The smallest micro-batches that carry `users` on `replicas`, as many in flight as there
+    /// are stages, but no more than there are users for.
+    fn batching(self, users: u64, replicas: u32, pp: u32, overlap: Overlap) -> Batching {
+        let resident = if overlap == Overlap::TwoBatch { 2 } else { 1 };
+        let of_replica = users.div_ceil(u64::from(replicas) * resident).max(1);
+        let of_replica = u32::try_from(of_replica).unwrap_or(u32::MAX);
+        let in_flight = self.in_flight.unwrap_or_else(|| pp.min(of_replica));
+        let batch = self.batch.unwrap_or_else(|| of_replica.div_ceil(in_flight));
+        Batching { batch, in_flight }
+    }
 }
 
 /// A unit with the evaluation of its replicas.
@@ -111,8 +141,7 @@ pub fn fastest_layout<'a>(
     question: &Question,
     key: &UnitKey<'a, '_>,
     users: u64,
-    in_flight: Option<u32>,
-    batch: Option<u32>,
+    given: GivenLayout,
     assumptions: &Assumptions,
 ) -> Option<EvaluatedUnit<'a>> {
     let mut best: Option<EvaluatedUnit<'a>> = None;
@@ -124,6 +153,9 @@ pub fn fastest_layout<'a>(
             .map(|(network, line)| (network, line.nics_per_host)),
     };
     for layout in Layout::all(transformer, key.accelerators) {
+        if !given.allows(layout) {
+            continue;
+        }
         let Ok(placement) = layout.place(key.fit.host.slots) else {
             continue;
         };
@@ -137,8 +169,7 @@ pub fn fastest_layout<'a>(
             if !same {
                 return;
             }
-            let batching =
-                batching_for(users, unit.replicas, layout.pp, in_flight, batch, question);
+            let batching = given.batching(users, unit.replicas, layout.pp, question.overlap);
             let line = key.network.map(|(_, line)| line);
             let evaluated = evaluate_unit(
                 transformer,
@@ -165,26 +196,4 @@ pub fn fastest_layout<'a>(
         });
     }
     best
-}
-
-/// The smallest micro-batches that carry `users` on `replicas`, as many in flight as there are
-/// stages, but no more than there are users for.
-fn batching_for(
-    users: u64,
-    replicas: u32,
-    pp: u32,
-    in_flight: Option<u32>,
-    batch: Option<u32>,
-    question: &Question,
-) -> Batching {
-    let resident = if question.overlap == crate::serving::Overlap::TwoBatch {
-        2
-    } else {
-        1
-    };
-    let of_replica = users.div_ceil(u64::from(replicas) * resident).max(1);
-    let of_replica = u32::try_from(of_replica).unwrap_or(u32::MAX);
-    let in_flight = in_flight.unwrap_or_else(|| pp.min(of_replica));
-    let batch = batch.unwrap_or_else(|| of_replica.div_ceil(in_flight));
-    Batching { batch, in_flight }
 }

@@ -9,7 +9,7 @@ mod space;
 mod units;
 
 pub use batch::{BatchPolicy, Goal};
-pub use evaluate::{EvaluatedUnit, UnitKey, evaluate_unit, fastest_layout};
+pub use evaluate::{EvaluatedUnit, GivenLayout, UnitKey, evaluate_unit, fastest_layout};
 pub use layout::{Layout, Prepared};
 pub use space::{Fit, Selection, Shelf, Space};
 pub use units::{FoundUnit, Nearest, SearchResult, Tally, search};

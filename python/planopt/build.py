@@ -1,0 +1,250 @@
+"""Builds: what a purchase of units becomes as hardware with models on it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from planopt.plan import (
+    BomLine,
+    Candidate,
+    Cost,
+    Deployment,
+    Hardware,
+    ServingEvaluation,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from planopt.catalog import Catalog
+    from planopt.problem import Problem
+    from planopt.procurement.problem import Unit
+    from planopt.search import Found, Row
+
+__all__ = ["Build", "build", "bom_line", "cost_of", "evaluation_of", "hardware_of"]
+
+MICRO_USD = 10**6
+SECONDS_PER_HOUR = 3600
+TOKENS_PER_MILLION = 10**6
+
+
+@dataclass(frozen=True)
+class Build:
+    """A whole purchase, laid out."""
+
+    deployments: tuple[Deployment, ...]
+    bill_of_materials: tuple[BomLine, ...]
+    cost: Cost
+    power_watts: float
+    users: int
+    tokens_per_second: float
+    tokens_per_second_per_user: float
+    """Of the slowest user."""
+
+    @property
+    def price_usd(self) -> float:
+        """Price of everything."""
+        return sum(_micro(line.price_usd) for line in self.bill_of_materials) / MICRO_USD
+
+    @property
+    def summary(self) -> str:
+        """The build in a line: accelerators, hosts, network, layout."""
+        return "; ".join(_summary(deployment) for deployment in self.deployments)
+
+
+def build(
+    catalog: Catalog, problem: Problem, found: Found, counts: Mapping[int, int]
+) -> Build:
+    """Lay a purchase out.
+
+    A purchase of one kind of unit for a number of users runs the layout that is fastest
+    for them; otherwise each unit runs the batch it was bought for.
+
+    Parameters
+    ----------
+    catalog : Catalog
+        What was bought from.
+    problem : Problem
+        The question.
+    found : Found
+        The units that were offered.
+    counts : mapping
+        How many of each, by index.
+    """
+    bought = [(found.units[index], count) for index, count in sorted(counts.items())]
+    relayout = (
+        len(bought) == 1
+        and problem.objective in ("cheapest", "latency")
+        and not problem.throughput
+        and not problem.redundancy
+    )
+    deployments = tuple(
+        _deploy(catalog, problem, found.row(unit), unit, count, relayout=relayout)
+        for unit, count in bought
+    )
+    return _total(deployments, [count for _, count in bought], bought, catalog)
+
+
+def _deploy(
+    catalog: Catalog,
+    problem: Problem,
+    row: Row,
+    unit: Unit,
+    count: int,
+    *,
+    relayout: bool,
+) -> Deployment:
+    served = replace(problem.served, weights=row.weights, kv=row.kv)
+    layout: dict[str, Any] = {"batch": problem.batch, "in_flight": problem.in_flight}
+    if not relayout:
+        layout = {
+            "tp": row.tp,
+            "pp": row.pp,
+            "batch": row.batch,
+            "in_flight": row.in_flight,
+        }
+    answer = catalog.native.fastest_serving(
+        {
+            **served.native(),
+            "pcie_all_reduce": problem.pcie_all_reduce,
+            "hardware": row.hardware(),
+            "users": math.ceil(problem.users / count) if relayout else unit.users,
+            **layout,
+        }
+    )
+    evaluation = answer["evaluation"]
+    return Deployment(
+        model=problem.served.model,
+        units=count,
+        replicas=answer["unit_replicas"] * count,
+        candidate=Candidate(
+            accelerator=row.accelerator,
+            tp=answer["tp"],
+            pp=answer["pp"],
+            batch=answer["batch"],
+            in_flight=evaluation["in_flight"],
+            overlap=served.overlap,
+            weights=row.weights,
+            kv=row.kv,
+        ),
+        hardware=hardware_of(evaluation),
+        evaluation=evaluation_of(evaluation),
+        bill_of_materials=tuple(
+            bom_line(line, count) for line in evaluation["bill_of_materials"]
+        ),
+    )
+
+
+def hardware_of(evaluation: Mapping[str, Any]) -> Hardware:
+    """Where a replica runs, from the core's answer."""
+    return msgspec.convert(evaluation["hardware"], Hardware)
+
+
+def evaluation_of(evaluation: Mapping[str, Any]) -> ServingEvaluation:
+    """Read the core's answer, dropping what the plan does not record."""
+    known = {
+        name: value
+        for name, value in evaluation.items()
+        if name in ServingEvaluation.__struct_fields__ and value is not None
+    }
+    return msgspec.convert(known, ServingEvaluation)
+
+
+def bom_line(line: Mapping[str, Any], count: int = 1) -> BomLine:
+    """Line of a bill of materials, `count` times."""
+    quantity = line["quantity"] * count
+    return BomLine(
+        kind=line["kind"],
+        id=line["id"],
+        name=line["name"],
+        quantity=quantity,
+        unit_price_usd=line["unit_price_micro_usd"] / MICRO_USD,
+        price_usd=line["unit_price_micro_usd"] * quantity / MICRO_USD,
+    )
+
+
+def _micro(usd: float | None) -> int:
+    return round((usd or 0.0) * MICRO_USD)
+
+
+def _merged(lines: Sequence[BomLine]) -> tuple[BomLine, ...]:
+    """Bill of materials with alike lines together, in the order they first appear."""
+    merged: dict[tuple[str, str], BomLine] = {}
+    for line in lines:
+        key = line.kind, line.id
+        if key in merged:
+            quantity = merged[key].quantity + line.quantity
+            price = _micro(line.unit_price_usd) * quantity / MICRO_USD
+            merged[key] = msgspec.structs.replace(
+                line, quantity=quantity, price_usd=price
+            )
+        else:
+            merged[key] = line
+    return tuple(merged.values())
+
+
+def _total(
+    deployments: tuple[Deployment, ...],
+    counts: Sequence[int],
+    bought: Sequence[tuple[Unit, int]],
+    catalog: Catalog,
+) -> Build:
+    tokens_per_second = sum(
+        (each.evaluation.decode.tokens_per_second or 0.0) * each.replicas
+        for each in deployments
+    )
+    usd_per_hour = sum(unit.usd_per_hour * count for unit, count in bought)
+    lines = _merged([line for each in deployments for line in each.bill_of_materials])
+    price = sum(_micro(line.price_usd) for line in lines) / MICRO_USD
+    return Build(
+        deployments=deployments,
+        bill_of_materials=lines,
+        cost=cost_of(catalog, price, usd_per_hour, tokens_per_second),
+        power_watts=sum(unit.power_watts * count for unit, count in bought),
+        users=sum(_users(each) for each in deployments),
+        tokens_per_second=tokens_per_second,
+        tokens_per_second_per_user=min(
+            (each.evaluation.decode.tokens_per_second_per_user or 0.0)
+            for each in deployments
+        ),
+    )
+
+
+def cost_of(
+    catalog: Catalog, price_usd: float, usd_per_hour: float, tokens_per_second: float
+) -> Cost:
+    """Cost of tokens, at the share of hours that are busy."""
+    duty = catalog.native.cost_assumptions()["duty"]
+    per_hour = tokens_per_second * SECONDS_PER_HOUR * duty
+    return Cost(
+        price_usd=price_usd,
+        usd_per_hour=usd_per_hour,
+        usd_per_million_tokens=usd_per_hour / (per_hour / TOKENS_PER_MILLION),
+        tokens_per_usd=per_hour / usd_per_hour,
+    )
+
+
+def _users(deployment: Deployment) -> int:
+    candidate = deployment.candidate
+    resident = 2 if candidate.overlap == "two-batch" else 1
+    return candidate.batch * candidate.in_flight * resident * deployment.replicas
+
+
+def _summary(deployment: Deployment) -> str:
+    candidate, hardware = deployment.candidate, deployment.hardware
+    parts = {line.kind: line for line in deployment.bill_of_materials}
+    machine = parts.get("machine")
+    if machine is not None:
+        what = f"{machine.quantity}x {machine.name}"
+    else:
+        cards, hosts = parts["accelerator"], parts["host"]
+        what = f"{cards.quantity}x {cards.name} in {hosts.quantity}x {hosts.name}"
+    over = f", {hardware.network}" if hardware.network else ""
+    direct = " direct" if hardware.network and hardware.switch is None else ""
+    layout = f"TP{candidate.tp} x PP{candidate.pp}"
+    copies = f" x {deployment.replicas} replicas" if deployment.replicas > 1 else ""
+    return f"{what}{over}{direct}, {layout}{copies}, {candidate.weights}"

@@ -1,0 +1,183 @@
+"""Units worth buying, found by the compiled core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from planopt.plan import Search
+from planopt.procurement.problem import Unit
+
+if TYPE_CHECKING:
+    from planopt.catalog import Catalog
+    from planopt.problem import Problem
+
+__all__ = ["Found", "find_units"]
+
+REACH = 2
+"""Units are searched for up to so many times the budget, to show what lies beyond it."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """How a unit is laid out, and what it is made of: a row of the core's columns."""
+
+    accelerator: str
+    host: str
+    network: str | None
+    nics_per_host: int
+    switch: str | None
+    switch_port_blocks: int
+    hosts: int
+    accelerators: int
+    tp: int
+    pp: int
+    batch: int
+    in_flight: int
+    weights: str
+    kv: str
+
+    def hardware(self) -> dict[str, Any]:
+        """Key of its hardware, as the core takes it."""
+        return {
+            "accelerator": self.accelerator,
+            "host": self.host,
+            "network": self.network,
+            "nics_per_host": self.nics_per_host,
+            "switch": self.switch,
+            "hosts": self.hosts,
+            "accelerators": self.accelerators,
+        }
+
+
+_ROW_COLUMNS = tuple(
+    name for name in Row.__dataclass_fields__ if name not in ("weights", "kv")
+)
+
+
+@dataclass
+class Found:
+    """What a search found, and what it looked at."""
+
+    units: list[Unit] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    search: Search = field(default_factory=Search)
+    nearest: dict[str, float | None] = field(default_factory=dict)
+    """How close rejected candidates came: memory ratio, speed, prefill."""
+
+    def row(self, unit: Unit) -> Row:
+        """Layout and parts of a unit."""
+        return self.rows[unit.index]
+
+    def _add(self, answer: dict[str, Any]) -> None:
+        columns = answer["units"]
+        start = len(self.units)
+        count = len(columns["users"])
+        for position in range(count):
+            cell = {name: column[position] for name, column in columns.items()}
+            row = Row(
+                **{name: cell[name] for name in _ROW_COLUMNS},
+                weights=answer["weights"],
+                kv=answer["kv"],
+            )
+            self.rows.append(row)
+            self.units.append(_unit(start + position, cell, answer["weights"]))
+        self.search = _sum(self.search, answer)
+        self.nearest = _closest(self.nearest, answer["nearest"])
+
+
+def _unit(index: int, cell: dict[str, Any], weights: str) -> Unit:
+    signature = (
+        cell["accelerator"],
+        cell["accelerators"],
+        cell["host"],
+        cell["hosts"],
+        cell["network"],
+        cell["nics_per_host"],
+        cell["switch"],
+        weights,
+    )
+    return Unit(
+        index=index,
+        signature=signature,
+        accelerator=cell["accelerator"],
+        accelerators=cell["accelerators"],
+        price_micro_usd=cell["price_micro_usd"],
+        usd_per_hour=cell["usd_per_hour"],
+        power_watts=cell["power_watts"],
+        rack_units=cell["rack_units"],
+        replicas=cell["replicas"],
+        users=cell["users"],
+        replica_users=cell["users"] // cell["replicas"],
+        tokens_per_second=cell["tokens_per_second"],
+        tokens_per_second_per_user=cell["tokens_per_second_per_user"],
+    )
+
+
+def _sum(search: Search, answer: dict[str, Any]) -> Search:
+    rejected = dict(search.rejected)
+    for reason, count in answer["rejected"].items():
+        if count:
+            rejected[reason] = rejected.get(reason, 0) + count
+    covered = search.candidates_covered + answer["covered"]
+    evaluated = search.candidates_evaluated + answer["evaluated"]
+    return Search(
+        candidates_covered=covered,
+        candidates_evaluated=evaluated,
+        candidates_pruned=covered - evaluated,
+        rejected=rejected,
+    )
+
+
+def _closest(
+    one: dict[str, float | None], other: dict[str, float | None]
+) -> dict[str, float | None]:
+    better = {"tokens_per_second_per_user": max}
+    merged: dict[str, float | None] = {}
+    for name, value in other.items():
+        values = [v for v in (one.get(name), value) if v is not None]
+        merged[name] = better.get(name, min)(values) if values else None
+    return merged
+
+
+def find_units(
+    catalog: Catalog, problem: Problem, *, price_cap_usd: float | None = None
+) -> Found:
+    """Find the units that meet a question's speed, for each format that it allows.
+
+    Parameters
+    ----------
+    catalog : Catalog
+        What there is to buy.
+    problem : Problem
+        The question.
+    price_cap_usd : float, optional
+        Price of a unit, at most; default: beyond the budget, to show what lies there.
+    """
+    found = Found()
+    if price_cap_usd is None and problem.budget_usd is not None:
+        price_cap_usd = REACH * problem.budget_usd
+    own_format = problem.served.weights
+    for weights in (own_format, *problem.allow_quantization):
+        served = replace(problem.served, weights=weights)
+        request = {
+            **served.native(),
+            "pcie_all_reduce": problem.pcie_all_reduce,
+            "tokens_per_second_per_user": problem.target,
+            "prefill_seconds": problem.ttft_seconds,
+            "batch": problem.batch,
+            "in_flight": problem.in_flight,
+            "each_batch_up_to": problem.users
+            if problem.objective == "latency"
+            else None,
+            "exhaustive": problem.exhaustive,
+            "max_accelerators": problem.replica_accelerators,
+            "price_cap_usd": price_cap_usd,
+            "accelerators": list(problem.accelerators),
+            "exclude": list(problem.exclude),
+            "hosts": list(problem.hosts),
+            "networks": list(problem.networks),
+            "datacenter": problem.datacenter,
+        }
+        found._add(catalog.native.search_serving(request))
+    return found

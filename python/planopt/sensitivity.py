@@ -1,0 +1,130 @@
+"""What the answer becomes when one thing is different: asked again, not extrapolated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from planopt.cautions import KNIFE_EDGE
+from planopt.plan import Sensitivity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planopt.build import Build
+    from planopt.plan import Deployment
+    from planopt.problem import Problem
+    from planopt.solve import Question
+
+__all__ = ["sensitivities"]
+
+PCIE_CLASSES = ("slow", "good")
+GB = 1e9
+
+
+def sensitivities(question: Question, chosen: Build) -> tuple[Sensitivity, ...]:
+    """Ask what flips the choice.
+
+    Parameters
+    ----------
+    question : Question
+        What was asked.
+    chosen : Build
+        What would be bought.
+    """
+    return tuple(
+        (
+            *_higher_target(question, chosen),
+            *_pcie_classes(question, chosen),
+            *_full_pipeline(question, chosen),
+        )
+    )
+
+
+def _asked_again(
+    question: Question, chosen: Build, change: str, problem: Problem
+) -> Sensitivity:
+    """Answer the question with one change."""
+    other = question.about(problem).cheapest()
+    if other is None:
+        return Sensitivity(change=change, result="no plan", choice_changes=True)
+    same = other.bill_of_materials == chosen.bill_of_materials
+    speed = f"{other.tokens_per_second_per_user:.1f} tok/s per user"
+    return Sensitivity(
+        change=change,
+        result=f"{'the same parts' if same else other.summary}: {speed}",
+        choice_changes=not same,
+        price_usd=other.price_usd,
+    )
+
+
+def _higher_target(question: Question, chosen: Build) -> Iterator[Sensitivity]:
+    """Find the next plan that clears the target, where this one barely does."""
+    problem = question.problem
+    higher = problem.target * (1 + KNIFE_EDGE)
+    if problem.target and chosen.tokens_per_second_per_user < higher:
+        yield _asked_again(
+            question,
+            chosen,
+            f"--target {higher:g}tok/s",
+            replace(problem, target=higher),
+        )
+
+
+def _pcie_classes(question: Question, chosen: Build) -> Iterator[Sensitivity]:
+    """Ask whether slower or faster all-reduce over PCIe changes what is bought."""
+    if question.problem.pcie_all_reduce is not None:
+        return
+    for name in PCIE_CLASSES:
+        problem = replace(question.problem, pcie_all_reduce=name)
+        asked = _asked_again(
+            question, chosen, f"all-reduce over PCIe of class `{name}`", problem
+        )
+        if asked.choice_changes:
+            yield asked
+
+
+def _full_pipeline(question: Question, chosen: Build) -> Iterator[Sensitivity]:
+    """Say what a full pipeline would do, where the question keeps it from filling."""
+    for deployment in chosen.deployments:
+        candidate = deployment.candidate
+        if question.problem.in_flight is None or candidate.in_flight >= candidate.pp:
+            continue
+        stages = candidate.pp
+        for batch in (candidate.batch, -(-candidate.batch // stages)):
+            yield Sensitivity(
+                change=f"in-flight = p = {stages}, batch {batch}",
+                result=_with_in_flight(question, deployment, batch, stages),
+            )
+
+
+def _with_in_flight(
+    question: Question, deployment: Deployment, batch: int, in_flight: int
+) -> str:
+    candidate, hardware = deployment.candidate, deployment.hardware
+    served = replace(
+        question.problem.served, weights=candidate.weights, kv=candidate.kv
+    )
+    evaluation = question.catalog.native.evaluate_serving(
+        {
+            **served.native(),
+            "accelerator": candidate.accelerator,
+            "host": hardware.host,
+            "network": hardware.network,
+            "nics_per_host": hardware.nics_per_host or None,
+            "tp": candidate.tp,
+            "pp": candidate.pp,
+            "replicas": 1,
+            "batch": batch,
+            "in_flight": in_flight,
+        }
+    )
+    users = batch * in_flight
+    if not evaluation["feasible"]:
+        why = evaluation["rejections"][0]["message"]
+        return f"{users} users: {why}"
+    decode = evaluation["decode"]
+    return (
+        f"{users} users at {decode['tokens_per_second_per_user']:.1f} tok/s each, "
+        f"{decode['tokens_per_second']:,.0f} tok/s in all"
+    )

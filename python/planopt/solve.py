@@ -1,0 +1,280 @@
+"""What to buy: the question is searched by the core, bought by OR-Tools, and explained."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from dataclasses import replace as replace_problem
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from planopt.build import Build, build
+from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.errors import Interrupted
+from planopt.plan import Accuracy, Alternative, Answer, Answers, Plan, Status
+from planopt.problem import RACK_UNITS, Problem, read_problem
+from planopt.procurement import Solver, alternatives, buy
+from planopt.procurement.problem import Limits, Objective, Purchase
+from planopt.procurement.purchase import PurchaseInterrupted
+from planopt.search import Found, find_units
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planopt.catalog import Catalog
+
+__all__ = ["Question", "solve"]
+
+MICRO_USD = 10**6
+
+UNFITTED = (
+    "no error bars yet: these efficiencies are the middle of published measurements, "
+    "set by hand and not fitted"
+)
+"""What is said of accuracy until issue "Accuracy" has measured it."""
+
+
+@dataclass
+class Question:
+    """A problem with what answers it: asked again whenever an explanation needs it."""
+
+    catalog: Catalog
+    problem: Problem
+    solver: Solver
+
+    @cached_property
+    def found(self) -> Found:
+        """Units that meet the speed."""
+        return find_units(self.catalog, self.problem)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """What a purchase must supply and stay within."""
+        problem = self.problem
+        budget = problem.budget_usd
+        racks = problem.max_racks
+        return Limits(
+            users=problem.users,
+            tokens_per_second=problem.throughput,
+            budget_micro_usd=None if budget is None else round(budget * MICRO_USD),
+            power_watts=problem.max_power_watts,
+            rack_units=None if racks is None else racks * RACK_UNITS,
+            accelerators=problem.accelerators_in_all,
+            stock=problem.stock,
+            redundancy=problem.redundancy,
+        )
+
+    def buy(self, objective: Objective | None = None) -> Purchase:
+        """Ask OR-Tools for the best purchase."""
+        goal = objective or self.problem.objective
+        limit = self.problem.time_limit_seconds
+        return buy(self.found.units, self.limits, goal, self.solver, limit)
+
+    def build(
+        self, counts: dict[int, int], objective: Objective | None = None
+    ) -> Build:
+        """Lay a purchase out, for the objective that it was bought for."""
+        problem = self.problem
+        if objective is not None:
+            problem = replace_problem(problem, objective=objective)
+        return build(self.catalog, problem, self.found, counts)
+
+    def about(self, problem: Problem) -> Question:
+        """Ask another question of the same catalog and solver."""
+        return Question(self.catalog, problem, self.solver)
+
+    def cheapest(self) -> Build | None:
+        """Build of the best purchase, or none if there is none."""
+        purchase = self.buy()
+        return self.build(purchase.counts) if purchase.counts else None
+
+
+def solve(
+    *,
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    catalog: Sequence[str] = (),
+    **options: Any,
+) -> Plan:
+    """Find what to buy to serve a model.
+
+    Parameters
+    ----------
+    assumptions : str
+        Name, or path of a TOML file.
+    catalog : sequence of str
+        Folders laid over the bundled catalog.
+    **options
+        As of ``planopt solve``, with underscores: text with units (``"5tok/s"``) or
+        numbers in SI units.
+
+    Returns
+    -------
+    Plan
+        Also where there is none: then its status is ``infeasible``, with why and the
+        nearest changes.
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for each option or file that cannot be used.
+    Interrupted
+        On Ctrl-C, with the best plan so far.
+
+    Examples
+    --------
+    >>> import planopt
+    >>> plan = planopt.solve(target="5tok/s", budget=20_000)
+    >>> plan.status
+    'optimal'
+    """
+    with Solver() as solver:
+        opened = open_catalog(catalog, assumptions)
+        typed = {name: str(value) for name, value in options.items()}
+        problem = read_problem(opened, assumptions=assumptions, typed=typed, **options)
+        return answer(Question(opened, problem, solver))
+
+
+def answer(question: Question) -> Plan:
+    """Answer a question with a plan."""
+    started = time.monotonic()
+    try:
+        purchase = question.buy()
+    except PurchaseInterrupted as stop:
+        best = stop.purchase
+        raise Interrupted(
+            _plan(question, best, question.build(best.counts), started)
+            if best.counts
+            else None
+        ) from None
+    if not purchase.counts:
+        from planopt.nearest import infeasible_plan
+
+        return infeasible_plan(question, purchase, started)
+    chosen = question.build(purchase.counts)
+    plan = _plan(question, purchase, chosen, started)
+    try:
+        return _explained(question, plan, chosen)
+    except KeyboardInterrupt:
+        raise Interrupted(plan) from None
+
+
+def _plan(
+    question: Question, purchase: Purchase, chosen: Build, started: float
+) -> Plan:
+    """Put a purchase into a plan, without what needs further questions."""
+    from planopt.cautions import cautions
+
+    bound = purchase.bound_micro_usd
+    return Plan(
+        status="optimal" if purchase.status == "optimal" else "feasible",
+        objective=question.problem.objective,
+        price_usd=chosen.price_usd,
+        bound_usd=None if bound is None else bound / MICRO_USD,
+        gap=purchase.gap,
+        request=question.problem.request(),
+        bill_of_materials=chosen.bill_of_materials,
+        deployments=chosen.deployments,
+        cost=chosen.cost,
+        power_watts=chosen.power_watts,
+        warnings=cautions(question, chosen),
+        search=replace(question.found.search, seconds=time.monotonic() - started),
+        assumed=question.problem.assumed,
+        assumptions=question.problem.assumptions,
+        accuracy=Accuracy(statement=UNFITTED),
+    )
+
+
+def _explained(question: Question, plan: Plan, chosen: Build) -> Plan:
+    """Add what lies beside the answer: other aims, other builds, what flips it."""
+    from planopt.sensitivity import sensitivities
+
+    return replace(
+        plan,
+        answers=_answers(question, plan.status, chosen),
+        alternatives=_alternatives(question, chosen),
+        sensitivity=sensitivities(question, chosen),
+    )
+
+
+def _answers(question: Question, status: Status, chosen: Build) -> Answers:
+    """The three answers: cheapest, most throughput, least dollars per token."""
+
+    def best(objective: Objective) -> Answer | None:
+        if objective == question.problem.objective:
+            return _answer(objective, status, chosen)
+        purchase = question.buy(objective)
+        if not purchase.counts:
+            return None
+        proven: Status = "optimal" if purchase.status == "optimal" else "feasible"
+        return _answer(objective, proven, question.build(purchase.counts, objective))
+
+    limits = question.limits
+    scarce = (
+        limits.budget_micro_usd,
+        limits.power_watts,
+        limits.rack_units,
+        limits.accelerators,
+    )
+    limited = any(limit is not None for limit in scarce)
+    return Answers(
+        cheapest=best("cheapest"),
+        throughput=best("throughput") if limited else None,
+        cost_per_token=best("cost-per-token"),
+    )
+
+
+def _answer(objective: Objective, status: Status, best: Build) -> Answer:
+    return Answer(
+        objective=objective,
+        status=status,
+        price_usd=best.price_usd,
+        usd_per_million_tokens=best.cost.usd_per_million_tokens,
+        tokens_per_second=best.tokens_per_second,
+        tokens_per_second_per_user=best.tokens_per_second_per_user,
+        users=best.users,
+        summary=best.summary,
+        bill_of_materials=best.bill_of_materials,
+    )
+
+
+def _alternatives(question: Question, chosen: Build) -> tuple[Alternative, ...]:
+    """Builds of other hardware, by price, with why each was not chosen."""
+    top = question.problem.top
+    listed = alternatives(
+        question.found.units, question.limits, top + 1, over_limits=True
+    )
+    others = []
+    for each in listed:
+        other = question.build({each.unit.index: each.count})
+        if other.bill_of_materials == chosen.bill_of_materials:
+            continue
+        deployment = other.deployments[0]
+        others.append(
+            Alternative(
+                summary=other.summary,
+                why_not="; ".join(each.why_not) or _why_not(other, chosen),
+                price_usd=other.price_usd,
+                tokens_per_second_per_user=other.tokens_per_second_per_user,
+                tokens_per_second=other.tokens_per_second,
+                usd_per_million_tokens=other.cost.usd_per_million_tokens,
+                users=other.users,
+                power_watts=other.power_watts,
+                replicas=deployment.replicas,
+                candidate=deployment.candidate,
+                hardware=deployment.hardware,
+                bill_of_materials=other.bill_of_materials,
+            )
+        )
+    return tuple(others[:top])
+
+
+def _why_not(other: Build, chosen: Build) -> str:
+    """What a build within all limits lacks."""
+    dearer = other.price_usd - chosen.price_usd
+    if dearer > 0:
+        return f"${dearer:,.0f} more"
+    if dearer < 0:
+        return f"${-dearer:,.0f} less, but not best at what was asked for"
+    return "same price; more dollars per token, more power or later by name"
