@@ -4,11 +4,12 @@ use planopt_core::catalog::Catalog;
 use planopt_core::diagnostic::Diagnostic;
 use std::path::Path;
 
-fn said(problems: Vec<Diagnostic>) -> String {
+fn said(problems: &[Diagnostic]) -> String {
     problems
         .iter()
-        .map(|problem| format!("{problem}\n"))
-        .collect()
+        .map(Diagnostic::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[test]
@@ -20,7 +21,7 @@ fn the_bundled_catalog_loads_with_each_of_its_assumptions() {
     assert!(!ids.is_empty());
     for id in ids {
         if let Err(problems) = Catalog::load(&root, &[], &id) {
-            panic!("with `{id}`:\n{}", said(problems));
+            panic!("with `{id}`:\n{}", said(&problems));
         }
     }
 }
