@@ -142,6 +142,7 @@ fn out_of_range_is_told_from_malformed() {
     let kind = |text| parse(text, Dimension::Watts).map_err(|error| error.kind_name());
     assert_eq!(kind("-5 W"), Err("range"));
     assert_eq!(kind("5 V"), Err("malformed"));
+    assert_eq!(kind("nan"), Err("malformed"));
 }
 
 proptest! {
