@@ -4,7 +4,6 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
-export PLANOPT_SHARED ?= $(abspath ../shared)
 
 .DEFAULT_GOAL := help
 .PHONY: help develop format lint types test test-rust test-python bench ci wheel clean

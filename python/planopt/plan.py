@@ -395,14 +395,21 @@ def schema(kind: type[Plan | EvaluationDocument] = Plan) -> dict[str, Any]:
         if "$ref" in node:
             return spelt_out(definitions[node["$ref"].rpartition("/")[2]], path)
         spelt = {key: spelt_out(value, path) for key, value in node.items()}
+        if "items" in node:
+            spelt["items"] = spelt_out(node["items"], f"{path}[]")
         if "properties" in node:
             spelt["properties"] = {
-                key: spelt_out(value, f"{path}.{key}".lstrip("."))
+                key: marked(value, f"{path}.{key}".lstrip("."))
                 for key, value in node["properties"].items()
             }
-        elif "items" in node:
-            spelt["items"] = spelt_out(node["items"], f"{path}[]")
-        elif kind is Plan and path:
+        return spelt
+
+    def marked(node: Any, path: str) -> Any:
+        """Mark a figure; what holds figures is marked through them."""
+        spelt = spelt_out(node, path)
+        forms = [spelt, *spelt.get("anyOf", ())]
+        forms += [form["items"] for form in forms if form.get("items")]
+        if kind is Plan and not any("properties" in form for form in forms):
             spelt["x-planopt"] = mark_of(path) or "informative"
         return spelt
 

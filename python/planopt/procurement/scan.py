@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planopt.procurement.problem import (
+    MICRO_USD,
     Purchase,
     Totals,
     by_name,
@@ -21,7 +22,7 @@ from planopt.procurement.problem import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from planopt.procurement.problem import Limits, Objective, Unit
@@ -155,15 +156,18 @@ def _times(quantity: str | int | None, count: int) -> object:
     return quantity * count if isinstance(quantity, int) else quantity
 
 
-UNITS: Mapping[str, str] = {"power": "W", "racks": "U", "accelerators": "accelerators"}
-
-
 def _why_not(group: str, by: Fraction, limits: Limits) -> str:
     """Say which limit is broken and by how much."""
     if group == "budget":
-        dollars = by / 10**6
-        return f"over budget by ${float(dollars):,.{0 if dollars >= 1 else 2}f}"
-    if group.startswith("stock:"):
-        name = group.removeprefix("stock:")
-        return f"needs {int(by)} {name} more than the {limits.stock[name]} in stock"
-    return f"over the limit of {group} by {float(by):,.6g} {UNITS[group]}"
+        dollars = float(by / MICRO_USD)
+        return f"over budget by ${dollars:,.{0 if dollars >= 1 else 2}f}"
+    if group == "power":
+        return f"over the power limit by {float(by):,.6g} W"
+    if group == "racks":
+        return f"over the rack limit by {float(by):,.6g} U"
+    if group == "accelerators":
+        most = limits.accelerators or 0
+        return f"needs {int(by) + most} accelerators where the limit is {most}"
+    name = group.removeprefix("stock:")
+    stock = limits.stock[name]
+    return f"needs {int(by) + stock} {name} where the stock is {stock}"

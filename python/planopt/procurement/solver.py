@@ -34,6 +34,9 @@ OR-Tools on a busy machine, and presolve looks at the clock only now and then.""
 LAST_WORD_SECONDS = 2.0
 """How long an interrupted solve has to hand over its best solution."""
 
+WAKE_SECONDS = 0.1
+"""How often a wait looks for Ctrl-C; a reply is seen at once."""
+
 ROUNDING = 1e-6
 """The bound of a whole objective is whole, give or take its passage as a double."""
 
@@ -151,7 +154,7 @@ class Solver:
                 if not self._send(line):
                     self._restart()
                     continue
-                reply = self._replies.get(timeout=max(0, deadline - time.monotonic()))
+                reply = self._reply(deadline)
             except queue.Empty:
                 self.close()
                 return Outcome("unknown")
@@ -168,7 +171,7 @@ class Solver:
         """Ask an interrupted solve for what it has, and end it."""
         try:
             self._process.terminate()
-            reply = self._replies.get(timeout=LAST_WORD_SECONDS)
+            reply = self._reply(time.monotonic() + LAST_WORD_SECONDS)
             if reply is not None:
                 return _outcome(reply)
         except (queue.Empty, InternalError, KeyboardInterrupt):
@@ -184,6 +187,13 @@ class Solver:
         except (OSError, ValueError):  # It died, or was closed after an interruption.
             return False
         return True
+
+    def _reply(self, deadline: float) -> bytes | None:
+        """Wait for a line, in steps: a long wait would hold up Ctrl-C in places."""
+        while time.monotonic() + WAKE_SECONDS < deadline:
+            with contextlib.suppress(queue.Empty):
+                return self._replies.get(timeout=WAKE_SECONDS)
+        return self._replies.get(timeout=max(0.0, deadline - time.monotonic()))
 
     def _restart(self) -> None:
         self.close()

@@ -35,9 +35,9 @@ def render_evaluation(evaluation: EvaluationDocument, *, style: Style = PLAIN) -
     bill = bill_lines(evaluation.bill_of_materials, style)
     return "\n".join(
         [
-            f"{_what(evaluation)}   {verdict}",
+            *wrapped(_what(evaluation), indent="", hanging="  "),
+            f"  {verdict}   {speed(evaluation)}",
             *_rejections(evaluation, style),
-            f"  {speed(evaluation)}",
             "",
             *figure_lines(evaluation),
             *latencies,

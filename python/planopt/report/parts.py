@@ -42,7 +42,7 @@ __all__ = [
     "warning_lines",
 ]
 
-_BAR = 20  # characters of the longest bar
+_BAR = 12  # characters of the longest bar
 
 
 def section(title: str, lines: Sequence[str], style: Style) -> list[str]:

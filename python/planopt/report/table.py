@@ -1,9 +1,10 @@
-"""Aligned text: tables whose last column wraps, blocks side by side."""
+"""Aligned text: tables whose columns of text wrap, blocks side by side."""
 
 from __future__ import annotations
 
 import shutil
 import textwrap
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ Align = Literal["<", ">"]
 # Narrower and a table cannot be read; wider and the eye loses the line.
 _NARROWEST, _WIDEST = 60, 120
 _GAP = "  "
+_NARROWEST_COLUMN = 16
 
 
 def width() -> int:
@@ -41,34 +43,42 @@ def table(
     header : sequence of str
         Titles of the columns.
     rows : sequence of sequence of str
-        Cells; the last column wraps where it would leave the terminal.
+        Cells; those of text wrap where the table would leave the terminal.
     align : str
-        One of ``<`` and ``>`` for each column.
+        One of ``<`` (text) and ``>`` (figures) for each column.
     """
     columns = list(zip(header, *rows, strict=True))
     widths = [max(map(len, cells)) for cells in columns]
-    before = len(indent) + sum(widths[:-1]) + len(_GAP) * (len(widths) - 1)
-    if align[-1] == "<":
-        widths[-1] = min(widths[-1], max(width() - before, 16))
+    _narrow(widths, width() - len(indent) - len(_GAP) * (len(widths) - 1), align)
 
     def lines(cells: Sequence[str]) -> list[str]:
-        last = textwrap.wrap(cells[-1], widths[-1]) or [""]
-        first, *rest = last
-        line = _GAP.join(
-            f"{cell:{side}{size}}"
-            for cell, side, size in zip(
-                [*cells[:-1], first], align, widths, strict=True
-            )
-        )
+        broken = [
+            textwrap.wrap(cell, size) or [""]
+            for cell, size in zip(cells, widths, strict=True)
+        ]
         return [
-            (indent + line).rstrip(),
-            *(" " * before + continued for continued in rest),
+            indent
+            + _GAP.join(
+                f"{cell:{side}{size}}"
+                for cell, side, size in zip(line, align, widths, strict=True)
+            ).rstrip()
+            for line in zip_longest(*broken, fillvalue="")
         ]
 
     return [
-        style.head("\n".join(lines(header))),
+        *map(style.head, lines(header)),
         *(line for row in rows for line in lines(row)),
     ]
+
+
+def _narrow(widths: list[int], room: int, align: str) -> None:
+    """Make columns of text narrower, the widest first, until the table fits."""
+    texts = [index for index, side in enumerate(align) if side == "<"]
+    while sum(widths) > room:
+        widest = max(texts, key=lambda index: widths[index])
+        if widths[widest] <= _NARROWEST_COLUMN:
+            return
+        widths[widest] -= 1
 
 
 def beside(left: Sequence[str], right: Sequence[str], *, gap: int = 4) -> list[str]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planopt.errors import Diagnostic
-    from planopt.plan import Answers, Plan
+    from planopt.plan import Answers, Deployment, Plan
 
 __all__ = ["render_plan", "render_verification"]
 
@@ -90,7 +90,18 @@ def _headline(plan: Plan, style: Style) -> list[str]:
     )
     for each in plan.deployments:
         lines.append(f"      {speed(each.evaluation)}{_over_target(plan)}")
+        lines.append(f"      {_served(plan, each)}")
     return lines
+
+
+def _served(plan: Plan, deployment: Deployment) -> str:
+    """Say for how many users at once, and with how much context each."""
+    candidate = deployment.candidate
+    resident = 2 if candidate.overlap == "two-batch" else 1
+    users = candidate.batch * candidate.in_flight * resident * deployment.replicas
+    context = plan.request.context_tokens
+    full = f" with {count(context)} tokens of context each" if context else ""
+    return f"{count(users)} users at the same time{full}"
 
 
 def _over_target(plan: Plan) -> str:
@@ -99,7 +110,7 @@ def _over_target(plan: Plan) -> str:
     reached = plan.deployments[0].evaluation.decode.tokens_per_second_per_user
     if not target or reached is None:
         return ""
-    return f"   (target {rate(target)}, {share(reached / target - 1)})"
+    return f"   (target {target:g}, {share(reached / target - 1)})"
 
 
 def _proof(plan: Plan, style: Style) -> str:

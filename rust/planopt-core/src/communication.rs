@@ -129,6 +129,18 @@ impl Fabric {
 
     /// All-reduce among `ranks` of one host or one scale-up domain.
     fn local_all_reduce(&self, ranks: u32, payload: Bytes) -> Seconds {
+        let ring = self.local_ring(ranks, payload);
+        match (self.algorithm, self.scale_up_for(ranks)) {
+            (AllReduceAlgorithm::Ring, Some(line)) if ranks > 1 => {
+                let read = payload * f64::from(ranks - 1) / line.bandwidth;
+                ring.min(self.one_shot_latency + read)
+            }
+            _ => ring,
+        }
+    }
+
+    /// Ring (or, for the seed article, transfer) among `ranks` of one host or scale-up domain.
+    fn local_ring(&self, ranks: u32, payload: Bytes) -> Seconds {
         if ranks <= 1 {
             return Seconds::ZERO;
         }
@@ -136,10 +148,13 @@ impl Fabric {
         if self.algorithm == AllReduceAlgorithm::Transfer {
             return scale_up.unwrap_or(self.pcie).transfer(payload);
         }
-        if let Some(line) = scale_up {
-            let one_shot = self.one_shot_latency + payload * f64::from(ranks - 1) / line.bandwidth;
-            return line.ring(ranks, payload).min(one_shot);
-        }
+        scale_up
+            .unwrap_or_else(|| self.pcie_bus(ranks))
+            .ring(ranks, payload)
+    }
+
+    /// PCIe as an all-reduce among `ranks` meets it.
+    fn pcie_bus(&self, ranks: u32) -> Line {
         let bus = self
             .all_reduce_bus
             .map_or(self.pcie.bandwidth, |bus| match ranks {
@@ -147,11 +162,10 @@ impl Fabric {
                 3 | 4 => bus.group_4,
                 _ => bus.group_8,
             });
-        let line = Line {
+        Line {
             bandwidth: bus.min(self.pcie.bandwidth),
             ..self.pcie
-        };
-        line.ring(ranks, payload)
+        }
     }
 
     /// All-reduce of `payload` over the tensor-parallel group of `placement`.
@@ -159,7 +173,8 @@ impl Fabric {
         if self.scale_up_for(placement.tp).is_some() || placement.tp <= placement.slots {
             return self.local_all_reduce(placement.tp, payload);
         }
-        let local = self.local_all_reduce(placement.local_ranks(), payload);
+        // Across hosts the local part is a reduce-scatter and an all-gather: a ring.
+        let local = self.local_ring(placement.local_ranks(), payload);
         let Some(network) = self.network else {
             return local;
         };

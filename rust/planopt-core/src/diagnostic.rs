@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 pub mod code {
     /// No entity has the id that was asked for.
     pub const UNKNOWN_NAME: &str = "E001";
+    /// An option with a number that cannot be.
+    pub const OPTION_OUT_OF_RANGE: &str = "E003";
     /// A file or folder cannot be read.
     pub const UNREADABLE: &str = "E006";
     /// The text is not TOML.
@@ -138,6 +140,13 @@ impl Diagnostic {
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Says what to do, where nothing better is known.
+    #[must_use]
+    pub fn help_unless(mut self, help: impl Into<String>) -> Self {
+        self.help = self.help.or_else(|| Some(help.into()));
         self
     }
 

@@ -7,6 +7,7 @@
     reason = "a diagnostic is made once, when work stops"
 )]
 
+pub mod ask;
 pub mod catalog;
 pub mod communication;
 pub mod compute;

@@ -72,9 +72,13 @@ impl StageMemory {
         assumptions: &Assumptions,
     ) -> Self {
         let memory = &assumptions.memory;
+        let mut widest: f64 = 0.0;
         let mut weights = Bytes::ZERO;
         let mut kv_cache_per_sequence = Bytes::ZERO;
         for (block, &layers) in rank.blocks.iter().zip(&stage.layers) {
+            if layers > 0.0 {
+                widest = widest.max(block.workspace_elements);
+            }
             weights += block.weights * layers;
             kv_cache_per_sequence += block.kv_cache_bytes(context, memory.page_tokens) * layers;
         }
@@ -87,11 +91,6 @@ impl StageMemory {
                 weights += rank.tied_weights;
             }
         }
-        let widest = rank
-            .blocks
-            .iter()
-            .map(|block| block.workspace_elements)
-            .fold(0.0, f64::max);
         let logits = if stage.last { rank.logits } else { 0.0 };
         Self {
             weights,

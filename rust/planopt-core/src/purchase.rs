@@ -10,7 +10,7 @@ use crate::quantity::{MicroUsd, Watts};
 /// One line of a bill of materials.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BillLine {
-    /// `accelerator`, `host`, `machine`, `nic`, `switch`, `switch ports` or `cable`.
+    /// `accelerator`, `host` (complete machines too), `nic`, `switch`, `switch_ports` or `cable`.
     pub kind: &'static str,
     /// Catalog or part id.
     pub id: String,
@@ -113,7 +113,7 @@ impl<'a> Unit<'a> {
             });
         };
         if host.includes.is_some() {
-            line("machine", &host.id, &host.name, self.hosts(), host.price?);
+            line("host", &host.id, &host.name, self.hosts(), host.price?);
         } else {
             let bought = self.accelerators_bought();
             line(
@@ -144,8 +144,8 @@ impl<'a> Unit<'a> {
             match blocks {
                 Some((bought, held)) => {
                     let name = format!("ports of {}", switch.name);
-                    let of_block = MicroUsd::from_usd(price.usd() / f64::from(held));
-                    line("switch ports", &switch.id, &name, bought, of_block);
+                    let of_block = price.split(held);
+                    line("switch_ports", &switch.id, &name, bought, of_block);
                 }
                 None => line("switch", &switch.id, &switch.name, 1, price),
             }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use planopt_core::ask::{EvaluateServing, FastestLayout, SearchServing};
+use planopt_core::catalog::Kind;
 use planopt_core::{ask, catalog};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -48,13 +49,15 @@ impl Catalog {
 
     /// Entities of a kind: id and name.
     fn list<'py>(&self, py: Python<'py>, kind: &str) -> PyResult<Bound<'py, PyAny>> {
-        let listed = self.catalog.list(kind);
-        answer(py, listed.map_err(|problem| vec![problem]))
+        let kind = Kind::from_name(kind).map_err(|problem| input_error(py, &[problem]))?;
+        Ok(pythonize::pythonize(py, &self.catalog.list(kind))?)
     }
 
     /// One entity with its figures and their sources.
     fn show<'py>(&self, py: Python<'py>, kind: &str, id: &str) -> PyResult<Bound<'py, PyAny>> {
-        answer(py, self.catalog.describe(kind, id).map_err(|problem| vec![problem]))
+        let described =
+            Kind::from_name(kind).and_then(|kind| self.catalog.describe(kind, id));
+        answer(py, described.map_err(|problem| vec![problem]))
     }
 
     /// A model in short: parameters, width, heads, layers, context, format.
@@ -65,6 +68,14 @@ impl Catalog {
     ) -> PyResult<Bound<'py, PyAny>> {
         let request: ask::ModelRequest = question(request)?;
         answer(py, ask::describe_model(&self.catalog, &request))
+    }
+
+    /// Tokens of prompt and output of a workload.
+    fn workload<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyAny>> {
+        let workload = self.catalog.workload(id).map_err(|problem| {
+            input_error(py, &[problem.field("--workload")])
+        })?;
+        Ok(pythonize::pythonize(py, workload)?)
     }
 
     /// The assumptions' values of money over time.

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
+use crate::errors::InternalError;
+
 /// How often signals are looked at: well within the fifth of a second after which people press
 /// Ctrl-C again.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
@@ -18,21 +20,24 @@ pub(crate) fn interruptible<T: Send>(
 ) -> PyResult<T> {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let (done, finished) = channel();
+        let (done, mut finished) = channel();
         let stop = &stop;
         scope.spawn(move || {
             // The receiver is gone only if the interpreter is: nobody is left to be told.
             let _ = done.send(work(stop));
         });
         loop {
-            // `Receiver` is not to be shared between threads, and detaching does not: the wait
-            // stays on this one.
-            let outcome = py.detach(|| Waiting(&finished).wait());
+            // The receiver travels into the closure and back: it may be sent, but not shared.
+            let outcome;
+            (finished, outcome) = py.detach(move || {
+                let outcome = finished.recv_timeout(SIGNAL_INTERVAL);
+                (finished, outcome)
+            });
             match outcome {
                 Ok(result) => return Ok(result),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(crate::errors::InternalError::new_err(()));
+                    return Err(InternalError::new_err(()));
                 }
             }
             if let Err(signal) = py.check_signals() {
@@ -41,12 +46,4 @@ pub(crate) fn interruptible<T: Send>(
             }
         }
     })
-}
-
-struct Waiting<'a, T>(&'a std::sync::mpsc::Receiver<T>);
-
-impl<T> Waiting<'_, T> {
-    fn wait(&self) -> Result<T, RecvTimeoutError> {
-        self.0.recv_timeout(SIGNAL_INTERVAL)
-    }
 }

@@ -3,12 +3,14 @@
 
 mod answer;
 mod hardware;
+mod model;
 mod request;
 mod serving;
 
 pub use answer::{
     EvaluationAnswer, FastestAnswer, HardwareAnswer, Messages, SearchAnswer, UnitColumns,
 };
+pub use model::{ModelAnswer, describe_model};
 pub use request::{
     EvaluateServing, FastestLayout, HardwareKey, ModelRequest, SearchServing, ServingRequest,
 };

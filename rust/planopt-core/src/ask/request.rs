@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::catalog::{Catalog, Format};
 use crate::compute::Formats;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, code};
 use crate::serving::{Overlap, Question};
 use crate::transformer::{Architecture, AttentionShape, Transformer};
 
@@ -190,9 +190,9 @@ impl ModelRequest {
 fn set_kv_heads(architecture: &mut Architecture, wanted: u64) -> Result<(), Vec<Diagnostic>> {
     for block in &mut architecture.blocks {
         match &mut block.attention {
-            AttentionShape::Grouped { heads, kv_heads, .. }
-                if wanted > 0 && heads.is_multiple_of(wanted) =>
-            {
+            AttentionShape::Grouped {
+                heads, kv_heads, ..
+            } if wanted > 0 && heads.is_multiple_of(wanted) => {
                 *kv_heads = wanted;
             }
             AttentionShape::Grouped { heads, .. } => {
@@ -233,7 +233,12 @@ impl ServingRequest {
         };
         if problems.is_empty() {
             let formats = Formats { weights, kv };
-            Ok(Question { formats, context: self.context, prompt: self.prompt, overlap })
+            Ok(Question {
+                formats,
+                context: self.context,
+                prompt: self.prompt,
+                overlap,
+            })
         } else {
             Err(problems)
         }
@@ -282,37 +287,33 @@ impl EvaluateServing {
                 Some(wrong_option(option, count.to_string(), accepted))
             })
             .collect();
-        if problems.is_empty() { Ok(()) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems)
+        }
     }
 }
 
 /// An option with a name that is not known.
 pub(crate) fn unknown_name(option: &str, value: &str, accepted: String) -> Diagnostic {
-    let message = format!("unknown {option} `{value}`");
-    option_problem("E001", message, option, value.to_owned(), accepted)
+    Diagnostic::new(code::UNKNOWN_NAME, format!("unknown {option} `{value}`"))
+        .field(flag(option))
+        .value(value)
+        .accepted(accepted)
 }
 
 /// An option with a value that cannot be.
 pub(crate) fn wrong_option(option: &str, value: String, accepted: String) -> Diagnostic {
-    let message = format!("{option} cannot be {value}");
-    option_problem("E003", message, option, value, accepted)
+    Diagnostic::new(
+        code::OPTION_OUT_OF_RANGE,
+        format!("{option} cannot be {value}"),
+    )
+    .field(flag(option))
+    .value(value)
+    .accepted(accepted)
 }
 
-fn option_problem(
-    code: &'static str,
-    message: String,
-    option: &str,
-    value: String,
-    accepted: String,
-) -> Diagnostic {
-    Diagnostic {
-        code,
-        message,
-        file: None,
-        position: None,
-        field: Some(format!("--{}", option.replace('_', "-"))),
-        value: Some(value),
-        accepted: Some(accepted),
-        help: None,
-    }
+fn flag(option: &str) -> String {
+    format!("--{}", option.replace('_', "-"))
 }

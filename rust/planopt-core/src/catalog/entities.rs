@@ -292,7 +292,7 @@ pub struct Network {
 }
 
 /// Prompt and output lengths of a kind of use.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize)]
 pub struct Workload {
     /// Catalog id.
     pub id: String,

@@ -2,14 +2,13 @@
 
 use super::entry::Entry;
 use super::fields::Fields;
-use super::read::{id_of, is_toml, read_file, read_to_text, require_folder, toml_files};
+use super::read::{id_of, is_toml, read_file, require_folder, toml_files};
 use super::view::Kind;
 use super::{Assumptions, Catalog, accelerator, assumption, host, link, model, network, workload};
 use crate::diagnostic::{Diagnostic, Problems, code, did_you_mean, nearest};
-use crate::transformer::{Architecture, read_config};
+use crate::transformer::Architecture;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The files of a kind by the id they describe.
@@ -62,26 +61,6 @@ impl Catalog {
         assumption_files(root, overlays).map(|files| files.into_keys().collect())
     }
 
-    /// The model of that id, or in the file of that path: ours (`.toml`), or the configuration of
-    /// a Hugging Face model (`.json`).
-    ///
-    /// # Errors
-    ///
-    /// E001 with the nearest ids if there is no such model, else everything that is wrong with
-    /// the file.
-    pub fn architecture(&self, name: &str) -> Result<Architecture, Vec<Diagnostic>> {
-        let file = Path::new(name);
-        match file.extension().and_then(OsStr::to_str) {
-            Some("json") => read_config(&read_to_text(file)?, file),
-            Some("toml") => read_file(file, model::read).map(|entry| entry.entity),
-            _ => self.model(name).cloned().map_err(|mut problem| {
-                let paths = "the path of a config.json or of a .toml file is accepted too";
-                problem.help.get_or_insert_with(|| paths.to_owned());
-                vec![problem]
-            }),
-        }
-    }
-
     fn check_references(&self, problems: &mut Problems) {
         for host in self.hosts.values() {
             check(
@@ -128,6 +107,15 @@ impl Catalog {
             );
         }
     }
+}
+
+/// The model that a TOML file outside of the catalogs describes.
+///
+/// # Errors
+///
+/// Everything that is wrong with the file.
+pub(super) fn read_model(file: &Path) -> Result<Entry<Architecture>, Vec<Diagnostic>> {
+    read_file(file, model::read)
 }
 
 fn check<T, U>(

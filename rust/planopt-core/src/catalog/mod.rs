@@ -60,6 +60,26 @@ macro_rules! lookups {
 }
 
 impl Catalog {
+    /// The model of that id, or in that file: a Hugging Face `config.json` or a model in TOML.
+    ///
+    /// # Errors
+    ///
+    /// E001 with the nearest ids, or everything that is wrong with the file.
+    pub fn architecture(&self, name: &str) -> Result<Architecture, Vec<Diagnostic>> {
+        let file = std::path::Path::new(name);
+        match file.extension().and_then(std::ffi::OsStr::to_str) {
+            Some("json") => read::read_config_file(file),
+            Some("toml") => load::read_model(file).map(|entry| entry.entity),
+            _ => self.model(name).cloned().map_err(|problem| {
+                vec![
+                    problem
+                        .field("--model")
+                        .help_unless("a path to a Hugging Face config.json works too"),
+                ]
+            }),
+        }
+    }
+
     lookups! {
         accelerator: Accelerator in accelerators -> Accelerator;
         host: Host in hosts -> Host;

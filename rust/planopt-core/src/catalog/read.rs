@@ -7,6 +7,7 @@
 use super::entry::{Entry, Figure};
 use super::fields::{Fields, Log};
 use crate::diagnostic::{Diagnostic, Position, Problems, code};
+use crate::transformer::{Architecture, read_config};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
@@ -20,7 +21,7 @@ pub(super) fn read_file<T>(
 }
 
 /// All of a file.
-pub(super) fn read_to_text(file: &Path) -> Result<String, Vec<Diagnostic>> {
+fn read_to_text(file: &Path) -> Result<String, Vec<Diagnostic>> {
     std::fs::read_to_string(file).map_err(|error| vec![unreadable(file, &error)])
 }
 
@@ -58,6 +59,11 @@ pub(super) fn read_text<T>(
         figures: figures.collect(),
         file: file.to_path_buf(),
     })
+}
+
+/// The model that a Hugging Face `config.json` describes.
+pub(super) fn read_config_file(file: &Path) -> Result<Architecture, Vec<Diagnostic>> {
+    read_config(&read_to_text(file)?, file)
 }
 
 /// The TOML files of a folder in the order of their names; none if there is no such folder.

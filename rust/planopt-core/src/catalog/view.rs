@@ -116,13 +116,9 @@ pub struct FigureView {
 }
 
 impl Catalog {
-    /// The entities of a kind, by id. The kind is that of a folder, such as `accelerators`.
-    ///
-    /// # Errors
-    ///
-    /// E001 with the nearest kind, if there is none of that name.
-    pub fn list(&self, kind: &str) -> Result<Vec<Listed>, Diagnostic> {
-        Ok(match Kind::from_name(kind)? {
+    /// The entities of a kind, by id.
+    pub fn list(&self, kind: Kind) -> Vec<Listed> {
+        match kind {
             Kind::Accelerator => listed(&self.accelerators),
             Kind::Host => listed(&self.hosts),
             Kind::Link => listed(&self.links),
@@ -130,16 +126,15 @@ impl Catalog {
             Kind::Model => listed(&self.models),
             Kind::Workload => listed(&self.workloads),
             Kind::Assumptions => vec![self.assumptions.listed(&self.assumptions.entity.id)],
-        })
+        }
     }
 
     /// What the file of an entity says, each value with its source.
     ///
     /// # Errors
     ///
-    /// E001 with the nearest names, if there is no such kind or entity.
-    pub fn describe(&self, kind: &str, id: &str) -> Result<Description, Diagnostic> {
-        let kind = Kind::from_name(kind)?;
+    /// E001 with the nearest ids, if there is no such entity.
+    pub fn describe(&self, kind: Kind, id: &str) -> Result<Description, Diagnostic> {
         match kind {
             Kind::Accelerator => described(&self.accelerators, kind, id),
             Kind::Host => described(&self.hosts, kind, id),

@@ -143,6 +143,13 @@ impl MicroUsd {
         Self((usd * 1e6).round() as i64)
     }
 
+    /// One of so many equal parts, rounded up: parts never cost less than the whole.
+    #[must_use]
+    pub fn split(self, parts: u32) -> Self {
+        let parts = i64::from(parts);
+        Self(self.0.div_euclid(parts) + i64::from(self.0.rem_euclid(parts) > 0))
+    }
+
     /// The amount in dollars, for ratios; sums stay in micro-dollars.
     pub fn usd(self) -> f64 {
         #[expect(

@@ -49,15 +49,6 @@ impl QuantityError {
         )
     }
 
-    /// `range` for what could be read but not be true, else `malformed`.
-    pub fn kind_name(&self) -> &'static str {
-        if self.is_out_of_range() {
-            "range"
-        } else {
-            "malformed"
-        }
-    }
-
     /// What would be accepted in its place.
     pub fn accepted(&self) -> &'static str {
         self.dimension.accepted()

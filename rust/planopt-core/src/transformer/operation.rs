@@ -108,3 +108,21 @@ impl Operation {
         }
     }
 }
+
+impl Operation {
+    /// Arithmetic on one token: two operations for each weight that it meets. Attention over the
+    /// cache depends on the context and is not counted.
+    pub fn flop_per_token(&self) -> f64 {
+        match self.work {
+            Work::MatMul { k, n, active, .. } => {
+                #[expect(
+                    clippy::cast_precision_loss,
+                    reason = "matrices hold far below 2^53 weights"
+                )]
+                let weights = (k * n * active) as f64;
+                2.0 * weights
+            }
+            _ => 0.0,
+        }
+    }
+}

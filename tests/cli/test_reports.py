@@ -1,0 +1,173 @@
+"""What the terminal shows, word for word at 100 columns.
+
+A golden file is changed by ``PLANOPT_BLESS=1 pytest tests/cli/test_reports.py`` and the
+difference is read in review.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from planopt.evaluation import Rejection
+from planopt.plan import EvaluationDocument, Plan, PlanWarning
+from planopt.report import (
+    render_catalog,
+    render_comparison,
+    render_entry,
+    render_evaluation,
+    render_plan,
+    render_reproduction,
+)
+from planopt.report.numbers import money, rate, size
+from planopt.report.style import COLOUR
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture(autouse=True)
+def _hundred_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+def assert_golden(name: str, text: str) -> None:
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("PLANOPT_BLESS"):
+        path.write_text(text + "\n", encoding="utf-8")
+    assert text + "\n" == path.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def evaluation(plan: Plan) -> EvaluationDocument:
+    deployment = plan.deployments[0]
+    figures = {
+        field: getattr(deployment.evaluation, field)
+        for field in ("memory", "decode", "prefill")
+    }
+    return EvaluationDocument(
+        feasible=True,
+        **figures,
+        model="llama-2-70b",
+        candidate=deployment.candidate,
+        hardware=deployment.hardware,
+        bill_of_materials=plan.bill_of_materials,
+        cost=plan.cost,
+        power_watts=4220.0,
+        assumed=plan.assumed,
+    )
+
+
+def test_plan(plan: Plan) -> None:
+    assert_golden("plan", render_plan(plan, saved="plan.json"))
+
+
+def test_no_plan(no_plan: Plan) -> None:
+    assert_golden("no-plan", render_plan(no_plan))
+
+
+def test_evaluation(evaluation: EvaluationDocument) -> None:
+    assert_golden("evaluation", render_evaluation(evaluation))
+
+
+def test_comparison(plan: Plan, no_plan: Plan) -> None:
+    dearer = msgspec.structs.replace(plan, price_usd=28000.0)
+    assert_golden("comparison", render_comparison([plan, dearer, no_plan]))
+
+
+def test_catalog() -> None:
+    entries = {
+        "hosts": [{"id": "desktop", "name": "Desktop, one GPU"}],
+        "networks": [],
+    }
+    assert_golden("catalog", render_catalog(entries))
+
+
+def test_entry() -> None:
+    entry = {
+        "id": "rtx-4090",
+        "name": "GeForce RTX 4090",
+        "datacenter_licence": False,
+        "memory": {"value": "24 GiB", "source": "sheet"},
+        "peak": {"fp16": {"value": "165.2 TFLOPS", "source": "sheet"}},
+        "sources": {
+            "sheet": {"cite": "data sheet", "date": "2022-10", "status": "stored"}
+        },
+    }
+    assert_golden("entry", render_entry(entry))
+
+
+def test_reproduction() -> None:
+    row = {
+        "id": "inf-kv",
+        "kind": "derived",
+        "topic": "inference",
+        "quantity": "KV cache per token",
+        "article": 0.3,
+        "exact": 0.32768,
+        "ours": 0.32768,
+        "chained": None,
+        "unit": "MB",
+        "note": "the article rounds down",
+    }
+    assert_golden("reproduction", render_reproduction([row]))
+
+
+def test_an_evaluation_that_does_not_fit_says_why() -> None:
+    evaluation = EvaluationDocument(
+        feasible=False,
+        rejections=(Rejection(code="memory", message="needs 80 GB of 24 GB"),),
+    )
+
+    text = render_evaluation(evaluation)
+
+    assert "DOES NOT FIT" in text
+    assert "memory: needs 80 GB of 24 GB" in text
+
+
+def test_what_is_not_proven_is_not_called_proven(plan: Plan) -> None:
+    found = msgspec.structs.replace(
+        plan, status="feasible", gap=0.02, bound_usd=18718.0
+    )
+
+    text = render_plan(found)
+
+    assert "PROVEN" not in text
+    assert "WITHIN 2.0%" in text
+    assert "$18,718" in text
+
+
+def test_colour_changes_nothing_but_colour(plan: Plan, no_plan: Plan) -> None:
+    import re
+
+    for each in (plan, no_plan):
+        painted = render_plan(each, style=COLOUR)
+        assert "\x1b[" in painted
+        assert re.sub(r"\x1b\[[\d;]*m", "", painted) == render_plan(each)
+
+
+@pytest.mark.parametrize("columns", ["60", "80", "100"])
+def test_lines_fit_the_terminal(
+    plan: Plan, columns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    warning = PlanWarning(code="W001", message="word " * 60, help="word " * 60)
+    wordy = msgspec.structs.replace(plan, warnings=(warning,), alternatives=())
+
+    prose = render_plan(wordy).split("warning[")[1]
+
+    assert max(map(len, prose.splitlines())) <= int(columns)
+
+
+def test_numbers_as_people_read_them() -> None:
+    assert [money(each) for each in (19100.0, 0.5, None)] == ["$19,100", "$0.50", "-"]
+    assert [rate(each) for each in (4057.3, 12.34, 5.0, 0.1234, None)] == [
+        "4,057",
+        "12.3",
+        "5.00",
+        "0.123",
+        "-",
+    ]
+    assert size(23.7e9) == "23.70 GB"

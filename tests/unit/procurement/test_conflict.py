@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+from planopt.procurement import Limits, minimal_conflict
+
+GROUPS = ("users", "throughput", "budget", "power", "stock:x")
+
+
+def test_a_conflict_keeps_what_clashes_and_nothing_else() -> None:
+    def feasible(groups: tuple[str, ...]) -> bool:
+        return not {"users", "power"} <= set(groups)
+
+    assert minimal_conflict(GROUPS, feasible) == ("users", "power")
+
+
+def test_of_two_conflicts_the_one_named_last_is_kept() -> None:
+    def feasible(groups: tuple[str, ...]) -> bool:
+        return not ({"users", "budget"} <= set(groups) or "stock:x" in groups)
+
+    assert minimal_conflict(GROUPS, feasible) == ("stock:x",)
+
+
+def test_nothing_possible_at_all_is_an_empty_conflict() -> None:
+    assert minimal_conflict(GROUPS, lambda _: False) == ()
+
+
+def test_what_is_feasible_has_no_conflict() -> None:
+    with pytest.raises(ValueError, match="can hold together"):
+        minimal_conflict(GROUPS, lambda _: True)
+
+
+def test_limits_name_their_groups_and_leave_out_others() -> None:
+    limits = Limits(
+        users=3,
+        tokens_per_second=5.0,
+        budget_micro_usd=1,
+        power_watts=1.0,
+        stock={"x": 1},
+    )
+    assert limits.groups == GROUPS
+    assert limits.only(limits.groups) == limits
+    assert limits.only(("budget",)) == Limits(users=0, budget_micro_usd=1)
+    assert limits.only(("users", "stock:x")) == Limits(users=3, stock={"x": 1})

@@ -1,0 +1,242 @@
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from planopt.errors import InputError
+from planopt.procurement import (
+    Limits,
+    PurchaseInterrupted,
+    Solver,
+    Unit,
+    buy,
+    satisfiable,
+    undominated,
+)
+from planopt.procurement.problem import survivors
+from planopt.procurement.solver import Outcome, SolveInterrupted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    MakeUnit = Callable[..., Unit]
+
+USD = 10**6
+
+
+def test_a_budget_of_exactly_the_price_suffices(solver: Solver, unit: MakeUnit) -> None:
+    # A third of a switch: no whole number of cents.
+    host = unit(price_micro_usd=1_333_333_333)
+    enough = Limits(users=12, budget_micro_usd=3_999_999_999)
+    bought = buy([host], enough, "cheapest", solver, 10)
+    assert (bought.status, bought.counts) == ("optimal", {0: 3})
+    assert bought.price_micro_usd == bought.bound_micro_usd == 3_999_999_999
+    short = Limits(users=12, budget_micro_usd=3_999_999_998)
+    assert buy([host], short, "cheapest", solver, 10).status == "infeasible"
+
+
+def test_decimal_figures_add_up_as_written(solver: Solver, unit: MakeUnit) -> None:
+    # In binary 3 * 0.1 is more than 0.3.
+    host = unit(power_watts=0.1, tokens_per_second=0.7)
+    asked = Limits(users=12, tokens_per_second=2.1, power_watts=0.3)
+    assert buy([host], asked, "cheapest", solver, 10).counts == {0: 3}
+
+
+def test_units_of_two_kinds_are_mixed_where_that_is_cheaper(
+    solver: Solver, unit: MakeUnit
+) -> None:
+    large = unit(0, replica_users=10, price_micro_usd=2000 * USD)
+    small = unit(1, replica_users=3, price_micro_usd=900 * USD, accelerator="y")
+    bought = buy([large, small], Limits(users=13), "cheapest", solver, 10)
+    assert bought.counts == {0: 1, 1: 1}
+
+
+def test_cost_per_token_iterates_where_no_single_unit_will_do(
+    solver: Solver, unit: MakeUnit
+) -> None:
+    # Only a mix fits the power and the stock; least cost and least $/token differ.
+    units = [
+        unit(0, accelerator="a", replica_users=6, power_watts=500.0, usd_per_hour=0.9),
+        unit(1, accelerator="b", replica_users=2, power_watts=100.0, usd_per_hour=0.2),
+        unit(
+            2,
+            accelerator="c",
+            replica_users=5,
+            power_watts=300.0,
+            usd_per_hour=1.0,
+            tokens_per_second=150.0,
+        ),
+    ]
+    asked = Limits(users=13, power_watts=1000.0, stock={"a": 1, "b": 4, "c": 2})
+    possible = [
+        counts
+        for counts in itertools.product(range(2), range(5), range(3))
+        if sum(n * u.users for n, u in zip(counts, units, strict=True)) >= 13
+        and sum(n * u.power_watts for n, u in zip(counts, units, strict=True)) <= 1000
+    ]
+
+    def ratio(counts: tuple[int, ...]) -> float:
+        cost = sum(n * u.usd_per_hour for n, u in zip(counts, units, strict=True))
+        rate = sum(n * u.tokens_per_second for n, u in zip(counts, units, strict=True))
+        return cost / (rate * 3600 / 1e6)
+
+    def cost(counts: tuple[int, ...]) -> float:
+        return sum(n * u.usd_per_hour for n, u in zip(counts, units, strict=True))
+
+    best = min(possible, key=ratio)
+    assert best != min(possible, key=cost)
+    bought = buy(units, asked, "cost-per-token", solver, 10)
+    assert tuple(bought.counts.get(i, 0) for i in range(3)) == best
+    assert bought.objective_value == pytest.approx(ratio(best), rel=1e-12)
+    assert bought.objective_bound == pytest.approx(ratio(best), rel=1e-9)
+
+
+def test_latency_takes_the_fastest_mix_and_the_cheapest_of_those(
+    solver: Solver, unit: MakeUnit
+) -> None:
+    # Stock keeps every single kind from serving ten users alone.
+    units = [
+        unit(i, accelerator=name, tokens_per_second_per_user=speed, replica_users=users)
+        for i, (name, speed, users) in enumerate(
+            [
+                ("a", 60.0, 4),
+                ("b", 50.0, 4),
+                ("c", 40.0, 4),
+                ("d", 30.0, 4),
+                ("e", 40.0, 6),
+                ("f", 20.0, 9),
+            ]
+        )
+    ]
+    asked = Limits(users=10, stock=dict.fromkeys("abcdef", 1))
+    bought = buy(units, asked, "latency", solver, 10)
+    assert bought.objective_value == bought.objective_bound == 40.0
+    assert bought.counts == {0: 1, 4: 1}
+
+
+def test_throughput_fills_the_budget(solver: Solver, unit: MakeUnit) -> None:
+    large = unit(0, price_micro_usd=3000 * USD, tokens_per_second=130.0)
+    small = unit(1, price_micro_usd=1000 * USD, tokens_per_second=40.0, host="other")
+    asked = Limits(users=1, budget_micro_usd=8000 * USD)
+    bought = buy([large, small], asked, "throughput", solver, 10)
+    assert bought.counts == {0: 2, 1: 2}
+    assert bought.objective_value == 340.0
+
+
+def test_throughput_without_a_limit_is_an_input_error(
+    solver: Solver, unit: MakeUnit
+) -> None:
+    with pytest.raises(InputError) as caught:
+        buy([unit()], Limits(users=1), "throughput", solver, 10)
+    (problem,) = caught.value.diagnostics
+    assert (problem.code, problem.field) == ("E320", "--objective")
+
+
+def test_two_losses_cost_the_two_largest_replicas_and_not_twice_the_largest(
+    solver: Solver, unit: MakeUnit
+) -> None:
+    # With one replica of 8 and three of 1 in stock, two losses leave 2 users.
+    large = unit(0, accelerator="a", replica_users=8)
+    small = unit(1, accelerator="b", replica_users=1)
+    asked = Limits(users=2, redundancy=2, stock={"a": 1, "b": 3})
+    assert buy([large, small], asked, "cheapest", solver, 10).counts == {0: 1, 1: 3}
+    more = Limits(users=3, redundancy=2, stock={"a": 1, "b": 3})
+    assert buy([large, small], more, "cheapest", solver, 10).status == "infeasible"
+
+
+def test_survivors_loses_the_largest_replicas_first(unit: MakeUnit) -> None:
+    units = [unit(0, replica_users=8), unit(1, replica_users=3, replicas=2)]
+    assert survivors(units, {0: 1, 1: 1}, 0) == 14
+    assert survivors(units, {0: 1, 1: 1}, 2) == 3
+    assert survivors(units, {0: 1, 1: 1}, 9) == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"usd_per_hour": 0.4}, {}),
+        ({"power_watts": 200.0}, {}),
+        ({"host": "a"}, {"host": "b"}),
+    ],
+    ids=["cost", "power", "name"],
+)
+def test_ties_of_price_go_to_cost_then_power_then_name(
+    solver: Solver, unit: MakeUnit, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    # The worse one is of another accelerator, so that dominance does not decide,
+    # and, but for the last case, comes first by name.
+    name = {"accelerator": "z"} if "host" not in first else {"accelerator": "c"}
+    better, worse = unit(0, **first, **name), unit(1, **second, accelerator="d")
+    asked = Limits(users=4)
+    assert buy([better, worse], asked, "cheapest", solver, 10).counts == {0: 1}
+    assert buy([worse, better], asked, "cheapest", solver, 10).counts == {0: 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "kept"),
+    [
+        ({}, [0]),
+        ({"price_micro_usd": 1001 * USD}, [0]),
+        ({"price_micro_usd": 999 * USD}, [1]),
+        ({"accelerator": "y", "price_micro_usd": 1001 * USD}, [0, 1]),
+        ({"rack_units": 1.0}, [0, 1]),
+        ({"price_micro_usd": 1001 * USD, "tokens_per_second_per_user": 11.0}, [0, 1]),
+        ({"price_micro_usd": 1001 * USD, "replicas": 2, "replica_users": 2}, [0, 1]),
+        ({"price_micro_usd": 1001 * USD, "replica_users": 5}, [0, 1]),
+    ],
+    ids=["same", "dear", "cheap", "other", "low", "fast", "split", "full"],
+)
+def test_undominated(unit: MakeUnit, change: dict[str, Any], kept: list[int]) -> None:
+    units = [unit(0), unit(1, **change)]
+    assert sorted(u.index for u in undominated(units)) == kept
+    assert sorted(u.index for u in undominated(units[::-1])) == kept
+
+
+def test_a_dear_accelerator_is_bought_where_the_cheap_one_is_out_of_stock(
+    solver: Solver, unit: MakeUnit
+) -> None:
+    dear = unit(1, accelerator="y", price_micro_usd=5000 * USD)
+    asked = Limits(users=12, stock={"x": 2})
+    assert buy([unit(0), dear], asked, "cheapest", solver, 10).counts == {0: 2, 1: 1}
+
+
+def test_nothing_to_buy_is_infeasible(solver: Solver) -> None:
+    bought = buy([], Limits(users=1), "cheapest", solver, 10)
+    assert (bought.status, bought.price_micro_usd) == ("infeasible", None)
+    assert not satisfiable([], Limits(users=1), solver, 10)
+
+
+def test_without_time_a_single_kind_is_offered_unproven(
+    solver: Solver, unit: MakeUnit
+) -> None:
+    bought = buy([unit()], Limits(users=5), "cheapest", solver, 0)
+    assert (bought.status, bought.counts) == ("feasible", {0: 2})
+    assert (bought.bound_micro_usd, bought.gap) == (None, None)
+
+
+class Interrupting(Solver):
+    """A solver during whose work the user presses Ctrl-C."""
+
+    def __init__(self, values: tuple[int, ...]) -> None:
+        self.values = values
+
+    def solve(self, *_: object) -> Outcome:
+        raise SolveInterrupted(Outcome("feasible", self.values, 0, 0))
+
+
+def test_an_interruption_hands_over_the_best_so_far(unit: MakeUnit) -> None:
+    units = [
+        unit(0, replica_users=10, price_micro_usd=2000 * USD),
+        unit(1, replica_users=3, price_micro_usd=900 * USD, accelerator="y"),
+    ]
+    mix = (1, 1)
+    with pytest.raises(PurchaseInterrupted) as caught:
+        buy(units, Limits(users=13), "cheapest", Interrupting(mix), 10)
+    purchase = caught.value.purchase
+    assert (purchase.status, purchase.counts) == ("feasible", {0: 1, 1: 1})
+    assert purchase.price_micro_usd == 2900 * USD
+    with pytest.raises(PurchaseInterrupted) as caught:
+        buy(units, Limits(users=13), "cheapest", Interrupting(()), 10)
+    assert caught.value.purchase.counts == {0: 2}

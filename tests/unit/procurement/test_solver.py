@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from planopt.errors import InternalError
+from planopt.procurement import Solver
+from planopt.procurement.model import MAX_ACTIVITY, Model, Row
+from planopt.procurement.solver import SolveInterrupted
+
+SMALL = Model((5, 5), (Row("users", (2, 3), lower=7),), (10, 14))
+IMPOSSIBLE = Model((5,), (Row("users", (1,), lower=6),), (1,))
+
+
+def hard() -> Model:
+    """Model without a proof within minutes: many items, six knapsacks."""
+    draw = random.Random(1)
+    rows = []
+    for _ in range(6):
+        sizes = tuple(draw.randint(500, 1000) for _ in range(60))
+        rows.append(Row("size", sizes, upper=sum(sizes) // 2))
+    return Model((3,) * 60, tuple(rows), tuple(-draw.randint(700, 800) for _ in sizes))
+
+
+def test_status_values_and_bound(solver: Solver) -> None:
+    outcome = solver.solve(SMALL, 10)
+    assert (outcome.status, outcome.values) == ("optimal", (2, 1))
+    assert outcome.objective == outcome.bound == 34
+    assert solver.solve(IMPOSSIBLE, 10).status == "infeasible"
+
+
+def test_large_coefficients_stay_exact(solver: Solver) -> None:
+    # The row is full to the last unit; one less is one too few.
+    big = MAX_ACTIVITY // 8
+    model = Model((3, 3), (Row("budget", (big, big + 1), upper=2 * big + 1),), (-2, -3))
+    assert solver.solve(model, 10).values == (1, 1)
+
+
+def test_the_best_until_the_time_limit_has_a_bound(solver: Solver) -> None:
+    started = time.monotonic()
+    outcome = solver.solve(hard(), 0.3)
+    assert time.monotonic() - started < 5
+    assert outcome.status == "feasible"
+    assert outcome.objective is not None
+    assert outcome.bound is not None
+    assert outcome.bound < outcome.objective
+
+
+def test_the_same_question_has_the_same_answer(solver: Solver) -> None:
+    assert len({solver.solve(SMALL, 10).values for _ in range(5)}) == 1
+
+
+def test_a_model_that_is_refused_is_an_error_and_not_a_crash(solver: Solver) -> None:
+    unequal = Model((1,), (Row("users", (1, 2), lower=1),), (1,))
+    with pytest.raises(InternalError, match="E902"):
+        solver.solve(unequal, 10)
+    assert solver.solve(SMALL, 10).status == "optimal"
+
+
+def test_a_killed_process_is_replaced(solver: Solver) -> None:
+    before = solver.pid
+    os.kill(before, signal.SIGKILL)
+    assert solver.solve(SMALL, 10).objective == 34
+    assert solver.pid != before
+
+
+def test_a_process_killed_in_the_middle_of_a_solve_is_replaced(solver: Solver) -> None:
+    solver.solve(SMALL, 10)
+    killed = solver.pid
+    timer = threading.Timer(0.2, os.kill, (killed, signal.SIGKILL))
+    timer.start()
+    outcome = solver.solve(hard(), 1)
+    timer.join()
+    assert outcome.status == "feasible"
+    assert solver.pid != killed
+
+
+def test_a_process_that_keeps_dying_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/true")
+    with Solver() as solver, pytest.raises(InternalError, match="E901"):
+        solver.solve(SMALL, 10)
+
+
+def test_a_process_that_hangs_is_given_up(
+    solver: Solver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solver.solve(SMALL, 10)
+    monkeypatch.setattr("planopt.procurement.solver.OVERTIME_SECONDS", 0.0)
+    os.kill(solver.pid, signal.SIGSTOP)
+    assert solver.solve(SMALL, 0.2).status == "unknown"
+    monkeypatch.undo()
+    assert solver.solve(SMALL, 10).status == "optimal"
+
+
+def test_ctrl_c_hands_over_the_best_so_far(solver: Solver) -> None:
+    solver.solve(SMALL, 10)
+    timer = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    started = time.monotonic()
+    with pytest.raises(SolveInterrupted) as caught:
+        solver.solve(hard(), 60)
+    timer.join()
+    assert time.monotonic() - started < 5
+    assert isinstance(caught.value, KeyboardInterrupt)
+    assert caught.value.outcome.status == "feasible"
+    assert caught.value.outcome.values
+    assert solver.solve(SMALL, 10).status == "optimal"
+
+
+def test_ctrl_c_at_the_terminal_does_not_reach_the_process(solver: Solver) -> None:
+    solver.solve(SMALL, 10)
+    assert os.getsid(solver.pid) != os.getsid(0)
+
+
+def test_closing_is_quick_and_leaves_no_process() -> None:
+    solver = Solver()
+    pid = solver.pid
+    started = time.monotonic()
+    solver.close()
+    assert time.monotonic() - started < 1
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_the_parent_imports_no_solver() -> None:
+    code = "import sys, planopt.procurement; print('ortools' in sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == "False\n"
+
+
+def test_the_process_loads_neither_numpy_nor_pandas() -> None:
+    code = (
+        "import sys; from planopt.procurement import child; child._Backend();"
+        "print([m for m in ('numpy', 'pandas') if m in sys.modules])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == "[]\n"
