@@ -86,15 +86,18 @@ def test_catalog() -> None:
 
 
 def test_entry() -> None:
+    unsourced = {"cite": None, "date": None, "status": None}
+    sheet = {"cite": "data sheet", "date": "2022-10", "status": "stored"}
     entry = {
+        "kind": "accelerator",
         "id": "rtx-4090",
         "name": "GeForce RTX 4090",
-        "datacenter_licence": False,
-        "memory": {"value": "24 GiB", "source": "sheet"},
-        "peak": {"fp16": {"value": "165.2 TFLOPS", "source": "sheet"}},
-        "sources": {
-            "sheet": {"cite": "data sheet", "date": "2022-10", "status": "stored"}
-        },
+        "file": "accelerators/rtx-4090.toml",
+        "figures": [
+            {"field": "vendor", "text": "NVIDIA", **unsourced},
+            {"field": "memory", "text": "24 GiB", **sheet},
+            {"field": "peak.fp16", "text": "165.2 TFLOPS", **sheet},
+        ],
     }
     assert_golden("entry", render_entry(entry))
 

@@ -53,7 +53,7 @@ def table(
 
     def lines(cells: Sequence[str]) -> list[str]:
         broken = [
-            textwrap.wrap(cell, size) or [""]
+            textwrap.wrap(cell, size, break_on_hyphens=False) or [""]
             for cell, size in zip(cells, widths, strict=True)
         ]
         return [

@@ -50,7 +50,7 @@ impl<'a> Fields<'a> {
         self.config.get(name).filter(|value| !value.is_null())
     }
 
-    /// What numbers are where the file leaves them out.
+    /// What numbers are where the file leaves them out; one that is null is none all the same.
     pub(super) fn assume(&mut self, defaults: &'static [(&'static str, u64)]) {
         self.defaults = defaults;
     }
@@ -78,10 +78,11 @@ impl<'a> Fields<'a> {
 
     /// A whole number from `least` to `most`, if it is there.
     pub(super) fn number(&mut self, name: &str, least: u64, most: u64) -> Option<u64> {
-        let Some(value) = self.value(name) else {
+        if !self.config.contains_key(name) {
             let default = self.defaults.iter().find(|(field, _)| *field == name);
             return default.map(|(_, number)| *number);
-        };
+        }
+        let value = self.value(name)?;
         let number = value
             .as_u64()
             .filter(|number| (least..=most).contains(number));
@@ -143,31 +144,23 @@ impl<'a> Fields<'a> {
         value: Option<&Value>,
         accepted: &str,
     ) {
-        if self
-            .problems
-            .iter()
-            .all(|problem| problem.field.as_deref() != Some(name))
-        {
-            let problem = self.problem(name, message, value, accepted);
+        let is_noted = |problem: &Diagnostic| problem.field.as_deref() == Some(name);
+        if !self.problems.iter().any(is_noted) {
+            let problem = self.problem(name, message, value).accepted(accepted);
             self.problems.push(problem);
         }
     }
 
-    pub(super) fn problem(
-        &self,
-        name: &str,
-        message: &str,
-        value: Option<&Value>,
-        accepted: &str,
-    ) -> Diagnostic {
+    /// A problem with a field and its value, at the field's place.
+    pub(super) fn problem(&self, name: &str, message: &str, value: Option<&Value>) -> Diagnostic {
         let path: Vec<&str> = self.path.iter().copied().chain([name]).collect();
         Diagnostic {
             position: locate(self.text, &path),
-            field: Some(name.into()),
             value: value.map(quoted),
-            accepted: Some(accepted.into()),
-            ..super::problem(message, self.file)
+            ..Diagnostic::new(super::NOT_A_MODEL, message)
         }
+        .in_file(self.file)
+        .field(name)
     }
 
     pub(super) fn finish(self) -> Result<(), Vec<Diagnostic>> {

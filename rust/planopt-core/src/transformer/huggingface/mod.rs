@@ -35,10 +35,12 @@ const NOT_A_MODEL: &str = "E111";
 pub fn read_config(text: &str, file: &Path) -> Result<Architecture, Vec<Diagnostic>> {
     let config: Value = serde_json::from_str(text).map_err(|error| vec![not_json(&error, file)])?;
     let Value::Object(outer) = &config else {
-        return Err(vec![Diagnostic {
-            accepted: Some("an object with a field model_type".into()),
-            ..problem("the file holds no JSON object", file)
-        }]);
+        let problem = Diagnostic::new(NOT_A_MODEL, "the file holds no JSON object");
+        return Err(vec![
+            problem
+                .in_file(file)
+                .accepted("an object with a field model_type"),
+        ]);
     };
 
     // Multimodal models keep the language model in an object of its own.
@@ -78,28 +80,15 @@ fn unknown_model_type(
     config: &Map<String, Value>,
 ) -> Diagnostic {
     let found = config.get("model_type").or_else(|| outer.get("model_type"));
-    let known: Vec<&str> = FAMILIES.iter().map(|(name, _)| *name).collect();
     let message = match found {
         Some(_) => "planopt does not know this model type",
         None => "model_type is missing",
     };
-    let nearest = found
-        .and_then(Value::as_str)
-        .and_then(|found| nearest(found, &known));
-    Diagnostic {
-        help: Some(nearest.map_or_else(
-            || "write the model as a TOML file of a catalog instead".into(),
-            |name| format!("the nearest is {name}; if the layers are the same, write that"),
-        )),
-        ..fields.problem("model_type", message, found, &known.join(", "))
-    }
-}
-
-fn nearest<'a>(found: &str, known: &[&'a str]) -> Option<&'a str> {
-    known
-        .iter()
-        .copied()
-        .max_by(|a, b| strsim::jaro_winkler(found, a).total_cmp(&strsim::jaro_winkler(found, b)))
+    let name = found.and_then(Value::as_str).unwrap_or_default();
+    fields
+        .problem("model_type", message, found)
+        .help("write the model as a TOML file of a catalog instead")
+        .one_of(name, FAMILIES.iter().map(|(name, _)| *name))
 }
 
 fn has_experts(model: &Architecture) -> bool {
@@ -127,28 +116,13 @@ fn name(config: &Map<String, Value>) -> Option<String> {
 }
 
 fn not_json(error: &serde_json::Error, file: &Path) -> Diagnostic {
-    Diagnostic {
-        code: NOT_JSON,
-        position: Some(Position {
+    Diagnostic::new(NOT_JSON, format!("this is not JSON: {error}"))
+        .in_file(file)
+        .at(Position {
             line: error.line(),
             column: error.column(),
-        }),
-        accepted: Some("the config.json of a Hugging Face repository".into()),
-        ..problem(&format!("this is not JSON: {error}"), file)
-    }
-}
-
-fn problem(message: &str, file: &Path) -> Diagnostic {
-    Diagnostic {
-        code: NOT_A_MODEL,
-        message: message.into(),
-        file: Some(file.to_path_buf()),
-        position: None,
-        field: None,
-        value: None,
-        accepted: None,
-        help: None,
-    }
+        })
+        .accepted("the config.json of a Hugging Face repository")
 }
 
 #[cfg(test)]

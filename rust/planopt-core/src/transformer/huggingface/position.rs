@@ -22,7 +22,7 @@ pub(super) fn locate(text: &str, path: &[&str]) -> Option<Position> {
                 {
                     matched += 1;
                     if matched == path.len() {
-                        return Some(position(text, at));
+                        return Some(Position::in_text(text, at));
                     }
                 }
                 at = end - 1;
@@ -41,15 +41,6 @@ fn end_of_string(bytes: &[u8], start: usize) -> usize {
         at += if bytes[at] == b'\\' { 2 } else { 1 };
     }
     (at + 1).min(bytes.len())
-}
-
-fn position(text: &str, offset: usize) -> Position {
-    let before = &text[..offset];
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    Position {
-        line: before.matches('\n').count() + 1,
-        column: text[line_start..offset].chars().count() + 1,
-    }
 }
 
 #[cfg(test)]

@@ -164,6 +164,19 @@ fn windows_alternate_and_layers_share_a_kind() {
 }
 
 #[test]
+fn a_field_that_is_left_out_has_its_default_and_one_that_is_null_has_none() {
+    let windowed = |config: &Value| read(config).expect("valid").blocks.len() == 2;
+    let mut config = gemma2();
+    config["sliding_window"] = Value::Null;
+    assert!(!windowed(&config));
+    config
+        .as_object_mut()
+        .expect("an object")
+        .remove("sliding_window");
+    assert!(windowed(&config));
+}
+
+#[test]
 fn the_text_model_of_a_multimodal_one_is_read() {
     let mut inner = llama();
     inner["model_type"] = json!("llama");
