@@ -2,6 +2,10 @@
 //! money, and the search for the configurations worth buying.
 
 #![forbid(unsafe_code)]
+#![expect(
+    clippy::result_large_err,
+    reason = "a diagnostic is made once, when work stops"
+)]
 
 pub mod ask;
 pub mod catalog;

@@ -93,13 +93,13 @@ pub struct Peak {
     pub tf32: Option<FlopsPerSecond>,
     /// FP16 matrix.
     pub fp16: Option<FlopsPerSecond>,
-    /// FP16 matrix with FP16 accumulation (GeForce: twice `fp16`).
+    /// FP16 matrix with FP16 accumulation (consumer cards: twice `fp16`).
     pub fp16_fp16_accumulate: Option<FlopsPerSecond>,
     /// BF16 matrix.
     pub bf16: Option<FlopsPerSecond>,
     /// FP8 matrix.
     pub fp8: Option<FlopsPerSecond>,
-    /// FP8 matrix with FP16 accumulation (GeForce: twice `fp8`).
+    /// FP8 matrix with FP16 accumulation (consumer cards: twice `fp8`).
     pub fp8_fp16_accumulate: Option<FlopsPerSecond>,
     /// INT8 matrix.
     pub int8: Option<FlopsPerSecond>,

@@ -114,7 +114,7 @@ impl Catalog {
 /// # Errors
 ///
 /// Everything that is wrong with the file.
-pub fn read_model(file: &Path) -> Result<Entry<Architecture>, Vec<Diagnostic>> {
+pub(super) fn read_model(file: &Path) -> Result<Entry<Architecture>, Vec<Diagnostic>> {
     read_file(file, model::read)
 }
 

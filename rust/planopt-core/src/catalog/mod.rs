@@ -20,7 +20,6 @@ mod workload;
 pub use assumptions::*;
 pub use entities::*;
 pub use entry::{Entry, Figure, Source, Status};
-pub use load::read_model;
 pub use view::{Description, FigureView, Kind, Listed};
 
 use crate::diagnostic::Diagnostic;
@@ -72,9 +71,11 @@ impl Catalog {
             Some("json") => read::read_config_file(file),
             Some("toml") => load::read_model(file).map(|entry| entry.entity),
             _ => self.model(name).cloned().map_err(|problem| {
-                vec![problem.field("--model").help_unless(
-                    "a path to a Hugging Face config.json works too",
-                )]
+                vec![
+                    problem
+                        .field("--model")
+                        .help_unless("a path to a Hugging Face config.json works too"),
+                ]
             }),
         }
     }

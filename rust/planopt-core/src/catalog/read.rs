@@ -17,8 +17,12 @@ pub(super) fn read_file<T>(
     file: &Path,
     read: impl FnOnce(&mut Fields<'_>) -> T,
 ) -> Result<Entry<T>, Vec<Diagnostic>> {
-    let text = std::fs::read_to_string(file).map_err(|error| vec![unreadable(file, &error)])?;
-    read_text(file, &text, read)
+    read_text(file, &read_to_text(file)?, read)
+}
+
+/// All of a file.
+fn read_to_text(file: &Path) -> Result<String, Vec<Diagnostic>> {
+    std::fs::read_to_string(file).map_err(|error| vec![unreadable(file, &error)])
 }
 
 /// The entity that the text of a file describes, or everything that is wrong with it.
@@ -59,8 +63,7 @@ pub(super) fn read_text<T>(
 
 /// The model that a Hugging Face `config.json` describes.
 pub(super) fn read_config_file(file: &Path) -> Result<Architecture, Vec<Diagnostic>> {
-    let text = std::fs::read_to_string(file).map_err(|error| vec![unreadable(file, &error)])?;
-    read_config(&text, file)
+    read_config(&read_to_text(file)?, file)
 }
 
 /// The TOML files of a folder in the order of their names; none if there is no such folder.

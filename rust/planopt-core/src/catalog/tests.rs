@@ -174,7 +174,7 @@ const DAMAGES: &[(&str, &str, &str, usize, usize, &str)] = &[
     ("year = 2022", "year = 2022.5", code::MALFORMED_QUANTITY, 5, 8, "year"),
     ("\"24 GiB\"", "\"-24 GiB\"", code::OUT_OF_RANGE, 10, 20, "memory"),
     ("\"24 GiB\"", "\"0 GiB\"", code::OUT_OF_RANGE, 10, 20, "memory"),
-    ("year = 2022", "year = nan", code::OUT_OF_RANGE, 5, 8, "year"),
+    ("year = 2022", "year = nan", code::MALFORMED_QUANTITY, 5, 8, "year"),
     ("year = 2022", "year = 5_000_000_000", code::OUT_OF_RANGE, 5, 8, "year"),
     ("\"$1,599.99\"", "\"$5B\"", code::OUT_OF_RANGE, 12, 9, "price"),
     ("GiB\", source = \"sheet\"", "GiB\", source = \"shet\"", code::UNKNOWN_REFERENCE, 10, 39, "memory"),

@@ -41,10 +41,12 @@ pub struct QuantityError {
 }
 
 impl QuantityError {
-    /// Whether it could be read, but not be true: negative, not finite, more than all.
+    /// Whether it could be read, but not be true: negative, or more than all.
     pub fn is_out_of_range(&self) -> bool {
-        use QuantityFault::{MoreThanAll, Negative, NotFinite};
-        matches!(self.fault, Negative | NotFinite | MoreThanAll)
+        matches!(
+            self.fault,
+            QuantityFault::Negative | QuantityFault::MoreThanAll
+        )
     }
 
     /// What would be accepted in its place.

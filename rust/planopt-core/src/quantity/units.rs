@@ -203,22 +203,31 @@ const SHARE: &[Unit] = &[
 const NUMBER: &[Unit] = &[unit("", NONE)];
 
 impl Dimension {
-    /// The dimensions that an option can have, by the name that Python calls them.
+    /// Every dimension with its name, as scripts write it.
+    pub const NAMED: [(&'static str, Self); 15] = [
+        ("bytes", Self::Bytes),
+        ("bytes_per_second", Self::BytesPerSecond),
+        ("flops_per_second", Self::FlopsPerSecond),
+        ("seconds", Self::Seconds),
+        ("watts", Self::Watts),
+        ("usd", Self::Usd),
+        ("usd_per_kwh", Self::UsdPerKwh),
+        ("usd_per_hour", Self::UsdPerHour),
+        ("usd_per_month", Self::UsdPerMonth),
+        ("tokens_per_second", Self::TokensPerSecond),
+        ("requests_per_second", Self::RequestsPerSecond),
+        ("tokens", Self::Tokens),
+        ("count", Self::Count),
+        ("share", Self::Share),
+        ("number", Self::Number),
+    ];
+
+    /// The dimension of that name, such as `tokens_per_second`.
     pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "bytes" => Self::Bytes,
-            "bytes_per_second" => Self::BytesPerSecond,
-            "seconds" => Self::Seconds,
-            "watts" => Self::Watts,
-            "usd" => Self::Usd,
-            "usd_per_hour" => Self::UsdPerHour,
-            "tokens_per_second" => Self::TokensPerSecond,
-            "requests_per_second" => Self::RequestsPerSecond,
-            "tokens" => Self::Tokens,
-            "count" => Self::Count,
-            "number" => Self::Number,
-            _ => return None,
-        })
+        Self::NAMED
+            .into_iter()
+            .find(|(own, _)| *own == name)
+            .map(|(_, dimension)| dimension)
     }
 
     /// The units that are accepted.

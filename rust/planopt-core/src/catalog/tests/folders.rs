@@ -102,6 +102,23 @@ fn an_id_of_two_files_is_refused() {
 }
 
 #[test]
+fn a_model_may_be_an_id_or_a_file() {
+    let catalog = load(&[], "plain").expect("the fixtures are right");
+    let file = fixture("base/models/tiny.toml");
+    assert_eq!(
+        catalog.architecture("tiny"),
+        catalog.architecture(&file.to_string_lossy())
+    );
+    let code_of = |name| {
+        catalog
+            .architecture(name)
+            .map_err(|problems| problems[0].code)
+    };
+    assert_eq!(code_of("absent"), Err(code::UNKNOWN_NAME));
+    assert_eq!(code_of("absent/config.json"), Err(code::UNREADABLE));
+}
+
+#[test]
 fn a_description_tells_every_value_and_its_source() {
     let catalog = load(&[], "plain").expect("the fixtures are right");
     let card = catalog
@@ -117,10 +134,9 @@ fn a_description_tells_every_value_and_its_source() {
     assert_eq!(memory["status"], "from-memory");
     for kind in Kind::ALL {
         for entity in catalog.list(kind) {
-            assert!(
-                catalog
-                    .describe(kind, &entity.id)
-                    .is_ok_and(|told| told.name == entity.name)
+            assert_eq!(
+                catalog.describe(kind, &entity.id).map(|told| told.name),
+                Ok(entity.name)
             );
         }
         assert!(catalog.describe(kind, "absent").is_err());

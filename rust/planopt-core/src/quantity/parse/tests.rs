@@ -3,24 +3,6 @@
 use super::*;
 use proptest::prelude::*;
 
-const DIMENSIONS: [Dimension; 15] = [
-    Dimension::Bytes,
-    Dimension::BytesPerSecond,
-    Dimension::FlopsPerSecond,
-    Dimension::Seconds,
-    Dimension::Watts,
-    Dimension::Usd,
-    Dimension::UsdPerKwh,
-    Dimension::UsdPerHour,
-    Dimension::UsdPerMonth,
-    Dimension::TokensPerSecond,
-    Dimension::RequestsPerSecond,
-    Dimension::Tokens,
-    Dimension::Count,
-    Dimension::Share,
-    Dimension::Number,
-];
-
 #[test]
 fn quantities_of_the_contract_are_read_exactly() {
     use Dimension as D;
@@ -146,10 +128,27 @@ fn the_unit_that_may_be_meant_is_offered() {
     }
 }
 
+#[test]
+fn scripts_name_dimensions() {
+    assert_eq!(
+        Dimension::from_name("usd_per_kwh"),
+        Some(Dimension::UsdPerKwh)
+    );
+    assert_eq!(Dimension::from_name("USD"), None);
+}
+
+#[test]
+fn out_of_range_is_told_from_malformed() {
+    let out_of_range =
+        |text| parse(text, Dimension::Watts).is_err_and(|error| error.is_out_of_range());
+    assert!(out_of_range("-5 W"));
+    assert!(!out_of_range("5 V") && !out_of_range("nan"));
+}
+
 proptest! {
     #[test]
     fn no_text_panics_or_gives_an_impossible_number(text in "\\PC*") {
-        for dimension in DIMENSIONS {
+        for (_, dimension) in Dimension::NAMED {
             if let Ok(value) = parse(&text, dimension) {
                 prop_assert!(value.is_finite() && value >= 0.0);
             }
@@ -160,7 +159,7 @@ proptest! {
     fn nothing_like_a_quantity_panics_either(
         text in "[-+$]{0,2} ?[0-9.,_]{0,6}([eE][-+]?[0-9]{0,12})? ?[kKMGTPEium$%]{0,3}(B|b|W|s|FLOPS|tok)?(/s|/h|/kWh)?"
     ) {
-        for dimension in DIMENSIONS {
+        for (_, dimension) in Dimension::NAMED {
             match parse(&text, dimension) {
                 Ok(value) => prop_assert!(value.is_finite() && value >= 0.0),
                 Err(error) => prop_assert_eq!(&error.text, &text),
