@@ -118,7 +118,7 @@ def test_the_fastest_two_of_twelve_are_found(solver: Solver, unit: MakeUnit) -> 
     units = [
         unit(
             i,
-            accelerator=f"a{i}",
+            accelerator=f"a{i:02}",
             tokens_per_second_per_user=10.0 + i,
             price_micro_usd=(1000 + i) * USD,
         )
