@@ -1,5 +1,7 @@
 //! The answers, in the words of the contract's JSON.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::cost::Cost;
@@ -12,15 +14,11 @@ use crate::serving::{Decode, Percentiles, Prefill};
 #[derive(Clone, Debug, Serialize)]
 pub struct RejectionAnswer {
     /// Short name.
-    pub reason: &'static str,
+    pub code: &'static str,
     /// The sentence, with the numbers.
     pub message: String,
-    /// What is needed, where the reason is a shortage.
-    pub required: Option<f64>,
-    /// What there is.
-    pub available: Option<f64>,
-    /// Unit of both.
-    pub unit: Option<&'static str>,
+    /// The numbers by name.
+    pub numbers: BTreeMap<&'static str, serde_json::Value>,
 }
 
 /// The messages of a step of one micro-batch.

@@ -216,6 +216,7 @@ fn unknown_host(accelerator: &Accelerator, slots: u32) -> Host {
         form_factors: vec![accelerator.form_factor.clone()],
         slots,
         whole: false,
+        on_request: false,
         link: UNKNOWN_HOST_LINK.to_owned(),
         all_reduce: Vec::new(),
         nics: slots,

@@ -104,6 +104,18 @@ pub struct SearchServing {
     /// Try each batch instead of bisecting.
     #[serde(default)]
     pub exhaustive: bool,
+    /// Users that the whole purchase is for.
+    #[serde(default)]
+    pub users: u64,
+    /// Tokens per second of all of them.
+    #[serde(default)]
+    pub tokens_per_second: f64,
+    /// Replicas that may fail.
+    #[serde(default)]
+    pub redundancy: u32,
+    /// Cheapest builds of different hardware to keep beside the front.
+    #[serde(default)]
+    pub builds: usize,
     /// Accelerators of a replica, at most.
     pub max_accelerators: u32,
     /// Price of a unit, at most.

@@ -15,7 +15,7 @@ use crate::placement::Placement;
 use crate::purchase::{BillLine, Hardware, Unit};
 use crate::quantity::{Bytes, MicroUsd, Seconds, Watts};
 use crate::search::{
-    BatchPolicy, Fit, FoundUnit, GivenLayout, Goal, Layout, Selection, Space, UnitKey, evaluate_unit,
+    BatchPolicy, Demand, Fit, FoundUnit, GivenLayout, Goal, Layout, Selection, Space, UnitKey, evaluate_unit,
     fastest_layout, search,
 };
 use crate::serving::{Batching, Percentiles, Question, Rejection, ReplicaEvaluation};
@@ -48,11 +48,18 @@ pub fn search_serving(
         in_flight: request.in_flight,
         policy,
     };
+    let demand = Demand {
+        users: request.users,
+        tokens_per_second: request.tokens_per_second,
+        redundancy: request.redundancy,
+        builds: request.builds,
+    };
     let found = search(
         &transformer,
         &question,
         &space,
         &goal,
+        &demand,
         request.max_accelerators,
         request.price_cap_usd.map(MicroUsd::from_usd),
         &assumptions,
@@ -60,7 +67,7 @@ pub fn search_serving(
     );
     let mut units = UnitColumns::default();
     for unit in &found.units {
-        units.push(unit, &assumptions);
+        units.push(unit);
     }
     Ok(SearchAnswer {
         units,
@@ -100,17 +107,8 @@ fn select(catalog: &Catalog, request: &SearchServing) -> Result<Selection, Vec<D
 }
 
 impl UnitColumns {
-    fn push(&mut self, found: &FoundUnit, assumptions: &Assumptions) {
+    fn push(&mut self, found: &FoundUnit) {
         let unit = &found.unit;
-        let power = unit.power(assumptions).unwrap_or(Watts::ZERO);
-        let rack_units = unit.rack_units();
-        let cost = of_purchase(
-            found.price.usd(),
-            power,
-            rack_units,
-            found.tokens_per_second,
-            &assumptions.cost,
-        );
         let network = unit.hardware.network;
         self.accelerator.push(unit.hardware.accelerator.id.clone());
         self.host.push(unit.hardware.host.id.clone());
@@ -129,9 +127,9 @@ impl UnitColumns {
         self.tokens_per_second_per_user.push(found.tokens_per_second_per_user);
         self.tokens_per_second.push(found.tokens_per_second);
         self.price_micro_usd.push(found.price.0);
-        self.power_watts.push(power.0);
-        self.rack_units.push(rack_units);
-        self.usd_per_hour.push(cost.usd_per_hour);
+        self.power_watts.push(found.power.0);
+        self.rack_units.push(found.rack_units);
+        self.usd_per_hour.push(found.usd_per_hour);
     }
 }
 
@@ -408,17 +406,9 @@ fn bill_of(units: &[(Unit, u32)]) -> Vec<BillLine> {
 }
 
 fn rejection(rejection: &Rejection) -> RejectionAnswer {
-    let (required, available, unit) = match *rejection {
-        Rejection::Memory { needed_bytes, capacity_bytes } => {
-            (Some(needed_bytes), Some(capacity_bytes), Some("bytes"))
-        }
-        _ => (None, None, None),
-    };
     RejectionAnswer {
-        reason: rejection.code(),
+        code: rejection.code(),
         message: rejection.to_string(),
-        required,
-        available,
-        unit,
+        numbers: rejection.numbers().into_iter().collect(),
     }
 }

@@ -202,6 +202,8 @@ pub struct Host {
     pub slots: u32,
     /// Whether accelerators come only as a whole board of `slots`.
     pub whole: bool,
+    /// Whether it is only considered where a question names it: builds that few would choose.
+    pub on_request: bool,
     /// Link id of a slot.
     pub link: String,
     /// All-reduce over PCIe by class: `default`, `slow`, `good`.

@@ -5,11 +5,13 @@ mod batch;
 mod evaluate;
 mod front;
 mod layout;
+mod reduce;
 mod space;
 mod units;
 
 pub use batch::{BatchPolicy, Goal};
 pub use evaluate::{EvaluatedUnit, GivenLayout, UnitKey, evaluate_unit, fastest_layout};
 pub use layout::{Layout, Prepared};
+pub use reduce::Demand;
 pub use space::{Fit, Selection, Shelf, Space};
 pub use units::{FoundUnit, Nearest, SearchResult, Tally, search};

@@ -115,6 +115,7 @@ impl<'a> Space<'a> {
                     .hosts
                     .iter()
                     .filter(|host| listed(&selection.hosts, &host.id))
+                    .filter(|host| !host.on_request || selection.hosts.contains(&host.id))
                     .filter(|host| can_be_bought(accelerator, host))
                     .filter_map(|host| Self::fit(shelf, accelerator, host, assumptions))
             })

@@ -9,12 +9,14 @@ use serde::Serialize;
 use super::batch::{Count, Goal, Miss, batches};
 use super::front::{Gives, keep};
 use super::layout::{Layout, Prepared, stages};
+use super::reduce::{Demand, reduce};
 use super::space::{Fit, Space};
 use crate::catalog::{Assumptions, Network};
 use crate::communication::Fabric;
 use crate::placement::Placement;
 use crate::purchase::{Hardware, Unit};
-use crate::quantity::MicroUsd;
+use crate::cost::of_purchase;
+use crate::quantity::{MicroUsd, Watts};
 use crate::serving::{Batching, Question, Replica};
 use crate::stages::Stage;
 use crate::transformer::Transformer;
@@ -34,6 +36,12 @@ pub struct FoundUnit<'a> {
     pub tokens_per_second: f64,
     /// Its price.
     pub price: MicroUsd,
+    /// Draw at work.
+    pub power: Watts,
+    /// Rack units.
+    pub rack_units: f64,
+    /// Purchase written off, electricity and hosting.
+    pub usd_per_hour: f64,
 }
 
 impl Gives for FoundUnit<'_> {
@@ -150,6 +158,7 @@ struct Task<'s> {
     question: &'s Question,
     assumptions: &'s Assumptions,
     goal: &'s Goal,
+    demand: &'s Demand,
     layouts: &'s [Layout],
     stages: &'s [Vec<Stage>],
     price_cap: Option<MicroUsd>,
@@ -168,6 +177,7 @@ pub fn search<'a>(
     question: &Question,
     space: &Space<'a>,
     goal: &Goal,
+    demand: &Demand,
     accelerators: u32,
     price_cap: Option<MicroUsd>,
     assumptions: &Assumptions,
@@ -180,6 +190,7 @@ pub fn search<'a>(
         question,
         assumptions,
         goal,
+        demand,
         layouts: &layouts,
         stages: &stages,
         price_cap,
@@ -231,6 +242,8 @@ impl Task<'_> {
             let network = Some((*network, line.nics_per_host));
             self.search_network(fit, network, &fabric, &prepared, &mut result);
         }
+        // What is on no front of one host is on none of all: fewer to carry on.
+        result.units = reduce(result.units, self.demand);
         result
     }
 
@@ -331,13 +344,26 @@ impl Task<'_> {
     ) {
         let decode = replica.decode(batching);
         for &(unit, price) in units {
+            let power = unit.power(self.assumptions).unwrap_or(Watts::ZERO);
+            let rack_units = unit.rack_units();
+            let tokens_per_second = decode.tokens_per_second * f64::from(unit.replicas);
+            let cost = of_purchase(
+                price.usd(),
+                power,
+                rack_units,
+                tokens_per_second,
+                &self.assumptions.cost,
+            );
             let found = FoundUnit {
                 unit,
                 batching,
                 users: batching.users(self.question.overlap) * u64::from(unit.replicas),
                 tokens_per_second_per_user: decode.tokens_per_second_per_user,
-                tokens_per_second: decode.tokens_per_second * f64::from(unit.replicas),
+                tokens_per_second,
                 price,
+                power,
+                rack_units,
+                usd_per_hour: cost.usd_per_hour,
             };
             keep(fronts.entry(purchase_of(&unit)).or_default(), found);
         }

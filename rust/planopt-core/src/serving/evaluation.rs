@@ -45,8 +45,7 @@ pub struct Percentiles {
 }
 
 /// Why a candidate does not work, with the numbers.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "code", rename_all = "lowercase")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Rejection {
     /// The tensor-parallel degree does not divide the heads.
     Heads {
@@ -98,6 +97,21 @@ impl Rejection {
             Self::Network { .. } => "network",
             Self::Format { .. } => "format",
             Self::Memory { .. } => "memory",
+        }
+    }
+
+    /// The numbers by name.
+    pub fn numbers(&self) -> Vec<(&'static str, serde_json::Value)> {
+        match *self {
+            Self::Heads { tp, heads } => vec![("tp", tp.into()), ("heads", heads.into())],
+            Self::Layers { pp, layers } => vec![("pp", pp.into()), ("layers", layers.into())],
+            Self::Placement { tp, slots } => vec![("tp", tp.into()), ("slots", slots.into())],
+            Self::Network { hosts } => vec![("hosts", hosts.into())],
+            Self::Format { weights } => vec![("weights", weights.into())],
+            Self::Memory { needed_bytes, capacity_bytes } => vec![
+                ("needed_bytes", needed_bytes.into()),
+                ("capacity_bytes", capacity_bytes.into()),
+            ],
         }
     }
 }

@@ -1,0 +1,123 @@
+//! Which of the units found can matter to a purchase, and which to its reader.
+//!
+//! A unit that another one of the same accelerator replaces without loss is in no best purchase:
+//! the proof is with `planopt.procurement.dominance`, which applies the same rule again to what
+//! arrives there. It may still be one of the next-best builds that a plan shows, so the cheapest
+//! builds of different hardware stay as well.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use super::units::FoundUnit;
+use crate::quantity::MicroUsd;
+
+/// What a whole purchase must supply.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Demand {
+    /// Users at the same time.
+    pub users: u64,
+    /// Tokens per second of all.
+    pub tokens_per_second: f64,
+    /// Replicas that may fail.
+    pub redundancy: u32,
+    /// Builds of different hardware to keep.
+    pub builds: usize,
+}
+
+/// Keeps the units that no other one replaces, and the cheapest builds; by price.
+pub(crate) fn reduce<'a>(mut units: Vec<FoundUnit<'a>>, demand: &Demand) -> Vec<FoundUnit<'a>> {
+    units.sort_by(by_needs);
+    let mut kept: Vec<usize> = Vec::new();
+    for (place, unit) in units.iter().enumerate() {
+        if !kept.iter().any(|&other| replaces(&units[other], unit)) {
+            kept.push(place);
+        }
+    }
+    let mut places: BTreeSet<usize> = kept.into_iter().collect();
+    places.extend(cheapest_builds(&units, demand));
+    let mut place = 0;
+    units.retain(|_| {
+        place += 1;
+        places.contains(&(place - 1))
+    });
+    units
+}
+
+/// Less of what is paid for first, more of what it gives next: what replaces comes before.
+fn by_needs(one: &FoundUnit, other: &FoundUnit) -> Ordering {
+    one.price
+        .cmp(&other.price)
+        .then(one.usd_per_hour.total_cmp(&other.usd_per_hour))
+        .then(one.power.0.total_cmp(&other.power.0))
+        .then(other.tokens_per_second.total_cmp(&one.tokens_per_second))
+        .then(other.users.cmp(&one.users))
+}
+
+/// Whether `one` needs no more of anything than `other` and gives no less.
+fn replaces(one: &FoundUnit, other: &FoundUnit) -> bool {
+    one.unit.hardware.accelerator.id == other.unit.hardware.accelerator.id
+        && one.price <= other.price
+        && one.usd_per_hour <= other.usd_per_hour
+        && one.power <= other.power
+        && one.rack_units <= other.rack_units
+        && one.unit.accelerators_bought() <= other.unit.accelerators_bought()
+        && one.users >= other.users
+        && one.unit.replicas >= other.unit.replicas
+        && one.tokens_per_second >= other.tokens_per_second
+        && one.tokens_per_second_per_user >= other.tokens_per_second_per_user
+}
+
+/// Hardware of a whole build: the unit's kinds of part, and how many of those that are counted.
+type Signature<'u> = (&'u str, &'u str, Option<&'u str>, u32, Option<&'u str>, u64, u64);
+
+/// The cheapest way of meeting the demand with copies of one unit, for each hardware.
+fn cheapest_builds(units: &[FoundUnit], demand: &Demand) -> Vec<usize> {
+    let mut builds: Vec<(MicroUsd, f64, Signature, usize)> = units
+        .iter()
+        .enumerate()
+        .map(|(place, unit)| {
+            let copies = copies(unit, demand);
+            let price = MicroUsd(unit.price.0.saturating_mul(copies.cast_signed()));
+            let per_token = unit.usd_per_hour / unit.tokens_per_second;
+            (price, per_token, signature(unit, copies), place)
+        })
+        .collect();
+    builds.sort_by(|one, other| {
+        one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)).then(one.2.cmp(&other.2))
+    });
+    let mut seen = BTreeSet::new();
+    builds
+        .into_iter()
+        .filter(|(_, _, signature, _)| seen.insert(*signature))
+        .map(|(_, _, _, place)| place)
+        .take(demand.builds)
+        .collect()
+}
+
+/// Copies of one unit that meet the demand alone.
+fn copies(unit: &FoundUnit, demand: &Demand) -> u64 {
+    let replicas = u64::from(unit.unit.replicas);
+    let of_replica = (unit.users / replicas).max(1);
+    let needed = demand.users.div_ceil(of_replica) + u64::from(demand.redundancy);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count of units, which is positive; beyond 2^53 it is absurd either way"
+    )]
+    let for_tokens = (demand.tokens_per_second / unit.tokens_per_second).ceil() as u64;
+    needed.div_ceil(replicas).max(for_tokens).max(1)
+}
+
+fn signature<'u>(found: &'u FoundUnit, copies: u64) -> Signature<'u> {
+    let unit = &found.unit;
+    let network = unit.hardware.network;
+    (
+        &unit.hardware.accelerator.id,
+        &unit.hardware.host.id,
+        network.map(|(network, _)| network.id.as_str()),
+        network.map_or(0, |(_, nics)| nics),
+        unit.switch.map(|share| share.switch.id.as_str()),
+        u64::from(unit.accelerators_bought()) * copies,
+        u64::from(unit.hosts()) * copies,
+    )
+}
