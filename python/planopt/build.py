@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from planopt.plan import (
+from planopt.evaluation import (
     BomLine,
     Candidate,
     Cost,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from planopt.build import Build
     from planopt.catalog import Catalog
-    from planopt.plan import BomLine
+    from planopt.evaluation import BomLine
     from planopt.solve import Question
 
 __all__ = ["KNIFE_EDGE", "cautions"]

@@ -17,6 +17,7 @@ __all__ = [
     "Deployment",
     "Hardware",
     "Memory",
+    "Messages",
     "Percentiles",
     "Prefill",
     "Rejection",
@@ -82,6 +83,19 @@ class Cost(Struct, frozen=True, kw_only=True):
     tokens_per_usd: float | None = None
 
 
+class Messages(Struct, frozen=True, kw_only=True):
+    """Messages of a step of one micro-batch."""
+
+    payload_bytes: float | None = None
+    """Activations of a micro-batch."""
+    all_reduce_seconds: float | None = None
+    """One all-reduce over the tensor-parallel group."""
+    all_reduces: float | None = None
+    """All-reduces on the path of a token."""
+    hops_seconds: float | None = None
+    """All hops of a micro-batch between stages."""
+
+
 class ServingEvaluation(Struct, frozen=True, kw_only=True):
     """What a configuration does, whether or not it fits."""
 
@@ -94,6 +108,7 @@ class ServingEvaluation(Struct, frozen=True, kw_only=True):
     tpot_seconds: Percentiles = msgspec.field(default_factory=Percentiles)
     cost: Cost = msgspec.field(default_factory=Cost)
     power_watts: float | None = None
+    messages: Messages | None = None
     hosts: int | None = None
     """Hosts of one replica."""
     accelerators: int | None = None

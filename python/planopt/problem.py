@@ -150,6 +150,9 @@ class Problem:
             time_limit_seconds=self.time_limit_seconds,
             exhaustive=self.exhaustive,
             pcie_all_reduce=self.pcie_all_reduce,
+            hosts=self.hosts,
+            networks=self.networks,
+            assumptions=self.assumptions,
             catalog=self.catalog,
             typed=self.typed,
         )

@@ -141,7 +141,11 @@ def _closest(
 
 
 def find_units(
-    catalog: Catalog, problem: Problem, *, price_cap_usd: float | None = None
+    catalog: Catalog,
+    problem: Problem,
+    *,
+    price_cap_usd: float | None = None,
+    each_batch_up_to: int | None = None,
 ) -> Found:
     """Find the units that meet a question's speed, for each format that it allows.
 
@@ -153,10 +157,15 @@ def find_units(
         The question.
     price_cap_usd : float, optional
         Price of a unit, at most; default: beyond the budget, to show what lies there.
+    each_batch_up_to : int, optional
+        Offer each batch up to this one; default: the largest alone, which has the most
+        users and throughput, or each that is needed where latency is the objective.
     """
     found = Found()
     if price_cap_usd is None and problem.budget_usd is not None:
         price_cap_usd = REACH * problem.budget_usd
+    if each_batch_up_to is None and problem.objective == "latency":
+        each_batch_up_to = problem.users
     own_format = problem.served.weights
     for weights in (own_format, *problem.allow_quantization):
         served = replace(problem.served, weights=weights)
@@ -167,9 +176,11 @@ def find_units(
             "prefill_seconds": problem.ttft_seconds,
             "batch": problem.batch,
             "in_flight": problem.in_flight,
-            "each_batch_up_to": problem.users
-            if problem.objective == "latency"
-            else None,
+            "each_batch_up_to": each_batch_up_to,
+            "users": problem.users,
+            "tokens_per_second": problem.throughput,
+            "redundancy": problem.redundancy,
+            "builds": problem.top + 1,
             "exhaustive": problem.exhaustive,
             "max_accelerators": problem.replica_accelerators,
             "price_cap_usd": price_cap_usd,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planopt.build import Build
-    from planopt.plan import Deployment
+    from planopt.evaluation import Deployment
     from planopt.problem import Problem
     from planopt.solve import Question
 

@@ -148,17 +148,24 @@ impl Fabric {
         if self.algorithm == AllReduceAlgorithm::Transfer {
             return scale_up.unwrap_or(self.pcie).transfer(payload);
         }
-        scale_up.unwrap_or_else(|| self.pcie_bus(ranks)).ring(ranks, payload)
+        scale_up
+            .unwrap_or_else(|| self.pcie_bus(ranks))
+            .ring(ranks, payload)
     }
 
     /// PCIe as an all-reduce among `ranks` meets it.
     fn pcie_bus(&self, ranks: u32) -> Line {
-        let bus = self.all_reduce_bus.map_or(self.pcie.bandwidth, |bus| match ranks {
-            2 => bus.group_2,
-            3 | 4 => bus.group_4,
-            _ => bus.group_8,
-        });
-        Line { bandwidth: bus.min(self.pcie.bandwidth), ..self.pcie }
+        let bus = self
+            .all_reduce_bus
+            .map_or(self.pcie.bandwidth, |bus| match ranks {
+                2 => bus.group_2,
+                3 | 4 => bus.group_4,
+                _ => bus.group_8,
+            });
+        Line {
+            bandwidth: bus.min(self.pcie.bandwidth),
+            ..self.pcie
+        }
     }
 
     /// All-reduce of `payload` over the tensor-parallel group of `placement`.

@@ -41,8 +41,13 @@ pub fn of_purchase(
     tokens_per_second: f64,
     assumptions: &CostAssumptions,
 ) -> Cost {
-    let capital = capital_per_hour(price_usd, assumptions);
-    let energy = energy_per_hour(power, assumptions);
+    let capital = capital_per_hour(price_usd, assumptions.years, assumptions.residual);
+    let energy = energy_per_hour(
+        power,
+        assumptions.duty,
+        assumptions.pue,
+        assumptions.electricity_usd_per_kwh,
+    );
     let hosting = hosting_per_hour(rack_units, assumptions);
     let usd_per_hour = capital + energy + hosting;
     let tokens_per_hour = tokens_per_second * SECONDS_PER_HOUR * assumptions.duty;
@@ -57,17 +62,14 @@ pub fn of_purchase(
     }
 }
 
-/// A purchase written off evenly over its years, less what is left of it.
-pub fn capital_per_hour(price_usd: f64, assumptions: &CostAssumptions) -> f64 {
-    price_usd * (1.0 - assumptions.residual) / (assumptions.years * HOURS_PER_YEAR)
+/// A purchase written off evenly over `years`, less the share of it that is left then.
+pub fn capital_per_hour(price_usd: f64, years: f64, residual: f64) -> f64 {
+    price_usd * (1.0 - residual) / (years * HOURS_PER_YEAR)
 }
 
 /// Electricity, at the share of hours that are busy.
-pub fn energy_per_hour(power: Watts, assumptions: &CostAssumptions) -> f64 {
-    power.0 / WATTS_PER_KILOWATT
-        * assumptions.duty
-        * assumptions.pue
-        * assumptions.electricity_usd_per_kwh
+pub fn energy_per_hour(power: Watts, duty: f64, pue: f64, usd_per_kwh: f64) -> f64 {
+    power.0 / WATTS_PER_KILOWATT * duty * pue * usd_per_kwh
 }
 
 /// Rent of a share of a rack.

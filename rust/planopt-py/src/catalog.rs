@@ -1,6 +1,6 @@
 //! A catalog, and the questions that are asked of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use planopt_core::ask::{EvaluateServing, FastestLayout, SearchServing};
 use planopt_core::catalog::Kind;
@@ -33,18 +33,20 @@ impl Catalog {
     ///
     /// Raises
     /// ------
-    /// InputError
+    /// `InputError`
     ///     With every problem of every file.
     #[staticmethod]
     fn load(
         py: Python<'_>,
-        root: PathBuf,
+        root: &str,
         overlays: Vec<PathBuf>,
         assumptions: &str,
     ) -> PyResult<Self> {
-        let loaded =
-            py.detach(|| catalog::Catalog::load(&root, &overlays, assumptions));
-        loaded.map(|catalog| Self { catalog }).map_err(|problems| input_error(py, &problems))
+        let root = Path::new(root);
+        let loaded = py.detach(move || catalog::Catalog::load(root, &overlays, assumptions));
+        loaded
+            .map(|catalog| Self { catalog })
+            .map_err(|problems| input_error(py, &problems))
     }
 
     /// Entities of a kind: id and name.
@@ -55,9 +57,13 @@ impl Catalog {
 
     /// One entity with its figures and their sources.
     fn show<'py>(&self, py: Python<'py>, kind: &str, id: &str) -> PyResult<Bound<'py, PyAny>> {
-        let described =
-            Kind::from_name(kind).and_then(|kind| self.catalog.describe(kind, id));
-        answer(py, described.map_err(|problem| vec![problem]))
+        let kind = Kind::from_name(kind).map_err(|problem| input_error(py, &[problem]))?;
+        answer(
+            py,
+            self.catalog
+                .describe(kind, id)
+                .map_err(|problem| vec![problem]),
+        )
     }
 
     /// A model in short: parameters, width, heads, layers, context, format.
@@ -72,15 +78,19 @@ impl Catalog {
 
     /// Tokens of prompt and output of a workload.
     fn workload<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyAny>> {
-        let workload = self.catalog.workload(id).map_err(|problem| {
-            input_error(py, &[problem.field("--workload")])
-        })?;
+        let workload = self
+            .catalog
+            .workload(id)
+            .map_err(|problem| input_error(py, &[problem.field("--workload")]))?;
         Ok(pythonize::pythonize(py, workload)?)
     }
 
     /// The assumptions' values of money over time.
     fn cost_assumptions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(pythonize::pythonize(py, &self.catalog.assumptions.entity.cost)?)
+        Ok(pythonize::pythonize(
+            py,
+            &self.catalog.assumptions.entity.cost,
+        )?)
     }
 
     /// Evaluates one serving configuration, whether or not it works.
@@ -90,7 +100,10 @@ impl Catalog {
         request: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let request: EvaluateServing = question(request)?;
-        answer(py, py.detach(|| ask::evaluate_serving(&self.catalog, &request)))
+        answer(
+            py,
+            py.detach(|| ask::evaluate_serving(&self.catalog, &request)),
+        )
     }
 
     /// Finds the units that meet a goal.
@@ -100,8 +113,9 @@ impl Catalog {
         request: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let request: SearchServing = question(request)?;
-        let found =
-            interruptible(py, |stop| ask::search_serving(&self.catalog, &request, stop))?;
+        let found = interruptible(py, |stop| {
+            ask::search_serving(&self.catalog, &request, stop)
+        })?;
         answer(py, found)
     }
 
@@ -112,7 +126,10 @@ impl Catalog {
         request: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let request: FastestLayout = question(request)?;
-        answer(py, py.detach(|| ask::fastest_serving(&self.catalog, &request)))
+        answer(
+            py,
+            py.detach(|| ask::fastest_serving(&self.catalog, &request)),
+        )
     }
 }
 

@@ -18,7 +18,11 @@ pub(crate) fn input_error(py: Python<'_>, problems: &[Diagnostic]) -> PyErr {
 /// A quantity that cannot be read: the caller knows the option or the field it stands in.
 pub(crate) fn quantity_error(error: &QuantityError) -> PyErr {
     pyo3::exceptions::PyValueError::new_err((
-        if error.is_out_of_range() { "range" } else { "malformed" },
+        if error.is_out_of_range() {
+            "range"
+        } else {
+            "malformed"
+        },
         error.to_string(),
         error.accepted().to_owned(),
     ))

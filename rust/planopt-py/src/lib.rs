@@ -44,10 +44,22 @@ mod _native {
         quantity::parse(text, dimension).map_err(|error| quantity_error(&error))
     }
 
-    /// Dollars per hour of a purchase written off evenly.
+    /// Dollars per hour of a purchase written off evenly over some years.
     #[pyfunction]
     fn capital_usd_per_hour(price_usd: f64, years: f64) -> f64 {
-        price_usd / (years * cost::HOURS_PER_YEAR)
+        cost::capital_per_hour(price_usd, years, 0.0)
+    }
+
+    /// Dollars per hour of electricity, at the share of hours that are busy.
+    #[pyfunction]
+    fn energy_usd_per_hour(power_watts: f64, duty: f64, pue: f64, usd_per_kwh: f64) -> f64 {
+        cost::energy_per_hour(quantity::Watts(power_watts), duty, pue, usd_per_kwh)
+    }
+
+    /// Day on which a purchase has cost as much as renting, if it ever does.
+    #[pyfunction]
+    fn break_even_days(price_usd: f64, own_usd_per_day: f64, rent_usd_per_day: f64) -> Option<f64> {
+        cost::break_even_days(price_usd, own_usd_per_day, rent_usd_per_day)
     }
 
     /// How this module was built.
@@ -55,7 +67,11 @@ mod _native {
     fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let info = PyDict::new(py);
         info.set_item("version", env!("CARGO_PKG_VERSION"))?;
-        let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+        let profile = if cfg!(debug_assertions) {
+            "debug"
+        } else {
+            "release"
+        };
         info.set_item("build_profile", profile)?;
         Ok(info)
     }

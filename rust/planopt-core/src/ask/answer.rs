@@ -105,8 +105,16 @@ pub struct EvaluationAnswer {
     pub power_watts: Option<f64>,
     /// Messages of a step.
     pub messages: Option<Messages>,
+    /// Hosts of one replica.
+    pub hosts: Option<u32>,
+    /// Accelerators of one replica.
+    pub accelerators: u32,
     /// Where it runs.
     pub hardware: HardwareAnswer,
+    /// Formats that were evaluated.
+    pub weights: &'static str,
+    /// Format of the KV cache.
+    pub kv: &'static str,
     /// Micro-batches in flight.
     pub in_flight: u32,
     /// Replicas.

@@ -7,6 +7,9 @@ use crate::diagnostic::Diagnostic;
 use crate::quantity::{Seconds, Watts};
 use crate::search::{Fit, Shelf, Space};
 
+/// A network with its line between hosts of so many NICs.
+pub(crate) type Connection<'c> = (&'c Network, NetworkLine);
+
 /// PCIe link of accelerators that no host of the catalog takes.
 const UNKNOWN_HOST_LINK: &str = "pcie4-x16";
 
@@ -14,7 +17,11 @@ impl Catalog {
     /// All entities, as the search wants them.
     pub fn shelf(&self) -> Shelf<'_> {
         Shelf {
-            accelerators: self.accelerators.values().map(|entry| &entry.entity).collect(),
+            accelerators: self
+                .accelerators
+                .values()
+                .map(|entry| &entry.entity)
+                .collect(),
             hosts: self.hosts.values().map(|entry| &entry.entity).collect(),
             networks: self.networks.values().map(|entry| &entry.entity).collect(),
             links: self.links.values().map(|entry| &entry.entity).collect(),
@@ -43,7 +50,11 @@ impl ServingRequest {
         if let Some(class) = &self.pcie_all_reduce {
             const CLASSES: [&str; 3] = ["default", "slow", "good"];
             if !CLASSES.contains(&class.as_str()) {
-                return Err(vec![unknown_name("pcie_all_reduce", class, CLASSES.join(", "))]);
+                return Err(vec![unknown_name(
+                    "pcie_all_reduce",
+                    class,
+                    CLASSES.join(", "),
+                )]);
             }
             assumptions.pcie_all_reduce.clone_from(class);
         }
@@ -80,8 +91,13 @@ impl EvaluateServing {
     ///
     /// Unknown ids, with the nearest ones, and counts that cannot be.
     pub(crate) fn bench(&self, catalog: &Catalog) -> Result<Bench, Vec<Diagnostic>> {
-        let mut accelerator = catalog.accelerator(&self.accelerator).map_err(|p| vec![p])?.clone();
-        let per_host = self.accelerators_per_host().map_err(|problem| vec![problem])?;
+        let mut accelerator = catalog
+            .accelerator(&self.accelerator)
+            .map_err(|p| vec![p])?
+            .clone();
+        let per_host = self
+            .accelerators_per_host()
+            .map_err(|problem| vec![problem])?;
         let mut host = match &self.host {
             Some(id) => catalog.host(id).map_err(|problem| vec![problem])?.clone(),
             None => smallest_host(catalog, &accelerator, per_host, self.tp * self.pp),
@@ -113,10 +129,18 @@ impl EvaluateServing {
             } else {
                 let domain = self.tp * self.pp;
                 let name = link.name.clone();
-                accelerator.scale_up = Some(ScaleUp { name, bandwidth, domain });
+                accelerator.scale_up = Some(ScaleUp {
+                    name,
+                    bandwidth,
+                    domain,
+                });
             }
         }
-        Ok(Bench { accelerator, host, pcie })
+        Ok(Bench {
+            accelerator,
+            host,
+            pcie,
+        })
     }
 
     /// The network that the question names.
@@ -127,8 +151,10 @@ impl EvaluateServing {
     pub(crate) fn network_line<'c>(
         &self,
         catalog: &'c Catalog,
-    ) -> Result<Option<(&'c Network, NetworkLine)>, Vec<Diagnostic>> {
-        let Some(id) = &self.network else { return Ok(None) };
+    ) -> Result<Option<Connection<'c>>, Vec<Diagnostic>> {
+        let Some(id) = &self.network else {
+            return Ok(None);
+        };
         let nics_per_host = self.nics_per_host.unwrap_or(1);
         line_of(catalog, id, nics_per_host)
     }
@@ -141,8 +167,7 @@ impl Bench {
         catalog: &'c Catalog,
         assumptions: &Assumptions,
     ) -> Option<Fit<'c>> {
-        let mut fit =
-            Space::fit(&catalog.shelf(), &self.accelerator, &self.host, assumptions)?;
+        let mut fit = Space::fit(&catalog.shelf(), &self.accelerator, &self.host, assumptions)?;
         if let Some(bandwidth) = self.pcie.as_ref().and_then(|link| link.bandwidth) {
             fit.pcie = bandwidth;
         }
@@ -160,12 +185,19 @@ impl HardwareKey {
         &self,
         catalog: &'c Catalog,
         assumptions: &Assumptions,
-    ) -> Result<(Fit<'c>, Option<(&'c Network, NetworkLine)>), Vec<Diagnostic>> {
-        let accelerator = catalog.accelerator(&self.accelerator).map_err(|p| vec![p])?;
+    ) -> Result<(Fit<'c>, Option<Connection<'c>>), Vec<Diagnostic>> {
+        let accelerator = catalog
+            .accelerator(&self.accelerator)
+            .map_err(|p| vec![p])?;
         let host = catalog.host(&self.host).map_err(|problem| vec![problem])?;
-        let fit = Space::fit(&catalog.shelf(), accelerator, host, assumptions).ok_or_else(|| {
-            vec![unknown_name("host", &self.host, "hosts whose link has a bandwidth".to_owned())]
-        })?;
+        let fit =
+            Space::fit(&catalog.shelf(), accelerator, host, assumptions).ok_or_else(|| {
+                vec![unknown_name(
+                    "host",
+                    &self.host,
+                    "hosts whose link has a bandwidth".to_owned(),
+                )]
+            })?;
         let network = match &self.network {
             Some(id) => line_of(catalog, id, self.nics_per_host)?,
             None => None,
@@ -178,12 +210,15 @@ fn line_of<'c>(
     catalog: &'c Catalog,
     id: &str,
     nics_per_host: u32,
-) -> Result<Option<(&'c Network, NetworkLine)>, Vec<Diagnostic>> {
+) -> Result<Option<Connection<'c>>, Vec<Diagnostic>> {
     let network = catalog.network(id).map_err(|problem| vec![problem])?;
-    let line = catalog.shelf().line(network, nics_per_host).ok_or_else(|| {
-        let accepted = "networks whose link has a bandwidth".to_owned();
-        vec![unknown_name("network", id, accepted)]
-    })?;
+    let line = catalog
+        .shelf()
+        .line(network, nics_per_host)
+        .ok_or_else(|| {
+            let accepted = "networks whose link has a bandwidth".to_owned();
+            vec![unknown_name("network", id, accepted)]
+        })?;
     Ok(Some((network, line)))
 }
 
@@ -198,13 +233,21 @@ fn smallest_host(
         Some(included) => included.accelerator == accelerator.id,
         None => host.form_factors.contains(&accelerator.form_factor),
     };
-    let mut fitting: Vec<&Host> =
-        catalog.hosts.values().map(|entry| &entry.entity).filter(takes).collect();
+    let mut fitting: Vec<&Host> = catalog
+        .hosts
+        .values()
+        .map(|entry| &entry.entity)
+        .filter(takes)
+        .collect();
     fitting.sort_by_key(|host| (host.includes.is_some(), host.slots, host.price, &host.id));
     let wanted = per_host.unwrap_or(accelerators);
     let smallest = fitting.iter().find(|host| host.slots >= wanted);
     let largest = || fitting.iter().max_by_key(|host| host.slots);
-    let chosen = if per_host.is_some() { smallest } else { smallest.or_else(largest) };
+    let chosen = if per_host.is_some() {
+        smallest
+    } else {
+        smallest.or_else(largest)
+    };
     chosen.map_or_else(|| unknown_host(accelerator, wanted), |host| (*host).clone())
 }
 

@@ -68,7 +68,11 @@ pub fn describe_model(
     };
     describe(&transformer.embedding, 1);
     for (kind, block) in transformer.blocks.iter().enumerate() {
-        let count = transformer.layers.iter().filter(|&&layer| layer == kind).count();
+        let count = transformer
+            .layers
+            .iter()
+            .filter(|&&layer| layer == kind)
+            .count();
         describe(&block.operations, count);
     }
     describe(&transformer.head, 1);

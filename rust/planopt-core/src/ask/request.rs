@@ -202,9 +202,9 @@ impl ModelRequest {
 fn set_kv_heads(architecture: &mut Architecture, wanted: u64) -> Result<(), Vec<Diagnostic>> {
     for block in &mut architecture.blocks {
         match &mut block.attention {
-            AttentionShape::Grouped { heads, kv_heads, .. }
-                if wanted > 0 && heads.is_multiple_of(wanted) =>
-            {
+            AttentionShape::Grouped {
+                heads, kv_heads, ..
+            } if wanted > 0 && heads.is_multiple_of(wanted) => {
                 *kv_heads = wanted;
             }
             AttentionShape::Grouped { heads, .. } => {
@@ -245,7 +245,12 @@ impl ServingRequest {
         };
         if problems.is_empty() {
             let formats = Formats { weights, kv };
-            Ok(Question { formats, context: self.context, prompt: self.prompt, overlap })
+            Ok(Question {
+                formats,
+                context: self.context,
+                prompt: self.prompt,
+                overlap,
+            })
         } else {
             Err(problems)
         }
@@ -294,7 +299,11 @@ impl EvaluateServing {
                 Some(wrong_option(option, count.to_string(), accepted))
             })
             .collect();
-        if problems.is_empty() { Ok(()) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems)
+        }
     }
 }
 
@@ -308,10 +317,13 @@ pub(crate) fn unknown_name(option: &str, value: &str, accepted: String) -> Diagn
 
 /// An option with a value that cannot be.
 pub(crate) fn wrong_option(option: &str, value: String, accepted: String) -> Diagnostic {
-    Diagnostic::new(code::OPTION_OUT_OF_RANGE, format!("{option} cannot be {value}"))
-        .field(flag(option))
-        .value(value)
-        .accepted(accepted)
+    Diagnostic::new(
+        code::OPTION_OUT_OF_RANGE,
+        format!("{option} cannot be {value}"),
+    )
+    .field(flag(option))
+    .value(value)
+    .accepted(accepted)
 }
 
 fn flag(option: &str) -> String {

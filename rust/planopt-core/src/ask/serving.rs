@@ -15,8 +15,8 @@ use crate::placement::Placement;
 use crate::purchase::{BillLine, Hardware, Unit};
 use crate::quantity::{Bytes, MicroUsd, Seconds, Watts};
 use crate::search::{
-    BatchPolicy, Demand, Fit, FoundUnit, GivenLayout, Goal, Layout, Selection, Space, UnitKey, evaluate_unit,
-    fastest_layout, search,
+    BatchPolicy, Demand, Fit, FoundUnit, GivenLayout, Goal, Layout, Selection, Space, UnitKey,
+    evaluate_unit, fastest_layout, search,
 };
 use crate::serving::{Batching, Percentiles, Question, Rejection, ReplicaEvaluation};
 use crate::transformer::{Transformer, Work};
@@ -112,9 +112,11 @@ impl UnitColumns {
         let network = unit.hardware.network;
         self.accelerator.push(unit.hardware.accelerator.id.clone());
         self.host.push(unit.hardware.host.id.clone());
-        self.network.push(network.map(|(network, _)| network.id.clone()));
+        self.network
+            .push(network.map(|(network, _)| network.id.clone()));
         self.nics_per_host.push(network.map_or(0, |(_, nics)| nics));
-        self.switch.push(unit.switch.map(|share| share.switch.id.clone()));
+        self.switch
+            .push(unit.switch.map(|share| share.switch.id.clone()));
         self.switch_port_blocks.push(port_blocks(unit));
         self.hosts.push(unit.hosts());
         self.accelerators.push(unit.accelerators_bought());
@@ -124,7 +126,8 @@ impl UnitColumns {
         self.in_flight.push(found.batching.in_flight);
         self.replicas.push(unit.replicas);
         self.users.push(found.users);
-        self.tokens_per_second_per_user.push(found.tokens_per_second_per_user);
+        self.tokens_per_second_per_user
+            .push(found.tokens_per_second_per_user);
         self.tokens_per_second.push(found.tokens_per_second);
         self.price_micro_usd.push(found.price.0);
         self.power_watts.push(found.power.0);
@@ -134,7 +137,9 @@ impl UnitColumns {
 }
 
 fn port_blocks(unit: &Unit) -> u32 {
-    unit.switch.and_then(|share| share.blocks).map_or(0, |(bought, _)| bought)
+    unit.switch
+        .and_then(|share| share.blocks)
+        .map_or(0, |(bought, _)| bought)
 }
 
 /// The fastest layout for `users` on a purchase that is decided; none if no layout carries them.
@@ -163,8 +168,14 @@ pub fn fastest_serving(
         batch: request.batch,
         in_flight: request.in_flight,
     };
-    let fastest =
-        fastest_layout(&transformer, &question, &key, request.users, given, &assumptions);
+    let fastest = fastest_layout(
+        &transformer,
+        &question,
+        &key,
+        request.users,
+        given,
+        &assumptions,
+    );
     Ok(fastest.map(|fastest| {
         let placement = fastest.unit.placement;
         let subject = Subject {
@@ -204,10 +215,17 @@ pub fn evaluate_serving(
         batch: request.batch,
         in_flight: request.in_flight.unwrap_or(request.pp),
     };
-    let layout = Layout { tp: request.tp, pp: request.pp };
+    let layout = Layout {
+        tp: request.tp,
+        pp: request.pp,
+    };
     let Some(fit) = bench.fit(catalog, &assumptions) else {
         let accepted = "links with a bandwidth".to_owned();
-        return Err(vec![super::request::unknown_name("link", "host's link", accepted)]);
+        return Err(vec![super::request::unknown_name(
+            "link",
+            "host's link",
+            accepted,
+        )]);
     };
     let subject = Subject {
         transformer: &transformer,
@@ -218,10 +236,17 @@ pub fn evaluate_serving(
         assumptions: &assumptions,
     };
     let line = network.map(|(_, line)| line);
-    let evaluated =
-        evaluate_unit(&transformer, &question, &fit, line, layout, batching, &assumptions);
+    let evaluated = evaluate_unit(
+        &transformer,
+        &question,
+        &fit,
+        line,
+        layout,
+        batching,
+        &assumptions,
+    );
     Ok(match evaluated {
-        Err(rejection) => subject.rejected(&rejection, request.replicas),
+        Err(rejection) => subject.rejected(&rejection, request.tp * request.pp, request.replicas),
         Ok((placement, evaluation)) => {
             let units = subject.cheapest_units(placement, request.replicas);
             let mut answer = subject.answer(placement, &evaluation, &units);
@@ -246,16 +271,23 @@ impl<'a> Subject<'_, 'a> {
         Hardware {
             accelerator: self.fit.accelerator,
             host: self.fit.host,
-            network: self.network.map(|(network, line)| (network, line.nics_per_host)),
+            network: self
+                .network
+                .map(|(network, line)| (network, line.nics_per_host)),
         }
     }
 
     /// The cheapest units that hold `replicas`, by taking as many as fit of each size in turn.
     fn cheapest_units(&self, placement: Placement, replicas: u32) -> Vec<(Unit<'a>, u32)> {
         let mut sizes: Vec<(Unit<'a>, MicroUsd)> = Vec::new();
-        Unit::all(self.hardware(), placement, self.assumptions.switch_sale, |unit| {
-            sizes.extend(unit.price().map(|price| (unit, price)));
-        });
+        Unit::all(
+            self.hardware(),
+            placement,
+            self.assumptions.switch_sale,
+            |unit| {
+                sizes.extend(unit.price().map(|price| (unit, price)));
+            },
+        );
         sizes.sort_by_key(|(unit, price)| (std::cmp::Reverse(unit.replicas), *price));
         let mut units = Vec::new();
         let mut left = replicas;
@@ -280,9 +312,14 @@ impl<'a> Subject<'_, 'a> {
             Some(sum + unit.power(self.assumptions)? * f64::from(*count))
         });
         let power = power.filter(|_| !units.is_empty());
-        let rack_units =
-            units.iter().map(|(unit, count)| unit.rack_units() * f64::from(*count)).sum();
-        let replicas = units.iter().map(|(unit, count)| unit.replicas * count).sum();
+        let rack_units = units
+            .iter()
+            .map(|(unit, count)| unit.rack_units() * f64::from(*count))
+            .sum();
+        let replicas = units
+            .iter()
+            .map(|(unit, count)| unit.replicas * count)
+            .sum();
         let cost = power.filter(|_| !bill.is_empty()).map(|power| {
             let price: MicroUsd = bill.iter().map(BillLine::price).sum();
             let tokens_per_second = evaluation.decode.tokens_per_second * f64::from(replicas);
@@ -305,6 +342,10 @@ impl<'a> Subject<'_, 'a> {
             cost,
             power_watts: power.map(|power| power.0),
             messages: Some(self.messages(placement)),
+            hosts: Some(placement.hosts),
+            accelerators: placement.accelerators(),
+            weights: self.question.formats.weights.name(),
+            kv: self.question.formats.kv.name(),
             hardware: self.hardware_answer(Some(placement), units.first().map(|(unit, _)| unit)),
             in_flight: self.batching.in_flight,
             replicas,
@@ -312,7 +353,7 @@ impl<'a> Subject<'_, 'a> {
         }
     }
 
-    fn rejected(&self, reason: &Rejection, replicas: u32) -> EvaluationAnswer {
+    fn rejected(&self, reason: &Rejection, accelerators: u32, replicas: u32) -> EvaluationAnswer {
         EvaluationAnswer {
             feasible: false,
             rejections: vec![rejection(reason)],
@@ -324,6 +365,10 @@ impl<'a> Subject<'_, 'a> {
             cost: None,
             power_watts: None,
             messages: None,
+            hosts: None,
+            accelerators,
+            weights: self.question.formats.weights.name(),
+            kv: self.question.formats.kv.name(),
             hardware: self.hardware_answer(None, None),
             in_flight: self.batching.in_flight,
             replicas,
@@ -331,11 +376,7 @@ impl<'a> Subject<'_, 'a> {
         }
     }
 
-    fn hardware_answer(
-        &self,
-        placement: Option<Placement>,
-        unit: Option<&Unit>,
-    ) -> HardwareAnswer {
+    fn hardware_answer(&self, placement: Option<Placement>, unit: Option<&Unit>) -> HardwareAnswer {
         let scale_up = self.fit.accelerator.scale_up.as_ref();
         let group = placement.map_or(1, |placement| placement.tp);
         let link = match scale_up {
@@ -346,7 +387,10 @@ impl<'a> Subject<'_, 'a> {
         let blocks = unit.map_or(0, port_blocks);
         HardwareAnswer {
             host: self.fit.host.id.clone(),
-            hosts: unit.map(Unit::hosts).or(placement.map(|placement| placement.hosts)).unwrap_or(1),
+            hosts: unit
+                .map(Unit::hosts)
+                .or(placement.map(|placement| placement.hosts))
+                .unwrap_or(1),
             link,
             network: self.network.map(|(network, _)| network.id.clone()),
             nics_per_host: self.network.map_or(0, |(_, line)| line.nics_per_host),
@@ -357,8 +401,13 @@ impl<'a> Subject<'_, 'a> {
     }
 
     fn messages(&self, placement: Placement) -> Messages {
-        let fabric = self.fit.fabric(self.network.map(|(_, line)| line), self.assumptions);
-        #[expect(clippy::cast_precision_loss, reason = "a hidden size is far below 2^53")]
+        let fabric = self
+            .fit
+            .fabric(self.network.map(|(_, line)| line), self.assumptions);
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a hidden size is far below 2^53"
+        )]
         let hidden = self.transformer.hidden as f64;
         let per_token = hidden * self.question.formats.activation_bytes();
         let payload = Bytes(per_token * f64::from(self.batching.batch));
@@ -369,7 +418,11 @@ impl<'a> Subject<'_, 'a> {
             } else {
                 0.0
             },
-            all_reduces: if placement.tp > 1 { all_reduces(self.transformer) } else { 0.0 },
+            all_reduces: if placement.tp > 1 {
+                all_reduces(self.transformer)
+            } else {
+                0.0
+            },
             hops_seconds: fabric.hops(placement, payload).0,
         }
     }
@@ -383,8 +436,11 @@ fn all_reduces(transformer: &Transformer) -> f64 {
             .filter(|operation| matches!(operation.work, Work::AllReduce { .. }))
             .count()
     };
-    let of_layers: usize =
-        transformer.layers.iter().map(|&kind| count(&transformer.blocks[kind].operations)).sum();
+    let of_layers: usize = transformer
+        .layers
+        .iter()
+        .map(|&kind| count(&transformer.blocks[kind].operations))
+        .sum();
     let all = of_layers + count(&transformer.embedding) + count(&transformer.head);
     f64::from(u32::try_from(all).unwrap_or(u32::MAX))
 }
@@ -393,10 +449,15 @@ fn all_reduces(transformer: &Transformer) -> f64 {
 fn bill_of(units: &[(Unit, u32)]) -> Vec<BillLine> {
     let mut bill: Vec<BillLine> = Vec::new();
     for (unit, count) in units {
-        let Some(lines) = unit.bill_of_materials() else { return Vec::new() };
+        let Some(lines) = unit.bill_of_materials() else {
+            return Vec::new();
+        };
         for line in lines {
             let quantity = line.quantity * count;
-            match bill.iter_mut().find(|other| other.kind == line.kind && other.id == line.id) {
+            match bill
+                .iter_mut()
+                .find(|other| other.kind == line.kind && other.id == line.id)
+            {
                 Some(other) => other.quantity += quantity,
                 None => bill.push(BillLine { quantity, ..line }),
             }

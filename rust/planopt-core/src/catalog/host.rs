@@ -15,7 +15,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Host {
         form_factors: fields.words("form_factors", FORM_FACTORS),
         slots: fields.positive("slots"),
         whole: fields.flag("whole"),
-        on_request: fields.or("on_request", false, |fields, key| fields.flag(key)),
+        on_request: fields.or("on_request", false, Fields::flag),
         link: fields.text("link"),
         all_reduce: fields.or("all_reduce", Vec::new(), |fields, key| {
             fields.section(key, all_reduce)

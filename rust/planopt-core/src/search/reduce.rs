@@ -68,7 +68,15 @@ fn replaces(one: &FoundUnit, other: &FoundUnit) -> bool {
 }
 
 /// Hardware of a whole build: the unit's kinds of part, and how many of those that are counted.
-type Signature<'u> = (&'u str, &'u str, Option<&'u str>, u32, Option<&'u str>, u64, u64);
+type Signature<'u> = (
+    &'u str,
+    &'u str,
+    Option<&'u str>,
+    u32,
+    Option<&'u str>,
+    u64,
+    u64,
+);
 
 /// The cheapest way of meeting the demand with copies of one unit, for each hardware.
 fn cheapest_builds(units: &[FoundUnit], demand: &Demand) -> Vec<usize> {
@@ -83,7 +91,10 @@ fn cheapest_builds(units: &[FoundUnit], demand: &Demand) -> Vec<usize> {
         })
         .collect();
     builds.sort_by(|one, other| {
-        one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)).then(one.2.cmp(&other.2))
+        one.0
+            .cmp(&other.0)
+            .then(one.1.total_cmp(&other.1))
+            .then(one.2.cmp(&other.2))
     });
     let mut seen = BTreeSet::new();
     builds

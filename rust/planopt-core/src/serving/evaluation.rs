@@ -108,7 +108,10 @@ impl Rejection {
             Self::Placement { tp, slots } => vec![("tp", tp.into()), ("slots", slots.into())],
             Self::Network { hosts } => vec![("hosts", hosts.into())],
             Self::Format { weights } => vec![("weights", weights.into())],
-            Self::Memory { needed_bytes, capacity_bytes } => vec![
+            Self::Memory {
+                needed_bytes,
+                capacity_bytes,
+            } => vec![
                 ("needed_bytes", needed_bytes.into()),
                 ("capacity_bytes", capacity_bytes.into()),
             ],

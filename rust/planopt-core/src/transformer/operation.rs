@@ -115,7 +115,10 @@ impl Operation {
     pub fn flop_per_token(&self) -> f64 {
         match self.work {
             Work::MatMul { k, n, active, .. } => {
-                #[expect(clippy::cast_precision_loss, reason = "matrices hold far below 2^53 weights")]
+                #[expect(
+                    clippy::cast_precision_loss,
+                    reason = "matrices hold far below 2^53 weights"
+                )]
                 let weights = (k * n * active) as f64;
                 2.0 * weights
             }

@@ -1,0 +1,60 @@
+"""Plans the cheapest cluster that serves or trains a large language model.
+
+>>> import planopt
+>>> plan = planopt.solve(model="llama-2-70b", target="5tok/s", budget=20_000)
+>>> plan.price_usd <= 20_000
+True
+
+Names are imported when they are first used: importing planopt costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from planopt.compare import compare
+    from planopt.errors import InputError, InternalError, PlanoptError
+    from planopt.evaluate import evaluate_serving
+    from planopt.evaluate import evaluate_serving as evaluate
+    from planopt.frontier import frontier
+    from planopt.plan import Plan
+    from planopt.solve import solve
+
+__all__ = [
+    "InputError",
+    "InternalError",
+    "Plan",
+    "PlanoptError",
+    "compare",
+    "evaluate",
+    "evaluate_serving",
+    "frontier",
+    "solve",
+]
+
+_HOMES = {
+    "InputError": ("planopt.errors", "InputError"),
+    "InternalError": ("planopt.errors", "InternalError"),
+    "Plan": ("planopt.plan", "Plan"),
+    "PlanoptError": ("planopt.errors", "PlanoptError"),
+    "compare": ("planopt.compare", "compare"),
+    "evaluate": ("planopt.evaluate", "evaluate_serving"),
+    "evaluate_serving": ("planopt.evaluate", "evaluate_serving"),
+    "frontier": ("planopt.frontier", "frontier"),
+    "solve": ("planopt.solve", "solve"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'planopt' has no attribute {name!r}")
+    module, attribute = _HOMES[name]
+    value = getattr(import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,176 @@
+"""One configuration: what it does, whether or not it fits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt.build import bom_line, evaluation_of, hardware_of
+from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.evaluation import Candidate
+from planopt.options import OptionReader
+from planopt.plan import Assumed, EvaluationDocument
+from planopt.problem import DEFAULT_MODEL, OVERLAPS, ServedModel, read_lengths
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planopt.options import TextOrNumber
+
+__all__ = ["evaluate_serving"]
+
+
+def evaluate_serving(
+    *,
+    model: str | None = None,
+    accelerator: str | None = None,
+    host: str | None = None,
+    link: str | None = None,
+    network: str | None = None,
+    hosts: TextOrNumber | None = None,
+    nics_per_host: TextOrNumber | None = None,
+    tp: TextOrNumber | None = None,
+    pp: TextOrNumber | None = None,
+    ep: TextOrNumber | None = None,
+    replicas: TextOrNumber | None = None,
+    batch: TextOrNumber | None = None,
+    in_flight: TextOrNumber | None = None,
+    overlap: str | None = None,
+    workload: str | None = None,
+    prompt: TextOrNumber | None = None,
+    output: TextOrNumber | None = None,
+    context: TextOrNumber | None = None,
+    weights: str | None = None,
+    kv: str | None = None,
+    kv_heads: TextOrNumber | None = None,
+    software_latency: TextOrNumber | None = None,
+    pcie_all_reduce: str | None = None,
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    catalog: Sequence[str] = (),
+) -> EvaluationDocument:
+    """Evaluate one way of serving a model.
+
+    Parameters
+    ----------
+    model, accelerator, host, link, network : str
+        Catalog ids; the model may be a path of a config.json. The host is the smallest
+        that fits unless it is given; `link` is inside a host, `network` across hosts.
+    hosts, nics_per_host : int
+        Hosts of one replica, and NICs of each.
+    tp, pp, ep, replicas : int
+        Degrees; 1 unless given.
+    batch, in_flight : int
+        Sequences per micro-batch, and micro-batches in flight (default: one per stage).
+    overlap : {"none", "two-batch"}
+        Overlap of computing and communicating.
+    workload, prompt, output, context
+        Lengths in tokens; speed is judged at full context.
+    weights, kv : str
+        Number formats, as published unless given.
+    kv_heads : int
+        Key/value heads in place of the model's own.
+    software_latency : str or float
+        Latency of every message in place of the assumptions'; seconds.
+    pcie_all_reduce : {"default", "slow", "good"}
+        Class of all-reduce over PCIe.
+    assumptions, catalog
+        Assumptions by name or file, and overlay folders.
+
+    Returns
+    -------
+    EvaluationDocument
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for each option that cannot be used.
+
+    Examples
+    --------
+    >>> import planopt
+    >>> planopt.evaluate(accelerator="rtx-4090", tp=4, pp=2, batch=8).feasible
+    True
+    """
+    opened = open_catalog(catalog, assumptions)
+    reader = OptionReader()
+    assumed: list[Assumed] = []
+    if model is None:
+        assumed.append(Assumed(name="model", value=DEFAULT_MODEL))
+    if accelerator is None:
+        reader.problem(
+            "E005",
+            "which accelerator?",
+            option="accelerator",
+            accepted="an id of `planopt catalog list accelerators`",
+        )
+    if reader.count("ep", ep) not in (None, 1):
+        reader.problem(
+            "E004",
+            "expert parallelism is not modelled yet",
+            option="ep",
+            value=ep,
+            accepted="1",
+        )
+    served = ServedModel(
+        model=model or DEFAULT_MODEL,
+        kv_heads=reader.count("kv_heads", kv_heads),
+        weights=weights,
+        kv=kv,
+        lengths=read_lengths(
+            reader,
+            opened,
+            assumed,
+            workload=workload,
+            prompt=prompt,
+            output=output,
+            context=context,
+        ),
+        overlap=reader.choice("overlap", overlap, OVERLAPS) or "none",
+    )
+    request = {
+        **served.native(),
+        "accelerator": accelerator,
+        "host": host,
+        "link": link,
+        "network": network,
+        "hosts": reader.count("hosts", hosts),
+        "nics_per_host": reader.count("nics_per_host", nics_per_host),
+        "tp": reader.count("tp", tp) or 1,
+        "pp": reader.count("pp", pp) or 1,
+        "replicas": reader.count("replicas", replicas) or 1,
+        "batch": reader.count("batch", batch) or 1,
+        "in_flight": reader.count("in_flight", in_flight),
+        "software_latency_seconds": _latency(reader, software_latency),
+        "pcie_all_reduce": pcie_all_reduce,
+    }
+    reader.finish()
+    answer = opened.native.evaluate_serving(request)
+    evaluation = evaluation_of(answer)
+    return EvaluationDocument(
+        **{name: getattr(evaluation, name) for name in evaluation.__struct_fields__},
+        model=served.model,
+        replicas=answer["replicas"],
+        candidate=Candidate(
+            accelerator=request["accelerator"],
+            tp=request["tp"],
+            pp=request["pp"],
+            batch=request["batch"],
+            in_flight=answer["in_flight"],
+            overlap=served.overlap,
+            weights=answer["weights"],
+            kv=answer["kv"],
+        ),
+        hardware=hardware_of(answer),
+        bill_of_materials=tuple(
+            bom_line(line) for line in answer["bill_of_materials"]
+        ),
+        context_tokens=served.lengths.context,
+        assumed=tuple(assumed),
+        assumptions=assumptions,
+    )
+
+
+def _latency(reader: OptionReader, value: TextOrNumber | None) -> float | None:
+    """Latency in seconds; none at all is a latency too."""
+    if value in (0, 0.0):
+        return 0.0
+    return reader.quantity("software_latency", value, "seconds")

@@ -1,0 +1,99 @@
+"""The Pareto frontier of units: price against users, speed and throughput."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.problem import read_problem
+from planopt.search import find_units
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Frontier", "frontier"]
+
+DEFAULT_BATCHES = 512
+"""Batches offered one by one: beyond the usual largest number of sequences of a serving
+engine (vLLM's max_num_seqs is 256 by default)."""
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Units that no other one of the same accelerator beats in everything.
+
+    Parameters
+    ----------
+    columns : dict of list
+        Columns of one length, named as in plans, with their units in the names.
+    """
+
+    columns: dict[str, list[Any]]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Rows, as dictionaries."""
+        names = tuple(self.columns)
+        rows = zip(*self.columns.values(), strict=True)
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def to_arrow(self) -> Any:
+        """Table of pyarrow, which the extra ``planopt[arrow]`` brings."""
+        import pyarrow
+
+        return pyarrow.table(self.columns)
+
+
+def frontier(
+    *,
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    catalog: Sequence[str] = (),
+    **options: Any,
+) -> Frontier:
+    """List the units worth buying for a question, each batch that meets its target.
+
+    Parameters
+    ----------
+    assumptions, catalog
+        Assumptions by name or file, and overlay folders.
+    **options
+        As of `planopt.solve`.
+
+    Returns
+    -------
+    Frontier
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for each option that cannot be used.
+
+    Examples
+    --------
+    >>> import planopt
+    >>> table = planopt.frontier(model="llama-3.1-8b", accelerators=["rtx-4090"])
+    >>> len(table) > 0
+    True
+    """
+    opened = open_catalog(catalog, assumptions)
+    problem = read_problem(opened, assumptions=assumptions, **options)
+    found = find_units(opened, problem, each_batch_up_to=DEFAULT_BATCHES)
+    columns: dict[str, list[Any]] = {}
+    for unit, row in zip(found.units, found.rows, strict=True):
+        cells = {
+            **{name: getattr(row, name) for name in row.__dataclass_fields__},
+            "replicas": unit.replicas,
+            "users": unit.users,
+            "tokens_per_second_per_user": unit.tokens_per_second_per_user,
+            "tokens_per_second": unit.tokens_per_second,
+            "price_usd": unit.price_micro_usd / 10**6,
+            "usd_per_hour": unit.usd_per_hour,
+            "power_watts": unit.power_watts,
+            "rack_units": unit.rack_units,
+        }
+        for name, value in cells.items():
+            columns.setdefault(name, []).append(value)
+    return Frontier(columns)
