@@ -7,30 +7,36 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace as with_changes
+
 from planopt.plan import Accuracy, Change, Infeasibility, Limit, Plan
 from planopt.procurement import minimal_conflict, satisfiable
-from planopt.search import find_units
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from planopt.build import Build
     from planopt.problem import Problem
-    from planopt.procurement.problem import Limits, Purchase
-    from planopt.search import Found
+    from planopt.procurement.problem import Purchase
     from planopt.solve import Question
 
 __all__ = ["infeasible_plan"]
 
 GB = 1e9
 MICRO_USD = 10**6
-ROUND_BUDGET_USD = 10
-"""Budgets are proposed in whole tens of dollars, upwards."""
 NARROWER_FORMATS = ("fp8", "int4")
-"""Formats that many models are served in; they change quality, so they are only named."""
-SPEEDS = ("target", "ttft")
+"""Formats that many models are served in. They change the quality, so they are named and
+never taken without being asked for."""
+BUDGET_STEP_USD = 10
+"""Budgets are proposed in whole tens of dollars, upwards."""
+SPEED_STEP = 0.1
+"""Targets are proposed in tenths of a token per second, downwards."""
+SLOWEST_WORTH_NAMING = 0.5
+"""Tokens per second of a user below which nobody would want the plan."""
+
+Demand = str
+SPEED: tuple[Demand, ...] = ("target", "ttft")
 """Demands that the search knows of and the purchase does not."""
-NO_CAP = math.inf
 
 
 def infeasible_plan(question: Question, purchase: Purchase, started: float) -> Plan:
@@ -45,20 +51,255 @@ def infeasible_plan(question: Question, purchase: Purchase, started: float) -> P
     started : float
         When it was asked, on the monotonic clock.
     """
-    conflict = _Conflict(question)
-    proven = purchase.status == "infeasible"
-    note = None if proven else "the time limit was reached before a proof"
+    binding = tuple(_conflict(question))
+    nearest = tuple(_nearest_changes(question))
+    notes = []
+    if purchase.status == "unknown":
+        notes.append("the time limit was reached: this is not proven")
+    closest = _closest(question)
+    if closest:
+        notes.append(closest)
     return Plan(
         status="infeasible",
         objective=question.problem.objective,
         request=question.problem.request(),
         infeasibility=Infeasibility(
-            binding=conflict.limits(),
-            nearest=tuple(nearest_changes(question)),
-            note=note,
+            binding=binding, nearest=nearest, note="; ".join(notes) or None
         ),
-        search=_with_seconds(question, started),
+        search=with_changes(
+            question.found.search, seconds=time.monotonic() - started
+        ),
         assumed=question.problem.assumed,
         assumptions=question.problem.assumptions,
         accuracy=Accuracy(statement="no plan: nothing was predicted"),
+    )
+
+
+def _closest(question: Question) -> str | None:
+    """Say how close the rejected candidates came."""
+    nearest = question.found.nearest
+    speed, ratio = nearest.get("tokens_per_second_per_user"), nearest.get("memory_ratio")
+    if speed is not None and not question.found.units:
+        return f"the fastest that fits reaches {speed:.2f} tok/s"
+    if ratio is not None and not question.found.units:
+        return f"the closest needs {ratio:.2f} times the memory there is"
+    return None
+
+
+# --- The conflict ---------------------------------------------------------------------
+
+
+def _conflict(question: Question) -> Iterator[Limit]:
+    """Find the limits without any one of which there would be a plan."""
+    problem = question.problem
+    demands = [name for name in SPEED if _demanded(problem, name)]
+    groups = (*demands, *question.limits.groups)
+    questions: dict[frozenset[Demand], Question] = {}
+
+    def feasible(kept: tuple[str, ...]) -> bool:
+        speeds = frozenset(kept) & frozenset(SPEED)
+        if speeds not in questions:
+            questions[speeds] = question.about(
+                _without_speeds(_uncapped(problem), speeds)
+            )
+        asked = questions[speeds]
+        limits = asked.limits_of(problem).only(kept)
+        return satisfiable(
+            asked.found.units, limits, asked.solver, problem.time_limit_seconds
+        )
+
+    if not feasible(()):
+        yield _model_limit(question, "fits no hardware that can be bought")
+        return
+    for name in minimal_conflict(groups, feasible):
+        yield _limit(question, name)
+    yield _model_limit(question, None)
+
+
+def _demanded(problem: Problem, name: Demand) -> bool:
+    return {"target": problem.target > 0, "ttft": problem.ttft_seconds is not None}[
+        name
+    ]
+
+
+def _uncapped(problem: Problem) -> Problem:
+    """Ask without a budget, so that the search sees units beyond it."""
+    return replace(problem, budget_usd=None)
+
+
+def _without_speeds(problem: Problem, kept: frozenset[Demand]) -> Problem:
+    return replace(
+        problem,
+        target=problem.target if "target" in kept else 0.0,
+        ttft_seconds=problem.ttft_seconds if "ttft" in kept else None,
+    )
+
+
+def _model_limit(question: Question, detail: str | None) -> Limit:
+    served = question.problem.served
+    model = question.catalog.native.model(
+        {"model": served.model, "kv_heads": served.kv_heads}
+    )
+    weights = served.weights or model["weights"]
+    billions = model["parameters"] / 1e9
+    return Limit(
+        name="model",
+        value=f"{served.model} in {weights}",
+        detail=detail or f"{billions:.1f}e9 parameters",
+    )
+
+
+def _limit(question: Question, name: str) -> Limit:
+    problem = question.problem
+    if name.startswith("stock:"):
+        part = name.removeprefix("stock:")
+        return Limit(name=name, value=f"{problem.stock[part]} of {part}")
+    values: dict[str, Callable[[], str]] = {
+        "target": lambda: f">= {problem.target:g} tok/s per user",
+        "ttft": lambda: f"<= {problem.ttft_seconds:g} s to read a prompt alone",
+        "users": lambda: f"{problem.users} users with "
+        f"{problem.served.lengths.context} tokens each"
+        + (f", {problem.redundancy} replicas to spare" if problem.redundancy else ""),
+        "throughput": lambda: f">= {problem.throughput:g} tok/s in all",
+        "budget": lambda: f"<= ${problem.budget_usd:,.0f}",
+        "power": lambda: f"<= {problem.max_power_watts:,.0f} W",
+        "racks": lambda: f"<= {problem.max_racks:g} racks",
+        "accelerators": lambda: f"<= {problem.accelerators_in_all} accelerators",
+    }
+    return Limit(name=name, value=values[name]())
+
+
+# --- The nearest changes --------------------------------------------------------------
+
+
+def _nearest_changes(question: Question) -> Iterator[Change]:
+    """Propose changes, each asked again with its limits and found to have a plan."""
+    problem = question.problem
+    yield from _more_money(question, problem, {}, "keeps every other limit")
+    for weights in NARROWER_FORMATS:
+        if weights in (problem.served.weights, *problem.allow_quantization):
+            continue
+        narrower = problem.with_model(weights=weights)
+        options = {"weights": weights}
+        note = "changes the numerics of the model: check the quality"
+        same_budget = list(_asked(question, narrower, options, note))
+        yield from same_budget or _more_money(question, narrower, options, note)
+    yield from _slower(question)
+    yield from _fewer_users(question)
+    yield from _more_room(question)
+
+
+def _asked(
+    question: Question, problem: Problem, options: dict[str, str], note: str | None
+) -> Iterator[Change]:
+    """Ask with other options; a change only if there is a plan then."""
+    build = question.about(problem).cheapest()
+    if build is not None:
+        yield _change(options, build, note)
+
+
+def _change(options: dict[str, str], build: Build, note: str | None) -> Change:
+    return Change(
+        options=options,
+        summary=build.summary,
+        price_usd=build.price_usd,
+        tokens_per_second_per_user=build.tokens_per_second_per_user,
+        note=note,
+    )
+
+
+def _more_money(
+    question: Question, problem: Problem, options: dict[str, str], note: str
+) -> Iterator[Change]:
+    """Find the budget that is needed, and ask again with it."""
+    if problem.budget_usd is None:
+        return
+    cheapest = question.about(
+        replace(problem, budget_usd=None, objective="cheapest")
+    ).cheapest()
+    if cheapest is None:
+        return
+    budget = math.ceil(cheapest.price_usd / BUDGET_STEP_USD) * BUDGET_STEP_USD
+    with_budget = {**options, "budget": f"{budget}"}
+    enough = replace(problem, budget_usd=float(budget))
+    yield from _asked(question, enough, with_budget, note)
+
+
+def _slower(question: Question) -> Iterator[Change]:
+    """Find the fastest speed that the other limits allow, and ask again with it."""
+    problem = question.problem
+    if not problem.target:
+        return
+    slow = replace(problem, target=SLOWEST_WORTH_NAMING, objective="latency")
+    fastest = question.about(slow).cheapest()
+    if fastest is None:
+        return
+    steps = math.floor(fastest.tokens_per_second_per_user / SPEED_STEP)
+    target = round(steps * SPEED_STEP, 1)
+    if SLOWEST_WORTH_NAMING <= target < problem.target:
+        yield from _asked(
+            question,
+            replace(problem, target=target),
+            {"target": f"{target:g}tok/s"},
+            "slower for every user",
+        )
+
+
+def _fewer_users(question: Question) -> Iterator[Change]:
+    """Find how many users the other limits allow, by halving."""
+    problem = question.problem
+    if problem.users <= 1 or problem.batch is not None:
+        return
+
+    def serves(users: int) -> bool:
+        return question.about(replace(problem, users=users)).cheapest() is not None
+
+    low, high = 0, problem.users
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if serves(middle) else (low, middle)
+    if low:
+        yield from _asked(
+            question,
+            replace(problem, users=low),
+            {"users": f"{low}"},
+            "for fewer at the same time",
+        )
+
+
+def _more_room(question: Question) -> Iterator[Change]:
+    """Lift each limit of power, space, number and stock that is in the way alone."""
+    problem = question.problem
+    lifted: list[tuple[dict[str, str], Problem]] = []
+    if problem.max_power_watts is not None:
+        lifted.append(({"max_power": ""}, replace(problem, max_power_watts=None)))
+    if problem.max_racks is not None:
+        lifted.append(({"max_racks": ""}, replace(problem, max_racks=None)))
+    if problem.accelerators_in_all is not None:
+        lifted.append(
+            ({"max_accelerators": ""}, replace(problem, accelerators_in_all=None))
+        )
+    if problem.stock:
+        lifted.append(({"stock": ""}, replace(problem, stock={})))
+    if problem.redundancy:
+        lifted.append(({"redundancy": "0"}, replace(problem, redundancy=0)))
+    if problem.ttft_seconds is not None:
+        lifted.append(({"ttft": ""}, replace(problem, ttft_seconds=None)))
+    for options, changed in lifted:
+        build = question.about(changed).cheapest()
+        if build is None:
+            continue
+        name = next(iter(options))
+        needed = {
+            "max_power": f"{build.power_watts:.0f}W",
+            "max_accelerators": f"{_accelerators(build)}",
+        }.get(name)
+        said = {name: needed} if needed else options
+        note = None if needed or options[name] else "without this limit"
+        yield _change(said, build, note)
+
+
+def _accelerators(build: Build) -> int:
+    return sum(
+        d.candidate.tp * d.candidate.pp * d.replicas for d in build.deployments
     )

@@ -97,6 +97,7 @@ class Problem:
     pcie_all_reduce: str | None = None
     top: int = DEFAULT_TOP
     time_limit_seconds: float = DEFAULT_TIME_LIMIT_SECONDS
+    memory_limit_bytes: float | None = None
     exhaustive: bool = False
     catalog: tuple[str, ...] = ()
     assumptions: str = DEFAULT_ASSUMPTIONS
@@ -148,6 +149,7 @@ class Problem:
             max_accelerators=self.accelerators_in_all,
             top=self.top,
             time_limit_seconds=self.time_limit_seconds,
+            memory_limit_bytes=self.memory_limit_bytes,
             exhaustive=self.exhaustive,
             pcie_all_reduce=self.pcie_all_reduce,
             hosts=self.hosts,
@@ -240,6 +242,7 @@ def read_problem(
     pcie_all_reduce: str | None = None,
     top: TextOrNumber | None = None,
     time_limit: TextOrNumber | None = None,
+    memory_limit: TextOrNumber | None = None,
     exhaustive: bool = False,
     assumptions: str = DEFAULT_ASSUMPTIONS,
     typed: dict[str, str] | None = None,
@@ -324,6 +327,7 @@ def read_problem(
         top=reader.count("top", top) or DEFAULT_TOP,
         time_limit_seconds=reader.quantity("time_limit", time_limit, "seconds")
         or DEFAULT_TIME_LIMIT_SECONDS,
+        memory_limit_bytes=reader.quantity("memory_limit", memory_limit, "bytes"),
         exhaustive=exhaustive,
         catalog=catalog.overlays,
         assumptions=assumptions,

@@ -52,7 +52,11 @@ class Question:
     @cached_property
     def limits(self) -> Limits:
         """What a purchase must supply and stay within."""
-        problem = self.problem
+        return self.limits_of(self.problem)
+
+    @staticmethod
+    def limits_of(problem: Problem) -> Limits:
+        """Limits of a problem, as the purchase takes them."""
         budget = problem.budget_usd
         racks = problem.max_racks
         return Limits(
