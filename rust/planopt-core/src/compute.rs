@@ -127,6 +127,15 @@ pub fn parameter_fraction(operation: &Operation, tp: u32) -> f64 {
     }
 }
 
+/// Parameters of an operation that one of `tp` ranks holds.
+fn weights(operation: &Operation, formats: Formats, tp: u32) -> Bytes {
+    Bytes(
+        real(operation.parameters)
+            * parameter_fraction(operation, tp)
+            * formats.weight_bytes(operation),
+    )
+}
+
 /// Distinct matrices of `experts` that `tokens` meet when each is routed to `active` of them:
 /// the expectation for even routing, not `min(experts, tokens * active)`.
 pub fn distinct_experts(experts: f64, active: f64, tokens: f64) -> f64 {
@@ -296,12 +305,15 @@ impl Rank {
     ) -> Self {
         let block =
             |operations: &[Operation]| RankBlock::new(operations, formats, rates, tp, assumptions);
-        let embedding = block(&transformer.embedding);
-        let tied_weights = if transformer.tied {
-            embedding.weights
-        } else {
-            Bytes::ZERO
+        let is_shared = |operation: &&Operation| {
+            transformer.tied && matches!(operation.work, Work::Gather { .. })
         };
+        let tied_weights = transformer
+            .embedding
+            .iter()
+            .filter(is_shared)
+            .map(|operation| weights(operation, formats, tp))
+            .sum();
         let logits = transformer
             .head
             .iter()
@@ -315,7 +327,7 @@ impl Rank {
                 .iter()
                 .map(|kind| block(&kind.operations))
                 .collect(),
-            embedding,
+            embedding: block(&transformer.embedding),
             head: block(&transformer.head),
             tied_weights,
             logits: logits.unwrap_or(0.0),
@@ -343,11 +355,7 @@ impl RankBlock {
             workspace_elements: 0.0,
         };
         for operation in operations {
-            block.weights += Bytes(
-                real(operation.parameters)
-                    * parameter_fraction(operation, tp)
-                    * formats.weight_bytes(operation),
-            );
+            block.weights += weights(operation, formats, tp);
             match operation.work {
                 Work::AllReduce { width } => {
                     block

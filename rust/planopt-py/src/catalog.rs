@@ -76,6 +76,11 @@ impl Catalog {
         answer(py, ask::describe_model(&self.catalog, &request))
     }
 
+    /// A model by id or path, in the shape of a model file.
+    fn architecture<'py>(&self, py: Python<'py>, model: &str) -> PyResult<Bound<'py, PyAny>> {
+        answer(py, ask::describe_architecture(&self.catalog, model))
+    }
+
     /// Tokens of prompt and output of a workload.
     fn workload<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyAny>> {
         let workload = self

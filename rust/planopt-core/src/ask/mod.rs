@@ -2,6 +2,7 @@
 //! one place where ids become entities.
 
 mod answer;
+mod architecture;
 mod hardware;
 mod model;
 mod request;
@@ -10,6 +11,7 @@ mod serving;
 pub use answer::{
     EvaluationAnswer, FastestAnswer, HardwareAnswer, Messages, SearchAnswer, UnitColumns,
 };
+pub use architecture::describe_architecture;
 pub use model::{ModelAnswer, describe_model};
 pub use request::{
     EvaluateServing, FastestLayout, HardwareKey, ModelRequest, SearchServing, ServingRequest,

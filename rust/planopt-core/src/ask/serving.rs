@@ -53,6 +53,7 @@ pub fn search_serving(
         tokens_per_second: request.tokens_per_second,
         redundancy: request.redundancy,
         builds: request.builds,
+        speed: request.each_batch_up_to.is_some(),
     };
     let found = search(
         &transformer,

@@ -124,7 +124,7 @@ fn largest(known: u32, holds: impl Fn(u32) -> bool) -> u32 {
 
 /// The largest batch in `low..=high` for which `holds` does; it does for `low` and is monotone.
 fn bisect(mut low: u32, mut high: u32, mut holds: impl FnMut(u32) -> bool) -> u32 {
-    if holds(high) {
+    if low == high || holds(high) {
         return high;
     }
     while high - low > 1 {

@@ -1,19 +1,13 @@
 //! Which units of one bill of materials are worth keeping.
 
-/// What a unit gives.
-pub(crate) trait Gives {
-    /// More of each is better.
-    fn gives(&self) -> [f64; 4];
-}
-
 /// Adds `candidate` unless another one gives no less of everything, and drops what it beats.
 /// Of equals the first stays, so that the order of insertion decides and nothing else.
-pub(crate) fn keep<T: Gives>(front: &mut Vec<T>, candidate: T) {
-    let gives = candidate.gives();
-    if front.iter().any(|other| no_less(&other.gives(), &gives)) {
+pub(crate) fn keep<T>(front: &mut Vec<T>, candidate: T, gives: impl Fn(&T) -> [f64; 4]) {
+    let given = gives(&candidate);
+    if front.iter().any(|other| no_less(&gives(other), &given)) {
         return;
     }
-    front.retain(|other| !no_less(&gives, &other.gives()));
+    front.retain(|other| !no_less(&given, &gives(other)));
     front.push(candidate);
 }
 
@@ -23,13 +17,7 @@ fn no_less(one: &[f64; 4], other: &[f64; 4]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Gives, keep};
-
-    impl Gives for [f64; 4] {
-        fn gives(&self) -> [f64; 4] {
-            *self
-        }
-    }
+    use super::keep;
 
     #[test]
     fn only_the_undominated_stay() {
@@ -41,7 +29,7 @@ mod tests {
             [2.0, 2.0, 0.0, 0.0],
             [1.0, 1.0, 0.0, 1.0],
         ] {
-            keep(&mut front, point);
+            keep(&mut front, point, |point| *point);
         }
         assert_eq!(front, [[2.0, 2.0, 0.0, 0.0], [1.0, 1.0, 0.0, 1.0]]);
     }

@@ -1,8 +1,8 @@
 //! Which of the units found can matter to a purchase, and which to its reader.
 //!
-//! A unit that another one of the same accelerator replaces without loss is in no best purchase:
-//! the proof is with `planopt.procurement.dominance`, which applies the same rule again to what
-//! arrives there. It may still be one of the next-best builds that a plan shows, so the cheapest
+//! A unit that copies of another one of the same accelerator replace without loss is in no best
+//! purchase: the proof is with `planopt.procurement.dominance`, and holds for `k` copies as for one,
+//! since everything that a purchase adds up is `k` times as much. It may still be one of the next-best builds that a plan shows, so the cheapest
 //! builds of different hardware stay as well.
 
 use std::cmp::Ordering;
@@ -22,6 +22,8 @@ pub struct Demand {
     pub redundancy: u32,
     /// Builds of different hardware to keep.
     pub builds: usize,
+    /// Whether speed beyond the target counts for anything.
+    pub speed: bool,
 }
 
 /// Keeps the units that no other one replaces, and the cheapest builds; by price.
@@ -29,7 +31,10 @@ pub(crate) fn reduce<'a>(mut units: Vec<FoundUnit<'a>>, demand: &Demand) -> Vec<
     units.sort_by(by_needs);
     let mut kept: Vec<usize> = Vec::new();
     for (place, unit) in units.iter().enumerate() {
-        if !kept.iter().any(|&other| replaces(&units[other], unit)) {
+        if !kept
+            .iter()
+            .any(|&other| replaces(&units[other], unit, demand.speed))
+        {
             kept.push(place);
         }
     }
@@ -53,18 +58,40 @@ fn by_needs(one: &FoundUnit, other: &FoundUnit) -> Ordering {
         .then(other.users.cmp(&one.users))
 }
 
-/// Whether `one` needs no more of anything than `other` and gives no less.
-fn replaces(one: &FoundUnit, other: &FoundUnit) -> bool {
-    one.unit.hardware.accelerator.id == other.unit.hardware.accelerator.id
-        && one.price <= other.price
-        && one.usd_per_hour <= other.usd_per_hour
-        && one.power <= other.power
-        && one.rack_units <= other.rack_units
-        && one.unit.accelerators_bought() <= other.unit.accelerators_bought()
-        && one.users >= other.users
-        && one.unit.replicas >= other.unit.replicas
-        && one.tokens_per_second >= other.tokens_per_second
-        && one.tokens_per_second_per_user >= other.tokens_per_second_per_user
+/// Whether copies of `one` need no more of anything than `other` and give no less of everything.
+fn replaces(one: &FoundUnit, other: &FoundUnit, speed: bool) -> bool {
+    let slower = one.tokens_per_second_per_user < other.tokens_per_second_per_user;
+    if one.unit.hardware.accelerator.id != other.unit.hardware.accelerator.id || (speed && slower) {
+        return false;
+    }
+    let copies = copies_giving(one, other);
+    let times = f64::from(copies);
+    u64::from(copies) <= MOST_COPIES
+        && one.price * copies <= other.price
+        && one.usd_per_hour * times <= other.usd_per_hour
+        && one.power * times <= other.power
+        && one.rack_units * times <= other.rack_units
+        && u64::from(one.unit.accelerators_bought()) * u64::from(copies)
+            <= u64::from(other.unit.accelerators_bought())
+}
+
+/// More copies than anybody would compare; it keeps the products within their types.
+const MOST_COPIES: u64 = 1 << 16;
+
+/// The fewest copies of `one` that give no less users, replicas and tokens than `other`.
+fn copies_giving(one: &FoundUnit, other: &FoundUnit) -> u32 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a ratio of positive numbers; what saturates is not a replacement"
+    )]
+    let for_tokens = (other.tokens_per_second / one.tokens_per_second).ceil() as u32;
+    let for_users = other.users.div_ceil(one.users.max(1));
+    let for_replicas = other.unit.replicas.div_ceil(one.unit.replicas.max(1));
+    u32::try_from(for_users)
+        .unwrap_or(u32::MAX)
+        .max(for_replicas)
+        .max(for_tokens)
 }
 
 /// Hardware of a whole build: the unit's kinds of part, and how many of those that are counted.

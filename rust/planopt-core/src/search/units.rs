@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::batch::{Count, Goal, Miss, batches};
-use super::front::{Gives, keep};
+use super::front::keep;
 use super::layout::{Layout, Prepared, stages};
 use super::reduce::{Demand, reduce};
 use super::space::{Fit, Space};
@@ -44,14 +44,19 @@ pub struct FoundUnit<'a> {
     pub usd_per_hour: f64,
 }
 
-impl Gives for FoundUnit<'_> {
-    fn gives(&self) -> [f64; 4] {
+impl FoundUnit<'_> {
+    /// What it gives; speed beyond the target counts only where it is asked for.
+    fn gives(&self, speed: bool) -> [f64; 4] {
         #[expect(clippy::cast_precision_loss, reason = "users stay below 2^53")]
         let users = self.users as f64;
         [
             users,
             self.tokens_per_second,
-            self.tokens_per_second_per_user,
+            if speed {
+                self.tokens_per_second_per_user
+            } else {
+                0.0
+            },
             // A unit of more, smaller replicas loses less when one fails.
             f64::from(self.unit.replicas),
         ]
@@ -365,7 +370,8 @@ impl Task<'_> {
                 rack_units,
                 usd_per_hour: cost.usd_per_hour,
             };
-            keep(fronts.entry(purchase_of(&unit)).or_default(), found);
+            let front = fronts.entry(purchase_of(&unit)).or_default();
+            keep(front, found, |unit| unit.gives(self.demand.speed));
         }
     }
 }
