@@ -104,6 +104,9 @@ def _conflict(question: Question) -> Iterator[Limit]:
             )
         asked = questions[speeds]
         limits = asked.limits_of(problem).only(kept)
+        if "users" not in kept and "throughput" not in kept:
+            # Whatever is dropped, somebody is to be served.
+            limits = replace(limits, users=1)
         return satisfiable(
             asked.found.units, limits, asked.solver, problem.time_limit_seconds
         )
@@ -144,8 +147,8 @@ def _model_limit(question: Question, detail: str | None) -> Limit:
     billions = model["parameters"] / 1e9
     return Limit(
         name="model",
-        value=f"{served.model} in {weights}",
-        detail=detail or f"{billions:.1f}e9 parameters",
+        value=f"{served.model} in {weights}: {billions:.1f}e9 parameters",
+        detail=detail,
     )
 
 
@@ -157,8 +160,8 @@ def _limit(question: Question, name: str) -> Limit:
     values: dict[str, Callable[[], str]] = {
         "target": lambda: f">= {problem.target:g} tok/s per user",
         "ttft": lambda: f"<= {problem.ttft_seconds:g} s to read a prompt alone",
-        "users": lambda: f"{problem.users} users with "
-        f"{problem.served.lengths.context} tokens each"
+        "users": lambda: f"{problem.users} with "
+        f"{problem.served.lengths.context:,} tokens of context each"
         + (f", {problem.redundancy} replicas to spare" if problem.redundancy else ""),
         "throughput": lambda: f">= {problem.throughput:g} tok/s in all",
         "budget": lambda: f"<= ${problem.budget_usd:,.0f}",

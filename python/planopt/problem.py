@@ -112,6 +112,17 @@ class Problem:
             self.accelerators_in_all or DEFAULT_MAX_ACCELERATORS,
         )
 
+    @property
+    def limited(self) -> bool:
+        """Whether anything limits the purchase from above."""
+        scarce = (
+            self.budget_usd,
+            self.max_power_watts,
+            self.max_racks,
+            self.accelerators_in_all,
+        )
+        return bool(self.stock) or any(limit is not None for limit in scarce)
+
     def with_model(self, **changes: Any) -> Problem:
         """Return the same question about another model or format."""
         return replace(self, served=replace(self.served, **changes))
@@ -412,14 +423,7 @@ def _check_consistency(reader: OptionReader, problem: Problem) -> None:
             value=",".join(both),
             accepted="accelerators that --accelerators does not name",
         )
-    if problem.objective == "throughput" and not any(
-        (
-            problem.budget_usd,
-            problem.max_power_watts,
-            problem.max_racks,
-            problem.accelerators_in_all,
-        )
-    ):
+    if problem.objective == "throughput" and not problem.limited:
         reader.problem(
             "E005",
             "most throughput of what? nothing limits the purchase",

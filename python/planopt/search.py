@@ -14,10 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Found", "find_units"]
 
-REACH = 2
-"""Units are searched for up to so many times the budget, to show what lies beyond it."""
-
-
 @dataclass(frozen=True)
 class Row:
     """How a unit is laid out, and what it is made of: a row of the core's columns."""
@@ -146,6 +142,7 @@ def find_units(
     *,
     price_cap_usd: float | None = None,
     each_batch_up_to: int | None = None,
+    aim: str | None = None,
 ) -> Found:
     """Find the units that meet a question's speed, for each format that it allows.
 
@@ -156,14 +153,14 @@ def find_units(
     problem : Problem
         The question.
     price_cap_usd : float, optional
-        Price of a unit, at most; default: beyond the budget, to show what lies there.
+        Price of a unit, at most.
     each_batch_up_to : int, optional
         Offer each batch up to this one; default: the largest alone, which has the most
         users and throughput, or each that is needed where latency is the objective.
+    aim : {"cost-per-token", "latency"}, optional
+        What alone is sought, where nothing limits the purchase.
     """
     found = Found()
-    if price_cap_usd is None and problem.budget_usd is not None:
-        price_cap_usd = REACH * problem.budget_usd
     if each_batch_up_to is None and problem.objective == "latency":
         each_batch_up_to = problem.users
     own_format = problem.served.weights
@@ -181,6 +178,7 @@ def find_units(
             "tokens_per_second": problem.throughput,
             "redundancy": problem.redundancy,
             "builds": problem.top + 1,
+            "aim": aim,
             "exhaustive": problem.exhaustive,
             "max_accelerators": problem.replica_accelerators,
             "price_cap_usd": price_cap_usd,

@@ -15,7 +15,7 @@ from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.errors import Interrupted
 from planopt.plan import Accuracy, Alternative, Answer, Answers, Plan, Status
 from planopt.problem import RACK_UNITS, Problem, read_problem
-from planopt.procurement import Solver, alternatives, buy
+from planopt.procurement import Solver, alternatives, buy, scan
 from planopt.procurement.problem import Limits, Objective, Purchase
 from planopt.procurement.purchase import PurchaseInterrupted
 from planopt.search import Found, find_units
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 __all__ = ["Question", "solve"]
 
 MICRO_USD = 10**6
+REACH = 2
+"""Units are searched for up to so many times the budget or the best price known."""
+FIRST_CAP_USD = 20_000.0
+CAP_STEP = 5
+LAST_CAP_USD = 1e8
+"""Prices of a unit that are tried in turn where there is no budget."""
 
 UNFITTED = (
     "no error bars yet: these efficiencies are the middle of published measurements, "
@@ -46,8 +52,31 @@ class Question:
 
     @cached_property
     def found(self) -> Found:
-        """Units that meet the speed."""
-        return find_units(self.catalog, self.problem)
+        """Units that meet the speed, as far as their price can matter.
+
+        No unit of a purchase costs more than the whole purchase. So the search stops
+        somewhat beyond the budget, or beyond the price of a purchase that is known: it
+        goes on for a while only to show what lies there.
+        """
+        problem = self.problem
+        if problem.budget_usd is not None:
+            return self.find(REACH * problem.budget_usd)
+        if problem.objective != "cheapest":
+            aim = None if problem.limited else problem.objective
+            return find_units(self.catalog, problem, aim=aim)
+        cap = FIRST_CAP_USD
+        while cap < LAST_CAP_USD:
+            found = self.find(cap)
+            known = scan(found.units, self.limits, "cheapest")
+            if known is not None and known.price_micro_usd is not None:
+                enough = REACH * known.price_micro_usd / MICRO_USD
+                return found if enough <= cap else self.find(enough)
+            cap *= CAP_STEP
+        return self.find(None)
+
+    def find(self, price_cap_usd: float | None) -> Found:
+        """Search for units up to a price."""
+        return find_units(self.catalog, self.problem, price_cap_usd=price_cap_usd)
 
     @cached_property
     def limits(self) -> Limits:
@@ -214,18 +243,11 @@ def _answers(question: Question, status: Status, chosen: Build) -> Answers:
         proven: Status = "optimal" if purchase.status == "optimal" else "feasible"
         return _answer(objective, proven, question.build(purchase.counts, objective))
 
-    limits = question.limits
-    scarce = (
-        limits.budget_micro_usd,
-        limits.power_watts,
-        limits.rack_units,
-        limits.accelerators,
-    )
-    limited = any(limit is not None for limit in scarce)
+    limited = question.problem.limited
     return Answers(
         cheapest=best("cheapest"),
         throughput=best("throughput") if limited else None,
-        cost_per_token=best("cost-per-token"),
+        cost_per_token=best("cost-per-token") if limited else None,
     )
 
 

@@ -42,7 +42,6 @@ def _attention(
         kv_heads=kv_heads_override or units.count(table["kv_heads"]),
         head_dim=units.count(table.get("head_dim", hidden // heads)),
         window=None if window is None else units.count(window),
-        parameters=heads if table.get("sinks", False) else 0,
     )
 
 
@@ -58,14 +57,13 @@ def _grouped_projections(
         division="heads",
         parameters=hidden * (query + key_value)
         + (query if table.get("query_bias", False) else 0)
-        + (key_value if table.get("key_value_bias", False) else 0),
+        + (key_value if table.get("key_value_bias", False) else 0)
+        + units.count(table.get("query_key_norm", 0))
+        + (attention.heads if table.get("sinks", False) else 0),
         query=query,
         key_value=key_value,
         kv_heads=attention.kv_heads,
     )
-    if norm_parameters := units.count(table.get("query_key_norm", 0)):
-        normalised = query + key_value // 2
-        yield Elementwise("query_key_norm", normalised, norm_parameters)
     yield attention
     yield MatMul(
         "attention_output",
@@ -76,8 +74,11 @@ def _grouped_projections(
     )
 
 
-def _dense(name: str, inputs: int, outputs: int, division: Division) -> MatMul:
-    return MatMul(name, inputs, outputs, division, parameters=inputs * outputs)
+def _dense(
+    name: str, inputs: int, outputs: int, division: Division, norm: int = 0
+) -> MatMul:
+    """Return a product, with the gains of the normalisation of its outputs."""
+    return MatMul(name, inputs, outputs, division, parameters=inputs * outputs + norm)
 
 
 def _latent_projections(
@@ -86,13 +87,12 @@ def _latent_projections(
     heads, latent = attention.heads, attention.latent
     query = heads * (attention.nope + attention.rope)
     if query_rank := units.count(table.get("query_rank", 0)):
-        yield _dense("query_down", hidden, query_rank, "replicated")
-        yield Elementwise("query_norm", query_rank, query_rank)
+        yield _dense("query_down", hidden, query_rank, "replicated", norm=query_rank)
         yield _dense("query_up", query_rank, query, "columns")
     else:
         yield _dense("query", hidden, query, "columns")
-    yield _dense("key_value_down", hidden, latent + attention.rope, "replicated")
-    yield Elementwise("key_value_norm", latent, latent)
+    compressed = latent + attention.rope
+    yield _dense("key_value_down", hidden, compressed, "replicated", norm=latent)
     key_value = heads * (attention.nope + attention.value)
     yield _dense("key_value_up", latent, key_value, "columns")
     yield attention
@@ -108,6 +108,7 @@ def _feed_forward(
     bias: bool,
     experts: int = 1,
     active: int = 1,
+    gate: int = 0,
 ) -> Iterator[MatMul]:
     columns = 2 * width if gated else width
     yield MatMul(
@@ -115,7 +116,7 @@ def _feed_forward(
         inputs=hidden,
         outputs=columns,
         division="columns",
-        parameters=experts * (hidden * columns + (columns if bias else 0)),
+        parameters=experts * (hidden * columns + (columns if bias else 0)) + gate,
         experts=experts,
         active=active,
     )
@@ -142,7 +143,7 @@ def _experts(table: Table, hidden: int) -> Iterator[Operation]:
         quantised=False,
     )
     yield from _feed_forward(
-        "expert_",
+        "experts_",
         hidden,
         units.count(table["width"]),
         gated=gated,
@@ -152,16 +153,12 @@ def _experts(table: Table, hidden: int) -> Iterator[Operation]:
     )
     if shared_width := units.count(table.get("shared_width", 0)):
         yield from _feed_forward(
-            "shared_", hidden, shared_width, gated=gated, bias=False
-        )
-    if table.get("shared_gate", False):
-        yield MatMul(
-            "shared_gate",
-            inputs=hidden,
-            outputs=1,
-            division="replicated",
-            parameters=hidden,
-            quantised=False,
+            "shared_",
+            hidden,
+            shared_width,
+            gated=gated,
+            bias=bool(table.get("bias", False)),
+            gate=hidden if table.get("shared_gate", False) else 0,
         )
 
 
@@ -180,16 +177,10 @@ def _mlp(table: Table, hidden: int) -> Iterator[Operation]:
 
 def _nominal(model: Table) -> MatMul:
     """Return the one product of a layer of the seed article's model."""
-    layers = units.count(model["layers"])
-    parameters = units.count(model["nominal_parameters"]) / layers
     depth = units.count(model["nominal_depth"])
-    return MatMul(
-        "nominal",
-        inputs=depth,
-        outputs=parameters / depth,
-        division="columns",
-        parameters=parameters,
-    )
+    inputs = depth * units.count(model["layers"])
+    columns = (units.count(model["nominal_parameters"]) + inputs // 2) // inputs
+    return _dense("layer", depth, columns, "columns")
 
 
 def _block(
@@ -222,11 +213,12 @@ def _norm(model: Table) -> Elementwise:
 
 
 def _embedding(model: Table) -> Iterator[Operation]:
-    hidden, vocabulary = units.count(model["hidden"]), _vocabulary(model)
-    if vocabulary:
-        rows = vocabulary * hidden
-        yield Elementwise("embedding", hidden, rows, by_vocabulary=True)
-        yield AllReduce(hidden)
+    hidden, vocabulary = units.count(model["hidden"]), units.count(model["vocabulary"])
+    if not vocabulary:
+        return
+    rows = vocabulary * hidden
+    yield Elementwise("embedding", hidden, rows, by_vocabulary=True)
+    yield AllReduce(hidden)
     if positions := units.count(model.get("positions", 0)):
         yield Elementwise("positions", hidden, positions * hidden)
     if model.get("embedding_norm", False):
@@ -234,8 +226,8 @@ def _embedding(model: Table) -> Iterator[Operation]:
 
 
 def _head(model: Table) -> Iterator[Operation]:
-    hidden, vocabulary = units.count(model["hidden"]), _vocabulary(model)
-    if model.get("final_norm", True) and vocabulary:
+    hidden, vocabulary = units.count(model["hidden"]), units.count(model["vocabulary"])
+    if model.get("final_norm", True):
         yield _norm(model)
     if vocabulary:
         matrix = 0 if model["tied"] else hidden * vocabulary
@@ -247,13 +239,6 @@ def _head(model: Table) -> Iterator[Operation]:
             parameters=matrix + (vocabulary if model.get("head_bias", False) else 0),
             quantised=False,
         )
-
-
-def _vocabulary(model: Table) -> int:
-    """Return the rows of the embedding: none in the seed article's model."""
-    if "nominal_parameters" in model:
-        return 0
-    return units.count(model["vocabulary"])
 
 
 def _block_of_each_layer(model: Table) -> list[int]:
@@ -304,7 +289,7 @@ def model_from_table(table: Table, *, kv_heads: int | None = None) -> Model:
         heads=tuple(
             units.count(block["attention"]["heads"]) for block in table["block"]
         ),
-        vocabulary=_vocabulary(table),
+        vocabulary=units.count(table["vocabulary"]),
         tied=bool(table.get("tied", False)),
         weights=str(units.unwrapped(table["weights"])),
         embedding=tuple(_embedding(table)),

@@ -15,6 +15,20 @@ class PlacementError(ValueError):
     """The ranks cannot be put into hosts of that kind."""
 
 
+class UnconnectedError(ValueError):
+    """Several hosts have to be connected, and no network does.
+
+    Attributes
+    ----------
+    hosts : int
+        How many.
+    """
+
+    def __init__(self, hosts: int) -> None:
+        super().__init__(f"{hosts} hosts need a network")
+        self.hosts = hosts
+
+
 # Section 4, "a group sits on the first of".
 def hosts_of_replica(accelerator: Accelerator, host: Host, *, t: int, p: int) -> int:
     """Return how many hosts a replica of `t` x `p` accelerators occupies.
@@ -81,7 +95,8 @@ class Fabric:
     def pcie_all_reduce_bandwidth(self, n: int) -> float:
         """Return the bus bandwidth of an all-reduce of `n` ranks of one host."""
         classes = self.host.all_reduce
-        groups = classes.get(self.assumptions.pcie_all_reduce)
+        wanted = self.assumptions.pcie_all_reduce
+        groups = classes.get(wanted, classes.get("default"))
         if groups is None:
             return self.pcie_bandwidth
         group = "group_2" if n <= 2 else "group_4" if n <= 4 else "group_8"
@@ -289,11 +304,13 @@ def fabric(
     Raises
     ------
     PlacementError
-        If it does not fit hosts of that kind, or needs a network that it lacks.
+        If it does not fit hosts of that kind.
+    UnconnectedError
+        If it needs a network that it lacks.
     """
-    if hosts_of_replica(accelerator, host, t=t, p=p) > 1 and network is None:
-        message = "several hosts need a network"
-        raise PlacementError(message)
+    hosts = hosts_of_replica(accelerator, host, t=t, p=p)
+    if hosts > 1 and network is None and t * p > accelerator.scale_up_domain:
+        raise UnconnectedError(hosts)
     if network is not None and nics_per_host < 1:
         message = f"network {network.id} needs at least one NIC in a host"
         raise PlacementError(message)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -224,6 +224,8 @@ class Facts:
         Folders of the same shape; a later one wins over an earlier one.
     assumptions : str
         Id of the assumptions, or the path of a file of them.
+    pcie_all_reduce : str, optional
+        Class of PCIe all-reduce in place of that of the assumptions.
 
     Raises
     ------
@@ -232,17 +234,25 @@ class Facts:
     """
 
     def __init__(
-        self, catalog: Path, overlays: Sequence[Path] = (), *, assumptions: str
+        self,
+        catalog: Path,
+        overlays: Sequence[Path] = (),
+        *,
+        assumptions: str,
+        pcie_all_reduce: str | None = None,
     ) -> None:
         self._roots = (catalog, *overlays)
         self._hardware = ""
+        self._read: dict[tuple[str, str], Any] = {}
         path = Path(assumptions)
-        if path.suffix == ".toml":
-            self.assumptions: Assumptions = _built(path, assumptions_from_table)
-        else:
-            self.assumptions = self._entity(
-                "assumptions", assumptions, assumptions_from_table
-            )
+        stated = (
+            _built(path, assumptions_from_table)
+            if path.suffix == ".toml"
+            else self._entity("assumptions", assumptions, assumptions_from_table)
+        )
+        self.assumptions: Assumptions = replace(
+            stated, pcie_all_reduce=pcie_all_reduce or stated.pcie_all_reduce
+        )
         self._hardware = self.assumptions.hardware
 
     def accelerator(self, name: str) -> Accelerator:
@@ -287,12 +297,15 @@ class Facts:
     def _entity(
         self, kind: str, name: str, build: Callable[[Table], _Entity]
     ) -> _Entity:
-        path = self._path(kind, name)
-        if path is None:
-            folder = self._folders(kind)[-1]
-            message = f"no `{name}` in {folder}/ of the catalogs given"
-            raise FactError(message)
-        return _built(path, build)
+        if (kind, name) not in self._read:
+            path = self._path(kind, name)
+            if path is None:
+                folder = self._folders(kind)[-1]
+                message = f"no `{name}` in {folder}/ of the catalogs given"
+                raise FactError(message)
+            self._read[kind, name] = _built(path, build)
+        entity: _Entity = self._read[kind, name]
+        return entity
 
 
 def _built(path: Path, build: Callable[[Table], _Entity]) -> _Entity:

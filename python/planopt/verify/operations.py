@@ -49,7 +49,7 @@ class MatMul:
 
 @dataclass(frozen=True)
 class Attention:
-    """Grouped heads over the cache; its parameters are sinks."""
+    """Grouped heads over the cache."""
 
     heads: int
     kv_heads: int
@@ -59,7 +59,7 @@ class Attention:
     quantised: bool = False
 
     def fraction(self, t: int) -> float:
-        """Return the share of the sinks, which are divided by heads."""
+        """Return the share of its parameters: it has none."""
         return 1 / t
 
 

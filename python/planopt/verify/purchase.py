@@ -124,7 +124,7 @@ def switch_share(
     network: Network,
     switch: str | None,
     *,
-    hosts: int,
+    hosts_of_replica: int,
     nics_per_host: int,
     replicas: int,
     port_block: int | None,
@@ -134,9 +134,14 @@ def switch_share(
     Raises
     ------
     PurchaseError
-        If they need a switch and it is not named, does not exist or is too small.
+        If they need a switch and it is not named, does not exist or is too small, or
+        if several replicas are to share what only one can have.
     """
-    if hosts == 2:
+    hosts = hosts_of_replica * replicas
+    if hosts_of_replica == 2:
+        if replicas > 1:
+            message = "two hosts connected directly are a unit of one replica"
+            raise PurchaseError(message)
         return None
     chosen = next((part for part in network.switches if part.id == switch), None)
     if chosen is None:
@@ -172,9 +177,11 @@ def _network_lines(
         "nic", nic.id, nic.name, hosts * nics_per_host, _priced(nic.price, nic.id)
     )
     if share is not None:
-        kind = "switch" if share.port_block is None else "switch_ports"
         switch = share.switch
-        yield Line(kind, switch.id, switch.name, share.blocks, share.part_price)
+        kind, name = "switch", switch.name
+        if share.port_block is not None:
+            kind, name = "switch_ports", f"ports of {switch.name}"
+        yield Line(kind, switch.id, name, share.blocks, share.part_price)
     if network.cable is not None and network.cable.price is not None:
         cable = network.cable
         quantity = cables(hosts, nics_per_host, switched=share is not None)
@@ -201,7 +208,10 @@ def _power_watts(
     load_fraction: float,
 ) -> float:
     switches = 0.0 if share is None else share.switch.power * share.share
-    at_work = used * (accelerator.power or 0.0) * load_fraction
+    if accelerator.power is None:
+        message = f"the vendor publishes no power of {accelerator.id}"
+        raise PurchaseError(message)
+    at_work = used * accelerator.power * load_fraction
     return at_work + hosts * host.power + nic_watts + switches
 
 
@@ -278,7 +288,7 @@ def unit(
         share = switch_share(
             parts,
             switch,
-            hosts=hosts,
+            hosts_of_replica=hosts // replicas,
             nics_per_host=nics_per_host,
             replicas=replicas,
             port_block=facts.assumptions.switch_port_block,

@@ -10,6 +10,7 @@ from planopt.verify.architecture import model_from_table
 from planopt.verify.communication import (
     Fabric,
     PlacementError,
+    UnconnectedError,
     all_reduce,
     fabric,
     pipeline_hops,
@@ -32,7 +33,7 @@ from planopt.verify.memory import (
 from planopt.verify.operations import AllReduce, Model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from planopt.verify.facts import Facts
 
@@ -138,16 +139,31 @@ def prefill_seconds(model: Model, rank: Rank, links: Fabric, prompt: int) -> flo
     return rank.assumptions.compute.step_overhead + in_stages + hops
 
 
-def _rejection(code: str, message: str) -> dict[str, str]:
-    return {"code": code, "message": message}
+Rejection = dict[str, Any]
 
 
-def _shape_rejections(model: Model, *, t: int, p: int) -> Iterable[dict[str, str]]:
-    if any(heads % t for heads in model.heads):
-        heads = ", ".join(str(heads) for heads in sorted(set(model.heads)))
-        yield _rejection("heads", f"{t} ranks do not divide {heads} heads")
-    if p > len(model.layers):
-        yield _rejection("layers", f"{p} stages for {len(model.layers)} layers")
+def _rejection(code: str, message: str, **numbers: float | str) -> Rejection:
+    return {"code": code, "message": message, "numbers": numbers}
+
+
+def _shape_rejection(model: Model, *, t: int, p: int) -> Rejection | None:
+    heads, layers = math.gcd(*model.heads), len(model.layers)
+    if heads % t:
+        message = f"{t} ranks do not divide {heads} heads"
+        return _rejection("heads", message, tp=t, heads=heads)
+    if p > layers:
+        message = f"{p} stages for {layers} layers"
+        return _rejection("layers", message, pp=p, layers=layers)
+    return None
+
+
+def _format_rejection(rank: Rank) -> Rejection | None:
+    try:
+        _ = rank.base_rate, rank.quantised_rate, rank.kv_bytes
+        bytes_per_element(rank.weights)
+    except FormatError as error:
+        return _rejection("format", str(error), weights=rank.weights)
+    return None
 
 
 def _memory_table(memory: Memory) -> dict[str, float]:
@@ -161,7 +177,21 @@ def _memory_table(memory: Memory) -> dict[str, float]:
     }
 
 
-def _evaluation(rejections: list[dict[str, str]], **figures: object) -> dict[str, Any]:
+def _messages(
+    model: Model, rank: Rank, links: Fabric, batch: int
+) -> dict[str, float]:
+    """Return the messages of a step of one micro-batch; a lone rank sends none."""
+    payload = message_bytes(batch, model.hidden, rank)
+    reductions = sum(isinstance(one, AllReduce) for one in model.operations())
+    return {
+        "payload_bytes": payload,
+        "all_reduce_seconds": all_reduce(payload, links),
+        "all_reduces": reductions if links.t > 1 else 0,
+        "hops_seconds": pipeline_hops(payload, links),
+    }
+
+
+def _evaluation(rejections: list[Rejection], **figures: object) -> dict[str, Any]:
     return {
         "feasible": not rejections,
         "rejections": rejections,
@@ -170,6 +200,7 @@ def _evaluation(rejections: list[dict[str, str]], **figures: object) -> dict[str
         "prefill": None,
         "ttft_seconds": dict(_NO_PERCENTILES),
         "tpot_seconds": dict(_NO_PERCENTILES),
+        "messages": None,
         "hosts": None,
         "accelerators": None,
         **figures,
@@ -236,9 +267,10 @@ def evaluate_serving(
     """
     table = facts.model_table(model) if isinstance(model, str) else model
     transformer = model_from_table(table, kv_heads=kv_heads)
-    rejections = list(_shape_rejections(transformer, t=tp, p=pp))
     card, machine = facts.accelerator(accelerator), facts.host(host)
     rank = Rank(card, facts.assumptions, weights or transformer.weights, kv, tp)
+    if rejection := _shape_rejection(transformer, t=tp, p=pp):
+        return _evaluation([rejection], accelerators=tp * pp)
     try:
         links = fabric(
             facts,
@@ -250,14 +282,13 @@ def evaluate_serving(
             p=pp,
         )
     except PlacementError as error:
-        rejections.append(_rejection("placement", str(error)))
-    try:
-        _ = rank.base_rate, rank.quantised_rate, rank.kv_bytes
-        bytes_per_element(rank.weights)
-    except FormatError as error:
-        rejections.append(_rejection("format", str(error)))
-    if rejections:
-        return _evaluation(rejections)
+        misfit = _rejection("placement", str(error), tp=tp, slots=machine.slots)
+        return _evaluation([misfit], accelerators=tp * pp)
+    except UnconnectedError as error:
+        apart = _rejection("network", str(error), hosts=error.hosts)
+        return _evaluation([apart], accelerators=tp * pp)
+    if rejection := _format_rejection(rank):
+        return _evaluation([rejection], accelerators=tp * pp)
 
     memory = fullest_stage_memory(
         transformer,
@@ -267,9 +298,15 @@ def evaluate_serving(
         sequences=resident_sequences(batch, in_flight, overlap),
         context=context,
     )
+    rejections = []
     if memory.total > memory.capacity:
-        needed = f"{memory.total:.0f} of {memory.capacity:.0f} bytes"
-        rejections.append(_rejection("memory", f"the fullest stage needs {needed}"))
+        overflow = _rejection(
+            "memory",
+            f"the fullest stage needs {memory.total:.0f} of {memory.capacity:.0f} bytes",
+            needed_bytes=memory.total,
+            capacity_bytes=memory.capacity,
+        )
+        rejections.append(overflow)
     decode = decode_step(
         transformer,
         rank,
@@ -295,6 +332,7 @@ def evaluate_serving(
         prefill={
             "seconds": prefill_seconds(transformer, rank, links, prompt),
         },
+        messages=_messages(transformer, rank, links, batch),
         hosts=links.hosts,
         accelerators=tp * pp,
     )

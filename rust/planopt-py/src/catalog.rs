@@ -142,10 +142,10 @@ fn question<T: DeserializeOwned>(request: &Bound<'_, PyAny>) -> PyResult<T> {
     Ok(pythonize::depythonize(request)?)
 }
 
-fn answer<'py, T: Serialize>(
-    py: Python<'py>,
+fn answer<T: Serialize>(
+    py: Python<'_>,
     result: Result<T, Vec<planopt_core::diagnostic::Diagnostic>>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Bound<'_, PyAny>> {
     match result {
         Ok(answer) => Ok(pythonize::pythonize(py, &answer)?),
         Err(problems) => Err(input_error(py, &problems)),

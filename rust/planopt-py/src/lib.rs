@@ -35,7 +35,7 @@ mod _native {
     ///
     /// Raises
     /// ------
-    /// ValueError
+    /// `ValueError`
     ///     With ``(kind, message, accepted)``; ``kind`` is ``malformed`` or ``range``.
     #[pyfunction]
     fn parse_quantity(text: &str, dimension: &str) -> PyResult<f64> {

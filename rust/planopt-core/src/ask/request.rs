@@ -5,6 +5,7 @@ use serde::Deserialize;
 use crate::catalog::{Catalog, Format};
 use crate::compute::Formats;
 use crate::diagnostic::{Diagnostic, code};
+use crate::search::Aim;
 use crate::serving::{Overlap, Question};
 use crate::transformer::{Architecture, AttentionShape, Transformer};
 
@@ -116,6 +117,9 @@ pub struct SearchServing {
     /// Cheapest builds of different hardware to keep beside the front.
     #[serde(default)]
     pub builds: usize,
+    /// What alone is sought, where nothing limits the purchase: `cost-per-token` or `latency`.
+    #[serde(default)]
+    pub aim: Option<Aim>,
     /// Accelerators of a replica, at most.
     pub max_accelerators: u32,
     /// Price of a unit, at most.

@@ -54,6 +54,7 @@ pub fn search_serving(
         redundancy: request.redundancy,
         builds: request.builds,
         speed: request.each_batch_up_to.is_some(),
+        aim: request.aim,
     };
     let found = search(
         &transformer,

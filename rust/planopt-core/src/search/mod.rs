@@ -12,6 +12,6 @@ mod units;
 pub use batch::{BatchPolicy, Goal};
 pub use evaluate::{EvaluatedUnit, GivenLayout, UnitKey, evaluate_unit, fastest_layout};
 pub use layout::{Layout, Prepared};
-pub use reduce::Demand;
+pub use reduce::{Aim, Demand};
 pub use space::{Fit, Selection, Shelf, Space};
 pub use units::{FoundUnit, Nearest, SearchResult, Tally, search};

@@ -6,7 +6,7 @@
 //! builds of different hardware stay as well.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::units::FoundUnit;
 use crate::quantity::MicroUsd;
@@ -24,21 +24,38 @@ pub struct Demand {
     pub builds: usize,
     /// Whether speed beyond the target counts for anything.
     pub speed: bool,
+    /// What alone is sought, where nothing limits the purchase: then copies of the unit that is
+    /// best at it are the best purchase, and of each accelerator no other one is kept.
+    pub aim: Option<Aim>,
+}
+
+/// What a purchase without limits is best at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aim {
+    /// Fewest dollars per token.
+    CostPerToken,
+    /// Most tokens per second of each user.
+    Latency,
+}
+
+impl Aim {
+    /// The less the better.
+    fn of(self, unit: &FoundUnit) -> f64 {
+        match self {
+            Self::CostPerToken => unit.usd_per_hour / unit.tokens_per_second,
+            Self::Latency => -unit.tokens_per_second_per_user,
+        }
+    }
 }
 
 /// Keeps the units that no other one replaces, and the cheapest builds; by price.
 pub(crate) fn reduce<'a>(mut units: Vec<FoundUnit<'a>>, demand: &Demand) -> Vec<FoundUnit<'a>> {
     units.sort_by(by_needs);
-    let mut kept: Vec<usize> = Vec::new();
-    for (place, unit) in units.iter().enumerate() {
-        if !kept
-            .iter()
-            .any(|&other| replaces(&units[other], unit, demand.speed))
-        {
-            kept.push(place);
-        }
-    }
-    let mut places: BTreeSet<usize> = kept.into_iter().collect();
+    let mut places: BTreeSet<usize> = match demand.aim {
+        Some(aim) => best_of_each_accelerator(&units, aim),
+        None => unreplaced(&units, demand.speed),
+    };
     places.extend(cheapest_builds(&units, demand));
     let mut place = 0;
     units.retain(|_| {
@@ -46,6 +63,32 @@ pub(crate) fn reduce<'a>(mut units: Vec<FoundUnit<'a>>, demand: &Demand) -> Vec<
         places.contains(&(place - 1))
     });
     units
+}
+
+fn unreplaced(units: &[FoundUnit], speed: bool) -> BTreeSet<usize> {
+    let mut kept: Vec<usize> = Vec::new();
+    for (place, unit) in units.iter().enumerate() {
+        if !kept
+            .iter()
+            .any(|&other| replaces(&units[other], unit, speed))
+        {
+            kept.push(place);
+        }
+    }
+    kept.into_iter().collect()
+}
+
+fn best_of_each_accelerator(units: &[FoundUnit], aim: Aim) -> BTreeSet<usize> {
+    let mut best: BTreeMap<&str, usize> = BTreeMap::new();
+    for (place, unit) in units.iter().enumerate() {
+        let kept = best
+            .entry(&unit.unit.hardware.accelerator.id)
+            .or_insert(place);
+        if aim.of(unit) < aim.of(&units[*kept]) {
+            *kept = place;
+        }
+    }
+    best.into_values().collect()
 }
 
 /// Less of what is paid for first, more of what it gives next: what replaces comes before.
