@@ -237,12 +237,10 @@ def _users(deployment: Deployment) -> int:
 def _summary(deployment: Deployment) -> str:
     candidate, hardware = deployment.candidate, deployment.hardware
     parts = {line.kind: line for line in deployment.bill_of_materials}
-    machine = parts.get("machine")
-    if machine is not None:
-        what = f"{machine.quantity}x {machine.name}"
-    else:
-        cards, hosts = parts["accelerator"], parts["host"]
-        what = f"{cards.quantity}x {cards.name} in {hosts.quantity}x {hosts.name}"
+    cards, hosts = parts.get("accelerator"), parts["host"]
+    what = f"{hosts.quantity}x {hosts.name}"
+    if cards is not None:  # A complete machine brings its own.
+        what = f"{cards.quantity}x {cards.name} in {what}"
     over = f", {hardware.network}" if hardware.network else ""
     direct = " direct" if hardware.network and hardware.switch is None else ""
     layout = f"TP{candidate.tp} x PP{candidate.pp}"

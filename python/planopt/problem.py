@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS
 from planopt.options import OptionReader
@@ -53,6 +54,8 @@ class ServedModel:
     kv: str | None
     lengths: Lengths
     overlap: Overlap = "none"
+    architecture: dict[str, Any] | None = None
+    """The model itself, where it is a file that a plan must stand without."""
 
     def native(self) -> dict[str, Any]:
         """Request of the compiled core."""
@@ -132,6 +135,7 @@ class Problem:
         served, lengths = self.served, self.served.lengths
         return Request(
             model=served.model,
+            architecture=served.architecture,
             kv_heads=served.kv_heads,
             objective=self.objective,
             target_tokens_per_second=self.target or None,
@@ -317,7 +321,9 @@ def read_problem(
         objective=reader.choice("objective", objective, GOALS) or "cheapest",
         target=reader.quantity("target", target, "tokens_per_second") or 0.0,
         ttft_seconds=reader.quantity("ttft", ttft, "seconds"),
-        users=_users(given_users, demand, given_batch, given_in_flight, served, assumed),
+        users=_users(
+            given_users, demand, given_batch, given_in_flight, served, assumed
+        ),
         throughput=demand,
         requests_per_second=request_rate,
         batch=given_batch,
@@ -349,7 +355,14 @@ def read_problem(
         catalog.show("accelerators", name)
     _check_consistency(reader, problem)
     reader.finish()
-    return problem
+    return problem.with_model(architecture=_architecture(catalog, served.model))
+
+
+def _architecture(catalog: Catalog, model: str) -> dict[str, Any] | None:
+    """Read a model that is a file: any other can be looked up again."""
+    if Path(model).suffix not in (".json", ".toml"):
+        return None
+    return cast("dict[str, Any]", catalog.native.architecture(model))
 
 
 def _users(

@@ -47,6 +47,7 @@ class Accelerator:
     id: str
     name: str
     form_factor: str
+    datacenter_licence: bool
     peer_to_peer: bool
     unified_memory: bool
     memory: float
@@ -129,6 +130,7 @@ def _accelerator(table: Table) -> Accelerator:
         id=table["id"],
         name=table["name"],
         form_factor=table["form_factor"],
+        datacenter_licence=table["datacenter_licence"],
         peer_to_peer=table["peer_to_peer"] == "yes",
         unified_memory=table["unified_memory"],
         memory=units.quantity(table["memory"], "bytes"),

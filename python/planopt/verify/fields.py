@@ -16,16 +16,23 @@ Mark = Literal["verified", "checked", "informative"]
 _BILL: Final[dict[str, Mark]] = {
     "kind": "verified",
     "id": "verified",
-    "name": "checked",
+    "name": "verified",
     "quantity": "verified",
     "unit_price_usd": "verified",
     "price_usd": "verified",
+    "source": "informative",
 }
 _COST: Final = (
     "price_usd",
     "usd_per_hour",
     "usd_per_million_tokens",
     "tokens_per_usd",
+)
+_MESSAGES: Final = (
+    "payload_bytes",
+    "all_reduce_seconds",
+    "all_reduces",
+    "hops_seconds",
 )
 _EVALUATION: Final = (
     "feasible",
@@ -46,6 +53,7 @@ _EVALUATION: Final = (
     "prefill.seconds",
     *(f"ttft_seconds.{part}" for part in ("mean", "p50", "p95", "p99")),
     *(f"tpot_seconds.{part}" for part in ("mean", "p50", "p95", "p99")),
+    *(f"messages.{part}" for part in _MESSAGES),
     "hosts",
     "accelerators",
     "power_watts",
@@ -63,7 +71,6 @@ FIELDS: Final[dict[str, Mark]] = {
     "request": "checked",
     **{f"bill_of_materials[].{key}": mark for key, mark in _BILL.items()},
     "deployments[].model": "checked",
-    "deployments[].architecture": "checked",
     "deployments[].units": "verified",
     "deployments[].replicas": "verified",
     "deployments[].candidate": "checked",
@@ -73,10 +80,13 @@ FIELDS: Final[dict[str, Mark]] = {
     **{f"deployments[].evaluation.{key}": "verified" for key in _EVALUATION},
     **{f"cost.{key}": "verified" for key in _COST},
     "power_watts": "verified",
+    "answers": "informative",
     "alternatives": "informative",
     "infeasibility": "informative",
     "sensitivity": "informative",
+    "warnings": "informative",
     "search": "informative",
+    "assumed": "informative",
     "assumptions": "informative",
     "accuracy": "informative",
 }

@@ -53,6 +53,11 @@ class Deployment:
         return self.units * self.unit.rack_units
 
     @property
+    def accelerators(self) -> int:
+        """Return the accelerators that come with all units, at work or not."""
+        return self.units * self.unit.accelerators
+
+    @property
     def users_per_replica(self) -> float:
         """Return the sequences that one replica serves at once."""
         return resident_sequences(self.batch, self.in_flight, self.overlap)
@@ -96,6 +101,7 @@ def limit_mismatches(
     totals = {
         "max_power_watts": sum(one.power_watts for one in deployments),
         "max_racks": sum(one.rack_units for one in deployments) / cost.rack_units,
+        "max_accelerators": sum(one.accelerators for one in deployments),
     }
     for key, total in totals.items():
         limit = request.get(key)
@@ -127,6 +133,10 @@ def _speed_mismatches(
     )
     if target is not None and not _reaches(slowest, target):
         yield _below(key, slowest, target)
+    latency = request.get("ttft_seconds")
+    first = max(float(one.evaluation["prefill"]["seconds"]) for one in deployments)
+    if latency is not None and first > latency * (1 + RELATIVE_TOLERANCE):
+        yield _above("ttft_seconds", first, latency)
 
 
 def _left(
@@ -135,10 +145,12 @@ def _left(
     lost: int,
 ) -> float:
     """Return what all replicas give together after the `lost` best ones fail."""
-    supply = sorted(
-        (each(one) for one in deployments for _ in range(one.replicas)), reverse=True
-    )
-    return sum(supply[lost:])
+    left = 0.0
+    for one in sorted(deployments, key=each, reverse=True):
+        failed = min(lost, one.replicas)
+        left += each(one) * (one.replicas - failed)
+        lost -= failed
+    return left
 
 
 def _demand_mismatches(

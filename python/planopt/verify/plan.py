@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from planopt.verify.choices import choice_mismatches
 from planopt.verify.communication import PlacementError
 from planopt.verify.cost import cost_table
 from planopt.verify.facts import FactError, Facts
@@ -39,8 +40,10 @@ _EVALUATION_PARTS: Final = (
     "prefill",
     "ttft_seconds",
     "tpot_seconds",
+    "messages",
+    "hosts",
+    "accelerators",
 )
-_REPLICA_PARTS: Final = ("hosts", "accelerators")
 
 
 def verify_plan(
@@ -70,11 +73,12 @@ def verify_plan(
     if plan.get("status") == "infeasible":
         return list(_infeasible_mismatches(plan))
     try:
-        named = [Path(folder) for folder in request.get("catalogs") or ()]
+        named = [Path(folder) for folder in request.get("catalog") or ()]
         facts = Facts(
             catalog_root,
             named if overlays is None else overlays,
             assumptions=request["assumptions"],
+            pcie_all_reduce=request.get("pcie_all_reduce"),
         )
     except _NOT_RECOMPUTABLE as error:
         stated = request.get("assumptions")
@@ -122,6 +126,8 @@ def _mismatches(plan: Document, request: Document, facts: Facts) -> Iterator[Mis
     try:
         yield from _total_mismatches(plan, deployments, facts)
         yield from limit_mismatches(request, deployments, facts.assumptions.cost)
+        for index, table in enumerate(stated):
+            yield from choice_mismatches(f"deployments[{index}]", table, request, facts)
         yield from outcome_mismatches(plan, sum(one.price for one in deployments))
     except _NOT_RECOMPUTABLE as error:
         yield Mismatch("request", "limits", "comparable", _told(error))
@@ -129,7 +135,7 @@ def _mismatches(plan: Document, request: Document, facts: Facts) -> Iterator[Mis
 
 def _model(table: Document, request: Document) -> str | Mapping[str, Any]:
     """Return the model's id, or the architecture that the plan embeds in its place."""
-    embedded = table.get("architecture") or request.get("architecture")
+    embedded = request.get("architecture")
     return embedded if isinstance(embedded, Mapping) else str(table["model"])
 
 
@@ -154,10 +160,10 @@ def _recomputed(table: Document, request: Document, facts: Facts) -> Deployment:
         pp=candidate["pp"],
         in_flight=candidate["in_flight"],
         batch=candidate["batch"],
-        context=request["context"],
-        prompt=request["prompt"],
-        weights=request.get("weights"),
-        kv=request.get("kv"),
+        context=request["context_tokens"],
+        prompt=request["prompt_tokens"],
+        weights=candidate.get("weights"),
+        kv=candidate.get("kv"),
         overlap=_overlap(candidate, request),
         kv_heads=request.get("kv_heads"),
     )
@@ -193,17 +199,12 @@ def _deployment_mismatches(
     deployment: Deployment,
     facts: Facts,
 ) -> Iterator[Mismatch]:
-    if "architecture" not in table and "architecture" not in request:
-        model = request.get("model")
-        yield from compared(f"{field}.model", table["model"], model, "the request's")
+    model = request.get("model")
+    yield from compared(f"{field}.model", table["model"], model, "the request's")
     evaluation = table["evaluation"]
     for part in _EVALUATION_PARTS:
         stated, expected = evaluation.get(part), deployment.evaluation[part]
         yield from compared(f"{field}.evaluation.{part}", stated, expected, _MODEL)
-    for part in _REPLICA_PARTS:
-        if part in evaluation:
-            stated, expected = evaluation[part], deployment.evaluation[part]
-            yield from compared(f"{field}.evaluation.{part}", stated, expected, _MODEL)
     yield from _unit_cost_mismatches(
         f"{field}.evaluation", evaluation, deployment, facts
     )
@@ -218,22 +219,20 @@ def _deployment_mismatches(
 def _unit_cost_mismatches(
     field: str, evaluation: Document, deployment: Deployment, facts: Facts
 ) -> Iterator[Mismatch]:
-    """Compare the cost of one unit, where an evaluation states it."""
+    """Compare the power and the cost of one unit."""
     bought = deployment.unit
-    if "power_watts" in evaluation:
-        stated, expected = evaluation["power_watts"], bought.power_watts
-        yield from compared(f"{field}.power_watts", stated, expected, _CATALOG)
-    if "cost" in evaluation:
-        expected_cost = cost_table(
-            bought.price,
-            bought.power_watts,
-            bought.rack_units,
-            bought.replicas * deployment.evaluation["decode"]["tokens_per_second"],
-            facts.assumptions.cost,
-        )
-        yield from compared(
-            f"{field}.cost", evaluation["cost"], expected_cost, _CATALOG
-        )
+    stated, expected = evaluation.get("power_watts"), bought.power_watts
+    yield from compared(f"{field}.power_watts", stated, expected, _CATALOG)
+    expected_cost = cost_table(
+        bought.price,
+        bought.power_watts,
+        bought.rack_units,
+        bought.replicas * deployment.evaluation["decode"]["tokens_per_second"],
+        facts.assumptions.cost,
+    )
+    yield from compared(
+        f"{field}.cost", evaluation.get("cost"), expected_cost, _CATALOG
+    )
 
 
 def _hardware_mismatches(
@@ -322,8 +321,7 @@ def bill_mismatches(
         )
         price = table.get("price_usd")
         yield from compared_money(f"{place}.price_usd", price, line.price, _CATALOG)
-        if line.name not in str(table.get("name")):
-            yield Mismatch(f"{place}.name", table.get("name"), line.name, _CATALOG)
+        yield from compared(f"{place}.name", table.get("name"), line.name, _CATALOG)
     for line in missing.values():
         yield Mismatch(field, None, line.table(), "a part is missing")
 

@@ -73,6 +73,7 @@ class Unit:
     lines: tuple[Line, ...]
     replicas: int
     hosts: int
+    accelerators: int
     switch: SwitchShare | None
     power_watts: float
     rack_units: float
@@ -299,6 +300,7 @@ def unit(
         lines=tuple(lines),
         replicas=replicas,
         hosts=hosts,
+        accelerators=bought or hosts * machine.slots,
         switch=share,
         power_watts=_power_watts(
             card,

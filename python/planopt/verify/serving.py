@@ -177,9 +177,7 @@ def _memory_table(memory: Memory) -> dict[str, float]:
     }
 
 
-def _messages(
-    model: Model, rank: Rank, links: Fabric, batch: int
-) -> dict[str, float]:
+def _messages(model: Model, rank: Rank, links: Fabric, batch: int) -> dict[str, float]:
     """Return the messages of a step of one micro-batch; a lone rank sends none."""
     payload = message_bytes(batch, model.hidden, rank)
     reductions = sum(isinstance(one, AllReduce) for one in model.operations())

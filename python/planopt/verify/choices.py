@@ -1,0 +1,102 @@
+"""Whether what a plan deploys is among what its request allows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from planopt.verify.compute import activation_bytes, bytes_per_element
+from planopt.verify.mismatch import Mismatch
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from planopt.verify.facts import Facts
+
+# Degrees that the model page has no formulas for.
+_UNMODELLED_DEGREES = ("dp", "ep")
+
+
+def choice_mismatches(
+    field: str, table: Mapping[str, Any], request: Mapping[str, Any], facts: Facts
+) -> Iterator[Mismatch]:
+    """Check the parts, the formats and the batch of a deployment.
+
+    Parameters
+    ----------
+    field : str
+        Path of the deployment.
+    table : mapping
+        The deployment as the plan states it.
+    request : mapping
+        The question of the plan.
+    facts : Facts
+        Catalogs, for licences and for the format of the model.
+
+    Yields
+    ------
+    Mismatch
+        One for each choice that the request does not leave open.
+    """
+    candidate, hardware = table["candidate"], table["hardware"]
+    card = candidate["accelerator"]
+    chosen = {
+        "candidate.accelerator": (card, request.get("accelerators")),
+        "hardware.host": (hardware["host"], request.get("hosts")),
+        "hardware.network": (hardware.get("network"), request.get("networks")),
+        "candidate.batch": (candidate["batch"], _only(request.get("batch"))),
+        "candidate.in_flight": (
+            candidate["in_flight"],
+            _only(request.get("in_flight")),
+        ),
+        "candidate.overlap": (
+            candidate.get("overlap"),
+            _only(request.get("overlap") or "none"),
+        ),
+        "candidate.weights": (
+            candidate.get("weights"),
+            _weights(request, facts),
+        ),
+    }
+    for key, (stated, allowed) in chosen.items():
+        if stated is not None and allowed and stated not in allowed:
+            yield _forbidden(f"{field}.{key}", stated, allowed)
+    for degree in _UNMODELLED_DEGREES:
+        if candidate.get(degree, 1) != 1:
+            stated = candidate[degree]
+            yield _forbidden(f"{field}.candidate.{degree}", stated, [1])
+    if card in (request.get("exclude") or ()):
+        reason = "the request excludes it"
+        yield Mismatch(f"{field}.candidate.accelerator", card, "another", reason)
+    if request.get("datacenter") and not facts.accelerator(card).datacenter_licence:
+        reason = "its licence does not allow a data center"
+        yield Mismatch(f"{field}.candidate.accelerator", card, "another", reason)
+    yield from _cache_mismatches(f"{field}.candidate.kv", candidate, request)
+
+
+def _only(value: object) -> list[object]:
+    return [] if value is None else [value]
+
+
+def _forbidden(field: str, stated: object, allowed: Collection[object]) -> Mismatch:
+    expected = ", ".join(str(one) for one in allowed)
+    return Mismatch(field, stated, expected, "what the request allows")
+
+
+def _weights(request: Mapping[str, Any], facts: Facts) -> list[object]:
+    """Return the format asked for, or else the model's own, and those allowed too."""
+    own = request.get("architecture") or facts.model_table(request["model"])
+    wanted = request.get("weights") or own["weights"]
+    return [wanted, *(request.get("allow_quantization") or ())]
+
+
+def _cache_mismatches(
+    field: str, candidate: Mapping[str, Any], request: Mapping[str, Any]
+) -> Iterator[Mismatch]:
+    """Check the format of the cache: where none is asked for, that of activations."""
+    stated, wanted = candidate.get("kv"), request.get("kv")
+    if wanted is not None and stated != wanted:
+        yield _forbidden(field, stated, [wanted])
+    if wanted is None and stated is not None:
+        of_activations = activation_bytes(candidate["weights"])
+        if bytes_per_element(stated) != of_activations:
+            yield _forbidden(field, stated, [f"{of_activations:.0f} bytes an element"])
