@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from planopt.procurement.problem import Unit
     from planopt.search import Found, Row
 
-__all__ = ["Build", "build", "bom_line", "cost_of", "evaluation_of", "hardware_of"]
+__all__ = ["Build", "bom_line", "build", "cost_of", "evaluation_of", "hardware_of"]
 
 MICRO_USD = 10**6
 SECONDS_PER_HOUR = 3600
@@ -48,7 +48,15 @@ class Build:
     @property
     def price_usd(self) -> float:
         """Price of everything."""
-        return sum(_micro(line.price_usd) for line in self.bill_of_materials) / MICRO_USD
+        return (
+            sum(_micro(line.price_usd) for line in self.bill_of_materials) / MICRO_USD
+        )
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """Networks between its hosts."""
+        names = {each.hardware.network for each in self.deployments}
+        return tuple(sorted(name for name in names if name is not None))
 
     @property
     def summary(self) -> str:

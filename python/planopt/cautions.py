@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from planopt.plan import PlanWarning
+from planopt.prices import price_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planopt.build import Build
-    from planopt.catalog import Catalog
-    from planopt.evaluation import BomLine
     from planopt.solve import Question
 
 __all__ = ["KNIFE_EDGE", "cautions"]
@@ -23,13 +20,11 @@ KNIFE_EDGE = 0.2
 "Accuracy" has measured our own error, that of the best public predictors of decode
 speed on hardware they were not fitted to."""
 
-OLD_PRICE_DAYS = 365
+FULL_MEMORY = 0.97
+"""Share of the memory that may be used above which a fit is a knife edge: the overheads
+assumed differ by more from engine to engine."""
 
-_KIND_FOLDERS = {
-    "accelerator": "accelerators",
-    "host": "hosts",
-    "machine": "hosts",
-}
+OLD_PRICE_DAYS = 365
 
 
 def cautions(question: Question, chosen: Build) -> tuple[PlanWarning, ...]:
@@ -44,16 +39,17 @@ def cautions(question: Question, chosen: Build) -> tuple[PlanWarning, ...]:
     """
     return tuple(
         (
-            *_context(question, chosen),
+            *_context(question),
             *_knife_edge(question, chosen),
+            *_full_memory(chosen),
             *_licence(question, chosen),
             *_quantised(question, chosen),
-            *_prices(question.catalog, chosen),
+            *_prices(question, chosen),
         )
     )
 
 
-def _context(question: Question, chosen: Build) -> Iterator[PlanWarning]:
+def _context(question: Question) -> Iterator[PlanWarning]:
     served = question.problem.served
     context = served.lengths.context
     if any(each.name == "context" for each in question.problem.assumed):
@@ -71,7 +67,6 @@ def _context(question: Question, chosen: Build) -> Iterator[PlanWarning]:
             message=f"{served.model} was made for {most} tokens, not {context}",
             help="quality beyond its own context is not known",
         )
-    del chosen
 
 
 def _knife_edge(question: Question, chosen: Build) -> Iterator[PlanWarning]:
@@ -86,6 +81,23 @@ def _knife_edge(question: Question, chosen: Build) -> Iterator[PlanWarning]:
             ),
             help="see what --target 20 % higher would cost, under sensitivity",
         )
+
+
+def _full_memory(chosen: Build) -> Iterator[PlanWarning]:
+    for deployment in chosen.deployments:
+        memory = deployment.evaluation.memory
+        if memory is None or not memory.capacity_bytes:
+            continue
+        full = memory.total_bytes / memory.capacity_bytes
+        if full > FULL_MEMORY:
+            yield PlanWarning(
+                code="W001",
+                message=(
+                    f"the fullest accelerator is {full:.1%} full of what may be used: "
+                    "a knife edge"
+                ),
+                help="one accelerator more, a shorter --context or fewer --users",
+            )
 
 
 def _licence(question: Question, chosen: Build) -> Iterator[PlanWarning]:
@@ -116,18 +128,18 @@ def _quantised(question: Question, chosen: Build) -> Iterator[PlanWarning]:
 _WIDE = frozenset({"fp32", "bf16", "fp16"})
 
 
-def _prices(catalog: Catalog, chosen: Build) -> Iterator[PlanWarning]:
+def _prices(question: Question, chosen: Build) -> Iterator[PlanWarning]:
     """Prices remembered rather than read, and prices that are old."""
+    sources = price_sources(question.catalog, chosen.bill_of_materials, chosen.networks)
     remembered, old = [], []
     for line in chosen.bill_of_materials:
-        found = _price_source(catalog, line)
-        if found is None:
+        source = sources.get((line.kind, line.id))
+        if source is None or not line.unit_price_usd:
             continue
-        status, date = found
-        if status == "from-memory":
+        if source.status == "from-memory":
             remembered.append(line.name)
-        if date is not None and _age_days(date) > OLD_PRICE_DAYS:
-            old.append(f"{line.name} ({date})")
+        if source.age_days() > OLD_PRICE_DAYS:
+            old.append(f"{line.name} ({source.date})")
     if remembered:
         yield PlanWarning(
             code="W002",
@@ -139,28 +151,3 @@ def _prices(catalog: Catalog, chosen: Build) -> Iterator[PlanWarning]:
             message=f"prices older than a year: {', '.join(old)}",
             help="put today's into an overlay: --catalog DIR",
         )
-
-
-def _price_source(catalog: Catalog, line: BomLine) -> tuple[str, str | None] | None:
-    folder = _KIND_FOLDERS.get(line.kind)
-    if folder is None:
-        return None
-    for figure in catalog.show(folder, line.id)["figures"]:
-        if figure["field"] == "price":
-            return figure["status"], figure["date"]
-    return None
-
-
-@lru_cache(maxsize=64)
-def _age_days(date: str) -> int:
-    """Days since a date that may lack its day or month: from the end of that time."""
-    parts = [int(part) for part in date.split("-") if part.isdigit()]
-    year, month, day = (*parts, 12, 28)[:3] if len(parts) < 3 else parts[:3]
-    if len(parts) == 1:
-        month, day = 12, 28
-    elif len(parts) == 2:
-        day = 28
-    return (
-        datetime.datetime.now(tz=datetime.timezone.utc).date()
-        - datetime.date(year, month, day)
-    ).days

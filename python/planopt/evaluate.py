@@ -160,9 +160,7 @@ def evaluate_serving(
             kv=answer["kv"],
         ),
         hardware=hardware_of(answer),
-        bill_of_materials=tuple(
-            bom_line(line) for line in answer["bill_of_materials"]
-        ),
+        bill_of_materials=tuple(bom_line(line) for line in answer["bill_of_materials"]),
         context_tokens=served.lengths.context,
         assumed=tuple(assumed),
         assumptions=assumptions,

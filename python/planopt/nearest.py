@@ -66,9 +66,7 @@ def infeasible_plan(question: Question, purchase: Purchase, started: float) -> P
         infeasibility=Infeasibility(
             binding=binding, nearest=nearest, note="; ".join(notes) or None
         ),
-        search=with_changes(
-            question.found.search, seconds=time.monotonic() - started
-        ),
+        search=with_changes(question.found.search, seconds=time.monotonic() - started),
         assumed=question.problem.assumed,
         assumptions=question.problem.assumptions,
         accuracy=Accuracy(statement="no plan: nothing was predicted"),
@@ -78,7 +76,10 @@ def infeasible_plan(question: Question, purchase: Purchase, started: float) -> P
 def _closest(question: Question) -> str | None:
     """Say how close the rejected candidates came."""
     nearest = question.found.nearest
-    speed, ratio = nearest.get("tokens_per_second_per_user"), nearest.get("memory_ratio")
+    speed, ratio = (
+        nearest.get("tokens_per_second_per_user"),
+        nearest.get("memory_ratio"),
+    )
     if speed is not None and not question.found.units:
         return f"the fastest that fits reaches {speed:.2f} tok/s"
     if ratio is not None and not question.found.units:
@@ -160,9 +161,15 @@ def _limit(question: Question, name: str) -> Limit:
     values: dict[str, Callable[[], str]] = {
         "target": lambda: f">= {problem.target:g} tok/s per user",
         "ttft": lambda: f"<= {problem.ttft_seconds:g} s to read a prompt alone",
-        "users": lambda: f"{problem.users} with "
-        f"{problem.served.lengths.context:,} tokens of context each"
-        + (f", {problem.redundancy} replicas to spare" if problem.redundancy else ""),
+        "users": lambda: (
+            f"{problem.users} with "
+            f"{problem.served.lengths.context:,} tokens of context each"
+            + (
+                f", {problem.redundancy} replicas to spare"
+                if problem.redundancy
+                else ""
+            )
+        ),
         "throughput": lambda: f">= {problem.throughput:g} tok/s in all",
         "budget": lambda: f"<= ${problem.budget_usd:,.0f}",
         "power": lambda: f"<= {problem.max_power_watts:,.0f} W",
@@ -303,6 +310,4 @@ def _more_room(question: Question) -> Iterator[Change]:
 
 
 def _accelerators(build: Build) -> int:
-    return sum(
-        d.candidate.tp * d.candidate.pp * d.replicas for d in build.deployments
-    )
+    return sum(d.candidate.tp * d.candidate.pp * d.replicas for d in build.deployments)

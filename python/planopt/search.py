@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Found", "find_units"]
 
+
 @dataclass(frozen=True)
 class Row:
     """How a unit is laid out, and what it is made of: a row of the core's columns."""
