@@ -94,7 +94,7 @@ def build(
         _deploy(catalog, problem, found.row(unit), unit, count, relayout=relayout)
         for unit, count in bought
     )
-    return _total(deployments, [count for _, count in bought], bought, catalog)
+    return _total(catalog, deployments, bought)
 
 
 def _deploy(
@@ -196,10 +196,9 @@ def _merged(lines: Sequence[BomLine]) -> tuple[BomLine, ...]:
 
 
 def _total(
-    deployments: tuple[Deployment, ...],
-    counts: Sequence[int],
-    bought: Sequence[tuple[Unit, int]],
     catalog: Catalog,
+    deployments: tuple[Deployment, ...],
+    bought: Sequence[tuple[Unit, int]],
 ) -> Build:
     tokens_per_second = sum(
         (each.evaluation.decode.tokens_per_second or 0.0) * each.replicas

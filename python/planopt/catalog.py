@@ -73,11 +73,13 @@ class Catalog:
 
     def list(self, kind: str) -> list[dict[str, Any]]:
         """Id and name of each entity of a kind."""
-        return self.native.list(kind)
+        listed: list[dict[str, Any]] = self.native.list(kind)
+        return listed
 
     def show(self, kind: str, id: str) -> dict[str, Any]:
         """One entity: its figures, each with its source, date and status."""
-        return self.native.show(kind, id)
+        shown: dict[str, Any] = self.native.show(kind, id)
+        return shown
 
     def check(self) -> dict[str, int]:
         """Count the entities by kind; reading the catalog has checked them."""

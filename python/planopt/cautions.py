@@ -37,15 +37,13 @@ def cautions(question: Question, chosen: Build) -> tuple[PlanWarning, ...]:
     chosen : Build
         What would be bought.
     """
-    return tuple(
-        (
-            *_context(question),
-            *_knife_edge(question, chosen),
-            *_full_memory(chosen),
-            *_licence(question, chosen),
-            *_quantised(question, chosen),
-            *_prices(question, chosen),
-        )
+    return (
+        *_context(question),
+        *_knife_edge(question, chosen),
+        *_full_memory(chosen),
+        *_licence(question, chosen),
+        *_quantised(question, chosen),
+        *_prices(question, chosen),
     )
 
 

@@ -25,8 +25,8 @@ __all__ = ["infeasible_plan"]
 GB = 1e9
 MICRO_USD = 10**6
 NARROWER_FORMATS = ("fp8", "int4")
-"""Formats that many models are served in. They change the quality, so they are named and
-never taken without being asked for."""
+"""Formats that many models are served in. They change the quality, so they are named
+and never taken without being asked for."""
 BUDGET_STEP_USD = 10
 """Budgets are proposed in whole tens of dollars, upwards."""
 SPEED_STEP = 0.1

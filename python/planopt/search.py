@@ -31,6 +31,7 @@ class Row:
     pp: int
     batch: int
     in_flight: int
+    is_build: bool
     weights: str
     kv: str
 
@@ -61,6 +62,15 @@ class Found:
     search: Search = field(default_factory=Search)
     nearest: dict[str, float | None] = field(default_factory=dict)
     """How close rejected candidates came: memory ratio, speed, prefill."""
+
+    @property
+    def builds(self) -> list[Unit]:
+        """Units whose copies are one of the cheapest builds of different hardware."""
+        return [
+            unit
+            for unit, row in zip(self.units, self.rows, strict=True)
+            if row.is_build
+        ]
 
     def row(self, unit: Unit) -> Row:
         """Layout and parts of a unit."""

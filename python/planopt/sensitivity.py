@@ -1,4 +1,4 @@
-"""What the answer becomes when one thing is different: asked again, not extrapolated."""
+"""What the answer becomes when one thing is different: asked again each time."""
 
 from __future__ import annotations
 
@@ -32,12 +32,10 @@ def sensitivities(question: Question, chosen: Build) -> tuple[Sensitivity, ...]:
     chosen : Build
         What would be bought.
     """
-    return tuple(
-        (
-            *_higher_target(question, chosen),
-            *_pcie_classes(question, chosen),
-            *_full_pipeline(question, chosen),
-        )
+    return (
+        *_higher_target(question, chosen),
+        *_pcie_classes(question, chosen),
+        *_full_pipeline(question, chosen),
     )
 
 

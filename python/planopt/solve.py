@@ -1,4 +1,4 @@
-"""What to buy: the question is searched by the core, bought by OR-Tools, and explained."""
+"""What to buy: searched by the core, bought by OR-Tools, and explained."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from planopt.plan import Accuracy, Alternative, Answer, Answers, Plan, Status
 from planopt.prices import price_sources
 from planopt.problem import RACK_UNITS, Problem, read_problem
 from planopt.procurement import Solver, alternatives, buy, scan
-from planopt.procurement.problem import Limits, Objective, Purchase
+from planopt.procurement.problem import Limits, Objective, Purchase, Unit
 from planopt.procurement.purchase import PurchaseInterrupted
 from planopt.search import Found, find_units
 
@@ -69,7 +69,7 @@ class Question:
         cap = FIRST_CAP_USD
         while cap < LAST_CAP_USD:
             found = self.find(cap)
-            known = scan(found.units, self.limits, "cheapest")
+            known = scan(found.builds, self.limits, "cheapest")
             if known is not None and known.price_micro_usd is not None:
                 enough = REACH * known.price_micro_usd / MICRO_USD
                 return found if enough <= cap else self.find(enough)
@@ -105,7 +105,17 @@ class Question:
         """Ask OR-Tools for the best purchase."""
         goal = objective or self.problem.objective
         limit = self.problem.time_limit_seconds
-        return buy(self.found.units, self.limits, goal, self.solver, limit)
+        return buy(self._payable(goal), self.limits, goal, self.solver, limit)
+
+    def _payable(self, objective: Objective) -> Sequence[Unit]:
+        """Units of which not even one costs more than the whole purchase may."""
+        most = self.limits.budget_micro_usd
+        if objective == "cheapest":
+            known = scan(self.found.builds, self.limits, "cheapest")
+            most = most if known is None else known.price_micro_usd
+        if most is None:
+            return self.found.units
+        return [unit for unit in self.found.units if unit.price_micro_usd <= most]
 
     def build(
         self, counts: dict[int, int], objective: Objective | None = None
@@ -244,7 +254,7 @@ def _explained(question: Question, plan: Plan, chosen: Build) -> Plan:
 
 
 def _answers(question: Question, status: Status, chosen: Build) -> Answers:
-    """The three answers: cheapest, most throughput, least dollars per token."""
+    """Give the three answers: cheapest, most throughput, least dollars per token."""
 
     def best(objective: Objective) -> Answer | None:
         if objective == question.problem.objective:
@@ -278,10 +288,10 @@ def _answer(objective: Objective, status: Status, best: Build) -> Answer:
 
 
 def _alternatives(question: Question, chosen: Build) -> tuple[Alternative, ...]:
-    """Builds of other hardware, by price, with why each was not chosen."""
+    """List builds of other hardware, by price, with why each was not chosen."""
     top = question.problem.top
     listed = alternatives(
-        question.found.units, question.limits, top + 1, over_limits=True
+        question.found.builds, question.limits, top + 1, over_limits=True
     )
     others = []
     for each in listed:
@@ -309,7 +319,7 @@ def _alternatives(question: Question, chosen: Build) -> tuple[Alternative, ...]:
 
 
 def _why_not(other: Build, chosen: Build) -> str:
-    """What a build within all limits lacks."""
+    """Say what a build within all limits lacks."""
     dearer = other.price_usd - chosen.price_usd
     if dearer > 0:
         return f"${dearer:,.0f} more"

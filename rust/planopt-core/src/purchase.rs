@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::catalog::{Accelerator, Assumptions, Host, Network, Switch, SwitchSale};
+use crate::catalog::{Accelerator, Assumptions, Cable, Host, Network, Nic, Switch, SwitchSale};
 use crate::placement::Placement;
 use crate::quantity::{MicroUsd, Watts};
 
@@ -38,6 +38,34 @@ pub struct Hardware<'a> {
     pub host: &'a Host,
     /// Network between hosts and NICs of each; none for one host.
     pub network: Option<(&'a Network, u32)>,
+}
+
+/// A part of a unit.
+#[derive(Clone, Copy, Debug)]
+enum Part<'a> {
+    Accelerator(&'a Accelerator),
+    Host(&'a Host),
+    Nic(&'a Nic),
+    Cable(&'a Cable),
+    Switch(&'a Switch),
+    SwitchPorts(&'a Switch),
+}
+
+impl Part<'_> {
+    /// Kind, id and name.
+    fn names(self) -> (&'static str, String, String) {
+        let (kind, id, name) = match self {
+            Self::Accelerator(part) => ("accelerator", &part.id, part.name.clone()),
+            Self::Host(part) => ("host", &part.id, part.name.clone()),
+            Self::Nic(part) => ("nic", &part.id, part.name.clone()),
+            Self::Cable(part) => ("cable", &part.id, part.name.clone()),
+            Self::Switch(part) => ("switch", &part.id, part.name.clone()),
+            Self::SwitchPorts(part) => {
+                ("switch_ports", &part.id, format!("ports of {}", part.name))
+            }
+        };
+        (kind, id.clone(), name)
+    }
 }
 
 /// A switch with the part of it that a unit takes.
@@ -95,69 +123,67 @@ impl<'a> Unit<'a> {
         }
     }
 
-    /// Bill of materials, or nothing if a part has no price.
-    pub fn bill_of_materials(&self) -> Option<Vec<BillLine>> {
+    /// Shows each part with its number and price to `line`; nothing if a part has no price.
+    fn parts(&self, mut line: impl FnMut(Part<'a>, u32, MicroUsd)) -> Option<()> {
         let Hardware {
             accelerator,
             host,
             network,
         } = self.hardware;
-        let mut bill = Vec::with_capacity(4);
-        let mut line = |kind, id: &str, name: &str, quantity, unit_price| {
-            bill.push(BillLine {
-                kind,
-                id: id.to_owned(),
-                name: name.to_owned(),
-                quantity,
-                unit_price,
-            });
-        };
-        if host.includes.is_some() {
-            line("host", &host.id, &host.name, self.hosts(), host.price?);
-        } else {
-            let bought = self.accelerators_bought();
+        if host.includes.is_none() {
             line(
-                "accelerator",
-                &accelerator.id,
-                &accelerator.name,
-                bought,
+                Part::Accelerator(accelerator),
+                self.accelerators_bought(),
                 accelerator.price?,
             );
-            line("host", &host.id, &host.name, self.hosts(), host.price?);
         }
+        line(Part::Host(host), self.hosts(), host.price?);
         if let Some((network, _)) = network
             && self.nics() > 0
         {
-            let nic = &network.nic;
-            line("nic", &nic.id, &nic.name, self.nics(), nic.price?);
+            line(Part::Nic(&network.nic), self.nics(), network.nic.price?);
             if let Some(cable) = &network.cable {
                 let cables = if self.switch.is_some() {
                     self.nics()
                 } else {
                     self.nics() / 2
                 };
-                line("cable", &cable.id, &cable.name, cables, cable.price);
+                line(Part::Cable(cable), cables, cable.price);
             }
         }
         if let Some(SwitchShare { switch, blocks }) = self.switch {
             let price = switch.price?;
             match blocks {
                 Some((bought, held)) => {
-                    let name = format!("ports of {}", switch.name);
-                    let of_block = price.split(held);
-                    line("switch_ports", &switch.id, &name, bought, of_block);
+                    line(Part::SwitchPorts(switch), bought, price.split(held));
                 }
-                None => line("switch", &switch.id, &switch.name, 1, price),
+                None => line(Part::Switch(switch), 1, price),
             }
         }
+        Some(())
+    }
+
+    /// Bill of materials, or nothing if a part has no price.
+    pub fn bill_of_materials(&self) -> Option<Vec<BillLine>> {
+        let mut bill = Vec::with_capacity(4);
+        self.parts(|part, quantity, unit_price| {
+            let (kind, id, name) = part.names();
+            bill.push(BillLine {
+                kind,
+                id,
+                name,
+                quantity,
+                unit_price,
+            });
+        })?;
         Some(bill)
     }
 
-    /// Price of the whole unit, or nothing if a part has no price: the sum of
-    /// [`Self::bill_of_materials`] without its names.
+    /// Price of the whole unit, or nothing if a part has no price.
     pub fn price(&self) -> Option<MicroUsd> {
-        self.bill_of_materials()
-            .map(|bill| bill.iter().map(BillLine::price).sum())
+        let mut price = MicroUsd::ZERO;
+        self.parts(|_, quantity, unit_price| price += unit_price * quantity)?;
+        Some(price)
     }
 
     /// Draw at work, or nothing if the vendor publishes no power of the accelerator.

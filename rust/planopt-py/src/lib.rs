@@ -15,7 +15,7 @@ mod _native {
     #[pymodule_export]
     use crate::catalog::Catalog;
 
-    use planopt_core::{cost, quantity};
+    use planopt_core::{cost, quantity, serving};
 
     use crate::errors::quantity_error;
 
@@ -54,6 +54,44 @@ mod _native {
     #[pyfunction]
     fn energy_usd_per_hour(power_watts: f64, duty: f64, pue: f64, usd_per_kwh: f64) -> f64 {
         cost::energy_per_hour(quantity::Watts(power_watts), duty, pue, usd_per_kwh)
+    }
+
+    /// Energy in kWh that some hours take, of which the share `duty` is busy.
+    #[pyfunction]
+    fn energy_kwh(power_watts: f64, hours: f64, duty: f64, pue: f64) -> f64 {
+        cost::energy_kwh(quantity::Watts(power_watts), hours, duty, pue)
+    }
+
+    /// Dollars per hour of some units of a rented rack.
+    #[pyfunction]
+    fn hosting_usd_per_hour(rack_units: f64, units_per_rack: f64, usd_per_month: f64) -> f64 {
+        cost::hosting_per_hour(rack_units, units_per_rack, usd_per_month)
+    }
+
+    /// Tokens that a dollar buys.
+    #[pyfunction]
+    fn tokens_per_usd(tokens_per_second: f64, duty: f64, usd_per_hour: f64) -> f64 {
+        cost::tokens_per_usd(tokens_per_second, duty, usd_per_hour)
+    }
+
+    /// Dollars for a rented machine that is returned whenever it is idle.
+    #[pyfunction]
+    fn rent_usd(usd_per_hour: f64, hours: f64, duty: f64) -> f64 {
+        cost::rent(usd_per_hour, hours, duty)
+    }
+
+    /// Seconds in which every sequence in a pipeline gets a token.
+    #[pyfunction]
+    fn step_seconds(turn_seconds: f64, slowest_stage_seconds: f64, in_flight: f64) -> f64 {
+        let turn = quantity::Seconds(turn_seconds);
+        let slowest_stage = quantity::Seconds(slowest_stage_seconds);
+        serving::step_seconds(turn, slowest_stage, in_flight).0
+    }
+
+    /// Tokens per second of micro-batches that each put out their tokens in a step.
+    #[pyfunction]
+    fn tokens_per_second(batch: f64, in_flight: f64, step_seconds: f64) -> f64 {
+        serving::tokens_per_second(batch, in_flight, quantity::Seconds(step_seconds))
     }
 
     /// Day on which a purchase has cost as much as renting, if it ever does.

@@ -181,6 +181,8 @@ pub struct UnitColumns {
     pub rack_units: Vec<f64>,
     /// Written off, electricity and hosting.
     pub usd_per_hour: Vec<f64>,
+    /// Whether copies of it are one of the cheapest builds.
+    pub is_build: Vec<bool>,
 }
 
 /// What a search found.

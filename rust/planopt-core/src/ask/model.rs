@@ -45,6 +45,10 @@ pub struct OperationAnswer {
     pub parameters: u64,
     /// Arithmetic of one on one token, attention left out.
     pub flop_per_token: f64,
+    /// Of the parameters, weights that project to keys and values.
+    pub key_value_weights: u64,
+    /// Arithmetic of these on one token.
+    pub key_value_flop_per_token: f64,
 }
 
 /// Describes a model.
@@ -64,6 +68,8 @@ pub fn describe_model(
             count,
             parameters: operation.parameters,
             flop_per_token: operation.flop_per_token(),
+            key_value_weights: operation.key_value_weights(),
+            key_value_flop_per_token: operation.key_value_flop_per_token(),
         }));
     };
     describe(&transformer.embedding, 1);

@@ -186,6 +186,9 @@ pub struct FastestLayout {
     /// Pipeline stages, where they are given.
     #[serde(default)]
     pub pp: Option<u32>,
+    /// Replicas of a unit, where they are given.
+    #[serde(default)]
+    pub replicas: Option<u32>,
 }
 
 impl ModelRequest {

@@ -135,6 +135,7 @@ impl UnitColumns {
         self.power_watts.push(found.power.0);
         self.rack_units.push(found.rack_units);
         self.usd_per_hour.push(found.usd_per_hour);
+        self.is_build.push(found.is_build);
     }
 }
 
@@ -169,6 +170,7 @@ pub fn fastest_serving(
         pp: request.pp,
         batch: request.batch,
         in_flight: request.in_flight,
+        replicas: request.replicas,
     };
     let fastest = fastest_layout(
         &transformer,

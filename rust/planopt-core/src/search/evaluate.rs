@@ -35,6 +35,8 @@ pub struct GivenLayout {
     pub batch: Option<u32>,
     /// Micro-batches in flight.
     pub in_flight: Option<u32>,
+    /// Replicas of a unit.
+    pub replicas: Option<u32>,
 }
 
 impl GivenLayout {
@@ -163,7 +165,8 @@ pub fn fastest_layout<'a>(
             continue;
         }
         Unit::all(hardware, placement, assumptions.switch_sale, |unit| {
-            let same = unit.hosts() == key.hosts
+            let same = given.replicas.is_none_or(|given| given == unit.replicas)
+                && unit.hosts() == key.hosts
                 && unit.accelerators_bought() == key.accelerators
                 && unit.switch.map(|share| share.switch.id.as_str()) == key.switch;
             if !same {

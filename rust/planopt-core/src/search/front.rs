@@ -2,7 +2,11 @@
 
 /// Adds `candidate` unless another one gives no less of everything, and drops what it beats.
 /// Of equals the first stays, so that the order of insertion decides and nothing else.
-pub(crate) fn keep<T>(front: &mut Vec<T>, candidate: T, gives: impl Fn(&T) -> [f64; 4]) {
+pub(crate) fn keep<T, const N: usize>(
+    front: &mut Vec<T>,
+    candidate: T,
+    gives: impl Fn(&T) -> [f64; N],
+) {
     let given = gives(&candidate);
     if front.iter().any(|other| no_less(&gives(other), &given)) {
         return;
@@ -11,7 +15,7 @@ pub(crate) fn keep<T>(front: &mut Vec<T>, candidate: T, gives: impl Fn(&T) -> [f
     front.push(candidate);
 }
 
-fn no_less(one: &[f64; 4], other: &[f64; 4]) -> bool {
+fn no_less<const N: usize>(one: &[f64; N], other: &[f64; N]) -> bool {
     one.iter().zip(other).all(|(one, other)| one >= other)
 }
 

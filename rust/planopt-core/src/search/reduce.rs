@@ -56,13 +56,14 @@ pub(crate) fn reduce<'a>(mut units: Vec<FoundUnit<'a>>, demand: &Demand) -> Vec<
         Some(aim) => best_of_each_accelerator(&units, aim),
         None => unreplaced(&units, demand.speed),
     };
-    places.extend(cheapest_builds(&units, demand));
-    let mut place = 0;
-    units.retain(|_| {
-        place += 1;
-        places.contains(&(place - 1))
+    let builds: BTreeSet<usize> = cheapest_builds(&units, demand).into_iter().collect();
+    places.extend(&builds);
+    let kept = places.into_iter().map(|place| {
+        let mut unit = units[place];
+        unit.is_build = builds.contains(&place);
+        unit
     });
-    units
+    kept.collect()
 }
 
 fn unreplaced(units: &[FoundUnit], speed: bool) -> BTreeSet<usize> {

@@ -42,11 +42,13 @@ pub struct FoundUnit<'a> {
     pub rack_units: f64,
     /// Purchase written off, electricity and hosting.
     pub usd_per_hour: f64,
+    /// Whether copies of it are one of the cheapest builds.
+    pub is_build: bool,
 }
 
 impl FoundUnit<'_> {
     /// What it gives; speed beyond the target counts only where it is asked for.
-    fn gives(&self, speed: bool) -> [f64; 4] {
+    fn gives(&self, speed: bool) -> [f64; 5] {
         #[expect(clippy::cast_precision_loss, reason = "users stay below 2^53")]
         let users = self.users as f64;
         [
@@ -59,6 +61,8 @@ impl FoundUnit<'_> {
             },
             // A unit of more, smaller replicas loses less when one fails.
             f64::from(self.unit.replicas),
+            // Of the same parts, those that only fill a board draw no power.
+            -self.power.0,
         ]
     }
 }
@@ -369,6 +373,7 @@ impl Task<'_> {
                 power,
                 rack_units,
                 usd_per_hour: cost.usd_per_hour,
+                is_build: false,
             };
             let front = fronts.entry(purchase_of(&unit)).or_default();
             keep(front, found, |unit| unit.gives(self.demand.speed));

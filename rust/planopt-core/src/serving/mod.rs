@@ -4,4 +4,4 @@ mod evaluation;
 mod replica;
 
 pub use evaluation::{Decode, Percentiles, Prefill, Rejection, ReplicaEvaluation};
-pub use replica::{Batching, Overlap, Question, Replica};
+pub use replica::{Batching, Overlap, Question, Replica, step_seconds, tokens_per_second};

@@ -78,6 +78,17 @@ pub struct Replica<'a> {
     step_overhead: Seconds,
 }
 
+/// Time in which every sequence in the pipeline gets a token: a `turn` through all of it, unless
+/// its slowest stage needs longer for all the micro-batches in flight.
+pub fn step_seconds(turn: Seconds, slowest_stage: Seconds, in_flight: f64) -> Seconds {
+    turn.max(slowest_stage * in_flight)
+}
+
+/// Tokens of `in_flight` micro-batches of `batch` sequences, one each in a step.
+pub fn tokens_per_second(batch: f64, in_flight: f64, step: Seconds) -> f64 {
+    in_flight * batch / step.0
+}
+
 /// A stage's operations and all-reduces in one step.
 #[derive(Clone, Copy, Debug, Default)]
 struct StageTime {
@@ -163,7 +174,7 @@ impl<'a> Replica<'a> {
         };
         let path = self.path(step);
         let turn = self.step_overhead + path.stages + path.hops;
-        let step_seconds = turn.max(path.slowest_stage * in_flight);
+        let step_seconds = step_seconds(turn, path.slowest_stage, in_flight);
         let tpot_seconds = step_seconds * self.question.overlap.resident();
         Decode {
             step_seconds,
@@ -172,7 +183,7 @@ impl<'a> Replica<'a> {
             communication_seconds: path.all_reduce + path.hops,
             tpot_seconds,
             tokens_per_second_per_user: 1.0 / tpot_seconds.0,
-            tokens_per_second: in_flight * batch / step_seconds.0,
+            tokens_per_second: tokens_per_second(batch, in_flight, step_seconds),
         }
     }
 

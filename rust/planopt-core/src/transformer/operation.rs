@@ -114,15 +114,69 @@ impl Operation {
     /// cache depends on the context and is not counted.
     pub fn flop_per_token(&self) -> f64 {
         match self.work {
-            Work::MatMul { k, n, active, .. } => {
-                #[expect(
-                    clippy::cast_precision_loss,
-                    reason = "matrices hold far below 2^53 weights"
-                )]
-                let weights = (k * n * active) as f64;
-                2.0 * weights
-            }
+            Work::MatMul { k, n, active, .. } => multiply_and_add(k * n * active),
             _ => 0.0,
         }
+    }
+
+    /// Weights that project a token to its key and value: the work that a cache of keys and values
+    /// saves. Latent attention caches the outcome of its `key_value_down` instead.
+    pub fn key_value_weights(&self) -> u64 {
+        match self.work {
+            Work::MatMul {
+                k,
+                shard: Shard::Heads { key_value, .. },
+                ..
+            } => k * key_value,
+            _ => 0,
+        }
+    }
+
+    /// Arithmetic of these weights on one token.
+    pub fn key_value_flop_per_token(&self) -> f64 {
+        multiply_and_add(self.key_value_weights())
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "matrices hold far below 2^53 weights"
+)]
+fn multiply_and_add(weights: u64) -> f64 {
+    2.0 * weights as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn product(shard: Shard) -> Operation {
+        Operation {
+            name: "product",
+            work: Work::MatMul {
+                k: 8,
+                n: 12,
+                shard,
+                experts: 1,
+                active: 1,
+            },
+            parameters: 96,
+            quantised: true,
+        }
+    }
+
+    #[test]
+    fn keys_and_values_are_part_of_their_product() {
+        let heads = product(Shard::Heads {
+            query: 8,
+            key_value: 4,
+            kv_heads: 2,
+        });
+        assert_eq!(heads.key_value_weights(), 32);
+        assert_eq!(
+            heads.key_value_flop_per_token().to_bits(),
+            64.0_f64.to_bits()
+        );
+        assert_eq!(product(Shard::Columns).key_value_weights(), 0);
     }
 }

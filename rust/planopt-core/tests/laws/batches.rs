@@ -1,0 +1,70 @@
+//! What a larger batch, a longer context and more micro-batches do: the laws that let the search
+//! bisect for the largest batch instead of trying each.
+
+use proptest::prelude::*;
+
+use crate::candidate::{at_most, candidates};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn a_larger_batch_takes_more_memory_and_time_and_less_time_per_sequence(
+        candidate in candidates(),
+        more in prop_oneof![Just(1_u32), 1_u32..5000],
+    ) {
+        let fewer = candidate.batching.batch;
+        let (small, large) = (candidate.evaluate(), candidate.with_batch(fewer + more).evaluate());
+        let (quick, slow) = (small.decode.step_seconds.0, large.decode.step_seconds.0);
+
+        prop_assert!(at_most(small.memory.total.0, large.memory.total.0));
+        prop_assert!(at_most(quick, slow));
+        prop_assert!(at_most(slow / f64::from(fewer + more), quick / f64::from(fewer)));
+        prop_assert!(at_most(small.decode.tokens_per_second, large.decode.tokens_per_second));
+        prop_assert!(at_most(
+            large.decode.tokens_per_second_per_user,
+            small.decode.tokens_per_second_per_user,
+        ));
+        prop_assert!(small.prefill.seconds == large.prefill.seconds);
+    }
+
+    #[test]
+    fn a_longer_context_takes_more_memory_and_time(
+        candidate in candidates(),
+        more in prop_oneof![Just(1_u64), 1_u64..100_000],
+    ) {
+        let short = candidate.evaluate();
+        let mut longer = candidate;
+        longer.question.context += more;
+        let long = longer.evaluate();
+
+        prop_assert!(at_most(short.memory.total.0, long.memory.total.0));
+        prop_assert!(at_most(short.decode.step_seconds.0, long.decode.step_seconds.0));
+    }
+
+    #[test]
+    fn a_longer_prompt_takes_longer(candidate in candidates(), more in 1_u64..20_000) {
+        let short = candidate.evaluate();
+        let mut longer = candidate;
+        longer.question.prompt += more;
+        let long = longer.evaluate();
+
+        prop_assert!(at_most(short.prefill.seconds.0, long.prefill.seconds.0));
+        prop_assert!(short.decode.step_seconds == long.decode.step_seconds);
+    }
+
+    #[test]
+    fn more_micro_batches_in_flight_take_more_memory_and_give_no_less(
+        candidate in candidates(),
+        more in 1_u32..8,
+    ) {
+        let few = candidate.evaluate();
+        let mut fuller = candidate;
+        fuller.batching.in_flight += more;
+        let many = fuller.evaluate();
+
+        prop_assert!(at_most(few.memory.total.0, many.memory.total.0));
+        prop_assert!(at_most(few.decode.tokens_per_second, many.decode.tokens_per_second));
+        prop_assert!(at_most(few.decode.step_seconds.0, many.decode.step_seconds.0));
+    }
+}

@@ -1,0 +1,165 @@
+//! One way of serving a model, whose every figure a law may change.
+
+use planopt_core::catalog::{Accelerator, Assumptions, BusBandwidth, Host};
+use planopt_core::communication::NetworkLine;
+use planopt_core::compute::Formats;
+use planopt_core::quantity::{BytesPerSecond, Seconds};
+use planopt_core::search::{Fit, Layout, Selection, Space, evaluate_unit};
+use planopt_core::serving::{Batching, Question, ReplicaEvaluation};
+use planopt_core::transformer::Transformer;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use crate::made_up::{accelerators, architectures, assumptions, buses, hosts, questions};
+use crate::stock::bundled;
+
+/// Accelerators of a candidate, at most: several hosts.
+const MOST_ACCELERATORS: u32 = 32;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) transformer: Transformer,
+    pub(crate) question: Question,
+    pub(crate) accelerator: Accelerator,
+    pub(crate) host: Host,
+    pub(crate) pcie: BytesPerSecond,
+    pub(crate) bus: Option<BusBandwidth>,
+    pub(crate) line: NetworkLine,
+    pub(crate) layout: Layout,
+    pub(crate) batching: Batching,
+    pub(crate) assumptions: Assumptions,
+}
+
+impl Candidate {
+    /// Its evaluation; every candidate made here can at least be laid out.
+    pub(crate) fn evaluate(&self) -> ReplicaEvaluation {
+        let fit = Fit {
+            accelerator: &self.accelerator,
+            host: &self.host,
+            pcie: self.pcie,
+            all_reduce_bus: self.bus,
+        };
+        evaluate_unit(
+            &self.transformer,
+            &self.question,
+            &fit,
+            Some(self.line),
+            self.layout,
+            self.batching,
+            &self.assumptions,
+        )
+        .expect("candidates can be laid out")
+        .1
+    }
+
+    pub(crate) fn with_batch(&self, batch: u32) -> Self {
+        let mut other = self.clone();
+        other.batching.batch = batch;
+        other
+    }
+}
+
+fn layout(transformer: &Transformer, slots: u32, pick: Index) -> Layout {
+    let layouts: Vec<Layout> = Layout::all(transformer, MOST_ACCELERATORS)
+        .into_iter()
+        .filter(|layout| layout.place(slots).is_ok())
+        .collect();
+    *pick.get(&layouts)
+}
+
+fn lines() -> impl Strategy<Value = NetworkLine> {
+    (0.1e9..50e9, 0.0..1e-4, any::<bool>(), 1_u32..=4).prop_map(
+        |(rate, latency, rdma, nics_per_host)| NetworkLine {
+            rate: BytesPerSecond(rate),
+            latency: Seconds(latency),
+            rdma,
+            nics_per_host,
+        },
+    )
+}
+
+fn batchings() -> impl Strategy<Value = Batching> {
+    (1_u32..2000, 1_u32..12).prop_map(|(batch, in_flight)| Batching { batch, in_flight })
+}
+
+fn made_up() -> impl Strategy<Value = Candidate> {
+    (
+        (architectures(), questions(), assumptions()),
+        (accelerators(), hosts()),
+        (1e9..60e9, prop::option::of(buses()), lines()),
+        (any::<Index>(), batchings()),
+    )
+        .prop_map(
+            |(
+                (architecture, question, assumptions),
+                (accelerator, host),
+                (pcie, bus, line),
+                (pick, batching),
+            )| {
+                let transformer = Transformer::from(&architecture);
+                let layout = layout(&transformer, host.slots, pick);
+                Candidate {
+                    transformer,
+                    question,
+                    accelerator,
+                    host,
+                    pcie: BytesPerSecond(pcie),
+                    bus,
+                    line,
+                    layout,
+                    batching,
+                    assumptions,
+                }
+            },
+        )
+}
+
+/// Models and hardware of the bundled catalog, in the format the model is published in.
+fn catalogued() -> impl Strategy<Value = Candidate> {
+    let id = prop::sample::select(vec!["article", "calibrated"]);
+    (id, any::<[Index; 3]>(), questions(), lines(), batchings()).prop_filter_map(
+        "no rate for the model's format",
+        |(id, [model, fit, pick], mut question, line, batching)| {
+            let catalog = bundled(id);
+            let assumptions = &catalog.assumptions.entity;
+            let space = Space::buyable(&catalog.shelf(), &Selection::default(), assumptions);
+            let models: Vec<_> = catalog.models.values().collect();
+            let transformer = Transformer::from(&model.get(&models).entity);
+            let fit = fit.get(&space.fits);
+            question.formats = Formats {
+                weights: transformer.weights,
+                ..question.formats
+            };
+            planopt_core::compute::Rates::of(fit.accelerator, transformer.weights, assumptions)?;
+            let layout = layout(&transformer, fit.host.slots, pick);
+            Some(Candidate {
+                transformer,
+                question,
+                accelerator: fit.accelerator.clone(),
+                host: fit.host.clone(),
+                pcie: fit.pcie,
+                bus: fit.all_reduce_bus,
+                line,
+                layout,
+                batching,
+                assumptions: assumptions.clone(),
+            })
+        },
+    )
+}
+
+/// Candidates of both kinds.
+pub(crate) fn candidates() -> impl Strategy<Value = Candidate> {
+    prop_oneof![made_up(), catalogued()]
+}
+
+/// Whether `one` is at most `other`, but for the rounding of sums in another order.
+pub(crate) fn at_most(one: f64, other: f64) -> bool {
+    const ROUNDING: f64 = 1e-12;
+    one <= other * (1.0 + ROUNDING)
+}
+
+/// Whether two figures are the same, but for rounding.
+pub(crate) fn alike(one: f64, other: f64) -> bool {
+    at_most(one, other) && at_most(other, one)
+}

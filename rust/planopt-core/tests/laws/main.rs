@@ -1,0 +1,11 @@
+//! Laws that hold whatever the model, the hardware and the assumptions are, tried on the bundled
+//! catalog and on made-up hardware and models.
+
+mod batches;
+mod candidate;
+mod made_up;
+mod models;
+mod money;
+mod resources;
+mod searches;
+mod stock;

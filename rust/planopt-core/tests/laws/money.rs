@@ -1,0 +1,109 @@
+//! What a purchase costs: to the micro-dollar, and in proportion to its prices.
+
+use planopt_core::catalog::SwitchSale;
+use planopt_core::cost::of_purchase;
+use planopt_core::placement::Placement;
+use planopt_core::purchase::{BillLine, Hardware, Unit};
+use planopt_core::quantity::{MicroUsd, Watts};
+use proptest::prelude::*;
+
+use crate::candidate::alike;
+use crate::made_up::assumptions;
+use crate::stock::{Stock, stocks};
+
+fn units(stock: &Stock, placement: Placement, sale: SwitchSale) -> Vec<Unit<'_>> {
+    let mut units = Vec::new();
+    let networks = stock.networks.iter().flat_map(|network| {
+        network
+            .nics_per_host
+            .iter()
+            .map(move |&n| Some((network, n)))
+    });
+    for network in networks.chain([None]) {
+        let hardware = Hardware {
+            accelerator: &stock.accelerators[0],
+            host: &stock.hosts[0],
+            network,
+        };
+        Unit::all(hardware, placement, sale, |unit| units.push(unit));
+    }
+    units
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn a_unit_holds_its_replicas_and_costs_what_its_bill_sums_to(
+        stock in stocks(),
+        tp in 1_u32..=8,
+        pp in 1_u32..=8,
+        blocks in prop::option::of(1_u32..=8),
+    ) {
+        let slots = stock.hosts[0].slots;
+        let Some(placement) = Placement::new(tp, pp, slots) else {
+            return Ok(());
+        };
+        let sale = blocks.map_or(SwitchSale::Whole, SwitchSale::PortBlocks);
+        for unit in units(&stock, placement, sale) {
+            prop_assert!(unit.replicas >= 1);
+            prop_assert_eq!(unit.accelerators_used(), tp * pp * unit.replicas);
+            prop_assert!(unit.accelerators_used() <= unit.hosts() * slots);
+            prop_assert!(unit.accelerators_used() <= unit.accelerators_bought());
+            prop_assert!(unit.accelerators_bought() <= unit.hosts() * slots);
+            prop_assert_eq!(unit.nics() > 0, unit.hosts() > 1);
+            prop_assert_eq!(unit.switch.is_some(), placement.hosts > 2);
+            if let Some(share) = unit.switch {
+                prop_assert!(unit.nics() <= share.switch.ports);
+            }
+            let bill = unit.bill_of_materials().expect("everything has a price");
+            let sum: i64 = bill.iter().map(|line| line.unit_price.0 * i64::from(line.quantity)).sum();
+            prop_assert_eq!(Some(MicroUsd(sum)), unit.price());
+            prop_assert!(bill.iter().all(|line| line.quantity > 0));
+        }
+    }
+
+    #[test]
+    fn prices_times_k_make_the_bill_times_k(stock in stocks(), pp in 1_u32..=8, k in 1_i64..1000) {
+        let dear = stock.dearer(k);
+        let placement = Placement::new(1, pp, stock.hosts[0].slots).expect("one card always fits");
+        let prices = |stock: &Stock| -> Vec<Option<i64>> {
+            units(stock, placement, SwitchSale::Whole)
+                .iter()
+                .map(|unit| unit.price().map(|price| price.0))
+                .collect()
+        };
+        let times_k: Vec<_> = prices(&stock).into_iter().map(|p| p.map(|p| p * k)).collect();
+        prop_assert_eq!(times_k, prices(&dear));
+        let whole = |line: &BillLine| line.price() == line.unit_price * line.quantity;
+        for unit in units(&dear, placement, SwitchSale::Whole) {
+            prop_assert!(unit.bill_of_materials().expect("everything has a price").iter().all(whole));
+        }
+    }
+
+    #[test]
+    fn parts_of_a_price_never_cost_less_than_the_whole(price in 0_i64..1_000_000_000_000, parts in 1_u32..64) {
+        let part = MicroUsd(price).split(parts);
+        prop_assert!(part * parts >= MicroUsd(price));
+        prop_assert!((part * parts).0 - price < i64::from(parts));
+    }
+
+    #[test]
+    fn cost_is_its_three_parts_and_only_capital_follows_the_price(
+        assumptions in assumptions(),
+        usd in 1.0..1e9,
+        watts in 0.0..1e6,
+        rack_units in 0.0..1000.0,
+        tokens in 0.1..1e6,
+        k in 1.0..100.0,
+    ) {
+        let cost = |usd| of_purchase(usd, Watts(watts), rack_units, tokens, &assumptions.cost);
+        let (one, dear) = (cost(usd), cost(k * usd));
+        let sum = one.capital_usd_per_hour + one.energy_usd_per_hour + one.hosting_usd_per_hour;
+        prop_assert!(alike(one.usd_per_hour, sum));
+        prop_assert!(alike(dear.capital_usd_per_hour, k * one.capital_usd_per_hour));
+        prop_assert!(alike(dear.energy_usd_per_hour, one.energy_usd_per_hour));
+        prop_assert!(alike(dear.hosting_usd_per_hour, one.hosting_usd_per_hour));
+        prop_assert!(alike(one.usd_per_million_tokens * one.tokens_per_usd, 1e6));
+    }
+}

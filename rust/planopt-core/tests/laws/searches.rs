@@ -1,0 +1,472 @@
+//! The search against a plain loop over everything, and what it must not depend on.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+
+use planopt_core::catalog::{Assumptions, Network};
+use planopt_core::communication::NetworkLine;
+use planopt_core::cost::of_purchase;
+use planopt_core::purchase::{Hardware, Unit};
+use planopt_core::quantity::{MicroUsd, Seconds};
+use planopt_core::search::{
+    Aim, BatchPolicy, Demand, Fit, FoundUnit, Goal, Layout, Prepared, SearchResult, Selection,
+    Space, search,
+};
+use planopt_core::serving::{Batching, Question, Replica};
+use planopt_core::stages::deal;
+use planopt_core::transformer::Transformer;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::made_up::{architectures, assumptions, questions};
+use crate::stock::{Stock, bundled, stocks};
+
+/// A question that is small enough to be answered by trying everything.
+#[derive(Clone, Debug)]
+struct Hunt {
+    stock: Stock,
+    transformer: Transformer,
+    question: Question,
+    goal: Goal,
+    demand: Demand,
+    accelerators: u32,
+    assumptions: Assumptions,
+}
+
+fn goals() -> impl Strategy<Value = Goal> {
+    (
+        0.5..400.0,
+        prop::option::of(0.01..3.0),
+        prop::option::of(1_u32..40),
+        prop::option::of(1_u32..6),
+    )
+        .prop_map(|(speed, prefill, batch, in_flight)| Goal {
+            tokens_per_second_per_user: speed,
+            prefill: prefill.map(Seconds),
+            batch,
+            in_flight,
+            policy: BatchPolicy::Largest,
+        })
+}
+
+fn hunts() -> impl Strategy<Value = Hunt> {
+    (
+        (stocks(), architectures()),
+        (questions(), goals(), assumptions()),
+        (1_u64..500, 0.0..2000.0, 0_u32..2, any::<bool>()),
+        1_u32..=10,
+    )
+        .prop_map(
+            |(
+                (stock, architecture),
+                (question, goal, assumptions),
+                (users, tokens_per_second, redundancy, speed),
+                accelerators,
+            )| Hunt {
+                stock,
+                transformer: Transformer::from(&architecture),
+                question,
+                goal,
+                demand: Demand {
+                    users,
+                    tokens_per_second,
+                    redundancy,
+                    speed,
+                    ..Demand::default()
+                },
+                accelerators,
+                assumptions,
+            },
+        )
+}
+
+impl Hunt {
+    fn search(&self) -> SearchResult<'_> {
+        self.search_within(None, &AtomicBool::new(false))
+    }
+
+    fn search_within(&self, cap: Option<MicroUsd>, stop: &AtomicBool) -> SearchResult<'_> {
+        search(
+            &self.transformer,
+            &self.question,
+            &self.space(),
+            &self.goal,
+            &self.demand,
+            self.accelerators,
+            cap,
+            &self.assumptions,
+            stop,
+        )
+    }
+
+    fn space(&self) -> Space<'_> {
+        Space::buyable(
+            &self.stock.shelf(),
+            &Selection::default(),
+            &self.assumptions,
+        )
+    }
+
+    /// Every unit that meets the goal, with the largest batch that does: found by trying each.
+    fn everything(&self) -> Vec<FoundUnit<'_>> {
+        let space = self.space();
+        let mut found = Vec::new();
+        for fit in &space.fits {
+            self.everything_in(fit, None, &mut found);
+            for (network, line) in &space.networks {
+                if line.nics_per_host <= fit.host.nics {
+                    self.everything_in(fit, Some((*network, *line)), &mut found);
+                }
+            }
+        }
+        found
+    }
+
+    fn everything_in<'a>(
+        &self,
+        fit: &Fit<'a>,
+        network: Option<(&'a Network, NetworkLine)>,
+        found: &mut Vec<FoundUnit<'a>>,
+    ) {
+        let layouts = Layout::all(&self.transformer, self.accelerators);
+        let prepared = Prepared::new(
+            &self.transformer,
+            &self.question,
+            fit.accelerator,
+            &self.assumptions,
+            &layouts,
+        )
+        .expect("made-up accelerators have a rate for every format that is asked for");
+        let fabric = fit.fabric(network.map(|(_, line)| line), &self.assumptions);
+        for layout in layouts {
+            let Ok(placement) = layout.place(fit.host.slots) else {
+                continue;
+            };
+            if (placement.hosts > 1) != network.is_some() {
+                continue;
+            }
+            let stages = deal(
+                &self.transformer.layers,
+                self.transformer.blocks.len(),
+                layout.pp,
+            );
+            let replica = Replica::new(
+                prepared.rank(layout.tp).expect("prepared for every layout"),
+                &stages,
+                &fabric,
+                placement,
+                &self.question,
+                fit.accelerator,
+                &self.assumptions,
+            );
+            let Some(batching) = self.largest(&replica, layout) else {
+                continue;
+            };
+            let hardware = Hardware {
+                accelerator: fit.accelerator,
+                host: fit.host,
+                network: network.map(|(network, line)| (network, line.nics_per_host)),
+            };
+            Unit::all(hardware, placement, self.assumptions.switch_sale, |unit| {
+                found.push(self.priced(unit, &replica, batching));
+            });
+        }
+    }
+
+    fn largest(&self, replica: &Replica, layout: Layout) -> Option<Batching> {
+        if self
+            .goal
+            .prefill
+            .is_some_and(|limit| replica.prefill().seconds > limit)
+        {
+            return None;
+        }
+        let in_flight = self.goal.in_flight.unwrap_or(layout.pp);
+        let first = self.goal.batch.unwrap_or(1);
+        let last = self.goal.batch.unwrap_or(1 << 16);
+        (first..=last)
+            .map(|batch| Batching { batch, in_flight })
+            .take_while(|&batching| replica.memory(batching).fits())
+            .filter(|&batching| {
+                replica.decode(batching).tokens_per_second_per_user
+                    >= self.goal.tokens_per_second_per_user
+            })
+            .last()
+    }
+
+    fn priced<'a>(&self, unit: Unit<'a>, replica: &Replica, batching: Batching) -> FoundUnit<'a> {
+        let decode = replica.decode(batching);
+        let tokens_per_second = decode.tokens_per_second * f64::from(unit.replicas);
+        let price = unit.price().expect("everything has a price");
+        let power = unit
+            .power(&self.assumptions)
+            .expect("everything has a power");
+        let rack_units = unit.rack_units();
+        let cost = &self.assumptions.cost;
+        FoundUnit {
+            unit,
+            batching,
+            users: batching.users(self.question.overlap) * u64::from(unit.replicas),
+            tokens_per_second_per_user: decode.tokens_per_second_per_user,
+            tokens_per_second,
+            price,
+            power,
+            rack_units,
+            usd_per_hour: of_purchase(price.usd(), power, rack_units, tokens_per_second, cost)
+                .usd_per_hour,
+        }
+    }
+}
+
+/// Whether some number of copies of `one` needs no more of anything than `other` and gives no less;
+/// rounding is told apart from `margin`.
+fn replaces(one: &FoundUnit, other: &FoundUnit, speed: bool, margin: f64) -> bool {
+    let needs = |unit: &FoundUnit| {
+        [
+            unit.price.usd(),
+            unit.usd_per_hour,
+            unit.power.0,
+            unit.rack_units,
+            f64::from(unit.unit.accelerators_bought()),
+        ]
+    };
+    let gives = |unit: &FoundUnit| {
+        [
+            f64::from(u32::try_from(unit.users).expect("few users")),
+            unit.tokens_per_second,
+            f64::from(unit.unit.replicas),
+        ]
+    };
+    let same_accelerator = one.unit.hardware.accelerator.id == other.unit.hardware.accelerator.id;
+    let slower = one.tokens_per_second_per_user < other.tokens_per_second_per_user;
+    let copies = |copies: f64| {
+        let costs_no_more = needs(one)
+            .iter()
+            .zip(needs(other))
+            .all(|(one, other)| one * copies <= other + margin * other);
+        let gives_no_less = gives(one)
+            .iter()
+            .zip(gives(other))
+            .all(|(one, other)| one * copies >= other);
+        costs_no_more && gives_no_less
+    };
+    same_accelerator && !(speed && slower) && (1_u32..=64).any(|count| copies(f64::from(count)))
+}
+
+/// All that a unit found says, in a form that can be compared and ordered.
+fn said(found: &FoundUnit) -> String {
+    let unit = &found.unit;
+    let network = unit
+        .hardware
+        .network
+        .map(|(network, nics)| (&network.id, nics));
+    let switch = unit.switch.map(|share| (&share.switch.id, share.blocks));
+    format!(
+        "{} {} {network:?} {switch:?} {:?} x{} {:?} {} {} {} {} {} {}",
+        unit.hardware.accelerator.id,
+        unit.hardware.host.id,
+        unit.placement,
+        unit.replicas,
+        found.batching,
+        found.users,
+        found.tokens_per_second_per_user,
+        found.tokens_per_second,
+        found.price.0,
+        found.power.0,
+        found.usd_per_hour,
+    )
+}
+
+fn list(result: &SearchResult) -> Vec<String> {
+    result.units.iter().map(said).collect()
+}
+
+/// What a unit needs and gives, without the names of what it is made of.
+fn worth(found: &FoundUnit) -> String {
+    format!(
+        "{} {} {} {} {} {} {} {} {}",
+        found.price.0,
+        found.usd_per_hour,
+        found.power.0,
+        found.rack_units,
+        found.unit.accelerators_bought(),
+        found.users,
+        found.unit.replicas,
+        found.tokens_per_second,
+        found.tokens_per_second_per_user,
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn what_is_kept_is_undominated_and_what_is_not_is_dominated(hunt in hunts()) {
+        let everything = hunt.everything();
+        let result = hunt.search();
+        let exists: BTreeSet<String> = everything.iter().map(said).collect();
+
+        for (place, kept) in result.units.iter().enumerate() {
+            prop_assert!(exists.contains(&said(kept)), "made up: {}", said(kept));
+            for (other_place, other) in result.units.iter().enumerate() {
+                let same_fit = kept.unit.hardware.accelerator.id == other.unit.hardware.accelerator.id
+                    && kept.unit.hardware.host.id == other.unit.hardware.host.id;
+                prop_assert!(
+                    place == other_place || !same_fit || !replaces(other, kept, hunt.demand.speed, -1e-9),
+                    "{} is replaced by {}", said(kept), said(other),
+                );
+            }
+        }
+        for unit in &everything {
+            let is_covered = result
+                .units
+                .iter()
+                .any(|kept| replaces(kept, unit, hunt.demand.speed, 1e-9));
+            prop_assert!(is_covered, "lost: {}, of {:?}", said(unit), list(&result));
+        }
+    }
+
+    #[test]
+    fn the_best_at_a_single_aim_is_kept(
+        hunt in hunts(),
+        aim in select(vec![Aim::CostPerToken, Aim::Latency]),
+    ) {
+        let mut hunt = hunt;
+        hunt.demand.aim = Some(aim);
+        hunt.demand.speed = aim == Aim::Latency;
+        let score = |unit: &FoundUnit| match aim {
+            Aim::CostPerToken => unit.usd_per_hour / unit.tokens_per_second,
+            Aim::Latency => -unit.tokens_per_second_per_user,
+        };
+        let best = |units: &[FoundUnit]| units.iter().map(score).fold(f64::MAX, f64::min);
+        let (everything, kept) = (best(&hunt.everything()), best(&hunt.search().units));
+        prop_assert!(everything.total_cmp(&kept).is_eq(), "{kept}, and there is {everything}");
+    }
+
+    #[test]
+    fn bisection_finds_the_batch_that_trying_each_does(hunt in hunts()) {
+        let mut slow = hunt.clone();
+        slow.goal.policy = BatchPolicy::LargestOfEach;
+        let (quick, slow) = (hunt.search(), slow.search());
+        prop_assert_eq!(list(&quick), list(&slow));
+        prop_assert_eq!(quick.covered, slow.covered);
+        prop_assert!(quick.evaluated <= slow.evaluated || slow.covered < 64);
+        prop_assert!(slow.evaluated <= 2 * slow.covered);
+    }
+
+    #[test]
+    fn threads_do_not_matter(hunt in hunts(), builds in 0_usize..6) {
+        let mut hunt = hunt;
+        hunt.demand.builds = builds;
+        let on = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .expect("a pool of threads");
+            let result = pool.install(|| hunt.search());
+            (list(&result), result.covered, result.evaluated)
+        };
+        let alone = on(1);
+        prop_assert_eq!(&alone, &on(2));
+        prop_assert_eq!(&alone, &on(5));
+    }
+
+    #[test]
+    fn the_order_of_the_shelf_does_not_matter(hunt in hunts(), by in 1_usize..6, builds in 0_usize..6) {
+        let mut hunt = hunt;
+        hunt.demand.builds = builds;
+        let mut turned = hunt.clone();
+        turned.stock = hunt.stock.turned(by);
+        let (straight, turned) = (hunt.search(), turned.search());
+        let set = |result: &SearchResult| result.units.iter().map(worth).collect::<BTreeSet<_>>();
+        prop_assert_eq!(set(&straight), set(&turned));
+        prop_assert_eq!(straight.covered, turned.covered);
+        prop_assert_eq!(straight.evaluated, turned.evaluated);
+    }
+
+    #[test]
+    fn a_price_cap_leaves_out_what_is_dearer_and_nothing_else(hunt in hunts(), pick in any::<prop::sample::Index>()) {
+        let all = hunt.search();
+        let mut prices: Vec<MicroUsd> = all.units.iter().map(|unit| unit.price).collect();
+        prices.push(MicroUsd(1_000_000_000));
+        let cap = *pick.get(&prices);
+        let capped = hunt.search_within(Some(cap), &AtomicBool::new(false));
+        let within: Vec<String> =
+            all.units.iter().filter(|unit| unit.price <= cap).map(said).collect();
+        prop_assert_eq!(list(&capped), within);
+    }
+
+    #[test]
+    fn prices_times_k_keep_the_cheapest(hunt in hunts(), k in 2_i64..50) {
+        prop_assume!(hunt.assumptions.switch_sale == planopt_core::catalog::SwitchSale::Whole);
+        let mut dear = hunt.clone();
+        dear.stock = hunt.stock.dearer(k);
+        let cheapest = |hunt: &Hunt| hunt.search().units.iter().map(|unit| unit.price).min();
+        prop_assert_eq!(cheapest(&hunt).map(|price| price.0 * k), cheapest(&dear).map(|price| price.0));
+    }
+
+    #[test]
+    fn a_search_told_to_stop_stops(hunt in hunts()) {
+        let stopped = hunt.search_within(None, &AtomicBool::new(true));
+        prop_assert!(stopped.interrupted && stopped.units.is_empty());
+        prop_assert_eq!(stopped.evaluated, 0);
+        prop_assert!(!hunt.search().interrupted);
+    }
+}
+
+/// Models of every kind of attention and feed-forward network: grouped heads, sliding windows,
+/// latent attention, experts, and the seed article's.
+const KINDS_OF_MODEL: [&str; 7] = [
+    "article-70b",
+    "deepseek-v2-lite",
+    "gemma-2-27b",
+    "gpt-oss-20b",
+    "llama-2-70b",
+    "mixtral-8x7b",
+    "qwen3-30b-a3b",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn bisection_holds_on_the_bundled_catalog(
+        id in select(vec!["article", "calibrated"]),
+        model in select(KINDS_OF_MODEL.as_slice()),
+        accelerator in select(vec!["rtx-4090", "a100-sxm-80", "h100-sxm", "v100-sxm2-32"]),
+        (mut question, mut goal) in (questions(), goals()),
+        policy in select(vec![BatchPolicy::LargestOfEach, BatchPolicy::Each(u32::MAX)]),
+    ) {
+        let catalog = bundled(id);
+        let Some(model) = catalog.models.get(model) else {
+            return Ok(());
+        };
+        let transformer = Transformer::from(&model.entity);
+        question.formats.weights = transformer.weights;
+        question.context += 4096;
+        goal.batch = None;
+        let selection = Selection {
+            accelerators: vec![accelerator.to_owned()],
+            ..Selection::default()
+        };
+        let assumptions = &catalog.assumptions.entity;
+        let space = Space::buyable(&catalog.shelf(), &selection, assumptions);
+        let with = |policy| {
+            let goal = Goal { policy, ..goal };
+            let stop = AtomicBool::new(false);
+            let demand = Demand::default();
+            let result = search(
+                &transformer, &question, &space, &goal, &demand, 8, None, assumptions, &stop,
+            );
+            result.units.iter().map(|unit| (unit.batching.batch, said(unit))).collect::<Vec<_>>()
+        };
+        let bisected = with(BatchPolicy::Largest);
+        if policy == BatchPolicy::LargestOfEach {
+            prop_assert_eq!(bisected, with(policy));
+        } else {
+            // Each batch is offered: the largest that meets the goal is the largest of them.
+            let largest = |units: &[(u32, String)]| units.iter().map(|(batch, _)| *batch).max();
+            prop_assert_eq!(largest(&bisected), largest(&with(policy)));
+        }
+    }
+}
