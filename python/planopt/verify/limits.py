@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -201,8 +202,11 @@ def outcome_mismatches(plan: Mapping[str, Any], price: int) -> Iterator[Mismatch
     if status not in {"optimal", "feasible"}:
         accepted = "optimal, feasible or infeasible"
         yield Mismatch("status", status, accepted, "not a status")
+    if plan.get("objective") != "cheapest" and bound is None:
+        yield from _other_gap_mismatches(status, gap)
+        return
     if bound is None and gap is None:
-        if status == "optimal" and plan.get("objective") == "cheapest":
+        if status == "optimal":
             yield Mismatch("bound_usd", None, "a bound", "optimality needs a proof")
         return
     dollars = price / MICRO_USD_PER_USD
@@ -216,3 +220,12 @@ def outcome_mismatches(plan: Mapping[str, Any], price: int) -> Iterator[Mismatch
         yield from compared("gap", gap, expected_gap, "(price - bound) / price")
     if status == "optimal" and expected_gap > OPTIMALITY_TOLERANCE:
         yield Mismatch("status", status, "feasible", "the bound is below the price")
+
+
+def _other_gap_mismatches(status: object, gap: object) -> Iterator[Mismatch]:
+    """Check a gap that is not about the price: it is a share, and none if optimal."""
+    most = OPTIMALITY_TOLERANCE if status == "optimal" else math.inf
+    if gap is not None and not (
+        isinstance(gap, int | float) and is_number(gap) and 0 <= gap <= most
+    ):
+        yield Mismatch("gap", gap, f"0 to {most}", "the status says how wide it is")

@@ -300,7 +300,8 @@ def evaluate_serving(
     if memory.total > memory.capacity:
         overflow = _rejection(
             "memory",
-            f"the fullest stage needs {memory.total:.0f} of {memory.capacity:.0f} bytes",
+            f"the fullest stage needs {memory.total:.0f} bytes "
+            f"of {memory.capacity:.0f}",
             needed_bytes=memory.total,
             capacity_bytes=memory.capacity,
         )

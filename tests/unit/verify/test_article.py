@@ -149,9 +149,9 @@ def test_every_micro_batch_keeps_its_cache(article: Facts) -> None:
     ("changes", "codes"),
     [
         ({"tp": 3}, ["heads"]),
-        ({"tp": 16, "host": "server4"}, ["placement"]),
+        ({"tp": 16, "host": "server4"}, ["network"]),
         ({"tp": 8, "host": "server4", "network": "ten", "nics_per_host": 1}, []),
-        ({"tp": 1, "pp": 81, "host": "server8"}, ["layers", "placement"]),
+        ({"tp": 1, "pp": 81, "host": "server8"}, ["layers"]),
         ({"weights": "fp8"}, ["format"]),
         ({"weights": "fp7"}, ["format"]),
         ({"weights": "int4"}, []),

@@ -8,6 +8,7 @@ from planopt.verify import Facts
 from planopt.verify.communication import (
     Fabric,
     PlacementError,
+    UnconnectedError,
     all_reduce,
     fabric,
     hop_across_hosts,
@@ -122,7 +123,7 @@ def test_placement(engine: Facts) -> None:
     assert links(engine, t=3, p=4).hosts == 4
     with pytest.raises(PlacementError, match="do not fill"):
         links(engine, t=6, p=1)
-    with pytest.raises(PlacementError, match="network"):
+    with pytest.raises(UnconnectedError, match="2 hosts"):
         links(engine, network=None, t=4, p=2)
 
 

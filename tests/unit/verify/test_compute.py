@@ -199,11 +199,11 @@ def test_only_experts_are_quantised_where_a_model_says_so() -> None:
     quantised = [
         one.name for one in operations if isinstance(one, MatMul) and one.quantised
     ]
-    assert quantised == ["expert_gate_up", "expert_down"]
-    # Experts: 8 * (32 * 128 + 128 + 64 * 32 + 32); shared: 32 * 32 + 16 * 32; router
-    # 32 * 8 + 8; gate 32; attention 32 * 48 + 32 * 32, 8 sinks; norms 3 * 32; embedding
-    # and head 2 * 3200.
-    expected = 8 * 6304 + 1536 + 264 + 32 + 2560 + 8 + 96 + 6400
+    assert quantised == ["experts_gate_up", "experts_down"]
+    # Experts: 8 * (32 * 128 + 128 + 64 * 32 + 32); shared, with biases as well:
+    # 32 * 32 + 32 + 16 * 32 + 32; router 32 * 8 + 8; gate 32; attention 32 * 48 and
+    # 32 * 32, 8 sinks; norms 3 * 32; embedding and head 2 * 3200.
+    expected = 8 * 6304 + 1600 + 264 + 32 + 2560 + 8 + 96 + 6400
     assert sum(one.parameters for one in operations) == expected
 
 

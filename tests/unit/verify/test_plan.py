@@ -61,8 +61,8 @@ def plan_of(facts: Facts) -> dict[str, Any]:
             "kv": None,
             "kv_heads": 8,
             "overlap": "none",
-            "prompt": 512,
-            "context": 1024,
+            "prompt_tokens": 512,
+            "context_tokens": 1024,
             "users": 16,
             "target_tokens_per_second": 5.0,
             "throughput_tokens_per_second": None,
@@ -72,7 +72,7 @@ def plan_of(facts: Facts) -> dict[str, Any]:
             "stock": {"card": 16},
             "redundancy": 0,
             "assumptions": "article",
-            "catalogs": [],
+            "catalog": [],
         },
         "bill_of_materials": bill,
         "deployments": [
@@ -87,6 +87,8 @@ def plan_of(facts: Facts) -> dict[str, Any]:
                     "in_flight": 2,
                     "batch": 4,
                     "overlap": "none",
+                    "weights": "fp16",
+                    "kv": "bf16",
                 },
                 "hardware": {
                     "host": "server4",
@@ -300,6 +302,7 @@ def test_an_embedded_architecture_stands_for_a_model_file(
 ) -> None:
     embedded = copy.deepcopy(plan)
     embedded["request"]["model"] = "models/config.json"
+    embedded["deployments"][0]["model"] = "models/config.json"
     embedded["request"]["architecture"] = article.model_table("nominal")
     assert verify_plan(embedded, catalog) == []
 

@@ -82,18 +82,18 @@ def quantities(purchase: Unit) -> dict[str, int]:
 def test_replicas_share_a_host_and_a_switch(engine: Facts) -> None:
     shared = bought(engine, host="server4", tp=2, pp=1, replicas=2)
     assert quantities(shared) == {"card": 4, "server4": 1}
-    # Two replicas of two hosts are four hosts, on one switch of 8 ports.
+    # Two replicas of four hosts are eight hosts, on one switch of 8 ports.
     switched = bought(
         engine,
         host="server4",
         network="twenty-five",
         switch="switch-twenty-five",
         tp=4,
-        pp=2,
+        pp=4,
         replicas=2,
     )
     assert quantities(switched)["switch-twenty-five"] == 1
-    assert quantities(switched)["nic-twenty-five"] == 4
+    assert quantities(switched)["nic-twenty-five"] == 8
 
 
 def test_whole_hosts_are_filled_but_only_used_cards_draw_power(engine: Facts) -> None:
@@ -116,6 +116,10 @@ def test_a_machine_comes_with_its_accelerators(engine: Facts) -> None:
         ({"network": "ten", "switch": "switch-two-hundred"}, "need a switch"),
         ({"network": "ten", "switch": "switch-ten", "pp": 21}, "21 ports"),
         ({"network": "ten", "switch": "switch-ten", "replicas": 2}, "one replica"),
+        (
+            {"host": "server4", "network": "ten", "tp": 4, "pp": 2, "replicas": 2},
+            "a unit of one replica",
+        ),
         ({"accelerator": "board", "pp": 1}, "does not fit"),
         ({"host": "server4", "pp": 1, "replicas": 5}, "do not fit"),
     ],
