@@ -70,7 +70,8 @@ def build(
     """Lay a purchase out.
 
     A purchase of one kind of unit for a number of users runs the layout that is fastest
-    for them; otherwise each unit runs the batch it was bought for.
+    for them; otherwise each unit runs the layout it was bought for. Another layout may
+    put more accelerators of a board to work: a limit of power rules that out.
 
     Parameters
     ----------
@@ -89,12 +90,13 @@ def build(
         and problem.objective in ("cheapest", "latency")
         and not problem.throughput
         and not problem.redundancy
+        and problem.max_power_watts is None
     )
     deployments = tuple(
         _deploy(catalog, problem, found.row(unit), unit, count, relayout=relayout)
         for unit, count in bought
     )
-    return _total(catalog, deployments, bought)
+    return _total(catalog, deployments)
 
 
 def _deploy(
@@ -114,6 +116,7 @@ def _deploy(
             "pp": row.pp,
             "batch": row.batch,
             "in_flight": row.in_flight,
+            "replicas": unit.replicas,
         }
     answer = catalog.native.fastest_serving(
         {
@@ -195,23 +198,23 @@ def _merged(lines: Sequence[BomLine]) -> tuple[BomLine, ...]:
     return tuple(merged.values())
 
 
-def _total(
-    catalog: Catalog,
-    deployments: tuple[Deployment, ...],
-    bought: Sequence[tuple[Unit, int]],
-) -> Build:
+def _total(catalog: Catalog, deployments: tuple[Deployment, ...]) -> Build:
     tokens_per_second = sum(
         (each.evaluation.decode.tokens_per_second or 0.0) * each.replicas
         for each in deployments
     )
-    usd_per_hour = sum(unit.usd_per_hour * count for unit, count in bought)
+    usd_per_hour = sum(
+        (each.evaluation.cost.usd_per_hour or 0.0) * each.units for each in deployments
+    )
     lines = _merged([line for each in deployments for line in each.bill_of_materials])
     price = sum(_micro(line.price_usd) for line in lines) / MICRO_USD
     return Build(
         deployments=deployments,
         bill_of_materials=lines,
         cost=cost_of(catalog, price, usd_per_hour, tokens_per_second),
-        power_watts=sum(unit.power_watts * count for unit, count in bought),
+        power_watts=sum(
+            (each.evaluation.power_watts or 0.0) * each.units for each in deployments
+        ),
         users=sum(_users(each) for each in deployments),
         tokens_per_second=tokens_per_second,
         tokens_per_second_per_user=min(
