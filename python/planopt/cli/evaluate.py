@@ -4,7 +4,7 @@ from typing import Any
 
 import typer
 
-from planopt.cli.exits import NO_PLAN, OK
+from planopt.cli.exits import OK
 from planopt.cli.options import (
     ASSUMPTIONS,
     JSON,
@@ -57,4 +57,4 @@ def serving(*, json: JSON = False, **options: Any) -> int:
         lambda style: render_evaluation(evaluation, style=style),
         json=json,
     )
-    return OK if evaluation.feasible else NO_PLAN
+    return OK
