@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
-use planopt_core::catalog::{Assumptions, Network};
+use planopt_core::catalog::{Assumptions, Network, SwitchSale};
 use planopt_core::communication::NetworkLine;
 use planopt_core::cost::of_purchase;
 use planopt_core::purchase::{Hardware, Unit};
@@ -108,7 +108,7 @@ impl Hunt {
     }
 
     /// Every unit that meets the goal, with the largest batch that does: found by trying each.
-    fn everything(&self) -> Vec<FoundUnit<'_>> {
+    fn everything(&self) -> Vec<Seen> {
         let space = self.space();
         let mut found = Vec::new();
         for fit in &space.fits {
@@ -122,11 +122,11 @@ impl Hunt {
         found
     }
 
-    fn everything_in<'a>(
+    fn everything_in(
         &self,
-        fit: &Fit<'a>,
-        network: Option<(&'a Network, NetworkLine)>,
-        found: &mut Vec<FoundUnit<'a>>,
+        fit: &Fit<'_>,
+        network: Option<(&Network, NetworkLine)>,
+        found: &mut Vec<Seen>,
     ) {
         let layouts = Layout::all(&self.transformer, self.accelerators);
         let prepared = Prepared::new(
@@ -168,7 +168,7 @@ impl Hunt {
                 network: network.map(|(network, line)| (network, line.nics_per_host)),
             };
             Unit::all(hardware, placement, self.assumptions.switch_sale, |unit| {
-                found.push(self.priced(unit, &replica, batching));
+                found.push(self.priced(&unit, &replica, batching));
             });
         }
     }
@@ -194,7 +194,7 @@ impl Hunt {
             .last()
     }
 
-    fn priced<'a>(&self, unit: Unit<'a>, replica: &Replica, batching: Batching) -> FoundUnit<'a> {
+    fn priced(&self, unit: &Unit, replica: &Replica, batching: Batching) -> Seen {
         let decode = replica.decode(batching);
         let tokens_per_second = decode.tokens_per_second * f64::from(unit.replicas);
         let price = unit.price().expect("everything has a price");
@@ -202,99 +202,109 @@ impl Hunt {
             .power(&self.assumptions)
             .expect("everything has a power");
         let rack_units = unit.rack_units();
-        let cost = &self.assumptions.cost;
-        FoundUnit {
-            unit,
-            batching,
-            users: batching.users(self.question.overlap) * u64::from(unit.replicas),
-            tokens_per_second_per_user: decode.tokens_per_second_per_user,
-            tokens_per_second,
-            price,
+        let cost = of_purchase(
+            price.usd(),
             power,
             rack_units,
-            usd_per_hour: of_purchase(price.usd(), power, rack_units, tokens_per_second, cost)
-                .usd_per_hour,
+            tokens_per_second,
+            &self.assumptions.cost,
+        );
+        Seen {
+            what: name(unit, batching),
+            accelerator: unit.hardware.accelerator.id.clone(),
+            host: unit.hardware.host.id.clone(),
+            price: price.0,
+            needs: [
+                price.usd(),
+                cost.usd_per_hour,
+                power.0,
+                rack_units,
+                f64::from(unit.accelerators_bought()),
+            ],
+            gives: [
+                real(batching.users(self.question.overlap) * u64::from(unit.replicas)),
+                tokens_per_second,
+                f64::from(unit.replicas),
+            ],
+            speed: decode.tokens_per_second_per_user,
         }
     }
 }
 
-/// Whether some number of copies of `one` needs no more of anything than `other` and gives no less;
-/// rounding is told apart from `margin`.
-fn replaces(one: &FoundUnit, other: &FoundUnit, speed: bool, margin: f64) -> bool {
-    let needs = |unit: &FoundUnit| {
-        [
-            unit.price.usd(),
-            unit.usd_per_hour,
-            unit.power.0,
-            unit.rack_units,
-            f64::from(unit.unit.accelerators_bought()),
-        ]
-    };
-    let gives = |unit: &FoundUnit| {
-        [
-            f64::from(u32::try_from(unit.users).expect("few users")),
-            unit.tokens_per_second,
-            f64::from(unit.unit.replicas),
-        ]
-    };
-    let same_accelerator = one.unit.hardware.accelerator.id == other.unit.hardware.accelerator.id;
-    let slower = one.tokens_per_second_per_user < other.tokens_per_second_per_user;
-    let copies = |copies: f64| {
-        let costs_no_more = needs(one)
-            .iter()
-            .zip(needs(other))
-            .all(|(one, other)| one * copies <= other + margin * other);
-        let gives_no_less = gives(one)
-            .iter()
-            .zip(gives(other))
-            .all(|(one, other)| one * copies >= other);
-        costs_no_more && gives_no_less
-    };
-    same_accelerator && !(speed && slower) && (1_u32..=64).any(|count| copies(f64::from(count)))
+/// A unit as a purchase sees it.
+#[derive(Clone, Debug, PartialEq)]
+struct Seen {
+    what: String,
+    accelerator: String,
+    host: String,
+    price: i64,
+    needs: [f64; 5],
+    gives: [f64; 3],
+    speed: f64,
 }
 
-/// All that a unit found says, in a form that can be compared and ordered.
-fn said(found: &FoundUnit) -> String {
-    let unit = &found.unit;
-    let network = unit
-        .hardware
-        .network
-        .map(|(network, nics)| (&network.id, nics));
+impl Seen {
+    /// What it needs and gives, without the names of what it is made of.
+    fn worth(&self) -> String {
+        format!("{:?} {:?} {}", self.needs, self.gives, self.speed)
+    }
+}
+
+impl From<&FoundUnit<'_>> for Seen {
+    fn from(found: &FoundUnit) -> Self {
+        let unit = &found.unit;
+        Self {
+            what: name(unit, found.batching),
+            accelerator: unit.hardware.accelerator.id.clone(),
+            host: unit.hardware.host.id.clone(),
+            price: found.price.0,
+            needs: [
+                found.price.usd(),
+                found.usd_per_hour,
+                found.power.0,
+                found.rack_units,
+                f64::from(unit.accelerators_bought()),
+            ],
+            gives: [
+                real(found.users),
+                found.tokens_per_second,
+                f64::from(unit.replicas),
+            ],
+            speed: found.tokens_per_second_per_user,
+        }
+    }
+}
+
+fn name(unit: &Unit, batching: Batching) -> String {
+    let hardware = &unit.hardware;
+    let network = hardware.network.map(|(network, nics)| (&network.id, nics));
     let switch = unit.switch.map(|share| (&share.switch.id, share.blocks));
     format!(
-        "{} {} {network:?} {switch:?} {:?} x{} {:?} {} {} {} {} {} {}",
-        unit.hardware.accelerator.id,
-        unit.hardware.host.id,
-        unit.placement,
-        unit.replicas,
-        found.batching,
-        found.users,
-        found.tokens_per_second_per_user,
-        found.tokens_per_second,
-        found.price.0,
-        found.power.0,
-        found.usd_per_hour,
+        "{} {} {network:?} {switch:?} {:?} x{} {batching:?}",
+        hardware.accelerator.id, hardware.host.id, unit.placement, unit.replicas,
     )
 }
 
-fn list(result: &SearchResult) -> Vec<String> {
-    result.units.iter().map(said).collect()
+fn real(count: u64) -> f64 {
+    f64::from(u32::try_from(count).expect("a small count"))
 }
 
-/// What a unit needs and gives, without the names of what it is made of.
-fn worth(found: &FoundUnit) -> String {
-    format!(
-        "{} {} {} {} {} {} {} {} {}",
-        found.price.0,
-        found.usd_per_hour,
-        found.power.0,
-        found.rack_units,
-        found.unit.accelerators_bought(),
-        found.users,
-        found.unit.replicas,
-        found.tokens_per_second,
-        found.tokens_per_second_per_user,
-    )
+fn list(result: &SearchResult) -> Vec<Seen> {
+    result.units.iter().map(Seen::from).collect()
+}
+
+/// Whether some number of copies of `one` needs no more of anything than `other` and gives no less;
+/// `margin` tells rounding from a difference.
+fn replaces(one: &Seen, other: &Seen, speed: bool, margin: f64) -> bool {
+    let copies = |copies: f64| {
+        let mut needs = one.needs.iter().zip(other.needs);
+        let mut gives = one.gives.iter().zip(other.gives);
+        needs.all(|(one, other)| one * copies <= other + margin * other)
+            && gives.all(|(one, other)| one * copies >= other)
+    };
+    one.accelerator == other.accelerator
+        && !(speed && one.speed < other.speed)
+        && (1_u32..=64).any(|count| copies(f64::from(count)))
 }
 
 proptest! {
@@ -303,26 +313,22 @@ proptest! {
     #[test]
     fn what_is_kept_is_undominated_and_what_is_not_is_dominated(hunt in hunts()) {
         let everything = hunt.everything();
-        let result = hunt.search();
-        let exists: BTreeSet<String> = everything.iter().map(said).collect();
+        let kept = list(&hunt.search());
+        let speed = hunt.demand.speed;
 
-        for (place, kept) in result.units.iter().enumerate() {
-            prop_assert!(exists.contains(&said(kept)), "made up: {}", said(kept));
-            for (other_place, other) in result.units.iter().enumerate() {
-                let same_fit = kept.unit.hardware.accelerator.id == other.unit.hardware.accelerator.id
-                    && kept.unit.hardware.host.id == other.unit.hardware.host.id;
+        for (place, one) in kept.iter().enumerate() {
+            prop_assert!(everything.contains(one), "made up: {one:?}");
+            for other in kept[..place].iter().chain(&kept[place + 1..]) {
+                let same_host = one.host == other.host;
                 prop_assert!(
-                    place == other_place || !same_fit || !replaces(other, kept, hunt.demand.speed, -1e-9),
-                    "{} is replaced by {}", said(kept), said(other),
+                    !same_host || !replaces(other, one, speed, -1e-9),
+                    "{one:?} is replaced by {other:?}",
                 );
             }
         }
         for unit in &everything {
-            let is_covered = result
-                .units
-                .iter()
-                .any(|kept| replaces(kept, unit, hunt.demand.speed, 1e-9));
-            prop_assert!(is_covered, "lost: {}, of {:?}", said(unit), list(&result));
+            let is_covered = kept.iter().any(|one| replaces(one, unit, speed, 1e-9));
+            prop_assert!(is_covered, "lost: {unit:?}");
         }
     }
 
@@ -334,12 +340,12 @@ proptest! {
         let mut hunt = hunt;
         hunt.demand.aim = Some(aim);
         hunt.demand.speed = aim == Aim::Latency;
-        let score = |unit: &FoundUnit| match aim {
-            Aim::CostPerToken => unit.usd_per_hour / unit.tokens_per_second,
-            Aim::Latency => -unit.tokens_per_second_per_user,
+        let score = |unit: &Seen| match aim {
+            Aim::CostPerToken => unit.needs[1] / unit.gives[1],
+            Aim::Latency => -unit.speed,
         };
-        let best = |units: &[FoundUnit]| units.iter().map(score).fold(f64::MAX, f64::min);
-        let (everything, kept) = (best(&hunt.everything()), best(&hunt.search().units));
+        let best = |units: &[Seen]| units.iter().map(score).fold(f64::MAX, f64::min);
+        let (everything, kept) = (best(&hunt.everything()), best(&list(&hunt.search())));
         prop_assert!(everything.total_cmp(&kept).is_eq(), "{kept}, and there is {everything}");
     }
 
@@ -378,7 +384,7 @@ proptest! {
         let mut turned = hunt.clone();
         turned.stock = hunt.stock.turned(by);
         let (straight, turned) = (hunt.search(), turned.search());
-        let set = |result: &SearchResult| result.units.iter().map(worth).collect::<BTreeSet<_>>();
+        let set = |result: &SearchResult| list(result).iter().map(Seen::worth).collect::<BTreeSet<_>>();
         prop_assert_eq!(set(&straight), set(&turned));
         prop_assert_eq!(straight.covered, turned.covered);
         prop_assert_eq!(straight.evaluated, turned.evaluated);
@@ -391,14 +397,15 @@ proptest! {
         prices.push(MicroUsd(1_000_000_000));
         let cap = *pick.get(&prices);
         let capped = hunt.search_within(Some(cap), &AtomicBool::new(false));
-        let within: Vec<String> =
-            all.units.iter().filter(|unit| unit.price <= cap).map(said).collect();
+        let within: Vec<Seen> =
+            all.units.iter().filter(|unit| unit.price <= cap).map(Seen::from).collect();
         prop_assert_eq!(list(&capped), within);
     }
 
     #[test]
     fn prices_times_k_keep_the_cheapest(hunt in hunts(), k in 2_i64..50) {
-        prop_assume!(hunt.assumptions.switch_sale == planopt_core::catalog::SwitchSale::Whole);
+        let mut hunt = hunt;
+        hunt.assumptions.switch_sale = SwitchSale::Whole;
         let mut dear = hunt.clone();
         dear.stock = hunt.stock.dearer(k);
         let cheapest = |hunt: &Hunt| hunt.search().units.iter().map(|unit| unit.price).min();
@@ -458,14 +465,14 @@ proptest! {
             let result = search(
                 &transformer, &question, &space, &goal, &demand, 8, None, assumptions, &stop,
             );
-            result.units.iter().map(|unit| (unit.batching.batch, said(unit))).collect::<Vec<_>>()
+            result.units.iter().map(|unit| (unit.batching.batch, Seen::from(unit))).collect::<Vec<_>>()
         };
         let bisected = with(BatchPolicy::Largest);
         if policy == BatchPolicy::LargestOfEach {
             prop_assert_eq!(bisected, with(policy));
         } else {
             // Each batch is offered: the largest that meets the goal is the largest of them.
-            let largest = |units: &[(u32, String)]| units.iter().map(|(batch, _)| *batch).max();
+            let largest = |units: &[(u32, Seen)]| units.iter().map(|(batch, _)| *batch).max();
             prop_assert_eq!(largest(&bisected), largest(&with(policy)));
         }
     }
