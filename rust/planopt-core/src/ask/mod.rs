@@ -7,6 +7,7 @@ mod hardware;
 mod model;
 mod request;
 mod serving;
+mod training;
 
 pub use answer::{
     EvaluationAnswer, FastestAnswer, HardwareAnswer, Messages, SearchAnswer, UnitColumns,
@@ -17,3 +18,6 @@ pub use request::{
     EvaluateServing, FastestLayout, HardwareKey, ModelRequest, SearchServing, ServingRequest,
 };
 pub use serving::{evaluate_serving, fastest_serving, search_serving};
+pub use training::{
+    EvaluateTraining, FailureAnswer, RunAnswer, StepAnswer, TrainingAnswer, TrainingMemoryAnswer,
+};
