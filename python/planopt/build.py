@@ -69,9 +69,10 @@ def build(
 ) -> Build:
     """Lay a purchase out.
 
-    A purchase of one kind of unit for a number of users runs the layout that is fastest
-    for them; otherwise each unit runs the layout it was bought for. Another layout may
-    put more accelerators of a board to work: a limit of power rules that out.
+    A purchase of one kind of unit for a number of users runs the batch that they need,
+    in the layout that is fastest for them; otherwise each unit runs what it was bought
+    for. Another layout may put more accelerators of a board to work: a limit of power
+    rules that out.
 
     Parameters
     ----------
@@ -85,15 +86,14 @@ def build(
         How many of each, by index.
     """
     bought = [(found.units[index], count) for index, count in sorted(counts.items())]
-    relayout = (
+    for_users = (
         len(bought) == 1
         and problem.objective in ("cheapest", "latency")
         and not problem.throughput
         and not problem.redundancy
-        and problem.max_power_watts is None
     )
     deployments = tuple(
-        _deploy(catalog, problem, found.row(unit), unit, count, relayout=relayout)
+        _deploy(catalog, problem, found.row(unit), unit, count, for_users=for_users)
         for unit, count in bought
     )
     return _total(catalog, deployments)
@@ -106,25 +106,22 @@ def _deploy(
     unit: Unit,
     count: int,
     *,
-    relayout: bool,
+    for_users: bool,
 ) -> Deployment:
     served = replace(problem.served, weights=row.weights, kv=row.kv)
-    layout: dict[str, Any] = {"batch": problem.batch, "in_flight": problem.in_flight}
-    if not relayout:
-        layout = {
-            "tp": row.tp,
-            "pp": row.pp,
-            "batch": row.batch,
-            "in_flight": row.in_flight,
-            "replicas": unit.replicas,
-        }
+    bought: dict[str, Any] = {"batch": row.batch, "in_flight": row.in_flight}
+    asked: dict[str, Any] = {"batch": problem.batch, "in_flight": problem.in_flight}
+    batching = asked if for_users else bought
+    layout = {"tp": row.tp, "pp": row.pp, "replicas": unit.replicas}
+    free = for_users and problem.max_power_watts is None
     answer = catalog.native.fastest_serving(
         {
             **served.native(),
             "pcie_all_reduce": problem.pcie_all_reduce,
             "hardware": row.hardware(),
-            "users": math.ceil(problem.users / count) if relayout else unit.users,
-            **layout,
+            "users": math.ceil(problem.users / count) if for_users else unit.users,
+            **batching,
+            **({} if free else layout),
         }
     )
     evaluation = answer["evaluation"]

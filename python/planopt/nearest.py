@@ -203,7 +203,7 @@ def _asked(
     question: Question, problem: Problem, options: dict[str, str], note: str | None
 ) -> Iterator[Change]:
     """Ask with other options; a change only if there is a plan then."""
-    build = question.about(problem).cheapest()
+    build = question.about(problem).best()
     if build is not None:
         yield _change(options, build, note)
 
@@ -226,7 +226,7 @@ def _more_money(
         return
     cheapest = question.about(
         replace(problem, budget_usd=None, objective="cheapest")
-    ).cheapest()
+    ).best()
     if cheapest is None:
         return
     budget = math.ceil(cheapest.price_usd / BUDGET_STEP_USD) * BUDGET_STEP_USD
@@ -241,7 +241,7 @@ def _slower(question: Question) -> Iterator[Change]:
     if not problem.target:
         return
     slow = replace(problem, target=SLOWEST_WORTH_NAMING, objective="latency")
-    fastest = question.about(slow).cheapest()
+    fastest = question.about(slow).best()
     if fastest is None:
         return
     steps = math.floor(fastest.tokens_per_second_per_user / SPEED_STEP)
@@ -262,7 +262,7 @@ def _fewer_users(question: Question) -> Iterator[Change]:
         return
 
     def serves(users: int) -> bool:
-        return question.about(replace(problem, users=users)).cheapest() is not None
+        return question.about(replace(problem, users=users)).best() is not None
 
     low, high = 0, problem.users
     while high - low > 1:
@@ -296,7 +296,7 @@ def _more_room(question: Question) -> Iterator[Change]:
     if problem.ttft_seconds is not None:
         lifted.append(({"ttft": ""}, replace(problem, ttft_seconds=None)))
     for options, changed in lifted:
-        build = question.about(changed).cheapest()
+        build = question.about(changed).best()
         if build is None:
             continue
         name = next(iter(options))

@@ -43,7 +43,7 @@ def _asked_again(
     question: Question, chosen: Build, change: str, problem: Problem
 ) -> Sensitivity:
     """Answer the question with one change."""
-    other = question.about(problem).cheapest()
+    other = question.about(problem).best()
     if other is None:
         return Sensitivity(change=change, result="no plan", choice_changes=True)
     same = other.bill_of_materials == chosen.bill_of_materials

@@ -101,9 +101,9 @@ class Question:
             redundancy=problem.redundancy,
         )
 
-    def buy(self, objective: Objective | None = None) -> Purchase:
+    def buy(self) -> Purchase:
         """Ask OR-Tools for the best purchase."""
-        goal = objective or self.problem.objective
+        goal = self.problem.objective
         limit = self.problem.time_limit_seconds
         return buy(self._payable(goal), self.limits, goal, self.solver, limit)
 
@@ -117,20 +117,22 @@ class Question:
             return self.found.units
         return [unit for unit in self.found.units if unit.price_micro_usd <= most]
 
-    def build(
-        self, counts: dict[int, int], objective: Objective | None = None
-    ) -> Build:
-        """Lay a purchase out, for the objective that it was bought for."""
-        problem = self.problem
-        if objective is not None:
-            problem = replace_problem(problem, objective=objective)
-        return build(self.catalog, problem, self.found, counts)
+    def build(self, counts: dict[int, int]) -> Build:
+        """Lay a purchase out."""
+        return build(self.catalog, self.problem, self.found, counts)
 
     def about(self, problem: Problem) -> Question:
         """Ask another question of the same catalog and solver."""
         return Question(self.catalog, problem, self.solver)
 
-    def cheapest(self) -> Build | None:
+    def aiming(self, objective: Objective) -> Question:
+        """Ask the same for another objective; the units are the same, save for latency."""
+        other = self.about(replace_problem(self.problem, objective=objective))
+        if "latency" not in (objective, self.problem.objective):
+            other.found = self.found
+        return other
+
+    def best(self) -> Build | None:
         """Build of the best purchase, or none if there is none."""
         purchase = self.buy()
         return self.build(purchase.counts) if purchase.counts else None
@@ -259,11 +261,12 @@ def _answers(question: Question, status: Status, chosen: Build) -> Answers:
     def best(objective: Objective) -> Answer | None:
         if objective == question.problem.objective:
             return _answer(objective, status, chosen)
-        purchase = question.buy(objective)
+        other = question.aiming(objective)
+        purchase = other.buy()
         if not purchase.counts:
             return None
         proven: Status = "optimal" if purchase.status == "optimal" else "feasible"
-        return _answer(objective, proven, question.build(purchase.counts, objective))
+        return _answer(objective, proven, other.build(purchase.counts))
 
     limited = question.problem.limited
     return Answers(

@@ -1,0 +1,117 @@
+"""The seed article's figures, ours beside its."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from planopt.options import OptionReader
+from planopt.reproduction.figures import figure_of
+from planopt.reproduction.inputs import Inputs, UnknownFigureError
+from planopt.reproduction.published import published_figures
+from planopt.reproduction.scenarios import read_scenarios
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planopt.reproduction.published import Published
+    from planopt.reproduction.scenarios import Scenario
+
+__all__ = ["QUOTED", "reproduce"]
+
+QUOTED = "quoted"
+"""Figure of a scenario, and kind of a row, that is a measurement: printed, not computed."""
+
+_NOT_COVERED = "not covered yet: training is not modelled"
+
+# The units of the article's figures in SI units; those that are missing are 1.
+_UNITS = {
+    "us": 1e-6,
+    "ms": 1e-3,
+    "KiB": 2.0**10,
+    "MB": 1e6,
+    "GiB": 2.0**30,
+    "TiFLOP": 2.0**40,
+    "Ti element": 2.0**40,
+    "M tok/$": 1e6,
+    "%": 0.01,
+}
+
+
+def reproduce(
+    *, topic: str | None = None, catalog: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Work the figures of the seed article out again, through the model itself.
+
+    Parameters
+    ----------
+    topic : str
+        Only the figures of this topic, such as ``inference``.
+    catalog : sequence of str
+        Folders laid over the bundled catalog: figures move with its ``article`` folder.
+
+    Returns
+    -------
+    list of dict
+        For each figure ``id``, ``kind``, ``topic``, ``quantity``, ``article`` (as printed),
+        ``exact`` (the same arithmetic without rounding), ``ours``, ``chained`` (ours from
+        unrounded figures, where ``ours`` takes the article's rounded ones), ``unit`` and
+        ``note``. ``ours`` is ``None`` for measurements and for what is not modelled.
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for everything that cannot be used.
+
+    Examples
+    --------
+    >>> from planopt.reproduce import reproduce
+    >>> rows = {row["id"]: row for row in reproduce()}
+    >>> rows["tp8-token-330"]["ours"]
+    44.5336
+    """
+    published = published_figures()
+    reader = OptionReader()
+    topics = sorted({figure.topic for figure in published})
+    wanted = reader.choice("topic", topic, topics)
+    reader.finish()
+    scenarios = read_scenarios()
+    return [
+        _row(figure, scenarios.get(figure.id), catalog)
+        for figure in published
+        if wanted in (None, figure.topic)
+    ]
+
+
+def _row(
+    published: Published, scenario: Scenario | None, catalog: Sequence[str]
+) -> dict[str, Any]:
+    notes = [published.note]
+    ours = chained = None
+    if scenario is None:
+        notes.append(_NOT_COVERED)
+    else:
+        notes.append(scenario.note)
+        if scenario.figure != QUOTED:
+            try:
+                ours = _value(scenario, published.unit, catalog)
+                if scenario.chained is not None:
+                    chained = _value(scenario.chained, published.unit, catalog)
+            except UnknownFigureError as error:
+                notes.append(str(error))
+    return {
+        "id": published.id,
+        "kind": published.kind,
+        "topic": published.topic,
+        "quantity": published.quantity,
+        "article": published.article,
+        "exact": published.exact,
+        "ours": ours,
+        "chained": chained,
+        "unit": published.unit,
+        "note": "; ".join(filter(None, notes)),
+    }
+
+
+def _value(scenario: Scenario, unit: str, catalog: Sequence[str]) -> float:
+    inputs = Inputs(scenario, catalog)
+    return figure_of(scenario.figure, inputs) / _UNITS.get(unit, 1.0)
