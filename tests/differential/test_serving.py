@@ -1,0 +1,304 @@
+"""The compiled core against the reference written from docs/reference/model.md alone.
+
+Every number of an evaluation and of a purchase, on random candidates, to 1e-9.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from planopt.catalog import Catalog, bundled_folder, open_catalog
+from planopt.verify import Facts, evaluate_serving
+from planopt.verify.cost import cost_table
+from planopt.verify.mismatch import compared
+from planopt.verify.purchase import PurchaseError, Unit, unit
+
+_T = TypeVar("_T")
+Pick = Callable[[Sequence[Any]], Any]
+
+ASSUMPTIONS = ("calibrated", "article")
+PCIE_CLASSES = (None, "default", "slow", "good")
+FORMATS = ("fp32", "bf16", "fp16", "fp8", "int8", "int4", "mxfp4", "nvfp4")
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The compiled core and the reference, with the same catalogs and assumptions."""
+
+    core: Catalog
+    reference: Facts
+    pcie_all_reduce: str | None
+
+    def ids(self, kind: str) -> list[str]:
+        return _ids(self.core.assumptions, kind)
+
+    @cached_property
+    def fits(self) -> list[tuple[str, str]]:
+        """Accelerators and hosts that can be bought together."""
+        return [
+            (accelerator, host)
+            for accelerator in self.ids("accelerators")
+            for host in self.ids("hosts")
+            if self._can_be_bought(accelerator, host)
+        ]
+
+    def _can_be_bought(self, accelerator: str, host: str) -> bool:
+        card, machine = (
+            self.reference.accelerator(accelerator),
+            self.reference.host(host),
+        )
+        if machine.price is None or card.power is None:
+            return False
+        if machine.included_accelerator is not None:
+            return machine.included_accelerator == accelerator
+        return card.price is not None and card.form_factor in machine.form_factors
+
+    def core_evaluation(self, candidate: dict[str, Any], replicas: int = 1) -> Any:
+        request = {
+            **candidate,
+            "replicas": replicas,
+            "pcie_all_reduce": self.pcie_all_reduce,
+        }
+        return self.core.native.evaluate_serving(request)
+
+
+@cache
+def _ids(assumptions: str, kind: str) -> list[str]:
+    listed = open_catalog((), assumptions).list(kind)
+    return [entity["id"] for entity in listed]
+
+
+@cache
+def sides(assumptions: str, pcie_all_reduce: str | None = None) -> Sides:
+    facts = Facts(
+        bundled_folder(), assumptions=assumptions, pcie_all_reduce=pcie_all_reduce
+    )
+    return Sides(open_catalog((), assumptions), facts, pcie_all_reduce)
+
+
+def any_sides(pick: Pick) -> Sides:
+    return sides(pick(ASSUMPTIONS), pick(PCIE_CLASSES))
+
+
+def _heads_and_layers(side: Sides, model: str) -> tuple[list[int], int, bool]:
+    table = side.reference.model_table(model)
+    attention = [block["attention"] for block in table["block"]]
+    heads = [each["heads"] for each in attention]
+    grouped = all(each["kind"] == "grouped" for each in attention)
+    return heads, table["layers"], grouped
+
+
+def _often(pick: Pick, usual: Sequence[_T], odd: Sequence[_T]) -> _T:
+    """Pick what works, and now and then what may not."""
+    chosen: _T = pick(odd if pick(range(8)) == 0 else usual)
+    return chosen
+
+
+def candidate(pick: Pick, side: Sides, model: str | None = None) -> dict[str, Any]:
+    """Make up a candidate: most can be laid out, some are rejected."""
+    model = model or pick(side.ids("models"))
+    heads, layers, grouped = _heads_and_layers(side, model)
+    divisors = [t for t in range(1, 33) if all(h % t == 0 for h in heads)]
+    shared = [g for g in (1, 2, 4, 8, 16) if all(h % g == 0 for h in heads)]
+    return {
+        "model": model,
+        "accelerator": pick(side.ids("accelerators")),
+        "host": pick(side.ids("hosts")),
+        "network": pick([*side.ids("networks"), None]),
+        "nics_per_host": pick([1, 1, 2, 4, 8]),
+        "tp": _often(pick, divisors, range(1, 33)),
+        "pp": _often(
+            pick, [p for p in (1, 2, 3, 5, 8, 13) if p <= layers], range(1, 99)
+        ),
+        "in_flight": pick([1, 2, 3, 8]),
+        "batch": pick([1, 2, 3, 7, 16, 33, 128, 400]),
+        "context": pick([1, 16, 17, 400, 2048, 5000, 32_768]),
+        "prompt": pick([1, 100, 512, 4097, 9000]),
+        "weights": pick([None, None, *FORMATS]),
+        "kv": pick([None, None, *FORMATS]),
+        "overlap": pick(["none", "none", "two-batch"]),
+        "kv_heads": pick([None, None, *shared]) if grouped else None,
+    }
+
+
+def on_sale(pick: Pick, side: Sides) -> dict[str, Any]:
+    """Make up a candidate on hardware that can be bought."""
+    accelerator, host = pick(side.fits)
+    nics = side.reference.host(host).nics
+    return {
+        **candidate(pick, side),
+        "accelerator": accelerator,
+        "host": host,
+        "nics_per_host": pick([n for n in (1, 2, 4, 8) if n <= nics] or [1]),
+        "weights": None,
+    }
+
+
+EVALUATED = (
+    "feasible",
+    "memory",
+    "decode",
+    "prefill",
+    "ttft_seconds",
+    "tpot_seconds",
+    "messages",
+    "hosts",
+    "accelerators",
+)
+
+
+def assert_same_evaluation(side: Sides, asked: dict[str, Any]) -> dict[str, Any]:
+    """Compare every number; returns the reference's evaluation."""
+    core = side.core_evaluation(asked)
+    reference = evaluate_serving(side.reference, **asked)
+
+    def reasons(rejections: Any) -> dict[str, Any]:
+        return {one["code"]: one["numbers"] for one in rejections}
+
+    for key in EVALUATED:
+        assert list(compared(key, core[key], reference[key], "differs")) == []
+    found, expected = reasons(core["rejections"]), reasons(reference["rejections"])
+    assert found.keys() == expected.keys()
+    assert list(compared("rejections", found, expected, "differs")) == []
+    return reference
+
+
+def units_of(
+    side: Sides, asked: dict[str, Any], hosts: int, replicas: int
+) -> list[Unit]:
+    """Build the unit of so many replicas with each switch that there is."""
+    network = asked["network"] if hosts > 1 else None
+    switches: list[str | None] = [None]
+    if network is not None:
+        switches += [part.id for part in side.reference.network(network).switches]
+    units = []
+    for switch in switches:
+        try:
+            bought = unit(
+                side.reference,
+                accelerator=asked["accelerator"],
+                host=asked["host"],
+                network=network,
+                nics_per_host=asked["nics_per_host"],
+                switch=switch,
+                tp=asked["tp"],
+                pp=asked["pp"],
+                replicas=replicas,
+            )
+        except PurchaseError:
+            continue
+        units.append(bought)
+    return units
+
+
+def assert_same_purchase(side: Sides, asked: dict[str, Any], replicas: int) -> bool:
+    """Compare what is bought; returns whether it can be bought at all."""
+    core = side.core_evaluation(asked, replicas)
+    if core["memory"] is None:
+        return False
+    offered = units_of(side, asked, core["hosts"], replicas)
+    if not offered:
+        # More replicas than one unit holds are several units; one is never refused.
+        assert replicas > 1 or core["bill_of_materials"] == []
+        return False
+    bought = min(offered, key=lambda one: one.price)
+    lines = {
+        (line["kind"], line["id"], line["name"]): (
+            line["quantity"],
+            line["unit_price_micro_usd"],
+        )
+        for line in core["bill_of_materials"]
+    }
+    assert lines == {
+        (line.kind, line.id, line.name): (line.quantity, line.unit_price)
+        for line in bought.lines
+    }
+    speed = replicas * core["decode"]["tokens_per_second"]
+    expected = {
+        "power_watts": bought.power_watts,
+        "cost": cost_table(
+            bought.price,
+            bought.power_watts,
+            bought.rack_units,
+            speed,
+            side.reference.assumptions.cost,
+        ),
+    }
+    assert list(compared("unit", core, expected, "differs")) == []
+    return True
+
+
+def differential(examples: int) -> settings:
+    """Return settings of a comparison: the cost of an example is known and small."""
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+
+
+def picker(data: st.DataObject) -> Pick:
+    return lambda options: data.draw(st.sampled_from(options))
+
+
+@differential(3000)
+@given(st.data())
+def test_core_and_reference_evaluate_alike(data: st.DataObject) -> None:
+    pick = picker(data)
+    side = any_sides(pick)
+    assert_same_evaluation(side, candidate(pick, side))
+
+
+@differential(1000)
+@given(st.data())
+def test_core_and_reference_buy_alike(data: st.DataObject) -> None:
+    pick = picker(data)
+    side = any_sides(pick)
+    assert_same_purchase(side, on_sale(pick, side), pick([1, 1, 2, 3, 4]))
+
+
+@pytest.mark.parametrize("assumptions", ASSUMPTIONS)
+def test_every_model_on_seeded_candidates(assumptions: str) -> None:
+    rng = random.Random(20261121)
+    outcomes: dict[str, int] = {}
+    models = sides(assumptions).ids("models")
+    for model in models:
+        for _ in range(12):
+            side = sides(assumptions, rng.choice(PCIE_CLASSES))
+            asked = candidate(rng.choice, side, model)
+            evaluation = assert_same_evaluation(side, asked)
+            rejected = [one["code"] for one in evaluation["rejections"]]
+            outcome = rejected[0] if rejected else "feasible"
+            outcomes[outcome] = outcomes.get(outcome, 0) + 1
+    # Every way to end is among them, and no single one is nearly all of them.
+    assert outcomes.keys() == {
+        "feasible",
+        "heads",
+        "layers",
+        "placement",
+        "network",
+        "format",
+        "memory",
+    }
+    assert outcomes["feasible"] > len(models)
+
+
+@pytest.mark.parametrize("assumptions", ASSUMPTIONS)
+def test_seeded_purchases(assumptions: str) -> None:
+    rng = random.Random(20261121)
+    side = sides(assumptions)
+    asked = 400
+    bought = sum(
+        assert_same_purchase(side, on_sale(rng.choice, side), rng.choice([1, 2, 3]))
+        for _ in range(asked)
+    )
+    assert bought > asked // 8
