@@ -68,6 +68,19 @@ impl Part<'_> {
     }
 }
 
+impl Hardware<'_> {
+    /// Whether the accelerator goes into the host, or comes with it.
+    fn accelerator_fits(&self) -> bool {
+        match &self.host.includes {
+            Some(included) => included.accelerator == self.accelerator.id,
+            None => self
+                .host
+                .form_factors
+                .contains(&self.accelerator.form_factor),
+        }
+    }
+}
+
 /// A switch with the part of it that a unit takes.
 #[derive(Clone, Copy, Debug)]
 pub struct SwitchShare<'a> {
@@ -218,7 +231,8 @@ impl<'a> Unit<'a> {
         }
     }
 
-    /// Every way of buying replicas of `placement` together, one switch at most.
+    /// Every way of buying replicas of `placement` together, one switch at most; none where the
+    /// accelerator or the NICs do not fit the host.
     pub fn all(
         hardware: Hardware<'a>,
         placement: Placement,
@@ -231,6 +245,9 @@ impl<'a> Unit<'a> {
             replicas: 1,
             switch: None,
         };
+        if !hardware.accelerator_fits() {
+            return;
+        }
         if placement.hosts == 1 {
             for replicas in 1..=placement.slots / placement.accelerators() {
                 found(Self { replicas, ..unit });
@@ -240,6 +257,9 @@ impl<'a> Unit<'a> {
         let Some((network, nics_per_host)) = hardware.network else {
             return;
         };
+        if nics_per_host > hardware.host.nics {
+            return;
+        }
         if placement.hosts == 2 {
             found(unit);
             return;
