@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["QUOTED", "reproduce"]
 
 QUOTED = "quoted"
-"""Figure of a scenario, and kind of a row, that is a measurement: printed, not computed."""
+"""Figure of a scenario that is a measurement: printed, not computed."""
 
-_NOT_COVERED = "not covered yet: training is not modelled"
+_NOT_COVERED = "not covered yet: see training"
 
 # The units of the article's figures in SI units; those that are missing are 1.
 _UNITS = {
@@ -52,10 +52,11 @@ def reproduce(
     Returns
     -------
     list of dict
-        For each figure ``id``, ``kind``, ``topic``, ``quantity``, ``article`` (as printed),
-        ``exact`` (the same arithmetic without rounding), ``ours``, ``chained`` (ours from
-        unrounded figures, where ``ours`` takes the article's rounded ones), ``unit`` and
-        ``note``. ``ours`` is ``None`` for measurements and for what is not modelled.
+        For each figure ``id``, ``kind``, ``topic``, ``quantity``, ``article`` (as
+        printed), ``exact`` (the same arithmetic without rounding), ``ours``, ``chained``
+        (ours from unrounded figures, where ``ours`` takes the article's rounded ones),
+        ``unit``, ``note``, and whether it is ``covered``. ``ours`` is ``None`` for
+        measurements and for what is not covered.
 
     Raises
     ------
@@ -109,6 +110,7 @@ def _row(
         "chained": chained,
         "unit": published.unit,
         "note": "; ".join(filter(None, notes)),
+        "covered": scenario is not None,
     }
 
 

@@ -71,12 +71,15 @@ def _higher_target(question: Question, chosen: Build) -> Iterator[Sensitivity]:
 
 def _pcie_classes(question: Question, chosen: Build) -> Iterator[Sensitivity]:
     """Ask whether slower or faster all-reduce over PCIe changes what is bought."""
-    if question.problem.pcie_all_reduce is not None:
+    problem = question.problem
+    if problem.pcie_all_reduce is not None or problem.objective != "cheapest":
         return
     for name in PCIE_CLASSES:
-        problem = replace(question.problem, pcie_all_reduce=name)
         asked = _asked_again(
-            question, chosen, f"all-reduce over PCIe of class `{name}`", problem
+            question,
+            chosen,
+            f"all-reduce over PCIe of class `{name}`",
+            replace(problem, pcie_all_reduce=name),
         )
         if asked.choice_changes:
             yield asked

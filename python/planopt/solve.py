@@ -126,7 +126,7 @@ class Question:
         return Question(self.catalog, problem, self.solver)
 
     def aiming(self, objective: Objective) -> Question:
-        """Ask the same for another objective; the units are the same, save for latency."""
+        """Ask the same for another objective; only latency needs other units."""
         other = self.about(replace_problem(self.problem, objective=objective))
         if "latency" not in (objective, self.problem.objective):
             other.found = self.found

@@ -15,10 +15,14 @@ So the loss is borne if and only if, for some m among the distinct values of r,
 
     sum of  replicas * min(replica_users, m) * count  >=  users + N m,
 
-one linear row. There is one programme per m; a purchase is possible if it is in any of
-them, and the best is the best over them. (For N = 1 it would do to leave out replicas
-larger than m; for more losses that is too strict: with replicas of 8, 1 and 1 users,
-two losses cost 9 users and not 16.)
+one linear row. An m beyond the users asked for, U, is not needed: let some m > U have
+at least U users left, and cut every replica down to U users. If one of the replicas
+that are left has U or more, it serves them all; if not, none of those left was cut, and
+they are as many as before. Either way U users are left of the cut replicas, which is to
+say that some m <= U does. There is one programme per m; a purchase is possible if it is
+in any of them, and the best is the best over them. (For N = 1 it would do to leave out
+replicas larger than m; for more losses that is too strict: with replicas of 8, 1 and 1
+users, two losses cost 9 users and not 16.)
 """
 
 from __future__ import annotations
@@ -121,7 +125,8 @@ def _users(
         users = [Fraction(unit.users) for unit in units]
         yield (at_least("users", users, Fraction(limits.users), uppers),)
     else:
-        for size in sorted({unit.replica_users for unit in units}):
+        sizes = {min(unit.replica_users, limits.users) for unit in units}
+        for size in sorted(sizes):
             users = [Fraction(unit.users_up_to(size)) for unit in units]
             demand = Fraction(limits.users + limits.redundancy * size)
             yield (at_least("users", users, demand, uppers),)
