@@ -53,10 +53,10 @@ def reproduce(
     -------
     list of dict
         For each figure ``id``, ``kind``, ``topic``, ``quantity``, ``article`` (as
-        printed), ``exact`` (the same arithmetic without rounding), ``ours``, ``chained``
-        (ours from unrounded figures, where ``ours`` takes the article's rounded ones),
-        ``unit``, ``note``, and whether it is ``covered``. ``ours`` is ``None`` for
-        measurements and for what is not covered.
+        printed), ``exact`` (the same arithmetic without rounding), ``ours``,
+        ``chained`` (ours from unrounded figures, where ``ours`` takes the article's
+        rounded ones), ``unit``, ``note``, and whether it is ``covered``. ``ours`` is
+        ``None`` for measurements and for what is not covered.
 
     Raises
     ------

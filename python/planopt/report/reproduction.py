@@ -6,45 +6,61 @@ from typing import TYPE_CHECKING, Any
 
 from planopt.report.numbers import UNKNOWN
 from planopt.report.style import PLAIN, Style
-from planopt.report.table import table
+from planopt.report.table import table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    Row = Mapping[str, Any]
+
 __all__ = ["render_reproduction"]
 
-_HEADER = ("figure", "kind", "article", "exact", "ours", "chained", "unit", "note")
+_HEADER = ("figure", "article", "exact", "ours", "off by", "chained", "unit")
+
+# How far a derived figure may be off.
+_TOLERANCE = 0.005
 
 
-def render_reproduction(
-    rows: Sequence[Mapping[str, Any]], *, style: Style = PLAIN
-) -> str:
-    """Lay the figures out by topic."""
-    topics = {row["topic"]: None for row in rows}
+def render_reproduction(rows: Sequence[Row], *, style: Style = PLAIN) -> str:
+    """Lay the figures out by topic, with what needs explaining below each table."""
+    worked_out = [row for row in rows if _is_covered(row)]
+    topics = {row["topic"]: None for row in worked_out}
     blocks = [
-        "\n".join(
-            [
-                style.head(topic),
-                *table(
-                    _HEADER,
-                    [_cells(row) for row in rows if row["topic"] == topic],
-                    "<<>>>><<",
-                    style=style,
-                ),
-            ]
-        )
+        _topic(topic, [row for row in worked_out if row["topic"] == topic], style)
         for topic in topics
     ]
+    left_out = [str(row["id"]) for row in rows if not _is_covered(row)]
+    if left_out:
+        head = style.head("not covered yet: see training")
+        blocks.append("\n".join([head, *wrapped(", ".join(left_out))]))
+    blocks.append("\n".join(wrapped(_summary(rows), indent="")))
     return "\n\n".join(blocks)
 
 
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _is_covered(row: Row) -> bool:
+    return bool(row.get("covered", True))
+
+
+def _topic(topic: str, rows: Sequence[Row], style: Style) -> str:
+    notes = [
+        line
+        for row in rows
+        if row.get("note")
+        for line in wrapped(f"{row['id']}: {row['note']}", hanging="    ")
+    ]
+    lines = table(_HEADER, [_cells(row) for row in rows], "<<>>>><", style=style)
+    return "\n".join([style.head(topic), *lines, *([""] if notes else []), *notes])
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    off = _deviation(row)
     return (
         str(row["id"]),
-        str(row["kind"]),
-        *(_figure(row.get(key)) for key in ("article", "exact", "ours", "chained")),
+        *(_figure(row.get(key)) for key in ("article", "exact")),
+        row["kind"] if row["kind"] == "quoted" else _figure(row.get("ours")),
+        UNKNOWN if off is None else f"{off:+.2%}",
+        _figure(row.get("chained")),
         str(row.get("unit") or ""),
-        str(row.get("note") or ""),
     )
 
 
@@ -52,3 +68,33 @@ def _figure(value: Any) -> str:
     if value is None or value == "":
         return UNKNOWN
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _deviation(row: Row) -> float | None:
+    ours, exact = row.get("ours"), row.get("exact")
+    if ours is None or not isinstance(exact, int | float):
+        return None
+    deviation: float = ours / exact - 1
+    return deviation
+
+
+def _is_within(row: Row) -> bool:
+    off = _deviation(row)
+    return off is not None and abs(off) <= _TOLERANCE
+
+
+def _summary(rows: Sequence[Row]) -> str:
+    covered = [row for row in rows if _is_covered(row)]
+    derived, as_printed, quoted = (
+        [row for row in covered if row["kind"] == kind]
+        for kind in ("derived", "as-printed", "quoted")
+    )
+    within = sum(map(_is_within, derived))
+    left_out = len(rows) - len(covered)
+    counts = [
+        (len(derived), f"derived, {within} of them within {_TOLERANCE:.1%}"),
+        (len(as_printed), "from the article's rounded inputs, with ours chained"),
+        (len(quoted), "quoted measurements"),
+        (left_out, "not covered yet"),
+    ]
+    return "; ".join(f"{number} {what}" for number, what in counts if number)

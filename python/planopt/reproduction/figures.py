@@ -1,0 +1,260 @@
+"""The general functions behind figures that are no field of an evaluation.
+
+Each takes the inputs of a scenario and gives an SI value. The arithmetic of steps,
+energy and money is that of the compiled core, the one that evaluations use.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from planopt import _native
+from planopt.reproduction.inputs import UnknownFigureError, known
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from planopt.reproduction.inputs import Inputs
+
+__all__ = ["FIGURES", "figure_of"]
+
+_SECONDS_PER_HOUR = _native.parse_quantity("1h", "seconds")
+_HOURS_PER_DAY = _native.parse_quantity("1d", "seconds") / _SECONDS_PER_HOUR
+
+
+def figure_of(name: str, inputs: Inputs) -> float:
+    """Work a figure out.
+
+    Parameters
+    ----------
+    name : str
+        Key of `FIGURES`, or a field of an evaluation with a dot, such as
+        ``decode.tpot_seconds``; with the input ``per_stage``, its share of one stage.
+    inputs : Inputs
+        From a scenario.
+
+    Raises
+    ------
+    UnknownFigureError
+        If there is no such figure for these inputs, as where a part has no price.
+    """
+    if "." not in name:
+        return FIGURES[name](inputs)
+    value = float(known(attrgetter(name)(inputs.evaluation), name))
+    return value / _stages(inputs) if "per_stage" in inputs else value
+
+
+def _stages(inputs: Inputs) -> int:
+    return known(inputs.evaluation.candidate, "the layout").pp
+
+
+def _cache_saves_flop(inputs: Inputs) -> float:
+    """Arithmetic to make the keys and values of all cached tokens again."""
+    return _cached_tokens(inputs) * inputs.sum_of_operations("key_value_flop_per_token")
+
+
+def _cache_saves_flop_per_byte(inputs: Inputs) -> float:
+    """Compare it with the memory that the cache takes."""
+    memory = known(inputs.evaluation.memory, "the memory")
+    return _cache_saves_flop(inputs) / memory.kv_cache_bytes
+
+
+def _cache_saves_weight_reads(inputs: Inputs) -> float:
+    """Weights read to make them again, token by token."""
+    return _cached_tokens(inputs) * inputs.sum_of_operations("key_value_weights")
+
+
+def _cached_tokens(inputs: Inputs) -> float:
+    return known(inputs.evaluation.context_tokens, "the context") * inputs.batch
+
+
+def _ridge_flop_per_byte(inputs: Inputs) -> float:
+    """Rate of arithmetic over rate of reading weights, as evaluated on one card."""
+    decode = inputs.evaluation.decode
+    flop = inputs.batch * inputs.sum_of_operations("flop_per_token")
+    weights = known(inputs.evaluation.memory, "the memory").weights_bytes
+    compute_seconds = known(decode.compute_seconds, "the time of arithmetic")
+    memory_seconds = known(decode.memory_seconds, "the time of reading")
+    return (flop / compute_seconds) / (weights / memory_seconds)
+
+
+def _fewest_accelerators(inputs: Inputs) -> float:
+    """Count the stages of the shortest pipeline that has the memory."""
+    for stages in range(1, inputs.model["layers"] + 1):
+        if inputs.evaluate(pp=stages).feasible:
+            return stages
+    raise UnknownFigureError("no number of accelerators of one host is enough")
+
+
+def _largest_batch(inputs: Inputs) -> float:
+    """Sequences of a micro-batch that keep the target."""
+    return inputs.batch
+
+
+def _throughput(inputs: Inputs) -> float:
+    """Tokens per second of batches whose sequences are read at a given speed."""
+    step_seconds = 1 / inputs.quantity("speed", "tokens_per_second")
+    return _native.tokens_per_second(
+        inputs.number("batch"), inputs.number("in_flight"), step_seconds
+    )
+
+
+def _utilization(inputs: Inputs) -> float:
+    """Share of the time that a throughput keeps the accelerators computing."""
+    decode = inputs.evaluation.decode
+    throughput = (
+        inputs.quantity("throughput", "tokens_per_second")
+        if "throughput" in inputs
+        else known(decode.tokens_per_second, "the throughput")
+    )
+    # Stages work side by side, and the ranks of a stage share its arithmetic.
+    compute_seconds = known(decode.compute_seconds, "the time of arithmetic")
+    return throughput * compute_seconds / _stages(inputs) / inputs.batch
+
+
+def _step_seconds(inputs: Inputs) -> float:
+    """Time of a step from given times of a stage, of all-reduces and of a hop."""
+    stage = inputs.quantity("stage", "seconds")
+    all_reduces = (
+        inputs.quantity("communication", "seconds")
+        if ("communication" in inputs)
+        else 0.0
+    )
+    hops = (
+        inputs.number("hops") * inputs.quantity("hop", "seconds")
+        if "hop" in inputs
+        else 0.0
+    )
+    turn = inputs.number("stages") * stage + all_reduces + hops
+    return _native.step_seconds(turn, stage, 1)
+
+
+def _step_speed(inputs: Inputs) -> float:
+    """Tokens per second of one sequence at such a step."""
+    return _native.tokens_per_second(1, 1, _step_seconds(inputs))
+
+
+def _capital_per_hour(inputs: Inputs) -> float:
+    return _native.capital_usd_per_hour(_price(inputs), inputs.cost_assumption("years"))
+
+
+def _price(inputs: Inputs) -> float:
+    if "price" in inputs:
+        return inputs.quantity("price", "usd")
+    return known(inputs.evaluation.cost.price_usd, "the price")
+
+
+def _energy_per_hour(inputs: Inputs) -> float:
+    power = (
+        inputs.quantity("power", "watts")
+        if "power" in inputs
+        else known(inputs.evaluation.power_watts, "the power")
+    )
+    return _native.energy_usd_per_hour(
+        power, _duty(inputs), inputs.cost_assumption("pue"), _electricity(inputs)
+    )
+
+
+def _duty(inputs: Inputs) -> float:
+    if "duty" in inputs:
+        return inputs.quantity("duty", "share")
+    return inputs.cost_assumption("duty")
+
+
+def _electricity(inputs: Inputs) -> float:
+    if "electricity" in inputs:
+        return inputs.quantity("electricity", "usd_per_kwh")
+    return inputs.cost_assumption("electricity_usd_per_kwh")
+
+
+def _hosting_per_hour(inputs: Inputs) -> float:
+    hardware = known(inputs.evaluation.hardware, "the hardware")
+    rack_units = inputs.entity_figure(
+        "hosts", hardware.host or "", "rack_units", "number"
+    )
+    return _native.hosting_usd_per_hour(
+        rack_units * hardware.hosts,
+        inputs.cost_assumption("rack_units"),
+        inputs.cost_assumption("rack_usd_per_month"),
+    )
+
+
+def _usd_per_hour(inputs: Inputs) -> float:
+    """Capital, energy and hosting together."""
+    parts = ("capital", "energy", "hosting")
+    return sum(inputs.quantity(part, "usd_per_hour") for part in parts)
+
+
+def _tokens_per_dollar(inputs: Inputs) -> float:
+    rate = inputs.quantity("tokens", "tokens") / inputs.quantity("period", "seconds")
+    total = inputs.quantity("total", "usd_per_hour")
+    return _native.tokens_per_usd(rate, _duty(inputs), total)
+
+
+def _energy_kwh(inputs: Inputs) -> float:
+    return _native.energy_kwh(
+        inputs.quantity("power", "watts"),
+        _hours(inputs),
+        _duty(inputs),
+        inputs.cost_assumption("pue"),
+    )
+
+
+def _hours(inputs: Inputs) -> float:
+    return inputs.quantity("period", "seconds") / _SECONDS_PER_HOUR
+
+
+def _energy_usd(inputs: Inputs) -> float:
+    return _hours(inputs) * _energy_per_hour(inputs)
+
+
+def _rent_usd(inputs: Inputs) -> float:
+    rent = inputs.quantity("rent", "usd_per_hour")
+    return _native.rent_usd(rent, _hours(inputs), _duty(inputs))
+
+
+def _break_even_days(inputs: Inputs) -> float:
+    """Day on which a purchase with its electricity has cost as much as renting."""
+    rent = inputs.quantity("rent", "usd_per_hour")
+    day = _native.break_even_days(
+        _price(inputs),
+        _HOURS_PER_DAY * _energy_per_hour(inputs),
+        _native.rent_usd(rent, _HOURS_PER_DAY, _duty(inputs)),
+    )
+    return known(day, "the day, for renting never costs more,")
+
+
+def _memory_bandwidth_ratio(inputs: Inputs) -> float:
+    """Memory bandwidth of one accelerator over that of another."""
+    one, other = (
+        inputs.entity_figure(
+            "accelerators", inputs.text(name), "memory_bandwidth", "bytes_per_second"
+        )
+        for name in ("accelerator", "over")
+    )
+    return one / other
+
+
+FIGURES: dict[str, Callable[[Inputs], float]] = {
+    "break_even_days": _break_even_days,
+    "cache_saves_flop": _cache_saves_flop,
+    "cache_saves_flop_per_byte": _cache_saves_flop_per_byte,
+    "cache_saves_weight_reads": _cache_saves_weight_reads,
+    "capital_per_hour": _capital_per_hour,
+    "energy_kwh": _energy_kwh,
+    "energy_per_hour": _energy_per_hour,
+    "energy_usd": _energy_usd,
+    "fewest_accelerators": _fewest_accelerators,
+    "hosting_per_hour": _hosting_per_hour,
+    "largest_batch": _largest_batch,
+    "memory_bandwidth_ratio": _memory_bandwidth_ratio,
+    "rent_usd": _rent_usd,
+    "ridge_flop_per_byte": _ridge_flop_per_byte,
+    "step_seconds": _step_seconds,
+    "step_speed": _step_speed,
+    "throughput": _throughput,
+    "tokens_per_dollar": _tokens_per_dollar,
+    "usd_per_hour": _usd_per_hour,
+    "utilization": _utilization,
+}

@@ -1,0 +1,138 @@
+"""What a figure is worked out from: an evaluation, catalog facts, and named inputs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from planopt._native import parse_quantity
+from planopt.catalog import open_catalog
+from planopt.evaluate import evaluate_serving
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planopt.plan import EvaluationDocument
+    from planopt.reproduction.scenarios import Scenario
+
+__all__ = ["ASSUMPTIONS", "Inputs", "UnknownFigureError", "known"]
+
+ASSUMPTIONS = "article"
+
+Known = TypeVar("Known")
+
+
+class UnknownFigureError(Exception):
+    """A figure does not exist for these inputs, and why."""
+
+
+def known(value: Known | None, what: str) -> Known:
+    """Insist on something that an evaluation may lack.
+
+    Raises
+    ------
+    UnknownFigureError
+        If it does.
+    """
+    if value is None:
+        raise UnknownFigureError(f"{what} is not known")
+    return value
+
+
+class Inputs:
+    """The inputs of one scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Where they are written.
+    catalog : sequence of str
+        Folders laid over the bundled catalog.
+    """
+
+    def __init__(self, scenario: Scenario, catalog: Sequence[str] = ()) -> None:
+        self._scenario = scenario
+        self._overlays = catalog
+        self._catalog = open_catalog(catalog, ASSUMPTIONS)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._scenario.inputs
+
+    def evaluate(self, **changes: int) -> EvaluationDocument:
+        """Evaluate the scenario's configuration, with some arguments changed."""
+        return evaluate_serving(
+            **{**self._scenario.serving, **changes},
+            assumptions=ASSUMPTIONS,
+            catalog=self._overlays,
+        )
+
+    @cached_property
+    def evaluation(self) -> EvaluationDocument:
+        """The scenario's configuration, at the largest batch where it has a target."""
+        evaluation = self.evaluate(batch=self.batch)
+        if evaluation.memory is None:
+            reasons = (rejection.message for rejection in evaluation.rejections)
+            raise UnknownFigureError("; ".join(reasons))
+        return evaluation
+
+    @cached_property
+    def batch(self) -> int:
+        """Sequences of a micro-batch: those given, else as many as keep the target."""
+        if "target" in self:
+            return self._largest_batch(self.quantity("target", "tokens_per_second"))
+        return int(self._scenario.serving.get("batch", 1))
+
+    def _largest_batch(self, target: float) -> int:
+        def too_slow(batch: int) -> bool:
+            decode = self.evaluate(batch=batch).decode
+            speed = known(decode.tokens_per_second_per_user, "the speed")
+            return speed < target
+
+        fits, beyond = 0, 1
+        while not too_slow(beyond):
+            fits, beyond = beyond, 2 * beyond
+        while beyond - fits > 1:
+            middle = (fits + beyond) // 2
+            fits, beyond = (fits, middle) if too_slow(middle) else (middle, beyond)
+        if fits == 0:
+            raise UnknownFigureError("not even one sequence keeps the target")
+        return fits
+
+    def text(self, name: str) -> str:
+        """Read an input that is a name."""
+        return str(self._scenario.inputs[name])
+
+    def quantity(self, name: str, dimension: str) -> float:
+        """Read an input with its unit, in SI units."""
+        return parse_quantity(self.text(name), dimension)
+
+    def number(self, name: str, default: float = 0.0) -> float:
+        """Read an input without a unit."""
+        return float(self._scenario.inputs.get(name, default))
+
+    def cost_assumption(self, name: str) -> float:
+        """Read the assumptions' value of money over time."""
+        return float(self._catalog.native.cost_assumptions()[name])
+
+    def entity_figure(self, kind: str, id_: str, field: str, dimension: str) -> float:
+        """Read a figure of a catalog entry, in SI units."""
+        for figure in self._catalog.show(kind, id_)["figures"]:
+            if figure["field"] == field:
+                return parse_quantity(figure["text"], dimension)
+        raise UnknownFigureError(f"{id_} has no {field}")
+
+    @cached_property
+    def model(self) -> dict[str, Any]:
+        """The scenario's model with its operations."""
+        named = {
+            key: self._scenario.serving[key]
+            for key in ("model", "kv_heads")
+            if key in self._scenario.serving
+        }
+        described: dict[str, Any] = self._catalog.native.model(named)
+        return described
+
+    def sum_of_operations(self, field: str) -> float:
+        """Add a figure up over all operations of the model."""
+        operations = self.model["operations"]
+        return float(sum(each["count"] * each[field] for each in operations))
