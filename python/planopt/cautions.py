@@ -8,12 +8,16 @@ from planopt.plan import PlanWarning
 from planopt.prices import price_sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from planopt.build import Build
+    from planopt.plan import Sensitivity
     from planopt.solve import Question
 
-__all__ = ["KNIFE_EDGE", "cautions"]
+__all__ = ["KNIFE_EDGE", "cautions", "flipped"]
+
+PCIE_CHANGE = "all-reduce over PCIe"
+"""How `planopt.sensitivity` calls a change of the class of a host's all-reduce."""
 
 KNIFE_EDGE = 0.2
 """Share of the target by which a speed must clear it to be believed: until issue
@@ -44,6 +48,20 @@ def cautions(question: Question, chosen: Build) -> tuple[PlanWarning, ...]:
         *_licence(question, chosen),
         *_quantised(question, chosen),
         *_prices(question, chosen),
+    )
+
+
+def flipped(flips: Sequence[Sensitivity]) -> tuple[PlanWarning, ...]:
+    """Warn of a choice that hangs on how well a host connects its cards."""
+    classes = [each for each in flips if each.change.startswith(PCIE_CHANGE)]
+    if not any(each.choice_changes for each in classes):
+        return ()
+    return (
+        PlanWarning(
+            code="W004",
+            message="the choice hangs on how fast cards of a host all-reduce over PCIe",
+            help="measure it, then say --pcie-all-reduce slow, default or good",
+        ),
     )
 
 

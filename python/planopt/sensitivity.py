@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planopt.cautions import KNIFE_EDGE
+from planopt.cautions import KNIFE_EDGE, PCIE_CHANGE
 from planopt.plan import Sensitivity
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _pcie_classes(question: Question, chosen: Build) -> Iterator[Sensitivity]:
         asked = _asked_again(
             question,
             chosen,
-            f"all-reduce over PCIe of class `{name}`",
+            f"{PCIE_CHANGE} of class `{name}`",
             replace(problem, pcie_all_reduce=name),
         )
         if asked.choice_changes:

@@ -245,13 +245,16 @@ def _sourced(question: Question, chosen: Build) -> tuple[BomLine, ...]:
 
 def _explained(question: Question, plan: Plan, chosen: Build) -> Plan:
     """Add what lies beside the answer: other aims, other builds, what flips it."""
+    from planopt.cautions import flipped
     from planopt.sensitivity import sensitivities
 
+    flips = sensitivities(question, chosen)
     return replace(
         plan,
         answers=_answers(question, plan.status, chosen),
         alternatives=_alternatives(question, chosen),
-        sensitivity=sensitivities(question, chosen),
+        sensitivity=flips,
+        warnings=(*plan.warnings, *flipped(flips)),
     )
 
 
