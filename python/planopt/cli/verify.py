@@ -1,7 +1,7 @@
 """``planopt verify``: whether a saved plan holds, computed again."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,6 +9,20 @@ from planopt.cli.exits import NO_PLAN, OK
 from planopt.cli.options import JSON, takes
 from planopt.cli.output import show, tell
 from planopt.errors import Diagnostic
+
+if TYPE_CHECKING:
+    from planopt.verify import Mismatch
+
+LONGEST_SHOWN = 60
+"""Characters of a value in a message: a whole deployment says nothing on a screen."""
+
+BOUGHT = """\
+Computed again from the catalogs and the assumptions, without the optimizer: {computed}
+figures of memory, times, parts, prices, power and cost. Held against them: limits,
+formats, bound and status. Taken as remarks: alternatives, answers and sensitivity."""
+NOTHING_BOUGHT = """\
+The plan says that there is none, and buys nothing. That there is none is not computed
+again: it would take the search."""
 
 
 @takes()
@@ -25,24 +39,39 @@ def verify(
     from planopt.catalog import bundled_folder
     from planopt.plan import Plan, to_json
     from planopt.report import render_verification
-    from planopt.verify.plan import verify_plan
+    from planopt.verify import verify_plan
+    from planopt.verify.fields import figures
 
-    document = msgspec.to_builtins(Plan.load(plan))
-    problems = [
-        Diagnostic(
-            code="E302",
-            message=f"{mismatch.field} does not hold: {mismatch.reason}",
-            file=str(plan),
-            field=mismatch.field,
-            value=str(mismatch.stated),
-            accepted=str(mismatch.expected),
-        )
-        for mismatch in verify_plan(document, bundled_folder())
-    ]
+    Plan.load(plan)  # refuses what is no plan
+    document = msgspec.json.decode(plan.read_bytes())
+    mismatches = verify_plan(document, bundled_folder())
+    problems = [_problem(plan, mismatch) for mismatch in mismatches]
     tell(problems)
+    computed = len(figures(document))
+    says_what = NOTHING_BOUGHT if document["status"] == "infeasible" else BOUGHT
     show(
-        lambda: to_json({"verified": not problems, "problems": problems}),
-        lambda style: render_verification(plan, problems, style=style),
+        lambda: to_json(
+            {"verified": not problems, "figures": computed, "mismatches": mismatches}
+        ),
+        lambda style: (
+            f"{render_verification(plan, problems, style=style)}\n"
+            f"{says_what.format(computed=computed)}"
+        ),
         json=json,
     )
     return NO_PLAN if problems else OK
+
+
+def _problem(plan: Path, mismatch: "Mismatch") -> Diagnostic:
+    stated, expected = _shown(mismatch.stated), _shown(mismatch.expected)
+    return Diagnostic(
+        code="E302",
+        message=f"{mismatch.field} says {stated}, recomputed {expected}",
+        file=str(plan),
+        help=f"{mismatch.reason}; the plan has been changed, or the catalogs have",
+    )
+
+
+def _shown(value: object) -> str:
+    text = "nothing" if value is None else str(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."

@@ -232,7 +232,7 @@ class Facts:
     Raises
     ------
     FactError
-        If the assumptions are missing or cannot be understood.
+        If a folder or the assumptions are missing, or cannot be understood.
     """
 
     def __init__(
@@ -243,6 +243,10 @@ class Facts:
         assumptions: str,
         pcie_all_reduce: str | None = None,
     ) -> None:
+        for folder in overlays:
+            if not folder.is_dir():
+                message = f"no catalog folder `{folder}`"
+                raise FactError(message)
         self._roots = (catalog, *overlays)
         self._hardware = ""
         self._read: dict[tuple[str, str], Any] = {}

@@ -138,3 +138,18 @@ def leaves(document: object, field: str = "") -> Iterator[tuple[str, object]]:
             yield from leaves(value, f"{field}[{index}]")
     else:
         yield field, document
+
+
+def figures(document: object) -> list[tuple[str, object]]:
+    """Return the path and value of every leaf that is verified and says something.
+
+    Parameters
+    ----------
+    document : object
+        A plan document.
+    """
+    return [
+        (field, value)
+        for field, value in leaves(document)
+        if mark_of(field) == "verified" and value is not None
+    ]
