@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help develop format lint types test test-rust test-python bench ci wheel clean
+.PHONY: help develop format lint types test test-rust test-python readme bench ci wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,10 @@ test-rust: ## Tests of the Rust core
 
 test-python: ## Tests of the Python package and of the command line
 	$(BIN)/pytest
+
+readme: ## Show in README what its first command prints now
+	COLUMNS=100 SOURCE_DATE_EPOCH=1795219200 $(BIN)/planopt solve --target 5tok/s --budget 20000 \
+	  2>/dev/null | python3 tests/readme_commands.py --write
 
 bench: ## Benchmarks of the Rust core (release profile)
 	cargo bench

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 README = Path(__file__).resolve().parent.parent / "README.md"
@@ -23,5 +24,18 @@ def shown_output() -> str | None:
     return found.group(1) if found else None
 
 
+def write_output(text: str) -> None:
+    """Put what the first command prints into the block that shows it."""
+    readme = README.read_text(encoding="utf-8")
+    block = re.compile(r"^```text\n.*?^```", re.M | re.S)
+    README.write_text(
+        block.sub(lambda _: f"```text\n{text.rstrip()}\n```", readme, count=1),
+        encoding="utf-8",
+    )
+
+
 if __name__ == "__main__":
-    print("\n".join(promised_commands()))
+    if sys.argv[1:] == ["--write"]:
+        write_output(sys.stdin.read())
+    else:
+        print("\n".join(promised_commands()))

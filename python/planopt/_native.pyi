@@ -1,6 +1,21 @@
 from collections.abc import Mapping
 from typing import Any, final
 
+__all__ = [
+    "Catalog",
+    "break_even_days",
+    "build_info",
+    "capital_usd_per_hour",
+    "energy_kwh",
+    "energy_usd_per_hour",
+    "hosting_usd_per_hour",
+    "parse_quantity",
+    "rent_usd",
+    "step_seconds",
+    "tokens_per_second",
+    "tokens_per_usd",
+]
+
 @final
 class Catalog:
     @staticmethod

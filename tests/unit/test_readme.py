@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+README_DATE = 1795219200
+"""The day README shows the output of, 2026-11-21: prices age."""
+
 
 def _told_by_readme(repository: Path, what: str) -> str:
     return subprocess.run(
@@ -44,7 +47,7 @@ def test_readme_shows_what_its_first_command_prints(repository: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
-        env={"COLUMNS": "100", "PATH": ""},
+        env={"COLUMNS": "100", "PATH": "", "SOURCE_DATE_EPOCH": str(README_DATE)},
     )
 
     assert _without_seconds(ran.stdout) == _without_seconds(shown)
