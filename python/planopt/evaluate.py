@@ -111,7 +111,7 @@ def evaluate_serving(
             accepted="1",
         )
     served = ServedModel(
-        model=model or DEFAULT_MODEL,
+        model=DEFAULT_MODEL if model is None else model,
         kv_heads=reader.count("kv_heads", kv_heads),
         weights=weights,
         kv=kv,

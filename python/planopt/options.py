@@ -18,6 +18,11 @@ _CODES = {"malformed": "E002", "range": "E003"}
 
 Choice = TypeVar("Choice", bound=str)
 
+LARGEST_COUNT = 2**31
+LARGEST_QUANTITY = 1e12
+"""A trillion dollars, watts, seconds or tokens per second: beyond anything there is, and
+its millionths are still a 64-bit integer."""
+
 
 def flag(name: str) -> str:
     """Option as it is typed: ``max_power`` is ``--max-power``."""
@@ -64,9 +69,14 @@ class OptionReader:
         )
 
     def quantity(
-        self, option: str, value: TextOrNumber | None, dimension: str
+        self,
+        option: str,
+        value: TextOrNumber | None,
+        dimension: str,
+        *,
+        most: float = LARGEST_QUANTITY,
     ) -> float | None:
-        """Read a quantity that must be more than nothing; numbers are SI units."""
+        """Read a quantity of more than nothing, `most` at most; numbers are SI units."""
         if value is None:
             return None
         text = value if isinstance(value, str) else repr(value)
@@ -76,19 +86,21 @@ class OptionReader:
                 if isinstance(value, str)
                 else float(value)
             )
+        except OverflowError:
+            number = math.inf
         except ValueError as error:
             kind, message, accepted = error.args
             self.problem(
                 _CODES[kind], message, option=option, value=text, accepted=accepted
             )
             return None
-        if not math.isfinite(number) or number <= 0:
+        if not 0 < number <= most:
             self.problem(
                 "E003",
-                f"{flag(option)} must be finite and more than 0",
+                f"{flag(option)} must be more than 0 and at most {most:g}",
                 option=option,
                 value=text,
-                accepted="a number more than 0",
+                accepted=f"a number above 0, such as 1, up to {most:g}",
             )
             return None
         return number
@@ -107,15 +119,15 @@ class OptionReader:
             return None
         try:
             number = float(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             number = math.nan
-        if not (minimum <= number <= 2**31) or number != int(number):
+        if not (minimum <= number <= LARGEST_COUNT) or number != int(number):
             self.problem(
                 "E003",
                 f"{flag(option)} must be a whole number from {minimum}",
                 option=option,
                 value=value,
-                accepted=f"{minimum}, {minimum + 1}, {minimum + 2} ...",
+                accepted=f"{minimum}, {minimum + 1}, {minimum + 2} ... {LARGEST_COUNT}",
             )
             return None
         return int(number)
@@ -142,12 +154,21 @@ class OptionReader:
         )
         return None
 
-    def names(self, value: str | Sequence[str] | None) -> tuple[str, ...]:
-        """Read names between commas, or a list of them."""
+    def names(self, option: str, value: str | Sequence[str] | None) -> tuple[str, ...]:
+        """Read names between commas, or a list of them; text without a name is wrong."""
         if value is None:
             return ()
         parts = value.split(",") if isinstance(value, str) else value
-        return tuple(name.strip() for name in parts if name.strip())
+        names = tuple(name.strip() for name in parts if name.strip())
+        if parts and not names:
+            self.problem(
+                "E002",
+                f"{flag(option)} names nothing",
+                option=option,
+                value=value,
+                accepted="names between commas",
+            )
+        return names
 
     def stock(
         self, value: Mapping[str, int] | Sequence[str] | str | None
@@ -159,7 +180,7 @@ class OptionReader:
             pairs = [(name, str(number)) for name, number in value.items()]
         else:
             pairs = []
-            for text in self.names(value):
+            for text in self.names("stock", value):
                 name, equals, number = text.partition("=")
                 if not equals:
                     self.problem(

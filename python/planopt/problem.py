@@ -27,6 +27,8 @@ published serving runs."""
 DEFAULT_TOP = 8
 DEFAULT_TIME_LIMIT_SECONDS = 10.0
 RACK_UNITS = 42
+LARGEST_MEMORY_BYTES = 1e15
+"""A petabyte of memory to search with, which no machine has."""
 
 Overlap = Literal["none", "two-batch"]
 OVERLAPS: tuple[Overlap, ...] = ("none", "two-batch")
@@ -186,7 +188,7 @@ def read_lengths(
     context: TextOrNumber | None = None,
 ) -> Lengths:
     """Read prompt, output and context; what is not given comes from the workload."""
-    name = workload or DEFAULT_WORKLOAD
+    name = DEFAULT_WORKLOAD if workload is None else workload
     usual = catalog.native.workload(name)
     cached = reader.count("context", context)
     prompt_tokens = reader.count("prompt", prompt)
@@ -292,7 +294,7 @@ def read_problem(
     if model is None:
         assumed.append(Assumed(name="model", value=DEFAULT_MODEL))
     served = ServedModel(
-        model=model or DEFAULT_MODEL,
+        model=DEFAULT_MODEL if model is None else model,
         kv_heads=reader.count("kv_heads", kv_heads),
         weights=weights,
         kv=kv,
@@ -334,17 +336,19 @@ def read_problem(
         accelerators_in_all=reader.count("max_accelerators", max_accelerators),
         stock=reader.stock(stock),
         redundancy=reader.count("redundancy", redundancy, minimum=0) or 0,
-        accelerators=reader.names(accelerators),
-        exclude=reader.names(exclude),
-        hosts=reader.names(host),
-        networks=reader.names(network),
+        accelerators=reader.names("accelerators", accelerators),
+        exclude=reader.names("exclude", exclude),
+        hosts=reader.names("host", host),
+        networks=reader.names("network", network),
         datacenter=datacenter,
-        allow_quantization=reader.names(allow_quantization),
+        allow_quantization=reader.names("allow_quantization", allow_quantization),
         pcie_all_reduce=pcie_all_reduce,
         top=reader.count("top", top) or DEFAULT_TOP,
         time_limit_seconds=reader.quantity("time_limit", time_limit, "seconds")
         or DEFAULT_TIME_LIMIT_SECONDS,
-        memory_limit_bytes=reader.quantity("memory_limit", memory_limit, "bytes"),
+        memory_limit_bytes=reader.quantity(
+            "memory_limit", memory_limit, "bytes", most=LARGEST_MEMORY_BYTES
+        ),
         exhaustive=exhaustive,
         catalog=catalog.overlays,
         assumptions=assumptions,

@@ -93,13 +93,16 @@ impl EvaluateServing {
     pub(crate) fn bench(&self, catalog: &Catalog) -> Result<Bench, Vec<Diagnostic>> {
         let mut accelerator = catalog
             .accelerator(&self.accelerator)
-            .map_err(|p| vec![p])?
+            .map_err(|problem| vec![problem.field("--accelerator")])?
             .clone();
         let per_host = self
             .accelerators_per_host()
             .map_err(|problem| vec![problem])?;
         let mut host = match &self.host {
-            Some(id) => catalog.host(id).map_err(|problem| vec![problem])?.clone(),
+            Some(id) => catalog
+                .host(id)
+                .map_err(|problem| vec![problem.field("--host")])?
+                .clone(),
             None => smallest_host(catalog, &accelerator, per_host, self.tp * self.pp),
         };
         if let Some(per_host) = per_host {
@@ -114,7 +117,12 @@ impl EvaluateServing {
             }
         }
         let link = match &self.link {
-            Some(id) => Some(catalog.link(id).map_err(|problem| vec![problem])?.clone()),
+            Some(id) => Some(
+                catalog
+                    .link(id)
+                    .map_err(|problem| vec![problem.field("--link")])?
+                    .clone(),
+            ),
             None => None,
         };
         let mut pcie = None;
@@ -211,7 +219,9 @@ fn line_of<'c>(
     id: &str,
     nics_per_host: u32,
 ) -> Result<Option<Connection<'c>>, Vec<Diagnostic>> {
-    let network = catalog.network(id).map_err(|problem| vec![problem])?;
+    let network = catalog
+        .network(id)
+        .map_err(|problem| vec![problem.field("--network")])?;
     let line = catalog
         .shelf()
         .line(network, nics_per_host)

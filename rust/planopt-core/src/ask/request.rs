@@ -278,39 +278,56 @@ fn format_named(
     format
 }
 
-/// Largest count of anything in a configuration: beyond the largest cluster ever built, and small
-/// enough that the product of two counts stays a count.
+/// Largest count of anything in a configuration.
 const LARGEST_COUNT: u32 = 1 << 16;
+/// Accelerators of all replicas, at most: beyond the largest cluster ever built, and few enough
+/// that every part of it is counted, and paid for, without overflow.
+const LARGEST_CLUSTER: u64 = 1 << 20;
+/// NICs of a host, at most: beyond what any host holds.
+const LARGEST_NICS: u32 = 64;
 
 impl EvaluateServing {
     /// Checks that every count can be one.
     ///
     /// # Errors
     ///
-    /// Each count that is 0 or absurdly large.
+    /// Each count that is 0 or absurdly large, or the size of the cluster.
     pub fn check(&self) -> Result<(), Vec<Diagnostic>> {
         let counts = [
-            ("tp", Some(self.tp)),
-            ("pp", Some(self.pp)),
-            ("replicas", Some(self.replicas)),
-            ("batch", Some(self.batch)),
-            ("in_flight", self.in_flight),
-            ("hosts", self.hosts),
-            ("nics_per_host", self.nics_per_host),
+            ("tp", Some(self.tp), LARGEST_COUNT),
+            ("pp", Some(self.pp), LARGEST_COUNT),
+            ("replicas", Some(self.replicas), LARGEST_COUNT),
+            ("batch", Some(self.batch), LARGEST_COUNT),
+            ("in_flight", self.in_flight, LARGEST_COUNT),
+            ("hosts", self.hosts, LARGEST_COUNT),
+            ("nics_per_host", self.nics_per_host, LARGEST_NICS),
         ];
-        let problems: Vec<Diagnostic> = counts
+        let mut problems: Vec<Diagnostic> = counts
             .into_iter()
-            .filter_map(|(option, count)| {
-                let count = count.filter(|count| !(1..=LARGEST_COUNT).contains(count))?;
-                let accepted = format!("a whole number from 1 to {LARGEST_COUNT}");
+            .filter_map(|(option, count, largest)| {
+                let count = count.filter(|count| !(1..=largest).contains(count))?;
+                let accepted = format!("a whole number from 1 to {largest}");
                 Some(wrong_option(option, count.to_string(), accepted))
             })
             .collect();
+        if problems.is_empty() {
+            problems.extend(self.too_large());
+        }
         if problems.is_empty() {
             Ok(())
         } else {
             Err(problems)
         }
+    }
+
+    fn too_large(&self) -> Option<Diagnostic> {
+        let accelerators = u64::from(self.tp) * u64::from(self.pp) * u64::from(self.replicas);
+        (accelerators > LARGEST_CLUSTER).then(|| {
+            let accepted = format!(
+                "at most {LARGEST_CLUSTER} accelerators: tp x pp x replicas is {accelerators}"
+            );
+            wrong_option("replicas", self.replicas.to_string(), accepted)
+        })
     }
 }
 

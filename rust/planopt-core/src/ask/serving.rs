@@ -86,14 +86,24 @@ pub fn search_serving(
 /// Checks that every id of the question exists, and gathers them.
 fn select(catalog: &Catalog, request: &SearchServing) -> Result<Selection, Vec<Diagnostic>> {
     let mut problems = Vec::new();
-    for id in request.accelerators.iter().chain(&request.exclude) {
-        problems.extend(catalog.accelerator(id).err());
+    for (option, ids) in [
+        ("--accelerators", &request.accelerators),
+        ("--exclude", &request.exclude),
+    ] {
+        let unknown = ids.iter().filter_map(|id| catalog.accelerator(id).err());
+        problems.extend(unknown.map(|problem| problem.field(option)));
     }
     for id in &request.hosts {
-        problems.extend(catalog.host(id).err());
+        problems.extend(
+            catalog
+                .host(id)
+                .err()
+                .map(|problem| problem.field("--host")),
+        );
     }
     for id in &request.networks {
-        problems.extend(catalog.network(id).err());
+        let unknown = catalog.network(id).err();
+        problems.extend(unknown.map(|problem| problem.field("--network")));
     }
     if problems.is_empty() {
         Ok(Selection {

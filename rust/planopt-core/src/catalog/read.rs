@@ -105,12 +105,17 @@ pub(super) fn id_of(file: &Path) -> String {
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
+    let help = if error.kind() == std::io::ErrorKind::InvalidData {
+        "save the file as UTF-8 text"
+    } else {
+        "check the path and its permissions"
+    };
     Diagnostic::new(
         code::UNREADABLE,
         format!("`{}` cannot be read: {error}", path.display()),
     )
     .in_file(path)
-    .help("check the path and its permissions")
+    .help(help)
 }
 
 fn syntax_problem(file: &Path, text: &str, error: &toml::de::Error) -> Diagnostic {

@@ -20,7 +20,7 @@ pub enum Dimension {
     Usd,
     /// Price of energy, in dollars per kWh; always with a unit, such as `$0.10/kWh`.
     UsdPerKwh,
-    /// Rent, in dollars per hour of 1/730 month; always with a unit, such as `$2.50/h`.
+    /// Rent, in dollars per hour of 1/730 month; always with a unit, such as `$2.50/h` or `12/h`.
     UsdPerHour,
     /// Rent, in dollars per month of 730 hours; always with a unit, such as `$1500/month`.
     UsdPerMonth,
@@ -167,7 +167,9 @@ const USD: &[Unit] = &[unit("$", COUNTING), unit("", COUNTING)];
 const USD_PER_KWH: &[Unit] = &[unit("$/kWh", NONE)];
 const USD_PER_HOUR: &[Unit] = &[
     unit("$/h", COUNTING),
+    unit("/h", COUNTING),
     multiple("$/month", COUNTING, 1.0 / HOURS_PER_MONTH),
+    multiple("/month", COUNTING, 1.0 / HOURS_PER_MONTH),
 ];
 const USD_PER_MONTH: &[Unit] = &[
     unit("$/month", COUNTING),

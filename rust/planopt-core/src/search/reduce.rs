@@ -176,18 +176,20 @@ fn cheapest_builds(units: &[FoundUnit], demand: &Demand) -> Vec<usize> {
         .collect()
 }
 
-/// Copies of one unit that meet the demand alone.
+/// Copies of one unit that meet the demand alone; beyond a 32-bit count nobody builds.
 fn copies(unit: &FoundUnit, demand: &Demand) -> u64 {
     let replicas = u64::from(unit.unit.replicas);
     let of_replica = (unit.users / replicas).max(1);
-    let needed = demand.users.div_ceil(of_replica) + u64::from(demand.redundancy);
+    let serving = demand.users.div_ceil(of_replica);
+    let needed = serving.saturating_add(u64::from(demand.redundancy));
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a count of units, which is positive; beyond 2^53 it is absurd either way"
     )]
     let for_tokens = (demand.tokens_per_second / unit.tokens_per_second).ceil() as u64;
-    needed.div_ceil(replicas).max(for_tokens).max(1)
+    let copies = needed.div_ceil(replicas).max(for_tokens);
+    copies.clamp(1, u64::from(u32::MAX))
 }
 
 fn signature<'u>(found: &'u FoundUnit, copies: u64) -> Signature<'u> {

@@ -6,6 +6,7 @@ mod candidate;
 mod made_up;
 mod models;
 mod money;
+mod questions;
 mod resources;
 mod searches;
 mod stock;
