@@ -7,7 +7,7 @@ modelled; it is never 0. `schema` publishes the documents as JSON Schema.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Struct
@@ -27,6 +27,9 @@ from planopt.evaluation import (
     ServingEvaluation,
 )
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 __all__ = [
     "Accuracy",
     "Alternative",
@@ -39,6 +42,7 @@ __all__ = [
     "Cost",
     "Decode",
     "Deployment",
+    "Document",
     "EvaluationDocument",
     "Hardware",
     "Infeasibility",
@@ -46,6 +50,7 @@ __all__ = [
     "Memory",
     "Percentiles",
     "Plan",
+    "PlanDocument",
     "PlanWarning",
     "Prefill",
     "Rejection",
@@ -103,6 +108,16 @@ class Request(Struct, frozen=True, kw_only=True):
     batch: int | None = None
     in_flight: int | None = None
     overlap: str | None = None
+    tokens: float | None = None
+    """Tokens of a training run."""
+    deadline_seconds: float | None = None
+    """Time that a training run may take."""
+    seq_len: int | None = None
+    """Tokens of a sequence that is trained on."""
+    global_batch: int | None = None
+    """Sequences of a step of training."""
+    precision: str | None = None
+    optimizer: str | None = None
     budget_usd: float | None = None
     budget_usd_per_hour: float | None = None
     acquire: str = "buy"
@@ -193,6 +208,8 @@ class Change(Struct, frozen=True, kw_only=True):
     """What is then bought."""
     price_usd: float | None = None
     tokens_per_second_per_user: float | None = None
+    days: float | None = None
+    """Of a training run."""
     note: str | None = None
     """What it keeps or gives up."""
 
@@ -235,8 +252,10 @@ class Accuracy(Struct, frozen=True, kw_only=True):
     source: str | None = None
 
 
-class _Document(Struct, frozen=True, kw_only=True):
+class Document(Struct, frozen=True, kw_only=True):
     """A document that stands alone as a JSON file."""
+
+    _what: ClassVar[str] = "document"
 
     def to_json(self) -> str:
         """Write the document as JSON text."""
@@ -246,11 +265,34 @@ class _Document(Struct, frozen=True, kw_only=True):
         """Write the document to a file."""
         Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
 
+    @classmethod
+    def from_json(cls, text: str | bytes, *, file: str | None = None) -> Self:
+        """Read the document.
 
-class EvaluationDocument(ServingEvaluation, _Document, frozen=True, kw_only=True):
+        Raises
+        ------
+        InputError
+            The text is no such document; E301, with the place in it.
+        """
+        try:
+            return msgspec.json.decode(text, type=cls)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InputError.of(
+                "E301",
+                f"this is no {cls._what}: {error}",
+                file=file,
+                accepted=f'a JSON document with "schema": "planopt.{cls._what}/1"',
+                help="`planopt solve --out plan.json` writes one",
+            ) from error
+
+
+class EvaluationDocument(ServingEvaluation, Document, frozen=True, kw_only=True):
     """One evaluation, with what was evaluated: the answer of ``evaluate serving``."""
 
+    _what = "evaluation"
+
     schema: Literal["planopt.evaluation/1"] = "planopt.evaluation/1"
+    kind: Literal["serving"] = "serving"
     model: str | None = None
     replicas: int = 1
     candidate: Candidate | None = None
@@ -261,22 +303,11 @@ class EvaluationDocument(ServingEvaluation, _Document, frozen=True, kw_only=True
     warnings: tuple[PlanWarning, ...] = ()
     assumptions: str | None = None
 
-    @classmethod
-    def from_json(
-        cls, text: str | bytes, *, file: str | None = None
-    ) -> EvaluationDocument:
-        """Read an evaluation.
 
-        Raises
-        ------
-        InputError
-            The text is no evaluation; E301.
-        """
-        return _decode(EvaluationDocument, text, file)
+class PlanDocument(Document, frozen=True, kw_only=True):
+    """What every plan says, whatever the cluster is for."""
 
-
-class Plan(_Document, frozen=True, kw_only=True):
-    """What to buy, why, and what else was possible."""
+    _what = "plan"
 
     schema: Literal["planopt.plan/1"] = "planopt.plan/1"
     status: Status
@@ -288,11 +319,8 @@ class Plan(_Document, frozen=True, kw_only=True):
     """Share of the price by which it may be above the bound."""
     request: Request = msgspec.field(default_factory=Request)
     bill_of_materials: tuple[BomLine, ...] = ()
-    deployments: tuple[Deployment, ...] = ()
-    answers: Answers = msgspec.field(default_factory=Answers)
     cost: Cost = msgspec.field(default_factory=Cost)
     power_watts: float | None = None
-    alternatives: tuple[Alternative, ...] = ()
     infeasibility: Infeasibility | None = None
     sensitivity: tuple[Sensitivity, ...] = ()
     warnings: tuple[PlanWarning, ...] = ()
@@ -303,18 +331,7 @@ class Plan(_Document, frozen=True, kw_only=True):
     accuracy: Accuracy | None = None
 
     @classmethod
-    def from_json(cls, text: str | bytes, *, file: str | None = None) -> Plan:
-        """Read a plan.
-
-        Raises
-        ------
-        InputError
-            The text is no plan; E301, with the place in the document.
-        """
-        return _decode(Plan, text, file)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Plan:
+    def load(cls, path: str | Path) -> Self:
         """Read a plan from a file.
 
         Raises
@@ -333,6 +350,15 @@ class Plan(_Document, frozen=True, kw_only=True):
             ) from error
         return cls.from_json(content, file=str(path))
 
+
+class Plan(PlanDocument, frozen=True, kw_only=True):
+    """What to buy to serve a model, why, and what else was possible."""
+
+    kind: Literal["serving"] = "serving"
+    deployments: tuple[Deployment, ...] = ()
+    answers: Answers = msgspec.field(default_factory=Answers)
+    alternatives: tuple[Alternative, ...] = ()
+
     def __str__(self) -> str:
         """Lay the plan out as the command line shows it."""
         from planopt.report import render_plan
@@ -346,30 +372,12 @@ class Plan(_Document, frozen=True, kw_only=True):
         return plan_table(self)
 
 
-_Doc = TypeVar("_Doc", Plan, EvaluationDocument)
-
-
-def _decode(kind: type[_Doc], text: str | bytes, file: str | None) -> _Doc:
-    """Read a document, or say what keeps the text from being one."""
-    name = {Plan: "plan", EvaluationDocument: "evaluation"}[kind]
-    try:
-        return msgspec.json.decode(text, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError.of(
-            "E301",
-            f"this is no {name}: {error}",
-            file=file,
-            accepted=f'a JSON document with "schema": "planopt.{name}/1"',
-            help="`planopt solve --out plan.json` writes one",
-        ) from error
-
-
 def to_json(value: object) -> str:
     """Write any answer as JSON text: plans, lists of them, rows."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
-def schema(kind: type[Plan | EvaluationDocument] = Plan) -> dict[str, Any]:
+def schema(kind: type[Document] = Plan) -> dict[str, Any]:
     """JSON Schema of a document.
 
     In a plan each figure says under ``x-planopt`` whether `planopt verify` computes it
@@ -379,7 +387,7 @@ def schema(kind: type[Plan | EvaluationDocument] = Plan) -> dict[str, Any]:
     Parameters
     ----------
     kind : type
-        `Plan` or `EvaluationDocument`.
+        `Plan`, `EvaluationDocument`, or their counterparts of `planopt.training`.
     """
     from planopt.verify.fields import mark_of
 

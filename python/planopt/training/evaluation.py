@@ -1,0 +1,176 @@
+"""One way of training a model: its layout, its hardware, and what it does.
+
+Every figure has its unit in its name. ``None`` says that a figure is not known or not
+modelled; it is never 0.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from planopt.evaluation import BomLine, Cost, Hardware, Rejection
+
+__all__ = [
+    "Failures",
+    "Run",
+    "Step",
+    "TrainingCandidate",
+    "TrainingDeployment",
+    "TrainingEvaluation",
+    "TrainingMemory",
+]
+
+
+class TrainingMemory(Struct, frozen=True, kw_only=True):
+    """Memory of the fullest accelerator."""
+
+    weights_bytes: float
+    gradients_bytes: float
+    optimizer_bytes: float
+    """State of the optimizer, with the master weights."""
+    activations_bytes: float
+    overhead_bytes: float
+    total_bytes: float
+    capacity_bytes: float
+    activations_per_layer_bytes: float | None = None
+    """What one micro-batch keeps of one layer."""
+    micro_batches_in_flight: float | None = None
+    """Micro-batches whose activations the stage holds at once."""
+    host_bytes: float | None = None
+    """Memory of the host that one accelerator's offload takes."""
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """Parts of ``step_seconds``, on the slowest stage."""
+
+    forward_seconds: float | None = None
+    backward_seconds: float | None = None
+    recompute_seconds: float | None = None
+    tensor_seconds: float | None = None
+    """Tensor-parallel messages that nothing hides; so for those that follow."""
+    context_seconds: float | None = None
+    expert_seconds: float | None = None
+    pipeline_seconds: float | None = None
+    data_seconds: float | None = None
+    offload_seconds: float | None = None
+    contention_seconds: float | None = None
+    """What hidden messages slow arithmetic down by."""
+    bubble_seconds: float | None = None
+    """Waiting of a stage for the others."""
+    optimizer_seconds: float | None = None
+    straggler_seconds: float | None = None
+    """Waiting for the slowest host."""
+
+
+class Failures(Struct, frozen=True, kw_only=True):
+    """Failures, and what they cost."""
+
+    interval_seconds: float | None = None
+    """Mean time between failures of the whole cluster."""
+    expected: float | None = None
+    """Failures of the run to be expected."""
+    checkpoint_bytes: float | None = None
+    checkpoint_seconds: float | None = None
+    checkpoint_interval_seconds: float | None = None
+    """Work between two checkpoints."""
+    restart_seconds: float | None = None
+    """Time from a failure until work goes on."""
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """The whole run."""
+
+    tokens: float | None = None
+    steps: float | None = None
+    accelerator_hours: float | None = None
+    """Of all accelerators together, failures included."""
+    productive_accelerator_hours: float | None = None
+    """The same without failures and checkpoints."""
+    energy_kwh: float | None = None
+    kg_co2e: float | None = None
+    usd: float | None = None
+    """Hours of the run at the hourly cost of the cluster."""
+
+
+class TrainingEvaluation(Struct, frozen=True, kw_only=True):
+    """What a configuration does, whether or not it fits."""
+
+    feasible: bool
+    rejections: tuple[Rejection, ...] = ()
+    memory: TrainingMemory | None = None
+    step_seconds: float | None = None
+    compute_seconds: float | None = None
+    """Of a step: arithmetic and memory traffic, with recomputation and optimizer."""
+    bubble_seconds: float | None = None
+    """Of a step: waiting for other stages, and for the slowest host."""
+    exposed_communication_seconds: float | None = None
+    """Of a step: messages that nothing hides, and what hidden ones slow down."""
+    step: Step = msgspec.field(default_factory=Step)
+    """The same in finer parts."""
+    tokens_per_second: float | None = None
+    """Of the cluster, while it works."""
+    tokens_per_second_per_accelerator: float | None = None
+    model_tflops_per_accelerator: float | None = None
+    mfu: float | None = None
+    """Model FLOPs utilisation."""
+    hfu: float | None = None
+    """The same with recomputed FLOPs."""
+    model_flops: str | None = None
+    """Which arithmetic counts as the model's: ``full``, ``causal`` or ``6nd``."""
+    goodput: float | None = None
+    """Share of the time that goes into steps which count."""
+    failures: Failures = msgspec.field(default_factory=Failures)
+    days: float | None = None
+    """Of the run, failures included."""
+    run: Run = msgspec.field(default_factory=Run)
+    cost: Cost = msgspec.field(default_factory=Cost)
+    power_watts: float | None = None
+    accelerators: int | None = None
+    """Accelerators at work: ``tp * pp * dp * cp``."""
+    hosts: int | None = None
+
+
+class TrainingCandidate(Struct, frozen=True, kw_only=True):
+    """One way to spread a training run over accelerators."""
+
+    accelerator: str
+    tp: int = 1
+    sequence_parallel: bool = False
+    pp: int = 1
+    vpp: int = 1
+    """Chunks of layers of one stage."""
+    schedule: str | None = None
+    dp: int = 1
+    cp: int = 1
+    ep: int = 1
+    expert_data_parallel: int | None = None
+    """Data-parallel degree of the experts: ``dp * cp / ep``."""
+    batch: int = 1
+    """Sequences per micro-batch."""
+    micro_batches: int | None = None
+    """Micro-batches of a step on each pipeline."""
+    global_batch: int | None = None
+    """Sequences of a step."""
+    seq_len: int | None = None
+    """Tokens of a sequence."""
+    recompute: str = "none"
+    shard: str = "none"
+    precision: str = "bf16"
+    optimizer: str = "adam"
+    offload: tuple[str, ...] = ()
+    lora_rank: int | None = None
+
+
+class TrainingDeployment(Struct, frozen=True, kw_only=True):
+    """One run on one cluster."""
+
+    model: str
+    candidate: TrainingCandidate
+    hardware: Hardware
+    evaluation: TrainingEvaluation
+    units: int = 1
+    """Clusters bought."""
+    replicas: int = 1
+    """Copies of the run: one."""
+    bill_of_materials: tuple[BomLine, ...] = ()

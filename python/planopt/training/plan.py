@@ -1,0 +1,77 @@
+"""Documents of training: the plan and the evaluation, saved and read again as JSON."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from planopt.plan import (
+    Assumed,
+    BomLine,
+    Document,
+    Hardware,
+    PlanDocument,
+    PlanWarning,
+)
+from planopt.training.evaluation import (
+    TrainingCandidate,
+    TrainingDeployment,
+    TrainingEvaluation,
+)
+
+__all__ = ["TrainingAlternative", "TrainingDocument", "TrainingPlan"]
+
+
+class TrainingAlternative(Struct, frozen=True, kw_only=True):
+    """Another cluster, and why it was not chosen."""
+
+    summary: str
+    why_not: str
+    price_usd: float | None = None
+    days: float | None = None
+    mfu: float | None = None
+    goodput: float | None = None
+    run_usd: float | None = None
+    """Hours of the run at the hourly cost of the cluster."""
+    accelerators: int | None = None
+    power_watts: float | None = None
+    candidate: TrainingCandidate | None = None
+    hardware: Hardware | None = None
+    bill_of_materials: tuple[BomLine, ...] = ()
+
+
+class TrainingDocument(TrainingEvaluation, Document, frozen=True, kw_only=True):
+    """One evaluation, with what was evaluated: the answer of ``evaluate training``."""
+
+    _what = "evaluation"
+
+    schema: Literal["planopt.evaluation/1"] = "planopt.evaluation/1"
+    kind: Literal["training"] = "training"
+    model: str | None = None
+    candidate: TrainingCandidate | None = None
+    hardware: Hardware | None = None
+    bill_of_materials: tuple[BomLine, ...] = ()
+    assumed: tuple[Assumed, ...] = ()
+    warnings: tuple[PlanWarning, ...] = ()
+    assumptions: str | None = None
+
+    def __str__(self) -> str:
+        """Lay the evaluation out as the command line shows it."""
+        from planopt.report.training import render_training
+
+        return render_training(self)
+
+
+class TrainingPlan(PlanDocument, frozen=True, kw_only=True):
+    """What to buy to train a model, why, and what else was possible."""
+
+    kind: Literal["training"] = "training"
+    deployments: tuple[TrainingDeployment, ...] = ()
+    alternatives: tuple[TrainingAlternative, ...] = ()
+
+    def __str__(self) -> str:
+        """Lay the plan out as the command line shows it."""
+        from planopt.report.training_plan import render_training_plan
+
+        return render_training_plan(self)
