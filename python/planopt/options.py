@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
 from planopt._native import parse_quantity
@@ -20,8 +21,8 @@ Choice = TypeVar("Choice", bound=str)
 
 LARGEST_COUNT = 2**31
 LARGEST_QUANTITY = 1e12
-"""A trillion dollars, watts, seconds or tokens per second: beyond anything there is, and
-its millionths are still a 64-bit integer."""
+"""A trillion dollars, watts or tokens per second: beyond anything there is, and its
+millionths are still a 64-bit integer."""
 
 
 def flag(name: str) -> str:
@@ -68,6 +69,12 @@ class OptionReader:
             )
         )
 
+    def refuse(self, option: str, error: InputError) -> None:
+        """Remember what was found wrong elsewhere with the value of an option."""
+        self._problems.extend(
+            replace(problem, field=flag(option)) for problem in error.diagnostics
+        )
+
     def quantity(
         self,
         option: str,
@@ -76,7 +83,7 @@ class OptionReader:
         *,
         most: float = LARGEST_QUANTITY,
     ) -> float | None:
-        """Read a quantity of more than nothing, `most` at most; numbers are SI units."""
+        """Read a quantity above 0, `most` at most; numbers are SI units."""
         if value is None:
             return None
         text = value if isinstance(value, str) else repr(value)
@@ -155,7 +162,7 @@ class OptionReader:
         return None
 
     def names(self, option: str, value: str | Sequence[str] | None) -> tuple[str, ...]:
-        """Read names between commas, or a list of them; text without a name is wrong."""
+        """Read names between commas, or a list of them; at least one."""
         if value is None:
             return ()
         parts = value.split(",") if isinstance(value, str) else value

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS
+from planopt.errors import InputError
 from planopt.options import OptionReader
 from planopt.plan import Assumed, Request
 
@@ -33,6 +34,8 @@ LARGEST_MEMORY_BYTES = 1e15
 Overlap = Literal["none", "two-batch"]
 OVERLAPS: tuple[Overlap, ...] = ("none", "two-batch")
 Goal = Literal["cheapest", "throughput", "cost-per-token", "latency"]
+FORMATS = ("fp32", "bf16", "fp16", "fp8", "int8", "int4", "mxfp4", "nvfp4")
+"""Number formats of weights that the core knows."""
 GOALS: tuple[Goal, ...] = ("cheapest", "throughput", "cost-per-token", "latency")
 
 
@@ -356,7 +359,9 @@ def read_problem(
         typed=typed or {},
     )
     for name in problem.stock:
-        catalog.show("accelerators", name)
+        _check_stock(reader, catalog, name)
+    for name in problem.allow_quantization:
+        reader.choice("allow_quantization", name, FORMATS)
     _check_consistency(reader, problem)
     reader.finish()
     return problem.with_model(architecture=_architecture(catalog, served.model))
@@ -428,6 +433,13 @@ def _refuse_unmodelled(
             value=percentile,
             accepted="leave it out",
         )
+
+
+def _check_stock(reader: OptionReader, catalog: Catalog, name: str) -> None:
+    try:
+        catalog.show("accelerators", name)
+    except InputError as unknown:
+        reader.refuse("stock", unknown)
 
 
 def _check_consistency(reader: OptionReader, problem: Problem) -> None:

@@ -240,7 +240,8 @@ fn read_assumptions(
         None => {
             let kind = Kind::Assumptions.name();
             let known = files.keys().map(String::as_str);
-            let mut problem = Diagnostic::unknown_name(kind, name, known.clone());
+            let mut problem =
+                Diagnostic::unknown_name(kind, name, known.clone()).field("--assumptions");
             problem.message = format!("no assumptions are called `{name}`");
             problem.help = did_you_mean(&nearest(name, known))
                 .or_else(|| Some("give one of these, or the path of a .toml file".into()));
