@@ -120,6 +120,33 @@ impl Fabric {
         self.network.is_some()
     }
 
+    /// How an all-reduce is counted.
+    pub(crate) fn algorithm(&self) -> AllReduceAlgorithm {
+        self.algorithm
+    }
+
+    /// Accelerators that the scale-up link joins.
+    pub(crate) fn scale_up_domain(&self) -> Option<u32> {
+        self.scale_up.map(|(_, domain)| domain)
+    }
+
+    /// The line between an accelerator and its host.
+    pub(crate) fn host_line(&self) -> Line {
+        self.pcie
+    }
+
+    /// The network of one host, all of its NICs together.
+    pub(crate) fn network_line(&self) -> Option<Line> {
+        self.network
+    }
+
+    /// The line of `members` of `ranks` neighbours: scale-up where it joins all of the neighbours,
+    /// else PCIe as a collective of so many meets it.
+    pub(crate) fn local_line(&self, ranks: u32, members: u32) -> Line {
+        self.scale_up_for(ranks)
+            .unwrap_or_else(|| self.pcie_bus(members))
+    }
+
     /// The scale-up line, where `ranks` fit its domain.
     fn scale_up_for(&self, ranks: u32) -> Option<Line> {
         self.scale_up

@@ -553,7 +553,7 @@ impl RankOperation {
 }
 
 /// Share of its full rate that a product reaches at `size` in one dimension: one half at `half`.
-fn saturation(size: f64, half: f64) -> f64 {
+pub(crate) fn saturation(size: f64, half: f64) -> f64 {
     size / (size + half)
 }
 

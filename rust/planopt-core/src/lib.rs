@@ -20,4 +20,5 @@ pub mod quantity;
 pub mod search;
 pub mod serving;
 pub mod stages;
+pub mod training;
 pub mod transformer;

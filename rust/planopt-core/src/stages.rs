@@ -11,17 +11,41 @@ pub struct Stage {
     pub last: bool,
     /// How many stages are like this one.
     pub count: f64,
+    /// The first of them, counted from 0.
+    pub index: u32,
 }
 
 /// Deals `layers` (the kind of each) to `pp` stages: as many to each, the rest one by one to the
 /// stages before the last, which has the head to carry already (as vLLM does).
 pub fn deal(layers: &[usize], kinds: usize, pp: u32) -> Vec<Stage> {
+    deal_chunks(layers, kinds, pp, 1)
+}
+
+/// Deals `layers` to `pp` stages in `chunks` rounds (the interleaved schedule of Narayanan et al.,
+/// arXiv 2104.04473); of several rounds, each must deal as many layers to every stage.
+pub fn deal_chunks(layers: &[usize], kinds: usize, pp: u32, chunks: u32) -> Vec<Stage> {
+    let stages = pp as usize;
+    let round = layers.len() / chunks.max(1) as usize;
+    let in_rounds: Vec<usize> = if chunks > 1 {
+        let each = round / stages;
+        (0..stages)
+            .flat_map(|stage| (0..chunks as usize).map(move |chunk| chunk * round + stage * each))
+            .flat_map(|start| &layers[start..start + each])
+            .copied()
+            .collect()
+    } else {
+        layers.to_vec()
+    };
+    deal_in_order(&in_rounds, kinds, pp)
+}
+
+fn deal_in_order(layers: &[usize], kinds: usize, pp: u32) -> Vec<Stage> {
     let stages = pp as usize;
     let each = layers.len() / stages;
     let rest = layers.len() % stages;
     let mut dealt: Vec<Stage> = Vec::new();
     let mut start = 0;
-    for index in 0..stages {
+    for (index, stage) in (0..stages).zip(0..pp) {
         let last = index + 1 == stages;
         let takes_one_more = !last && index + 1 + rest >= stages;
         let end = start + each + usize::from(takes_one_more);
@@ -35,6 +59,7 @@ pub fn deal(layers: &[usize], kinds: usize, pp: u32) -> Vec<Stage> {
             first: index == 0,
             last,
             count: 1.0,
+            index: stage,
         };
         match dealt.iter_mut().find(|other| alike(other, &stage)) {
             Some(other) => other.count += 1.0,
@@ -90,6 +115,7 @@ mod tests {
             first: true,
             last: true,
             count: 1.0,
+            index: 0,
         };
         assert_eq!(deal(&[0, 1, 1], 2, 1), [all]);
     }

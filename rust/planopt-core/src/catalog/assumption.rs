@@ -2,7 +2,7 @@
 
 use super::assumptions::{
     AcceleratorEfficiency, AllReduceAlgorithm, Assumptions, CommunicationAssumptions,
-    ComputeAssumptions, CostAssumptions, HopPayload, MemoryAssumptions, SwitchSale,
+    ComputeAssumptions, CostAssumptions, HopPayload, MemoryAssumptions, SwitchSale, TrainingAssumptions,
 };
 use super::fields::Fields;
 use super::host::ALL_REDUCE_CLASSES;
@@ -23,6 +23,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
         accelerators: accelerators(fields, &compute),
         communication: fields.section("communication", communication),
         cost: fields.section("cost", cost),
+        training: fields.optional("training", |fields, key| fields.section(key, training)),
         switch_sale: switch_sale(fields),
     }
 }
@@ -114,6 +115,29 @@ fn cost(fields: &mut Fields<'_>) -> CostAssumptions {
         rack_usd_per_month: fields.number("rack", Dimension::UsdPerMonth),
         rack_units: fields.positive_number("rack_units", Dimension::Number),
         load_fraction: fields.number("load_fraction", Dimension::Share),
+    }
+}
+
+fn training(fields: &mut Fields<'_>) -> TrainingAssumptions {
+    TrainingAssumptions {
+        usable_fraction: share(fields, "usable_fraction"),
+        overhead: fields.quantity("overhead"),
+        attention_efficiency: share(fields, "attention_efficiency"),
+        tensor_overlap: fields.number("tensor_overlap", Dimension::Share),
+        context_overlap: fields.number("context_overlap", Dimension::Share),
+        pipeline_overlap: fields.number("pipeline_overlap", Dimension::Share),
+        data_overlap: fields.number("data_overlap", Dimension::Share),
+        offload_overlap: fields.number("offload_overlap", Dimension::Share),
+        contention: fields.number("contention", Dimension::Share),
+        straggler_spread: fields.number("straggler_spread", Dimension::Share),
+        expert_imbalance: fields.positive_number("expert_imbalance", Dimension::Number),
+        host_memory_bandwidth: fields.positive("host_memory_bandwidth"),
+        accelerator_mtbf: fields.positive("accelerator_mtbf"),
+        host_mtbf: fields.positive("host_mtbf"),
+        storage_bandwidth: fields.positive("storage_bandwidth"),
+        storage_limit: fields.positive("storage_limit"),
+        restart: fields.quantity("restart"),
+        carbon_kg_per_kwh: fields.number("carbon_kg_per_kwh", Dimension::Number),
     }
 }
 

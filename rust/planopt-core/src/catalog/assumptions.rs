@@ -1,6 +1,6 @@
 //! Everything that is a choice of the modeller, as data: see `docs/reference/model.md`.
 
-use crate::quantity::{Bytes, Seconds};
+use crate::quantity::{Bytes, BytesPerSecond, Seconds};
 
 /// How the time of an all-reduce is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +127,47 @@ pub struct CostAssumptions {
     pub load_fraction: f64,
 }
 
+/// Rates and chances of a training run.
+#[derive(Clone, Copy, Debug)]
+pub struct TrainingAssumptions {
+    /// Share of an accelerator's memory that a training process can fill.
+    pub usable_fraction: f64,
+    /// Context, kernels, communication buffers and workspaces of a process.
+    pub overhead: Bytes,
+    /// Share of the peak rate that attention without stored probabilities reaches.
+    pub attention_efficiency: f64,
+    /// Share of the arithmetic that tensor-parallel collectives can hide behind.
+    pub tensor_overlap: f64,
+    /// Share of the attention that context-parallel messages can hide behind.
+    pub context_overlap: f64,
+    /// Share of the messages between stages that are hidden.
+    pub pipeline_overlap: f64,
+    /// Share of the arithmetic that data-parallel collectives can hide behind.
+    pub data_overlap: f64,
+    /// Share of the arithmetic that transfers to the host can hide behind.
+    pub offload_overlap: f64,
+    /// By how much of their own time hidden messages slow arithmetic down.
+    pub contention: f64,
+    /// Spread (standard deviation over mean) of the step time of single hosts.
+    pub straggler_spread: f64,
+    /// Tokens of the busiest expert rank over the mean.
+    pub expert_imbalance: f64,
+    /// Bandwidth of a host's own memory.
+    pub host_memory_bandwidth: BytesPerSecond,
+    /// Mean time between failures of one accelerator.
+    pub accelerator_mtbf: Seconds,
+    /// Of one host, without its accelerators.
+    pub host_mtbf: Seconds,
+    /// What one host writes to storage.
+    pub storage_bandwidth: BytesPerSecond,
+    /// What storage takes from all hosts together.
+    pub storage_limit: BytesPerSecond,
+    /// From a failure until work goes on, the loading of a checkpoint included.
+    pub restart: Seconds,
+    /// Carbon dioxide and its equivalents of a kilowatt-hour, in kg.
+    pub carbon_kg_per_kwh: f64,
+}
+
 /// A named set of assumptions.
 #[derive(Clone, Debug)]
 pub struct Assumptions {
@@ -148,6 +189,8 @@ pub struct Assumptions {
     pub communication: CommunicationAssumptions,
     /// Cost.
     pub cost: CostAssumptions,
+    /// Training, where the set says anything of it.
+    pub training: Option<TrainingAssumptions>,
     /// How switches are sold.
     pub switch_sale: SwitchSale,
 }

@@ -1,0 +1,140 @@
+//! What a run is bought on: hosts with accelerators, NICs, and switches of a non-blocking tree.
+
+use crate::catalog::{Assumptions, Switch};
+use crate::placement::Placement;
+use crate::purchase::{BillLine, Hardware, Unit};
+use crate::quantity::{MicroUsd, Watts};
+
+/// Switches that join all NICs at full rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Switching<'a> {
+    /// The switch.
+    pub switch: &'a Switch,
+    /// How many.
+    pub count: u32,
+    /// Cables between switches.
+    pub uplinks: u32,
+}
+
+impl<'a> Switching<'a> {
+    /// A folded Clos network over `ends` NICs: one switch, leaves and spines, or three tiers (Al-Fares
+    /// et al., "A scalable, commodity data center network architecture", 2008). Nothing beyond.
+    pub fn over(switch: &'a Switch, ends: u32) -> Option<Self> {
+        let ports = u64::from(switch.ports);
+        let half = ports / 2;
+        let all = u64::from(ends);
+        let (count, uplinks) = if all <= ports {
+            (1, 0)
+        } else if half == 0 {
+            return None;
+        } else {
+            let leaves = all.div_ceil(half);
+            if leaves <= ports {
+                (leaves + (leaves * half).div_ceil(ports), leaves * half)
+            } else if all <= half * half * ports {
+                let core = (leaves * half).div_ceil(ports);
+                (2 * leaves + core, 2 * leaves * half)
+            } else {
+                return None;
+            }
+        };
+        Some(Self {
+            switch,
+            count: u32::try_from(count).ok()?,
+            uplinks: u32::try_from(uplinks).ok()?,
+        })
+    }
+}
+
+/// All that is bought.
+#[derive(Clone, Copy, Debug)]
+pub struct Cluster<'a> {
+    hosts_and_nics: Unit<'a>,
+    /// Switches, where more than two hosts are connected.
+    pub switching: Option<Switching<'a>>,
+}
+
+impl<'a> Cluster<'a> {
+    /// `accelerators` in as few hosts as hold `slots` each, joined by the cheapest switches.
+    /// Nothing if the network has none for so many.
+    pub fn new(hardware: Hardware<'a>, accelerators: u32, slots: u32) -> Option<Self> {
+        let placement = Placement {
+            tp: accelerators,
+            pp: 1,
+            slots,
+            hosts: accelerators.div_ceil(slots),
+        };
+        let hosts_and_nics = Unit {
+            hardware,
+            placement,
+            replicas: 1,
+            switch: None,
+        };
+        if placement.hosts <= 2 {
+            return Some(Self {
+                hosts_and_nics,
+                switching: None,
+            });
+        }
+        let (network, _) = hardware.network?;
+        let ends = hosts_and_nics.nics();
+        let cheapest = network
+            .switches
+            .iter()
+            .filter_map(|switch| Switching::over(switch, ends))
+            .min_by_key(|all| all.switch.price.map_or(i64::MAX, |price| (price * all.count).0))?;
+        Some(Self {
+            hosts_and_nics,
+            switching: Some(cheapest),
+        })
+    }
+
+    /// Hosts.
+    pub fn hosts(&self) -> u32 {
+        self.hosts_and_nics.hosts()
+    }
+
+    /// Bill of materials, or nothing if a part has no price.
+    pub fn bill_of_materials(&self) -> Option<Vec<BillLine>> {
+        let mut bill = self.hosts_and_nics.bill_of_materials()?;
+        let Some(switching) = self.switching else {
+            return Some(bill);
+        };
+        for line in &mut bill {
+            if line.kind == "cable" {
+                line.quantity = self.hosts_and_nics.nics() + switching.uplinks;
+            }
+        }
+        let switch = switching.switch;
+        bill.push(BillLine {
+            kind: "switch",
+            id: switch.id.clone(),
+            name: switch.name.clone(),
+            quantity: switching.count,
+            unit_price: switch.price?,
+        });
+        Some(bill)
+    }
+
+    /// Price, or nothing if a part has none.
+    pub fn price(&self) -> Option<MicroUsd> {
+        Some(self.bill_of_materials()?.iter().map(BillLine::price).sum())
+    }
+
+    /// Draw at work, or nothing if the vendor publishes no power of the accelerator.
+    pub fn power(&self, assumptions: &Assumptions) -> Option<Watts> {
+        let switches = self.switching.map_or(Watts::ZERO, |all| {
+            all.switch.power * f64::from(all.count)
+        });
+        Some(self.hosts_and_nics.power(assumptions)? + switches)
+    }
+
+    /// Rack units; none for desktops, which are not hosted.
+    pub fn rack_units(&self) -> f64 {
+        let hosts = self.hosts_and_nics.rack_units();
+        let switches = self.switching.map_or(0.0, |all| {
+            all.switch.rack_units * f64::from(all.count)
+        });
+        if hosts > 0.0 { hosts + switches } else { 0.0 }
+    }
+}

@@ -1,0 +1,232 @@
+//! Groups of ranks on the tiers they are placed on, and the time of their collectives.
+//!
+//! Order of ranks, innermost first: tensor, context, the data-parallel ranks among which experts
+//! are dealt, pipeline, the other data-parallel ranks. Every rank of a host sends at the same time
+//! as the others, so that it has its share of the host's NICs.
+
+use super::candidate::Layout;
+use crate::catalog::AllReduceAlgorithm;
+use crate::communication::{Fabric, Line};
+use crate::quantity::{Bytes, BytesPerSecond, Seconds};
+
+/// Ranks that exchange messages: `local` of them reach each other without a network.
+#[derive(Clone, Copy, Debug)]
+pub struct Group {
+    /// Ranks.
+    pub ranks: u32,
+    /// Ranks of it in one host or scale-up domain.
+    pub local: u32,
+    line: Line,
+    network: Line,
+    algorithm: AllReduceAlgorithm,
+}
+
+impl Group {
+    /// Hosts or scale-up domains of the group.
+    pub fn domains(&self) -> u32 {
+        self.ranks.div_ceil(self.local)
+    }
+
+    /// Half of a ring: each rank ends with its share of the sum, or with all shares.
+    fn half_ring(line: Line, ranks: u32, payload: Bytes) -> Seconds {
+        let steps = f64::from(ranks - 1);
+        payload * (steps / f64::from(ranks)) / line.bandwidth + line.latency * steps
+    }
+
+    /// Reduce-scatter of `payload` per rank, which takes as long as an all-gather of it.
+    pub fn reduce_scatter(&self, payload: Bytes) -> Seconds {
+        if self.ranks <= 1 {
+            return Seconds::ZERO;
+        }
+        let domains = self.domains();
+        match self.algorithm {
+            AllReduceAlgorithm::Transfer => self.transfer(payload),
+            AllReduceAlgorithm::Ring => {
+                let shared = payload / f64::from(self.local);
+                let local = Self::half_ring(self.line, self.local, payload);
+                local + Self::half_ring(self.network, domains, shared)
+            }
+        }
+    }
+
+    /// All-gather of `payload` per rank.
+    pub fn all_gather(&self, payload: Bytes) -> Seconds {
+        self.reduce_scatter(payload)
+    }
+
+    /// All-reduce of `payload` per rank: a reduce-scatter and an all-gather; once over the slowest
+    /// link as the seed article counts it.
+    pub fn all_reduce(&self, payload: Bytes) -> Seconds {
+        match self.algorithm {
+            AllReduceAlgorithm::Transfer => self.reduce_scatter(payload),
+            AllReduceAlgorithm::Ring => self.reduce_scatter(payload) * 2.0,
+        }
+    }
+
+    /// Every rank sends an equal part of `payload` to every other.
+    pub fn all_to_all(&self, payload: Bytes) -> Seconds {
+        if self.ranks <= 1 {
+            return Seconds::ZERO;
+        }
+        let part = payload / f64::from(self.ranks);
+        let inside = f64::from(self.local - 1);
+        let outside = f64::from(self.ranks - self.local);
+        let mut time = Seconds::ZERO;
+        if inside > 0.0 {
+            time += self.line.latency + part * inside / self.line.bandwidth;
+        }
+        if outside > 0.0 {
+            time += self.network.latency + part * outside / self.network.bandwidth;
+        }
+        time
+    }
+
+    /// One message of `payload` from each rank to the next.
+    pub fn send(&self, payload: Bytes) -> Seconds {
+        if self.ranks <= 1 {
+            Seconds::ZERO
+        } else if self.domains() > 1 {
+            self.network.message(payload)
+        } else {
+            self.line.message(payload)
+        }
+    }
+
+    fn transfer(&self, payload: Bytes) -> Seconds {
+        let line = if self.domains() > 1 {
+            self.network
+        } else {
+            self.line
+        };
+        line.latency.max(payload / line.bandwidth)
+    }
+}
+
+/// The groups of a layout on its hardware.
+#[derive(Clone, Copy, Debug)]
+pub struct Groups {
+    /// Tensor-parallel.
+    pub tensor: Group,
+    /// Context-parallel.
+    pub context: Group,
+    /// Among which experts are dealt.
+    pub expert: Group,
+    /// Neighbouring stages.
+    pub pipeline: Group,
+    /// Ranks that shard dense weights, gradients or state.
+    pub shard: Group,
+    /// Ranks that hold the same shard.
+    pub replicate: Group,
+    /// The same for experts.
+    pub expert_shard: Group,
+    /// The same for experts.
+    pub expert_replicate: Group,
+    /// Whether any group has to cross hosts without a network.
+    pub unconnected: bool,
+}
+
+impl Groups {
+    /// Lays `layout` onto hosts of `slots`.
+    pub fn new(layout: &Layout, fabric: &Fabric, slots: u32) -> Self {
+        let mut place = Place {
+            fabric,
+            slots,
+            unconnected: false,
+        };
+        let (tp, cp, pp) = (layout.tp, layout.cp, layout.pp);
+        let replicas = layout.replicas();
+        // Data-parallel ranks that stand inside of the pipeline, for their experts.
+        let expert_data = (layout.ep / common_divisor(layout.ep, cp)).min(layout.dp);
+        let inner = tp * cp * expert_data;
+        let reach = place.reach(tp);
+        let near = (reach / tp).max(1);
+        // Of the ranks with the same weights, those of one domain.
+        let near_replicas = if inner * pp <= reach {
+            (reach / (tp * pp)).min(replicas)
+        } else {
+            near.min(cp * expert_data)
+        };
+        let near_experts = near.min(layout.ep);
+        let near_expert_replicas = (near_replicas / layout.ep).max(1);
+        let shard = layout.shard_group.unwrap_or(replicas);
+        let expert_replicas = layout.expert_replicas();
+        let expert_shard = layout
+            .shard_group
+            .map_or(expert_replicas, |group| (group / layout.ep).max(1))
+            .min(expert_replicas);
+        let groups = Self {
+            tensor: place.group(tp, reach.min(tp), tp),
+            context: place.group(cp, near.min(cp), tp * cp),
+            expert: place.group(layout.ep, near_experts, inner),
+            pipeline: place.group(pp, if inner * pp <= reach { pp } else { 1 }, inner * pp),
+            shard: place.group(shard, near_replicas.min(shard), inner),
+            replicate: place.group(
+                replicas / shard,
+                (near_replicas / shard).max(1),
+                layout.accelerators(),
+            ),
+            expert_shard: place.group(
+                expert_shard,
+                near_expert_replicas.min(expert_shard),
+                layout.accelerators(),
+            ),
+            expert_replicate: place.group(
+                expert_replicas / expert_shard,
+                (near_expert_replicas / expert_shard).max(1),
+                layout.accelerators(),
+            ),
+            unconnected: false,
+        };
+        Self {
+            unconnected: place.unconnected,
+            ..groups
+        }
+    }
+}
+
+/// Where groups are laid.
+struct Place<'f> {
+    fabric: &'f Fabric,
+    slots: u32,
+    unconnected: bool,
+}
+
+impl Place<'_> {
+    /// Ranks that reach each other without a network: those of a host, or of a larger scale-up
+    /// domain.
+    fn reach(&self, tp: u32) -> u32 {
+        self.fabric
+            .scale_up_domain()
+            .map_or(self.slots, |domain| self.slots.max(domain))
+            .max(if tp <= self.slots { tp } else { 1 })
+    }
+
+    /// A group of `ranks`, `local` of them near each other, among `span` ranks of a domain.
+    fn group(&mut self, ranks: u32, local: u32, span: u32) -> Group {
+        let local = local.clamp(1, ranks.max(1));
+        let reach = self.reach(1);
+        let network = self.fabric.network_line();
+        if network.is_none() && ranks > local {
+            self.unconnected = true;
+        }
+        // Without a network the group is rejected; its time has no meaning.
+        let network = network.unwrap_or(Line {
+            bandwidth: BytesPerSecond(1.0),
+            latency: Seconds::ZERO,
+        });
+        Group {
+            ranks,
+            local,
+            line: self.fabric.local_line(span.min(reach), local),
+            network: Line {
+                bandwidth: network.bandwidth / f64::from(self.slots),
+                ..network
+            },
+            algorithm: self.fabric.algorithm(),
+        }
+    }
+}
+
+fn common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
+}

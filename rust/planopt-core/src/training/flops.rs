@@ -1,0 +1,72 @@
+//! The arithmetic that counts as the model's, in the conventions that published figures use.
+
+use super::candidate::Recipe;
+use crate::compute::{causal_mean, real};
+use crate::transformer::{Transformer, Work};
+
+/// Forward and backward: one product forward, two backward.
+const PASSES: f64 = 3.0;
+
+/// Which arithmetic counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FlopsConvention {
+    /// Products, and attention to every token of the sequence (arXiv 2204.02311, appendix B;
+    /// Megatron-LM).
+    Full,
+    /// Products, and attention to the tokens before.
+    Causal,
+    /// Six for each parameter and token, of so many parameters, or of the model's active ones
+    /// (Kaplan et al., arXiv 2001.08361).
+    SixPerParameter(Option<f64>),
+}
+
+impl FlopsConvention {
+    /// The name used in questions and answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Causal => "causal",
+            Self::SixPerParameter(_) => "6nd",
+        }
+    }
+}
+
+/// Model FLOPs of one token, forward and backward.
+pub fn model_flops_per_token(
+    transformer: &Transformer,
+    recipe: &Recipe,
+    convention: FlopsConvention,
+) -> f64 {
+    if let FlopsConvention::SixPerParameter(parameters) = convention {
+        let parameters = parameters.unwrap_or_else(|| real(transformer.active_parameters()));
+        return 2.0 * PASSES * parameters;
+    }
+    let sequence = f64::from(recipe.seq_len);
+    let seen = |window: Option<u64>| {
+        if recipe.causal && convention == FlopsConvention::Causal {
+            causal_mean(sequence, window)
+        } else {
+            window.map_or(sequence, |window| real(window).min(sequence))
+        }
+    };
+    let forward: f64 = transformer
+        .operations()
+        .map(|operation| match operation.work {
+            Work::Attention {
+                heads,
+                head_dim,
+                window,
+                ..
+            } => 4.0 * real(heads * head_dim) * seen(window),
+            Work::LatentAttention {
+                heads,
+                rope,
+                nope,
+                value,
+                ..
+            } => 2.0 * real(heads * (nope + rope + value)) * seen(None),
+            _ => operation.flop_per_token(),
+        })
+        .sum();
+    PASSES * forward
+}

@@ -1,0 +1,71 @@
+//! What the operations of one layer cost one rank for one micro-batch.
+
+use std::ops::Add;
+
+use crate::quantity::{Bytes, Seconds};
+
+use super::hold::Held;
+
+/// Cost of a layer, of the embedding or of the head, for one micro-batch on one rank.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LayerCost {
+    /// Forward: arithmetic and memory traffic.
+    pub forward: Seconds,
+    /// Backward, of inputs and of weights.
+    pub backward: Seconds,
+    /// Of forward, the core of attention as far as selective recomputation does it again.
+    pub attention_core: Seconds,
+    /// Tensor-parallel collectives of forward.
+    pub tensor_forward: Seconds,
+    /// Of backward.
+    pub tensor_backward: Seconds,
+    /// Context-parallel messages of forward that attention does not hide.
+    pub context_forward: Seconds,
+    /// Of backward.
+    pub context_backward: Seconds,
+    /// Expert all-to-all of forward.
+    pub expert_forward: Seconds,
+    /// Of backward.
+    pub expert_backward: Seconds,
+    /// What backward needs of forward.
+    pub kept: Bytes,
+    /// Of it, what selective recomputation does without.
+    pub core_kept: Bytes,
+    /// The input, from which full recomputation starts.
+    pub input: Bytes,
+    /// What lives only while forward turns to backward: gradients of logits.
+    pub transient: Bytes,
+    /// Weights, gradients and state that all of `dp * cp` ranks hold alike.
+    pub dense: Held,
+    /// The same of routed experts.
+    pub experts: Held,
+    /// Arithmetic of forward as executed, in floating-point operations.
+    pub forward_flop: f64,
+    /// Of it, the core of attention as far as selective recomputation does it again.
+    pub core_flop: f64,
+}
+
+impl Add for LayerCost {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            forward: self.forward + other.forward,
+            backward: self.backward + other.backward,
+            attention_core: self.attention_core + other.attention_core,
+            tensor_forward: self.tensor_forward + other.tensor_forward,
+            tensor_backward: self.tensor_backward + other.tensor_backward,
+            context_forward: self.context_forward + other.context_forward,
+            context_backward: self.context_backward + other.context_backward,
+            expert_forward: self.expert_forward + other.expert_forward,
+            expert_backward: self.expert_backward + other.expert_backward,
+            kept: self.kept + other.kept,
+            core_kept: self.core_kept + other.core_kept,
+            input: self.input + other.input,
+            transient: self.transient + other.transient,
+            dense: self.dense + other.dense,
+            experts: self.experts + other.experts,
+            forward_flop: self.forward_flop + other.forward_flop,
+            core_flop: self.core_flop + other.core_flop,
+        }
+    }
+}

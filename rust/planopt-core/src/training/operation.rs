@@ -1,0 +1,471 @@
+//! From the list of operations to what they cost one rank in forward and backward, and to what
+//! backward needs kept. Nothing here is a closed formula of a layer: each operation keeps its own
+//! inputs, and the sums come out as published (arXiv 2205.05198, table 2).
+
+use super::candidate::{ContextParallel, Layout, Precision, Recipe};
+use super::collectives::Groups;
+use super::hold::is_routed;
+use super::layer::LayerCost;
+use crate::catalog::{Assumptions, Format, TrainingAssumptions};
+use crate::compute::{Rates, causal_mean, distinct_experts, local_shape, real, saturation};
+use crate::quantity::{Bytes, Seconds};
+use crate::transformer::{Operation, Shard, Work};
+
+/// Bytes of an element of a dropout mask.
+const MASK: f64 = 1.0;
+/// Logits are softmaxed in 32 bits and kept so for backward.
+const LOGIT: f64 = 4.0;
+/// The log-sum-exp of a row that attention without stored probabilities keeps (arXiv 2205.14135).
+const LOG_SUM: f64 = 4.0;
+/// Arithmetic of its backward over its forward: five products, two of them scores again
+/// (arXiv 2307.08691, section 3).
+const FLASH_BACKWARD: f64 = 2.5;
+
+/// Products that read a latent and not the stream between layers.
+const LATENT_PRODUCTS: [&str; 2] = ["query_up", "key_value_up"];
+
+/// Everything that the cost of an operation depends on.
+pub(super) struct Pricing<'a> {
+    pub(super) recipe: &'a Recipe,
+    pub(super) layout: &'a Layout,
+    pub(super) rates: &'a Rates,
+    pub(super) groups: &'a Groups,
+    pub(super) assumptions: &'a Assumptions,
+    pub(super) training: &'a TrainingAssumptions,
+}
+
+/// Where operations stand: it decides what lies around an all-reduce.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Embedding,
+    Layer,
+    Head,
+}
+
+/// What the walk along the operations remembers.
+#[derive(Default)]
+struct Walk {
+    cost: LayerCost,
+    /// The normalised stream is kept already: several products read it.
+    stream_kept: bool,
+    /// Columns of the product before, and whether of experts: a product by rows then has an
+    /// activation function in front.
+    columns: Option<f64>,
+}
+
+/// Heads of attention on one rank.
+struct Heads {
+    query: f64,
+    key_value: f64,
+    /// Width of a query or key.
+    depth: f64,
+    /// Width of a value.
+    value: f64,
+    window: Option<u64>,
+}
+
+impl Pricing<'_> {
+    /// Cost of the operations of a layer, of the embedding or of the head.
+    pub(super) fn price(&self, operations: &[Operation], part: Part, hidden: u64) -> LayerCost {
+        let mut walk = Walk::default();
+        walk.cost.input = Bytes(self.tokens() * real(hidden) * self.stream() * self.activation());
+        for operation in operations {
+            let held = self.recipe.hold(operation, self.layout.tp, self.layout.ep);
+            if is_routed(operation) {
+                walk.cost.experts = walk.cost.experts + held;
+            } else {
+                walk.cost.dense = walk.cost.dense + held;
+            }
+            match operation.work {
+                Work::MatMul { .. } => self.product(operation, part, &mut walk),
+                Work::Attention { .. } | Work::LatentAttention { .. } => {
+                    self.attention(operation, &mut walk.cost);
+                    walk.columns = None;
+                }
+                Work::Elementwise { width } => {
+                    let keeps = operation.name.ends_with("norm");
+                    self.elementwise(real(width), keeps, &mut walk.cost);
+                    walk.stream_kept = false;
+                }
+                Work::Gather { width } => {
+                    // Rows are read and written, and their gradients added up.
+                    self.pass(&mut walk.cost, real(width) * self.stream(), (2.0, 3.0), 0.0);
+                }
+                Work::AllReduce { width } => self.reduction(real(width), part, &mut walk.cost),
+            }
+        }
+        walk.cost
+    }
+
+    fn tokens(&self) -> f64 {
+        self.layout.tokens(self.recipe)
+    }
+
+    fn tp(&self) -> f64 {
+        f64::from(self.layout.tp)
+    }
+
+    fn stream(&self) -> f64 {
+        self.layout.stream_share()
+    }
+
+    fn activation(&self) -> f64 {
+        self.recipe.precision.activation_bytes()
+    }
+
+    /// Bytes of an input of a product.
+    fn input_bytes(&self, operation: &Operation) -> f64 {
+        match self.recipe.precision {
+            Precision::Fp8 if operation.quantised => Format::Fp8.bytes_per_element(),
+            precision => precision.activation_bytes(),
+        }
+    }
+
+    fn launch(&self) -> Seconds {
+        self.assumptions.compute.operation_overhead
+    }
+
+    /// A pass over `elements` per token: reads and writes per element in forward and backward, and
+    /// bytes beside them.
+    fn pass(
+        &self,
+        cost: &mut LayerCost,
+        elements: f64,
+        (forward, backward): (f64, f64),
+        extra: f64,
+    ) {
+        let per_byte = self.tokens() * elements / self.rates.memory.0;
+        let time =
+            |times: f64| Seconds((times * self.activation() + extra) * per_byte) + self.launch();
+        cost.forward += time(forward);
+        cost.backward += time(backward);
+    }
+
+    /// Normalisation: input read, output written; backward reads the input and the gradient.
+    fn elementwise(&self, width: f64, keeps: bool, cost: &mut LayerCost) {
+        let elements = width * self.stream();
+        self.pass(cost, elements, (2.0, 3.0), 0.0);
+        if keeps {
+            cost.kept += Bytes(self.tokens() * elements * self.activation());
+        }
+    }
+
+    /// The sum over the tensor-parallel group, with what follows it: dropout, and in a layer the
+    /// residual. Under sequence parallelism it is a reduce-scatter here and an all-gather before
+    /// the next product, of the same volume.
+    fn reduction(&self, width: f64, part: Part, cost: &mut LayerCost) {
+        let payload = Bytes(self.tokens() * width * self.activation());
+        let time = self.groups.tensor.all_reduce(payload);
+        cost.tensor_forward += time;
+        if part == Part::Layer {
+            cost.tensor_backward += time;
+        }
+        let elements = width * self.stream();
+        let mask = if self.recipe.dropout { MASK } else { 0.0 };
+        match part {
+            // Branch and residual read, sum written; both gradients read, their sum written.
+            Part::Layer if self.recipe.dropout => self.pass(cost, elements, (3.0, 5.0), mask),
+            Part::Layer => self.pass(cost, elements, (3.0, 3.0), 0.0),
+            Part::Embedding | Part::Head if self.recipe.dropout => {
+                self.pass(cost, elements, (2.0, 2.0), mask);
+            }
+            Part::Embedding | Part::Head => {}
+        }
+        cost.kept += Bytes(self.tokens() * elements * mask);
+    }
+
+    fn product(&self, operation: &Operation, part: Part, walk: &mut Walk) {
+        let Work::MatMul {
+            k,
+            n,
+            shard,
+            experts,
+            active,
+        } = operation.work
+        else {
+            return;
+        };
+        let (depth, columns) = local_shape(k, n, shard, self.layout.tp);
+        let ep = f64::from(self.layout.ep);
+        let routed = is_routed(operation);
+        let tokens = self.tokens();
+        // Experts of this rank see the tokens of all ranks they are dealt among.
+        let (matrices, copies) = if routed {
+            let met = distinct_experts(real(experts), real(active), tokens * ep) / ep;
+            (met, real(active) * self.training.expert_imbalance)
+        } else {
+            (1.0, 1.0)
+        };
+        let rows = tokens * copies / matrices;
+        self.products(operation, matrices, (rows, columns, depth), &mut walk.cost);
+
+        let by_rows = shard == Shard::Rows;
+        let gathered = matches!(shard, Shard::Columns | Shard::Heads { .. });
+        let kept = match walk.columns {
+            Some(before) if by_rows => {
+                self.activation_function(before * copies, depth * copies, walk);
+                depth * copies
+            }
+            _ if by_rows => depth,
+            // Experts read copies of their tokens, made when they are dispatched.
+            _ if routed => {
+                self.dispatch(real(k), copies, &mut walk.cost);
+                depth * copies * self.stream()
+            }
+            // Out of a latent: the latent, and before its normalisation.
+            _ if LATENT_PRODUCTS.contains(&operation.name) => 2.0 * depth * self.stream(),
+            _ if walk.stream_kept => 0.0,
+            _ => {
+                walk.stream_kept = true;
+                depth * self.stream()
+            }
+        };
+        walk.cost.kept += Bytes(tokens * kept * self.input_bytes(operation));
+        walk.columns = gathered.then_some(columns);
+        if part == Part::Head {
+            self.loss(real(k), columns, &mut walk.cost);
+        }
+    }
+
+    /// Forward, gradient of the input, gradient of the weights.
+    fn products(
+        &self,
+        operation: &Operation,
+        matrices: f64,
+        (rows, columns, depth): (f64, f64, f64),
+        cost: &mut LayerCost,
+    ) {
+        let rate = if operation.quantised {
+            self.rates.quantised.0
+        } else {
+            self.rates.base.0
+        };
+        let input = self.input_bytes(operation);
+        let weight = match self.recipe.adapters {
+            Some(adapters) if operation.quantised => adapters.frozen.bytes_per_element(),
+            _ => input,
+        };
+        let moved = matrices * rows * (columns + depth) * self.activation();
+        let stored = matrices * columns * depth;
+        let of_weights = moved + stored * weight;
+        cost.forward += self.time(rate, matrices, (rows, columns, depth), of_weights);
+        cost.backward += self.time(rate, matrices, (rows, depth, columns), of_weights);
+        cost.forward_flop += 2.0 * matrices * rows * columns * depth;
+        match self.recipe.adapters {
+            None => {
+                // The gradient is added to what is there: read and written.
+                let summed = moved + stored * 2.0 * self.recipe.gradients.bytes_per_element();
+                cost.backward += self.time(rate, matrices, (depth, columns, rows), summed);
+            }
+            Some(adapters) if operation.quantised => {
+                let rank = f64::from(adapters.rank);
+                for width in [columns, depth] {
+                    let moved = matrices * rows * (width + rank) * self.activation();
+                    let base = self.rates.base.0;
+                    cost.forward += self.time(base, matrices, (rows, rank, width), moved);
+                    cost.backward += self.time(base, matrices, (rows, width, rank), moved)
+                        + self.time(base, matrices, (width, rank, rows), moved);
+                }
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// A product of so many matrices: the roofline of serving (`compute.rs`), of any operand.
+    fn time(
+        &self,
+        rate: f64,
+        matrices: f64,
+        (rows, columns, depth): (f64, f64, f64),
+        bytes: f64,
+    ) -> Seconds {
+        let compute = &self.assumptions.compute;
+        let reached = rate
+            * self.rates.efficiency
+            * saturation(rows, compute.half_rows)
+            * saturation(columns, compute.half_columns)
+            * saturation(depth, compute.half_depth);
+        let arithmetic = 2.0 * matrices * rows * columns * depth / reached;
+        Seconds(arithmetic.max(bytes / self.rates.memory.0)) + self.launch()
+    }
+
+    /// Between the columns of one product and the rows of the next: its input is kept.
+    fn activation_function(&self, before: f64, after: f64, walk: &mut Walk) {
+        let per_element = self.tokens() * self.activation();
+        let memory = self.rates.memory.0;
+        walk.cost.forward += Seconds(per_element * (before + after) / memory) + self.launch();
+        walk.cost.backward += Seconds(per_element * (2.0 * before + after) / memory) + self.launch();
+        walk.cost.kept += Bytes(per_element * before);
+    }
+
+    /// Tokens go to their experts and come back, in forward and in backward.
+    fn dispatch(&self, width: f64, copies: f64, cost: &mut LayerCost) {
+        let elements = width * copies * self.stream();
+        let payload = Bytes(self.tokens() * elements * self.activation());
+        let there_and_back = self.groups.expert.all_to_all(payload) * 2.0;
+        cost.expert_forward += there_and_back;
+        cost.expert_backward += there_and_back;
+        // Gathered into the order of experts and scattered back, each read and written.
+        self.pass(cost, elements, (4.0, 4.0), 0.0);
+    }
+
+    /// Cross-entropy over logits divided by vocabulary; the gradient of the head's input is summed
+    /// over the tensor-parallel group.
+    fn loss(&self, hidden: f64, vocabulary: f64, cost: &mut LayerCost) {
+        let logits = self.tokens() * vocabulary;
+        let memory = self.rates.memory.0;
+        // Logits read and their softmax written; softmax read and the gradient written.
+        let each_way = Seconds(logits * (LOGIT + self.activation()) / memory) + self.launch();
+        cost.forward += each_way;
+        cost.backward += each_way;
+        cost.kept += Bytes(logits * LOGIT);
+        cost.transient += Bytes(logits * self.activation());
+        let payload = Bytes(self.tokens() * hidden * self.activation());
+        if self.layout.sequence_parallel {
+            cost.tensor_forward += self.groups.tensor.all_gather(payload);
+            cost.tensor_backward += self.groups.tensor.reduce_scatter(payload);
+        } else {
+            cost.tensor_backward += self.groups.tensor.all_reduce(payload);
+        }
+    }
+
+    fn heads(&self, work: Work) -> Option<Heads> {
+        let tp = self.tp();
+        match work {
+            Work::Attention {
+                heads,
+                kv_heads,
+                head_dim,
+                window,
+            } => Some(Heads {
+                query: real(heads) / tp,
+                key_value: real(kv_heads) / tp.min(real(kv_heads)),
+                depth: real(head_dim),
+                value: real(head_dim),
+                window,
+            }),
+            // Training expands the latent: every head has its own keys and values.
+            Work::LatentAttention {
+                heads,
+                rope,
+                nope,
+                value,
+                ..
+            } => Some(Heads {
+                query: real(heads) / tp,
+                key_value: real(heads) / tp,
+                depth: real(nope + rope),
+                value: real(value),
+                window: None,
+            }),
+            _ => None,
+        }
+    }
+
+    fn attention(&self, operation: &Operation, cost: &mut LayerCost) {
+        let Some(heads) = self.heads(operation.work) else {
+            return;
+        };
+        let tokens = self.tokens();
+        let queries = heads.query * heads.depth;
+        let keys_and_values = heads.key_value * (heads.depth + heads.value);
+        cost.kept += Bytes(tokens * (queries + keys_and_values) * self.activation());
+        let before = (cost.forward, cost.backward);
+        if self.recipe.flash_attention {
+            self.fused_attention(&heads, cost);
+        } else {
+            self.stored_attention(&heads, cost);
+        }
+        let forward = cost.forward - before.0;
+        let backward = cost.backward - before.1;
+        self.context(&heads, (forward, backward), cost);
+    }
+
+    /// Scores and probabilities never leave the chip (arXiv 2205.14135).
+    fn fused_attention(&self, heads: &Heads, cost: &mut LayerCost) {
+        let tokens = self.tokens();
+        let sequence = f64::from(self.recipe.seq_len);
+        let seen = match heads.window.map(real) {
+            _ if self.recipe.causal => causal_mean(sequence, heads.window),
+            Some(window) => window.min(sequence),
+            None => sequence,
+        };
+        let flop = 2.0 * tokens * heads.query * (heads.depth + heads.value) * seen;
+        let rate = self.rates.base.0 * self.training.attention_efficiency;
+        let bytes = tokens
+            * (heads.query + heads.key_value)
+            * (heads.depth + heads.value)
+            * self.activation();
+        let memory = bytes / self.rates.memory.0;
+        cost.forward += Seconds((flop / rate).max(memory)) + self.launch();
+        cost.backward +=
+            Seconds((FLASH_BACKWARD * flop / rate).max(2.0 * memory)) + self.launch();
+        cost.forward_flop += flop;
+        cost.kept += Bytes(tokens * heads.query * LOG_SUM);
+    }
+
+    /// Scores and probabilities are stored: two products with a softmax, and a dropout, between.
+    fn stored_attention(&self, heads: &Heads, cost: &mut LayerCost) {
+        let sequence = f64::from(self.recipe.seq_len);
+        let rows = sequence / f64::from(self.layout.cp);
+        let matrices = f64::from(self.layout.micro_batch) * heads.query;
+        let scores = matrices * rows * sequence;
+        let product = |shape: (f64, f64, f64)| {
+            let (rows, columns, depth) = shape;
+            let operands = rows * depth + depth * columns + rows * columns;
+            let bytes = matrices * operands * self.activation();
+            self.time(self.rates.base.0, matrices, shape, bytes)
+        };
+        let score = product((rows, sequence, heads.depth));
+        let score_gradient = product((rows, sequence, heads.value));
+        let mixed = product((rows, heads.value, sequence));
+        let mixed_gradients = product((rows, heads.depth, sequence)) * 2.0 + mixed;
+        let per_pass = |bytes: f64| Seconds(scores * bytes / self.rates.memory.0) + self.launch();
+        let element = self.activation();
+        let mut forward = score + mixed + per_pass(2.0 * element);
+        cost.backward += score_gradient + mixed_gradients + per_pass(3.0 * element);
+        let mut kept = scores * element;
+        if self.recipe.dropout {
+            forward += per_pass(2.0 * element + MASK);
+            cost.backward += per_pass(2.0 * element + MASK);
+            kept += scores * (element + MASK);
+        }
+        cost.forward += forward;
+        cost.attention_core += forward;
+        cost.core_kept += Bytes(kept);
+        cost.kept += Bytes(kept);
+        let flop = 2.0 * scores * (heads.depth + heads.value);
+        cost.forward_flop += flop;
+        cost.core_flop += flop;
+    }
+
+    /// What context-parallel ranks send, as far as attention does not hide it.
+    fn context(&self, heads: &Heads, attention: (Seconds, Seconds), cost: &mut LayerCost) {
+        let cp = self.layout.cp;
+        if cp == 1 {
+            return;
+        }
+        let group = &self.groups.context;
+        let per_element = self.tokens() * self.activation();
+        let keys_and_values = heads.key_value * (heads.depth + heads.value) * per_element;
+        match self.layout.context {
+            ContextParallel::Ring => {
+                let round = group.send(Bytes(keys_and_values)) * f64::from(cp - 1);
+                let hidden = self.training.context_overlap;
+                let exposed =
+                    |sent: Seconds, work: Seconds| (sent - work * hidden).max(Seconds::ZERO);
+                cost.context_forward += exposed(round, attention.0);
+                // Keys and values go round again, and their gradients with them.
+                cost.context_backward += exposed(round * 2.0, attention.1);
+            }
+            ContextParallel::AllToAll => {
+                let queries = heads.query * heads.depth * per_element;
+                let outputs = heads.query * heads.value * per_element;
+                let exchanged = group.all_to_all(Bytes(queries + keys_and_values))
+                    + group.all_to_all(Bytes(outputs));
+                cost.context_forward += exchanged;
+                cost.context_backward += exchanged;
+            }
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Time of a step: micro-batches through the stages, then gradients and the optimizer.
+
+use super::candidate::{Recompute, Sharding};
+use super::evaluate::Question;
+use super::hold::Held;
+use super::layer::LayerCost;
+use super::memory::kept;
+use crate::catalog::HopPayload;
+use crate::quantity::{Bytes, Seconds};
+use crate::stages::Stage;
+
+/// One micro-batch on one stage.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StageParts {
+    /// Forward.
+    pub forward: Seconds,
+    /// Backward, without recomputation.
+    pub backward: Seconds,
+    /// Forward done again.
+    pub recompute: Seconds,
+    /// Tensor-parallel collectives.
+    pub tensor: Seconds,
+    /// Context-parallel messages.
+    pub context: Seconds,
+    /// Expert all-to-all.
+    pub expert: Seconds,
+    /// Messages to and from neighbouring stages.
+    pub pipeline: Seconds,
+    /// Transfers of activations to and from the host.
+    pub offload: Seconds,
+    /// What hidden messages slow arithmetic down by.
+    pub contention: Seconds,
+}
+
+impl StageParts {
+    /// All of it.
+    pub fn total(&self) -> Seconds {
+        self.forward
+            + self.backward
+            + self.recompute
+            + self.tensor
+            + self.context
+            + self.expert
+            + self.pipeline
+            + self.offload
+            + self.contention
+    }
+
+    fn add(&mut self, cost: &LayerCost, again: f64, core_again: f64, count: f64) {
+        self.forward += cost.forward * count;
+        self.backward += cost.backward * count;
+        self.recompute += (cost.forward * again + cost.attention_core * core_again) * count;
+        let both = |forward: Seconds, backward: Seconds| {
+            (forward * (1.0 + again) + backward) * count
+        };
+        self.tensor += both(cost.tensor_forward, cost.tensor_backward);
+        self.context += both(cost.context_forward, cost.context_backward);
+        self.expert += both(cost.expert_forward, cost.expert_backward);
+    }
+}
+
+/// A step: its parts sum to its length.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StepTime {
+    /// All micro-batches on the slowest stage.
+    pub parts: StageParts,
+    /// Waiting for other stages.
+    pub bubble: Seconds,
+    /// Collectives of data-parallel ranks that nothing hides.
+    pub data: Seconds,
+    /// The optimizer's pass.
+    pub optimizer: Seconds,
+    /// Waiting for the slowest host.
+    pub straggler: Seconds,
+}
+
+impl StepTime {
+    /// The step.
+    pub fn total(&self) -> Seconds {
+        self.parts.total() + self.bubble + self.data + self.optimizer + self.straggler
+    }
+
+    /// Arithmetic and memory traffic.
+    pub fn compute(&self) -> Seconds {
+        self.parts.forward + self.parts.backward + self.parts.recompute + self.optimizer
+    }
+
+    /// Waiting.
+    pub fn waiting(&self) -> Seconds {
+        self.bubble + self.straggler
+    }
+
+    /// The same step at another pace.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        let parts = self.parts;
+        Self {
+            parts: parts.times(factor),
+            bubble: self.bubble * factor,
+            data: self.data * factor,
+            optimizer: self.optimizer * factor,
+            straggler: self.straggler * factor,
+        }
+    }
+}
+
+impl StageParts {
+    /// So many micro-batches.
+    #[must_use]
+    pub fn times(self, count: f64) -> Self {
+        Self {
+            forward: self.forward * count,
+            backward: self.backward * count,
+            recompute: self.recompute * count,
+            tensor: self.tensor * count,
+            context: self.context * count,
+            expert: self.expert * count,
+            pipeline: self.pipeline * count,
+            offload: self.offload * count,
+            contention: self.contention * count,
+        }
+    }
+}
+
+/// What follows the micro-batches on a stage.
+#[derive(Clone, Copy, Default)]
+struct Closing {
+    data: Seconds,
+    hidden: Seconds,
+    offload: Seconds,
+    optimizer: Seconds,
+}
+
+impl Question<'_> {
+    /// Times of a step.
+    pub(super) fn step(&self) -> StepTime {
+        let micro_batches = f64::from(self.layout.micro_batches(self.recipe));
+        let mut slowest = StageParts::default();
+        let mut path = Seconds::ZERO;
+        let mut closing = Closing::default();
+        for stage in self.stages {
+            let parts = self.stage(stage);
+            path += parts.total() * stage.count;
+            if parts.total() > slowest.total() {
+                slowest = parts;
+            }
+            let own = self.closing(stage, &parts, micro_batches);
+            if own.data + own.offload + own.optimizer
+                >= closing.data + closing.offload + closing.optimizer
+            {
+                closing = own;
+            }
+        }
+        let mut parts = slowest.times(micro_batches);
+        parts.offload += closing.offload;
+        parts.contention += closing.hidden * self.training.contention;
+        let mut step = StepTime {
+            parts,
+            // Filling and draining: every other stage once, in chunks.
+            bubble: (path - slowest.total()) / f64::from(self.layout.vpp),
+            data: closing.data,
+            optimizer: closing.optimizer,
+            straggler: Seconds::ZERO,
+        };
+        step.straggler = step.total() * self.straggling();
+        step
+    }
+
+    /// By how much the slowest of all hosts lags: the expected largest of so many normal
+    /// deviations, `sqrt(2 ln n)`.
+    fn straggling(&self) -> f64 {
+        self.training.straggler_spread * (2.0 * f64::from(self.hosts).ln()).sqrt()
+    }
+
+    fn stage(&self, stage: &Stage) -> StageParts {
+        let layers: f64 = stage.layers.iter().sum();
+        let (again, core_again) = match self.layout.recompute {
+            Recompute::None => (0.0, 0.0),
+            Recompute::Selective => (0.0, 1.0),
+            Recompute::Full | Recompute::Block(_) => (1.0, 0.0),
+            Recompute::Layers(some) => ((f64::from(some) / layers.max(1.0)).min(1.0), 0.0),
+        };
+        let mut parts = StageParts::default();
+        let mut kept_by_layers = Bytes::ZERO;
+        for (cost, &count) in self.priced.blocks.iter().zip(&stage.layers) {
+            if count > 0.0 {
+                parts.add(cost, again, core_again, count);
+                kept_by_layers += kept(cost, self.layout.recompute, layers) * count;
+            }
+        }
+        if stage.first {
+            parts.add(&self.priced.embedding, 0.0, 0.0, 1.0);
+        }
+        if stage.last {
+            parts.add(&self.priced.head, 0.0, 0.0, 1.0);
+        }
+        let arithmetic = parts.forward + parts.backward + parts.recompute;
+        let hidden = parts.tensor.min(arithmetic * self.training.tensor_overlap);
+        parts.tensor = parts.tensor - hidden;
+        parts.contention += hidden * self.training.contention;
+        let messages = self.hop() * (2.0 * f64::from(self.layout.vpp));
+        parts.pipeline = messages * (1.0 - self.training.pipeline_overlap);
+        parts.contention +=
+            messages * (self.training.pipeline_overlap * self.training.contention);
+        if self.layout.offload_activations {
+            let moved = self.host_line.message(kept_by_layers);
+            parts.offload = self.beyond(moved, parts.forward)
+                + self.beyond(moved, parts.backward + parts.recompute);
+        }
+        parts
+    }
+
+    fn beyond(&self, moved: Seconds, work: Seconds) -> Seconds {
+        (moved - work * self.training.offload_overlap).max(Seconds::ZERO)
+    }
+
+    /// One message between stages: every tensor-parallel rank sends its share, which is gathered
+    /// again unless the sequence stays divided.
+    fn hop(&self) -> Seconds {
+        if self.layout.pp == 1 {
+            return Seconds::ZERO;
+        }
+        let whole = Bytes(
+            self.layout.tokens(self.recipe)
+                * self.hidden
+                * self.recipe.precision.activation_bytes(),
+        );
+        if self.hop_payload == HopPayload::Full && !self.layout.sequence_parallel {
+            return self.groups.pipeline.send(whole);
+        }
+        let sent = self.groups.pipeline.send(whole / f64::from(self.layout.tp));
+        if self.layout.sequence_parallel {
+            sent
+        } else {
+            sent + self.groups.tensor.all_gather(whole)
+        }
+    }
+
+    /// What data-parallel ranks exchange, and the optimizer.
+    fn closing(&self, stage: &Stage, parts: &StageParts, micro_batches: f64) -> Closing {
+        let (dense, experts) = self.held(stage);
+        let groups = self.groups;
+        let kinds = [
+            (dense, groups.shard, groups.replicate),
+            (experts, groups.expert_shard, groups.expert_replicate),
+        ];
+        let sharding = self.layout.sharding;
+        // Of each micro-batch, and once a step: behind forward, behind backward.
+        let (mut each, mut once) = ([Seconds::ZERO; 2], [Seconds::ZERO; 2]);
+        let mut closing = Closing::default();
+        for (held, shard, replicate) in kinds {
+            let share = if sharding == Sharding::None {
+                1.0
+            } else {
+                f64::from(shard.ranks)
+            };
+            let reduce = shard.reduce_scatter(held.gradients);
+            let across = replicate.all_reduce(held.gradients / share);
+            let read = if self.recipe.adapters.is_some() {
+                held.weights
+            } else {
+                held.trained
+            };
+            match sharding {
+                Sharding::None => once[1] += shard.all_reduce(held.gradients) + across,
+                Sharding::Zero1 => {
+                    once[0] += shard.all_gather(held.trained);
+                    once[1] += reduce + across;
+                }
+                Sharding::Zero2 => {
+                    once[0] += shard.all_gather(held.trained);
+                    each[1] += reduce;
+                    once[1] += across;
+                }
+                Sharding::Zero3 => {
+                    let gather = shard.all_gather(read);
+                    each[0] += gather;
+                    each[1] += gather + reduce;
+                    once[1] += across;
+                }
+            }
+            if self.layout.offload_optimizer {
+                let moved = (held.gradients + held.trained) / share;
+                closing.offload += moved / self.host_line.bandwidth;
+                closing.optimizer += held.optimizer_traffic() / share / self.host_memory;
+            } else {
+                closing.optimizer += held.optimizer_traffic() / share / self.rates.memory
+                    + Seconds(
+                        held.optimizer_flop / share / (self.rates.base.0 * self.rates.efficiency),
+                    );
+            }
+        }
+        let windows = [parts.forward, parts.backward + parts.recompute];
+        for (pass, window) in windows.into_iter().enumerate() {
+            let window = window * self.training.data_overlap;
+            let usual = (each[pass] - window).max(Seconds::ZERO);
+            let last = (each[pass] + once[pass] - window).max(Seconds::ZERO);
+            let exposed = usual * (micro_batches - 1.0) + last;
+            closing.data += exposed;
+            closing.hidden += each[pass] * micro_batches + once[pass] - exposed;
+        }
+        if self.layout.pp > 1 && (stage.first || stage.last) {
+            // First and last stage add up the gradients of the matrix that they share.
+            closing.data += groups.pipeline.send(self.priced.tied.gradients);
+        }
+        closing
+    }
+
+    /// What a rank of the stage holds, dense and of experts, before data-parallel ranks share it.
+    pub(super) fn held(&self, stage: &Stage) -> (Held, Held) {
+        let mut dense = Held::default();
+        let mut experts = Held::default();
+        for (cost, &count) in self.priced.blocks.iter().zip(&stage.layers) {
+            dense = dense + cost.dense * count;
+            experts = experts + cost.experts * count;
+        }
+        if stage.first {
+            dense = dense + self.priced.embedding.dense;
+        }
+        if stage.last {
+            dense = dense + self.priced.head.dense;
+            if !stage.first {
+                dense = dense + self.priced.tied;
+            }
+        }
+        (dense, experts)
+    }
+}
