@@ -274,7 +274,7 @@ def _answers(question: Question, status: Status, chosen: Build) -> Answers:
     limited = question.problem.limited
     return Answers(
         cheapest=best("cheapest"),
-        throughput=best("throughput") if limited else None,
+        throughput=best("throughput") if question.problem.bounded else None,
         cost_per_token=best("cost-per-token") if limited else None,
     )
 
