@@ -21,15 +21,20 @@ if TYPE_CHECKING:
     from planopt.frontier import frontier
     from planopt.plan import Plan
     from planopt.solve import solve
+    from planopt.training.evaluate import evaluate_training
+    from planopt.training.plan import TrainingDocument, TrainingPlan
 
 __all__ = [
     "InputError",
     "InternalError",
     "Plan",
     "PlanoptError",
+    "TrainingDocument",
+    "TrainingPlan",
     "compare",
     "evaluate",
     "evaluate_serving",
+    "evaluate_training",
     "frontier",
     "solve",
 ]
@@ -39,9 +44,12 @@ _HOMES = {
     "InternalError": ("planopt.errors", "InternalError"),
     "Plan": ("planopt.plan", "Plan"),
     "PlanoptError": ("planopt.errors", "PlanoptError"),
+    "TrainingDocument": ("planopt.training.plan", "TrainingDocument"),
+    "TrainingPlan": ("planopt.training.plan", "TrainingPlan"),
     "compare": ("planopt.compare", "compare"),
     "evaluate": ("planopt.evaluate", "evaluate_serving"),
     "evaluate_serving": ("planopt.evaluate", "evaluate_serving"),
+    "evaluate_training": ("planopt.training.evaluate", "evaluate_training"),
     "frontier": ("planopt.frontier", "frontier"),
     "solve": ("planopt.solve", "solve"),
 }

@@ -7,11 +7,16 @@ import typer
 from planopt.cli.exits import OK
 from planopt.cli.options import (
     ASSUMPTIONS,
+    CATALOGS,
     JSON,
     LAYOUT,
     LENGTHS,
     MODEL,
+    MODEL_NAME,
+    RECIPE,
     count,
+    several,
+    switch,
     takes,
     text,
 )
@@ -20,11 +25,6 @@ from planopt.cli.output import show
 app = typer.Typer(
     help="Evaluate one configuration.", no_args_is_help=True, rich_markup_mode=None
 )
-
-
-@app.callback()
-def _evaluate() -> None:
-    pass  # keeps `serving` a command of its own
 
 
 @app.command("serving")
@@ -55,6 +55,63 @@ def serving(*, json: JSON = False, **options: Any) -> int:
     show(
         evaluation.to_json,
         lambda style: render_evaluation(evaluation, style=style),
+        json=json,
+    )
+    return OK
+
+
+@app.command("training")
+@takes(
+    MODEL_NAME,
+    text("accelerator", "NAME", "Accelerator of the catalog"),
+    text("host", "NAME", "Host that holds the accelerators"),
+    count("accelerators_per_host", "Accelerators of a host [default: its slots]"),
+    text("link", "NAME", "Link between accelerators of a host"),
+    text("network", "NAME", "Network between hosts"),
+    count("nics_per_host", "NICs of a host [default: all it has room for]"),
+    count("tp", "Tensor-parallel degree"),
+    switch("sequence_parallel", "Divide activations between products by sequence"),
+    count("pp", "Pipeline stages"),
+    count("vpp", "Chunks of layers of one stage"),
+    text("schedule", "gpipe|1f1b|interleaved", "Order of micro-batches"),
+    count("dp", "Data-parallel degree"),
+    count("cp", "Context-parallel degree"),
+    text("context_parallel", "ring|all-to-all", "How parts of a sequence meet"),
+    count("ep", "Expert-parallel degree"),
+    count("micro_batch", "Sequences of a micro-batch"),
+    text(
+        "recompute",
+        "none|selective|full|block:K|layers:K",
+        "What forward does again instead of keeping it",
+    ),
+    text("shard", "none|zero1|zero2|zero3", "What data-parallel ranks divide"),
+    count("shard_group", "Ranks that divide it among each other [default: all]"),
+    several("offload", "PART", "Keep in the host: optimizer, activations"),
+    count("lora_rank", "Rank of adapters on a frozen model"),
+    text("frozen_weights", "FORMAT", "Format of the frozen weights"),
+    text("flash_attention", "yes|no", "Attention that keeps no probabilities"),
+    text("causal", "yes|no", "Tokens look back only"),
+    switch("dropout", "Train with dropout"),
+    *RECIPE,
+    text("model_flops", "full|causal|6nd", "Which arithmetic counts for MFU"),
+    text("nominal_parameters", "N", "Parameters of 6nd, as published figures round"),
+    text("mfu", "43%", "Model FLOPs utilisation in place of the computed one"),
+    count("kv_heads", "Key/value heads, in place of the model's own"),
+    *CATALOGS,
+)
+def training(*, json: JSON = False, **options: Any) -> int:
+    """Evaluate one way of training a model: memory, step time, days, cost.
+
+    planopt evaluate training --accelerator a100-sxm-80 --network infiniband-200g
+    --tp 8 --pp 4 --dp 64 --sequence-parallel --shard zero1 --tokens 2T
+    """
+    from planopt.report.training import render_training
+    from planopt.training.evaluate import evaluate_training
+
+    evaluation = evaluate_training(**options)
+    show(
+        evaluation.to_json,
+        lambda style: render_training(evaluation, style=style),
         json=json,
     )
     return OK

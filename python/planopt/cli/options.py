@@ -50,12 +50,14 @@ def switch(name: str, help_: str) -> inspect.Parameter:
     return _option(name, bool, default=False, help=help_)
 
 
+MODEL_NAME = text(
+    "model",
+    "NAME|config.json",
+    "Model of the catalog, or a Hugging Face config.json [default: llama-2-70b]",
+)
+
 MODEL = (
-    text(
-        "model",
-        "NAME|config.json",
-        "Model of the catalog, or a Hugging Face config.json [default: llama-2-70b]",
-    ),
+    MODEL_NAME,
     text("weights", "FORMAT", "Number format of the weights [default: as published]"),
     text("kv", "FORMAT", "Number format of the KV cache [default: 16 bits]"),
     count("kv_heads", "Key/value heads, in place of the model's own"),
@@ -67,6 +69,16 @@ LENGTHS = (
     count("output", "Tokens of the output"),
     count("context", "Tokens cached per user: speed is judged at full context"),
 )
+
+RECIPE = (
+    text("tokens", "2T", "Tokens of the whole training run"),
+    count("seq_len", "Tokens of a sequence [default: 4096]"),
+    count("global_batch", "Sequences of a step [default: 4M tokens]"),
+    text("precision", "bf16|fp16|fp8|fp32", "Arithmetic of training [default: bf16]"),
+    text("gradients", "fp32|bf16|fp16", "Format of gradients [default: fp32]"),
+    text("optimizer", "adam|adam8bit|sgd|adafactor|muon", "[default: adam]"),
+)
+"""How a model is trained, whatever it is trained on."""
 
 CATALOGS = (
     text("assumptions", "NAME|FILE", "Assumptions to use [default: calibrated]"),

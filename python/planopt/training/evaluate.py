@@ -1,0 +1,285 @@
+"""One configuration of a training run: what it does, whether or not it fits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from planopt.build import bom_line, hardware_of
+from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.options import OptionReader
+from planopt.plan import Assumed
+from planopt.problem import DEFAULT_MODEL
+from planopt.training.evaluation import TrainingCandidate, TrainingEvaluation
+from planopt.training.plan import TrainingDocument
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from planopt.options import TextOrNumber
+
+__all__ = ["candidate_of", "evaluate_training", "evaluation_of", "read_tokens"]
+
+LARGEST_TOKENS = 1e18
+"""Tokens of a run, at most: far more than mankind has written."""
+YES_NO = ("yes", "no")
+
+
+def evaluate_training(
+    *,
+    model: str | None = None,
+    accelerator: str | None = None,
+    host: str | None = None,
+    accelerators_per_host: TextOrNumber | None = None,
+    link: str | None = None,
+    network: str | None = None,
+    nics_per_host: TextOrNumber | None = None,
+    tp: TextOrNumber | None = None,
+    sequence_parallel: bool = False,
+    pp: TextOrNumber | None = None,
+    schedule: str | None = None,
+    vpp: TextOrNumber | None = None,
+    dp: TextOrNumber | None = None,
+    cp: TextOrNumber | None = None,
+    context_parallel: str | None = None,
+    ep: TextOrNumber | None = None,
+    micro_batch: TextOrNumber | None = None,
+    global_batch: TextOrNumber | None = None,
+    seq_len: TextOrNumber | None = None,
+    recompute: str | None = None,
+    shard: str | None = None,
+    shard_group: TextOrNumber | None = None,
+    precision: str | None = None,
+    gradients: str | None = None,
+    optimizer: str | None = None,
+    offload: str | Sequence[str] | None = None,
+    lora_rank: TextOrNumber | None = None,
+    frozen_weights: str | None = None,
+    flash_attention: bool | str = True,
+    dropout: bool = False,
+    causal: bool | str = True,
+    tokens: TextOrNumber | None = None,
+    model_flops: str | None = None,
+    nominal_parameters: TextOrNumber | None = None,
+    mfu: TextOrNumber | None = None,
+    kv_heads: TextOrNumber | None = None,
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    catalog: Sequence[str] = (),
+) -> TrainingDocument:
+    """Evaluate one way of training a model.
+
+    Parameters
+    ----------
+    model, accelerator, host, link, network : str
+        Catalog ids; the model may be a path of a config.json. The host is the smallest
+        that fits unless it is given; `link` is inside a host, `network` across hosts.
+    accelerators_per_host, nics_per_host : int
+        Accelerators and NICs of a host; as many as it has room for unless given.
+    tp, pp, vpp, dp, cp, ep : int
+        Degrees of tensor, pipeline (and chunks of a stage), data, context and expert
+        parallelism; 1 unless given.
+    sequence_parallel : bool
+        Activations between tensor-parallel products are divided by sequence.
+    schedule : {"1f1b", "gpipe", "interleaved"}
+        Order in which a pipeline works through its micro-batches.
+    context_parallel : {"ring", "all-to-all"}
+        How tokens of one sequence on several ranks meet in attention.
+    micro_batch, global_batch : int
+        Sequences of a micro-batch (1) and of a step (4M tokens).
+    seq_len : int
+        Tokens of a sequence; 4096, or the model's longest context if that is shorter.
+    recompute : {"none", "selective", "full", "block:K", "layers:K"}
+        What forward does again instead of keeping it.
+    shard : {"none", "zero1", "zero2", "zero3"}
+        What data-parallel ranks divide; zero3 is FSDP.
+    shard_group : int
+        Ranks that shard among each other, the groups being replicas.
+    precision : {"bf16", "fp16", "fp8", "fp32"}
+        Arithmetic of the products.
+    gradients : {"fp32", "bf16", "fp16"}
+        Format that gradients are summed in.
+    optimizer : {"adam", "adam8bit", "sgd", "adafactor", "muon"}
+        Optimizer.
+    offload : str or sequence of str
+        What rests in the memory of the host: ``optimizer``, ``activations``.
+    lora_rank : int
+        Rank of low-rank adapters; the model itself is then frozen.
+    frozen_weights : str
+        Format of the frozen weights.
+    flash_attention, causal : bool or {"yes", "no"}
+        Attention that never stores its probabilities; tokens that look back only.
+    dropout : bool
+        Dropout, as GPT-3 was trained with.
+    tokens : str or float
+        Tokens of the whole run; without them there are no days and dollars of a run.
+    model_flops : {"full", "causal", "6nd"}
+        Which arithmetic counts as the model's.
+    nominal_parameters : float
+        N of ``6nd``, as published figures round it.
+    mfu : float
+        Model FLOPs utilisation in place of the computed one.
+    kv_heads : int
+        Key/value heads in place of the model's own.
+    assumptions, catalog
+        Assumptions by name or file, and overlay folders.
+
+    Returns
+    -------
+    TrainingDocument
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for each option that cannot be used.
+
+    Examples
+    --------
+    >>> import planopt
+    >>> evaluation = planopt.evaluate_training(
+    ...     accelerator="a100-sxm-80", network="infiniband-200g", tokens="2T",
+    ...     tp=8, pp=4, dp=64, sequence_parallel=True, shard="zero1",
+    ... )
+    >>> evaluation.feasible
+    True
+    """
+    opened = open_catalog(catalog, assumptions)
+    reader = OptionReader()
+    assumed: list[Assumed] = []
+    if model is None:
+        assumed.append(Assumed(name="model", value=DEFAULT_MODEL))
+    if accelerator is None:
+        reader.problem(
+            "E005",
+            "which accelerator?",
+            option="accelerator",
+            accepted="an id of `planopt catalog list accelerators`",
+        )
+    counts = {
+        "tp": tp,
+        "pp": pp,
+        "vpp": vpp,
+        "dp": dp,
+        "cp": cp,
+        "ep": ep,
+        "micro_batch": micro_batch,
+        "global_batch": global_batch,
+        "seq_len": seq_len,
+        "shard_group": shard_group,
+        "accelerators_per_host": accelerators_per_host,
+        "nics_per_host": nics_per_host,
+        "lora_rank": lora_rank,
+        "kv_heads": kv_heads,
+    }
+    names = {
+        "host": host,
+        "link": link,
+        "network": network,
+        "schedule": schedule,
+        "context_parallel": context_parallel,
+        "recompute": recompute,
+        "shard": shard,
+        "precision": precision,
+        "gradients": gradients,
+        "optimizer": optimizer,
+        "frozen_weights": frozen_weights,
+        "model_flops": model_flops,
+    }
+    asked: dict[str, Any] = {
+        **{name: reader.count(name, value) for name, value in counts.items()},
+        **names,
+        "nominal_parameters": reader.quantity(
+            "nominal_parameters", nominal_parameters, "count", most=LARGEST_TOKENS
+        ),
+        "tokens": read_tokens(reader, tokens),
+        "mfu": reader.quantity("mfu", mfu, "share", most=1.0),
+        "offload": list(reader.names("offload", offload)),
+        "sequence_parallel": sequence_parallel,
+        "flash_attention": _yes(reader, "flash_attention", flash_attention),
+        "dropout": dropout,
+        "causal": _yes(reader, "causal", causal),
+    }
+    reader.finish()
+    request = {
+        "model": DEFAULT_MODEL if model is None else model,
+        "accelerator": accelerator,
+        **{name: value for name, value in asked.items() if value is not None},
+    }
+    answer = opened.native.evaluate_training(request)
+    if global_batch is None:
+        assumed.append(
+            Assumed(
+                name="global batch",
+                value=f"{answer['global_batch']} sequences",
+                why="4M tokens, in whole micro-batches. Say --global-batch N",
+            )
+        )
+    if seq_len is None:
+        length = f"{answer['seq_len']} tokens"
+        assumed.append(Assumed(name="sequence length", value=length))
+    evaluation = evaluation_of(answer)
+    return TrainingDocument(
+        **{name: getattr(evaluation, name) for name in evaluation.__struct_fields__},
+        model=request["model"],
+        candidate=candidate_of(request, answer),
+        hardware=hardware_of(answer),
+        bill_of_materials=tuple(bom_line(line) for line in answer["bill_of_materials"]),
+        assumed=tuple(assumed),
+        assumptions=assumptions,
+    )
+
+
+def read_tokens(reader: OptionReader, tokens: TextOrNumber | None) -> float | None:
+    """Read the tokens of a run, such as ``2T``."""
+    return reader.quantity("tokens", tokens, "tokens", most=LARGEST_TOKENS)
+
+
+def evaluation_of(answer: Mapping[str, Any]) -> TrainingEvaluation:
+    """Read the core's answer; what it leaves out is not known."""
+    known = {
+        name: value
+        for name, value in answer.items()
+        if name in TrainingEvaluation.__struct_fields__ and value is not None
+    }
+    return msgspec.convert(known, TrainingEvaluation)
+
+
+def candidate_of(
+    request: Mapping[str, Any], answer: Mapping[str, Any]
+) -> TrainingCandidate:
+    """Put together what was asked for and what the core filled in."""
+    both = {
+        **request,
+        "batch": request.get("micro_batch", 1),
+        "schedule": _schedule(request),
+        **{
+            name: answer[name]
+            for name in (
+                "expert_data_parallel",
+                "micro_batches",
+                "global_batch",
+                "seq_len",
+            )
+        },
+    }
+    known = {
+        name: value
+        for name, value in both.items()
+        if name in TrainingCandidate.__struct_fields__ and value is not None
+    }
+    return msgspec.convert(known, TrainingCandidate)
+
+
+def _schedule(request: Mapping[str, Any]) -> str | None:
+    """Schedule of a pipeline, as the core takes it where it is not given."""
+    if request.get("pp", 1) == 1:
+        return None
+    usual = "interleaved" if request.get("vpp", 1) > 1 else "1f1b"
+    return str(request.get("schedule", usual))
+
+
+def _yes(reader: OptionReader, option: str, value: bool | str) -> bool:  # noqa: FBT001 - an option that is a word or a truth value
+    """Read yes or no."""
+    if isinstance(value, bool):
+        return value
+    return reader.choice(option, value, YES_NO) != "no"
