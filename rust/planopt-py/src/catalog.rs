@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use planopt_core::ask::{EvaluateServing, FastestLayout, SearchServing};
+use planopt_core::ask::{EvaluateServing, EvaluateTraining, FastestLayout, SearchServing};
 use planopt_core::catalog::Kind;
 use planopt_core::{ask, catalog};
 use pyo3::prelude::*;
@@ -108,6 +108,19 @@ impl Catalog {
         answer(
             py,
             py.detach(|| ask::evaluate_serving(&self.catalog, &request)),
+        )
+    }
+
+    /// Evaluates one configuration of a training run, whether or not it works.
+    fn evaluate_training<'py>(
+        &self,
+        py: Python<'py>,
+        request: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request: EvaluateTraining = question(request)?;
+        answer(
+            py,
+            py.detach(|| ask::evaluate_training(&self.catalog, &request)),
         )
     }
 

@@ -91,32 +91,85 @@ impl EvaluateServing {
     ///
     /// Unknown ids, with the nearest ones, and counts that cannot be.
     pub(crate) fn bench(&self, catalog: &Catalog) -> Result<Bench, Vec<Diagnostic>> {
-        let mut accelerator = catalog
-            .accelerator(&self.accelerator)
-            .map_err(|problem| vec![problem.field("--accelerator")])?
-            .clone();
         let per_host = self
             .accelerators_per_host()
             .map_err(|problem| vec![problem])?;
-        let mut host = match &self.host {
+        Bench::named(
+            catalog,
+            &Names {
+                accelerator: &self.accelerator,
+                host: self.host.as_deref(),
+                link: self.link.as_deref(),
+                per_host,
+                per_host_option: ("hosts", self.hosts.unwrap_or(1)),
+                accelerators: self.tp * self.pp,
+            },
+        )
+    }
+
+    /// The network that the question names.
+    ///
+    /// # Errors
+    ///
+    /// An unknown id, with the nearest ones.
+    pub(crate) fn network_line<'c>(
+        &self,
+        catalog: &'c Catalog,
+    ) -> Result<Option<Connection<'c>>, Vec<Diagnostic>> {
+        let Some(id) = &self.network else {
+            return Ok(None);
+        };
+        let nics_per_host = self.nics_per_host.unwrap_or(1);
+        line_of(catalog, id, nics_per_host)
+    }
+}
+
+/// The names of a bench, as questions give them.
+pub(crate) struct Names<'q> {
+    /// Accelerator id.
+    pub(crate) accelerator: &'q str,
+    /// Host id; else the smallest that holds what a host must.
+    pub(crate) host: Option<&'q str>,
+    /// Link id inside a host.
+    pub(crate) link: Option<&'q str>,
+    /// Accelerators of a host, where they are fixed.
+    pub(crate) per_host: Option<u32>,
+    /// The option that fixes them, and its value.
+    pub(crate) per_host_option: (&'static str, u32),
+    /// Accelerators in all.
+    pub(crate) accelerators: u32,
+}
+
+impl Bench {
+    /// The hardware of those names.
+    ///
+    /// # Errors
+    ///
+    /// Unknown ids, with the nearest ones, and counts that cannot be.
+    pub(crate) fn named(catalog: &Catalog, names: &Names) -> Result<Self, Vec<Diagnostic>> {
+        let mut accelerator = catalog
+            .accelerator(names.accelerator)
+            .map_err(|problem| vec![problem.field("--accelerator")])?
+            .clone();
+        let mut host = match names.host {
             Some(id) => catalog
                 .host(id)
                 .map_err(|problem| vec![problem.field("--host")])?
                 .clone(),
-            None => smallest_host(catalog, &accelerator, per_host, self.tp * self.pp),
+            None => smallest_host(catalog, &accelerator, names.per_host, names.accelerators),
         };
-        if let Some(per_host) = per_host {
+        if let Some(per_host) = names.per_host {
             if per_host > host.slots {
                 let accepted = format!("hosts for at most {} accelerators each", host.slots);
-                let value = self.hosts.unwrap_or(1).to_string();
-                return Err(vec![wrong_option("hosts", value, accepted)]);
+                let (option, value) = names.per_host_option;
+                return Err(vec![wrong_option(option, value.to_string(), accepted)]);
             }
-            // The replica is spread evenly; the rest of the host stays empty.
+            // The accelerators are spread evenly; the rest of the host stays empty.
             if !host.whole {
                 host.slots = per_host;
             }
         }
-        let link = match &self.link {
+        let link = match names.link {
             Some(id) => Some(
                 catalog
                     .link(id)
@@ -135,7 +188,7 @@ impl EvaluateServing {
                 accelerator.scale_up = None;
                 pcie = Some(link);
             } else {
-                let domain = self.tp * self.pp;
+                let domain = names.accelerators;
                 let name = link.name.clone();
                 accelerator.scale_up = Some(ScaleUp {
                     name,
@@ -144,27 +197,11 @@ impl EvaluateServing {
                 });
             }
         }
-        Ok(Bench {
+        Ok(Self {
             accelerator,
             host,
             pcie,
         })
-    }
-
-    /// The network that the question names.
-    ///
-    /// # Errors
-    ///
-    /// An unknown id, with the nearest ones.
-    pub(crate) fn network_line<'c>(
-        &self,
-        catalog: &'c Catalog,
-    ) -> Result<Option<Connection<'c>>, Vec<Diagnostic>> {
-        let Some(id) = &self.network else {
-            return Ok(None);
-        };
-        let nics_per_host = self.nics_per_host.unwrap_or(1);
-        line_of(catalog, id, nics_per_host)
     }
 }
 
@@ -214,7 +251,8 @@ impl HardwareKey {
     }
 }
 
-fn line_of<'c>(
+/// A network by its id, with its line between hosts of so many NICs.
+pub(crate) fn line_of<'c>(
     catalog: &'c Catalog,
     id: &str,
     nics_per_host: u32,

@@ -20,4 +20,5 @@ pub use request::{
 pub use serving::{evaluate_serving, fastest_serving, search_serving};
 pub use training::{
     EvaluateTraining, FailureAnswer, RunAnswer, StepAnswer, TrainingAnswer, TrainingMemoryAnswer,
+    evaluate_training,
 };

@@ -264,7 +264,8 @@ impl ServingRequest {
     }
 }
 
-fn format_named(
+/// The format of that name, or a problem.
+pub(super) fn format_named(
     option: &str,
     name: Option<&str>,
     problems: &mut Vec<Diagnostic>,
@@ -279,12 +280,12 @@ fn format_named(
 }
 
 /// Largest count of anything in a configuration.
-const LARGEST_COUNT: u32 = 1 << 16;
+pub(super) const LARGEST_COUNT: u32 = 1 << 16;
 /// Accelerators of all replicas, at most: beyond the largest cluster ever built, and few enough
 /// that every part of it is counted, and paid for, without overflow.
-const LARGEST_CLUSTER: u64 = 1 << 20;
+pub(super) const LARGEST_CLUSTER: u64 = 1 << 20;
 /// NICs of a host, at most: beyond what any host holds.
-const LARGEST_NICS: u32 = 64;
+pub(super) const LARGEST_NICS: u32 = 64;
 
 impl EvaluateServing {
     /// Checks that every count can be one.

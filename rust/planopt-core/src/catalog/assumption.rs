@@ -2,7 +2,8 @@
 
 use super::assumptions::{
     AcceleratorEfficiency, AllReduceAlgorithm, Assumptions, CommunicationAssumptions,
-    ComputeAssumptions, CostAssumptions, HopPayload, MemoryAssumptions, SwitchSale, TrainingAssumptions,
+    ComputeAssumptions, CostAssumptions, HopPayload, MemoryAssumptions, SwitchSale,
+    TrainingAssumptions,
 };
 use super::fields::Fields;
 use super::host::ALL_REDUCE_CLASSES;

@@ -82,7 +82,11 @@ impl<'a> Cluster<'a> {
             .switches
             .iter()
             .filter_map(|switch| Switching::over(switch, ends))
-            .min_by_key(|all| all.switch.price.map_or(i64::MAX, |price| (price * all.count).0))?;
+            .min_by_key(|all| {
+                all.switch
+                    .price
+                    .map_or(i64::MAX, |price| (price * all.count).0)
+            })?;
         Some(Self {
             hosts_and_nics,
             switching: Some(cheapest),
@@ -123,18 +127,18 @@ impl<'a> Cluster<'a> {
 
     /// Draw at work, or nothing if the vendor publishes no power of the accelerator.
     pub fn power(&self, assumptions: &Assumptions) -> Option<Watts> {
-        let switches = self.switching.map_or(Watts::ZERO, |all| {
-            all.switch.power * f64::from(all.count)
-        });
+        let switches = self
+            .switching
+            .map_or(Watts::ZERO, |all| all.switch.power * f64::from(all.count));
         Some(self.hosts_and_nics.power(assumptions)? + switches)
     }
 
     /// Rack units; none for desktops, which are not hosted.
     pub fn rack_units(&self) -> f64 {
         let hosts = self.hosts_and_nics.rack_units();
-        let switches = self.switching.map_or(0.0, |all| {
-            all.switch.rack_units * f64::from(all.count)
-        });
+        let switches = self
+            .switching
+            .map_or(0.0, |all| all.switch.rack_units * f64::from(all.count));
         if hosts > 0.0 { hosts + switches } else { 0.0 }
     }
 }

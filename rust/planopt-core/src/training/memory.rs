@@ -51,12 +51,9 @@ impl TrainingMemory {
         ];
         parts
             .into_iter()
-            .fold(
-                ("overhead", self.overhead),
-                |most, part| {
-                    if part.1 > most.1 { part } else { most }
-                },
-            )
+            .fold(("overhead", self.overhead), |most, part| {
+                if part.1 > most.1 { part } else { most }
+            })
             .0
     }
 }
@@ -149,8 +146,8 @@ impl Question<'_> {
             if !stage.first {
                 held[0] = held[0] + self.priced.tied;
             }
-            kept_by_ends += self.priced.head.kept * self.logits_in_flight()
-                + self.priced.head.transient;
+            kept_by_ends +=
+                self.priced.head.kept * self.logits_in_flight() + self.priced.head.transient;
         }
         let through = kept_by_layers * memory.in_flight;
         let resident = if layout.offload_activations {
@@ -160,7 +157,10 @@ impl Question<'_> {
             through
         };
         memory.activations = resident + working + kept_by_ends;
-        for (held, group) in held.iter().zip([self.groups.shard, self.groups.expert_shard]) {
+        for (held, group) in held
+            .iter()
+            .zip([self.groups.shard, self.groups.expert_shard])
+        {
             let ranks = group.ranks;
             memory.weights += held.weights / sharers(layout, Sharding::Zero3, ranks);
             memory.gradients += held.gradients / sharers(layout, Sharding::Zero2, ranks);

@@ -294,7 +294,8 @@ impl Pricing<'_> {
         let per_element = self.tokens() * self.activation();
         let memory = self.rates.memory.0;
         walk.cost.forward += Seconds(per_element * (before + after) / memory) + self.launch();
-        walk.cost.backward += Seconds(per_element * (2.0 * before + after) / memory) + self.launch();
+        walk.cost.backward +=
+            Seconds(per_element * (2.0 * before + after) / memory) + self.launch();
         walk.cost.kept += Bytes(per_element * before);
     }
 
@@ -398,8 +399,7 @@ impl Pricing<'_> {
             * self.activation();
         let memory = bytes / self.rates.memory.0;
         cost.forward += Seconds((flop / rate).max(memory)) + self.launch();
-        cost.backward +=
-            Seconds((FLASH_BACKWARD * flop / rate).max(2.0 * memory)) + self.launch();
+        cost.backward += Seconds((FLASH_BACKWARD * flop / rate).max(2.0 * memory)) + self.launch();
         cost.forward_flop += flop;
         cost.kept += Bytes(tokens * heads.query * LOG_SUM);
     }

@@ -45,9 +45,10 @@ impl PricedModel {
             training,
         };
         let price = |operations: &[_], part| pricing.price(operations, part, transformer.hidden);
-        let shared = transformer.embedding.iter().find(|operation| {
-            transformer.tied && matches!(operation.work, Work::Gather { .. })
-        });
+        let shared = transformer
+            .embedding
+            .iter()
+            .find(|operation| transformer.tied && matches!(operation.work, Work::Gather { .. }));
         Self {
             blocks: transformer
                 .blocks

@@ -260,11 +260,14 @@ impl fmt::Display for Rejection {
                 needed_bytes / GB,
                 capacity_bytes / GB,
                 match largest {
-                    "activations" => "a smaller micro-batch, more recomputation, sequence, tensor \
+                    "activations" =>
+                        "a smaller micro-batch, more recomputation, sequence, tensor \
                                       or context parallelism would lower it",
-                    "optimizer" => "sharding it (zero1), more stages or tensor parallelism would \
+                    "optimizer" =>
+                        "sharding it (zero1), more stages or tensor parallelism would \
                                     lower it",
-                    "gradients" => "sharding them (zero2), more stages or tensor parallelism would \
+                    "gradients" =>
+                        "sharding them (zero2), more stages or tensor parallelism would \
                                     lower it",
                     _ => "sharding (zero3), more stages or tensor parallelism would lower it",
                 }

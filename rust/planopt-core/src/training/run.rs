@@ -66,8 +66,7 @@ impl Failures {
         // Nothing to write: as good as continuous checkpoints, still a positive interval.
         let work = work.max(between * f64::EPSILON.sqrt());
         // Daly's mean wall-clock time of a stretch of work with failures at random.
-        let wall =
-            between * (restart.0 / between).exp() * ((work + writing) / between).exp_m1();
+        let wall = between * (restart.0 / between).exp() * ((work + writing) / between).exp_m1();
         Self {
             interval,
             checkpoint,

@@ -50,9 +50,8 @@ impl StageParts {
         self.forward += cost.forward * count;
         self.backward += cost.backward * count;
         self.recompute += (cost.forward * again + cost.attention_core * core_again) * count;
-        let both = |forward: Seconds, backward: Seconds| {
-            (forward * (1.0 + again) + backward) * count
-        };
+        let both =
+            |forward: Seconds, backward: Seconds| (forward * (1.0 + again) + backward) * count;
         self.tensor += both(cost.tensor_forward, cost.tensor_backward);
         self.context += both(cost.context_forward, cost.context_backward);
         self.expert += both(cost.expert_forward, cost.expert_backward);
@@ -200,8 +199,7 @@ impl Question<'_> {
         parts.contention += hidden * self.training.contention;
         let messages = self.hop() * (2.0 * f64::from(self.layout.vpp));
         parts.pipeline = messages * (1.0 - self.training.pipeline_overlap);
-        parts.contention +=
-            messages * (self.training.pipeline_overlap * self.training.contention);
+        parts.contention += messages * (self.training.pipeline_overlap * self.training.contention);
         if self.layout.offload_activations {
             let moved = self.host_line.message(kept_by_layers);
             parts.offload = self.beyond(moved, parts.forward)
