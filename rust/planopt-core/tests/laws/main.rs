@@ -4,6 +4,7 @@
 mod batches;
 mod candidate;
 mod made_up;
+mod messages;
 mod models;
 mod money;
 mod questions;

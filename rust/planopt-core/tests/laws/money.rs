@@ -60,6 +60,10 @@ proptest! {
             let sum: i64 = bill.iter().map(|line| line.unit_price.0 * i64::from(line.quantity)).sum();
             prop_assert_eq!(Some(MicroUsd(sum)), unit.price());
             prop_assert!(bill.iter().all(|line| line.quantity > 0));
+            // One cable from each port to the switch, or between the two hosts.
+            let cable = bill.iter().find(|line| line.kind == "cable");
+            let ends = if unit.switch.is_some() { 1 } else { 2 };
+            prop_assert!(cable.is_none_or(|line| line.quantity * ends == unit.nics()));
         }
     }
 
