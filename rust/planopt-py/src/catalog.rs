@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use planopt_core::ask::{EvaluateServing, EvaluateTraining, FastestLayout, SearchServing};
+use planopt_core::ask::{
+    EvaluateServing, EvaluateTraining, FastestLayout, SearchServing, SearchTraining,
+};
 use planopt_core::catalog::Kind;
 use planopt_core::{ask, catalog};
 use pyo3::prelude::*;
@@ -122,6 +124,19 @@ impl Catalog {
             py,
             py.detach(|| ask::evaluate_training(&self.catalog, &request)),
         )
+    }
+
+    /// Finds the clusters that train a model.
+    fn search_training<'py>(
+        &self,
+        py: Python<'py>,
+        request: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request: SearchTraining = question(request)?;
+        let found = interruptible(py, |stop| {
+            ask::search_training(&self.catalog, &request, stop)
+        })?;
+        answer(py, found)
     }
 
     /// Finds the units that meet a goal.

@@ -19,6 +19,6 @@ pub use request::{
 };
 pub use serving::{evaluate_serving, fastest_serving, search_serving};
 pub use training::{
-    EvaluateTraining, FailureAnswer, RunAnswer, StepAnswer, TrainingAnswer, TrainingMemoryAnswer,
-    evaluate_training,
+    ClusterAnswer, ClusterColumns, EvaluateTraining, FailureAnswer, RunAnswer, SearchTraining,
+    StepAnswer, TrainingAnswer, TrainingMemoryAnswer, evaluate_training, search_training,
 };

@@ -83,17 +83,31 @@ pub fn search_serving(
     })
 }
 
-/// Checks that every id of the question exists, and gathers them.
+/// What the question allows.
 fn select(catalog: &Catalog, request: &SearchServing) -> Result<Selection, Vec<Diagnostic>> {
+    known(
+        catalog,
+        Selection {
+            accelerators: request.accelerators.clone(),
+            exclude: request.exclude.clone(),
+            hosts: request.hosts.clone(),
+            networks: request.networks.clone(),
+            datacenter: request.datacenter,
+        },
+    )
+}
+
+/// Checks that every id of a selection exists.
+pub(super) fn known(catalog: &Catalog, selection: Selection) -> Result<Selection, Vec<Diagnostic>> {
     let mut problems = Vec::new();
     for (option, ids) in [
-        ("--accelerators", &request.accelerators),
-        ("--exclude", &request.exclude),
+        ("--accelerators", &selection.accelerators),
+        ("--exclude", &selection.exclude),
     ] {
         let unknown = ids.iter().filter_map(|id| catalog.accelerator(id).err());
         problems.extend(unknown.map(|problem| problem.field(option)));
     }
-    for id in &request.hosts {
+    for id in &selection.hosts {
         problems.extend(
             catalog
                 .host(id)
@@ -101,18 +115,12 @@ fn select(catalog: &Catalog, request: &SearchServing) -> Result<Selection, Vec<D
                 .map(|problem| problem.field("--host")),
         );
     }
-    for id in &request.networks {
+    for id in &selection.networks {
         let unknown = catalog.network(id).err();
         problems.extend(unknown.map(|problem| problem.field("--network")));
     }
     if problems.is_empty() {
-        Ok(Selection {
-            accelerators: request.accelerators.clone(),
-            exclude: request.exclude.clone(),
-            hosts: request.hosts.clone(),
-            networks: request.networks.clone(),
-            datacenter: request.datacenter,
-        })
+        Ok(selection)
     } else {
         Err(problems)
     }

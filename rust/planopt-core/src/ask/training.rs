@@ -2,9 +2,11 @@
 
 mod answer;
 mod request;
+mod search;
 
 pub use answer::{FailureAnswer, RunAnswer, StepAnswer, TrainingAnswer, TrainingMemoryAnswer};
 pub use request::EvaluateTraining;
+pub use search::{ClusterAnswer, ClusterColumns, SearchTraining, search_training};
 
 use super::answer::{BillAnswer, HardwareAnswer, RejectionAnswer};
 use super::hardware::{Bench, Connection, Names, line_of};
@@ -364,7 +366,7 @@ fn step_answer(step: &StepTime) -> StepAnswer {
         forward_seconds: parts.forward.0,
         backward_seconds: parts.backward.0,
         recompute_seconds: parts.recompute.0,
-        tensor_seconds: parts.tensor.0,
+        tensor_seconds: (parts.tensor + parts.beside).0,
         context_seconds: parts.context.0,
         expert_seconds: parts.expert.0,
         pipeline_seconds: parts.pipeline.0,

@@ -7,6 +7,7 @@ mod front;
 mod layout;
 mod reduce;
 mod space;
+mod training;
 mod units;
 
 pub use batch::{BatchPolicy, Goal};
@@ -14,4 +15,8 @@ pub use evaluate::{EvaluatedUnit, GivenLayout, UnitKey, evaluate_unit, fastest_l
 pub use layout::{Layout, Prepared};
 pub use reduce::{Aim, Demand};
 pub use space::{Fit, Selection, Shelf, Space};
+pub use training::{
+    FoundCluster, TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch, TrainingSearchResult,
+    TrainingTally,
+};
 pub use units::{FoundUnit, Nearest, SearchResult, Tally, search};

@@ -164,7 +164,7 @@ const CONTEXT_PARALLEL: [(&str, ContextParallel); 2] = [
     ("ring", ContextParallel::Ring),
     ("all-to-all", ContextParallel::AllToAll),
 ];
-const SHARDINGS: [(&str, Sharding); 4] = [
+pub(super) const SHARDINGS: [(&str, Sharding); 4] = [
     ("none", Sharding::None),
     ("zero1", Sharding::Zero1),
     ("zero2", Sharding::Zero2),

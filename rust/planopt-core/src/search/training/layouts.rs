@@ -1,0 +1,181 @@
+//! Which layouts of a run are tried.
+
+use crate::stages::{Stage, deal_chunks};
+use crate::training::{ContextParallel, Layout, Recipe, Recompute, Schedule, Sharding};
+use crate::transformer::{Transformer, Work};
+
+/// Largest tensor-parallel degree tried: that of a rack joined by one scale-up link.
+const LARGEST_TENSOR: u32 = 64;
+/// Largest expert-parallel degree tried (`DeepSeek-V3` was trained with 64; arXiv 2412.19437).
+const LARGEST_EXPERT: u32 = 64;
+/// Sequences of a micro-batch that are tried.
+const MICRO_BATCHES: [u32; 4] = [1, 2, 4, 8];
+/// Chunks of a stage, at most.
+const MOST_CHUNKS: u32 = 8;
+/// Tokens that a context-parallel rank keeps at least: below, attention has too little to do.
+const LEAST_CONTEXT: u32 = 4096;
+
+/// A layout, with the place of what it shares with others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    pub(super) layout: Layout,
+    /// Among those with the same cost per micro-batch.
+    pub(super) shape: usize,
+    /// Among those with the same stages.
+    pub(super) pipeline: usize,
+}
+
+/// The layouts of a question, the fewest accelerators first.
+#[derive(Debug)]
+pub(super) struct Layouts {
+    pub(super) candidates: Vec<Candidate>,
+    /// One layout of each shape.
+    pub(super) shapes: Vec<Layout>,
+    pub(super) pipelines: Vec<Vec<Stage>>,
+}
+
+impl Layouts {
+    /// Every layout of at most `accelerators`: powers of two of tensor, context and expert
+    /// parallelism, the shortest pipeline for each number of layers of its largest stage, and
+    /// every data-parallel degree that divides the batch.
+    pub(super) fn all(transformer: &Transformer, recipe: &Recipe, accelerators: u32) -> Self {
+        let mut all = Self {
+            candidates: Vec::new(),
+            shapes: Vec::new(),
+            pipelines: Vec::new(),
+        };
+        let shapes = shapes(transformer, recipe);
+        for (pp, vpp) in pipelines(transformer) {
+            let pipeline = all.pipelines.len();
+            let kinds = transformer.blocks.len();
+            all.pipelines
+                .push(deal_chunks(&transformer.layers, kinds, pp, vpp));
+            for (place, shape) in shapes.iter().enumerate() {
+                let staged = Layout {
+                    pp,
+                    vpp,
+                    schedule: if vpp > 1 {
+                        Schedule::Interleaved
+                    } else {
+                        Schedule::OneForwardOneBackward
+                    },
+                    ..*shape
+                };
+                for layout in spread(staged, recipe, accelerators) {
+                    if layout.check(transformer, recipe).is_ok() {
+                        all.candidates.push(Candidate {
+                            layout,
+                            shape: place,
+                            pipeline,
+                        });
+                    }
+                }
+            }
+        }
+        all.shapes = shapes;
+        // Stable: of layouts on as many accelerators the order stays the one they were made in.
+        all.candidates
+            .sort_by_key(|candidate| candidate.layout.accelerators());
+        all
+    }
+}
+
+fn powers_of_two(most: u32) -> impl Iterator<Item = u32> {
+    (0..u32::BITS)
+        .map(|exponent| 1 << exponent)
+        .take_while(move |power| *power <= most)
+}
+
+/// How one micro-batch meets one stage: all degrees that its cost depends on.
+fn shapes(transformer: &Transformer, recipe: &Recipe) -> Vec<Layout> {
+    let experts = experts(transformer);
+    let longest = (recipe.seq_len / LEAST_CONTEXT).max(1);
+    let mut shapes = Vec::new();
+    for tp in powers_of_two(LARGEST_TENSOR) {
+        if !transformer.heads.is_multiple_of(u64::from(tp)) {
+            continue;
+        }
+        for cp in powers_of_two(longest) {
+            for ep in powers_of_two(LARGEST_EXPERT.min(experts)) {
+                for micro_batch in MICRO_BATCHES {
+                    shapes.push(Layout {
+                        tp,
+                        sequence_parallel: tp > 1,
+                        cp,
+                        context: ContextParallel::Ring,
+                        ep,
+                        micro_batch,
+                        ..Layout::SINGLE
+                    });
+                }
+            }
+        }
+    }
+    shapes
+}
+
+/// Experts of a layer; 1 without any.
+fn experts(transformer: &Transformer) -> u32 {
+    let routed = transformer
+        .operations()
+        .filter_map(|operation| match operation.work {
+            Work::MatMul { experts, .. } if experts > 1 => u32::try_from(experts).ok(),
+            _ => None,
+        });
+    routed.min().unwrap_or(1)
+}
+
+/// Stages, and chunks of each. Of pipelines whose largest stage is the same the shortest one
+/// leaves no accelerator with less to do than it could have.
+fn pipelines(transformer: &Transformer) -> Vec<(u32, u32)> {
+    let layers = u32::try_from(transformer.layers.len()).unwrap_or(u32::MAX);
+    let mut pipelines = Vec::new();
+    let mut largest = 0;
+    for pp in 1..=layers {
+        let stage = layers.div_ceil(pp);
+        if stage == largest {
+            continue;
+        }
+        largest = stage;
+        pipelines.push((pp, 1));
+        if pp > 1 && layers.is_multiple_of(pp) {
+            let chunks = (2..=MOST_CHUNKS).filter(|chunks| stage.is_multiple_of(*chunks));
+            pipelines.extend(chunks.map(|chunks| (pp, chunks)));
+        }
+    }
+    pipelines
+}
+
+/// The layout over every number of data-parallel ranks, with all that goes with it.
+fn spread(layout: Layout, recipe: &Recipe, accelerators: u32) -> Vec<Layout> {
+    // Attention that keeps no probabilities has nothing to gain from doing them again.
+    let recomputes: &[Recompute] = if recipe.flash_attention {
+        &[Recompute::None, Recompute::Full]
+    } else {
+        &[Recompute::None, Recompute::Selective, Recompute::Full]
+    };
+    let one_pipeline = layout.accelerators();
+    let at_once = recipe.global_batch / layout.micro_batch;
+    let mut spread = Vec::new();
+    for dp in 1..=(accelerators / one_pipeline).min(at_once) {
+        if !recipe.global_batch.is_multiple_of(dp * layout.micro_batch) {
+            continue;
+        }
+        let shardings: &[Sharding] = if dp * layout.cp == 1 {
+            &[Sharding::None]
+        } else {
+            &[Sharding::Zero1, Sharding::Zero2, Sharding::Zero3]
+        };
+        for &sharding in shardings {
+            for &recompute in recomputes {
+                spread.push(Layout {
+                    dp,
+                    recompute,
+                    sharding,
+                    ..layout
+                });
+            }
+        }
+    }
+    spread
+}

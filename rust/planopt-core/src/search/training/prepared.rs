@@ -1,0 +1,246 @@
+//! One accelerator in one host, prepared so that a candidate is cheap to ask about.
+
+use super::layouts::{Candidate, Layouts};
+use super::size::Size;
+use super::{TrainingSearch, TrainingSearchResult};
+use crate::communication::Fabric;
+use crate::compute::Rates;
+use crate::quantity::Seconds;
+use crate::search::Fit;
+use crate::training::{
+    Groups, Layout, PricedModel, Recompute, Rejection, TrainingHardware, evaluate,
+};
+use crate::transformer::Transformer;
+
+/// Arithmetic of one micro-batch through all layers.
+#[derive(Clone, Copy)]
+struct Pass {
+    forward: Seconds,
+    backward: Seconds,
+}
+
+impl Pass {
+    fn of(priced: &PricedModel, transformer: &Transformer) -> Self {
+        let mut pass = Self {
+            forward: priced.embedding.forward + priced.head.forward,
+            backward: priced.embedding.backward + priced.head.backward,
+        };
+        for &kind in &transformer.layers {
+            pass.forward += priced.blocks[kind].forward;
+            pass.backward += priced.blocks[kind].backward;
+        }
+        pass
+    }
+}
+
+/// Costs of the shapes over one network, computed where they are first needed.
+pub(super) struct Priced<'f> {
+    fabric: &'f Fabric,
+    shapes: Vec<Option<PricedModel>>,
+}
+
+impl<'f> Priced<'f> {
+    pub(super) fn new(fabric: &'f Fabric, layouts: &Layouts) -> Self {
+        Self {
+            fabric,
+            shapes: vec![None; layouts.shapes.len()],
+        }
+    }
+}
+
+/// An accelerator in its host, and what is known of the candidates on it.
+pub(super) struct Subject<'s, 'a> {
+    search: &'s TrainingSearch<'s>,
+    pub(super) fit: &'s Fit<'a>,
+    rates: &'s Rates,
+    pub(super) layouts: &'s Layouts,
+    sizes: Vec<Size>,
+    passes: Vec<Pass>,
+    /// Candidates that are known not to fit in memory, over whatever network.
+    too_large: Vec<bool>,
+    /// Accelerators that a tensor-parallel group may have: those joined without a network.
+    reach: u32,
+}
+
+impl<'s, 'a> Subject<'s, 'a> {
+    pub(super) fn new(
+        search: &'s TrainingSearch<'s>,
+        fit: &'s Fit<'a>,
+        rates: &'s Rates,
+        layouts: &'s Layouts,
+    ) -> Self {
+        let domain = fit
+            .accelerator
+            .scale_up
+            .as_ref()
+            .map_or(1, |link| link.domain);
+        let mut subject = Self {
+            search,
+            fit,
+            rates,
+            layouts,
+            sizes: sizes(&layouts.candidates),
+            passes: Vec::new(),
+            too_large: vec![false; layouts.candidates.len()],
+            reach: fit.host.slots.max(domain),
+        };
+        let alone = fit.fabric(None, search.assumptions);
+        subject.passes = layouts
+            .shapes
+            .iter()
+            .map(|shape| Pass::of(&subject.price(shape, &alone), search.transformer))
+            .collect();
+        subject
+    }
+
+    /// The sizes that need a network, or those that one host holds.
+    pub(super) fn sizes(&self, network: bool) -> Vec<Size> {
+        let slots = self.fit.host.slots;
+        let sizes = self.sizes.iter();
+        sizes
+            .filter(|size| (size.accelerators > slots) == network)
+            .cloned()
+            .collect()
+    }
+
+    fn price(&self, layout: &Layout, fabric: &Fabric) -> PricedModel {
+        let search = self.search;
+        PricedModel::new(
+            search.transformer,
+            search.recipe,
+            layout,
+            self.rates,
+            &Groups::new(layout, fabric, self.fit.host.slots),
+            search.assumptions,
+            search.training,
+        )
+    }
+
+    /// Steps of the run.
+    fn steps(&self) -> f64 {
+        let recipe = self.search.recipe;
+        self.search.goal.tokens / (f64::from(recipe.global_batch) * f64::from(recipe.seq_len))
+    }
+
+    /// No step of the candidate is shorter: its arithmetic, divided evenly over the stages.
+    fn least_step(&self, candidate: &Candidate) -> Seconds {
+        let layout = &candidate.layout;
+        let pass = self.passes[candidate.shape];
+        let again = match layout.recompute {
+            Recompute::Full => pass.forward,
+            _ => Seconds::ZERO,
+        };
+        let micro_batches = f64::from(layout.micro_batches(self.search.recipe));
+        (pass.forward + pass.backward + again) * (micro_batches / f64::from(layout.pp))
+    }
+
+    /// The candidate of a size whose run is shortest, if it is shorter than `latest`, with the
+    /// run.
+    pub(super) fn fastest(
+        &mut self,
+        priced: &mut Priced,
+        size: &Size,
+        latest: Seconds,
+        result: &mut TrainingSearchResult,
+    ) -> Option<(Layout, Seconds)> {
+        let mut best: Option<(Layout, Seconds)> = None;
+        let steps = self.steps();
+        for place in size.candidates.clone() {
+            let candidate = &self.layouts.candidates[place];
+            if candidate.layout.tp > self.reach {
+                result.rejected.placement += 1;
+                continue;
+            }
+            if self.too_large[place] {
+                result.rejected.memory += 1;
+                continue;
+            }
+            let least = self.least_step(candidate) * steps;
+            if late(least, latest, best, result) {
+                continue;
+            }
+            match self.run(priced, candidate, result) {
+                Err(rejection) => {
+                    self.too_large[place] = matches!(rejection, Rejection::Memory { .. });
+                    result.reject(&rejection);
+                }
+                Ok(run) => {
+                    if !late(run, latest, best, result) {
+                        best = Some((candidate.layout, run));
+                    }
+                }
+            }
+        }
+        best
+    }
+
+    /// The run of a candidate, failures included.
+    fn run(
+        &self,
+        priced: &mut Priced,
+        candidate: &Candidate,
+        result: &mut TrainingSearchResult,
+    ) -> Result<Seconds, Rejection> {
+        let search = self.search;
+        let layout = &candidate.layout;
+        let groups = layout.place(priced.fabric, self.fit.host.slots)?;
+        let shape = &mut priced.shapes[candidate.shape];
+        let model = shape.get_or_insert_with(|| {
+            self.price(&self.layouts.shapes[candidate.shape], priced.fabric)
+        });
+        let hardware = TrainingHardware {
+            accelerator: self.fit.accelerator,
+            rates: self.rates,
+            fabric: priced.fabric,
+            slots: self.fit.host.slots,
+        };
+        result.evaluated += 1;
+        let evaluation = evaluate(
+            search.transformer,
+            model,
+            search.recipe,
+            layout,
+            &groups,
+            &self.layouts.pipelines[candidate.pipeline],
+            &hardware,
+            search.assumptions,
+            search.training,
+        );
+        match evaluation.rejection() {
+            Some(rejection) => Err(rejection),
+            None => Ok(evaluation.step.total() * (self.steps() / evaluation.failures.goodput)),
+        }
+    }
+}
+
+/// Whether a run is of no use because it is too long, or no shorter than the best of its size.
+fn late(
+    run: Seconds,
+    latest: Seconds,
+    best: Option<(Layout, Seconds)>,
+    result: &mut TrainingSearchResult,
+) -> bool {
+    if run > latest {
+        result.rejected.deadline += 1;
+        return true;
+    }
+    let slower = best.is_some_and(|(_, known)| run >= known);
+    result.rejected.slower += u64::from(slower);
+    slower
+}
+
+/// Runs of candidates on as many accelerators.
+fn sizes(candidates: &[Candidate]) -> Vec<Size> {
+    let mut sizes: Vec<Size> = Vec::new();
+    for (place, candidate) in candidates.iter().enumerate() {
+        let accelerators = candidate.layout.accelerators();
+        match sizes.last_mut() {
+            Some(size) if size.accelerators == accelerators => size.candidates.end = place + 1,
+            _ => sizes.push(Size {
+                accelerators,
+                candidates: place..place + 1,
+            }),
+        }
+    }
+    sizes
+}

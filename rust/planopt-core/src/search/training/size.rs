@@ -1,0 +1,87 @@
+//! What a cluster of a size is made of, and whether it may be bought.
+
+use std::ops::Range;
+
+use super::{FoundCluster, TrainingAim, TrainingSearch, TrainingSearchResult};
+use crate::catalog::Network;
+use crate::communication::NetworkLine;
+use crate::purchase::Hardware;
+use crate::quantity::{MicroUsd, Watts};
+use crate::search::Fit;
+use crate::training::Cluster;
+
+/// The candidates on one number of accelerators.
+#[derive(Clone, Debug)]
+pub(super) struct Size {
+    pub(super) accelerators: u32,
+    pub(super) candidates: Range<usize>,
+}
+
+/// A cluster of a size.
+pub(super) struct Bought<'a> {
+    pub(super) hardware: Hardware<'a>,
+    pub(super) hosts: u32,
+    pub(super) accelerators: u32,
+    pub(super) price: MicroUsd,
+    pub(super) power: Watts,
+    pub(super) rack_units: f64,
+}
+
+impl TrainingSearch<'_> {
+    /// The cluster of a size, unless a limit forbids it or `known` is cheaper.
+    pub(super) fn buy<'a>(
+        &self,
+        fit: &Fit<'a>,
+        connection: Option<(&'a Network, NetworkLine)>,
+        size: &Size,
+        known: Option<FoundCluster>,
+        result: &mut TrainingSearchResult,
+    ) -> Option<Bought<'a>> {
+        let candidates = size.candidates.len() as u64;
+        let hardware = Hardware {
+            accelerator: fit.accelerator,
+            host: fit.host,
+            network: connection.map(|(network, line)| (network, line.nics_per_host)),
+        };
+        let slots = fit.host.slots;
+        let bought = Cluster::new(hardware, size.accelerators, slots).and_then(|cluster| {
+            let hosts = cluster.hosts();
+            let comes_full = fit.host.whole || fit.host.includes.is_some();
+            Some(Bought {
+                hardware,
+                hosts,
+                accelerators: if comes_full {
+                    hosts * slots
+                } else {
+                    size.accelerators
+                },
+                price: cluster.price()?,
+                power: cluster.power(self.assumptions)?,
+                rack_units: cluster.rack_units(),
+            })
+        });
+        let Some(bought) = bought else {
+            result.rejected.network += candidates;
+            return None;
+        };
+        let limits = &self.goal.limits;
+        let stock = limits.stock.get(&fit.accelerator.id);
+        let exceeded = limits.power.is_some_and(|most| bought.power > most)
+            || limits
+                .rack_units
+                .is_some_and(|most| bought.rack_units > most)
+            || stock.is_some_and(|most| bought.accelerators > *most)
+            || bought.accelerators > limits.accelerators;
+        if exceeded {
+            result.rejected.limits += candidates;
+            return None;
+        }
+        let cheaper_known = self.goal.aim == TrainingAim::Cheapest
+            && known.is_some_and(|known| bought.price >= known.price);
+        if cheaper_known || limits.price.is_some_and(|most| bought.price > most) {
+            result.rejected.price += candidates;
+            return None;
+        }
+        Some(bought)
+    }
+}
