@@ -136,8 +136,13 @@ pub struct TrainingAssumptions {
     pub overhead: Bytes,
     /// Share of the peak rate that attention without stored probabilities reaches.
     pub attention_efficiency: f64,
-    /// Share of the arithmetic that tensor-parallel collectives can hide behind.
+    /// Outputs of a product, over all of its matrices, at which it reaches half of its rate.
+    pub half_outputs: f64,
+    /// Share of the arithmetic that tensor-parallel collectives which products wait for can hide
+    /// behind, by splitting products.
     pub tensor_overlap: f64,
+    /// By how much of their own time hidden tensor-parallel collectives slow arithmetic down.
+    pub tensor_contention: f64,
     /// Share of the attention that context-parallel messages can hide behind.
     pub context_overlap: f64,
     /// Share of the messages between stages that are hidden.
@@ -146,7 +151,7 @@ pub struct TrainingAssumptions {
     pub data_overlap: f64,
     /// Share of the arithmetic that transfers to the host can hide behind.
     pub offload_overlap: f64,
-    /// By how much of their own time hidden messages slow arithmetic down.
+    /// By how much of their own time other hidden messages slow arithmetic down.
     pub contention: f64,
     /// Spread (standard deviation over mean) of the step time of single hosts.
     pub straggler_spread: f64,

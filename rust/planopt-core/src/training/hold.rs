@@ -18,6 +18,10 @@ const NEWTON_SCHULZ_STEPS: f64 = 5.0;
 /// (`NVIDIA/TransformerEngine`).
 const FP8_COPIES: f64 = 2.0;
 
+/// Times that an optimizer's pass reads or writes gradients: once for their norm, twice to clip
+/// them, once for the update and once to set them to zero (`NVIDIA/Megatron-LM`, optimizer).
+const GRADIENT_PASSES: f64 = 5.0;
+
 /// Bytes on one rank, before data-parallel ranks share them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Held {
@@ -37,9 +41,9 @@ pub struct Held {
 
 impl Held {
     /// Bytes that the optimizer's pass moves: its state read and written, gradients read for
-    /// their norm and again for the update and set to zero, weights written.
+    /// their norm, clipped, read for the update and set to zero, weights written.
     pub fn optimizer_traffic(&self) -> Bytes {
-        self.state * 2.0 + self.gradients * 3.0 + self.trained
+        self.state * 2.0 + self.gradients * GRADIENT_PASSES + self.trained
     }
 }
 

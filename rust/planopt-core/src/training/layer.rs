@@ -17,8 +17,10 @@ pub struct LayerCost {
     pub attention_core: Seconds,
     /// Tensor-parallel collectives of forward.
     pub tensor_forward: Seconds,
-    /// Of backward.
+    /// Of backward, those that products wait for.
     pub tensor_backward: Seconds,
+    /// Of backward, those beside the gradients of products.
+    pub tensor_beside: Seconds,
     /// Context-parallel messages of forward that attention does not hide.
     pub context_forward: Seconds,
     /// Of backward.
@@ -54,6 +56,7 @@ impl Add for LayerCost {
             attention_core: self.attention_core + other.attention_core,
             tensor_forward: self.tensor_forward + other.tensor_forward,
             tensor_backward: self.tensor_backward + other.tensor_backward,
+            tensor_beside: self.tensor_beside + other.tensor_beside,
             context_forward: self.context_forward + other.context_forward,
             context_backward: self.context_backward + other.context_backward,
             expert_forward: self.expert_forward + other.expert_forward,

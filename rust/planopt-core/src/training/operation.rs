@@ -21,6 +21,8 @@ const LOG_SUM: f64 = 4.0;
 /// (arXiv 2307.08691, section 3).
 const FLASH_BACKWARD: f64 = 2.5;
 
+/// Outputs of the product that efficiencies are quoted for: 8192 x 8192.
+const REFERENCE_OUTPUTS: f64 = 8192.0 * 8192.0;
 /// Products that read a latent and not the stream between layers.
 const LATENT_PRODUCTS: [&str; 2] = ["query_up", "key_value_up"];
 
@@ -153,12 +155,19 @@ impl Pricing<'_> {
     /// The sum over the tensor-parallel group, with what follows it: dropout, and in a layer the
     /// residual. Under sequence parallelism it is a reduce-scatter here and an all-gather before
     /// the next product, of the same volume.
+    ///
+    /// In backward the sum of a product's input gradients goes on beside its weight gradients;
+    /// under sequence parallelism the input is gathered again beside its input gradients, while
+    /// the gradient of the output is waited for (Megatron-LM, `tensor_parallel/layers.py`).
     fn reduction(&self, width: f64, part: Part, cost: &mut LayerCost) {
         let payload = Bytes(self.tokens() * width * self.activation());
         let time = self.groups.tensor.all_reduce(payload);
         cost.tensor_forward += time;
-        if part == Part::Layer {
-            cost.tensor_backward += time;
+        if part == Part::Layer && self.layout.sequence_parallel {
+            cost.tensor_backward += self.groups.tensor.all_gather(payload);
+            cost.tensor_beside += time;
+        } else if part == Part::Layer {
+            cost.tensor_beside += time;
         }
         let elements = width * self.stream();
         let mask = if self.recipe.dropout { MASK } else { 0.0 };
@@ -280,8 +289,11 @@ impl Pricing<'_> {
         bytes: f64,
     ) -> Seconds {
         let compute = &self.assumptions.compute;
+        // The last wave of tiles fills half of the multiprocessors in the mean.
+        let waves = |outputs: f64| saturation(outputs, self.training.half_outputs);
         let reached = rate
             * self.rates.efficiency
+            * (waves(matrices * rows * columns) / waves(REFERENCE_OUTPUTS))
             * saturation(rows, compute.half_rows)
             * saturation(columns, compute.half_columns)
             * saturation(depth, compute.half_depth);

@@ -18,8 +18,10 @@ pub struct StageParts {
     pub backward: Seconds,
     /// Forward done again.
     pub recompute: Seconds,
-    /// Tensor-parallel collectives.
+    /// Tensor-parallel collectives that products wait for.
     pub tensor: Seconds,
+    /// Of those beside the gradients of products, what outlasts them.
+    pub beside: Seconds,
     /// Context-parallel messages.
     pub context: Seconds,
     /// Expert all-to-all.
@@ -39,6 +41,7 @@ impl StageParts {
             + self.backward
             + self.recompute
             + self.tensor
+            + self.beside
             + self.context
             + self.expert
             + self.pipeline
@@ -53,6 +56,7 @@ impl StageParts {
         let both =
             |forward: Seconds, backward: Seconds| (forward * (1.0 + again) + backward) * count;
         self.tensor += both(cost.tensor_forward, cost.tensor_backward);
+        self.beside += cost.tensor_beside * count;
         self.context += both(cost.context_forward, cost.context_backward);
         self.expert += both(cost.expert_forward, cost.expert_backward);
     }
@@ -112,6 +116,7 @@ impl StageParts {
             backward: self.backward * count,
             recompute: self.recompute * count,
             tensor: self.tensor * count,
+            beside: self.beside * count,
             context: self.context * count,
             expert: self.expert * count,
             pipeline: self.pipeline * count,
@@ -194,9 +199,11 @@ impl Question<'_> {
             parts.add(&self.priced.head, 0.0, 0.0, 1.0);
         }
         let arithmetic = parts.forward + parts.backward + parts.recompute;
-        let hidden = parts.tensor.min(arithmetic * self.training.tensor_overlap);
-        parts.tensor = parts.tensor - hidden;
-        parts.contention += hidden * self.training.contention;
+        let behind = parts.tensor.min(arithmetic * self.training.tensor_overlap);
+        let beside = parts.beside.min(parts.backward);
+        parts.tensor = parts.tensor - behind;
+        parts.beside = parts.beside - beside;
+        parts.contention += (behind + beside) * self.training.tensor_contention;
         let messages = self.hop() * (2.0 * f64::from(self.layout.vpp));
         parts.pipeline = messages * (1.0 - self.training.pipeline_overlap);
         parts.contention += messages * (self.training.pipeline_overlap * self.training.contention);
