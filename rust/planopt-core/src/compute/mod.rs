@@ -1,0 +1,17 @@
+//! Time of operations on one rank: a roofline with an efficiency that is smooth in every dimension.
+//!
+//! What depends only on the model, the accelerator, the formats and the tensor-parallel degree is
+//! worked out once per [`Rank`]; what is left for a step of `m` tokens is a few multiplications per
+//! operation. Formulas: `docs/reference/model.md`, sections 1 to 3.
+
+mod operation;
+mod rank;
+mod rates;
+mod shape;
+mod step;
+
+pub use rank::{Rank, RankBlock};
+pub use rates::{Formats, Rates};
+pub use shape::{causal_mean, distinct_experts, local_shape, parameter_fraction};
+pub(crate) use shape::{real, saturation};
+pub use step::{OperationTime, Step};

@@ -1,0 +1,173 @@
+//! A model on one rank of a tensor-parallel group: what depends only on the model, the
+//! accelerator, the formats and the degree, worked out once.
+
+use super::operation::{RankOperation, price};
+use super::rates::{Formats, Rates};
+use super::shape::{local_shape, real, weights};
+use super::step::{OperationTime, Step};
+use crate::catalog::Assumptions;
+use crate::quantity::Bytes;
+use crate::transformer::{Operation, Transformer, Work};
+
+/// The operations of one kind of layer, of the embedding or of the head, on one rank.
+#[derive(Clone, Debug)]
+pub struct RankBlock {
+    operations: Vec<RankOperation>,
+    overhead: f64,
+    /// Bytes of its parameters.
+    pub weights: Bytes,
+    /// All-reduces, by bytes per token.
+    pub all_reduce_bytes_per_token: Vec<f64>,
+    /// KV cache: bytes per cached token, and how many tokens stay cached.
+    pub kv: Vec<(Bytes, Option<u64>)>,
+    /// Widest product: elements in and out per token.
+    pub workspace_elements: f64,
+}
+
+/// A model on one rank of a tensor-parallel group of an accelerator.
+#[derive(Clone, Debug)]
+pub struct Rank {
+    /// Kinds of layer.
+    pub blocks: Vec<RankBlock>,
+    /// Before the first layer.
+    pub embedding: RankBlock,
+    /// After the last.
+    pub head: RankBlock,
+    /// What a head needs besides, on another stage than the embedding whose matrix it shares.
+    pub tied_weights: Bytes,
+    /// Outputs of the head on this rank.
+    pub logits: f64,
+    /// Bytes of the residual stream per token.
+    pub hidden_bytes: f64,
+    /// Bytes per element of activations.
+    pub activation_bytes: f64,
+}
+
+impl Rank {
+    /// Prices every operation of `transformer` for one of `tp` ranks.
+    pub fn new(
+        transformer: &Transformer,
+        formats: Formats,
+        rates: &Rates,
+        tp: u32,
+        assumptions: &Assumptions,
+    ) -> Self {
+        let block =
+            |operations: &[Operation]| RankBlock::new(operations, formats, rates, tp, assumptions);
+        let is_shared = |operation: &&Operation| {
+            transformer.tied && matches!(operation.work, Work::Gather { .. })
+        };
+        let tied_weights = transformer
+            .embedding
+            .iter()
+            .filter(is_shared)
+            .map(|operation| weights(operation, formats, tp))
+            .sum();
+        let logits = transformer
+            .head
+            .iter()
+            .find_map(|operation| match operation.work {
+                Work::MatMul { n, .. } => Some(real(n) / f64::from(tp)),
+                _ => None,
+            });
+        Self {
+            blocks: transformer
+                .blocks
+                .iter()
+                .map(|kind| block(&kind.operations))
+                .collect(),
+            embedding: block(&transformer.embedding),
+            head: block(&transformer.head),
+            tied_weights,
+            logits: logits.unwrap_or(0.0),
+            hidden_bytes: real(transformer.hidden) * formats.activation_bytes(),
+            activation_bytes: formats.activation_bytes(),
+        }
+    }
+}
+
+impl RankBlock {
+    fn new(
+        operations: &[Operation],
+        formats: Formats,
+        rates: &Rates,
+        tp: u32,
+        assumptions: &Assumptions,
+    ) -> Self {
+        let activation = formats.activation_bytes();
+        let mut block = Self {
+            operations: Vec::with_capacity(operations.len()),
+            overhead: assumptions.compute.operation_overhead.0,
+            weights: Bytes::ZERO,
+            all_reduce_bytes_per_token: Vec::new(),
+            kv: Vec::new(),
+            workspace_elements: 0.0,
+        };
+        for operation in operations {
+            block.weights += weights(operation, formats, tp);
+            match operation.work {
+                Work::AllReduce { width } => {
+                    block
+                        .all_reduce_bytes_per_token
+                        .push(real(width) * activation);
+                }
+                Work::MatMul {
+                    k,
+                    n,
+                    shard,
+                    active,
+                    ..
+                } => {
+                    let (k_local, n_local) = local_shape(k, n, shard, tp);
+                    block.workspace_elements = block
+                        .workspace_elements
+                        .max(real(active) * (k_local + n_local));
+                }
+                Work::Attention {
+                    kv_heads,
+                    head_dim,
+                    window,
+                    ..
+                } => {
+                    let local_heads = real(kv_heads) / f64::from(tp).min(real(kv_heads));
+                    let elements = 2.0 * local_heads * real(head_dim);
+                    block
+                        .kv
+                        .push((Bytes(elements * formats.kv.bytes_per_element()), window));
+                }
+                Work::LatentAttention { latent, rope, .. } => {
+                    let elements = real(latent + rope);
+                    block
+                        .kv
+                        .push((Bytes(elements * formats.kv.bytes_per_element()), None));
+                }
+                Work::Gather { .. } | Work::Elementwise { .. } => {}
+            }
+            if let Some(priced) = price(operation, formats, rates, tp, assumptions) {
+                block.operations.push(priced);
+            }
+        }
+        block
+    }
+
+    /// Time of a step that brings `tokens` tokens through these operations.
+    pub fn time(&self, step: Step, tokens: f64) -> OperationTime {
+        self.operations
+            .iter()
+            .fold(OperationTime::default(), |sum, operation| {
+                sum.then(operation.time(step, tokens, self.overhead))
+            })
+    }
+
+    /// KV cache of one sequence of `context` tokens, in whole pages.
+    pub fn kv_cache_bytes(&self, context: u64, page_tokens: u32) -> Bytes {
+        let page = u64::from(page_tokens);
+        self.kv
+            .iter()
+            .map(|(bytes_per_token, window)| {
+                let tokens = window.map_or(context, |window| window.min(context));
+                *bytes_per_token * real(tokens.div_ceil(page) * page)
+            })
+            .sum()
+    }
+}
