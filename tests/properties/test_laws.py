@@ -138,14 +138,16 @@ def _users(plan: Plan) -> list[int]:
 
 @thorough
 @given(question=questions())
-def test_alternatives_are_dearer_one_by_one_and_all_different(
+def test_alternatives_are_dearer_or_beyond_a_limit_and_all_different(
     question: dict[str, Any],
 ) -> None:
     plan = planopt.solve(top=6, **question)
     assume(plan.status == "optimal")
 
-    prices = [price(plan), *map(price, plan.alternatives)]
+    prices = [price(each) for each in plan.alternatives]
     assert prices == sorted(prices)
+    cheaper = [each for each in plan.alternatives if price(each) < price(plan)]
+    assert all("where the limit is" in each.why_not for each in cheaper)
     bills = [choice(plan), *map(choice, plan.alternatives)]
     assert len({json.dumps(bill) for bill in bills}) == len(bills)
     assert all(each.why_not for each in plan.alternatives)
