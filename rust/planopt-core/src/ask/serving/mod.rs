@@ -1,0 +1,130 @@
+//! Questions about serving.
+
+mod search;
+mod subject;
+
+pub(super) use search::known;
+pub use search::search_serving;
+
+use self::subject::Subject;
+use super::answer::{EvaluationAnswer, FastestAnswer};
+use super::request::{EvaluateServing, FastestLayout};
+use crate::catalog::Catalog;
+use crate::diagnostic::Diagnostic;
+use crate::search::{GivenLayout, Layout, UnitKey, evaluate_unit, fastest_layout};
+use crate::serving::Batching;
+
+/// The fastest layout for `users` on a purchase that is decided; none if no layout carries them.
+///
+/// # Errors
+///
+/// Everything in the question that is not known or cannot be.
+pub fn fastest_serving(
+    catalog: &Catalog,
+    request: &FastestLayout,
+) -> Result<Option<FastestAnswer>, Vec<Diagnostic>> {
+    let transformer = request.serving.model.transformer(catalog)?;
+    let question = request.serving.question(&transformer)?;
+    let assumptions = request.serving.assumptions(catalog)?;
+    let (fit, network) = request.hardware.resolve(catalog, &assumptions)?;
+    let key = UnitKey {
+        fit,
+        network,
+        hosts: request.hardware.hosts,
+        accelerators: request.hardware.accelerators,
+        switch: request.hardware.switch.as_deref(),
+    };
+    let given = GivenLayout {
+        tp: request.tp,
+        pp: request.pp,
+        batch: request.batch,
+        in_flight: request.in_flight,
+        replicas: request.replicas,
+    };
+    let fastest = fastest_layout(
+        &transformer,
+        &question,
+        &key,
+        request.users,
+        given,
+        &assumptions,
+    );
+    Ok(fastest.map(|fastest| {
+        let placement = fastest.unit.placement;
+        let subject = Subject {
+            transformer: &transformer,
+            question: &question,
+            fit: &key.fit,
+            network: key.network,
+            batching: fastest.batching,
+            assumptions: &assumptions,
+        };
+        FastestAnswer {
+            tp: placement.tp,
+            pp: placement.pp,
+            batch: fastest.batching.batch,
+            unit_replicas: fastest.unit.replicas,
+            evaluation: subject.answer(placement, &fastest.evaluation, &[(fastest.unit, 1)]),
+        }
+    }))
+}
+
+/// Evaluates one configuration, whether or not it works.
+///
+/// # Errors
+///
+/// Everything in the question that is not known or cannot be.
+pub fn evaluate_serving(
+    catalog: &Catalog,
+    request: &EvaluateServing,
+) -> Result<EvaluationAnswer, Vec<Diagnostic>> {
+    let transformer = request.serving.model.transformer(catalog)?;
+    let question = request.serving.question(&transformer)?;
+    let assumptions = request.serving.assumptions(catalog)?;
+    request.check()?;
+    let bench = request.bench(catalog)?;
+    let network = request.network_line(catalog)?;
+    let batching = Batching {
+        batch: request.batch,
+        in_flight: request.in_flight.unwrap_or(request.pp),
+    };
+    let layout = Layout {
+        tp: request.tp,
+        pp: request.pp,
+    };
+    let Some(fit) = bench.fit(catalog, &assumptions) else {
+        let accepted = "links with a bandwidth".to_owned();
+        return Err(vec![super::request::unknown_name(
+            "link",
+            "host's link",
+            accepted,
+        )]);
+    };
+    let subject = Subject {
+        transformer: &transformer,
+        question: &question,
+        fit: &fit,
+        network,
+        batching,
+        assumptions: &assumptions,
+    };
+    let line = network.map(|(_, line)| line);
+    let evaluated = evaluate_unit(
+        &transformer,
+        &question,
+        &fit,
+        line,
+        layout,
+        batching,
+        &assumptions,
+    );
+    Ok(match evaluated {
+        Err(rejection) => subject.rejected(&rejection, request.tp * request.pp, request.replicas),
+        Ok((placement, evaluation)) => {
+            let units = subject.cheapest_units(placement, request.replicas);
+            let mut answer = subject.answer(placement, &evaluation, &units);
+            answer.replicas = request.replicas;
+            answer
+        }
+    })
+}

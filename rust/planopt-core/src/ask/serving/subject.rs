@@ -1,0 +1,240 @@
+//! What an answer about one configuration says, and how it is worded.
+
+use super::search::port_blocks;
+use crate::ask::answer::{BillAnswer, EvaluationAnswer, HardwareAnswer, Messages, RejectionAnswer};
+use crate::catalog::{Assumptions, Network};
+use crate::communication::NetworkLine;
+use crate::cost::of_purchase;
+use crate::placement::Placement;
+use crate::purchase::{BillLine, Hardware, Unit};
+use crate::quantity::{Bytes, MicroUsd, Watts};
+use crate::search::Fit;
+use crate::serving::{Batching, Percentiles, Question, Rejection, ReplicaEvaluation};
+use crate::transformer::{Transformer, Work};
+
+/// What an answer is about.
+pub(super) struct Subject<'s, 'a> {
+    pub(super) transformer: &'s Transformer,
+    pub(super) question: &'s Question,
+    pub(super) fit: &'s Fit<'a>,
+    pub(super) network: Option<(&'a Network, NetworkLine)>,
+    pub(super) batching: Batching,
+    pub(super) assumptions: &'s Assumptions,
+}
+
+impl<'a> Subject<'_, 'a> {
+    fn hardware(&self) -> Hardware<'a> {
+        Hardware {
+            accelerator: self.fit.accelerator,
+            host: self.fit.host,
+            network: self
+                .network
+                .map(|(network, line)| (network, line.nics_per_host)),
+        }
+    }
+
+    /// The cheapest units that hold `replicas`, by taking as many as fit of each size in turn.
+    pub(super) fn cheapest_units(
+        &self,
+        placement: Placement,
+        replicas: u32,
+    ) -> Vec<(Unit<'a>, u32)> {
+        let mut sizes: Vec<(Unit<'a>, MicroUsd)> = Vec::new();
+        Unit::all(
+            self.hardware(),
+            placement,
+            self.assumptions.switch_sale,
+            |unit| {
+                sizes.extend(unit.price().map(|price| (unit, price)));
+            },
+        );
+        sizes.sort_by_key(|(unit, price)| (std::cmp::Reverse(unit.replicas), *price));
+        let mut units = Vec::new();
+        let mut left = replicas;
+        for (unit, _) in sizes {
+            let count = left / unit.replicas;
+            if count > 0 {
+                units.push((unit, count));
+                left -= count * unit.replicas;
+            }
+        }
+        units
+    }
+
+    pub(super) fn answer(
+        &self,
+        placement: Placement,
+        evaluation: &ReplicaEvaluation,
+        units: &[(Unit<'a>, u32)],
+    ) -> EvaluationAnswer {
+        let bill = bill_of(units);
+        let power = units.iter().try_fold(Watts::ZERO, |sum, (unit, count)| {
+            Some(sum + unit.power(self.assumptions)? * f64::from(*count))
+        });
+        let power = power.filter(|_| !units.is_empty());
+        let rack_units = units
+            .iter()
+            .map(|(unit, count)| unit.rack_units() * f64::from(*count))
+            .sum();
+        let replicas = units
+            .iter()
+            .map(|(unit, count)| unit.replicas * count)
+            .sum();
+        let cost = power.filter(|_| !bill.is_empty()).map(|power| {
+            let price: MicroUsd = bill.iter().map(BillLine::price).sum();
+            let tokens_per_second = evaluation.decode.tokens_per_second * f64::from(replicas);
+            of_purchase(
+                price.usd(),
+                power,
+                rack_units,
+                tokens_per_second,
+                &self.assumptions.cost,
+            )
+        });
+        EvaluationAnswer {
+            feasible: evaluation.rejections.is_empty(),
+            rejections: evaluation.rejections.iter().map(rejection).collect(),
+            memory: Some(evaluation.memory),
+            decode: Some(evaluation.decode),
+            prefill: Some(evaluation.prefill),
+            ttft_seconds: Percentiles::default(),
+            tpot_seconds: Percentiles::default(),
+            cost,
+            power_watts: power.map(|power| power.0),
+            messages: Some(self.messages(placement)),
+            hosts: Some(placement.hosts),
+            accelerators: placement.accelerators(),
+            weights: self.question.formats.weights.name(),
+            kv: self.question.formats.kv.name(),
+            hardware: self.hardware_answer(Some(placement), units.first().map(|(unit, _)| unit)),
+            in_flight: self.batching.in_flight,
+            replicas,
+            bill_of_materials: bill.iter().map(BillAnswer::from).collect(),
+        }
+    }
+
+    pub(super) fn rejected(
+        &self,
+        reason: &Rejection,
+        accelerators: u32,
+        replicas: u32,
+    ) -> EvaluationAnswer {
+        EvaluationAnswer {
+            feasible: false,
+            rejections: vec![rejection(reason)],
+            memory: None,
+            decode: None,
+            prefill: None,
+            ttft_seconds: Percentiles::default(),
+            tpot_seconds: Percentiles::default(),
+            cost: None,
+            power_watts: None,
+            messages: None,
+            hosts: None,
+            accelerators,
+            weights: self.question.formats.weights.name(),
+            kv: self.question.formats.kv.name(),
+            hardware: self.hardware_answer(None, None),
+            in_flight: self.batching.in_flight,
+            replicas,
+            bill_of_materials: Vec::new(),
+        }
+    }
+
+    fn hardware_answer(&self, placement: Option<Placement>, unit: Option<&Unit>) -> HardwareAnswer {
+        let scale_up = self.fit.accelerator.scale_up.as_ref();
+        let group = placement.map_or(1, |placement| placement.tp);
+        let link = match scale_up {
+            Some(link) if group <= link.domain => link.name.clone(),
+            _ => self.fit.host.link.clone(),
+        };
+        let switch = unit.and_then(|unit| unit.switch);
+        let blocks = unit.map_or(0, port_blocks);
+        HardwareAnswer {
+            host: self.fit.host.id.clone(),
+            hosts: unit
+                .map(Unit::hosts)
+                .or(placement.map(|placement| placement.hosts))
+                .unwrap_or(1),
+            link,
+            network: self.network.map(|(network, _)| network.id.clone()),
+            nics_per_host: self.network.map_or(0, |(_, line)| line.nics_per_host),
+            switch: switch.map(|share| share.switch.id.clone()),
+            switch_count: u32::from(switch.is_some() && blocks == 0),
+            switch_port_blocks: blocks,
+        }
+    }
+
+    fn messages(&self, placement: Placement) -> Messages {
+        let fabric = self
+            .fit
+            .fabric(self.network.map(|(_, line)| line), self.assumptions);
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a hidden size is far below 2^53"
+        )]
+        let hidden = self.transformer.hidden as f64;
+        let per_token = hidden * self.question.formats.activation_bytes();
+        let payload = Bytes(per_token * f64::from(self.batching.batch));
+        Messages {
+            payload_bytes: payload.0,
+            all_reduce_seconds: if placement.tp > 1 {
+                fabric.all_reduce(placement, payload).0
+            } else {
+                0.0
+            },
+            all_reduces: if placement.tp > 1 {
+                all_reduces(self.transformer)
+            } else {
+                0.0
+            },
+            hops_seconds: fabric.hops(placement, payload).0,
+        }
+    }
+}
+
+/// All-reduces on the path of a token.
+fn all_reduces(transformer: &Transformer) -> f64 {
+    let count = |operations: &[crate::transformer::Operation]| {
+        operations
+            .iter()
+            .filter(|operation| matches!(operation.work, Work::AllReduce { .. }))
+            .count()
+    };
+    let of_layers: usize = transformer
+        .layers
+        .iter()
+        .map(|&kind| count(&transformer.blocks[kind].operations))
+        .sum();
+    let all = of_layers + count(&transformer.embedding) + count(&transformer.head);
+    f64::from(u32::try_from(all).unwrap_or(u32::MAX))
+}
+
+/// Parts of several units, alike lines together; empty if any has no price.
+fn bill_of(units: &[(Unit, u32)]) -> Vec<BillLine> {
+    let mut bill: Vec<BillLine> = Vec::new();
+    for (unit, count) in units {
+        let Some(lines) = unit.bill_of_materials() else {
+            return Vec::new();
+        };
+        for line in lines {
+            let quantity = line.quantity * count;
+            match bill
+                .iter_mut()
+                .find(|other| other.kind == line.kind && other.id == line.id)
+            {
+                Some(other) => other.quantity += quantity,
+                None => bill.push(BillLine { quantity, ..line }),
+            }
+        }
+    }
+    bill
+}
+
+fn rejection(rejection: &Rejection) -> RejectionAnswer {
+    RejectionAnswer {
+        code: rejection.code(),
+        message: rejection.to_string(),
+        numbers: rejection.numbers().into_iter().collect(),
+    }
+}
