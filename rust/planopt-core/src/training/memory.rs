@@ -64,12 +64,12 @@ pub(super) fn in_flight(layout: &Layout, recipe: &Recipe, index: u32) -> f64 {
     let behind = f64::from(layout.pp - 1 - index);
     let most = match layout.schedule {
         Schedule::GPipe => micro_batches,
-        Schedule::OneForwardOneBackward => behind + 1.0,
         // Chunks that Megatron warms up with, and the one at work (arXiv 2104.04473, section 2.2).
-        Schedule::Interleaved => {
+        Schedule::Interleaved if layout.vpp > 1 => {
             let chunks = f64::from(layout.vpp);
             (2.0 * behind + (chunks - 1.0) * f64::from(layout.pp) + 1.0) / chunks
         }
+        Schedule::OneForwardOneBackward | Schedule::Interleaved => behind + 1.0,
     };
     most.min(micro_batches)
 }

@@ -289,13 +289,15 @@ impl Pricing<'_> {
         bytes: f64,
     ) -> Seconds {
         let compute = &self.assumptions.compute;
-        // The last wave of tiles fills half of the multiprocessors in the mean.
-        let waves = |outputs: f64| saturation(outputs, self.training.half_outputs);
+        // Tiles stick out over the edges, and the last wave of them is half full in the mean.
+        let filled = |matrices: f64, rows: f64, columns: f64| {
+            let tiles = matrices * (rows + compute.half_rows) * (columns + compute.half_columns);
+            matrices * rows * columns / (tiles + self.training.half_outputs)
+        };
         let reached = rate
             * self.rates.efficiency
-            * (waves(matrices * rows * columns) / waves(REFERENCE_OUTPUTS))
-            * saturation(rows, compute.half_rows)
-            * saturation(columns, compute.half_columns)
+            * (filled(matrices, rows, columns)
+                / saturation(REFERENCE_OUTPUTS, self.training.half_outputs))
             * saturation(depth, compute.half_depth);
         let arithmetic = 2.0 * matrices * rows * columns * depth / reached;
         Seconds(arithmetic.max(bytes / self.rates.memory.0)) + self.launch()

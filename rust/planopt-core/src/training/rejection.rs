@@ -16,7 +16,7 @@ pub enum Rejection {
     Heads { tp: u32, heads: u64 },
     /// More chunks than layers, or chunks of different size.
     Layers { pp: u32, vpp: u32, layers: u64 },
-    /// Chunks are interleaved, or the schedule says so, but not both; or too few micro-batches.
+    /// Several chunks without the schedule for them, or micro-batches that do not go round.
     Interleave {
         pp: u32,
         vpp: u32,
@@ -177,9 +177,6 @@ impl fmt::Display for Rejection {
                  pp x vpp of {} would",
                 divisors_around(layers, u64::from(pp) * u64::from(vpp))
             ),
-            Self::Interleave { vpp: 1, .. } => {
-                write!(f, "an interleaved schedule needs at least 2 chunks (vpp)")
-            }
             Self::Interleave {
                 pp,
                 vpp,
