@@ -1,4 +1,4 @@
-"""The door between Python and the core: what goes in, what comes out, what is refused."""
+"""The door between Python and the core: what goes in, comes out, and is refused."""
 
 from __future__ import annotations
 
