@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from planopt.solve import solve
     from planopt.training.evaluate import evaluate_training
     from planopt.training.plan import TrainingDocument, TrainingPlan
+    from planopt.training.train import train
 
 __all__ = [
     "InputError",
@@ -37,6 +38,7 @@ __all__ = [
     "evaluate_training",
     "frontier",
     "solve",
+    "train",
 ]
 
 _HOMES = {
@@ -52,6 +54,7 @@ _HOMES = {
     "evaluate_training": ("planopt.training.evaluate", "evaluate_training"),
     "frontier": ("planopt.frontier", "frontier"),
     "solve": ("planopt.solve", "solve"),
+    "train": ("planopt.training.train", "train"),
 }
 
 

@@ -8,13 +8,22 @@ from planopt.plan import PlanWarning
 from planopt.prices import price_sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from planopt.build import Build
+    from planopt.catalog import Catalog
+    from planopt.evaluation import BomLine
     from planopt.plan import Sensitivity
     from planopt.solve import Question
 
-__all__ = ["KNIFE_EDGE", "cautions", "flipped"]
+__all__ = [
+    "KNIFE_EDGE",
+    "cautions",
+    "flipped",
+    "licence_warnings",
+    "memory_warnings",
+    "price_warnings",
+]
 
 PCIE_CHANGE = "all-reduce over PCIe"
 """How `planopt.sensitivity` calls a change of the class of a host's all-reduce."""
@@ -45,9 +54,13 @@ def cautions(question: Question, chosen: Build) -> tuple[PlanWarning, ...]:
         *_context(question),
         *_knife_edge(question, chosen),
         *_full_memory(chosen),
-        *_licence(question, chosen),
+        *licence_warnings(
+            question.catalog,
+            {each.candidate.accelerator for each in chosen.deployments},
+            datacenter=question.problem.datacenter,
+        ),
         *_quantised(question, chosen),
-        *_prices(question, chosen),
+        *price_warnings(question.catalog, chosen.bill_of_materials, chosen.networks),
     )
 
 
@@ -102,25 +115,38 @@ def _knife_edge(question: Question, chosen: Build) -> Iterator[PlanWarning]:
 def _full_memory(chosen: Build) -> Iterator[PlanWarning]:
     for deployment in chosen.deployments:
         memory = deployment.evaluation.memory
-        if memory is None or not memory.capacity_bytes:
-            continue
-        full = memory.total_bytes / memory.capacity_bytes
-        if full > FULL_MEMORY:
-            yield PlanWarning(
-                code="W001",
-                message=(
-                    f"the fullest accelerator is {full:.1%} full of what may be used: "
-                    "a knife edge"
-                ),
-                help="one accelerator more, a shorter --context or fewer --users",
+        if memory is not None:
+            yield from memory_warnings(
+                memory.total_bytes,
+                memory.capacity_bytes,
+                "one accelerator more, a shorter --context or fewer --users",
             )
 
 
-def _licence(question: Question, chosen: Build) -> Iterator[PlanWarning]:
-    if question.problem.datacenter:
+def memory_warnings(
+    total_bytes: float, capacity_bytes: float, help_: str
+) -> Iterator[PlanWarning]:
+    """Warn of memory that is nearly full."""
+    full = total_bytes / capacity_bytes if capacity_bytes else 0.0
+    if full > FULL_MEMORY:
+        yield PlanWarning(
+            code="W001",
+            message=(
+                f"the fullest accelerator is {full:.1%} full of what may be used: "
+                "a knife edge"
+            ),
+            help=help_,
+        )
+
+
+def licence_warnings(
+    catalog: Catalog, accelerators: Iterable[str], *, datacenter: bool
+) -> Iterator[PlanWarning]:
+    """Warn of parts that may not be used in data centers, unless they were left out."""
+    if datacenter:
         return
-    for accelerator in sorted({d.candidate.accelerator for d in chosen.deployments}):
-        entry = question.catalog.show("accelerators", accelerator)
+    for accelerator in sorted(accelerators):
+        entry = catalog.show("accelerators", accelerator)
         allowed = {f["field"]: f["text"] for f in entry["figures"]}
         if allowed.get("datacenter_licence") == "false":
             yield PlanWarning(
@@ -144,11 +170,13 @@ def _quantised(question: Question, chosen: Build) -> Iterator[PlanWarning]:
 _WIDE = frozenset({"fp32", "bf16", "fp16"})
 
 
-def _prices(question: Question, chosen: Build) -> Iterator[PlanWarning]:
-    """Prices remembered rather than read, and prices that are old."""
-    sources = price_sources(question.catalog, chosen.bill_of_materials, chosen.networks)
+def price_warnings(
+    catalog: Catalog, bill: Sequence[BomLine], networks: Iterable[str]
+) -> Iterator[PlanWarning]:
+    """Warn of prices remembered rather than read, and of prices that are old."""
+    sources = price_sources(catalog, bill, networks)
     remembered, old = [], []
-    for line in chosen.bill_of_materials:
+    for line in bill:
         source = sources.get((line.kind, line.id))
         if source is None or not line.unit_price_usd:
             continue

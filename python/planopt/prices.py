@@ -8,13 +8,15 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from planopt.catalog import Catalog
     from planopt.evaluation import BomLine
 
-__all__ = ["PriceSource", "price_sources"]
+__all__ = ["PriceSource", "price_sources", "sourced"]
 
 Part = tuple[str, str]
 """Kind and id of a line of a bill of materials."""
@@ -89,6 +91,18 @@ def price_sources(
     for network in networks:
         _network_prices(sources, catalog.show("networks", network)["figures"])
     return sources
+
+
+def sourced(
+    catalog: Catalog, bill: Iterable[BomLine], networks: Iterable[str]
+) -> tuple[BomLine, ...]:
+    """Bill of materials with where each price comes from."""
+    lines = tuple(bill)
+    sources = price_sources(catalog, lines, networks)
+    found = ((line, sources.get((line.kind, line.id))) for line in lines)
+    return tuple(
+        replace(line, source=source.short) if source else line for line, source in found
+    )
 
 
 def _network_prices(

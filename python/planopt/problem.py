@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS
-from planopt.errors import InputError
 from planopt.options import OptionReader
 from planopt.plan import Assumed, Request
+from planopt.shared_options import (
+    architecture_of,
+    check_stock,
+    read_purchase_money,
+    refuse_both,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -319,8 +323,8 @@ def read_problem(
             )
         demand = request_rate * lengths.output
     given_users = reader.count("users", users)
-    budget_usd = _budget(reader, budget, acquire)
-    _refuse_unmodelled(reader, acquire, percentile)
+    budget_usd = read_purchase_money(reader, budget, acquire)
+    _refuse_percentile(reader, percentile)
     problem = Problem(
         served=served,
         objective=reader.choice("objective", objective, GOALS) or "cheapest",
@@ -358,20 +362,12 @@ def read_problem(
         assumed=tuple(assumed),
         typed=typed or {},
     )
-    for name in problem.stock:
-        _check_stock(reader, catalog, name)
+    check_stock(reader, catalog, problem.stock)
     for name in problem.allow_quantization:
         reader.choice("allow_quantization", name, FORMATS)
     _check_consistency(reader, problem)
     reader.finish()
-    return problem.with_model(architecture=_architecture(catalog, served.model))
-
-
-def _architecture(catalog: Catalog, model: str) -> dict[str, Any] | None:
-    """Read a model that is a file: any other can be looked up again."""
-    if Path(model).suffix not in (".json", ".toml"):
-        return None
-    return cast("dict[str, Any]", catalog.native.architecture(model))
+    return problem.with_model(architecture=architecture_of(catalog, served.model))
 
 
 def _users(
@@ -394,36 +390,8 @@ def _users(
     return DEFAULT_USERS
 
 
-def _budget(
-    reader: OptionReader, budget: TextOrNumber | None, acquire: str | None
-) -> float | None:
-    if budget is None:
-        return None
-    usd, per_hour = reader.money("budget", budget)
-    if per_hour and acquire in (None, "buy"):
-        reader.problem(
-            "E004",
-            "a budget per time is for renting, and this question buys",
-            option="budget",
-            value=budget,
-            accepted="purchase money, such as $20k",
-        )
-    return usd
-
-
-def _refuse_unmodelled(
-    reader: OptionReader, acquire: str | None, percentile: str | None
-) -> None:
+def _refuse_percentile(reader: OptionReader, percentile: str | None) -> None:
     """Refuse what would otherwise be left out of the answer without a word."""
-    choice = reader.choice("acquire", acquire, ("buy", "rent", "both"))
-    if choice in ("rent", "both"):
-        reader.problem(
-            "E004",
-            "renting is not modelled yet",
-            option="acquire",
-            value=acquire,
-            accepted="buy",
-        )
     if percentile is not None:
         reader.problem(
             "E004",
@@ -435,23 +403,8 @@ def _refuse_unmodelled(
         )
 
 
-def _check_stock(reader: OptionReader, catalog: Catalog, name: str) -> None:
-    try:
-        catalog.show("accelerators", name)
-    except InputError as unknown:
-        reader.refuse("stock", unknown)
-
-
 def _check_consistency(reader: OptionReader, problem: Problem) -> None:
-    both = sorted(set(problem.accelerators) & set(problem.exclude))
-    if both:
-        reader.problem(
-            "E004",
-            f"{', '.join(both)} both asked for and excluded",
-            option="exclude",
-            value=",".join(both),
-            accepted="accelerators that --accelerators does not name",
-        )
+    refuse_both(reader, problem.accelerators, problem.exclude)
     if problem.objective == "throughput" and not problem.limited:
         reader.problem(
             "E005",

@@ -14,7 +14,7 @@ from planopt.build import Build, build
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.errors import Interrupted
 from planopt.plan import Accuracy, Alternative, Answer, Answers, Plan, Status
-from planopt.prices import price_sources
+from planopt.prices import sourced
 from planopt.problem import RACK_UNITS, Problem, read_problem
 from planopt.procurement import Solver, alternatives, buy, scan
 from planopt.procurement.problem import Limits, Objective, Purchase, Unit
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planopt.catalog import Catalog
-    from planopt.evaluation import BomLine
 
 __all__ = ["Question", "solve"]
 
@@ -221,7 +220,9 @@ def _plan(
         bound_usd=None if bound is None else bound / MICRO_USD,
         gap=purchase.gap,
         request=question.problem.request(),
-        bill_of_materials=_sourced(question, chosen),
+        bill_of_materials=sourced(
+            question.catalog, chosen.bill_of_materials, chosen.networks
+        ),
         deployments=chosen.deployments,
         cost=chosen.cost,
         power_watts=chosen.power_watts,
@@ -230,16 +231,6 @@ def _plan(
         assumed=question.problem.assumed,
         assumptions=question.problem.assumptions,
         accuracy=Accuracy(statement=UNFITTED),
-    )
-
-
-def _sourced(question: Question, chosen: Build) -> tuple[BomLine, ...]:
-    """Bill of materials with where each price comes from."""
-    lines = chosen.bill_of_materials
-    sources = price_sources(question.catalog, lines, chosen.networks)
-    found = ((line, sources.get((line.kind, line.id))) for line in lines)
-    return tuple(
-        replace(line, source=source.short) if source else line for line, source in found
     )
 
 

@@ -16,13 +16,14 @@ from planopt.cli import (
     explain,
     reproduce,
     solve,
+    train,
     verify,
 )
 from planopt.cli.exits import exit_code_of
 
 __all__ = ["main"]
 
-_HELP = """Plans the cheapest cluster that serves a large language model.
+_HELP = """Plans the cheapest cluster that serves or trains a large language model.
 
 Quantities take units: 5tok/s, 300ms, $20k, 80GB, 400W. Names offer the nearest valid
 one. Exit codes: 0 done, 1 no plan meets the question, 2 wrong input, 70 internal error,
@@ -67,6 +68,7 @@ def _planopt(
 
 
 app.command("solve")(solve.solve)
+app.command("train")(train.train)
 app.add_typer(evaluate.app, name="evaluate")
 app.command("compare")(compare.compare)
 app.add_typer(catalog.app, name="catalog")

@@ -100,6 +100,26 @@ LAYOUT = (
     text("overlap", "none|two-batch", "Overlap of computing and communicating"),
 )
 
+BUDGET = text("budget", "20000|12/h", "Purchase money, or money per hour or month")
+
+PURCHASE = (
+    text("exclude", "LIST", "Accelerators to leave out"),
+    text("host", "LIST", "Hosts to consider"),
+    text("network", "LIST", "Networks between hosts to consider"),
+    text("acquire", "buy|rent|both", "How to come by the hardware [default: buy]"),
+    text("max_power", "10kW", "Power draw of everything bought"),
+    text("max_racks", "N", "Racks of 42 units"),
+    count("max_accelerators", "Accelerators bought"),
+    several("stock", "ID=N", "How many of a part there are"),
+    switch("datacenter", "Leave out parts whose licence forbids data centers"),
+)
+"""What may be bought, whatever it is for."""
+
+SEARCH = (
+    count("top", "Alternatives to show"),
+    text("time_limit", "10s", "Time to search for; the best plan so far is given"),
+)
+
 QUESTION = (
     *MODEL,
     text("target", "5tok/s", "Decode speed of each user"),
@@ -110,28 +130,35 @@ QUESTION = (
     count("users", "Users at the same time [default: 8]"),
     *LENGTHS,
     *LAYOUT,
-    text("budget", "20000|12/h", "Purchase money, or money per hour or month"),
+    BUDGET,
     text(
         "objective",
         "cheapest|throughput|cost-per-token|latency",
         "What the best plan is best at [default: cheapest]",
     ),
     text("allow_quantization", "LIST", "Number formats that may replace the model's"),
-    text("exclude", "LIST", "Accelerators to leave out"),
-    text("host", "LIST", "Hosts to consider"),
-    text("network", "LIST", "Networks between hosts to consider"),
-    text("acquire", "buy|rent|both", "How to come by the hardware [default: buy]"),
-    text("max_power", "10kW", "Power draw of everything bought"),
-    text("max_racks", "N", "Racks of 42 units"),
-    count("max_accelerators", "Accelerators bought"),
-    several("stock", "ID=N", "How many of a part there are"),
+    *PURCHASE,
     count("redundancy", "Replicas to spare"),
-    switch("datacenter", "Leave out parts whose licence forbids data centers"),
     *ASSUMPTIONS,
-    count("top", "Alternatives to show"),
-    text("time_limit", "10s", "Time to search for; the best plan so far is given"),
+    *SEARCH,
     text("memory_limit", "2GB", "Memory to search with"),
     switch("exhaustive", "Evaluate every candidate, without pruning"),
+)
+
+TRAINING_QUESTION = (
+    MODEL_NAME,
+    count("kv_heads", "Key/value heads, in place of the model's own"),
+    text("deadline", "30d", "Time that the run may take, failures included"),
+    *RECIPE,
+    BUDGET,
+    text(
+        "objective",
+        "cheapest|throughput",
+        "Least price in time, or the fastest run [default: cheapest with --deadline]",
+    ),
+    *PURCHASE,
+    *CATALOGS,
+    *SEARCH,
 )
 
 ACCELERATORS = text("accelerators", "LIST", "Accelerators to consider")

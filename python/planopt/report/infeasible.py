@@ -8,19 +8,20 @@ from planopt.report.numbers import money, rate
 from planopt.report.table import table, wrapped
 
 if TYPE_CHECKING:
-    from planopt.plan import Change, Infeasibility, Plan
+    from planopt.plan import Change, Infeasibility, PlanDocument
     from planopt.report.style import Style
 
 __all__ = ["infeasible_lines"]
 
 
-def infeasible_lines(plan: Plan, style: Style) -> list[str]:
+def infeasible_lines(plan: PlanDocument, style: Style) -> list[str]:
     """Show why nothing fits, and what is nearest."""
     head = style.bad("error[E201]: no plan meets these limits") + " (proven)"
     why = plan.infeasibility
     if why is None:
         return [head]
-    return [head, *_conflict(why, style), *_nearest(why, style)]
+    command = "solve" if plan.request.tokens is None else "train"
+    return [head, *_conflict(why, style), *_nearest(why, command, style)]
 
 
 def _conflict(why: Infeasibility, style: Style) -> list[str]:
@@ -35,15 +36,16 @@ def _conflict(why: Infeasibility, style: Style) -> list[str]:
     return lines
 
 
-def _nearest(why: Infeasibility, style: Style) -> list[str]:
+def _nearest(why: Infeasibility, command: str, style: Style) -> list[str]:
     if not why.nearest:
         return []
+    trains = command == "train"
     rows = [
         (
             str(place),
             flags(change),
             money(change.price_usd),
-            rate(change.tokens_per_second_per_user),
+            rate(change.days if trains else change.tokens_per_second_per_user),
             change.summary + (f"; {change.note}" if change.note else ""),
         )
         for place, change in enumerate(why.nearest, start=1)
@@ -52,14 +54,14 @@ def _nearest(why: Infeasibility, style: Style) -> list[str]:
         "",
         "Nearest changes, each solved and checked",
         "price",
-        "tok/s/user",
+        "days" if trains else "tok/s/user",
         "result",
     )
     best = flags(why.nearest[0])
     return [
         "",
         *table(header, rows, "><>><", style=style),
-        f"  = help: try `planopt solve ... {best}`",
+        f"  = help: try `planopt {command} ... {best}`",
     ]
 
 

@@ -31,9 +31,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planopt.errors import Diagnostic
-    from planopt.plan import Answers, Deployment, Plan
+    from planopt.plan import Answers, Deployment, Plan, PlanDocument
 
-__all__ = ["render_plan", "render_verification"]
+__all__ = [
+    "epilogue",
+    "proof",
+    "render_plan",
+    "render_verification",
+    "sensitivity_lines",
+]
 
 _PROVEN = {
     "cheapest": "PROVEN CHEAPEST",
@@ -62,7 +68,7 @@ def render_plan(
         if plan.status == "infeasible"
         else _feasible_lines(plan, style)
     )
-    return "\n".join([*body, *_epilogue(plan, style, saved)])
+    return "\n".join([*body, *epilogue(plan, style, saved)])
 
 
 def _feasible_lines(plan: Plan, style: Style) -> list[str]:
@@ -74,7 +80,7 @@ def _feasible_lines(plan: Plan, style: Style) -> list[str]:
         *cost_line(plan.cost, plan.power_watts),
         *section("Three answers", _answers(plan.answers, style), style),
         *section("Next best", _alternatives(plan, style), style),
-        *section("If things were different", _sensitivity(plan), style),
+        *section("If things were different", sensitivity_lines(plan), style),
     ]
 
 
@@ -86,7 +92,7 @@ def _headline(plan: Plan, style: Style) -> list[str]:
     budget = plan.request.budget_usd
     of = f" of {money(budget)}" if budget is not None else ""
     lines.append(
-        f"      {style.head(money(plan.price_usd) + of)}   {_proof(plan, style)}"
+        f"      {style.head(money(plan.price_usd) + of)}   {proof(plan, style)}"
     )
     for each in plan.deployments:
         lines.append(f"      {speed(each.evaluation)}{_over_target(plan)}")
@@ -113,7 +119,8 @@ def _over_target(plan: Plan) -> str:
     return f"   (target {target:g}, {share(reached / target - 1)})"
 
 
-def _proof(plan: Plan, style: Style) -> str:
+def proof(plan: PlanDocument, style: Style) -> str:
+    """Say what is proven of the choice."""
     if plan.status == "optimal":
         return style.good(_PROVEN[plan.objective])
     if plan.gap is None:
@@ -175,7 +182,8 @@ def _alternatives(plan: Plan, style: Style) -> list[str]:
     return table(header, rows, "<>>><", style=style)
 
 
-def _sensitivity(plan: Plan) -> list[str]:
+def sensitivity_lines(plan: PlanDocument) -> list[str]:
+    """List what the answer becomes when one thing is different."""
     return [
         line
         for each in plan.sensitivity
@@ -183,7 +191,8 @@ def _sensitivity(plan: Plan) -> list[str]:
     ]
 
 
-def _epilogue(plan: Plan, style: Style, saved: str | Path | None) -> list[str]:
+def epilogue(plan: PlanDocument, style: Style, saved: str | Path | None) -> list[str]:
+    """Say what was assumed, how sure it is, and what was looked at."""
     warnings = warning_lines(plan.warnings, style)
     accuracy = [plan.accuracy.statement] if plan.accuracy else []
     return [
@@ -200,7 +209,7 @@ def _epilogue(plan: Plan, style: Style, saved: str | Path | None) -> list[str]:
     ]
 
 
-def _done(plan: Plan, saved: str | Path | None) -> list[str]:
+def _done(plan: PlanDocument, saved: str | Path | None) -> list[str]:
     search = plan.search
     sentence = f"Done: {count(search.candidates_covered)} candidates covered"
     details = [f"{count(search.candidates_evaluated)} evaluated"]

@@ -1,0 +1,113 @@
+"""A training plan on the screen: the answer first, then why, then what else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt.report.infeasible import infeasible_lines
+from planopt.report.numbers import count, money
+from planopt.report.parts import bill_lines, purchase, section
+from planopt.report.style import PLAIN, Style
+from planopt.report.table import table, wrapped
+from planopt.report.terminal import epilogue, proof, sensitivity_lines
+from planopt.report.training import (
+    days,
+    percent,
+    run_lines,
+    speed_line,
+    step_and_memory,
+    training_layout,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from planopt.training.plan import TrainingPlan
+
+__all__ = ["render_training_plan"]
+
+_SECONDS_PER_DAY = 86_400
+
+
+def render_training_plan(
+    plan: TrainingPlan, *, style: Style = PLAIN, saved: str | Path | None = None
+) -> str:
+    """Lay a training plan out for a terminal.
+
+    Parameters
+    ----------
+    plan : TrainingPlan
+        The plan, feasible or not.
+    style : Style
+        Whether to paint.
+    saved : path, optional
+        Where the plan has been saved to.
+    """
+    body = (
+        infeasible_lines(plan, style)
+        if plan.status == "infeasible"
+        else _feasible_lines(plan, style)
+    )
+    return "\n".join([*body, *epilogue(plan, style, saved)])
+
+
+def _feasible_lines(plan: TrainingPlan, style: Style) -> list[str]:
+    return [
+        *_headline(plan, style),
+        *(
+            line
+            for each in plan.deployments
+            for line in (
+                "",
+                *step_and_memory(each.evaluation),
+                *run_lines(each.evaluation),
+            )
+        ),
+        "",
+        *bill_lines(plan.bill_of_materials, style),
+        *section("Next best by hardware", _alternatives(plan, style), style),
+        *section("If things were different", sensitivity_lines(plan), style),
+    ]
+
+
+def _headline(plan: TrainingPlan, style: Style) -> list[str]:
+    bought = wrapped(purchase(plan.bill_of_materials), indent="", hanging="      ")
+    first, *rest = bought or ["nothing"]
+    lines = [style.head("Plan  ") + style.head(first), *rest]
+    for each in plan.deployments:
+        layout = f"{each.model}, {training_layout(each.candidate)}"
+        lines += wrapped(layout, indent="      ", hanging="      ")
+    budget = plan.request.budget_usd
+    of = f" of {money(budget)}" if budget is not None else ""
+    lines.append(
+        f"      {style.head(money(plan.price_usd) + of)}   {proof(plan, style)}"
+    )
+    lines += [
+        f"      {speed_line(each.evaluation)}{_deadline(plan)}"
+        for each in plan.deployments
+    ]
+    return lines
+
+
+def _deadline(plan: TrainingPlan) -> str:
+    seconds = plan.request.deadline_seconds
+    return f" (deadline {days(seconds / _SECONDS_PER_DAY)})" if seconds else ""
+
+
+def _alternatives(plan: TrainingPlan, style: Style) -> list[str]:
+    rows = [
+        (
+            each.summary,
+            count(each.accelerators),
+            money(each.price_usd and round(each.price_usd)),
+            days(each.days),
+            percent(each.mfu),
+            money(each.run_usd and round(each.run_usd)),
+            each.why_not,
+        )
+        for each in plan.alternatives
+    ]
+    if not rows:
+        return []
+    header = ("", "number", "price", "days", "MFU", "the run", "why not")
+    return table(header, rows, "<>>>>><", style=style)

@@ -1,0 +1,77 @@
+"""Options that questions of serving and of training share, and how each is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from planopt.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from planopt.catalog import Catalog
+    from planopt.options import OptionReader, TextOrNumber
+
+__all__ = ["architecture_of", "check_stock", "read_purchase_money", "refuse_both"]
+
+
+def read_purchase_money(
+    reader: OptionReader, budget: TextOrNumber | None, acquire: str | None
+) -> float | None:
+    """Read a budget of purchase money; renting is not modelled yet."""
+    if reader.choice("acquire", acquire, ("buy", "rent", "both")) in ("rent", "both"):
+        reader.problem(
+            "E004",
+            "renting is not modelled yet",
+            option="acquire",
+            value=acquire,
+            accepted="buy",
+        )
+    if budget is None:
+        return None
+    usd, per_hour = reader.money("budget", budget)
+    if per_hour and acquire in (None, "buy"):
+        reader.problem(
+            "E004",
+            "a budget per time is for renting, and this question buys",
+            option="budget",
+            value=budget,
+            accepted="purchase money, such as $20k",
+        )
+    return usd
+
+
+def check_stock(reader: OptionReader, catalog: Catalog, names: Iterable[str]) -> None:
+    """Refuse a stock of parts that the catalog does not have."""
+
+    def check(name: str) -> None:
+        try:
+            catalog.show("accelerators", name)
+        except InputError as unknown:
+            reader.refuse("stock", unknown)
+
+    for name in names:
+        check(name)
+
+
+def refuse_both(
+    reader: OptionReader, accelerators: Sequence[str], exclude: Sequence[str]
+) -> None:
+    """Refuse accelerators that are asked for and excluded."""
+    both = sorted(set(accelerators) & set(exclude))
+    if both:
+        reader.problem(
+            "E004",
+            f"{', '.join(both)} both asked for and excluded",
+            option="exclude",
+            value=",".join(both),
+            accepted="accelerators that --accelerators does not name",
+        )
+
+
+def architecture_of(catalog: Catalog, model: str) -> dict[str, Any] | None:
+    """Read a model that is a file: any other can be looked up again."""
+    if Path(model).suffix not in (".json", ".toml"):
+        return None
+    return cast("dict[str, Any]", catalog.native.architecture(model))

@@ -1,0 +1,164 @@
+"""What lies beside a training plan: other clusters, what flips it, what to know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt.cautions import (
+    KNIFE_EDGE,
+    licence_warnings,
+    memory_warnings,
+    price_warnings,
+)
+from planopt.plan import PlanWarning, Sensitivity
+from planopt.procurement import alternatives
+from planopt.training.plan import TrainingAlternative
+from planopt.training.why import held_back, span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planopt.training.build import TrainingBuild
+    from planopt.training.train import TrainingQuestion
+
+__all__ = ["alternatives_of", "sensitivities", "warnings_of"]
+
+DEADLINES = (0.8, 1.5)
+"""Shares of the deadline that the question is asked again with."""
+
+
+# --- Other clusters -------------------------------------------------------------------
+
+
+def alternatives_of(
+    question: TrainingQuestion, chosen: TrainingBuild
+) -> tuple[TrainingAlternative, ...]:
+    """List the best cluster of each accelerator, with why it was not chosen.
+
+    Of the accelerator that was chosen it is the next best. Accelerators that were named
+    and have no cluster are listed with what keeps them from it.
+    """
+    units = question.found.units
+    listed = alternatives(units, question.limits, len(units), over_limits=True)
+    if question.problem.objective == "throughput":
+        listed.sort(key=lambda each: -each.unit.tokens_per_second)
+    others: dict[str, TrainingAlternative] = {}
+    for each in listed:
+        accelerator = each.unit.accelerator
+        if accelerator in others or len(others) >= question.problem.top:
+            continue
+        other = question.build(each.unit)
+        if other.bill_of_materials == chosen.bill_of_materials:
+            continue
+        why_not = "; ".join(each.why_not) or _why_not(other, chosen)
+        others[accelerator] = _alternative(other, why_not)
+    return *others.values(), *_without_cluster(question)
+
+
+def _alternative(other: TrainingBuild, why_not: str) -> TrainingAlternative:
+    evaluation = other.evaluation
+    return TrainingAlternative(
+        summary=other.summary,
+        why_not=why_not,
+        price_usd=other.price_usd,
+        days=other.days,
+        mfu=evaluation.mfu,
+        goodput=evaluation.goodput,
+        run_usd=evaluation.run.usd,
+        accelerators=evaluation.accelerators,
+        power_watts=evaluation.power_watts,
+        candidate=other.deployment.candidate,
+        hardware=other.deployment.hardware,
+        bill_of_materials=other.bill_of_materials,
+    )
+
+
+def _why_not(other: TrainingBuild, chosen: TrainingBuild) -> str:
+    """Say what a cluster within all limits lacks."""
+    dearer = round(other.price_usd - chosen.price_usd)
+    later = other.days - chosen.days
+    if dearer > 0:
+        return f"${dearer:,} more" + (f", {span(later)} later" if later > 0 else "")
+    money = f"${-dearer:,} less" if dearer else "same price"
+    return f"{money}, {span(later)} later" if later > 0 else f"{money}; more power"
+
+
+def _without_cluster(question: TrainingQuestion) -> Iterator[TrainingAlternative]:
+    """Say of each accelerator that was named why it has no cluster."""
+    there = {unit.accelerator for unit in question.found.units}
+    for name in question.problem.accelerators:
+        if name not in there:
+            why = held_back(question.about(accelerators=(name,)))
+            yield TrainingAlternative(summary=name, why_not=why.sentence)
+
+
+# --- What flips it --------------------------------------------------------------------
+
+
+def sensitivities(
+    question: TrainingQuestion, chosen: TrainingBuild
+) -> tuple[Sensitivity, ...]:
+    """Ask again with less time and with more."""
+    deadline = question.problem.deadline_seconds
+    if deadline is None:
+        return ()
+    return tuple(
+        _asked_again(question, chosen, seconds=share * deadline) for share in DEADLINES
+    )
+
+
+def _asked_again(
+    question: TrainingQuestion, chosen: TrainingBuild, *, seconds: float
+) -> Sensitivity:
+    change = f"--deadline {span(seconds / 86_400)}"
+    other = question.about(deadline_seconds=seconds).best()
+    if other is None:
+        return Sensitivity(change=change, result="no plan", choice_changes=True)
+    return Sensitivity(
+        change=change,
+        result=f"{other.summary}: ${other.price_usd:,.0f}, {span(other.days)}",
+        choice_changes=other.bill_of_materials != chosen.bill_of_materials,
+        price_usd=other.price_usd,
+    )
+
+
+# --- What to know ---------------------------------------------------------------------
+
+
+def warnings_of(
+    question: TrainingQuestion, chosen: TrainingBuild
+) -> tuple[PlanWarning, ...]:
+    """Look for what a buyer should hear of."""
+    problem, memory = question.problem, chosen.evaluation.memory
+    warnings = [*_knife_edge(question, chosen)]
+    if memory is not None:
+        help_ = "more sharding, more stages or recomputation lowers it"
+        total, capacity = memory.total_bytes, memory.capacity_bytes
+        warnings += memory_warnings(total, capacity, help_)
+    accelerator = chosen.deployment.candidate.accelerator
+    bill, networks = chosen.bill_of_materials, chosen.networks
+    return (
+        *warnings,
+        *licence_warnings(
+            question.catalog, [accelerator], datacenter=problem.datacenter
+        ),
+        *price_warnings(question.catalog, bill, networks),
+    )
+
+
+def _knife_edge(
+    question: TrainingQuestion, chosen: TrainingBuild
+) -> Iterator[PlanWarning]:
+    deadline = question.problem.deadline_seconds
+    if deadline is None:
+        return
+    spare = deadline / (chosen.days * 86_400) - 1
+    if spare < KNIFE_EDGE:
+        yield PlanWarning(
+            code="W001",
+            message=(
+                f"{span(chosen.days)} are only {spare:.0%} below the deadline of "
+                f"{span(deadline / 86_400)}: a knife edge"
+            ),
+            help="see what an earlier --deadline would cost, under sensitivity",
+        )

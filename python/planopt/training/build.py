@@ -1,0 +1,97 @@
+"""A cluster that is bought, with the run on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from planopt.build import bom_line, hardware_of
+from planopt.training.evaluate import candidate_of, evaluation_of
+from planopt.training.evaluation import TrainingDeployment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from planopt.catalog import Catalog
+    from planopt.evaluation import BomLine
+    from planopt.training.evaluation import TrainingEvaluation
+    from planopt.training.problem import TrainingProblem
+
+__all__ = ["TrainingBuild", "build_cluster"]
+
+
+@dataclass(frozen=True)
+class TrainingBuild:
+    """A cluster, laid out."""
+
+    deployment: TrainingDeployment
+
+    @property
+    def evaluation(self) -> TrainingEvaluation:
+        """What the run does on it."""
+        return self.deployment.evaluation
+
+    @property
+    def bill_of_materials(self) -> tuple[BomLine, ...]:
+        """Everything that is bought."""
+        return self.deployment.bill_of_materials
+
+    @property
+    def price_usd(self) -> float:
+        """Price of everything."""
+        return self.evaluation.cost.price_usd or 0.0
+
+    @property
+    def days(self) -> float:
+        """Days of the run, failures included."""
+        return self.evaluation.days or 0.0
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """Networks between its hosts."""
+        network = self.deployment.hardware.network
+        return () if network is None else (network,)
+
+    @property
+    def summary(self) -> str:
+        """The cluster in a line: accelerators, hosts, network, layout."""
+        candidate, hardware = self.deployment.candidate, self.deployment.hardware
+        parts = {line.kind: line for line in self.bill_of_materials}
+        cards, hosts = parts.get("accelerator"), parts["host"]
+        what = f"{hosts.quantity:,}x {hosts.name}"
+        if cards is not None:  # A complete machine brings its own.
+            what = f"{cards.quantity:,}x {cards.name} in {what}"
+        over = ""
+        if hardware.network is not None:
+            over = f", {hardware.nics_per_host}x {hardware.network}"
+        degrees = f"TP{candidate.tp} x PP{candidate.pp} x DP{candidate.dp}"
+        return f"{what}{over}, {degrees}, {candidate.shard}"
+
+
+def build_cluster(
+    catalog: Catalog, problem: TrainingProblem, layout: Mapping[str, Any]
+) -> TrainingBuild:
+    """Evaluate a run on a cluster in full.
+
+    Parameters
+    ----------
+    catalog : Catalog
+        What was bought from.
+    problem : TrainingProblem
+        The question.
+    layout : mapping
+        Hardware and layout, as the core takes them.
+    """
+    request = {**problem.run(), **layout}
+    answer = catalog.native.evaluate_training(request)
+    return TrainingBuild(
+        TrainingDeployment(
+            model=problem.model,
+            candidate=candidate_of(request, answer),
+            hardware=hardware_of(answer),
+            evaluation=evaluation_of(answer),
+            bill_of_materials=tuple(
+                bom_line(line) for line in answer["bill_of_materials"]
+            ),
+        )
+    )

@@ -1,0 +1,287 @@
+"""The question of what to buy for a training run: read from options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from planopt.catalog import DEFAULT_ASSUMPTIONS
+from planopt.options import OptionReader
+from planopt.plan import Assumed, Request
+from planopt.problem import (
+    DEFAULT_MODEL,
+    DEFAULT_TIME_LIMIT_SECONDS,
+    DEFAULT_TOP,
+    RACK_UNITS,
+)
+from planopt.shared_options import (
+    architecture_of,
+    check_stock,
+    read_purchase_money,
+    refuse_both,
+)
+from planopt.training.evaluate import read_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from planopt.catalog import Catalog
+    from planopt.options import TextOrNumber
+
+__all__ = ["TrainingProblem", "read_training_problem"]
+
+DEFAULT_SEQUENCE = 4096
+TOKENS_PER_STEP = 4 * 2**20
+"""Tokens of a step where no batch is given: 1,024 sequences of 4,096, as LLaMA-2 was
+trained with (arXiv 2307.09288, section 2.2)."""
+DEFAULT_MAX_ACCELERATORS = 16_384
+
+TrainingGoal = Literal["cheapest", "throughput"]
+GOALS: tuple[TrainingGoal, ...] = ("cheapest", "throughput")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingProblem:
+    """A question of what to buy for a training run."""
+
+    model: str
+    tokens: float
+    seq_len: int
+    global_batch: int
+    """Sequences of a step."""
+    deadline_seconds: float | None = None
+    objective: TrainingGoal = "cheapest"
+    precision: str | None = None
+    gradients: str | None = None
+    optimizer: str | None = None
+    kv_heads: int | None = None
+    architecture: dict[str, Any] | None = None
+    """The model itself, where it is a file that a plan must stand without."""
+    budget_usd: float | None = None
+    max_power_watts: float | None = None
+    max_racks: float | None = None
+    max_accelerators: int = DEFAULT_MAX_ACCELERATORS
+    stock: dict[str, int] = field(default_factory=dict)
+    accelerators: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+    datacenter: bool = False
+    top: int = DEFAULT_TOP
+    time_limit_seconds: float = DEFAULT_TIME_LIMIT_SECONDS
+    catalog: tuple[str, ...] = ()
+    assumptions: str = DEFAULT_ASSUMPTIONS
+    assumed: tuple[Assumed, ...] = ()
+    typed: dict[str, str] = field(default_factory=dict)
+
+    def with_changes(self, **changes: Any) -> TrainingProblem:
+        """Return the same question with other limits."""
+        return replace(self, **changes)
+
+    def run(self) -> dict[str, Any]:
+        """Say what is trained, and how: a request of the core without hardware."""
+        run = {
+            "model": self.model,
+            "accelerator": "",
+            "tokens": self.tokens,
+            "seq_len": self.seq_len,
+            "global_batch": self.global_batch,
+            "precision": self.precision,
+            "gradients": self.gradients,
+            "optimizer": self.optimizer,
+            "kv_heads": self.kv_heads,
+        }
+        return {name: value for name, value in run.items() if value is not None}
+
+    def native(self) -> dict[str, Any]:
+        """Search of the compiled core.
+
+        A budget limits the search only where the fastest run is sought; otherwise the
+        cheapest cluster is found first, and the purchase sees whether it is within.
+        """
+        fastest = self.objective == "throughput"
+        racks = self.max_racks
+        return {
+            "run": self.run(),
+            "aim": "fastest" if fastest else "cheapest",
+            "deadline_seconds": self.deadline_seconds,
+            "max_accelerators": self.max_accelerators,
+            "max_price_usd": self.budget_usd if fastest else None,
+            "max_power_watts": self.max_power_watts,
+            "max_rack_units": None if racks is None else racks * RACK_UNITS,
+            "stock": self.stock,
+            "accelerators": list(self.accelerators),
+            "exclude": list(self.exclude),
+            "hosts": list(self.hosts),
+            "networks": list(self.networks),
+            "datacenter": self.datacenter,
+        }
+
+    def request(self) -> Request:
+        """Put the question as a plan records it."""
+        return Request(
+            model=self.model,
+            architecture=self.architecture,
+            kv_heads=self.kv_heads,
+            objective=self.objective,
+            tokens=self.tokens,
+            deadline_seconds=self.deadline_seconds,
+            seq_len=self.seq_len,
+            global_batch=self.global_batch,
+            precision=self.precision,
+            optimizer=self.optimizer,
+            budget_usd=self.budget_usd,
+            accelerators=self.accelerators,
+            exclude=self.exclude,
+            hosts=self.hosts,
+            networks=self.networks,
+            stock=self.stock,
+            datacenter=self.datacenter,
+            max_power_watts=self.max_power_watts,
+            max_racks=self.max_racks,
+            max_accelerators=self.max_accelerators,
+            top=self.top,
+            time_limit_seconds=self.time_limit_seconds,
+            assumptions=self.assumptions,
+            catalog=self.catalog,
+            typed=self.typed,
+        )
+
+
+def read_training_problem(
+    catalog: Catalog,
+    *,
+    model: str | None = None,
+    kv_heads: TextOrNumber | None = None,
+    tokens: TextOrNumber | None = None,
+    deadline: TextOrNumber | None = None,
+    seq_len: TextOrNumber | None = None,
+    global_batch: TextOrNumber | None = None,
+    precision: str | None = None,
+    gradients: str | None = None,
+    optimizer: str | None = None,
+    budget: TextOrNumber | None = None,
+    objective: str | None = None,
+    accelerators: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] | None = None,
+    host: str | Sequence[str] | None = None,
+    network: str | Sequence[str] | None = None,
+    acquire: str | None = None,
+    max_power: TextOrNumber | None = None,
+    max_racks: TextOrNumber | None = None,
+    max_accelerators: TextOrNumber | None = None,
+    stock: Mapping[str, int] | Sequence[str] | str | None = None,
+    datacenter: bool = False,
+    top: TextOrNumber | None = None,
+    time_limit: TextOrNumber | None = None,
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    typed: dict[str, str] | None = None,
+) -> TrainingProblem:
+    """Read a question.
+
+    Parameters
+    ----------
+    catalog : Catalog
+        Where names are looked up.
+    typed : dict
+        The options as they were given, for the record.
+    **others
+        The options of ``planopt train``: text with units, or numbers in SI units.
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for each option that cannot be used.
+    """
+    reader = OptionReader()
+    assumed: list[Assumed] = []
+    name = DEFAULT_MODEL if model is None else model
+    if model is None:
+        assumed.append(Assumed(name="model", value=DEFAULT_MODEL))
+    length, batch = _sequences(
+        reader, catalog, name, seq_len, global_batch, kv_heads, assumed
+    )
+    all_tokens = read_tokens(reader, tokens)
+    if tokens is None:
+        reader.problem(
+            "E005",
+            "how many tokens is the model trained on?",
+            option="tokens",
+            accepted="a number of tokens, such as `2T`",
+        )
+    seconds = reader.quantity("deadline", deadline, "seconds")
+    money = read_purchase_money(reader, budget, acquire)
+    goal = reader.choice("objective", objective, GOALS)
+    if deadline is None and budget is None:
+        reader.problem(
+            "E005",
+            "by when, or for how much? nothing bounds the cluster",
+            option="deadline",
+            accepted="--deadline, such as `30d`, or --budget, such as `$20M`",
+        )
+    most = reader.count("max_accelerators", max_accelerators)
+    if most is None:
+        number = f"{DEFAULT_MAX_ACCELERATORS:,} accelerators at most"
+        assumed.append(Assumed(name="cluster", value=number))
+    problem = TrainingProblem(
+        model=name,
+        tokens=all_tokens or 0.0,
+        seq_len=length,
+        global_batch=batch,
+        deadline_seconds=seconds,
+        objective=goal or ("throughput" if deadline is None else "cheapest"),
+        precision=precision,
+        gradients=gradients,
+        optimizer=optimizer,
+        kv_heads=reader.count("kv_heads", kv_heads),
+        budget_usd=money,
+        max_power_watts=reader.quantity("max_power", max_power, "watts"),
+        max_racks=reader.quantity("max_racks", max_racks, "count"),
+        max_accelerators=most or DEFAULT_MAX_ACCELERATORS,
+        stock=reader.stock(stock),
+        accelerators=reader.names("accelerators", accelerators),
+        exclude=reader.names("exclude", exclude),
+        hosts=reader.names("host", host),
+        networks=reader.names("network", network),
+        datacenter=datacenter,
+        top=reader.count("top", top) or DEFAULT_TOP,
+        time_limit_seconds=reader.quantity("time_limit", time_limit, "seconds")
+        or DEFAULT_TIME_LIMIT_SECONDS,
+        catalog=catalog.overlays,
+        assumptions=assumptions,
+        assumed=tuple(assumed),
+        typed=typed or {},
+    )
+    check_stock(reader, catalog, problem.stock)
+    refuse_both(reader, problem.accelerators, problem.exclude)
+    reader.finish()
+    return replace(problem, architecture=architecture_of(catalog, name))
+
+
+def _sequences(
+    reader: OptionReader,
+    catalog: Catalog,
+    model: str,
+    seq_len: TextOrNumber | None,
+    global_batch: TextOrNumber | None,
+    kv_heads: TextOrNumber | None,
+    assumed: list[Assumed],
+) -> tuple[int, int]:
+    """Read tokens of a sequence and sequences of a step, or take the usual ones."""
+    length = reader.count("seq_len", seq_len)
+    if length is None:
+        heads = reader.count("kv_heads", kv_heads)
+        known = catalog.native.model({"model": model, "kv_heads": heads})
+        length = min(DEFAULT_SEQUENCE, known["max_context"])
+        assumed.append(Assumed(name="sequence length", value=f"{length} tokens"))
+    batch = reader.count("global_batch", global_batch)
+    if batch is None:
+        batch = max(TOKENS_PER_STEP // length, 1)
+        assumed.append(
+            Assumed(
+                name="global batch",
+                value=f"{batch} sequences, {batch * length / 1e6:.1f}M tokens",
+                why="say --global-batch N",
+            )
+        )
+    return length, batch

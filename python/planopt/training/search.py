@@ -1,0 +1,109 @@
+"""Clusters that train a model, found by the compiled core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from planopt.plan import Search
+from planopt.procurement.problem import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from planopt.catalog import Catalog
+    from planopt.training.problem import TrainingProblem
+
+__all__ = ["Clusters", "find_clusters"]
+
+_LAYOUT = (
+    "tp",
+    "sequence_parallel",
+    "pp",
+    "vpp",
+    "dp",
+    "cp",
+    "ep",
+    "micro_batch",
+    "recompute",
+    "shard",
+)
+_HARDWARE = ("accelerator", "host", "network")
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """What a search found, and what it looked at."""
+
+    units: list[Unit] = field(default_factory=list)
+    """The clusters as units of a purchase: each carries the whole run."""
+    cells: list[dict[str, Any]] = field(default_factory=list)
+    """The same as the core tells of them."""
+    search: Search = field(default_factory=Search)
+    memory_ratio: float | None = None
+    """Smallest ratio of memory needed to memory there, of what does not fit."""
+
+    def request(self, unit: Unit) -> dict[str, Any]:
+        """Hardware and layout of a cluster, as `evaluate_training` of the core asks."""
+        cell = self.cells[unit.index]
+        names = (*_HARDWARE, *_LAYOUT)
+        request = {name: cell[name] for name in names if cell[name] is not None}
+        if cell["network"] is not None:
+            request["nics_per_host"] = cell["nics_per_host"]
+        return request
+
+
+def find_clusters(catalog: Catalog, problem: TrainingProblem) -> Clusters:
+    """Find the best cluster of each accelerator, host and network.
+
+    Parameters
+    ----------
+    catalog : Catalog
+        What there is to buy.
+    problem : TrainingProblem
+        The question.
+    """
+    answer = catalog.native.search_training(problem.native())
+    columns = answer["clusters"]
+    cells = [
+        dict(zip(columns, cell, strict=True))
+        for cell in zip(*columns.values(), strict=True)
+    ]
+    return Clusters(
+        units=[_unit(index, cell) for index, cell in enumerate(cells)],
+        cells=cells,
+        search=Search(
+            candidates_covered=answer["covered"],
+            candidates_evaluated=answer["evaluated"],
+            candidates_pruned=answer["covered"] - answer["evaluated"],
+            rejected={k: count for k, count in answer["rejected"].items() if count},
+        ),
+        memory_ratio=answer["memory_ratio"],
+    )
+
+
+def _unit(index: int, cell: Mapping[str, Any]) -> Unit:
+    """Put a cluster up for sale: it serves one run, at the run's own speed."""
+    return Unit(
+        index=index,
+        signature=(
+            cell["accelerator"],
+            cell["accelerators"],
+            cell["host"],
+            cell["hosts"],
+            cell["network"],
+            cell["nics_per_host"],
+            None,
+        ),
+        accelerator=cell["accelerator"],
+        accelerators=cell["accelerators"],
+        price_micro_usd=cell["price_micro_usd"],
+        usd_per_hour=cell["usd_per_hour"],
+        power_watts=cell["power_watts"],
+        rack_units=cell["rack_units"],
+        replicas=1,
+        users=1,
+        replica_users=1,
+        tokens_per_second=cell["tokens_per_second"],
+        tokens_per_second_per_user=cell["tokens_per_second"],
+    )

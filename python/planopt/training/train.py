@@ -1,0 +1,178 @@
+"""What to buy for a training run: searched by the core, bought by OR-Tools."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.plan import Accuracy
+from planopt.prices import sourced
+from planopt.problem import RACK_UNITS
+from planopt.procurement import Solver, buy
+from planopt.procurement.problem import Limits, Objective, Purchase, Unit
+from planopt.procurement.purchase import PurchaseInterrupted
+from planopt.training.build import TrainingBuild, build_cluster
+from planopt.training.plan import TrainingPlan
+from planopt.training.problem import TrainingProblem, read_training_problem
+from planopt.training.search import Clusters, find_clusters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planopt.catalog import Catalog
+
+__all__ = ["TrainingQuestion", "answer", "train"]
+
+MICRO_USD = 10**6
+SECONDS_PER_DAY = 86_400
+
+UNFITTED = (
+    "no error bars yet: the efficiencies of training are set by hand and not fitted"
+)
+"""What is said of accuracy until issue "Accuracy" has measured it."""
+
+
+@dataclass
+class TrainingQuestion:
+    """A problem with what answers it."""
+
+    catalog: Catalog
+    problem: TrainingProblem
+    solver: Solver
+
+    @cached_property
+    def found(self) -> Clusters:
+        """The best cluster of each accelerator, host and network."""
+        return find_clusters(self.catalog, self.problem)
+
+    @property
+    def limits(self) -> Limits:
+        """What a purchase must stay within; it must carry one run."""
+        problem = self.problem
+        budget, racks = problem.budget_usd, problem.max_racks
+        return Limits(
+            users=1,
+            budget_micro_usd=None if budget is None else round(budget * MICRO_USD),
+            power_watts=problem.max_power_watts,
+            rack_units=None if racks is None else racks * RACK_UNITS,
+            accelerators=problem.max_accelerators,
+            stock=problem.stock,
+        )
+
+    def buy(self) -> Purchase:
+        """Ask OR-Tools for the best cluster: the cheapest, or the fastest."""
+        fastest = self.problem.objective == "throughput"
+        goal: Objective = "latency" if fastest else "cheapest"
+        limit = self.problem.time_limit_seconds
+        return buy(self.found.units, self.limits, goal, self.solver, limit)
+
+    def build(self, unit: Unit) -> TrainingBuild:
+        """Lay the run out on a cluster."""
+        return build_cluster(self.catalog, self.problem, self.found.request(unit))
+
+    def bought(self, purchase: Purchase) -> TrainingBuild:
+        """Lay the run out on what was bought."""
+        (index,) = purchase.counts
+        return self.build(self.found.units[index])
+
+    def about(self, **changes: Any) -> TrainingQuestion:
+        """Ask the same with other limits."""
+        return TrainingQuestion(
+            self.catalog, self.problem.with_changes(**changes), self.solver
+        )
+
+    def best(self) -> TrainingBuild | None:
+        """Cluster of the best purchase, or none if there is none."""
+        purchase = self.buy()
+        return self.bought(purchase) if purchase.counts else None
+
+
+def train(
+    *,
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    catalog: Sequence[str] = (),
+    **options: Any,
+) -> TrainingPlan:
+    """Find the cheapest cluster that trains a model in time, or the fastest for a sum.
+
+    Parameters
+    ----------
+    assumptions : str
+        Name, or path of a TOML file.
+    catalog : sequence of str
+        Folders laid over the bundled catalog.
+    **options
+        As of ``planopt train``, with underscores: text with units (``"2T"``) or numbers
+        in SI units.
+
+    Returns
+    -------
+    TrainingPlan
+        Also where there is none: then its status is ``infeasible``, with why and the
+        nearest changes.
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for each option or file that cannot be used.
+    KeyboardInterrupt
+        On Ctrl-C.
+
+    Examples
+    --------
+    >>> import planopt
+    >>> plan = planopt.train(tokens="2T", deadline="30d", accelerators="a100-sxm-80")
+    >>> plan.status
+    'optimal'
+    """
+    with Solver() as solver:
+        opened = open_catalog(catalog, assumptions)
+        typed = {name: str(value) for name, value in options.items()}
+        problem = read_training_problem(
+            opened, assumptions=assumptions, typed=typed, **options
+        )
+        return answer(TrainingQuestion(opened, problem, solver))
+
+
+def answer(question: TrainingQuestion) -> TrainingPlan:
+    """Answer a question with a plan."""
+    started = time.monotonic()
+    try:
+        purchase = question.buy()
+    except PurchaseInterrupted as stop:
+        raise KeyboardInterrupt from stop
+    if not purchase.counts:
+        from planopt.training.nearest import infeasible_plan
+
+        return infeasible_plan(question, started)
+    from planopt.training.beside import alternatives_of, sensitivities, warnings_of
+
+    chosen = question.bought(purchase)
+    bill = sourced(question.catalog, chosen.bill_of_materials, chosen.networks)
+    bound = purchase.bound_micro_usd
+    problem = question.problem
+    plan = TrainingPlan(
+        status="optimal" if purchase.status == "optimal" else "feasible",
+        objective=problem.objective,
+        price_usd=chosen.price_usd,
+        bound_usd=None if bound is None else bound / MICRO_USD,
+        gap=purchase.gap,
+        request=problem.request(),
+        bill_of_materials=bill,
+        deployments=(replace(chosen.deployment, bill_of_materials=bill),),
+        cost=chosen.evaluation.cost,
+        power_watts=chosen.evaluation.power_watts,
+        alternatives=alternatives_of(question, chosen),
+        sensitivity=sensitivities(question, chosen),
+        warnings=warnings_of(question, chosen),
+        assumed=problem.assumed,
+        assumptions=problem.assumptions,
+        accuracy=Accuracy(statement=UNFITTED),
+    )
+    seconds = time.monotonic() - started
+    return replace(plan, search=replace(question.found.search, seconds=seconds))
