@@ -132,10 +132,6 @@ pub struct Recipe {
 
 /// How it is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "they are switches of training frameworks"
-)]
 pub struct Layout {
     /// Tensor-parallel degree.
     pub tp: u32,

@@ -4,7 +4,7 @@
 //! are dealt, pipeline, the other data-parallel ranks. Every rank of a host sends at the same time
 //! as the others, so that it has its share of the host's NICs.
 
-use super::candidate::Layout;
+use super::candidate::{Layout, Sharding};
 use crate::catalog::AllReduceAlgorithm;
 use crate::communication::{Fabric, Line};
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
@@ -138,7 +138,7 @@ impl Groups {
         // Data-parallel ranks that stand inside of the pipeline, for their experts.
         let expert_data = (layout.ep / common_divisor(layout.ep, cp)).min(layout.dp);
         let inner = tp * cp * expert_data;
-        let reach = place.reach(tp);
+        let reach = place.reach();
         let near = (reach / tp).max(1);
         // Of the ranks with the same weights, those of one domain.
         let near_replicas = if inner * pp <= reach {
@@ -148,10 +148,12 @@ impl Groups {
         };
         let near_experts = near.min(layout.ep);
         let near_expert_replicas = (near_replicas / layout.ep).max(1);
-        let shard = layout.shard_group.unwrap_or(replicas);
-        let expert_replicas = layout.expert_replicas();
-        let expert_shard = layout
+        let shard_group = layout
             .shard_group
+            .filter(|_| layout.sharding != Sharding::None);
+        let shard = shard_group.unwrap_or(replicas);
+        let expert_replicas = layout.expert_replicas();
+        let expert_shard = shard_group
             .map_or(expert_replicas, |group| (group / layout.ep).max(1))
             .min(expert_replicas);
         let groups = Self {
@@ -159,7 +161,7 @@ impl Groups {
             context: place.group(cp, near.min(cp), tp * cp),
             expert: place.group(layout.ep, near_experts, inner),
             pipeline: place.group(pp, if inner * pp <= reach { pp } else { 1 }, inner * pp),
-            shard: place.group(shard, near_replicas.min(shard), inner),
+            shard: place.group(shard, near_replicas.min(shard), layout.accelerators()),
             replicate: place.group(
                 replicas / shard,
                 (near_replicas / shard).max(1),
@@ -194,17 +196,15 @@ struct Place<'f> {
 impl Place<'_> {
     /// Ranks that reach each other without a network: those of a host, or of a larger scale-up
     /// domain.
-    fn reach(&self, tp: u32) -> u32 {
-        self.fabric
-            .scale_up_domain()
-            .map_or(self.slots, |domain| self.slots.max(domain))
-            .max(if tp <= self.slots { tp } else { 1 })
+    fn reach(&self) -> u32 {
+        let domain = self.fabric.scale_up_domain();
+        domain.map_or(self.slots, |domain| self.slots.max(domain))
     }
 
     /// A group of `ranks`, `local` of them near each other, among `span` ranks of a domain.
     fn group(&mut self, ranks: u32, local: u32, span: u32) -> Group {
         let local = local.clamp(1, ranks.max(1));
-        let reach = self.reach(1);
+        let reach = self.reach();
         let network = self.fabric.network_line();
         if network.is_none() && ranks > local {
             self.unconnected = true;

@@ -96,9 +96,8 @@ impl Recipe {
         };
         let moments = match (self.optimizer, matrix) {
             (Optimizer::Adam8bit, _) => 2.0 * NARROW,
-            (Optimizer::Sgd, _) | (Optimizer::Muon, Some(_)) => WIDE,
+            (Optimizer::Sgd, _) | (Optimizer::Muon, Some(_)) | (Optimizer::Adafactor, None) => WIDE,
             (Optimizer::Adafactor, Some((k, n))) => WIDE * (k + n) / (k * n),
-            (Optimizer::Adafactor, None) => WIDE,
             (Optimizer::Adam, _) | (Optimizer::Muon, None) => 2.0 * WIDE,
         };
         master + moments

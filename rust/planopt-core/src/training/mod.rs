@@ -5,6 +5,7 @@
 //! accelerator and how a layer is divided; [`evaluate`] puts its layers into stages, micro-batches
 //! and data-parallel groups without allocating, so that a search can ask about millions.
 
+mod attention;
 mod candidate;
 mod cluster;
 mod collectives;

@@ -2,24 +2,19 @@
 //! backward needs kept. Nothing here is a closed formula of a layer: each operation keeps its own
 //! inputs, and the sums come out as published (arXiv 2205.05198, table 2).
 
-use super::candidate::{ContextParallel, Layout, Precision, Recipe};
+use super::candidate::{Layout, Precision, Recipe};
 use super::collectives::Groups;
 use super::hold::is_routed;
 use super::layer::LayerCost;
 use crate::catalog::{Assumptions, Format, TrainingAssumptions};
-use crate::compute::{Rates, causal_mean, distinct_experts, local_shape, real, saturation};
+use crate::compute::{Rates, distinct_experts, local_shape, real, saturation};
 use crate::quantity::{Bytes, Seconds};
 use crate::transformer::{Operation, Shard, Work};
 
 /// Bytes of an element of a dropout mask.
-const MASK: f64 = 1.0;
+pub(super) const MASK: f64 = 1.0;
 /// Logits are softmaxed in 32 bits and kept so for backward.
 const LOGIT: f64 = 4.0;
-/// The log-sum-exp of a row that attention without stored probabilities keeps (arXiv 2205.14135).
-const LOG_SUM: f64 = 4.0;
-/// Arithmetic of its backward over its forward: five products, two of them scores again
-/// (arXiv 2307.08691, section 3).
-const FLASH_BACKWARD: f64 = 2.5;
 
 /// Outputs of the product that efficiencies are quoted for: 8192 x 8192.
 const REFERENCE_OUTPUTS: f64 = 8192.0 * 8192.0;
@@ -55,17 +50,6 @@ struct Walk {
     columns: Option<f64>,
 }
 
-/// Heads of attention on one rank.
-struct Heads {
-    query: f64,
-    key_value: f64,
-    /// Width of a query or key.
-    depth: f64,
-    /// Width of a value.
-    value: f64,
-    window: Option<u64>,
-}
-
 impl Pricing<'_> {
     /// Cost of the operations of a layer, of the embedding or of the head.
     pub(super) fn price(&self, operations: &[Operation], part: Part, hidden: u64) -> LayerCost {
@@ -99,11 +83,11 @@ impl Pricing<'_> {
         walk.cost
     }
 
-    fn tokens(&self) -> f64 {
+    pub(super) fn tokens(&self) -> f64 {
         self.layout.tokens(self.recipe)
     }
 
-    fn tp(&self) -> f64 {
+    pub(super) fn tp(&self) -> f64 {
         f64::from(self.layout.tp)
     }
 
@@ -111,7 +95,7 @@ impl Pricing<'_> {
         self.layout.stream_share()
     }
 
-    fn activation(&self) -> f64 {
+    pub(super) fn activation(&self) -> f64 {
         self.recipe.precision.activation_bytes()
     }
 
@@ -123,13 +107,13 @@ impl Pricing<'_> {
         }
     }
 
-    fn launch(&self) -> Seconds {
+    pub(super) fn launch(&self) -> Seconds {
         self.assumptions.compute.operation_overhead
     }
 
     /// A pass over `elements` per token: reads and writes per element in forward and backward, and
     /// bytes beside them.
-    fn pass(
+    pub(super) fn pass(
         &self,
         cost: &mut LayerCost,
         elements: f64,
@@ -163,10 +147,10 @@ impl Pricing<'_> {
         let payload = Bytes(self.tokens() * width * self.activation());
         let time = self.groups.tensor.all_reduce(payload);
         cost.tensor_forward += time;
-        if part == Part::Layer && self.layout.sequence_parallel {
+        if self.layout.sequence_parallel {
             cost.tensor_backward += self.groups.tensor.all_gather(payload);
-            cost.tensor_beside += time;
-        } else if part == Part::Layer {
+        }
+        if part == Part::Layer {
             cost.tensor_beside += time;
         }
         let elements = width * self.stream();
@@ -281,7 +265,7 @@ impl Pricing<'_> {
     }
 
     /// A product of so many matrices: the roofline of serving (`compute.rs`), of any operand.
-    fn time(
+    pub(super) fn time(
         &self,
         rate: f64,
         matrices: f64,
@@ -336,150 +320,6 @@ impl Pricing<'_> {
         cost.kept += Bytes(logits * LOGIT);
         cost.transient += Bytes(logits * self.activation());
         let payload = Bytes(self.tokens() * hidden * self.activation());
-        if self.layout.sequence_parallel {
-            cost.tensor_forward += self.groups.tensor.all_gather(payload);
-            cost.tensor_backward += self.groups.tensor.reduce_scatter(payload);
-        } else {
-            cost.tensor_backward += self.groups.tensor.all_reduce(payload);
-        }
-    }
-
-    fn heads(&self, work: Work) -> Option<Heads> {
-        let tp = self.tp();
-        match work {
-            Work::Attention {
-                heads,
-                kv_heads,
-                head_dim,
-                window,
-            } => Some(Heads {
-                query: real(heads) / tp,
-                key_value: real(kv_heads) / tp.min(real(kv_heads)),
-                depth: real(head_dim),
-                value: real(head_dim),
-                window,
-            }),
-            // Training expands the latent: every head has its own keys and values.
-            Work::LatentAttention {
-                heads,
-                rope,
-                nope,
-                value,
-                ..
-            } => Some(Heads {
-                query: real(heads) / tp,
-                key_value: real(heads) / tp,
-                depth: real(nope + rope),
-                value: real(value),
-                window: None,
-            }),
-            _ => None,
-        }
-    }
-
-    fn attention(&self, operation: &Operation, cost: &mut LayerCost) {
-        let Some(heads) = self.heads(operation.work) else {
-            return;
-        };
-        let tokens = self.tokens();
-        let queries = heads.query * heads.depth;
-        let keys_and_values = heads.key_value * (heads.depth + heads.value);
-        cost.kept += Bytes(tokens * (queries + keys_and_values) * self.activation());
-        let before = (cost.forward, cost.backward);
-        if self.recipe.flash_attention {
-            self.fused_attention(&heads, cost);
-        } else {
-            self.stored_attention(&heads, cost);
-        }
-        let forward = cost.forward - before.0;
-        let backward = cost.backward - before.1;
-        self.context(&heads, (forward, backward), cost);
-    }
-
-    /// Scores and probabilities never leave the chip (arXiv 2205.14135).
-    fn fused_attention(&self, heads: &Heads, cost: &mut LayerCost) {
-        let tokens = self.tokens();
-        let sequence = f64::from(self.recipe.seq_len);
-        let seen = match heads.window.map(real) {
-            _ if self.recipe.causal => causal_mean(sequence, heads.window),
-            Some(window) => window.min(sequence),
-            None => sequence,
-        };
-        let flop = 2.0 * tokens * heads.query * (heads.depth + heads.value) * seen;
-        let rate = self.rates.base.0 * self.training.attention_efficiency;
-        let bytes = tokens
-            * (heads.query + heads.key_value)
-            * (heads.depth + heads.value)
-            * self.activation();
-        let memory = bytes / self.rates.memory.0;
-        cost.forward += Seconds((flop / rate).max(memory)) + self.launch();
-        cost.backward += Seconds((FLASH_BACKWARD * flop / rate).max(2.0 * memory)) + self.launch();
-        cost.forward_flop += flop;
-        cost.kept += Bytes(tokens * heads.query * LOG_SUM);
-    }
-
-    /// Scores and probabilities are stored: two products with a softmax, and a dropout, between.
-    fn stored_attention(&self, heads: &Heads, cost: &mut LayerCost) {
-        let sequence = f64::from(self.recipe.seq_len);
-        let rows = sequence / f64::from(self.layout.cp);
-        let matrices = f64::from(self.layout.micro_batch) * heads.query;
-        let scores = matrices * rows * sequence;
-        let product = |shape: (f64, f64, f64)| {
-            let (rows, columns, depth) = shape;
-            let operands = rows * depth + depth * columns + rows * columns;
-            let bytes = matrices * operands * self.activation();
-            self.time(self.rates.base.0, matrices, shape, bytes)
-        };
-        let score = product((rows, sequence, heads.depth));
-        let score_gradient = product((rows, sequence, heads.value));
-        let mixed = product((rows, heads.value, sequence));
-        let mixed_gradients = product((rows, heads.depth, sequence)) * 2.0 + mixed;
-        let per_pass = |bytes: f64| Seconds(scores * bytes / self.rates.memory.0) + self.launch();
-        let element = self.activation();
-        let mut forward = score + mixed + per_pass(2.0 * element);
-        cost.backward += score_gradient + mixed_gradients + per_pass(3.0 * element);
-        let mut kept = scores * element;
-        if self.recipe.dropout {
-            forward += per_pass(2.0 * element + MASK);
-            cost.backward += per_pass(2.0 * element + MASK);
-            kept += scores * (element + MASK);
-        }
-        cost.forward += forward;
-        cost.attention_core += forward;
-        cost.core_kept += Bytes(kept);
-        cost.kept += Bytes(kept);
-        let flop = 2.0 * scores * (heads.depth + heads.value);
-        cost.forward_flop += flop;
-        cost.core_flop += flop;
-    }
-
-    /// What context-parallel ranks send, as far as attention does not hide it.
-    fn context(&self, heads: &Heads, attention: (Seconds, Seconds), cost: &mut LayerCost) {
-        let cp = self.layout.cp;
-        if cp == 1 {
-            return;
-        }
-        let group = &self.groups.context;
-        let per_element = self.tokens() * self.activation();
-        let keys_and_values = heads.key_value * (heads.depth + heads.value) * per_element;
-        match self.layout.context {
-            ContextParallel::Ring => {
-                let round = group.send(Bytes(keys_and_values)) * f64::from(cp - 1);
-                let hidden = self.training.context_overlap;
-                let exposed =
-                    |sent: Seconds, work: Seconds| (sent - work * hidden).max(Seconds::ZERO);
-                cost.context_forward += exposed(round, attention.0);
-                // Keys and values go round again, and their gradients with them.
-                cost.context_backward += exposed(round * 2.0, attention.1);
-            }
-            ContextParallel::AllToAll => {
-                let queries = heads.query * heads.depth * per_element;
-                let outputs = heads.query * heads.value * per_element;
-                let exchanged = group.all_to_all(Bytes(queries + keys_and_values))
-                    + group.all_to_all(Bytes(outputs));
-                cost.context_forward += exchanged;
-                cost.context_backward += exchanged;
-            }
-        }
+        cost.tensor_beside += self.groups.tensor.all_reduce(payload);
     }
 }

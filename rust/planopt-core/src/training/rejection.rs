@@ -158,6 +158,27 @@ fn divisors_around(count: u64, wanted: u64) -> String {
     }
 }
 
+/// The multiples of `step` around `wanted`, or the first.
+fn multiples_around(wanted: u32, step: u32) -> String {
+    match wanted / step * step {
+        0 => format!("{step} would be"),
+        below => format!("{below} or {} would be", below + step),
+    }
+}
+
+/// What makes the largest part of memory smaller.
+fn what_lowers(largest: &str) -> &'static str {
+    match largest {
+        "activations" => {
+            "a smaller micro-batch, more recomputation, sequence, tensor or context parallelism \
+             would lower it"
+        }
+        "optimizer" => "sharding it (zero1), more stages or tensor parallelism would lower it",
+        "gradients" => "sharding them (zero2), more stages or tensor parallelism would lower it",
+        _ => "sharding (zero3), more stages or tensor parallelism would lower it",
+    }
+}
+
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const GB: f64 = 1e9;
@@ -190,17 +211,12 @@ impl fmt::Display for Rejection {
                 global_batch,
                 dp,
                 micro_batch,
-            } => {
-                let step = dp * micro_batch;
-                let below = global_batch / step * step;
-                write!(
-                    f,
-                    "a global batch of {global_batch} is no multiple of dp x micro-batch = {step}; \
-                     {} or {} would be",
-                    if below == 0 { step } else { below },
-                    below + step
-                )
-            }
+            } => write!(
+                f,
+                "a global batch of {global_batch} is no multiple of dp x micro-batch = {}; {}",
+                dp * micro_batch,
+                multiples_around(global_batch, dp * micro_batch)
+            ),
             Self::Experts { ep, experts } => write!(
                 f,
                 "expert parallel degree {ep} does not divide {experts} experts; {} would",
@@ -256,18 +272,7 @@ impl fmt::Display for Rejection {
                  of it for {largest}: {}",
                 needed_bytes / GB,
                 capacity_bytes / GB,
-                match largest {
-                    "activations" =>
-                        "a smaller micro-batch, more recomputation, sequence, tensor \
-                                      or context parallelism would lower it",
-                    "optimizer" =>
-                        "sharding it (zero1), more stages or tensor parallelism would \
-                                    lower it",
-                    "gradients" =>
-                        "sharding them (zero2), more stages or tensor parallelism would \
-                                    lower it",
-                    _ => "sharding (zero3), more stages or tensor parallelism would lower it",
-                }
+                what_lowers(largest)
             ),
         }
     }

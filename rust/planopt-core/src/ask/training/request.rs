@@ -20,6 +20,10 @@ use crate::transformer::Transformer;
 /// what it means to vary.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are switches of training frameworks"
+)]
 pub struct EvaluateTraining {
     /// Catalog id, or path of a Hugging Face `config.json`.
     pub model: String,
