@@ -245,13 +245,13 @@ pub fn evaluate(
 impl Question<'_> {
     /// Forward and backward with what is done again, over forward and backward.
     fn recomputed_flop_ratio(&self) -> f64 {
-        const PASSES: f64 = 3.0;
+        let passes = self.recipe.passes();
         let (mut useful, mut again) = (0.0, 0.0);
         for stage in self.stages {
             let layers: f64 = stage.layers.iter().sum();
             for (cost, &count) in self.priced.blocks.iter().zip(&stage.layers) {
                 let count = count * stage.count;
-                useful += PASSES * cost.forward_flop * count;
+                useful += passes * cost.forward_flop * count;
                 again += count
                     * match self.layout.recompute {
                         Recompute::None => 0.0,
@@ -263,7 +263,7 @@ impl Question<'_> {
                     };
             }
         }
-        useful += PASSES * (self.priced.embedding.forward_flop + self.priced.head.forward_flop);
+        useful += passes * (self.priced.embedding.forward_flop + self.priced.head.forward_flop);
         if useful > 0.0 {
             1.0 + again / useful
         } else {

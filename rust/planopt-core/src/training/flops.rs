@@ -4,8 +4,21 @@ use super::candidate::Recipe;
 use crate::compute::{causal_mean, real};
 use crate::transformer::{Transformer, Work};
 
-/// Forward and backward: one product forward, two backward.
+/// One product forward, two backward.
 const PASSES: f64 = 3.0;
+/// One of those backward where weights are frozen.
+const FROZEN_PASSES: f64 = 2.0;
+
+impl Recipe {
+    /// Products forward and backward for each one forward.
+    pub(super) fn passes(&self) -> f64 {
+        if self.adapters.is_some() {
+            FROZEN_PASSES
+        } else {
+            PASSES
+        }
+    }
+}
 
 /// Which arithmetic counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,7 +28,7 @@ pub enum FlopsConvention {
     Full,
     /// Products, and attention to the tokens before.
     Causal,
-    /// Six for each parameter and token, of so many parameters, or of the model's active ones
+    /// Six (four where weights are frozen) for each parameter and token, of so many parameters, or of the model's active ones
     /// (Kaplan et al., arXiv 2001.08361).
     SixPerParameter(Option<f64>),
 }
@@ -39,7 +52,7 @@ pub fn model_flops_per_token(
 ) -> f64 {
     if let FlopsConvention::SixPerParameter(parameters) = convention {
         let parameters = parameters.unwrap_or_else(|| real(transformer.active_parameters()));
-        return 2.0 * PASSES * parameters;
+        return 2.0 * recipe.passes() * parameters;
     }
     let sequence = f64::from(recipe.seq_len);
     let seen = |window: Option<u64>| {
@@ -49,7 +62,7 @@ pub fn model_flops_per_token(
             window.map_or(sequence, |window| real(window).min(sequence))
         }
     };
-    let forward: f64 = transformer
+    transformer
         .operations()
         .map(|operation| match operation.work {
             Work::Attention {
@@ -57,16 +70,15 @@ pub fn model_flops_per_token(
                 head_dim,
                 window,
                 ..
-            } => 4.0 * real(heads * head_dim) * seen(window),
+            } => PASSES * 4.0 * real(heads * head_dim) * seen(window),
             Work::LatentAttention {
                 heads,
                 rope,
                 nope,
                 value,
                 ..
-            } => 2.0 * real(heads * (nope + rope + value)) * seen(None),
-            _ => operation.flop_per_token(),
+            } => PASSES * 2.0 * real(heads * (nope + rope + value)) * seen(None),
+            _ => recipe.passes() * operation.flop_per_token(),
         })
-        .sum();
-    PASSES * forward
+        .sum()
 }
