@@ -3,20 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
-from planopt.errors import InputError
 from planopt.problem import read_problem
 from planopt.procurement import Solver
+from planopt.shared_options import asks_for_training, check_named
 from planopt.solve import Question, answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from planopt.options import TextOrNumber
     from planopt.plan import Plan
+    from planopt.training.plan import TrainingPlan
 
 __all__ = ["compare"]
+
+
+@overload
+def compare(
+    *,
+    tokens: TextOrNumber,
+    accelerators: str | Sequence[str] | None = None,
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    catalog: Sequence[str] = (),
+    **options: Any,
+) -> list[TrainingPlan]: ...
+
+
+@overload
+def compare(
+    *,
+    accelerators: str | Sequence[str] | None = None,
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    catalog: Sequence[str] = (),
+    **options: Any,
+) -> list[Plan]: ...
 
 
 def compare(
@@ -25,7 +48,7 @@ def compare(
     assumptions: str = DEFAULT_ASSUMPTIONS,
     catalog: Sequence[str] = (),
     **options: Any,
-) -> list[Plan]:
+) -> list[Plan] | list[TrainingPlan]:
     """Answer a question for each accelerator alone.
 
     Parameters
@@ -35,11 +58,11 @@ def compare(
     assumptions, catalog
         Assumptions by name or file, and overlay folders.
     **options
-        As of `planopt.solve`.
+        As of `planopt.solve`; with ``tokens``, as of `planopt.train`.
 
     Returns
     -------
-    list of Plan
+    list of Plan or of TrainingPlan
         One for each accelerator, in the order given; those that cannot do it are
         ``infeasible``.
 
@@ -55,6 +78,15 @@ def compare(
     >>> [plan.status for plan in plans]
     ['optimal', 'optimal']
     """
+    if asks_for_training(options):
+        from planopt.training.compare import compare_training
+
+        return compare_training(
+            accelerators=accelerators,
+            assumptions=assumptions,
+            catalog=catalog,
+            **options,
+        )
     with Solver() as solver:
         opened = open_catalog(catalog, assumptions)
         typed = {name: str(value) for name, value in options.items()}
@@ -65,13 +97,7 @@ def compare(
             typed=typed,
             **options,
         )
-        if not problem.accelerators:
-            raise InputError.of(
-                "E005",
-                "which accelerators?",
-                field="--accelerators",
-                accepted="ids between commas, such as rtx-4090,a100-sxm-80,h100-sxm",
-            )
+        check_named(problem.accelerators)
         return [
             answer(Question(opened, replace(problem, accelerators=(name,)), solver))
             for name in problem.accelerators

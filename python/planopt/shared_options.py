@@ -13,7 +13,23 @@ if TYPE_CHECKING:
     from planopt.catalog import Catalog
     from planopt.options import OptionReader, TextOrNumber
 
-__all__ = ["architecture_of", "check_stock", "read_purchase_money", "refuse_both"]
+__all__ = [
+    "architecture_of",
+    "asks_for_training",
+    "check_named",
+    "check_stock",
+    "read_purchase_money",
+    "refuse_both",
+]
+
+
+TRAINING_MARKS = frozenset({"tokens", "deadline"})
+"""Options that only a question of training has."""
+
+
+def asks_for_training(options: Iterable[str]) -> bool:
+    """Tell by the names of its options whether a question is about training."""
+    return not TRAINING_MARKS.isdisjoint(options)
 
 
 def read_purchase_money(
@@ -53,6 +69,23 @@ def check_stock(reader: OptionReader, catalog: Catalog, names: Iterable[str]) ->
 
     for name in names:
         check(name)
+
+
+def check_named(accelerators: Sequence[str]) -> None:
+    """Refuse a comparison of nothing.
+
+    Raises
+    ------
+    InputError
+        No accelerators are named; E005.
+    """
+    if not accelerators:
+        raise InputError.of(
+            "E005",
+            "which accelerators?",
+            field="--accelerators",
+            accepted="ids between commas, such as rtx-4090,a100-sxm-80,h100-sxm",
+        )
 
 
 def refuse_both(

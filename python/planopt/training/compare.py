@@ -1,0 +1,83 @@
+"""The same run on several accelerators, side by side."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.errors import InputError
+from planopt.options import flag
+from planopt.procurement import Solver
+from planopt.shared_options import check_named
+from planopt.training.problem import read_training_problem
+from planopt.training.train import TrainingQuestion, answer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from planopt.catalog import Catalog
+    from planopt.training.plan import TrainingPlan
+    from planopt.training.problem import TrainingProblem
+
+__all__ = ["compare_training", "read_question"]
+
+
+def read_question(catalog: Catalog, options: Mapping[str, Any]) -> TrainingProblem:
+    """Read a question of training, refusing options of serving.
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for each option that cannot be used.
+    """
+    known = inspect.signature(read_training_problem).parameters
+    foreign = sorted(set(options) - set(known))
+    if foreign:
+        raise InputError.of(
+            "E004",
+            f"{flag(foreign[0])} asks about serving, --tokens about training",
+            field=flag(foreign[0]),
+            value=options[foreign[0]],
+            accepted="the options of `planopt train`",
+        )
+    return read_training_problem(catalog, **options)
+
+
+def compare_training(
+    *,
+    accelerators: str | Sequence[str] | None = None,
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    catalog: Sequence[str] = (),
+    **options: Any,
+) -> list[TrainingPlan]:
+    """Answer a question of training for each accelerator alone.
+
+    Parameters
+    ----------
+    accelerators : str or sequence of str
+        Catalog ids.
+    assumptions, catalog
+        Assumptions by name or file, and overlay folders.
+    **options
+        As of `planopt.train`.
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for each option that cannot be used.
+    """
+    with Solver() as solver:
+        opened = open_catalog(catalog, assumptions)
+        typed = {name: str(value) for name, value in options.items()}
+        asked = {**options, "accelerators": accelerators, "assumptions": assumptions}
+        problem = read_question(opened, {**asked, "typed": typed})
+        check_named(problem.accelerators)
+        return [
+            answer(
+                TrainingQuestion(
+                    opened, problem.with_changes(accelerators=(name,)), solver
+                )
+            )
+            for name in problem.accelerators
+        ]
