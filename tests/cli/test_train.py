@@ -1,0 +1,174 @@
+"""Training on the command line: exit codes, streams, options."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from planopt.cli import main
+from planopt.training.plan import TrainingDocument, TrainingPlan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SMALL = (
+    *("--model", "llama-3.2-1b", "--tokens", "20B", "--seq-len", "2048"),
+    *("--global-batch", "64", "--max-accelerators", "32"),
+)
+LAYOUT = (
+    *("--accelerator", "a100-sxm-80", "--network", "infiniband-200g"),
+    *("--tp", "8", "--pp", "4", "--dp", "64", "--sequence-parallel"),
+    *("--shard", "zero1", "--tokens", "2T"),
+)
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as left:
+        main(list(arguments))
+    assert isinstance(left.value.code, int)
+    return left.value.code
+
+
+def test_a_plan_is_shown_and_saved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "plan.json"
+    question = (*SMALL, "--deadline", "10d", "--accelerators", "l40s")
+
+    assert run("train", *question, "--out", str(out)) == 0
+
+    shown = capsys.readouterr()
+    for figure in ("PROVEN CHEAPEST", "MFU", "goodput", "days (deadline 10.0)"):
+        assert figure in shown.out
+    assert shown.err == ""
+    plan = TrainingPlan.load(out)
+    assert plan.request.deadline_seconds == 10 * 86_400
+    assert plan.request.typed["deadline"] == "10d"
+
+
+def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("train", *SMALL, "--budget", "100k", "--json") == 0
+
+    document = json.loads(capsys.readouterr().out)
+    assert document["schema"] == "planopt.plan/1"
+    assert document["kind"] == "training"
+    assert document["deployments"][0]["evaluation"]["goodput"] < 1
+
+
+def test_no_plan_is_exit_code_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("train", *SMALL, "--deadline", "1h", "--accelerators", "l4") == 1
+
+    shown = capsys.readouterr().out
+    assert "no plan meets these limits" in shown
+    assert "planopt train ..." in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "place"),
+    [
+        ((), "E005", "--tokens"),
+        (("--tokens", "2T"), "E005", "--deadline"),
+        (("--tokens", "2W", "--deadline", "3d"), "E002", "--tokens"),
+        (("--tokens", "2T", "--deadline", "3GB"), "E002", "--deadline"),
+        (("--tokens", "2T", "--deadline", "-3d"), "E003", "--deadline"),
+        (("--tokens", "2T", "--deadline", "3d", "--seq-len", "0"), "E003", "--seq-len"),
+        (("--tokens", "2T", "--budget", "5/h"), "E004", "--budget"),
+        (
+            ("--tokens", "2T", "--deadline", "3d", "--objective", "latency"),
+            "E001",
+            "--objective",
+        ),
+        (
+            ("--tokens", "2T", "--deadline", "3d", "--precision", "bf15"),
+            "E001",
+            "--precision",
+        ),
+        (
+            ("--tokens", "2T", "--deadline", "3d", "--accelerators", "a200"),
+            "E001",
+            "--accelerators",
+        ),
+    ],
+)
+def test_wrong_input_is_told_with_its_place(
+    options: tuple[str, ...],
+    code: str,
+    place: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run("train", *options) == 2
+
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert code in shown.err
+    assert place in shown.err
+    assert "Traceback" not in shown.err
+
+
+def test_an_evaluation_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("evaluate", "training", *LAYOUT) == 0
+
+    shown = capsys.readouterr().out
+    for figure in ("FITS", "MFU", "optimizer", "bubble", "accelerator-hours", "kWh"):
+        assert figure in shown
+
+
+def test_an_evaluation_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("evaluate", "training", *LAYOUT, "--json") == 0
+
+    evaluation = TrainingDocument.from_json(capsys.readouterr().out)
+    assert evaluation.accelerators == 2048
+    assert evaluation.candidate is not None
+    assert evaluation.candidate.shard == "zero1"
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (("--tp", "3"), "heads"),
+        (("--pp", "81", "--dp", "1"), "layers"),
+        (("--global-batch", "1000"), "global batch"),
+        (("--ep", "2"), "experts"),
+        (("--pp", "1", "--dp", "1", "--tp", "1"), "memory"),
+    ],
+)
+def test_what_cannot_be_is_an_answer_with_numbers(
+    change: tuple[str, str], what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("evaluate", "training", *LAYOUT, *change) == 0
+
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "DOES NOT FIT" in shown
+    assert what in shown
+
+
+def test_wrong_words_of_an_evaluation_are_told_together(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    wrong = ("--tp", "0", "--mfu", "300%", "--flash-attention", "maybe")
+
+    assert run("evaluate", "training", *wrong) == 2
+
+    told = capsys.readouterr().err
+    for option in ("--accelerator", "--tp", "--mfu", "--flash-attention"):
+        assert option in told
+
+
+def test_runs_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    question = (*SMALL, "--deadline", "10d", "--accelerators", "l40s,rtx-4090")
+
+    assert run("compare", *question) == 0
+
+    shown = capsys.readouterr().out
+    for figure in ("MFU", "goodput", "kg CO2e", "Cheapest to buy"):
+        assert figure in shown
+
+
+def test_a_comparison_is_of_serving_or_of_training(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run("compare", *SMALL, "--users", "8", "--accelerators", "l40s") == 2
+
+    assert "--users" in capsys.readouterr().err
