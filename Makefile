@@ -47,8 +47,8 @@ readme: ## Show in README what its first command prints now
 	COLUMNS=100 SOURCE_DATE_EPOCH=1795219200 $(BIN)/planopt solve --target 5tok/s --budget 20000 \
 	  2>/dev/null | python3 tests/readme_commands.py --write
 
-bench: ## Benchmarks of the Rust core (release profile)
-	cargo bench
+bench: ## Wall time and peak memory of the commands (release build; see docs/performance.md)
+	$(BIN)/python benchmarks/commands.py
 
 wheel: $(BIN)/python ## A release wheel in dist/
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
