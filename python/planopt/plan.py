@@ -256,6 +256,7 @@ class Document(Struct, frozen=True, kw_only=True):
     """A document that stands alone as a JSON file."""
 
     _what: ClassVar[str] = "document"
+    _about: ClassVar[str] = "serving"
 
     def to_json(self) -> str:
         """Write the document as JSON text."""
@@ -281,8 +282,10 @@ class Document(Struct, frozen=True, kw_only=True):
                 "E301",
                 f"this is no {cls._what}: {error}",
                 file=file,
-                accepted=f'a JSON document with "schema": "planopt.{cls._what}/1"',
-                help="`planopt solve --out plan.json` writes one",
+                accepted=f'a JSON document with "schema": "planopt.{cls._what}/1" '
+                f'and "kind": "{cls._about}"',
+                help="`planopt solve --out plan.json` writes a plan for serving, "
+                "`planopt train` one for training",
             ) from error
 
 

@@ -74,7 +74,7 @@ def _drops(problem: TrainingProblem) -> dict[str, Drop]:
         "accelerators": {"accelerators": (), "exclude": ()},
         "hosts": {"hosts": ()},
         "networks": {"networks": ()},
-        "number": {"max_accelerators": LARGEST_CLUSTER},
+        "max-accelerators": {"max_accelerators": LARGEST_CLUSTER},
     }
     return {
         name: drop
@@ -124,14 +124,14 @@ def _value(problem: TrainingProblem, name: str) -> str:
         "racks": problem.max_racks,
         "hosts": ", ".join(problem.hosts),
         "networks": ", ".join(problem.networks),
-        "number": problem.max_accelerators,
+        "max-accelerators": problem.max_accelerators,
     }
     forms = {
         "deadline": "<= {:g} days",
         "budget": "<= ${:,.0f}",
         "power": "<= {:,.0f} W",
         "racks": "<= {:g} racks",
-        "number": "<= {:,} accelerators",
+        "max-accelerators": "<= {:,}",
     }
     return forms.get(name, "{}").format(limits[name])
 
@@ -151,6 +151,7 @@ def _nearest(question: TrainingQuestion) -> Iterator[Change]:
             yield from _asked(question, {option: ""}, "without it", **{field: None})
     if problem.stock:
         yield from _asked(question, {"stock": ""}, "without this limit", stock={})
+    yield from _more_accelerators(question)
     if problem.accelerators:
         yield from _other_accelerators(question)
     for option, field in (("host", "hosts"), ("network", "networks")):
@@ -209,6 +210,23 @@ def _dearer(question: TrainingQuestion) -> Iterator[Change]:
         {"budget": f"{budget}"},
         "keeps every other limit",
         budget_usd=float(budget),
+    )
+
+
+def _more_accelerators(question: TrainingQuestion) -> Iterator[Change]:
+    """Find how many accelerators are needed, and ask again with them."""
+    more = question.about(max_accelerators=LARGEST_CLUSTER).best()
+    if more is None:
+        return
+    needed = sum(
+        line.quantity for line in more.bill_of_materials if line.kind == "accelerator"
+    )
+    needed = max(needed, more.evaluation.accelerators or 0)
+    yield from _asked(
+        question,
+        {"max_accelerators": f"{needed}"},
+        "keeps every other limit",
+        max_accelerators=needed,
     )
 
 

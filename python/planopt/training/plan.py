@@ -45,6 +45,7 @@ class TrainingDocument(TrainingEvaluation, Document, frozen=True, kw_only=True):
     """One evaluation, with what was evaluated: the answer of ``evaluate training``."""
 
     _what = "evaluation"
+    _about = "training"
 
     schema: Literal["planopt.evaluation/1"] = "planopt.evaluation/1"
     kind: Literal["training"] = "training"
@@ -65,6 +66,8 @@ class TrainingDocument(TrainingEvaluation, Document, frozen=True, kw_only=True):
 
 class TrainingPlan(PlanDocument, frozen=True, kw_only=True):
     """What to buy to train a model, why, and what else was possible."""
+
+    _about = "training"
 
     kind: Literal["training"] = "training"
     deployments: tuple[TrainingDeployment, ...] = ()

@@ -52,6 +52,7 @@ impl Layouts {
                 .push(deal_chunks(&transformer.layers, kinds, pp, vpp));
             for (place, shape) in shapes.iter().enumerate() {
                 let staged = Layout {
+                    dp: 1,
                     pp,
                     vpp,
                     schedule: if vpp > 1 {
@@ -104,6 +105,8 @@ fn shapes(transformer: &Transformer, recipe: &Recipe) -> Vec<Layout> {
                         cp,
                         context: ContextParallel::Ring,
                         ep,
+                        // Enough replicas to deal the experts to; more change nothing.
+                        dp: ep,
                         micro_batch,
                         ..Layout::SINGLE
                     });
