@@ -3,15 +3,23 @@ from typing import Any, final
 
 __all__ = [
     "Catalog",
+    "accelerators_to_finish",
+    "bandwidth_to_keep_up",
     "break_even_days",
     "build_info",
     "capital_usd_per_hour",
     "energy_kwh",
     "energy_usd_per_hour",
+    "fewest_accelerators",
+    "forwards_from_the_input",
     "hosting_usd_per_hour",
+    "in_flight_both_ways",
+    "largest_tensor_degree",
     "parse_quantity",
     "rent_usd",
+    "run_seconds",
     "step_seconds",
+    "tensor_intensity",
     "tokens_per_second",
     "tokens_per_usd",
 ]
@@ -48,10 +56,23 @@ def rent_usd(usd_per_hour: float, hours: float, duty: float) -> float: ...
 def step_seconds(
     turn_seconds: float, slowest_stage_seconds: float, in_flight: float
 ) -> float: ...
-def tokens_per_second(
-    batch: float, in_flight: float, step_seconds: float
-) -> float: ...
+def tokens_per_second(batch: float, in_flight: float, step_seconds: float) -> float: ...
 def break_even_days(
     price_usd: float, own_usd_per_day: float, rent_usd_per_day: float
 ) -> float | None: ...
+def run_seconds(accelerator_hours: float, accelerators: float) -> float: ...
+def accelerators_to_finish(
+    accelerator_hours: float, within_seconds: float
+) -> float: ...
+def fewest_accelerators(needed_bytes: float, capacity_bytes: float) -> float: ...
+def in_flight_both_ways(stages_behind: float) -> float: ...
+def forwards_from_the_input(layers: float) -> float: ...
+def tensor_intensity(flop: float, message_bytes: float, degree: float) -> float: ...
+def bandwidth_to_keep_up(flop_per_second: float, flop_per_byte: float) -> float: ...
+def largest_tensor_degree(
+    flop: float,
+    message_bytes: float,
+    flop_per_second: float,
+    bytes_per_second: float,
+) -> float: ...
 def build_info() -> dict[str, str]: ...

@@ -76,6 +76,17 @@ def test_no_plan_is_exit_code_one(capsys: pytest.CaptureFixture[str]) -> None:
         (("--tokens", "2T", "--deadline", "3d", "--seq-len", "0"), "E003", "--seq-len"),
         (("--tokens", "2T", "--budget", "5/h"), "E004", "--budget"),
         (
+            ("--tokens", "2T", "--deadline", "3d", "--max-accelerators", "2000000"),
+            "E003",
+            "--max-accelerators",
+        ),
+        (
+            ("--tokens", "2T", "--deadline", "3d", "--global-batch", "2000000"),
+            "E003",
+            "--global-batch",
+        ),
+        (("--tokens", "2T", "--deadline", "3d", "--stock", "a=1"), "E001", "--stock"),
+        (
             ("--tokens", "2T", "--deadline", "3d", "--objective", "latency"),
             "E001",
             "--objective",

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from planopt.plan import Accuracy, Change, Infeasibility, Limit
 from planopt.procurement import minimal_conflict
 from planopt.training.plan import TrainingPlan
+from planopt.training.problem import LARGEST_CLUSTER
 from planopt.training.why import held_back, span
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["infeasible_plan"]
 
 SECONDS_PER_DAY = 86_400
-LARGEST_CLUSTER = 2**20
-"""Accelerators where their number is no limit: beyond any cluster ever built."""
 BUDGET_STEP_USD = 1000
 """Budgets are proposed in whole thousands of dollars, upwards."""
 
@@ -118,7 +117,7 @@ def _value(problem: TrainingProblem, name: str) -> str:
         without = ", ".join(f"not {each}" for each in problem.exclude)
         return ", ".join(problem.accelerators) or without
     limits = {
-        "deadline": (problem.deadline_seconds or 0.0) / SECONDS_PER_DAY,
+        "deadline": span((problem.deadline_seconds or 0.0) / SECONDS_PER_DAY),
         "budget": problem.budget_usd,
         "power": problem.max_power_watts,
         "racks": problem.max_racks,
@@ -127,7 +126,7 @@ def _value(problem: TrainingProblem, name: str) -> str:
         "max-accelerators": problem.max_accelerators,
     }
     forms = {
-        "deadline": "<= {:g} days",
+        "deadline": "<= {}",
         "budget": "<= ${:,.0f}",
         "power": "<= {:,.0f} W",
         "racks": "<= {:g} racks",

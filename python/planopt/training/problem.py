@@ -28,13 +28,16 @@ if TYPE_CHECKING:
     from planopt.catalog import Catalog
     from planopt.options import TextOrNumber
 
-__all__ = ["TrainingProblem", "read_training_problem"]
+__all__ = ["LARGEST_CLUSTER", "TrainingProblem", "read_training_problem"]
 
 DEFAULT_SEQUENCE = 4096
 TOKENS_PER_STEP = 4 * 2**20
 """Tokens of a step where no batch is given: 1,024 sequences of 4,096, as LLaMA-2 was
 trained with (arXiv 2307.09288, section 2.2)."""
 DEFAULT_MAX_ACCELERATORS = 16_384
+
+LARGEST_CLUSTER = 2**20
+"""Accelerators that are searched for, at most: beyond any cluster ever built."""
 
 TrainingGoal = Literal["cheapest", "throughput"]
 GOALS: tuple[TrainingGoal, ...] = ("cheapest", "throughput")
@@ -220,6 +223,14 @@ def read_training_problem(
             accepted="--deadline, such as `30d`, or --budget, such as `$20M`",
         )
     most = reader.count("max_accelerators", max_accelerators)
+    if most is not None and most > LARGEST_CLUSTER:
+        reader.problem(
+            "E003",
+            f"--max-accelerators must be at most {LARGEST_CLUSTER}",
+            option="max_accelerators",
+            value=max_accelerators,
+            accepted=f"1, 2, 3 ... {LARGEST_CLUSTER}",
+        )
     if most is None:
         number = f"{DEFAULT_MAX_ACCELERATORS:,} accelerators at most"
         assumed.append(Assumed(name="cluster", value=number))

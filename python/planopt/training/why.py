@@ -14,6 +14,7 @@ __all__ = ["HeldBack", "held_back", "span"]
 SHARES_WORTH_NAMING = 0.05
 """Parts of a step below this share are not what breaks a run."""
 HOURS_PER_DAY = 24
+SECONDS_PER_HOUR = 3600
 
 _PARTS = {
     "tensor_seconds": "tensor-parallel messages",
@@ -114,7 +115,10 @@ def _failures(build: TrainingBuild, accelerators: int) -> list[str]:
 
 
 def span(days: float) -> str:
-    """Days as people say them: hours below two days."""
+    """Write a time as an option would take it: ``26d``, ``4.1h``, ``30s``."""
+    hours = days * HOURS_PER_DAY
+    if hours < 1:
+        return f"{hours * SECONDS_PER_HOUR:.3g}s"
     if days < 2:
-        return f"{days * HOURS_PER_DAY:.3g}h"
-    return f"{days:.3g}d" if days < 1000 else f"{days:,.0f}d"
+        return f"{hours:.3g}h"
+    return f"{days:.3g}d" if days < 1000 else f"{days:.0f}d"

@@ -12,6 +12,10 @@ const LARGEST_EXPERT: u32 = 64;
 const MICRO_BATCHES: [u32; 4] = [1, 2, 4, 8];
 /// Chunks of a stage, at most.
 const MOST_CHUNKS: u32 = 8;
+/// Data-parallel degrees are powers of two times odd numbers up to this one.
+const LARGEST_ODD: u32 = 63;
+/// Largest context-parallel degree tried.
+const LARGEST_CONTEXT: u32 = 64;
 /// Tokens that a context-parallel rank keeps at least: below, attention has too little to do.
 const LEAST_CONTEXT: u32 = 4096;
 
@@ -37,7 +41,7 @@ pub(super) struct Layouts {
 impl Layouts {
     /// Every layout of at most `accelerators`: powers of two of tensor, context and expert
     /// parallelism, the shortest pipeline for each number of layers of its largest stage, and
-    /// every data-parallel degree that divides the batch.
+    /// every data-parallel degree that divides the batch and has a small odd part.
     pub(super) fn all(transformer: &Transformer, recipe: &Recipe, accelerators: u32) -> Self {
         let mut all = Self {
             candidates: Vec::new(),
@@ -45,6 +49,7 @@ impl Layouts {
             pipelines: Vec::new(),
         };
         let shapes = shapes(transformer, recipe);
+        let degrees = data_degrees(recipe.global_batch);
         for (pp, vpp) in pipelines(transformer) {
             let pipeline = all.pipelines.len();
             let kinds = transformer.blocks.len();
@@ -62,7 +67,7 @@ impl Layouts {
                     },
                     ..*shape
                 };
-                for layout in spread(staged, recipe, accelerators) {
+                for layout in spread(staged, recipe, &degrees, accelerators) {
                     if layout.check(transformer, recipe).is_ok() {
                         all.candidates.push(Candidate {
                             layout,
@@ -90,7 +95,7 @@ fn powers_of_two(most: u32) -> impl Iterator<Item = u32> {
 /// How one micro-batch meets one stage: all degrees that its cost depends on.
 fn shapes(transformer: &Transformer, recipe: &Recipe) -> Vec<Layout> {
     let experts = experts(transformer);
-    let longest = (recipe.seq_len / LEAST_CONTEXT).max(1);
+    let longest = (recipe.seq_len / LEAST_CONTEXT).clamp(1, LARGEST_CONTEXT);
     let mut shapes = Vec::new();
     for tp in powers_of_two(LARGEST_TENSOR) {
         if !transformer.heads.is_multiple_of(u64::from(tp)) {
@@ -149,8 +154,19 @@ fn pipelines(transformer: &Transformer) -> Vec<(u32, u32)> {
     pipelines
 }
 
-/// The layout over every number of data-parallel ranks, with all that goes with it.
-fn spread(layout: Layout, recipe: &Recipe, accelerators: u32) -> Vec<Layout> {
+/// Data-parallel degrees that divide a batch, in growing order.
+fn data_degrees(batch: u32) -> Vec<u32> {
+    let mut degrees: Vec<u32> = (1..=LARGEST_ODD)
+        .step_by(2)
+        .flat_map(|odd| powers_of_two(batch / odd).map(move |power| odd * power))
+        .filter(|degree| batch.is_multiple_of(*degree))
+        .collect();
+    degrees.sort_unstable();
+    degrees
+}
+
+/// The layout over each number of data-parallel ranks, with all that goes with it.
+fn spread(layout: Layout, recipe: &Recipe, degrees: &[u32], accelerators: u32) -> Vec<Layout> {
     // Attention that keeps no probabilities has nothing to gain from doing them again.
     let recomputes: &[Recompute] = if recipe.flash_attention {
         &[Recompute::None, Recompute::Full]
@@ -158,10 +174,11 @@ fn spread(layout: Layout, recipe: &Recipe, accelerators: u32) -> Vec<Layout> {
         &[Recompute::None, Recompute::Selective, Recompute::Full]
     };
     let one_pipeline = layout.accelerators();
-    let at_once = recipe.global_batch / layout.micro_batch;
     let mut spread = Vec::new();
-    for dp in 1..=(accelerators / one_pipeline).min(at_once) {
-        if !recipe.global_batch.is_multiple_of(dp * layout.micro_batch) {
+    for &dp in degrees {
+        if dp > accelerators / one_pipeline
+            || !(recipe.global_batch / dp).is_multiple_of(layout.micro_batch)
+        {
             continue;
         }
         let shardings: &[Sharding] = if dp * layout.cp == 1 {
