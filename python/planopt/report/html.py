@@ -7,23 +7,42 @@ from typing import TYPE_CHECKING
 
 from planopt.report.numbers import count, money
 from planopt.report.parts import deployment_line, purchase, speed
+from planopt.report.training import speed_line, training_layout
 
 if TYPE_CHECKING:
-    from planopt.plan import Plan
+    from collections.abc import Sequence
 
-__all__ = ["plan_table"]
+    from planopt.plan import Plan, PlanDocument
+    from planopt.training.plan import TrainingPlan
+
+__all__ = ["plan_table", "training_plan_table"]
 
 
 def plan_table(plan: Plan) -> str:
-    """Write the plan as one HTML table."""
-    if plan.status == "infeasible":
-        binding = plan.infeasibility.binding if plan.infeasibility else ()
-        conflict = " and ".join(f"{limit.name} {limit.value}" for limit in binding)
-        return f"<p><b>No plan meets these limits</b>: {escape(conflict)}</p>"
+    """Write a plan for serving as one HTML table."""
     told = [
         f"{deployment_line(each)}: {speed(each.evaluation)}"
         for each in plan.deployments
     ]
+    return _table(plan, told)
+
+
+def training_plan_table(plan: TrainingPlan) -> str:
+    """Write a plan for training as one HTML table."""
+    told = [
+        f"{each.model}, {training_layout(each.candidate)}: "
+        f"{speed_line(each.evaluation)}"
+        for each in plan.deployments
+    ]
+    return _table(plan, told)
+
+
+def _table(plan: PlanDocument, told: Sequence[str]) -> str:
+    """Write what is bought, below what it does."""
+    if plan.status == "infeasible":
+        binding = plan.infeasibility.binding if plan.infeasibility else ()
+        conflict = " and ".join(f"{limit.name} {limit.value}" for limit in binding)
+        return f"<p><b>No plan meets these limits</b>: {escape(conflict)}</p>"
     rows = "".join(
         f"<tr><td>{escape(line.name)}</td><td>{count(line.quantity)}</td>"
         f"<td>{money(line.unit_price_usd)}</td><td>{money(line.price_usd)}</td></tr>"

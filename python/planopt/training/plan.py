@@ -78,3 +78,9 @@ class TrainingPlan(PlanDocument, frozen=True, kw_only=True):
         from planopt.report.training_plan import render_training_plan
 
         return render_training_plan(self)
+
+    def _repr_html_(self) -> str:
+        """Show the plan in a notebook."""
+        from planopt.report.html import training_plan_table
+
+        return training_plan_table(self)

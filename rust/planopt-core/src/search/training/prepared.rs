@@ -15,19 +15,22 @@ use crate::transformer::Transformer;
 /// Arithmetic of one micro-batch through all layers.
 #[derive(Clone, Copy)]
 struct Pass {
-    forward: Seconds,
-    backward: Seconds,
+    once: Seconds,
+    /// Of it, what full recomputation does again: forward of the layers.
+    again: Seconds,
 }
 
 impl Pass {
     fn of(priced: &PricedModel, transformer: &Transformer) -> Self {
+        let (embedding, head) = (&priced.embedding, &priced.head);
         let mut pass = Self {
-            forward: priced.embedding.forward + priced.head.forward,
-            backward: priced.embedding.backward + priced.head.backward,
+            once: embedding.forward + embedding.backward + head.forward + head.backward,
+            again: Seconds::ZERO,
         };
         for &kind in &transformer.layers {
-            pass.forward += priced.blocks[kind].forward;
-            pass.backward += priced.blocks[kind].backward;
+            let layer = &priced.blocks[kind];
+            pass.once += layer.forward + layer.backward;
+            pass.again += layer.forward;
         }
         pass
     }
@@ -127,11 +130,11 @@ impl<'s, 'a> Subject<'s, 'a> {
         let layout = &candidate.layout;
         let pass = self.passes[candidate.shape];
         let again = match layout.recompute {
-            Recompute::Full => pass.forward,
+            Recompute::Full => pass.again,
             _ => Seconds::ZERO,
         };
         let micro_batches = f64::from(layout.micro_batches(self.search.recipe));
-        (pass.forward + pass.backward + again) * (micro_batches / f64::from(layout.pp))
+        (pass.once + again) * (micro_batches / f64::from(layout.pp))
     }
 
     /// The candidate of a size whose run is shortest, if it is shorter than `latest`, with the
