@@ -131,7 +131,6 @@ def test_an_evaluation_is_one_document(capsys: pytest.CaptureFixture[str]) -> No
 
     evaluation = TrainingDocument.from_json(capsys.readouterr().out)
     assert evaluation.accelerators == 2048
-    assert evaluation.candidate is not None
     assert evaluation.candidate.shard == "zero1"
 
 
@@ -165,6 +164,21 @@ def test_wrong_words_of_an_evaluation_are_told_together(
     told = capsys.readouterr().err
     for option in ("--accelerator", "--tp", "--mfu", "--flash-attention"):
         assert option in told
+
+
+def test_an_interruption_shows_what_is_known(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from planopt.training import beside
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(beside, "sensitivities", interrupt)
+
+    assert run("train", *SMALL, "--deadline", "10d") == 130
+
+    assert "PROVEN CHEAPEST" in capsys.readouterr().out
 
 
 def test_runs_are_compared(capsys: pytest.CaptureFixture[str]) -> None:

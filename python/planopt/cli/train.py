@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from planopt.cli.exits import NO_PLAN, OK
+from planopt.cli.exits import INTERRUPTED, NO_PLAN, OK
 from planopt.cli.options import ACCELERATORS, JSON, TRAINING_QUESTION, takes
 from planopt.cli.output import show, write_file
 
@@ -25,9 +25,16 @@ def train(
     planopt train --model llama-2-70b --tokens 2T --deadline 30d
     """
     from planopt.report.training_plan import render_training_plan
+    from planopt.training.train import TrainingInterrupted
     from planopt.training.train import train as find_plan
 
-    plan = find_plan(**options)
+    interrupted = False
+    try:
+        plan = find_plan(**options)
+    except TrainingInterrupted as stop:
+        if stop.plan is None:
+            raise
+        plan, interrupted = stop.plan, True
     if out is not None:
         write_file(out, plan.to_json() + "\n")
     show(
@@ -35,4 +42,6 @@ def train(
         lambda style: render_training_plan(plan, style=style, saved=out),
         json=json,
     )
+    if interrupted:
+        return INTERRUPTED
     return NO_PLAN if plan.status == "infeasible" else OK

@@ -57,16 +57,13 @@ def render_training(evaluation: TrainingDocument, *, style: Style = PLAIN) -> st
 
 
 def _what(evaluation: TrainingDocument) -> str:
-    parts = [evaluation.model] if evaluation.model else []
     candidate, hardware = evaluation.candidate, evaluation.hardware
-    if candidate is not None:
-        number = count(evaluation.accelerators)
-        layout = training_layout(candidate)
-        parts.append(f"{number}x {candidate.accelerator}, {layout}")
-    if hardware is not None and hardware.host is not None:
-        network = f" over {hardware.network}" if hardware.network else ""
-        parts.append(f"{count(hardware.hosts)}x {hardware.host}{network}")
-    return " on ".join(parts) or "Evaluation"
+    number, layout = count(evaluation.accelerators), training_layout(candidate)
+    network = f" over {hardware.network}" if hardware.network else ""
+    hosts = f"{count(hardware.hosts)}x {hardware.host}{network}"
+    return (
+        f"{evaluation.model} on {number}x {candidate.accelerator}, {layout} on {hosts}"
+    )
 
 
 def training_layout(candidate: TrainingCandidate) -> str:

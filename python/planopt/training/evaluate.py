@@ -15,7 +15,7 @@ from planopt.training.evaluation import TrainingCandidate, TrainingEvaluation
 from planopt.training.plan import TrainingDocument
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from planopt.options import TextOrNumber
 
@@ -206,17 +206,7 @@ def evaluate_training(
         **{name: value for name, value in asked.items() if value is not None},
     }
     answer = opened.native.evaluate_training(request)
-    if global_batch is None:
-        assumed.append(
-            Assumed(
-                name="global batch",
-                value=f"{answer['global_batch']} sequences",
-                why="4M tokens, in whole micro-batches. Say --global-batch N",
-            )
-        )
-    if seq_len is None:
-        length = f"{answer['seq_len']} tokens"
-        assumed.append(Assumed(name="sequence length", value=length))
+    assumed += _filled_in(request, answer)
     evaluation = evaluation_of(answer)
     return TrainingDocument(
         **{name: getattr(evaluation, name) for name in evaluation.__struct_fields__},
@@ -227,6 +217,20 @@ def evaluate_training(
         assumed=tuple(assumed),
         assumptions=assumptions,
     )
+
+
+def _filled_in(
+    request: Mapping[str, Any], answer: Mapping[str, Any]
+) -> Iterator[Assumed]:
+    """Say what the core has filled in."""
+    if "global_batch" not in request:
+        yield Assumed(
+            name="global batch",
+            value=f"{answer['global_batch']} sequences",
+            why="4M tokens, in whole micro-batches. Say --global-batch N",
+        )
+    if "seq_len" not in request:
+        yield Assumed(name="sequence length", value=f"{answer['seq_len']} tokens")
 
 
 def read_tokens(reader: OptionReader, tokens: TextOrNumber | None) -> float | None:

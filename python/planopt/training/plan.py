@@ -49,9 +49,9 @@ class TrainingDocument(TrainingEvaluation, Document, frozen=True, kw_only=True):
 
     schema: Literal["planopt.evaluation/1"] = "planopt.evaluation/1"
     kind: Literal["training"] = "training"
-    model: str | None = None
-    candidate: TrainingCandidate | None = None
-    hardware: Hardware | None = None
+    model: str
+    candidate: TrainingCandidate
+    hardware: Hardware
     bill_of_materials: tuple[BomLine, ...] = ()
     assumed: tuple[Assumed, ...] = ()
     warnings: tuple[PlanWarning, ...] = ()

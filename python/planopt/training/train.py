@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
-from planopt.plan import Accuracy
+from planopt.plan import Accuracy, Search
 from planopt.prices import sourced
 from planopt.problem import RACK_UNITS
 from planopt.procurement import Solver, buy
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from planopt.catalog import Catalog
 
-__all__ = ["TrainingQuestion", "answer", "train"]
+__all__ = ["TrainingInterrupted", "TrainingQuestion", "answer", "train"]
 
 MICRO_USD = 10**6
 SECONDS_PER_DAY = 86_400
@@ -35,6 +35,20 @@ UNFITTED = (
     "no error bars yet: the efficiencies of training are set by hand and not fitted"
 )
 """What is said of accuracy until issue "Accuracy" has measured it."""
+
+
+class TrainingInterrupted(KeyboardInterrupt):
+    """The user stopped a question.
+
+    Parameters
+    ----------
+    plan : TrainingPlan, optional
+        The best plan until then.
+    """
+
+    def __init__(self, plan: TrainingPlan | None = None) -> None:
+        self.plan = plan
+        super().__init__(plan)
 
 
 @dataclass
@@ -120,8 +134,8 @@ def train(
     ------
     InputError
         With a diagnostic for each option or file that cannot be used.
-    KeyboardInterrupt
-        On Ctrl-C.
+    TrainingInterrupted
+        On Ctrl-C, with the best plan so far.
 
     Examples
     --------
@@ -145,18 +159,37 @@ def answer(question: TrainingQuestion) -> TrainingPlan:
     try:
         purchase = question.buy()
     except PurchaseInterrupted as stop:
-        raise KeyboardInterrupt from stop
+        best = stop.purchase
+        raise TrainingInterrupted(
+            _plan(question, best, question.bought(best), started)
+            if best.counts
+            else None
+        ) from None
     if not purchase.counts:
         from planopt.training.nearest import infeasible_plan
 
         return infeasible_plan(question, started)
-    from planopt.training.beside import alternatives_of, sensitivities, warnings_of
-
     chosen = question.bought(purchase)
+    plan = _plan(question, purchase, chosen, started)
+    try:
+        return _explained(question, plan, chosen, started)
+    except KeyboardInterrupt:
+        raise TrainingInterrupted(plan) from None
+
+
+def _plan(
+    question: TrainingQuestion,
+    purchase: Purchase,
+    chosen: TrainingBuild,
+    started: float,
+) -> TrainingPlan:
+    """Put a purchase into a plan, without what needs further questions."""
+    from planopt.training.beside import warnings_of
+
     bill = sourced(question.catalog, chosen.bill_of_materials, chosen.networks)
     bound = purchase.bound_micro_usd
     problem = question.problem
-    plan = TrainingPlan(
+    return TrainingPlan(
         status="optimal" if purchase.status == "optimal" else "feasible",
         objective=problem.objective,
         price_usd=chosen.price_usd,
@@ -167,12 +200,30 @@ def answer(question: TrainingQuestion) -> TrainingPlan:
         deployments=(replace(chosen.deployment, bill_of_materials=bill),),
         cost=chosen.evaluation.cost,
         power_watts=chosen.evaluation.power_watts,
-        alternatives=alternatives_of(question, chosen),
-        sensitivity=sensitivities(question, chosen),
         warnings=warnings_of(question, chosen),
+        search=_timed(question, started),
         assumed=problem.assumed,
         assumptions=problem.assumptions,
         accuracy=Accuracy(statement=UNFITTED),
     )
-    seconds = time.monotonic() - started
-    return replace(plan, search=replace(question.found.search, seconds=seconds))
+
+
+def _timed(question: TrainingQuestion, started: float) -> Search:
+    return replace(question.found.search, seconds=time.monotonic() - started)
+
+
+def _explained(
+    question: TrainingQuestion,
+    plan: TrainingPlan,
+    chosen: TrainingBuild,
+    started: float,
+) -> TrainingPlan:
+    """Add what lies beside the answer: other clusters, what flips it."""
+    from planopt.training.beside import alternatives_of, sensitivities
+
+    return replace(
+        plan,
+        alternatives=alternatives_of(question, chosen),
+        sensitivity=sensitivities(question, chosen),
+        search=_timed(question, started),
+    )
