@@ -32,6 +32,8 @@ published serving runs."""
 DEFAULT_TOP = 8
 DEFAULT_TIME_LIMIT_SECONDS = 10.0
 RACK_UNITS = 42
+SEARCH_MEMORY_BYTES = 500e6
+"""What the process and its solver stay within (docs/performance.md)."""
 LARGEST_MEMORY_BYTES = 1e15
 """A petabyte of memory to search with, which no machine has."""
 
@@ -353,9 +355,7 @@ def read_problem(
         top=reader.count("top", top) or DEFAULT_TOP,
         time_limit_seconds=reader.quantity("time_limit", time_limit, "seconds")
         or DEFAULT_TIME_LIMIT_SECONDS,
-        memory_limit_bytes=reader.quantity(
-            "memory_limit", memory_limit, "bytes", most=LARGEST_MEMORY_BYTES
-        ),
+        memory_limit_bytes=_memory_limit(reader, memory_limit),
         exhaustive=exhaustive,
         catalog=catalog.overlays,
         assumptions=assumptions,
@@ -368,6 +368,20 @@ def read_problem(
     _check_consistency(reader, problem)
     reader.finish()
     return problem.with_model(architecture=architecture_of(catalog, served.model))
+
+
+def _memory_limit(reader: OptionReader, limit: TextOrNumber | None) -> float | None:
+    """Read a limit of memory, which the search stays within or cannot promise to."""
+    given = reader.quantity("memory_limit", limit, "bytes", most=LARGEST_MEMORY_BYTES)
+    if given is not None and given < SEARCH_MEMORY_BYTES:
+        reader.problem(
+            "E003",
+            "the search may need more memory than that",
+            option="memory_limit",
+            value=limit,
+            accepted=f"{SEARCH_MEMORY_BYTES / 10**6:.0f}MB or more",
+        )
+    return given
 
 
 def _users(

@@ -167,13 +167,11 @@ def find_units(
         Price of a unit, at most.
     each_batch_up_to : int, optional
         Offer each batch up to this one; default: the largest alone, which has the most
-        users and throughput, or each that is needed where latency is the objective.
+        users and throughput, or each even share of the users where latency is sought.
     aim : {"cost-per-token", "latency"}, optional
         What alone is sought, where nothing limits the purchase.
     """
     found = Found()
-    if each_batch_up_to is None and problem.objective == "latency":
-        each_batch_up_to = problem.users
     own_format = problem.served.weights
     for weights in (own_format, *problem.allow_quantization):
         served = replace(problem.served, weights=weights)
@@ -185,6 +183,9 @@ def find_units(
             "batch": problem.batch,
             "in_flight": problem.in_flight,
             "each_batch_up_to": each_batch_up_to,
+            "batches_that_share": problem.users
+            if problem.objective == "latency"
+            else None,
             "users": problem.users,
             "tokens_per_second": problem.throughput,
             "redundancy": problem.redundancy,

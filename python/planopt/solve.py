@@ -15,7 +15,7 @@ from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.errors import Interrupted
 from planopt.plan import Accuracy, Alternative, Answer, Answers, Plan, Status
 from planopt.prices import sourced
-from planopt.problem import RACK_UNITS, Problem, read_problem
+from planopt.problem import Problem, read_problem
 from planopt.procurement import Solver, alternatives, buy, scan
 from planopt.procurement.problem import Limits, Objective, Purchase, Unit
 from planopt.procurement.purchase import PurchaseInterrupted
@@ -84,17 +84,17 @@ class Question:
         """What a purchase must supply and stay within."""
         return self.limits_of(self.problem)
 
-    @staticmethod
-    def limits_of(problem: Problem) -> Limits:
+    def limits_of(self, problem: Problem) -> Limits:
         """Limits of a problem, as the purchase takes them."""
         budget = problem.budget_usd
         racks = problem.max_racks
+        of_a_rack = self.catalog.native.cost_assumptions()["rack_units"]
         return Limits(
             users=problem.users,
             tokens_per_second=problem.throughput,
             budget_micro_usd=None if budget is None else round(budget * MICRO_USD),
             power_watts=problem.max_power_watts,
-            rack_units=None if racks is None else racks * RACK_UNITS,
+            rack_units=None if racks is None else racks * of_a_rack,
             accelerators=problem.accelerators_in_all,
             stock=problem.stock,
             redundancy=problem.redundancy,

@@ -102,6 +102,9 @@ pub struct SearchServing {
     /// Offer each batch up to this one, not the largest alone.
     #[serde(default)]
     pub each_batch_up_to: Option<u32>,
+    /// Offer each batch that is an even share of this many users, not the largest alone.
+    #[serde(default)]
+    pub batches_that_share: Option<u64>,
     /// Try each batch instead of bisecting.
     #[serde(default)]
     pub exhaustive: bool,

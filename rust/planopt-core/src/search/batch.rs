@@ -5,6 +5,8 @@
 //! meet the target the largest has the most users and the most throughput, and it is found by
 //! bisection instead of by trying them all.
 
+use std::collections::BTreeSet;
+
 use crate::quantity::Seconds;
 use crate::serving::{Batching, Replica};
 
@@ -32,6 +34,9 @@ pub enum BatchPolicy {
     LargestOfEach,
     /// Each that meets the goal, up to this many.
     Each(u32),
+    /// Each that meets the goal and is an even share of so many users among some number of
+    /// replicas: users of one layout are served fastest when they are shared evenly.
+    SharesOf(u64),
 }
 
 /// What became of the batches of a layout.
@@ -99,18 +104,42 @@ pub(crate) fn batches(
             BatchPolicy::Largest => {
                 vec![bisect(smallest, capacity, |batch| speed(batch) >= target)]
             }
-            BatchPolicy::LargestOfEach => (smallest..=capacity)
+            BatchPolicy::LargestOfEach => (smallest + 1..=capacity)
                 .filter(|&batch| speed(batch) >= target)
                 .max()
+                .or(Some(smallest))
                 .into_iter()
                 .collect(),
-            BatchPolicy::Each(most) => (smallest..=capacity.min(most.max(smallest)))
-                .filter(|&batch| speed(batch) >= target)
+            BatchPolicy::Each(most) => std::iter::once(smallest)
+                .chain((smallest + 1..=capacity.min(most)).filter(|&batch| speed(batch) >= target))
+                .collect(),
+            BatchPolicy::SharesOf(users) => shares(users, in_flight)
+                .into_iter()
+                .filter(|batch| (smallest..=capacity).contains(batch))
+                .filter(|&batch| batch == smallest || speed(batch) >= target)
                 .collect(),
         })
     };
     count.evaluated += evaluated;
     found
+}
+
+/// The batches of `in_flight` micro-batches with which 1, 2, 3 ... replicas serve `users`, each
+/// once: there are about twice as many as the root of `users`.
+fn shares(users: u64, in_flight: u32) -> BTreeSet<u32> {
+    let mut batches = BTreeSet::new();
+    let mut replicas = 1;
+    while replicas <= users {
+        let of_one = users.div_ceil(replicas);
+        let batch = of_one.div_ceil(u64::from(in_flight));
+        batches.insert(u32::try_from(batch).unwrap_or(u32::MAX));
+        if of_one == 1 {
+            break;
+        }
+        // The fewest replicas that leave each of them with fewer users than that.
+        replicas = users.div_ceil(of_one - 1);
+    }
+    batches
 }
 
 /// The largest batch from `known` on for which `holds` does, which is monotone.
@@ -136,4 +165,34 @@ fn bisect(mut low: u32, mut high: u32, mut holds: impl FnMut(u32) -> bool) -> u3
         }
     }
     low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shares;
+
+    #[test]
+    fn users_are_shared_evenly_among_any_number_of_replicas() {
+        // 10 users on 1, 2, 3 ... replicas: 10, 5, 4, 3 (on 4), 2 (on 5) and 1 each.
+        assert_eq!(
+            shares(10, 1).into_iter().collect::<Vec<_>>(),
+            [1, 2, 3, 4, 5, 10]
+        );
+        // Two micro-batches in flight: 5, 3 (of 5 users), 2 (of 4 and of 3) and 1.
+        assert_eq!(shares(10, 2).into_iter().collect::<Vec<_>>(), [1, 2, 3, 5]);
+    }
+
+    #[test]
+    fn every_share_is_found() {
+        for users in 1..200u64 {
+            for in_flight in 1..5 {
+                let each = (1..=users)
+                    .map(|replicas| users.div_ceil(replicas).div_ceil(u64::from(in_flight)));
+                let each: std::collections::BTreeSet<u32> = each
+                    .map(|batch| u32::try_from(batch).expect("small"))
+                    .collect();
+                assert_eq!(shares(users, in_flight), each, "{users} users");
+            }
+        }
+    }
 }

@@ -25,10 +25,11 @@ pub fn search_serving(
     let assumptions = request.serving.assumptions(catalog)?;
     let selection = select(catalog, request)?;
     let space = Space::buyable(&catalog.shelf(), &selection, &assumptions);
-    let policy = match request.each_batch_up_to {
-        Some(most) => BatchPolicy::Each(most),
-        None if request.exhaustive => BatchPolicy::LargestOfEach,
-        None => BatchPolicy::Largest,
+    let policy = match (request.each_batch_up_to, request.batches_that_share) {
+        (Some(most), _) => BatchPolicy::Each(most),
+        (None, Some(users)) => BatchPolicy::SharesOf(users),
+        (None, None) if request.exhaustive => BatchPolicy::LargestOfEach,
+        (None, None) => BatchPolicy::Largest,
     };
     let goal = Goal {
         tokens_per_second_per_user: request.tokens_per_second_per_user,
@@ -42,7 +43,7 @@ pub fn search_serving(
         tokens_per_second: request.tokens_per_second,
         redundancy: request.redundancy,
         builds: request.builds,
-        speed: request.each_batch_up_to.is_some(),
+        speed: request.each_batch_up_to.is_some() || request.batches_that_share.is_some(),
         aim: request.aim,
     };
     let found = search(
