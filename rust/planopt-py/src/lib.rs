@@ -15,6 +15,7 @@ mod _native {
     #[pymodule_export]
     use crate::catalog::Catalog;
 
+    use planopt_core::training::bounds;
     use planopt_core::{cost, quantity, serving};
 
     use crate::errors::quantity_error;
@@ -98,6 +99,69 @@ mod _native {
     #[pyfunction]
     fn break_even_days(price_usd: f64, own_usd_per_day: f64, rent_usd_per_day: f64) -> Option<f64> {
         cost::break_even_days(price_usd, own_usd_per_day, rent_usd_per_day)
+    }
+
+    /// Seconds of a run of so many hours of single accelerators.
+    #[pyfunction]
+    fn run_seconds(accelerator_hours: f64, accelerators: f64) -> f64 {
+        bounds::duration(accelerator_hours, accelerators).0
+    }
+
+    /// Accelerators, not rounded up, that finish such a run in time.
+    #[pyfunction]
+    fn accelerators_to_finish(accelerator_hours: f64, within_seconds: f64) -> f64 {
+        bounds::accelerators_to_finish(accelerator_hours, quantity::Seconds(within_seconds))
+    }
+
+    /// Accelerators without which so many bytes fit nowhere.
+    #[pyfunction]
+    fn fewest_accelerators(needed_bytes: f64, capacity_bytes: f64) -> f64 {
+        bounds::fewest_accelerators(
+            quantity::Bytes(needed_bytes),
+            quantity::Bytes(capacity_bytes),
+        )
+    }
+
+    /// Micro-batches that a stage holds in a pipeline that is never flushed.
+    #[pyfunction]
+    fn in_flight_both_ways(stages_behind: f64) -> f64 {
+        bounds::in_flight_both_ways(stages_behind)
+    }
+
+    /// Forwards of single layers in backward where only the first layer's input is kept.
+    #[pyfunction]
+    fn forwards_from_the_input(layers: f64) -> f64 {
+        bounds::forwards_from_the_input(layers)
+    }
+
+    /// FLOP for each byte of a message, where ranks divide the arithmetic.
+    #[pyfunction]
+    fn tensor_intensity(flop: f64, message_bytes: f64, degree: f64) -> f64 {
+        let message = quantity::Bytes(message_bytes);
+        bounds::tensor_intensity(quantity::Flops(flop), message, degree)
+    }
+
+    /// Bytes per second at which messages keep up with arithmetic.
+    #[pyfunction]
+    fn bandwidth_to_keep_up(flop_per_second: f64, flop_per_byte: f64) -> f64 {
+        let rate = quantity::FlopsPerSecond(flop_per_second);
+        bounds::bandwidth_to_keep_up(rate, flop_per_byte).0
+    }
+
+    /// Tensor-parallel degree from which on a message outlasts the arithmetic.
+    #[pyfunction]
+    fn largest_tensor_degree(
+        flop: f64,
+        message_bytes: f64,
+        flop_per_second: f64,
+        bytes_per_second: f64,
+    ) -> f64 {
+        bounds::largest_tensor_degree(
+            quantity::Flops(flop),
+            quantity::Bytes(message_bytes),
+            quantity::FlopsPerSecond(flop_per_second),
+            quantity::BytesPerSecond(bytes_per_second),
+        )
     }
 
     /// How this module was built.

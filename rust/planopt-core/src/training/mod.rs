@@ -6,6 +6,7 @@
 //! and data-parallel groups without allocating, so that a search can ask about millions.
 
 mod attention;
+pub mod bounds;
 mod candidate;
 mod cluster;
 mod collectives;
