@@ -21,19 +21,22 @@ __all__ = ["QUOTED", "reproduce"]
 QUOTED = "quoted"
 """Figure of a scenario that is a measurement: printed, not computed."""
 
-_NOT_COVERED = "not covered yet: see training"
-
 # The units of the article's figures in SI units; those that are missing are 1.
 _UNITS = {
     "us": 1e-6,
     "ms": 1e-3,
     "KiB": 2.0**10,
     "MB": 1e6,
+    "GB": 1e9,
     "GiB": 2.0**30,
+    "GB/s": 1e9,
+    "TFLOP": 1e12,
     "TiFLOP": 2.0**40,
     "Ti element": 2.0**40,
     "M tok/$": 1e6,
     "%": 0.01,
+    "min": 60.0,
+    "year": 365 * 86_400.0,
 }
 
 
@@ -55,8 +58,7 @@ def reproduce(
         For each figure ``id``, ``kind``, ``topic``, ``quantity``, ``article`` (as
         printed), ``exact`` (the same arithmetic without rounding), ``ours``,
         ``chained`` (ours from unrounded figures, where ``ours`` takes the article's
-        rounded ones), ``unit``, ``note``, and whether it is ``covered``. ``ours`` is
-        ``None`` for measurements and for what is not covered.
+        rounded ones), ``unit`` and ``note``. ``ours`` is ``None`` for measurements.
 
     Raises
     ------
@@ -77,28 +79,24 @@ def reproduce(
     reader.finish()
     scenarios = read_scenarios()
     return [
-        _row(figure, scenarios.get(figure.id), catalog)
+        _row(figure, scenarios[figure.id], catalog)
         for figure in published
         if wanted in (None, figure.topic)
     ]
 
 
 def _row(
-    published: Published, scenario: Scenario | None, catalog: Sequence[str]
+    published: Published, scenario: Scenario, catalog: Sequence[str]
 ) -> dict[str, Any]:
-    notes = [published.note]
+    notes = [published.note, scenario.note]
     ours = chained = None
-    if scenario is None:
-        notes.append(_NOT_COVERED)
-    else:
-        notes.append(scenario.note)
-        if scenario.figure != QUOTED:
-            try:
-                ours = _value(scenario, published.unit, catalog)
-                if scenario.chained is not None:
-                    chained = _value(scenario.chained, published.unit, catalog)
-            except UnknownFigureError as error:
-                notes.append(str(error))
+    if scenario.figure != QUOTED:
+        try:
+            ours = _value(scenario, published.unit, catalog)
+            if scenario.chained is not None:
+                chained = _value(scenario.chained, published.unit, catalog)
+        except UnknownFigureError as error:
+            notes.append(str(error))
     return {
         "id": published.id,
         "kind": published.kind,
@@ -110,7 +108,6 @@ def _row(
         "chained": chained,
         "unit": published.unit,
         "note": "; ".join(filter(None, notes)),
-        "covered": scenario is not None,
     }
 
 

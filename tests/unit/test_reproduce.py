@@ -24,9 +24,9 @@ SCENARIOS = read_scenarios()
 Overlay = dict[str, tuple[str, str]]
 
 
-def value(id_: str, **serving: Any) -> float:
+def value(id_: str, **arguments: Any) -> float:
     """One figure in SI units, with other arguments of its evaluation."""
-    scenario = SCENARIOS[id_].replace(**serving)
+    scenario = SCENARIOS[id_].replace(**arguments)
     return figure_of(scenario.figure, Inputs(scenario))
 
 
@@ -218,7 +218,7 @@ def test_the_screen_counts_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> Non
 
     assert max(map(len, lines)) <= 100
     assert " ".join(lines[-2:]).startswith(
-        "46 derived, 46 of them within 0.5%; 13 from the article's rounded inputs"
+        "72 derived, 72 of them within 0.5%; 13 from the article's rounded inputs"
     )
     off = [{**row, "ours": 2 * row["ours"]} for row in rows if row["id"] == "pp8-rate"]
     assert "1 derived, 0 of them within" in render_reproduction(off)

@@ -23,22 +23,13 @@ _TOLERANCE = 0.005
 
 def render_reproduction(rows: Sequence[Row], *, style: Style = PLAIN) -> str:
     """Lay the figures out by topic, with what needs explaining below each table."""
-    worked_out = [row for row in rows if _is_covered(row)]
-    topics = {row["topic"]: None for row in worked_out}
+    topics = {row["topic"]: None for row in rows}
     blocks = [
-        _topic(topic, [row for row in worked_out if row["topic"] == topic], style)
+        _topic(topic, [row for row in rows if row["topic"] == topic], style)
         for topic in topics
     ]
-    left_out = [str(row["id"]) for row in rows if not _is_covered(row)]
-    if left_out:
-        head = style.head("not covered yet: see training")
-        blocks.append("\n".join([head, *wrapped(", ".join(left_out))]))
     blocks.append("\n".join(wrapped(_summary(rows), indent="")))
     return "\n\n".join(blocks)
-
-
-def _is_covered(row: Row) -> bool:
-    return bool(row.get("covered", True))
 
 
 def _topic(topic: str, rows: Sequence[Row], style: Style) -> str:
@@ -84,17 +75,14 @@ def _is_within(row: Row) -> bool:
 
 
 def _summary(rows: Sequence[Row]) -> str:
-    covered = [row for row in rows if _is_covered(row)]
     derived, as_printed, quoted = (
-        [row for row in covered if row["kind"] == kind]
+        [row for row in rows if row["kind"] == kind]
         for kind in ("derived", "as-printed", "quoted")
     )
     within = sum(map(_is_within, derived))
-    left_out = len(rows) - len(covered)
     counts = [
         (len(derived), f"derived, {within} of them within {_TOLERANCE:.1%}"),
         (len(as_printed), "from the article's rounded inputs, with ours chained"),
         (len(quoted), "quoted measurements"),
-        (left_out, "not covered yet"),
     ]
     return "; ".join(f"{number} {what}" for number, what in counts if number)

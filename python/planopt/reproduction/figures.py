@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from planopt import _native
 from planopt.reproduction.inputs import UnknownFigureError, known
+from planopt.reproduction.training import TRAINING_FIGURES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,12 +42,23 @@ def figure_of(name: str, inputs: Inputs) -> float:
     """
     if "." not in name:
         return FIGURES[name](inputs)
-    value = float(known(attrgetter(name)(inputs.evaluation), name))
+    value = float(known(attrgetter(name)(inputs.evaluated), name))
     return value / _stages(inputs) if "per_stage" in inputs else value
 
 
 def _stages(inputs: Inputs) -> int:
     return known(inputs.evaluation.candidate, "the layout").pp
+
+
+def _sum_of_rows(inputs: Inputs) -> float:
+    """Add the figures of other rows up."""
+    return sum(figure_of(name, part) for name, part in inputs.parts)
+
+
+def _fewest_accelerators_holding(inputs: Inputs) -> float:
+    """Count the accelerators that hold what other rows add up to, evenly divided."""
+    memory = known(inputs.training.memory, "the memory")
+    return _native.fewest_accelerators(_sum_of_rows(inputs), memory.capacity_bytes)
 
 
 def _cache_saves_flop(inputs: Inputs) -> float:
@@ -246,6 +258,7 @@ FIGURES: dict[str, Callable[[Inputs], float]] = {
     "energy_per_hour": _energy_per_hour,
     "energy_usd": _energy_usd,
     "fewest_accelerators": _fewest_accelerators,
+    "fewest_accelerators_holding": _fewest_accelerators_holding,
     "hosting_per_hour": _hosting_per_hour,
     "largest_batch": _largest_batch,
     "memory_bandwidth_ratio": _memory_bandwidth_ratio,
@@ -253,8 +266,10 @@ FIGURES: dict[str, Callable[[Inputs], float]] = {
     "ridge_flop_per_byte": _ridge_flop_per_byte,
     "step_seconds": _step_seconds,
     "step_speed": _step_speed,
+    "sum_of_rows": _sum_of_rows,
     "throughput": _throughput,
     "tokens_per_dollar": _tokens_per_dollar,
     "usd_per_hour": _usd_per_hour,
     "utilization": _utilization,
+    **TRAINING_FIGURES,
 }

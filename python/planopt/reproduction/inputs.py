@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from planopt._native import parse_quantity
 from planopt.catalog import open_catalog
 from planopt.evaluate import evaluate_serving
+from planopt.reproduction.scenarios import read_scenarios
+from planopt.training.evaluate import evaluate_training
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planopt.plan import EvaluationDocument
     from planopt.reproduction.scenarios import Scenario
+    from planopt.training.plan import TrainingDocument
 
 __all__ = ["ASSUMPTIONS", "Inputs", "UnknownFigureError", "known"]
 
@@ -37,6 +40,13 @@ def known(value: Known | None, what: str) -> Known:
     if value is None:
         raise UnknownFigureError(f"{what} is not known")
     return value
+
+
+def _insist_on_a_layout(evaluation: EvaluationDocument | TrainingDocument) -> None:
+    """Refuse what cannot even be laid out; what does not fit has figures."""
+    if evaluation.memory is None:
+        reasons = (rejection.message for rejection in evaluation.rejections)
+        raise UnknownFigureError("; ".join(reasons))
 
 
 class Inputs:
@@ -68,12 +78,31 @@ class Inputs:
 
     @cached_property
     def evaluation(self) -> EvaluationDocument:
-        """The scenario's configuration, at the largest batch where it has a target."""
+        """The configuration served, at the largest batch where it has a target."""
         evaluation = self.evaluate(batch=self.batch)
-        if evaluation.memory is None:
-            reasons = (rejection.message for rejection in evaluation.rejections)
-            raise UnknownFigureError("; ".join(reasons))
+        _insist_on_a_layout(evaluation)
         return evaluation
+
+    @cached_property
+    def training(self) -> TrainingDocument:
+        """The configuration trained, whether or not it fits."""
+        evaluation = evaluate_training(
+            **self._scenario.training, assumptions=ASSUMPTIONS, catalog=self._overlays
+        )
+        _insist_on_a_layout(evaluation)
+        return evaluation
+
+    @property
+    def evaluated(self) -> EvaluationDocument | TrainingDocument:
+        """Whichever of the two the scenario asks for."""
+        return self.training if self._scenario.training else self.evaluation
+
+    @cached_property
+    def parts(self) -> tuple[tuple[str, Inputs], ...]:
+        """Figures of other rows that this one is made of, with their inputs."""
+        scenarios = read_scenarios()
+        others = (scenarios[id_] for id_ in self._scenario.inputs["of"])
+        return tuple((each.figure, Inputs(each, self._overlays)) for each in others)
 
     @cached_property
     def batch(self) -> int:
@@ -124,11 +153,8 @@ class Inputs:
     @cached_property
     def model(self) -> dict[str, Any]:
         """The scenario's model with its operations."""
-        named = {
-            key: self._scenario.serving[key]
-            for key in ("model", "kv_heads")
-            if key in self._scenario.serving
-        }
+        asked = self._scenario.training or self._scenario.serving
+        named = {key: asked[key] for key in ("model", "kv_heads") if key in asked}
         described: dict[str, Any] = self._catalog.native.model(named)
         return described
 

@@ -1,0 +1,145 @@
+"""The general functions behind figures of training that are no field of an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt import _native
+from planopt.reproduction.inputs import known
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from planopt.reproduction.inputs import Inputs
+
+__all__ = ["TRAINING_FIGURES"]
+
+_SECONDS_PER_HOUR = _native.parse_quantity("1h", "seconds")
+_TERA = 1e12
+# The product of a layer that attention starts with; its heads are divided among ranks.
+_HEADS = "query_key_value"
+
+
+def _run_flop(inputs: Inputs) -> float:
+    """Model FLOPs of a whole run."""
+    hours = known(
+        inputs.training.run.productive_accelerator_hours, "the length of the run"
+    )
+    return _flop_per_second(inputs) * hours * _SECONDS_PER_HOUR
+
+
+def _step_flop(inputs: Inputs) -> float:
+    """Model FLOPs of a step on one accelerator."""
+    return _flop_per_second(inputs) * _step_seconds(inputs)
+
+
+def _flop_per_second(inputs: Inputs) -> float:
+    """Model FLOPs per second of one accelerator, as it goes."""
+    tflops = inputs.training.model_tflops_per_accelerator
+    return known(tflops, "the rate of the model's arithmetic") * _TERA
+
+
+def _step_seconds(inputs: Inputs) -> float:
+    return known(inputs.training.step_seconds, "the length of a step")
+
+
+def _run_duration(inputs: Inputs) -> float:
+    """Time in which some accelerators work off a number of hours."""
+    return _native.run_seconds(
+        inputs.number("accelerator_hours"), inputs.number("accelerators")
+    )
+
+
+def _accelerators_to_finish(inputs: Inputs) -> float:
+    """Accelerators that work them off in time."""
+    return _native.accelerators_to_finish(
+        inputs.number("accelerator_hours"), inputs.quantity("period", "seconds")
+    )
+
+
+def _activations_of_layers(inputs: Inputs) -> float:
+    """Add up what one micro-batch keeps of all layers."""
+    return float(inputs.model["layers"]) * _kept_by_a_layer(inputs)
+
+
+def _kept_by_a_layer(inputs: Inputs) -> float:
+    memory = known(inputs.training.memory, "the memory")
+    kept = memory.activations_per_layer_bytes
+    return known(kept, "what forward keeps of a layer")
+
+
+def _in_flight_both_ways(inputs: Inputs) -> float:
+    """Micro-batches on the first stage of a pipeline that is never flushed."""
+    return _native.in_flight_both_ways(inputs.training.candidate.pp - 1)
+
+
+def _forwards_from_the_input(inputs: Inputs) -> float:
+    """Count forwards of single layers where backward has the model's input alone."""
+    return _native.forwards_from_the_input(inputs.model["layers"])
+
+
+def _forwards_over_one_pass(inputs: Inputs) -> float:
+    return _forwards_from_the_input(inputs) / float(inputs.model["layers"])
+
+
+def _tensor_intensity(inputs: Inputs) -> float:
+    """FLOP for each byte of a layer's input where each rank has one head."""
+    heads = inputs.model["heads"]
+    return _native.tensor_intensity(
+        _heads_flop(inputs), _kept_by_a_layer(inputs), heads
+    )
+
+
+def _heads_flop(inputs: Inputs) -> float:
+    """Arithmetic of a micro-batch in the product that makes the heads."""
+    candidate = inputs.training.candidate
+    tokens = candidate.batch * known(candidate.seq_len, "the length of a sequence")
+    operations = inputs.model["operations"]
+    product = next(each for each in operations if each["name"] == _HEADS)
+    return float(tokens * product["flop_per_token"])
+
+
+def _bandwidth_to_keep_up(inputs: Inputs) -> float:
+    """Bandwidth at which messages take as long as the arithmetic of one head."""
+    return _native.bandwidth_to_keep_up(_peak(inputs), _tensor_intensity(inputs))
+
+
+def _peak(inputs: Inputs) -> float:
+    """Rate of arithmetic that utilisation is counted against."""
+    return _flop_per_second(inputs) / known(inputs.training.mfu, "the utilisation")
+
+
+def _largest_tensor_degree(inputs: Inputs) -> float:
+    """Tensor-parallel degree from which on a layer's input outlasts the arithmetic."""
+    return _native.largest_tensor_degree(
+        _heads_flop(inputs),
+        _kept_by_a_layer(inputs),
+        _peak(inputs),
+        _bandwidth(inputs),
+    )
+
+
+def _bandwidth(inputs: Inputs) -> float:
+    """Bandwidth of the link named, or of the one that comes with the accelerator."""
+    if "link" in inputs:
+        place = ("links", inputs.text("link"), "bandwidth")
+    else:
+        accelerator = inputs.training.candidate.accelerator
+        place = ("accelerators", accelerator, "scale_up.bandwidth")
+    return inputs.entity_figure(*place, "bytes_per_second")
+
+
+TRAINING_FIGURES: dict[str, Callable[[Inputs], float]] = {
+    "accelerators_to_finish": _accelerators_to_finish,
+    "activations_of_layers": _activations_of_layers,
+    "bandwidth_to_keep_up": _bandwidth_to_keep_up,
+    "forwards_from_the_input": _forwards_from_the_input,
+    "forwards_over_one_pass": _forwards_over_one_pass,
+    "in_flight_both_ways": _in_flight_both_ways,
+    "largest_tensor_degree": _largest_tensor_degree,
+    "run_duration": _run_duration,
+    "run_flop": _run_flop,
+    "step_flop": _step_flop,
+    "tensor_intensity": _tensor_intensity,
+    "training_step_seconds": _step_seconds,
+}
