@@ -14,13 +14,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from planopt.compare import compare
+    from planopt.comparison import compare
     from planopt.errors import InputError, InternalError, PlanoptError
-    from planopt.evaluate import evaluate_serving
-    from planopt.evaluate import evaluate_serving as evaluate
-    from planopt.frontier import frontier
     from planopt.plan import Plan
-    from planopt.solve import solve
+    from planopt.serving.evaluate import evaluate_serving
+    from planopt.serving.evaluate import evaluate_serving as evaluate
+    from planopt.serving.frontier import frontier
+    from planopt.serving.solve import solve
     from planopt.training.evaluate import evaluate_training
     from planopt.training.plan import TrainingDocument, TrainingPlan
     from planopt.training.train import train
@@ -48,12 +48,12 @@ _HOMES = {
     "PlanoptError": ("planopt.errors", "PlanoptError"),
     "TrainingDocument": ("planopt.training.plan", "TrainingDocument"),
     "TrainingPlan": ("planopt.training.plan", "TrainingPlan"),
-    "compare": ("planopt.compare", "compare"),
-    "evaluate": ("planopt.evaluate", "evaluate_serving"),
-    "evaluate_serving": ("planopt.evaluate", "evaluate_serving"),
+    "compare": ("planopt.comparison", "compare"),
+    "evaluate": ("planopt.serving.evaluate", "evaluate_serving"),
+    "evaluate_serving": ("planopt.serving.evaluate", "evaluate_serving"),
     "evaluate_training": ("planopt.training.evaluate", "evaluate_training"),
-    "frontier": ("planopt.frontier", "frontier"),
-    "solve": ("planopt.solve", "solve"),
+    "frontier": ("planopt.serving.frontier", "frontier"),
+    "solve": ("planopt.serving.solve", "solve"),
     "train": ("planopt.training.train", "train"),
 }
 

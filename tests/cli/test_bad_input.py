@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from planopt.catalog import bundled_folder
 from planopt.cli import main
-from planopt.problem import FORMATS
+from planopt.serving.problem import FORMATS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -41,9 +41,9 @@ class Solver:
 def solver(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> Solver:
     stand_in = Solver()
     stand_in.answer = lambda: plan
-    module = types.ModuleType("planopt.solve")
+    module = types.ModuleType("planopt.serving.solve")
     module.solve = stand_in.solve  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "planopt.solve", module)
+    monkeypatch.setitem(sys.modules, "planopt.serving.solve", module)
     return stand_in
 
 

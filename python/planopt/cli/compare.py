@@ -29,7 +29,7 @@ def compare(*, json: JSON = False, **options: Any) -> int:
 
     if asks_for_training(options):
         return _compare_training(json=json, **options)
-    from planopt.compare import compare as compare_plans
+    from planopt.comparison import compare as compare_plans
     from planopt.report import render_comparison
 
     plans = list(compare_plans(**options))

@@ -26,7 +26,7 @@ def solve(
     planopt solve --target 5tok/s --budget 20000
     """
     from planopt.report import render_plan
-    from planopt.solve import solve as find_plan
+    from planopt.serving.solve import solve as find_plan
 
     interrupted = False
     try:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from planopt._native import parse_quantity
 from planopt.catalog import open_catalog
-from planopt.evaluate import evaluate_serving
 from planopt.reproduction.scenarios import read_scenarios
+from planopt.serving.evaluate import evaluate_serving
 from planopt.training.evaluate import evaluate_training
 
 if TYPE_CHECKING:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.cautions import (
+from planopt.plan import PlanWarning, Sensitivity
+from planopt.procurement import alternatives
+from planopt.serving.cautions import (
     KNIFE_EDGE,
     licence_warnings,
     memory_warnings,
     price_warnings,
 )
-from planopt.plan import PlanWarning, Sensitivity
-from planopt.procurement import alternatives
 from planopt.training.plan import TrainingAlternative
 from planopt.training.why import held_back, span
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from planopt.build import bom_line, hardware_of
+from planopt.serving.build import bom_line, hardware_of
 from planopt.training.evaluate import candidate_of, evaluation_of
 from planopt.training.evaluation import TrainingDeployment
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from planopt.build import bom_line, hardware_of
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.options import OptionReader
 from planopt.plan import Assumed
-from planopt.problem import DEFAULT_MODEL
+from planopt.serving.build import bom_line, hardware_of
+from planopt.serving.problem import DEFAULT_MODEL
 from planopt.training.evaluation import TrainingCandidate, TrainingEvaluation
 from planopt.training.plan import TrainingDocument
 

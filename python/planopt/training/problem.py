@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from planopt.catalog import DEFAULT_ASSUMPTIONS
 from planopt.options import OptionReader
 from planopt.plan import Assumed, Request
-from planopt.problem import (
+from planopt.serving.problem import (
     DEFAULT_MODEL,
     DEFAULT_TIME_LIMIT_SECONDS,
     DEFAULT_TOP,

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.plan import Accuracy, Search
 from planopt.prices import sourced
-from planopt.problem import RACK_UNITS
 from planopt.procurement import Solver, buy
 from planopt.procurement.problem import Limits, Objective, Purchase, Unit
 from planopt.procurement.purchase import PurchaseInterrupted
+from planopt.serving.problem import RACK_UNITS
 from planopt.training.build import TrainingBuild, build_cluster
 from planopt.training.plan import TrainingPlan
 from planopt.training.problem import TrainingProblem, read_training_problem

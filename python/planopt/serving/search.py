@@ -10,7 +10,7 @@ from planopt.procurement.problem import Unit
 
 if TYPE_CHECKING:
     from planopt.catalog import Catalog
-    from planopt.problem import Problem
+    from planopt.serving.problem import Problem
 
 __all__ = ["Found", "find_units"]
 

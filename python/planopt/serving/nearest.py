@@ -15,10 +15,10 @@ from planopt.procurement import minimal_conflict, satisfiable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from planopt.build import Build
-    from planopt.problem import Problem
     from planopt.procurement.problem import Purchase
-    from planopt.solve import Question
+    from planopt.serving.build import Build
+    from planopt.serving.problem import Problem
+    from planopt.serving.solve import Question
 
 __all__ = ["infeasible_plan"]
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from planopt.catalog import Catalog
-    from planopt.problem import Problem
     from planopt.procurement.problem import Unit
-    from planopt.search import Found, Row
+    from planopt.serving.problem import Problem
+    from planopt.serving.search import Found, Row
 
 __all__ = ["Build", "bom_line", "build", "cost_of", "evaluation_of", "hardware_of"]
 

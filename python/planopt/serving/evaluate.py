@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.build import bom_line, evaluation_of, hardware_of
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.evaluation import Candidate
 from planopt.options import OptionReader
 from planopt.plan import Assumed, EvaluationDocument
-from planopt.problem import DEFAULT_MODEL, OVERLAPS, ServedModel, read_lengths
+from planopt.serving.build import bom_line, evaluation_of, hardware_of
+from planopt.serving.problem import DEFAULT_MODEL, OVERLAPS, ServedModel, read_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

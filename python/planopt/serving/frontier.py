@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
-from planopt.problem import read_problem
-from planopt.search import find_units
+from planopt.serving.problem import read_problem
+from planopt.serving.search import find_units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,11 +10,11 @@ from planopt.prices import price_sources
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from planopt.build import Build
     from planopt.catalog import Catalog
     from planopt.evaluation import BomLine
     from planopt.plan import Sensitivity
-    from planopt.solve import Question
+    from planopt.serving.build import Build
+    from planopt.serving.solve import Question
 
 __all__ = [
     "KNIFE_EDGE",
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 PCIE_CHANGE = "all-reduce over PCIe"
-"""How `planopt.sensitivity` calls a change of the class of a host's all-reduce."""
+"""How `planopt.serving.sensitivity` calls a change of the class of a host's all-reduce."""
 
 KNIFE_EDGE = 0.2
 """Share of the target by which a speed must clear it to be believed: until issue

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
-from planopt.problem import read_problem
 from planopt.procurement import Solver
+from planopt.serving.problem import read_problem
+from planopt.serving.solve import Question, answer
 from planopt.shared_options import asks_for_training, check_named
-from planopt.solve import Question, answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planopt.cautions import KNIFE_EDGE, PCIE_CHANGE
 from planopt.plan import Sensitivity
+from planopt.serving.cautions import KNIFE_EDGE, PCIE_CHANGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planopt.build import Build
     from planopt.evaluation import Deployment
-    from planopt.problem import Problem
-    from planopt.solve import Question
+    from planopt.serving.build import Build
+    from planopt.serving.problem import Problem
+    from planopt.serving.solve import Question
 
 __all__ = ["sensitivities"]
 

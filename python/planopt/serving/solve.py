@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from planopt.build import Build, build
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.errors import Interrupted
 from planopt.plan import Accuracy, Alternative, Answer, Answers, Plan, Status
 from planopt.prices import sourced
-from planopt.problem import Problem, read_problem
 from planopt.procurement import Solver, alternatives, buy, scan
 from planopt.procurement.problem import Limits, Objective, Purchase, Unit
 from planopt.procurement.purchase import PurchaseInterrupted
-from planopt.search import Found, find_units
+from planopt.serving.build import Build, build
+from planopt.serving.problem import Problem, read_problem
+from planopt.serving.search import Found, find_units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -195,7 +195,7 @@ def answer(question: Question) -> Plan:
             else None
         ) from None
     if not purchase.counts:
-        from planopt.nearest import infeasible_plan
+        from planopt.serving.nearest import infeasible_plan
 
         return infeasible_plan(question, purchase, started)
     chosen = question.build(purchase.counts)
@@ -210,7 +210,7 @@ def _plan(
     question: Question, purchase: Purchase, chosen: Build, started: float
 ) -> Plan:
     """Put a purchase into a plan, without what needs further questions."""
-    from planopt.cautions import cautions
+    from planopt.serving.cautions import cautions
 
     bound = purchase.bound_micro_usd
     return Plan(
@@ -236,8 +236,8 @@ def _plan(
 
 def _explained(question: Question, plan: Plan, chosen: Build) -> Plan:
     """Add what lies beside the answer: other aims, other builds, what flips it."""
-    from planopt.cautions import flipped
-    from planopt.sensitivity import sensitivities
+    from planopt.serving.cautions import flipped
+    from planopt.serving.sensitivity import sensitivities
 
     flips = sensitivities(question, chosen)
     return replace(

@@ -1,0 +1,1 @@
+"""Serving: the question, the search, the purchase, and what explains the answer."""
