@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 PCIE_CHANGE = "all-reduce over PCIe"
-"""How `planopt.serving.sensitivity` calls a change of the class of a host's all-reduce."""
+"""How `sensitivity` calls a change of the class of a host's all-reduce."""
 
 KNIFE_EDGE = 0.2
 """Share of the target by which a speed must clear it to be believed: until issue
