@@ -32,7 +32,9 @@ MICRO_USD = 10**6
 SECONDS_PER_DAY = 86_400
 
 UNFITTED = (
-    "no error bars yet: the efficiencies of training are set by hand and not fitted"
+    "no error bars yet: efficiencies are set by hand, not fitted. Mean error of step "
+    "times looked at so far: 2 % on 8 A100 runs of Megatron, 7 % on 10 others, 19 % on "
+    "56 FSDP runs on A100; H100 comes out 39 % too fast on 46 FSDP runs"
 )
 """What is said of accuracy until issue "Accuracy" has measured it."""
 

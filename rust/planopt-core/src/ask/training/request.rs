@@ -151,7 +151,7 @@ fn yes() -> bool {
 
 /// Tokens of a step where no batch is given: what models of the size of LLaMA-2 were trained with
 /// (arXiv 2307.09288, section 2.2).
-const TOKENS_PER_STEP: u32 = 4_000_000;
+const TOKENS_PER_STEP: u32 = 4 << 20;
 /// Tokens of a sequence where none are given.
 const SEQUENCE: u32 = 4096;
 /// Longest sequence that anything was trained on, and more.
