@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Final
 
 from planopt.verify import units
 
@@ -61,6 +61,32 @@ class Communication:
 
 
 @dataclass(frozen=True)
+class Training:
+    """Section `[training]`: shares, bytes, seconds, bytes/s (training.md)."""
+
+    usable_fraction: float
+    overhead: float
+    attention_efficiency: float
+    half_outputs: float
+    tensor_overlap: float
+    tensor_contention: float
+    context_overlap: float
+    pipeline_overlap: float
+    data_overlap: float
+    offload_overlap: float
+    contention: float
+    straggler_spread: float
+    expert_imbalance: float
+    host_memory_bandwidth: float
+    accelerator_mtbf: float
+    host_mtbf: float
+    storage_bandwidth: float
+    storage_limit: float
+    restart: float
+    carbon_kg_per_kwh: float
+
+
+@dataclass(frozen=True)
 class Cost:
     """Section `[cost]`: years, shares, dollars."""
 
@@ -85,6 +111,7 @@ class Assumptions:
     memory: Memory
     compute: Compute
     communication: Communication
+    training: Training | None
     cost: Cost
     accelerators: Mapping[str, Mapping[str, float]]
 
@@ -149,6 +176,28 @@ def _communication(table: Table) -> Communication:
     )
 
 
+_TRAINING_DIMENSIONS: Final = {
+    "overhead": "bytes",
+    "host_memory_bandwidth": "bytes/s",
+    "accelerator_mtbf": "seconds",
+    "host_mtbf": "seconds",
+    "storage_bandwidth": "bytes/s",
+    "storage_limit": "bytes/s",
+    "restart": "seconds",
+}
+
+
+def _training(table: Table) -> Training:
+    """Read the section; a figure without a dimension is a plain number."""
+
+    def read(key: str) -> float:
+        if key in _TRAINING_DIMENSIONS:
+            return units.quantity(table[key], _TRAINING_DIMENSIONS[key])
+        return units.share(table[key])
+
+    return Training(**{field.name: read(field.name) for field in fields(Training)})
+
+
 def _cost(table: Table) -> Cost:
     return Cost(
         years=units.share(table["years"]),
@@ -197,6 +246,7 @@ def assumptions_from_table(table: Table) -> Assumptions:
         memory=_memory(table["memory"]),
         compute=_compute(table["compute"]),
         communication=_communication(table["communication"]),
+        training=_training(table["training"]) if "training" in table else None,
         cost=_cost(table["cost"]),
         accelerators={
             name: {key: units.share(figure) for key, figure in own.items()}

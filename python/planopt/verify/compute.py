@@ -173,11 +173,12 @@ class Duration:
 
 
 # Section 3, MatMul: D = E (1 - (1 - k_E/E)^m).
-def distinct_matrices(experts: int, active: int, tokens: int) -> float:
+def distinct_matrices(experts: int, active: int, tokens: float) -> float:
     """Return how many matrices `tokens` tokens meet, on average."""
     if experts == active:
         return float(experts)
-    return experts * (1 - (1 - active / experts) ** tokens)
+    not_met: float = (1 - active / experts) ** tokens
+    return experts * (1 - not_met)
 
 
 # Section 3, MatMul: e.

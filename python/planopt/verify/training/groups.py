@@ -1,0 +1,202 @@
+"""Groups of ranks and their messages (training.md, section 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, gcd
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from planopt.verify.communication import Fabric
+    from planopt.verify.training.candidate import Candidate
+
+
+@dataclass(frozen=True)
+class Line:
+    """Bytes/s in one direction, and seconds of one message."""
+
+    bandwidth: float
+    latency: float
+
+    def half(self, ranks: int, payload: float) -> float:
+        """Return the seconds of a reduce-scatter, or of an all-gather, by a ring."""
+        return (
+            payload * (ranks - 1) / ranks / self.bandwidth + (ranks - 1) * self.latency
+        )
+
+
+@dataclass(frozen=True)
+class Group:
+    """Ranks that exchange messages, `local` of them in each domain."""
+
+    ranks: int
+    local: int
+    inside: Line
+    across: Line | None
+    transfer: bool
+
+    @property
+    def domains(self) -> int:
+        """Return `n_h`."""
+        return ceil(self.ranks / self.local)
+
+    @property
+    def leaves_its_domain(self) -> bool:
+        """Return whether it needs a network."""
+        return self.domains > 1
+
+    @property
+    def network(self) -> Line:
+        """Return the line across hosts; rule `network` is that there is one."""
+        if self.across is None:
+            message = "a group that leaves its host has no network"
+            raise ValueError(message)
+        return self.across
+
+    # Section 6, "all 0 for one rank, and for no bytes".
+    def is_silent(self, payload: float) -> bool:
+        """Return whether nothing is sent."""
+        return self.ranks == 1 or payload == 0
+
+    # Section 6, reduce-scatter and all-gather.
+    def half(self, payload: float) -> float:
+        """Return the seconds of a reduce-scatter, or of an all-gather."""
+        if self.is_silent(payload):
+            return 0.0
+        if self.transfer:
+            return self._transferred(payload)
+        local = self.inside.half(self.local, payload)
+        if not self.leaves_its_domain:
+            return local
+        return local + self.network.half(self.domains, payload / self.local)
+
+    # Section 6, all-reduce.
+    def all_reduce(self, payload: float) -> float:
+        """Return the seconds of an all-reduce."""
+        if self.is_silent(payload):
+            return 0.0
+        return self._transferred(payload) if self.transfer else 2 * self.half(payload)
+
+    # Section 6, `all_reduce = "transfer"`.
+    def _transferred(self, payload: float) -> float:
+        lines = [self.inside] if self.local > 1 else []
+        lines += [self.network] if self.leaves_its_domain else []
+        return max(
+            time for line in lines for time in (line.latency, payload / line.bandwidth)
+        )
+
+    # Section 6, all-to-all.
+    def all_to_all(self, payload: float) -> float:
+        """Return the seconds in which every rank sends a part to every other."""
+        if self.is_silent(payload):
+            return 0.0
+        part = payload / self.ranks
+        seconds = 0.0
+        if self.local > 1:
+            inside = self.inside
+            seconds += inside.latency + part * (self.local - 1) / inside.bandwidth
+        if self.leaves_its_domain:
+            distant = self.ranks - self.local
+            seconds += self.network.latency + part * distant / self.network.bandwidth
+        return seconds
+
+    # Section 6, message.
+    def message(self, payload: float) -> float:
+        """Return the seconds of one message between two neighbours."""
+        if self.is_silent(payload):
+            return 0.0
+        line = self.network if self.leaves_its_domain else self.inside
+        return line.latency + payload / line.bandwidth
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of one rank."""
+
+    tensor: Group
+    context: Group
+    expert: Group
+    pipeline: Group
+    shards: Group
+    shard_replicas: Group
+    expert_shards: Group
+    expert_shard_replicas: Group
+
+    @property
+    def all(self) -> tuple[Group, ...]:
+        """Return every group."""
+        return (
+            self.tensor,
+            self.context,
+            self.expert,
+            self.pipeline,
+            self.shards,
+            self.shard_replicas,
+            self.expert_shards,
+            self.expert_shard_replicas,
+        )
+
+
+# Section 6, the table of groups.
+def groups_of(candidate: Candidate, fabric: Fabric, slots: int) -> Groups:
+    """Place the ranks of a candidate and say who talks to whom over what."""
+    t, c, e, p = candidate.tp, candidate.cp, candidate.ep, candidate.pp
+    domain = fabric.accelerator.scale_up_domain
+    reach = max(slots, domain)
+    near = max(reach // t, 1)
+    expert_ranks_of_data = min(e // gcd(e, c), candidate.dp)
+    inner = t * c * expert_ranks_of_data
+    together = inner * p <= reach
+    dense_ranks, expert_ranks = candidate.dense_ranks, candidate.dense_ranks // e
+    replicas = (
+        min(reach // (t * p), dense_ranks)
+        if together
+        else min(near, c * expert_ranks_of_data)
+    )
+    expert_replicas = max(replicas // e, 1)
+    # Without sharding every rank is a shard's replica of itself: one group of them all.
+    shards = candidate.shard_ranks if candidate.is_sharded else dense_ranks
+    expert_shards = (
+        candidate.expert_shard_ranks if candidate.is_sharded else expert_ranks
+    )
+
+    def group(ranks: int, local: int, span: int) -> Group:
+        local = min(max(local, 1), ranks)
+        return Group(
+            ranks=ranks,
+            local=local,
+            inside=_local_line(fabric, local, min(span, reach)),
+            across=_network_line(fabric, slots),
+            transfer=fabric.assumptions.communication.all_reduce == "transfer",
+        )
+
+    everything = candidate.accelerators
+    return Groups(
+        tensor=group(t, min(reach, t), t),
+        context=group(c, min(near, c), t * c),
+        expert=group(e, min(near, e), inner),
+        pipeline=group(p, p if together else 1, inner * p),
+        shards=group(shards, min(replicas, shards), everything),
+        shard_replicas=group(dense_ranks // shards, replicas // shards, everything),
+        expert_shards=group(
+            expert_shards, min(expert_replicas, expert_shards), everything
+        ),
+        expert_shard_replicas=group(
+            expert_ranks // expert_shards, expert_replicas // expert_shards, everything
+        ),
+    )
+
+
+# Section 6, "The local line".
+def _local_line(fabric: Fabric, local: int, span: int) -> Line:
+    if span <= fabric.accelerator.scale_up_domain:
+        latency = fabric.assumptions.communication.scale_up_latency
+        return Line(fabric.scale_up_bandwidth, latency)
+    return Line(fabric.pcie_all_reduce_bandwidth(local), fabric.pcie_latency)
+
+
+# Section 6, "All ranks of a host send at once".
+def _network_line(fabric: Fabric, slots: int) -> Line | None:
+    if fabric.network is None:
+        return None
+    return Line(fabric.network_bandwidth / slots, fabric.message_latency)

@@ -1,0 +1,85 @@
+"""Memory of the fullest accelerator (training.md, section 5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt.verify.training.work import logits
+
+if TYPE_CHECKING:
+    from planopt.verify.training.parameters import Holdings
+    from planopt.verify.training.stages import Stage
+
+# Section 5: zero3 has gathered the layer at work and the next one.
+_GATHERED_LAYERS = 2
+# Section 5: offloaded activations leave the layer at work and the next one.
+_RESIDENT_LAYERS = 2
+
+
+def _sharded(held: Holdings, what: str, stage: Stage, *, sharded: bool) -> float:
+    """Return the bytes of one kind that a rank holds, whole or sharded."""
+    dense, experts = getattr(held.dense, what), getattr(held.experts, what)
+    if not sharded:
+        return float(dense + experts)
+    candidate = stage.rank.candidate
+    return float(dense / candidate.shard_ranks + experts / candidate.expert_shard_ranks)
+
+
+def _activations(stage: Stage) -> tuple[float, float]:
+    """Return the bytes of activations on the accelerator and in the host."""
+    rank, in_flight = stage.rank, stage.in_flight
+    kept = in_flight * stage.kept_by_layers
+    host = 0.0
+    if "activations" in rank.candidate.offload:
+        largest = max(stage.recomputed(work).kept for work, _ in stage.kinds)
+        host, kept = kept, min(kept, _RESIDENT_LAYERS * largest)
+    working_set = max(stage.recomputed(work).working_set for work, _ in stage.kinds)
+    head_in_flight = (
+        rank.candidate.micro_batches if rank.candidate.schedule == "gpipe" else 1
+    )
+    momentary = rank.machine.activation_bytes * logits(rank) if stage.is_last else 0.0
+    return (
+        kept
+        + working_set
+        + stage.embedding.kept * in_flight
+        + stage.head.kept * head_in_flight
+        + momentary,
+        host,
+    )
+
+
+def memory_of(stage: Stage) -> dict[str, float]:
+    """Return the memory of an accelerator of a stage, in bytes."""
+    candidate, training = stage.rank.candidate, stage.rank.machine.training
+    stages_sharded = {"none": 0, "zero1": 1, "zero2": 2, "zero3": 3}[candidate.shard]
+    held = stage.holdings
+    weights = _sharded(held, "weights", stage, sharded=stages_sharded >= 3)
+    if stages_sharded == 3 and candidate.shard_ranks > 1:
+        weights += max(
+            _GATHERED_LAYERS * layer.weights + layer.gradients
+            for layer in stage.layer_holdings
+        )
+    gradients = _sharded(held, "gradients", stage, sharded=stages_sharded >= 2)
+    optimizer = _sharded(held, "state", stage, sharded=stages_sharded >= 1)
+    activations, host = _activations(stage)
+    if "optimizer" in candidate.offload:
+        host, optimizer = host + optimizer, 0.0
+    memory = stage.rank.machine.accelerator.memory
+    return {
+        "weights_bytes": weights,
+        "gradients_bytes": gradients,
+        "optimizer_bytes": optimizer,
+        "activations_bytes": activations,
+        "overhead_bytes": training.overhead,
+        "total_bytes": weights
+        + gradients
+        + optimizer
+        + activations
+        + training.overhead,
+        "capacity_bytes": memory * training.usable_fraction,
+        "activations_per_layer_bytes": max(
+            stage.recomputed(work).kept for work, _ in stage.kinds
+        ),
+        "micro_batches_in_flight": stage.in_flight,
+        "host_bytes": host,
+    }

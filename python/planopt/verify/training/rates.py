@@ -1,0 +1,122 @@
+"""What products and passes over memory take (training.md, section 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from planopt.verify.compute import activation_bytes, base_rate, quantised_rate
+
+if TYPE_CHECKING:
+    from planopt.verify.assumptions import Assumptions, Training
+    from planopt.verify.facts import Accelerator
+
+# Section 2: the product whose efficiency `compute.efficiency` is.
+_LARGE_PRODUCT: Final = 8192
+
+
+class UnstatedError(ValueError):
+    """The assumptions say nothing of training."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """So many matrices, each of `rows` by `columns` over `depth`."""
+
+    count: float
+    rows: float
+    columns: float
+    depth: float
+
+    @property
+    def flops(self) -> float:
+        """Return the FLOP of the product."""
+        return 2 * self.count * self.rows * self.columns * self.depth
+
+
+@dataclass(frozen=True)
+class Machine:
+    """An accelerator that trains in a precision.
+
+    `base` and `quantised` are its peak rates in FLOP/s for operations at 16 (or 32)
+    bits, and for those in the precision.
+    """
+
+    accelerator: Accelerator
+    assumptions: Assumptions
+    precision: str
+
+    @property
+    def base(self) -> float:
+        """Return the FLOP/s of what is not quantised."""
+        return base_rate(self.accelerator, self.assumptions, self.precision)
+
+    @property
+    def quantised(self) -> float:
+        """Return the FLOP/s of what is quantised."""
+        return quantised_rate(self.accelerator, self.assumptions, self.precision)
+
+    @property
+    def activation_bytes(self) -> float:
+        """Return `B_a`."""
+        return activation_bytes(self.precision)
+
+    @property
+    def training(self) -> Training:
+        """Return the section `[training]` of the assumptions.
+
+        Raises
+        ------
+        UnstatedError
+            If there is none.
+        """
+        if self.assumptions.training is None:
+            message = f"assumptions {self.assumptions.id} have no section `training`"
+            raise UnstatedError(message)
+        return self.assumptions.training
+
+    @property
+    def bandwidth(self) -> float:
+        """Return `W`, the bytes/s that memory reaches."""
+        efficiency = self.assumptions.bandwidth_efficiency(self.accelerator.id)
+        return self.accelerator.memory_bandwidth * efficiency
+
+    @property
+    def overhead(self) -> float:
+        """Return the seconds that every operation takes besides."""
+        return self.assumptions.compute.operation_overhead
+
+    @property
+    def efficiency(self) -> float:
+        """Return `e`, what a large product reaches of the peak."""
+        return self.assumptions.efficiency(self.accelerator.id)
+
+    # Section 2, fill.
+    def fill(self, product: Product) -> float:
+        """Return the share of the tiles' outputs that are outputs of the product."""
+        compute = self.assumptions.compute
+        edges = (product.rows + compute.half_rows) * (
+            product.columns + compute.half_columns
+        )
+        outputs = product.count * product.rows * product.columns
+        return outputs / (product.count * edges + self.training.half_outputs)
+
+    # Section 2, fill_0.
+    @property
+    def fill_of_large_product(self) -> float:
+        """Return the fill that the efficiency was measured at."""
+        outputs = _LARGE_PRODUCT**2
+        return outputs / (outputs + self.training.half_outputs)
+
+    # Section 2, t(n_m, r, n, k; X).
+    def product_time(self, product: Product, rate: float, moved: float) -> float:
+        """Return the seconds of a product at a peak rate, `moved` bytes being moved."""
+        depth = product.depth / (product.depth + self.assumptions.compute.half_depth)
+        filled = self.fill(product) / self.fill_of_large_product
+        reached = rate * self.efficiency * filled * depth
+        return max(product.flops / reached, moved / self.bandwidth) + self.overhead
+
+    # Section 2, a pass.
+    def pass_time(self, moved: float) -> float:
+        """Return the seconds to move so many bytes."""
+        return moved / self.bandwidth + self.overhead

@@ -1,0 +1,131 @@
+"""Utilisation and the whole run (training.md, sections 8 and 9)."""
+
+from __future__ import annotations
+
+from math import ceil, exp, expm1, sqrt
+from typing import TYPE_CHECKING, Any, Final
+
+from planopt.verify.cost import SECONDS_PER_HOUR, WATTS_PER_KILOWATT
+from planopt.verify.operations import Attention, LatentAttention, MatMul
+from planopt.verify.training.attention import heads_of, tokens_looked_at
+from planopt.verify.training.parameters import checkpoint_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planopt.verify.training.stages import Stage
+    from planopt.verify.training.work import Rank
+
+HOURS_PER_DAY: Final = 24
+# Section 9: the square root of the spacing of 64-bit numbers at 1.
+_SHORTEST_SHARE: Final = 1.5e-8
+
+
+# Section 8, Model FLOPs of a token.
+def model_flops(rank: Rank) -> float:
+    """Return the FLOPs of a token by the convention asked for."""
+    candidate, model = rank.candidate, rank.model
+    passes = 3 if candidate.lora_rank is None else 2
+    if candidate.model_flops == "6nd":
+        counted = candidate.nominal_parameters or _active_parameters(rank)
+        return 2 * passes * counted
+    products = sum(
+        2 * one.inputs * one.outputs * one.active
+        for one in model.operations()
+        if isinstance(one, MatMul)
+    )
+    attention = 0.0
+    for one in model.operations():
+        if isinstance(one, Attention | LatentAttention):
+            heads = heads_of(one, 1)
+            seen = tokens_looked_at(
+                candidate.seq_len,
+                heads.window,
+                causal=candidate.causal and candidate.model_flops == "causal",
+            )
+            attention += 2 * heads.query * heads.widths * seen
+    return passes * products + 3 * attention
+
+
+def _active_parameters(rank: Rank) -> float:
+    return sum(
+        one.parameters * one.active / one.experts
+        if isinstance(one, MatMul)
+        else one.parameters
+        for one in rank.model.operations()
+    )
+
+
+# Section 8, hfu.
+def recomputed_share(stages: Sequence[Stage]) -> float:
+    """Return the FLOP done again over those of forward and backward."""
+    candidate = stages[0].rank.candidate
+    forward = sum(stage.whole.flops for stage in stages)
+    again = sum(
+        stage.body.core_flops
+        if candidate.recompute == "selective"
+        else stage.share_done_again * stage.body.flops
+        for stage in stages
+    )
+    passes = 3 if candidate.lora_rank is None else 2
+    return again / (passes * forward)
+
+
+# Section 9, tau.
+def checkpoint_interval(written: float, interval: float) -> float:
+    """Return the seconds of work between two checkpoints."""
+    work = interval
+    if written < 2 * interval:
+        y = sqrt(written / (2 * interval))
+        work = sqrt(2 * written * interval) * (1 + y / 3 + y**2 / 9) - written
+    return max(work, interval * _SHORTEST_SHARE)
+
+
+# Section 9.
+def failures_of(rank: Rank, slots: int) -> dict[str, float]:
+    """Return failures and checkpoints of the run, and its goodput."""
+    training, candidate = rank.machine.training, rank.candidate
+    hosts = candidate.hosts(slots)
+    interval = 1 / (
+        candidate.accelerators / training.accelerator_mtbf + hosts / training.host_mtbf
+    )
+    size = checkpoint_bytes(rank)
+    written = size / min(training.storage_bandwidth * hosts, training.storage_limit)
+    work = checkpoint_interval(written, interval)
+    try:
+        lost = exp(training.restart / interval) * expm1((work + written) / interval)
+    except OverflowError:
+        lost = float("inf")
+    return {
+        "interval_seconds": interval,
+        "checkpoint_bytes": size,
+        "checkpoint_seconds": written,
+        "checkpoint_interval_seconds": work,
+        "restart_seconds": training.restart,
+        "goodput": work / (interval * lost),
+    }
+
+
+# Section 9, "`accelerator_hours` =".
+def run_of(
+    rank: Rank, *, tokens: float, tokens_per_second: float, goodput: float
+) -> dict[str, Any]:
+    """Return the whole run: steps and hours."""
+    candidate = rank.candidate
+    productive = tokens / tokens_per_second / SECONDS_PER_HOUR * candidate.accelerators
+    return {
+        "tokens": tokens,
+        "steps": ceil(tokens / (candidate.global_batch * candidate.seq_len)),
+        "accelerator_hours": productive / goodput,
+        "productive_accelerator_hours": productive,
+    }
+
+
+def energy_of(rank: Rank, power_watts: float, hours: float) -> dict[str, float]:
+    """Return the energy and the carbon dioxide of so many hours of the cluster."""
+    assumptions = rank.machine.assumptions
+    kwh = power_watts / WATTS_PER_KILOWATT * hours * assumptions.cost.pue
+    return {
+        "energy_kwh": kwh,
+        "kg_co2e": kwh * rank.machine.training.carbon_kg_per_kwh,
+    }

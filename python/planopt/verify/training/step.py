@@ -1,0 +1,275 @@
+"""Time of a step of the optimizer (training.md, section 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import TYPE_CHECKING, Final
+
+from planopt.verify.training import parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planopt.verify.communication import Fabric
+    from planopt.verify.training.groups import Group
+    from planopt.verify.training.parameters import Bytes
+    from planopt.verify.training.stages import Stage
+
+# Section 7: reads and writes of the state, and passes over the gradients.
+_STATE_PASSES: Final = 2
+_GRADIENT_PASSES: Final = 5
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """Seconds of one micro-batch on one stage; parts of `T_j`."""
+
+    forward: float
+    backward: float
+    recompute: float
+    tensor: float
+    context: float
+    expert: float
+    pipeline: float
+    offload: float
+    contention: float
+
+    @property
+    def seconds(self) -> float:
+        """Return `T_j`."""
+        return (
+            self.forward
+            + self.backward
+            + self.recompute
+            + self.tensor
+            + self.context
+            + self.expert
+            + self.pipeline
+            + self.offload
+            + self.contention
+        )
+
+
+# Section 7, hop.
+def _hop(stage: Stage, fabric: Fabric) -> float:
+    rank = stage.rank
+    if rank.candidate.pp == 1:
+        return 0.0
+    message = rank.groups.pipeline.message
+    if rank.candidate.sequence_parallel:
+        return message(rank.payload / rank.candidate.tp)
+    if fabric.assumptions.communication.hop_payload == "full":
+        return message(rank.payload)
+    return message(rank.payload / rank.candidate.tp) + rank.groups.tensor.half(
+        rank.payload
+    )
+
+
+def _recompute_seconds(stage: Stage) -> float:
+    """Return `R`."""
+    if stage.rank.candidate.recompute == "selective":
+        return stage.body.core_seconds
+    return stage.share_done_again * stage.body.forward
+
+
+# Section 7, T_j.
+def micro_batch(stage: Stage, fabric: Fabric) -> MicroBatch:
+    """Return what one micro-batch takes on a stage."""
+    rank, work, again = stage.rank, stage.whole, stage.share_done_again
+    training, body = rank.machine.training, stage.body
+    recompute = _recompute_seconds(stage)
+    tensor = work.tensor_forward + work.tensor_backward + again * body.tensor_forward
+    arithmetic = work.forward + work.backward + recompute
+    hidden = min(tensor, training.tensor_overlap * arithmetic)
+    beside = min(work.beside, work.backward)
+    hops = 2 * rank.candidate.vpp * _hop(stage, fabric)
+    return MicroBatch(
+        forward=work.forward,
+        backward=work.backward,
+        recompute=recompute,
+        tensor=tensor - hidden + work.beside - beside,
+        context=work.context_forward
+        + work.context_backward
+        + again * body.context_forward,
+        expert=work.expert_forward + work.expert_backward + again * body.expert_forward,
+        pipeline=hops * (1 - training.pipeline_overlap),
+        offload=_offload_of_activations(stage, recompute, fabric),
+        contention=training.tensor_contention * (hidden + beside)
+        + training.contention * hops * training.pipeline_overlap,
+    )
+
+
+# Section 7, offload.
+def _offload_of_activations(stage: Stage, recompute: float, fabric: Fabric) -> float:
+    if "activations" not in stage.rank.candidate.offload:
+        return 0.0
+    overlap = stage.rank.machine.training.offload_overlap
+    transfer = fabric.pcie_latency + stage.kept_by_layers / fabric.pcie_bandwidth
+    work = stage.whole
+    return max(0.0, transfer - overlap * work.forward) + max(
+        0.0, transfer - overlap * (work.backward + recompute)
+    )
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Seconds of messages behind a pass: of each micro-batch, and once a step."""
+
+    each: float = 0.0
+    once: float = 0.0
+
+    def exposed(self, micro_batches: int, window: float) -> float:
+        """Return the seconds that a window of each micro-batch does not hide."""
+        return (micro_batches - 1) * max(0.0, self.each - window) + max(
+            0.0, self.each + self.once - window
+        )
+
+    def total(self, micro_batches: int) -> float:
+        """Return the seconds of all of them."""
+        return micro_batches * self.each + self.once
+
+
+# Section 7, the table of `shard`.
+def _exchanges(
+    held: Bytes, shard: str, shards: Group, replicas: Group, *, adapters: bool
+) -> tuple[Exchange, Exchange]:
+    """Return what is exchanged behind forward, and behind backward."""
+    gradients, n = held.gradients, shards.ranks
+    if shard == "none":
+        once = shards.all_reduce(gradients) + replicas.all_reduce(gradients)
+        return Exchange(), Exchange(once=once)
+    scattered = shards.half(gradients)
+    replicated = replicas.all_reduce(gradients / n)
+    if shard == "zero1":
+        return (
+            Exchange(once=shards.half(held.trained)),
+            Exchange(once=scattered + replicated),
+        )
+    if shard == "zero2":
+        return (
+            Exchange(once=shards.half(held.trained)),
+            Exchange(each=scattered, once=replicated),
+        )
+    gathered = shards.half(held.weights if adapters else held.trained)
+    return Exchange(each=gathered), Exchange(each=gathered + scattered, once=replicated)
+
+
+def _together(one: Exchange, other: Exchange) -> Exchange:
+    return Exchange(one.each + other.each, one.once + other.once)
+
+
+@dataclass(frozen=True)
+class Closing:
+    """Seconds behind the last micro-batch of a stage."""
+
+    data: float
+    hidden: float
+    offload: float
+    optimizer: float
+
+    @property
+    def seconds(self) -> float:
+        """Return what the stages are compared by."""
+        return self.data + self.offload + self.optimizer
+
+
+def closing(stage: Stage, fabric: Fabric, slots: int) -> Closing:
+    """Return what closes a step on a stage."""
+    rank, held = stage.rank, stage.holdings
+    candidate, training = rank.candidate, rank.machine.training
+    groups, adapters = rank.groups, candidate.lora_rank is not None
+    dense = _exchanges(
+        held.dense,
+        candidate.shard,
+        groups.shards,
+        groups.shard_replicas,
+        adapters=adapters,
+    )
+    experts = _exchanges(
+        held.experts,
+        candidate.shard,
+        groups.expert_shards,
+        groups.expert_shard_replicas,
+        adapters=adapters,
+    )
+    m = candidate.micro_batches
+    behind_forward = _together(dense[0], experts[0])
+    behind_backward = _together(dense[1], experts[1])
+    recompute = _recompute_seconds(stage)
+    forward_window = training.data_overlap * stage.whole.forward
+    backward_window = training.data_overlap * (stage.whole.backward + recompute)
+    exposed = behind_forward.exposed(m, forward_window) + behind_backward.exposed(
+        m, backward_window
+    )
+    messages = behind_forward.total(m) + behind_backward.total(m)
+    optimizer, offload = _optimizer(stage, fabric, slots)
+    return Closing(
+        data=exposed + _tied_gradients(stage),
+        hidden=messages - exposed,
+        offload=offload,
+        optimizer=optimizer,
+    )
+
+
+# Section 7, "one message of the tied matrix's gradients".
+def _tied_gradients(stage: Stage) -> float:
+    rank = stage.rank
+    tied = rank.model.tied and rank.model.vocabulary > 0 and rank.candidate.pp > 1
+    if not tied or not (stage.is_first or stage.is_last):
+        return 0.0
+    if rank.candidate.lora_rank is not None:
+        return 0.0
+    return rank.groups.pipeline.message(parameters.tied_copy(rank).gradients)
+
+
+# Section 7, optimizer.
+def _optimizer(stage: Stage, fabric: Fabric, slots: int) -> tuple[float, float]:
+    """Return the seconds of the update, and of transfers to the host for it."""
+    candidate, machine = stage.rank.candidate, stage.rank.machine
+    held = stage.holdings
+    parts = (
+        (held.dense, candidate.shard_ranks),
+        (held.experts, candidate.expert_shard_ranks),
+    )
+    moved = sum(
+        (_STATE_PASSES * part.state + _GRADIENT_PASSES * part.gradients + part.trained)
+        / n
+        for part, n in parts
+    )
+    if "optimizer" not in candidate.offload:
+        muon = sum(part.muon_flops / n for part, n in parts)
+        reached = machine.base * machine.efficiency
+        return moved / machine.bandwidth + muon / reached, 0.0
+    transfer = sum((part.gradients + part.trained) / n for part, n in parts)
+    host = machine.training.host_memory_bandwidth / slots
+    return moved / host, transfer / fabric.pcie_bandwidth
+
+
+def step_of(stages: Sequence[Stage], fabric: Fabric, slots: int) -> dict[str, float]:
+    """Return the parts of a step, in seconds, by the names of an evaluation."""
+    candidate, training = stages[0].rank.candidate, stages[0].rank.machine.training
+    micro_batches = [micro_batch(stage, fabric) for stage in stages]
+    slowest = max(micro_batches, key=lambda one: one.seconds)
+    closings = [closing(stage, fabric, slots) for stage in stages]
+    last = max(reversed(closings), key=lambda one: one.seconds)
+    m = candidate.micro_batches
+    others = sum(one.seconds for one in micro_batches) - slowest.seconds
+    parts = {
+        "forward_seconds": m * slowest.forward,
+        "backward_seconds": m * slowest.backward,
+        "recompute_seconds": m * slowest.recompute,
+        "tensor_seconds": m * slowest.tensor,
+        "context_seconds": m * slowest.context,
+        "expert_seconds": m * slowest.expert,
+        "pipeline_seconds": m * slowest.pipeline,
+        "data_seconds": last.data,
+        "offload_seconds": m * slowest.offload + last.offload,
+        "contention_seconds": m * slowest.contention
+        + training.contention * last.hidden,
+        "bubble_seconds": others / candidate.vpp,
+        "optimizer_seconds": last.optimizer,
+    }
+    spread = training.straggler_spread * sqrt(2 * log(candidate.hosts(slots)))
+    parts["straggler_seconds"] = sum(parts.values()) * spread
+    return parts
