@@ -33,9 +33,14 @@ impl Group {
         payload * (steps / f64::from(ranks)) / line.bandwidth + line.latency * steps
     }
 
+    /// Whether nothing is sent: a rank alone, or no bytes, such as the experts of a dense model.
+    fn is_silent(&self, payload: Bytes) -> bool {
+        self.ranks <= 1 || payload.0 <= 0.0
+    }
+
     /// Reduce-scatter of `payload` per rank, which takes as long as an all-gather of it.
     pub fn reduce_scatter(&self, payload: Bytes) -> Seconds {
-        if self.ranks <= 1 {
+        if self.is_silent(payload) {
             return Seconds::ZERO;
         }
         let domains = self.domains();
@@ -65,7 +70,7 @@ impl Group {
 
     /// Every rank sends an equal part of `payload` to every other.
     pub fn all_to_all(&self, payload: Bytes) -> Seconds {
-        if self.ranks <= 1 {
+        if self.is_silent(payload) {
             return Seconds::ZERO;
         }
         let part = payload / f64::from(self.ranks);
@@ -83,7 +88,7 @@ impl Group {
 
     /// One message of `payload` from each rank to the next.
     pub fn send(&self, payload: Bytes) -> Seconds {
-        if self.ranks <= 1 {
+        if self.is_silent(payload) {
             Seconds::ZERO
         } else if self.domains() > 1 {
             self.network.message(payload)
@@ -92,13 +97,14 @@ impl Group {
         }
     }
 
+    /// The whole payload once, over the slowest of the lines in use.
     fn transfer(&self, payload: Bytes) -> Seconds {
-        let line = if self.domains() > 1 {
-            self.network
-        } else {
-            self.line
-        };
-        line.latency.max(payload / line.bandwidth)
+        let over = |line: Line| line.latency.max(payload / line.bandwidth);
+        match (self.local > 1, self.domains() > 1) {
+            (true, true) => over(self.line).max(over(self.network)),
+            (_, true) => over(self.network),
+            (_, false) => over(self.line),
+        }
     }
 }
 

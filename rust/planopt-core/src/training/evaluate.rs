@@ -222,16 +222,15 @@ pub fn evaluate(
         hosts,
     };
     let mut memory = TrainingMemory::default();
-    let mut checkpoint = Bytes::ZERO;
     for stage in stages {
         let own = question.memory(stage);
         if own.total() > memory.total() {
             memory = own;
         }
-        let (dense, experts) = question.held(stage);
-        let tp = f64::from(layout.tp);
-        checkpoint += (dense.checkpoint * tp + experts.checkpoint * (tp * f64::from(layout.ep)))
-            * stage.count;
+    }
+    let mut checkpoint = priced.checkpoint;
+    if layout.pp > 1 {
+        checkpoint += priced.tied_checkpoint;
     }
     TrainingEvaluation {
         memory,

@@ -33,8 +33,6 @@ pub struct Held {
     pub state: Bytes,
     /// Of the weights, those that are trained: what ranks gather after a step.
     pub trained: Bytes,
-    /// What a checkpoint writes.
-    pub checkpoint: Bytes,
     /// Arithmetic of the optimizer, in floating-point operations.
     pub optimizer_flop: f64,
 }
@@ -55,7 +53,6 @@ impl Add for Held {
             gradients: self.gradients + other.gradients,
             state: self.state + other.state,
             trained: self.trained + other.trained,
-            checkpoint: self.checkpoint + other.checkpoint,
             optimizer_flop: self.optimizer_flop + other.optimizer_flop,
         }
     }
@@ -69,7 +66,6 @@ impl Mul<f64> for Held {
             gradients: self.gradients * factor,
             state: self.state * factor,
             trained: self.trained * factor,
-            checkpoint: self.checkpoint * factor,
             optimizer_flop: self.optimizer_flop * factor,
         }
     }
@@ -156,15 +152,23 @@ impl Recipe {
         }
     }
 
+    /// What a checkpoint writes of `operation`, once for all ranks: the state, and the weights
+    /// where they are their own master.
+    pub(super) fn checkpoint(&self, operation: &Operation) -> Bytes {
+        let whole = self.hold(operation, 1, 1);
+        match self.precision {
+            Precision::Fp32 => whole.state + whole.trained,
+            _ => whole.state,
+        }
+    }
+
     fn trained(&self, parameters: f64, quantised: bool, matrix: Option<(f64, f64)>) -> Held {
         let state = self.state_bytes(matrix);
-        let master_is_weight = matches!(self.precision, Precision::Fp32);
         Held {
             weights: Bytes(parameters * self.weight_bytes(quantised)),
             gradients: Bytes(parameters * self.gradients.bytes_per_element()),
             state: Bytes(parameters * state),
             trained: Bytes(parameters * self.precision.activation_bytes()),
-            checkpoint: Bytes(parameters * (state + if master_is_weight { WIDE } else { 0.0 })),
             optimizer_flop: match (self.optimizer, matrix) {
                 (Optimizer::Muon, Some((k, n))) => parameters / (k * n) * orthogonalise(k, n),
                 _ => 0.0,

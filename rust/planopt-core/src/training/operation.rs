@@ -255,6 +255,7 @@ impl Pricing<'_> {
                 for width in [columns, depth] {
                     let moved = matrices * rows * (width + rank) * self.activation();
                     let base = self.rates.base.0;
+                    cost.forward_flop += 2.0 * matrices * rows * width * rank;
                     cost.forward += self.time(base, matrices, (rows, rank, width), moved);
                     cost.backward += self.time(base, matrices, (rows, width, rank), moved)
                         + self.time(base, matrices, (width, rank, rows), moved);

@@ -6,7 +6,8 @@ use super::layer::LayerCost;
 use super::operation::{Part, Pricing};
 use crate::catalog::{Assumptions, TrainingAssumptions};
 use crate::compute::Rates;
-use crate::transformer::{Transformer, Work};
+use crate::quantity::Bytes;
+use crate::transformer::{Operation, Transformer, Work};
 
 /// Cost of each kind of layer, of the embedding and of the head, for one micro-batch.
 ///
@@ -23,6 +24,10 @@ pub struct PricedModel {
     pub head: LayerCost,
     /// What a head holds besides on another stage than the embedding whose matrix it shares.
     pub tied: super::hold::Held,
+    /// What a checkpoint writes, of every parameter once.
+    pub checkpoint: Bytes,
+    /// What it writes besides of a matrix that is on two stages.
+    pub tied_checkpoint: Bytes,
 }
 
 impl PricedModel {
@@ -60,6 +65,27 @@ impl PricedModel {
             tied: shared.map_or_else(Default::default, |operation| {
                 recipe.hold(operation, layout.tp, layout.ep)
             }),
+            checkpoint: whole_checkpoint(transformer, recipe),
+            tied_checkpoint: shared.map_or(Bytes::ZERO, |operation| recipe.checkpoint(operation)),
         }
     }
+}
+
+/// What a checkpoint writes of a model on one stage.
+fn whole_checkpoint(transformer: &Transformer, recipe: &Recipe) -> Bytes {
+    let of = |operations: &[Operation]| {
+        operations.iter().fold(Bytes::ZERO, |sum, operation| {
+            sum + recipe.checkpoint(operation)
+        })
+    };
+    let of_kinds: Vec<Bytes> = transformer
+        .blocks
+        .iter()
+        .map(|block| of(&block.operations))
+        .collect();
+    let ends = of(&transformer.embedding) + of(&transformer.head);
+    transformer
+        .layers
+        .iter()
+        .fold(ends, |sum, &kind| sum + of_kinds[kind])
 }

@@ -34,6 +34,31 @@ fn megatron(model: &str) -> Value {
     })
 }
 
+/// Ranks that hold the same parameters, such as key/value heads that `tp` outnumbers, write one
+/// copy of them.
+#[test]
+fn a_checkpoint_has_every_parameter_once() {
+    let catalog = catalog();
+    let base = megatron("llama-2-70b");
+    let bytes = |tp: u32| {
+        let answer = ask(&catalog, &base, &json!({"tp": tp, "global_batch": 8}));
+        answer.failures.expect("laid out").checkpoint_bytes
+    };
+    // Adam: the master weight and two moments of 4 bytes each.
+    assert!((bytes(1) - 12.0 * 68_976_648_192.0).abs() < 1.0);
+    assert!((bytes(16) - bytes(1)).abs() < 1.0);
+}
+
+/// One replica has no gradients to exchange, and an untied model no matrix on two stages.
+#[test]
+fn nothing_to_send_takes_no_time() {
+    let catalog = catalog();
+    let changes = json!({"tp": 1, "pp": 2, "global_batch": 8});
+    let answer = ask(&catalog, &megatron("llama-2-7b"), &changes);
+    let step = answer.step.expect("laid out");
+    assert!(step.data_seconds.abs() < f64::EPSILON, "{step:?}");
+}
+
 /// Korthikanti et al., arXiv 2205.05198, table 2, with 16-bit activations.
 #[test]
 fn activations_of_gpt3_come_out_as_published() {
