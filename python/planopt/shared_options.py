@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 __all__ = [
     "architecture_of",
     "asks_for_training",
+    "check_model",
     "check_named",
-    "check_stock",
+    "check_names",
+    "is_file",
     "read_purchase_money",
     "refuse_both",
 ]
@@ -58,17 +60,34 @@ def read_purchase_money(
     return usd
 
 
-def check_stock(reader: OptionReader, catalog: Catalog, names: Iterable[str]) -> None:
-    """Refuse a stock of parts that the catalog does not have."""
+def check_names(
+    reader: OptionReader,
+    catalog: Catalog,
+    kind: str,
+    option: str,
+    names: Iterable[str],
+) -> None:
+    """Refuse names that the catalog does not have, beside whatever else is wrong."""
 
     def check(name: str) -> None:
         try:
-            catalog.show("accelerators", name)
+            catalog.show(kind, name)
         except InputError as unknown:
-            reader.refuse("stock", unknown)
+            reader.refuse(option, unknown)
 
     for name in names:
         check(name)
+
+
+def check_model(reader: OptionReader, catalog: Catalog, model: str) -> None:
+    """Refuse a model that the catalog does not have; files speak for themselves."""
+    if not is_file(model):
+        check_names(reader, catalog, "models", "model", [model])
+
+
+def is_file(model: str) -> bool:
+    """Whether a model is named by its file."""
+    return Path(model).suffix in (".json", ".toml")
 
 
 def check_named(accelerators: Sequence[str]) -> None:
@@ -105,6 +124,6 @@ def refuse_both(
 
 def architecture_of(catalog: Catalog, model: str) -> dict[str, Any] | None:
     """Read a model that is a file: any other can be looked up again."""
-    if Path(model).suffix not in (".json", ".toml"):
+    if not is_file(model):
         return None
     return cast("dict[str, Any]", catalog.native.architecture(model))

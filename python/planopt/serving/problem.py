@@ -10,7 +10,8 @@ from planopt.options import OptionReader
 from planopt.plan import Assumed, Request
 from planopt.shared_options import (
     architecture_of,
-    check_stock,
+    check_model,
+    check_names,
     read_purchase_money,
     refuse_both,
 )
@@ -362,7 +363,15 @@ def read_problem(
         assumed=tuple(assumed),
         typed=typed or {},
     )
-    check_stock(reader, catalog, problem.stock)
+    check_model(reader, catalog, served.model)
+    for kind, option, names in (
+        ("accelerators", "accelerators", problem.accelerators),
+        ("accelerators", "exclude", problem.exclude),
+        ("accelerators", "stock", problem.stock),
+        ("hosts", "host", problem.hosts),
+        ("networks", "network", problem.networks),
+    ):
+        check_names(reader, catalog, kind, option, names)
     for name in problem.allow_quantization:
         reader.choice("allow_quantization", name, FORMATS)
     _check_consistency(reader, problem)

@@ -16,7 +16,7 @@ from planopt.serving.problem import (
 )
 from planopt.shared_options import (
     architecture_of,
-    check_stock,
+    check_names,
     read_purchase_money,
     refuse_both,
 )
@@ -263,7 +263,7 @@ def read_training_problem(
         assumed=tuple(assumed),
         typed=typed or {},
     )
-    check_stock(reader, catalog, problem.stock)
+    check_names(reader, catalog, "accelerators", "stock", problem.stock)
     refuse_both(reader, problem.accelerators, problem.exclude)
     reader.finish()
     return replace(problem, architecture=architecture_of(catalog, name))
