@@ -117,6 +117,7 @@ class Request(Struct, frozen=True, kw_only=True):
     global_batch: int | None = None
     """Sequences of a step of training."""
     precision: str | None = None
+    gradients: str | None = None
     optimizer: str | None = None
     budget_usd: float | None = None
     budget_usd_per_hour: float | None = None

@@ -132,6 +132,7 @@ class TrainingProblem:
             seq_len=self.seq_len,
             global_batch=self.global_batch,
             precision=self.precision,
+            gradients=self.gradients,
             optimizer=self.optimizer,
             budget_usd=self.budget_usd,
             accelerators=self.accelerators,

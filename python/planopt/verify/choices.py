@@ -37,43 +37,61 @@ def choice_mismatches(
     Mismatch
         One for each choice that the request does not leave open.
     """
-    candidate, hardware = table["candidate"], table["hardware"]
-    card = candidate["accelerator"]
+    candidate = table["candidate"]
     chosen = {
-        "candidate.accelerator": (card, request.get("accelerators")),
-        "hardware.host": (hardware["host"], request.get("hosts")),
-        "hardware.network": (hardware.get("network"), request.get("networks")),
-        "candidate.batch": (candidate["batch"], _only(request.get("batch"))),
+        "candidate.batch": (candidate["batch"], only(request.get("batch"))),
         "candidate.in_flight": (
             candidate["in_flight"],
-            _only(request.get("in_flight")),
+            only(request.get("in_flight")),
         ),
         "candidate.overlap": (
             candidate.get("overlap"),
-            _only(request.get("overlap") or "none"),
+            only(request.get("overlap") or "none"),
         ),
         "candidate.weights": (
             candidate.get("weights"),
             _weights(request, facts),
         ),
     }
-    for key, (stated, allowed) in chosen.items():
-        if stated is not None and allowed and stated not in allowed:
-            yield _forbidden(f"{field}.{key}", stated, allowed)
+    yield from part_mismatches(field, table, request, facts)
+    yield from not_allowed(field, chosen)
     for degree in _UNMODELLED_DEGREES:
         if candidate.get(degree, 1) != 1:
             stated = candidate[degree]
             yield _forbidden(f"{field}.candidate.{degree}", stated, [1])
+    yield from _cache_mismatches(f"{field}.candidate.kv", candidate, request)
+
+
+def part_mismatches(
+    field: str, table: Mapping[str, Any], request: Mapping[str, Any], facts: Facts
+) -> Iterator[Mismatch]:
+    """Check that a deployment is made of parts that its request allows."""
+    hardware, card = table["hardware"], table["candidate"]["accelerator"]
+    parts = {
+        "candidate.accelerator": (card, request.get("accelerators")),
+        "hardware.host": (hardware["host"], request.get("hosts")),
+        "hardware.network": (hardware.get("network"), request.get("networks")),
+    }
+    yield from not_allowed(field, parts)
     if card in (request.get("exclude") or ()):
         reason = "the request excludes it"
         yield Mismatch(f"{field}.candidate.accelerator", card, "another", reason)
     if request.get("datacenter") and not facts.accelerator(card).datacenter_licence:
         reason = "its licence does not allow a data center"
         yield Mismatch(f"{field}.candidate.accelerator", card, "another", reason)
-    yield from _cache_mismatches(f"{field}.candidate.kv", candidate, request)
 
 
-def _only(value: object) -> list[object]:
+def not_allowed(
+    field: str, chosen: Mapping[str, tuple[object, Collection[object] | None]]
+) -> Iterator[Mismatch]:
+    """Compare what was chosen with what is allowed: anything, where that is empty."""
+    for key, (stated, allowed) in chosen.items():
+        if stated is not None and allowed and stated not in allowed:
+            yield _forbidden(f"{field}.{key}", stated, allowed)
+
+
+def only(value: object) -> list[object]:
+    """Return the one thing that a request allows, or nothing where it is open."""
     return [] if value is None else [value]
 
 

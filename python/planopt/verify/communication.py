@@ -272,7 +272,8 @@ def _same_host(one: int, other: int, fabric: Fabric) -> bool:
     return one // stages_per_host == other // stages_per_host
 
 
-def _rate(link: Link) -> float:
+def link_rate(link: Link) -> float:
+    """Return the bytes/s of a link that states them."""
     if link.bandwidth is None:
         message = f"link {link.id} has no bandwidth"
         raise PlacementError(message)
@@ -282,11 +283,11 @@ def _rate(link: Link) -> float:
 # Section 4, PCIe: "the slower of the host's and the accelerator's own".
 def pcie_link_rate(facts: Facts, accelerator: Accelerator, host: Host) -> float:
     """Return the bytes/s of the PCIe link between an accelerator and its host."""
-    slot = _rate(facts.link(host.link))
+    slot = link_rate(facts.link(host.link))
     own = accelerator.pcie_link
     if own is None or not facts.has_link(own):
         return slot
-    return min(slot, _rate(facts.link(own)))
+    return min(slot, link_rate(facts.link(own)))
 
 
 def fabric(
@@ -321,7 +322,7 @@ def fabric(
         assumptions=facts.assumptions,
         pcie_link_rate=pcie_link_rate(facts, accelerator, host),
         network=network,
-        nic_rate=0.0 if link is None else _rate(link),
+        nic_rate=0.0 if link is None else link_rate(link),
         network_latency=0.0 if link is None else link.latency,
         nics_per_host=nics_per_host,
         t=t,

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from planopt.verify.bill import bill_mismatches
 from planopt.verify.choices import choice_mismatches
 from planopt.verify.communication import PlacementError
 from planopt.verify.cost import cost_table
 from planopt.verify.facts import FactError, Facts
 from planopt.verify.limits import Deployment, limit_mismatches, outcome_mismatches
 from planopt.verify.mismatch import Mismatch, compared, compared_money
-from planopt.verify.purchase import Line, PurchaseError, Unit, merged, unit
+from planopt.verify.purchase import PurchaseError, Unit, merged, unit
 from planopt.verify.serving import evaluate_serving
+from planopt.verify.training.plan import training_plan_mismatches
 
 SCHEMA: Final = "planopt.plan/1"
 
@@ -83,7 +85,12 @@ def verify_plan(
     except _NOT_RECOMPUTABLE as error:
         stated = request.get("assumptions")
         return [Mismatch("request.assumptions", stated, "known", _told(error))]
-    return list(_mismatches(plan, request, facts))
+    if plan.get("kind") != "training":
+        return list(_mismatches(plan, request, facts))
+    try:
+        return list(training_plan_mismatches(plan, request, facts))
+    except _NOT_RECOMPUTABLE as error:
+        return [Mismatch("deployments", "a run", "recomputable", _told(error))]
 
 
 def _told(error: BaseException) -> str:
@@ -279,51 +286,6 @@ def _connection_mismatches(
         stated = hardware.get("switch_count")
         reason = "switches of a unit"
         yield Mismatch(f"{field}.switch_count", stated, int(share is not None), reason)
-
-
-def bill_mismatches(
-    field: str, stated: object, expected: Iterable[Line]
-) -> Iterator[Mismatch]:
-    """Compare a bill of materials with the lines it must have, in any order.
-
-    Parameters
-    ----------
-    field : str
-        Path of the bill.
-    stated : object
-        The bill in the plan.
-    expected : iterable of Line
-        Recomputed lines.
-
-    Yields
-    ------
-    Mismatch
-        One for each figure that differs, and for lines missing or too many.
-    """
-    if not isinstance(stated, list):
-        yield Mismatch(field, stated, "a list", _CATALOG)
-        return
-    missing = {(line.kind, line.id): line for line in expected}
-    for index, table in enumerate(stated):
-        place = f"{field}[{index}]"
-        kind, part = (table.get(key) for key in ("kind", "id"))
-        line = missing.pop((kind, part), None)
-        if line is None:
-            yield Mismatch(place, f"{kind} {part}", None, "not a part of this plan")
-            continue
-        quantity = table.get("quantity")
-        yield from compared(f"{place}.quantity", quantity, line.quantity, _CATALOG)
-        yield from compared_money(
-            f"{place}.unit_price_usd",
-            table.get("unit_price_usd"),
-            line.unit_price,
-            _CATALOG,
-        )
-        price = table.get("price_usd")
-        yield from compared_money(f"{place}.price_usd", price, line.price, _CATALOG)
-        yield from compared(f"{place}.name", table.get("name"), line.name, _CATALOG)
-    for line in missing.values():
-        yield Mismatch(field, None, line.table(), "a part is missing")
 
 
 def _total_mismatches(

@@ -63,7 +63,7 @@ class SwitchShare:
     @property
     def part_price(self) -> int:
         """Return the micro-dollars of one part, rounded up."""
-        return -(-_priced(self.switch.price, self.switch.id) // self.parts)
+        return -(-priced(self.switch.price, self.switch.id) // self.parts)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,8 @@ class Unit:
         return sum(line.price for line in self.lines)
 
 
-def _priced(price: int | None, name: str) -> int:
+def priced(price: int | None, name: str) -> int:
+    """Return a price in micro-dollars, which a part must have to be bought."""
     if price is None:
         message = f"{name} has no price"
         raise PurchaseError(message)
@@ -175,7 +176,7 @@ def _network_lines(
 ) -> Iterator[Line]:
     nic = network.nic
     yield Line(
-        "nic", nic.id, nic.name, hosts * nics_per_host, _priced(nic.price, nic.id)
+        "nic", nic.id, nic.name, hosts * nics_per_host, priced(nic.price, nic.id)
     )
     if share is not None:
         switch = share.switch
@@ -216,7 +217,8 @@ def _power_watts(
     return at_work + hosts * host.power + nic_watts + switches
 
 
-def _check_fit(accelerator: Accelerator, host: Host, nics_per_host: int) -> None:
+def check_fit(accelerator: Accelerator, host: Host, nics_per_host: int) -> None:
+    """Refuse accelerators and NICs that a host does not take."""
     included = host.included_accelerator
     if included not in (None, accelerator.id):
         message = f"{host.id} comes with {included}, not {accelerator.id}"
@@ -270,14 +272,12 @@ def unit(
     """
     card, machine = facts.accelerator(accelerator), facts.host(host)
     hosts = hosts_of_unit(card, machine, t=tp, p=pp, replicas=replicas)
-    _check_fit(card, machine, nics_per_host if hosts > 1 else 0)
+    check_fit(card, machine, nics_per_host if hosts > 1 else 0)
     used = replicas * tp * pp
     bought = accelerators_bought(machine, hosts=hosts, used=used)
-    lines = [
-        Line("host", machine.id, machine.name, hosts, _priced(machine.price, host))
-    ]
+    lines = [Line("host", machine.id, machine.name, hosts, priced(machine.price, host))]
     if bought:
-        price = _priced(card.price, accelerator)
+        price = priced(card.price, accelerator)
         lines.insert(0, Line("accelerator", card.id, card.name, bought, price))
     share: SwitchShare | None = None
     nic_watts = 0.0

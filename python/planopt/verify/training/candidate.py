@@ -14,6 +14,18 @@ if TYPE_CHECKING:
 _TOKENS_PER_STEP: Final = 4 * 2**20
 _SEQUENCE: Final = 4096
 
+_WORDS: Final = {
+    "schedule": ("1f1b", "gpipe", "interleaved"),
+    "context_parallel": ("ring", "all-to-all"),
+    "recompute": ("none", "selective", "full", "block", "layers"),
+    "shard": ("none", "zero1", "zero2", "zero3"),
+    "precision": ("bf16", "fp16", "fp8", "fp32"),
+    "gradients": ("fp32", "bf16", "fp16"),
+    "optimizer": ("adam", "adam8bit", "sgd", "adafactor", "muon"),
+    "offload": ("optimizer", "activations"),
+    "model_flops": ("full", "causal", "6nd"),
+}
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -118,6 +130,11 @@ def candidate_from_request(
     -------
     Candidate
         With nothing left open.
+
+    Raises
+    ------
+    ValueError
+        If a word is no choice of its option.
     """
     given = {key: value for key, value in request.items() if value is not None}
     given["offload"] = tuple(given.get("offload", ()))
@@ -126,7 +143,19 @@ def candidate_from_request(
     precision = given.get("precision", "bf16")
     given.setdefault("frozen_weights", "bf16" if precision == "fp8" else precision)
     given.setdefault("global_batch", _usual_batch(given))
+    _check_words(given)
     return Candidate(**given)
+
+
+def _check_words(given: Mapping[str, Any]) -> None:
+    for option, words in _WORDS.items():
+        chosen = given.get(option, words[0])
+        stated = chosen if option == "offload" else [chosen]
+        for word in stated:
+            # `block:K` and `layers:K` have a count behind them.
+            if word.partition(":")[0] not in words:
+                message = f"no {option} `{word}`: one of {', '.join(words)}"
+                raise ValueError(message)
 
 
 # Section 1: "the multiple of `d b` nearest to `floor(2^22 / s)`, at least one".

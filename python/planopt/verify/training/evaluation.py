@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planopt.verify import units
 from planopt.verify.architecture import model_from_table
-from planopt.verify.communication import Fabric, _rate, pcie_link_rate
+from planopt.verify.communication import Fabric, link_rate, pcie_link_rate
 from planopt.verify.cost import SECONDS_PER_HOUR
 from planopt.verify.training.candidate import Candidate, candidate_from_request
 from planopt.verify.training.groups import groups_of
@@ -28,6 +28,8 @@ from planopt.verify.training.step import step_of
 from planopt.verify.training.work import Rank
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from planopt.verify.facts import Facts
     from planopt.verify.training.stages import Stage
 
@@ -41,7 +43,7 @@ _WAITING: Final = ("bubble", "straggler")
 def evaluate_training(
     facts: Facts,
     *,
-    model: str,
+    model: str | Mapping[str, Any],
     accelerator: str,
     host: str,
     network: str | None = None,
@@ -56,7 +58,9 @@ def evaluate_training(
     ----------
     facts : Facts
         Catalogs and assumptions.
-    model, accelerator, host, network : str
+    model : str or mapping
+        Catalog id, or the architecture that a plan embeds.
+    accelerator, host, network : str
         Catalog ids; without a network hosts are not connected.
     nics_per_host, accelerators_per_host : int, optional
         Else as many as the host takes.
@@ -70,7 +74,7 @@ def evaluate_training(
     dict
         Figures as in `evaluation` of a plan, with `rejections` by code.
     """
-    table = facts.model_table(model)
+    table = facts.model_table(model) if isinstance(model, str) else model
     architecture = model_from_table(table, kv_heads=kv_heads)
     candidate = candidate_from_request(
         options, longest_context=units.count(table["max_context"])
@@ -113,7 +117,7 @@ def _fabric(
         assumptions=facts.assumptions,
         pcie_link_rate=pcie_link_rate(facts, chosen, machine),
         network=joined,
-        nic_rate=0.0 if link is None else _rate(link),
+        nic_rate=0.0 if link is None else link_rate(link),
         network_latency=0.0 if link is None else link.latency,
         nics_per_host=nics_per_host or machine.nics,
         t=candidate.tp,

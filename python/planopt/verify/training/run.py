@@ -121,11 +121,10 @@ def run_of(
     }
 
 
-def energy_of(rank: Rank, power_watts: float, hours: float) -> dict[str, float]:
+# Section 9, energy and carbon.
+def energy_of(
+    power_watts: float, hours: float, *, pue: float, carbon_kg_per_kwh: float
+) -> dict[str, float]:
     """Return the energy and the carbon dioxide of so many hours of the cluster."""
-    assumptions = rank.machine.assumptions
-    kwh = power_watts / WATTS_PER_KILOWATT * hours * assumptions.cost.pue
-    return {
-        "energy_kwh": kwh,
-        "kg_co2e": kwh * rank.machine.training.carbon_kg_per_kwh,
-    }
+    kwh = power_watts / WATTS_PER_KILOWATT * hours * pue
+    return {"energy_kwh": kwh, "kg_co2e": kwh * carbon_kg_per_kwh}

@@ -1,0 +1,155 @@
+"""What a training run is bought on (training.md, section 10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING
+
+from planopt.verify.purchase import (
+    Line,
+    PurchaseError,
+    accelerators_bought,
+    check_fit,
+    priced,
+)
+
+if TYPE_CHECKING:
+    from planopt.verify.facts import Facts, Network, Part
+
+
+# Section 10, "More than two hosts are joined by".
+def switches_and_uplinks(ports: int, nics: int) -> tuple[int, int] | None:
+    """Return the switches of a fabric and the cables between them.
+
+    Parameters
+    ----------
+    ports : int
+        Ports of a switch, `k`.
+    nics : int
+        NICs to join, `n`.
+
+    Returns
+    -------
+    tuple of (int, int), or None
+        None beyond three tiers.
+    """
+    if nics <= ports:
+        return 1, 0
+    half = ports // 2
+    if half == 0:
+        return None
+    leaves = ceil(nics / half)
+    top = ceil(leaves * half / ports)
+    if leaves <= ports:
+        return leaves + top, leaves * half
+    if nics <= half * half * ports:
+        return 2 * leaves + top, 2 * leaves * half
+    return None
+
+
+def _cheapest_fabric(network: Network, nics: int) -> tuple[Part, int, int]:
+    """Return the switch, how many of it, and the cables between them."""
+    fabrics = [
+        (switch, *fabric)
+        for switch in network.switches
+        if switch.price is not None
+        and (fabric := switches_and_uplinks(switch.ports, nics)) is not None
+    ]
+    if not fabrics:
+        message = f"no switch of {network.id} joins {nics} NICs"
+        raise PurchaseError(message)
+    return min(fabrics, key=lambda one: (one[0].price or 0) * one[1])
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Everything that is bought, with its power in watts and its rack units."""
+
+    lines: tuple[Line, ...]
+    hosts: int
+    accelerators: int
+    switch: str | None
+    switches: int
+    power_watts: float
+    rack_units: float
+
+    @property
+    def price(self) -> int:
+        """Return the micro-dollars of all lines."""
+        return sum(line.price for line in self.lines)
+
+
+def cluster(
+    facts: Facts,
+    *,
+    accelerator: str,
+    host: str,
+    network: str | None,
+    nics_per_host: int,
+    accelerators: int,
+) -> Cluster:
+    """Put together what a run is bought on.
+
+    Parameters
+    ----------
+    facts : Facts
+        Catalogs and assumptions.
+    accelerator, host, network : str
+        Ids; one host has no network.
+    nics_per_host : int
+        NICs in each of several hosts.
+    accelerators : int
+        Accelerators at work.
+
+    Returns
+    -------
+    Cluster
+        Lines, power and height.
+
+    Raises
+    ------
+    PurchaseError
+        If it cannot be bought.
+    """
+    card, machine = facts.accelerator(accelerator), facts.host(host)
+    hosts = ceil(accelerators / machine.slots)
+    check_fit(card, machine, nics_per_host if hosts > 1 else 0)
+    if card.power is None:
+        message = f"the vendor publishes no power of {accelerator}"
+        raise PurchaseError(message)
+    bought = accelerators_bought(machine, hosts=hosts, used=accelerators)
+    lines = [Line("host", host, machine.name, hosts, priced(machine.price, host))]
+    if bought:
+        price = priced(card.price, accelerator)
+        lines.append(Line("accelerator", accelerator, card.name, bought, price))
+    at_work = accelerators * card.power * facts.assumptions.cost.load_fraction
+    power = at_work + hosts * machine.power
+    height, switch, count = hosts * machine.rack_units, None, 0
+    if hosts > 1:
+        if network is None:
+            message = f"{hosts} hosts need a network"
+            raise PurchaseError(message)
+        parts, nics = facts.network(network), hosts * nics_per_host
+        nic, cables = parts.nic, nics_per_host
+        lines.append(Line("nic", nic.id, nic.name, nics, priced(nic.price, nic.id)))
+        power += nics * nic.power
+        if hosts > 2:
+            chosen, count, uplinks = _cheapest_fabric(parts, nics)
+            switch, cables = chosen.id, nics + uplinks
+            price = priced(chosen.price, chosen.id)
+            lines.append(Line("switch", chosen.id, chosen.name, count, price))
+            power += count * chosen.power
+            height += count * chosen.rack_units if machine.rack_units else 0.0
+        if parts.cable is not None and parts.cable.price is not None:
+            cable = parts.cable
+            lines.append(Line("cable", cable.id, cable.name, cables, parts.cable.price))
+    return Cluster(
+        lines=tuple(lines),
+        hosts=hosts,
+        accelerators=bought or hosts * machine.slots,
+        switch=switch,
+        switches=count,
+        power_watts=power,
+        rack_units=height,
+    )

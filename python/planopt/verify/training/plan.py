@@ -1,0 +1,208 @@
+"""Re-checking a saved plan of a training run without the optimizer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from planopt.verify.bill import bill_mismatches
+from planopt.verify.choices import not_allowed, only, part_mismatches
+from planopt.verify.cost import SECONDS_PER_HOUR, cost_table
+from planopt.verify.limits import outcome_mismatches
+from planopt.verify.mismatch import (
+    RELATIVE_TOLERANCE,
+    Mismatch,
+    compared,
+    compared_money,
+)
+from planopt.verify.training.cluster import cluster
+from planopt.verify.training.evaluation import evaluate_training
+from planopt.verify.training.run import HOURS_PER_DAY, energy_of
+from planopt.verify.units import MICRO_USD_PER_USD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from planopt.verify.facts import Facts
+    from planopt.verify.training.cluster import Cluster
+
+    Document = Mapping[str, Any]
+
+_MODEL: Final = "recomputed from the training page"
+_CATALOG: Final = "recomputed from the catalogs"
+# What a candidate records of a run, by the names of a request.
+_RECORDED: Final = (
+    "accelerator",
+    "tp",
+    "sequence_parallel",
+    "pp",
+    "vpp",
+    "schedule",
+    "dp",
+    "cp",
+    "ep",
+    "global_batch",
+    "seq_len",
+    "recompute",
+    "shard",
+    "precision",
+    "optimizer",
+    "offload",
+    "lora_rank",
+)
+_DERIVED: Final = ("micro_batches", "expert_data_parallel")
+_NOT_IN_A_PLAN: Final = ("global_batch", "seq_len", *_DERIVED)
+
+
+def training_plan_mismatches(
+    plan: Document, request: Document, facts: Facts
+) -> Iterator[Mismatch]:
+    """Recompute the figures of a plan for training, and check its limits.
+
+    Parameters
+    ----------
+    plan : mapping
+        A plan document of kind `training` that buys something.
+    request : mapping
+        Its question.
+    facts : Facts
+        Catalogs and assumptions.
+
+    Yields
+    ------
+    Mismatch
+        One for each figure that differs and each limit that is broken.
+    """
+    (table,) = plan["deployments"]
+    evaluation = _recomputed(table, request, facts)
+    bought = _bought(table, evaluation, facts)
+    cost = cost_table(
+        bought.price,
+        bought.power_watts,
+        bought.rack_units,
+        evaluation["tokens_per_second"] * evaluation["goodput"],
+        facts.assumptions.cost,
+    )
+    evaluation["run"] |= _energy(evaluation, bought, cost, facts)
+    yield from _deployment_mismatches(table, evaluation, bought, cost)
+    yield from _choice_mismatches(table, request, facts)
+    yield from bill_mismatches(
+        "bill_of_materials", plan.get("bill_of_materials"), bought.lines
+    )
+    stated = plan.get("price_usd")
+    yield from compared_money("price_usd", stated, bought.price, _CATALOG)
+    power = plan.get("power_watts")
+    yield from compared("power_watts", power, bought.power_watts, _CATALOG)
+    yield from compared("cost", plan.get("cost"), cost, _CATALOG)
+    height = bought.rack_units / facts.assumptions.cost.rack_units
+    yield from _limit_mismatches(request, evaluation, bought, height)
+    yield from outcome_mismatches(plan, bought.price)
+
+
+def _recomputed(table: Document, request: Document, facts: Facts) -> dict[str, Any]:
+    candidate, hardware = table["candidate"], table["hardware"]
+    embedded = request.get("architecture")
+    evaluation = evaluate_training(
+        facts,
+        model=embedded or table["model"],
+        host=hardware["host"],
+        network=hardware.get("network"),
+        nics_per_host=hardware.get("nics_per_host"),
+        kv_heads=request.get("kv_heads"),
+        micro_batch=candidate["batch"],
+        gradients=request.get("gradients"),
+        tokens=request["tokens"],
+        **{name: candidate.get(name) for name in _RECORDED},
+    )
+    if not evaluation["feasible"]:
+        message = f"the candidate is rejected: {', '.join(evaluation['rejections'])}"
+        raise ValueError(message)
+    return evaluation
+
+
+def _bought(table: Document, evaluation: Document, facts: Facts) -> Cluster:
+    hardware = table["hardware"]
+    return cluster(
+        facts,
+        accelerator=table["candidate"]["accelerator"],
+        host=hardware["host"],
+        network=hardware.get("network"),
+        nics_per_host=hardware.get("nics_per_host") or 0,
+        accelerators=evaluation["accelerators"],
+    )
+
+
+# Section 9, energy, carbon and dollars.
+def _energy(
+    evaluation: Document,
+    bought: Cluster,
+    cost: Mapping[str, float],
+    facts: Facts,
+) -> dict[str, float]:
+    hours = evaluation["days"] * HOURS_PER_DAY
+    training = facts.assumptions.training
+    carbon = 0.0 if training is None else training.carbon_kg_per_kwh
+    pue = facts.assumptions.cost.pue
+    return {
+        **energy_of(bought.power_watts, hours, pue=pue, carbon_kg_per_kwh=carbon),
+        "usd": hours * cost["usd_per_hour"],
+    }
+
+
+def _deployment_mismatches(
+    table: Document, evaluation: Document, bought: Cluster, cost: Document
+) -> Iterator[Mismatch]:
+    field = "deployments[0]"
+    for count in ("units", "replicas"):
+        yield from compared(f"{field}.{count}", table.get(count), 1, "one run")
+    for name in _DERIVED:
+        stated = table["candidate"].get(name)
+        place = f"{field}.candidate.{name}"
+        yield from compared(place, stated, evaluation[name], _MODEL)
+    stated = table["evaluation"]
+    for part, expected in evaluation.items():
+        if part not in _NOT_IN_A_PLAN:
+            place = f"{field}.evaluation.{part}"
+            yield from compared(place, stated.get(part), expected, _MODEL)
+    own = {"power_watts": bought.power_watts, "cost": cost}
+    yield from compared(f"{field}.evaluation", stated, own, _CATALOG)
+    hardware = {"hosts": bought.hosts, "switch": bought.switch}
+    if bought.switch is not None:
+        hardware["switch_count"] = bought.switches
+    yield from compared(f"{field}.hardware", table["hardware"], hardware, _CATALOG)
+    place = f"{field}.bill_of_materials"
+    yield from bill_mismatches(place, table.get("bill_of_materials"), bought.lines)
+
+
+def _choice_mismatches(
+    table: Document, request: Document, facts: Facts
+) -> Iterator[Mismatch]:
+    field, candidate = "deployments[0]", table["candidate"]
+    yield from part_mismatches(field, table, request, facts)
+    asked = ("seq_len", "global_batch", "precision", "optimizer")
+    chosen = {
+        f"candidate.{name}": (candidate.get(name), only(request.get(name)))
+        for name in asked
+    }
+    chosen["model"] = (table["model"], only(request.get("model")))
+    yield from not_allowed(field, chosen)
+
+
+def _limit_mismatches(
+    request: Document, evaluation: Document, bought: Cluster, racks: float
+) -> Iterator[Mismatch]:
+    totals = {
+        "deadline_seconds": evaluation["days"] * HOURS_PER_DAY * SECONDS_PER_HOUR,
+        "budget_usd": bought.price / MICRO_USD_PER_USD,
+        "max_power_watts": bought.power_watts,
+        "max_racks": racks,
+        "max_accelerators": evaluation["accelerators"],
+    }
+    reason = "the plan needs more than allowed"
+    for key, total in totals.items():
+        limit = request.get(key)
+        if limit is not None and total > limit * (1 + RELATIVE_TOLERANCE):
+            yield Mismatch(f"request.{key}", total, limit, reason)
+    quantities = {line.id: line.quantity for line in bought.lines}
+    for part, limit in (request.get("stock") or {}).items():
+        if quantities.get(part, 0) > limit:
+            yield Mismatch(f"request.stock.{part}", quantities[part], limit, reason)

@@ -1,0 +1,154 @@
+"""Plans of `train` against the verifier: right ones hold, and no forged one does."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import planopt
+from planopt.catalog import bundled_folder
+from planopt.verify import verify_plan
+from planopt.verify.fields import leaves
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "thousands of A100": {
+        "model": "llama-2-70b",
+        "tokens": "2T",
+        "deadline": "30d",
+        "accelerators": "a100-sxm-80",
+    },
+    "experts": {"model": "mixtral-8x7b", "tokens": "1T", "deadline": "60d"},
+    "one host": {"model": "llama-3-8b", "tokens": "1B", "deadline": "60d"},
+    "the fastest": {
+        "model": "llama-3-8b",
+        "tokens": "100B",
+        "objective": "throughput",
+        "budget": 500_000,
+    },
+    "cards": {
+        "model": "llama-2-7b",
+        "tokens": "300B",
+        "deadline": "90d",
+        "accelerators": "rtx-4090",
+    },
+    "16-bit gradients": {
+        "model": "llama-3-8b",
+        "tokens": "100B",
+        "deadline": "30d",
+        "gradients": "bf16",
+    },
+}
+# Parts of a plan that say where a price is from, or how a link is called.
+SAY_NOTHING = ("source", "hardware.link", "hardware.switch_port_blocks")
+
+
+@cache
+def plan_of(question: str) -> dict[str, Any]:
+    """Answer a question; the plan as the file that it is saved to has it."""
+    document: dict[str, Any] = json.loads(
+        planopt.train(**QUESTIONS[question]).to_json()
+    )
+    return document
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_plans_of_train_hold(question: str) -> None:
+    plan = plan_of(question)
+    assert plan["deployments"]
+    assert verify_plan(plan, bundled_folder()) == []
+
+
+def forged(plan: dict[str, Any], field: str, value: object) -> dict[str, Any]:
+    document = copy.deepcopy(plan)
+    steps: list[str | int] = []
+    for name in field.split("."):
+        key, *indices = name.split("[")
+        steps += [key, *(int(index.rstrip("]")) for index in indices)]
+    part: Any = document
+    for step in steps[:-1]:
+        part = part[step]
+    part[steps[-1]] = value
+    return document
+
+
+def other(value: object) -> object:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, float):
+        return value * (1 + 1e-6) + 1e-6
+    return f"{value}x" if isinstance(value, str) else ["something"]
+
+
+def test_no_forged_figure_holds() -> None:
+    plan = plan_of("thousands of A100")
+    assert verify_plan(plan, bundled_folder()) == []
+    tried = 0
+    for part in (
+        "deployments",
+        "bill_of_materials",
+        "price_usd",
+        "power_watts",
+        "cost",
+    ):
+        for field, value in leaves(plan[part], part):
+            if value is None or field.endswith(SAY_NOTHING):
+                continue
+            tried += 1
+            changed = forged(plan, field, other(value))
+            assert verify_plan(changed, bundled_folder()), field
+    assert tried > 100
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("request.model", "llama-3.1-8b"),
+        ("request.tokens", 1e12),
+        ("request.deadline_seconds", 1.0),
+        ("request.budget_usd", 1.0),
+        ("request.max_power_watts", 1.0),
+        ("request.max_racks", 0.5),
+        ("request.max_accelerators", 8),
+        ("request.stock", {"hgx-a100-640": 1}),
+        ("request.accelerators", ["b200"]),
+        ("request.exclude", ["a100-sxm-80"]),
+        ("request.hosts", ["dgx-b200"]),
+        ("request.networks", ["ethernet-100g-e810"]),
+        ("request.precision", "fp8"),
+        ("request.gradients", "bf16"),
+        ("request.optimizer", "sgd"),
+        ("request.global_batch", 2048),
+        ("request.seq_len", 2048),
+        ("request.assumptions", "article"),
+        ("status", "feasible but unlikely"),
+        ("bound_usd", 1e9),
+        ("deployments", []),
+    ],
+)
+def test_what_does_not_fit_together_does_not_hold(field: str, value: object) -> None:
+    plan = plan_of("thousands of A100")
+    assert verify_plan(forged(plan, field, value), bundled_folder())
+
+
+def test_the_command_verifies_a_saved_plan(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(plan_of("one host")), encoding="utf-8")
+    answer = subprocess.run(
+        [sys.executable, "-m", "planopt.cli", "verify", str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert "VERIFIED" in answer.stdout
