@@ -81,8 +81,12 @@ def check_names(
 
 def check_model(reader: OptionReader, catalog: Catalog, model: str) -> None:
     """Refuse a model that the catalog does not have; files speak for themselves."""
-    if not is_file(model):
-        check_names(reader, catalog, "models", "model", [model])
+    if is_file(model):
+        return
+    try:
+        catalog.native.model({"model": model})
+    except InputError as unknown:
+        reader.refuse("model", unknown)
 
 
 def is_file(model: str) -> bool:
