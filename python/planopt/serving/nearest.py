@@ -243,9 +243,9 @@ def _slower(question: Question) -> Iterator[Change]:
     slow = replace(problem, target=SLOWEST_WORTH_NAMING, objective="latency")
     fastest = question.about(slow).best()
     if fastest is None:
+        yield from _slower_for_more(question)
         return
-    steps = math.floor(fastest.tokens_per_second_per_user / SPEED_STEP)
-    target = round(steps * SPEED_STEP, 1)
+    target = _proposed_target(fastest)
     if SLOWEST_WORTH_NAMING <= target < problem.target:
         yield from _asked(
             question,
@@ -253,6 +253,33 @@ def _slower(question: Question) -> Iterator[Change]:
             {"target": f"{target:g}tok/s"},
             "slower for every user",
         )
+
+
+def _slower_for_more(question: Question) -> Iterator[Change]:
+    """Find what a slower target saves, where no speed at all is within the budget."""
+    problem = question.problem
+    if problem.budget_usd is None:
+        return
+    anyhow = replace(
+        problem, target=SLOWEST_WORTH_NAMING, budget_usd=None, objective="cheapest"
+    )
+    cheapest = question.about(anyhow).best()
+    if cheapest is None:
+        return
+    target = _proposed_target(cheapest)
+    if target < problem.target:
+        yield from _more_money(
+            question,
+            replace(problem, target=target),
+            {"target": f"{target:g}tok/s"},
+            "slower for every user, on fewer or cheaper parts",
+        )
+
+
+def _proposed_target(build: Build) -> float:
+    """Speed of a build, rounded down to what one would type."""
+    steps = math.floor(build.tokens_per_second_per_user / SPEED_STEP)
+    return round(steps * SPEED_STEP, 1)
 
 
 def _fewer_users(question: Question) -> Iterator[Change]:

@@ -1,0 +1,41 @@
+"""No plan: the conflict, and the changes that would help, which keep their word."""
+
+from __future__ import annotations
+
+import pytest
+
+import planopt
+
+QUESTION = {"model": "llama-3.1-405b", "target": "5tok/s"}
+
+
+@pytest.fixture(scope="module")
+def refused() -> planopt.Plan:
+    return planopt.solve(**QUESTION, budget=3000)
+
+
+def test_money_and_the_model_are_the_conflict(refused: planopt.Plan) -> None:
+    assert refused.status == "infeasible"
+    assert refused.infeasibility is not None
+    names = {limit.name for limit in refused.infeasibility.binding}
+    assert names == {"budget", "model"}
+
+
+def test_money_a_format_and_a_speed_are_offered(refused: planopt.Plan) -> None:
+    assert refused.infeasibility is not None
+    offered = {frozenset(change.options) for change in refused.infeasibility.nearest}
+
+    assert frozenset({"budget"}) in offered
+    assert frozenset({"weights", "budget"}) in offered
+    assert any("target" in options for options in offered)
+
+
+def test_every_change_has_a_plan_when_it_is_asked_for(refused: planopt.Plan) -> None:
+    assert refused.infeasibility is not None
+    for change in refused.infeasibility.nearest:
+        plan = planopt.solve(**{**QUESTION, **change.options})
+
+        assert plan.status == "optimal", change
+        assert plan.price_usd == change.price_usd
+        assert plan.price_usd is not None
+        assert plan.price_usd <= float(change.options["budget"])
