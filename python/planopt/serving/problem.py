@@ -128,15 +128,15 @@ class Problem:
         )
 
     @property
-    def bounded(self) -> bool:
-        """Whether every unit takes some of what is limited: desktops need no rack."""
-        scarce = (self.budget_usd, self.max_power_watts, self.accelerators_in_all)
-        return any(limit is not None for limit in scarce)
-
-    @property
     def limited(self) -> bool:
         """Whether anything limits the purchase from above."""
-        return self.bounded or self.max_racks is not None or bool(self.stock)
+        scarce = (
+            self.budget_usd,
+            self.max_power_watts,
+            self.max_racks,
+            self.accelerators_in_all,
+        )
+        return bool(self.stock) or any(limit is not None for limit in scarce)
 
     def with_model(self, **changes: Any) -> Problem:
         """Return the same question about another model or format."""

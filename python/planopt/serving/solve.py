@@ -125,9 +125,14 @@ class Question:
         return Question(self.catalog, problem, self.solver)
 
     def aiming(self, objective: Objective) -> Question:
-        """Ask the same for another objective; only latency needs other units."""
+        """Ask the same for another objective.
+
+        Within a budget the units are the same, save for latency; without one, each
+        objective looks as far as it needs to.
+        """
         other = self.about(replace_problem(self.problem, objective=objective))
-        if "latency" not in (objective, self.problem.objective):
+        both = (objective, self.problem.objective)
+        if self.problem.budget_usd is not None and "latency" not in both:
             other.found = self.found
         return other
 
@@ -262,11 +267,16 @@ def _answers(question: Question, status: Status, chosen: Build) -> Answers:
         proven: Status = "optimal" if purchase.status == "optimal" else "feasible"
         return _answer(objective, proven, other.build(purchase.counts))
 
-    limited = question.problem.limited
+    # The other two are best for a budget: without one, they are told if asked for.
+    own, budget = question.problem.objective, question.problem.budget_usd
     return Answers(
         cheapest=best("cheapest"),
-        throughput=best("throughput") if question.problem.bounded else None,
-        cost_per_token=best("cost-per-token") if limited else None,
+        throughput=None
+        if budget is None and own != "throughput"
+        else best("throughput"),
+        cost_per_token=None
+        if budget is None and own != "cost-per-token"
+        else best("cost-per-token"),
     )
 
 
