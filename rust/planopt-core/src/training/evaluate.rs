@@ -221,9 +221,10 @@ pub fn evaluate(
         hidden: real(transformer.hidden),
         hosts,
     };
+    let micro_batches = f64::from(layout.micro_batches(recipe));
     let mut memory = TrainingMemory::default();
     for stage in stages {
-        let own = question.memory(stage);
+        let own = question.memory(stage).with(micro_batches);
         if own.total() > memory.total() {
             memory = own;
         }

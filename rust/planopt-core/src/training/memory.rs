@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 
-use super::candidate::{Layout, Recipe, Recompute, Schedule, Sharding};
+use super::candidate::{Layout, Recompute, Schedule, Sharding};
 use super::evaluate::Question;
-use super::hold::Held;
 use super::layer::LayerCost;
 use crate::quantity::Bytes;
 use crate::stages::Stage;
@@ -58,20 +57,18 @@ impl TrainingMemory {
     }
 }
 
-/// Micro-batches whose activations stage `index` holds at once.
-pub(super) fn in_flight(layout: &Layout, recipe: &Recipe, index: u32) -> f64 {
-    let micro_batches = f64::from(layout.micro_batches(recipe));
+/// Micro-batches whose activations stage `index` holds at once, where there are enough of them.
+fn most_in_flight(layout: &Layout, index: u32) -> f64 {
     let behind = f64::from(layout.pp - 1 - index);
-    let most = match layout.schedule {
-        Schedule::GPipe => micro_batches,
+    match layout.schedule {
+        Schedule::GPipe => f64::INFINITY,
         // Chunks that Megatron warms up with, and the one at work (arXiv 2104.04473, section 2.2).
         Schedule::Interleaved if layout.vpp > 1 => {
             let chunks = f64::from(layout.vpp);
             (2.0 * behind + (chunks - 1.0) * f64::from(layout.pp) + 1.0) / chunks
         }
         Schedule::OneForwardOneBackward | Schedule::Interleaved => behind + 1.0,
-    };
-    most.min(micro_batches)
+    }
 }
 
 /// What one micro-batch keeps of a layer that recomputes so, in the mean over `layers` of a stage.
@@ -110,77 +107,111 @@ fn sharers(layout: &Layout, from: Sharding, ranks: u32) -> f64 {
     }
 }
 
+/// Memory of a stage, whatever the number of micro-batches of a step.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StageMemory {
+    /// Weights, gradients, optimizer, overhead.
+    pub(crate) held: TrainingMemory,
+    /// Micro-batches in flight, where there are enough of them.
+    pub(crate) most_in_flight: f64,
+    /// Micro-batches whose logits are there at once, where there are enough of them.
+    pub(crate) most_logits: f64,
+    /// Kept by the layers for each micro-batch in flight.
+    pub(crate) kept_by_layers: Bytes,
+    /// Of it, what stays in the accelerator at most.
+    pub(crate) most_resident: Bytes,
+    /// Kept by the embedding for each micro-batch in flight.
+    pub(crate) kept_by_embedding: Bytes,
+    /// Kept by the head for each micro-batch whose logits are there.
+    pub(crate) kept_by_head: Bytes,
+    /// There once: the working set of recomputation.
+    pub(crate) working: Bytes,
+    /// There once: gradients of logits.
+    pub(crate) transient: Bytes,
+}
+
+impl StageMemory {
+    /// With so many micro-batches in a step.
+    pub(crate) fn with(&self, micro_batches: f64) -> TrainingMemory {
+        let in_flight = self.most_in_flight.min(micro_batches);
+        let logits = self.most_logits.min(micro_batches);
+        let through = self.kept_by_layers * in_flight;
+        let resident = through.min(self.most_resident);
+        let kept_by_ends =
+            self.kept_by_embedding * in_flight + (self.kept_by_head * logits + self.transient);
+        let offloaded = self.most_resident.0.is_finite();
+        TrainingMemory {
+            activations: resident + self.working + kept_by_ends,
+            in_flight,
+            host: self.held.host + if offloaded { through } else { Bytes::ZERO },
+            ..self.held
+        }
+    }
+}
+
 impl Question<'_> {
-    /// Memory of a stage with so many layers in all.
-    pub(super) fn memory(&self, stage: &Stage) -> TrainingMemory {
+    /// Memory of a stage.
+    pub(crate) fn memory(&self, stage: &Stage) -> StageMemory {
         let layout = self.layout;
-        let mut memory = TrainingMemory {
+        let mut held = TrainingMemory {
             overhead: self.training.overhead,
-            in_flight: in_flight(layout, self.recipe, stage.index),
             ..TrainingMemory::default()
         };
+        let mut memory = StageMemory {
+            most_in_flight: most_in_flight(layout, stage.index),
+            most_logits: self.most_logits(),
+            ..StageMemory::default()
+        };
         let layers: f64 = stage.layers.iter().sum();
-        let mut working = Bytes::ZERO;
         let mut gathered = Bytes::ZERO;
-        let mut held = [Held::default(); 2];
-        let mut kept_by_layers = Bytes::ZERO;
         for (cost, &count) in self.priced.blocks.iter().zip(&stage.layers) {
             if count > 0.0 {
                 let own = kept(cost, layout.recompute, layers);
-                kept_by_layers += own * count;
-                memory.per_layer = memory.per_layer.max(own);
-                working = working.max(working_set(cost, layout.recompute, layers));
+                memory.kept_by_layers += own * count;
+                held.per_layer = held.per_layer.max(own);
+                let working = working_set(cost, layout.recompute, layers);
+                memory.working = memory.working.max(working);
                 let one = cost.dense + cost.experts;
                 gathered = gathered.max(one.weights * GATHERED_LAYERS + one.gradients);
-                held[0] = held[0] + cost.dense * count;
-                held[1] = held[1] + cost.experts * count;
             }
         }
-        let mut kept_by_ends = Bytes::ZERO;
         if stage.first {
-            held[0] = held[0] + self.priced.embedding.dense;
-            kept_by_ends += self.priced.embedding.kept * memory.in_flight;
+            memory.kept_by_embedding = self.priced.embedding.kept;
         }
         if stage.last {
-            held[0] = held[0] + self.priced.head.dense;
-            if !stage.first {
-                held[0] = held[0] + self.priced.tied;
-            }
-            kept_by_ends +=
-                self.priced.head.kept * self.logits_in_flight() + self.priced.head.transient;
+            memory.kept_by_head = self.priced.head.kept;
+            memory.transient = self.priced.head.transient;
         }
-        let through = kept_by_layers * memory.in_flight;
-        let resident = if layout.offload_activations {
-            memory.host += through;
-            through.min(memory.per_layer * RESIDENT_LAYERS)
+        memory.most_resident = if layout.offload_activations {
+            held.per_layer * RESIDENT_LAYERS
         } else {
-            through
+            Bytes(f64::INFINITY)
         };
-        memory.activations = resident + working + kept_by_ends;
-        for (held, group) in held
-            .iter()
-            .zip([self.groups.shard, self.groups.expert_shard])
-        {
+        let (dense, experts) = self.held(stage);
+        for (kind, group) in [
+            (dense, self.groups.shard),
+            (experts, self.groups.expert_shard),
+        ] {
             let ranks = group.ranks;
-            memory.weights += held.weights / sharers(layout, Sharding::Zero3, ranks);
-            memory.gradients += held.gradients / sharers(layout, Sharding::Zero2, ranks);
-            let state = held.state / sharers(layout, Sharding::Zero1, ranks);
+            held.weights += kind.weights / sharers(layout, Sharding::Zero3, ranks);
+            held.gradients += kind.gradients / sharers(layout, Sharding::Zero2, ranks);
+            let state = kind.state / sharers(layout, Sharding::Zero1, ranks);
             if layout.offload_optimizer {
-                memory.host += state;
+                held.host += state;
             } else {
-                memory.optimizer += state;
+                held.optimizer += state;
             }
         }
         if layout.sharding == Sharding::Zero3 && self.groups.shard.ranks > 1 {
-            memory.weights += gathered;
+            held.weights += gathered;
         }
-        memory
+        StageMemory { held, ..memory }
     }
 
     /// Micro-batches whose logits are there at once: the last stage turns at once, but in `GPipe`.
-    fn logits_in_flight(&self) -> f64 {
+    fn most_logits(&self) -> f64 {
         match self.layout.schedule {
-            Schedule::GPipe => f64::from(self.layout.micro_batches(self.recipe)),
+            Schedule::GPipe => f64::INFINITY,
             Schedule::OneForwardOneBackward | Schedule::Interleaved => 1.0,
         }
     }

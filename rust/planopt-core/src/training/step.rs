@@ -135,6 +135,43 @@ struct Closing {
     optimizer: Seconds,
 }
 
+/// What follows the micro-batches on a stage, whatever their number: behind forward and behind
+/// backward, what data-parallel ranks exchange, and the optimizer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Following {
+    /// Exchanged with each micro-batch.
+    pub(crate) each: [Seconds; 2],
+    /// Exchanged once a step.
+    pub(crate) once: [Seconds; 2],
+    /// What the arithmetic of one micro-batch can hide.
+    pub(crate) window: [Seconds; 2],
+    /// Gradients of the matrix that first and last stage share, sent once.
+    pub(crate) tied: Seconds,
+    /// Transfers to and from the host, once a step.
+    pub(crate) offload: Seconds,
+    /// The optimizer's pass.
+    pub(crate) optimizer: Seconds,
+}
+
+impl Following {
+    fn closing(&self, micro_batches: f64) -> Closing {
+        let mut closing = Closing {
+            offload: self.offload,
+            optimizer: self.optimizer,
+            ..Closing::default()
+        };
+        for ((each, once), window) in self.each.into_iter().zip(self.once).zip(self.window) {
+            let usual = (each - window).max(Seconds::ZERO);
+            let last = (each + once - window).max(Seconds::ZERO);
+            let exposed = usual * (micro_batches - 1.0) + last;
+            closing.data += exposed;
+            closing.hidden += each * micro_batches + once - exposed;
+        }
+        closing.data += self.tied;
+        closing
+    }
+}
+
 impl Question<'_> {
     /// Times of a step.
     pub(super) fn step(&self) -> StepTime {
@@ -148,7 +185,7 @@ impl Question<'_> {
             if parts.total() > slowest.total() {
                 slowest = parts;
             }
-            let own = self.closing(stage, &parts, micro_batches);
+            let own = self.following(stage, &parts).closing(micro_batches);
             if own.data + own.offload + own.optimizer
                 >= closing.data + closing.offload + closing.optimizer
             {
@@ -172,11 +209,12 @@ impl Question<'_> {
 
     /// By how much the slowest of all hosts lags: the expected largest of so many normal
     /// deviations, `sqrt(2 ln n)`.
-    fn straggling(&self) -> f64 {
+    pub(crate) fn straggling(&self) -> f64 {
         self.training.straggler_spread * (2.0 * f64::from(self.hosts).ln()).sqrt()
     }
 
-    fn stage(&self, stage: &Stage) -> StageParts {
+    /// One micro-batch on a stage.
+    pub(crate) fn stage(&self, stage: &Stage) -> StageParts {
         let layers: f64 = stage.layers.iter().sum();
         let (again, core_again) = match self.layout.recompute {
             Recompute::None => (0.0, 0.0),
@@ -242,7 +280,7 @@ impl Question<'_> {
     }
 
     /// What data-parallel ranks exchange, and the optimizer.
-    fn closing(&self, stage: &Stage, parts: &StageParts, micro_batches: f64) -> Closing {
+    pub(crate) fn following(&self, stage: &Stage, parts: &StageParts) -> Following {
         let (dense, experts) = self.held(stage);
         let groups = self.groups;
         let kinds = [
@@ -250,9 +288,21 @@ impl Question<'_> {
             (experts, groups.expert_shard, groups.expert_replicate),
         ];
         let sharding = self.layout.sharding;
-        // Of each micro-batch, and once a step: behind forward, behind backward.
-        let (mut each, mut once) = ([Seconds::ZERO; 2], [Seconds::ZERO; 2]);
-        let mut closing = Closing::default();
+        let hidden = self.training.data_overlap;
+        let mut following = Following {
+            window: [
+                parts.forward * hidden,
+                (parts.backward + parts.recompute) * hidden,
+            ],
+            ..Following::default()
+        };
+        let Following {
+            each,
+            once,
+            offload,
+            optimizer,
+            ..
+        } = &mut following;
         for (held, shard, replicate) in kinds {
             let share = if sharding == Sharding::None {
                 1.0
@@ -286,29 +336,20 @@ impl Question<'_> {
             }
             if self.layout.offload_optimizer {
                 let moved = (held.gradients + held.trained) / share;
-                closing.offload += moved / self.host_line.bandwidth;
-                closing.optimizer += held.optimizer_traffic() / share / self.host_memory;
+                *offload += moved / self.host_line.bandwidth;
+                *optimizer += held.optimizer_traffic() / share / self.host_memory;
             } else {
-                closing.optimizer += held.optimizer_traffic() / share / self.rates.memory
+                *optimizer += held.optimizer_traffic() / share / self.rates.memory
                     + Seconds(
                         held.optimizer_flop / share / (self.rates.base.0 * self.rates.efficiency),
                     );
             }
         }
-        let windows = [parts.forward, parts.backward + parts.recompute];
-        for (pass, window) in windows.into_iter().enumerate() {
-            let window = window * self.training.data_overlap;
-            let usual = (each[pass] - window).max(Seconds::ZERO);
-            let last = (each[pass] + once[pass] - window).max(Seconds::ZERO);
-            let exposed = usual * (micro_batches - 1.0) + last;
-            closing.data += exposed;
-            closing.hidden += each[pass] * micro_batches + once[pass] - exposed;
-        }
         if self.layout.pp > 1 && (stage.first || stage.last) {
             // First and last stage add up the gradients of the matrix that they share.
-            closing.data += groups.pipeline.send(self.priced.tied.gradients);
+            following.tied = groups.pipeline.send(self.priced.tied.gradients);
         }
-        closing
+        following
     }
 
     /// What a rank of the stage holds, dense and of experts, before data-parallel ranks share it.
