@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from planopt.comparison import compare
     from planopt.errors import InputError, InternalError, PlanoptError
+    from planopt.measurement.run import Calibration, calibrate
     from planopt.plan import Plan
     from planopt.serving.evaluate import evaluate_serving
     from planopt.serving.evaluate import evaluate_serving as evaluate
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
     from planopt.training.train import train
 
 __all__ = [
+    "Calibration",
     "InputError",
     "InternalError",
     "Plan",
     "PlanoptError",
     "TrainingDocument",
     "TrainingPlan",
+    "calibrate",
     "compare",
     "evaluate",
     "evaluate_serving",
@@ -42,12 +45,14 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Calibration": ("planopt.measurement.run", "Calibration"),
     "InputError": ("planopt.errors", "InputError"),
     "InternalError": ("planopt.errors", "InternalError"),
     "Plan": ("planopt.plan", "Plan"),
     "PlanoptError": ("planopt.errors", "PlanoptError"),
     "TrainingDocument": ("planopt.training.plan", "TrainingDocument"),
     "TrainingPlan": ("planopt.training.plan", "TrainingPlan"),
+    "calibrate": ("planopt.measurement.run", "calibrate"),
     "compare": ("planopt.comparison", "compare"),
     "evaluate": ("planopt.serving.evaluate", "evaluate_serving"),
     "evaluate_serving": ("planopt.serving.evaluate", "evaluate_serving"),

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from planopt.cli import (
+    calibrate,
     catalog,
     compare,
     evaluate,
@@ -74,6 +75,7 @@ app.command("compare")(compare.compare)
 app.add_typer(catalog.app, name="catalog")
 app.command("reproduce")(reproduce.reproduce)
 app.command("verify")(verify.verify)
+app.command("calibrate")(calibrate.calibrate)
 app.command("explain")(explain.explain)
 
 

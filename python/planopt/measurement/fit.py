@@ -1,0 +1,143 @@
+"""From times to the few figures that the model has for an accelerator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from planopt._native import parse_quantity
+from planopt.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from planopt.measurement.programme import Sample
+
+__all__ = ["Efficiencies", "Rates", "efficiencies_of", "rates_of"]
+
+_PLAUSIBLE = 1.1
+"""A clock above its nominal rate explains so much more than the peak, and no more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rates:
+    """What the device reached.
+
+    Parameters
+    ----------
+    flop_per_second : dict of str to float
+        Best product, by format.
+    copy_bytes_per_second : float
+        Best copy, bytes read and written.
+    read_bytes_per_second : float
+        Best product of one row.
+    launch_seconds : float
+        Smallest operation.
+    attention_flop_per_second : float
+        Best prompt.
+    all_reduce_bytes_per_second : float or None
+        Best all-reduce, as nccl-tests' busbw; None for a single device.
+    """
+
+    flop_per_second: dict[str, float]
+    copy_bytes_per_second: float
+    read_bytes_per_second: float
+    launch_seconds: float
+    attention_flop_per_second: float
+    all_reduce_bytes_per_second: float | None
+
+    @property
+    def memory_bytes_per_second(self) -> float:
+        """The best that the memory gave, whatever was done."""
+        return max(self.copy_bytes_per_second, self.read_bytes_per_second)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Efficiencies:
+    """Shares of an accelerator's peaks, as the assumptions have them.
+
+    Parameters
+    ----------
+    efficiency : float
+        Of its arithmetic, reached by a large product.
+    bandwidth_efficiency : float
+        Of its memory bandwidth, reached by a product of one row.
+    """
+
+    efficiency: float
+    bandwidth_efficiency: float
+
+
+def rates_of(samples: Sequence[Sample]) -> Rates:
+    """Take the best of each kind."""
+
+    def best(kind: str, work: str) -> float:
+        return max(_rates(samples, kind, work), default=0.0)
+
+    products = [sample for sample in samples if sample.kind == "matmul"]
+    by_format: dict[str, float] = {}
+    for sample in products:
+        rate = sample.flop / sample.seconds
+        by_format[sample.number_format] = max(
+            rate, by_format.get(sample.number_format, 0.0)
+        )
+    launches = [each.seconds for each in samples if each.kind == "launch"]
+    return Rates(
+        flop_per_second=by_format,
+        copy_bytes_per_second=best("copy", "moved_bytes"),
+        read_bytes_per_second=best("one-row", "moved_bytes"),
+        launch_seconds=min(launches, default=0.0),
+        attention_flop_per_second=best("attention", "flop"),
+        all_reduce_bytes_per_second=best("all-reduce", "moved_bytes") or None,
+    )
+
+
+def _rates(samples: Iterable[Sample], kind: str, work: str) -> Iterable[float]:
+    return (
+        getattr(sample, work) / sample.seconds
+        for sample in samples
+        if sample.kind == kind
+    )
+
+
+def efficiencies_of(rates: Rates, accelerator: Mapping[str, Any]) -> Efficiencies:
+    """Compare with an accelerator of the catalog.
+
+    Parameters
+    ----------
+    rates : Rates
+        What was measured.
+    accelerator : mapping
+        Entity of the catalog, as :meth:`planopt.catalog.Catalog.show` gives it.
+
+    Raises
+    ------
+    InputError
+        E004 where more was measured than this accelerator can do: it is another one.
+    """
+    figures = {each["field"]: each["text"] for each in accelerator["figures"]}
+    peaks = {
+        field.removeprefix("peak."): parse_quantity(text, "flops_per_second")
+        for field, text in figures.items()
+        if field.startswith("peak.")
+    }
+    bandwidth = parse_quantity(figures["memory_bandwidth"], "bytes_per_second")
+    shares = {
+        number_format: rate / peaks[number_format]
+        for number_format, rate in rates.flop_per_second.items()
+        if number_format in peaks
+    }
+    arithmetic = max(shares.values(), default=0.0)
+    reading = rates.read_bytes_per_second / bandwidth
+    if not 0.0 < arithmetic <= _PLAUSIBLE or not 0.0 < reading <= _PLAUSIBLE:
+        raise InputError.of(
+            "E004",
+            f"this device is no {accelerator['name']}: it reaches {arithmetic:.0%} of"
+            f" that one's arithmetic and {reading:.0%} of its memory bandwidth",
+            field="--accelerator",
+            value=str(accelerator["id"]),
+            accepted="the accelerator that is measured, or a new name for it",
+        )
+    return Efficiencies(
+        efficiency=min(arithmetic, 1.0), bandwidth_efficiency=min(reading, 1.0)
+    )

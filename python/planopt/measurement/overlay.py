@@ -1,0 +1,158 @@
+"""What was measured, as a catalog folder to be laid over the bundled one."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planopt.measurement.device import Device
+    from planopt.measurement.fit import Efficiencies, Rates
+    from planopt.measurement.programme import Sample
+
+__all__ = [
+    "ASSUMPTIONS",
+    "SOURCE",
+    "accelerator_file",
+    "assumptions_file",
+    "samples_file",
+]
+
+ASSUMPTIONS = "measured"
+"""Id of the assumptions that a calibration writes."""
+
+SOURCE = "measured"
+"""Id of the source that all its figures name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where and when the figures were measured.
+
+    Parameters
+    ----------
+    device, software, date : str
+        As :class:`planopt.measurement.device.Device` has them; the date is ISO 8601.
+    """
+
+    device: str
+    software: str
+    date: str
+
+    def section(self) -> str:
+        """Write it as a source."""
+        cite = f"planopt calibrate on {self.device} with {self.software}"
+        return (
+            f"[sources.{SOURCE}]\n"
+            f"cite = {_quoted(cite)}\n"
+            f'date = "{self.date}"\n'
+            'status = "stored"\n'
+        )
+
+
+def accelerator_file(id_: str, device: Device, rates: Rates, origin: Origin) -> str:
+    """Describe a device that no catalog knows by what it reached.
+
+    Its peaks are the best of what was measured: their efficiency is 1.
+    """
+    peaks = "".join(
+        f"{number_format} = {_figure(_in_units(rate, 'TFLOPS', 1e12))}\n"
+        for number_format, rate in rates.flop_per_second.items()
+    )
+    memory = _figure(_in_units(device.memory_bytes, "GiB", 2.0**30))
+    bandwidth = _figure(_in_units(rates.memory_bytes_per_second, "GB/s", 1e9))
+    kind = "cpu" if device.is_processor else "pcie"
+    return (
+        f'id = "{id_}"\n'
+        f"name = {_quoted(device.name)}\n"
+        'vendor = "measured"\n'
+        f'family = "{"cpu" if device.is_processor else "measured"}"\n'
+        f"year = {origin.date[:4]}\n"
+        f'form_factor = "{kind}"\n'
+        "datacenter_licence = true\n"
+        'peer_to_peer = "no"\n'
+        f"unified_memory = {'true' if device.is_processor else 'false'}\n"
+        f"memory = {memory}\n"
+        f"memory_bandwidth = {bandwidth}\n"
+        f"\n[peak]\n{peaks}\n{origin.section()}"
+    )
+
+
+def assumptions_file(
+    base: str, accelerator: str, efficiencies: Efficiencies, origin: Origin
+) -> str:
+    """Put an accelerator's efficiencies into a set of assumptions.
+
+    Parameters
+    ----------
+    base : str
+        Text of the assumptions in use; everything else of it is kept, comments too.
+    accelerator : str
+        Id of the accelerator.
+    efficiencies : Efficiencies
+        What it reached.
+    origin : Origin
+        Goes into the file as their source.
+    """
+    kept = re.sub(r'(?m)^id = ".*"$', f'id = "{ASSUMPTIONS}"', base, count=1)
+    kept = re.sub(
+        r'(?m)^description = "(.*)"$',
+        r'description = "\1; measured here"',
+        kept,
+        count=1,
+    )
+    for section in (f"accelerators.{accelerator}", f"sources.{SOURCE}"):
+        kept = _without(section, kept)
+    return (
+        f"{kept.rstrip()}\n\n"
+        f"[accelerators.{accelerator}]\n"
+        f"efficiency = {_figure(f'{efficiencies.efficiency:.4g}', bare=True)}\n"
+        "bandwidth_efficiency = "
+        f"{_figure(f'{efficiencies.bandwidth_efficiency:.4g}', bare=True)}\n"
+        f"\n{origin.section()}"
+    )
+
+
+def samples_file(samples: Sequence[Sample]) -> str:
+    """Write every measurement as a row, so that others can fit them too."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(("kind", "format", "size", "seconds", "flop", "moved_bytes"))
+    for sample in samples:
+        size = "x".join(map(str, sample.size))
+        rows.writerow(
+            (
+                sample.kind,
+                sample.number_format,
+                size,
+                sample.seconds,
+                sample.flop,
+                sample.moved_bytes,
+            )
+        )
+    return text.getvalue()
+
+
+def _without(section: str, text: str) -> str:
+    """Leave out a section, up to the next one."""
+    return re.sub(rf"(?ms)^\[{re.escape(section)}\]\n.*?(?=^\[|\Z)", "", text)
+
+
+def _in_units(value: float, unit: str, size: float) -> str:
+    return f"{value / size:.4g} {unit}"
+
+
+def _figure(value: str, *, bare: bool = False) -> str:
+    written = value if bare else _quoted(value)
+    return f'{{ value = {written}, source = "{SOURCE}" }}'
+
+
+def _quoted(text: str) -> str:
+    """TOML's basic strings are escaped as those of JSON are."""
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,195 @@
+"""What is measured, and for how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from planopt.measurement.device import Device, Work
+
+__all__ = ["Sample", "measure"]
+
+_CUBES = (512, 1024, 2048, 4096, 8192)
+"""Sides of square products, the rate of which is the peak that is reached."""
+
+_ONE_ROW = ((4096, 14336), (8192, 8192))
+"""Depth and columns of products of one row, as decoding has them: they read weights."""
+
+_COPY_BYTES = (256 << 20, 1 << 30)
+"""Larger than any cache."""
+
+_PROMPTS = (512, 2048, 8192)
+"""Tokens of prompts that are attended to."""
+
+_HEADS, _HEAD_WIDTH = 32, 128
+
+_ALL_REDUCE_BYTES = (32 << 10, 1 << 20, 32 << 20, 256 << 20)
+
+_LEAST_REPEATS = 3
+
+_GROWTH = 8
+"""By how much the next size of a kind takes longer: a cube of twice the side."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """One measurement.
+
+    Parameters
+    ----------
+    kind : {"matmul", "one-row", "copy", "attention", "launch", "all-reduce"}
+    number_format : str
+        Of the operands; empty for copies and launches.
+    size : tuple of int
+        Rows, columns and depth; bytes; tokens, heads and their width; or nothing.
+    seconds : float
+        Of one run: the least of several groups of runs.
+    flop : float
+        Floating-point operations of a run.
+    moved_bytes : float
+        Bytes read and written.
+    """
+
+    kind: str
+    number_format: str
+    size: tuple[int, ...]
+    seconds: float
+    flop: float = 0.0
+    moved_bytes: float = 0.0
+
+
+_ELEMENT_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2}
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A measurement to be taken."""
+
+    kind: str
+    number_format: str
+    size: tuple[int, ...]
+    prepare: Callable[[], Work]
+    needs_bytes: float
+    flop: float = 0.0
+    moved_bytes: float = 0.0
+
+
+def measure(
+    device: Device, seconds: float, told: Callable[[Sample], None]
+) -> list[Sample]:
+    """Take the measurements that the device has the memory and the time for.
+
+    Parameters
+    ----------
+    device : Device
+        What is measured.
+    seconds : float
+        Time for all of it: each measurement may take an equal part, and those that
+        would take longer even once are left out.
+    told : callable
+        Called with each sample when it is there.
+
+    Returns
+    -------
+    list of Sample
+    """
+    steps = [
+        step for step in _steps(device) if step.needs_bytes * 2 < device.memory_bytes
+    ]
+    share = seconds / (len(steps) + len(_ALL_REDUCE_BYTES))
+    samples = []
+    slower_than_share: set[tuple[str, str]] = set()
+    for step in steps:
+        # Sizes grow: once the next would be too long, so are all after it.
+        if (step.kind, step.number_format) in slower_than_share:
+            continue
+        work = step.prepare()
+        first = device.seconds(work, 1)
+        if first * _GROWTH > share:
+            slower_than_share.add((step.kind, step.number_format))
+        sample = Sample(
+            kind=step.kind,
+            number_format=step.number_format,
+            size=step.size,
+            seconds=_best(device, work, first, share),
+            flop=step.flop,
+            moved_bytes=step.moved_bytes,
+        )
+        samples.append(sample)
+        told(sample)
+    for sample in _all_reduces(device):
+        samples.append(sample)
+        told(sample)
+    return samples
+
+
+def _best(device: Device, work: Work, first: float, share: float) -> float:
+    """Least time of a run, over groups of runs that together take the share of time."""
+    if first > share:
+        return first
+    repeats = max(1, int(share / first / _LEAST_REPEATS))
+    return min(device.seconds(work, repeats) for _ in range(_LEAST_REPEATS))
+
+
+def _steps(device: Device) -> Iterator[_Step]:
+    yield _Step("launch", "", (), device.launch, 0.0)
+    for size in _COPY_BYTES:
+        yield _Step(
+            "copy",
+            "",
+            (size,),
+            partial(device.copy, size),
+            2.0 * size,
+            moved_bytes=2.0 * size,
+        )
+    for number_format in device.formats:
+        for depth, columns in _ONE_ROW:
+            yield _product(device, "one-row", 1, columns, depth, number_format)
+        for side in _CUBES:
+            yield _product(device, "matmul", side, side, side, number_format)
+    for tokens in _PROMPTS:
+        # Half of all pairs are looked at; two products of 2 x width FLOP each.
+        flop = 4.0 * _HEADS * _HEAD_WIDTH * tokens * (tokens + 1) / 2
+        yield _Step(
+            "attention",
+            device.formats[0],
+            (tokens, _HEADS, _HEAD_WIDTH),
+            partial(device.attention, tokens, _HEADS, _HEAD_WIDTH),
+            8.0 * _HEADS * tokens * (tokens + 4 * _HEAD_WIDTH),
+            flop=flop,
+        )
+
+
+def _product(
+    device: Device, kind: str, rows: int, columns: int, depth: int, number_format: str
+) -> _Step:
+    elements = rows * depth + depth * columns + rows * columns
+    moved = float(elements * _ELEMENT_BYTES[number_format])
+    return _Step(
+        kind,
+        number_format,
+        (rows, columns, depth),
+        partial(device.matmul, rows, columns, depth, number_format),
+        moved,
+        flop=2.0 * rows * columns * depth,
+        moved_bytes=moved,
+    )
+
+
+def _all_reduces(device: Device) -> Iterator[Sample]:
+    for size in _ALL_REDUCE_BYTES:
+        seconds = device.all_reduce_seconds(size, _LEAST_REPEATS)
+        if seconds is None:
+            return
+        yield Sample(
+            kind="all-reduce",
+            number_format="",
+            size=(size, device.count),
+            seconds=seconds,
+            # What every device sends and receives in a ring (nccl-tests: busbw).
+            moved_bytes=2.0 * size * (device.count - 1) / device.count,
+        )

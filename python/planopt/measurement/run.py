@@ -1,0 +1,278 @@
+"""Measure a device, write an overlay catalog, and say what it changes."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planopt.catalog import DEFAULT_ASSUMPTIONS, Catalog, open_catalog
+from planopt.errors import InputError
+from planopt.measurement.device import open_device
+from planopt.measurement.fit import Efficiencies, Rates, efficiencies_of, rates_of
+from planopt.measurement.overlay import (
+    ASSUMPTIONS,
+    Origin,
+    accelerator_file,
+    assumptions_file,
+    samples_file,
+)
+from planopt.measurement.programme import Sample, measure
+from planopt.options import OptionReader
+from planopt.serving.evaluate import evaluate_serving
+
+if sys.version_info >= (3, 11):
+    from tomllib import loads
+else:
+    from tomli import loads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from planopt.measurement.device import Device
+    from planopt.options import TextOrNumber
+
+__all__ = ["Calibration", "Change", "calibrate"]
+
+DEFAULT_SECONDS = 60.0
+
+JUDGED_BY = "llama-3.2-1b"
+"""A model that fits nearly everything: its speed is shown before and after."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One figure, as it was and as it is now.
+
+    Parameters
+    ----------
+    figure, unit : str
+        What it is.
+    before : float or None
+        As bundled; None where the catalogs had nothing.
+    after : float
+        As measured.
+    """
+
+    figure: str
+    before: float | None
+    after: float
+    unit: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """What was measured, and what it changes.
+
+    Parameters
+    ----------
+    accelerator : str
+        Id that the figures are filed under.
+    device, software, date : str
+        What was measured, with what, when.
+    known : bool
+        Whether the catalogs had this accelerator already.
+    rates : Rates
+        Best of each kind of work.
+    efficiencies : Efficiencies
+        Shares of the peaks.
+    samples : tuple of Sample
+        Every measurement.
+    changes : tuple of Change
+        Figures before and after, predictions with them.
+    overlay : str
+        Folder that was written.
+    assumptions : str
+        Id of the assumptions in it.
+    """
+
+    accelerator: str
+    device: str
+    software: str
+    date: str
+    known: bool
+    rates: Rates
+    efficiencies: Efficiencies
+    samples: tuple[Sample, ...]
+    changes: tuple[Change, ...]
+    overlay: str
+    assumptions: str = ASSUMPTIONS
+
+    def to_json(self) -> str:
+        """Write it as one JSON document."""
+        return json.dumps({"schema": "planopt.calibration/1", **asdict(self)}, indent=2)
+
+
+def calibrate(
+    *,
+    out: str,
+    device: str | None = None,
+    accelerator: str | None = None,
+    seconds: TextOrNumber | None = None,
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    catalog: Sequence[str] = (),
+    told: Callable[[Sample], None] = lambda _: None,
+) -> Calibration:
+    """Measure an accelerator or the processor, and write what it reaches as an overlay.
+
+    Parameters
+    ----------
+    out : str
+        Folder to write; laid over the bundled catalog with ``catalog=[out]`` and
+        ``assumptions="measured"``.
+    device : str, optional
+        Device of PyTorch, or ``numpy``; by default the best there is.
+    accelerator : str, optional
+        Id that it has in the catalogs, or a new one. By default found by its name.
+    seconds : float or str, optional
+        Time for all measurements; a minute unless given.
+    assumptions, catalog
+        What the measured figures are put into.
+    told : callable, optional
+        Called with each measurement when it is there.
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    InputError
+        No such device, one that is faster than the accelerator it is said to be, or a
+        folder that cannot be written.
+    """
+    reader = OptionReader()
+    given = reader.quantity("seconds", seconds, "seconds")
+    if accelerator is not None and not _is_id(accelerator):
+        reader.problem(
+            "E002",
+            "not an id",
+            option="accelerator",
+            value=accelerator,
+            accepted="lower-case letters, digits and hyphens, such as my-gpu",
+        )
+    reader.finish()
+    opened = open_catalog(catalog, assumptions)
+    measured_on = open_device(device)
+    id_ = accelerator or _id_of(measured_on, opened)
+    is_known = id_ in {each["id"] for each in opened.list("accelerators")}
+    samples = measure(measured_on, given or DEFAULT_SECONDS, told)
+    rates = rates_of(samples)
+    efficiencies = (
+        efficiencies_of(rates, opened.show("accelerators", id_))
+        if is_known
+        else Efficiencies(
+            efficiency=1.0,
+            bandwidth_efficiency=rates.read_bytes_per_second
+            / rates.memory_bytes_per_second,
+        )
+    )
+    origin = Origin(
+        device=measured_on.name, software=measured_on.software, date=_today()
+    )
+    folder = Path(out)
+    (in_use,) = opened.list("assumptions")
+    base = Path(opened.show("assumptions", in_use["id"])["file"]).read_text("utf-8")
+    files = {
+        Path("measurements") / f"{id_}.csv": samples_file(samples),
+        Path("assumptions") / f"{ASSUMPTIONS}.toml": assumptions_file(
+            base, id_, efficiencies, origin
+        ),
+    }
+    if not is_known:
+        files[Path("accelerators") / f"{id_}.toml"] = accelerator_file(
+            id_, measured_on, rates, origin
+        )
+    _write(folder, files)
+    return Calibration(
+        accelerator=id_,
+        device=measured_on.name,
+        software=measured_on.software,
+        date=origin.date,
+        known=is_known,
+        rates=rates,
+        efficiencies=efficiencies,
+        samples=tuple(samples),
+        changes=(
+            *_efficiencies(base, id_, efficiencies, is_known=is_known),
+            _speed(id_, [*catalog, out], assumptions, catalog, is_known=is_known),
+        ),
+        overlay=out,
+    )
+
+
+def _is_id(text: str) -> bool:
+    return re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", text) is not None
+
+
+def _id_of(device: Device, catalog: Catalog) -> str:
+    """Find the accelerator whose name the device's contains, or make a new id."""
+    names = {each["name"].lower(): each["id"] for each in catalog.list("accelerators")}
+    found = [name for name in names if name in device.name.lower()]
+    if found:
+        return str(names[max(found, key=len)])
+    return "-".join(re.findall(r"[a-z0-9]+", device.name.lower())) or "measured"
+
+
+def _today() -> str:
+    return datetime.now(tz=timezone.utc).date().isoformat()
+
+
+def _write(folder: Path, files: Mapping[Path, str]) -> None:
+    try:
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError.of(
+            "E006",
+            f"cannot write the catalog: {error.strerror or error}",
+            field="--out",
+            value=str(folder),
+            accepted="a folder that can be made or written to",
+        ) from error
+
+
+def _efficiencies(
+    base: str, id_: str, efficiencies: Efficiencies, *, is_known: bool
+) -> Iterator[Change]:
+    bundled = loads(base)
+    own = bundled.get("accelerators", {}).get(id_, {})
+    for figure, after in asdict(efficiencies).items():
+        general = bundled["compute"].get(figure)
+        before = own.get(figure, general) if is_known else None
+        yield Change(figure=figure, before=_value(before), after=after, unit="")
+
+
+def _value(figure: Any) -> float | None:
+    """Read a figure of TOML, with its source beside it or without."""
+    value = figure.get("value") if isinstance(figure, dict) else figure
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _speed(
+    id_: str,
+    measured: Sequence[str],
+    assumptions: str,
+    catalog: Sequence[str],
+    *,
+    is_known: bool,
+) -> Change:
+    """Tell how fast one user is served by a small model, before and after."""
+
+    def tokens_per_second(named: str, folders: Sequence[str]) -> float:
+        document = evaluate_serving(
+            model=JUDGED_BY, accelerator=id_, assumptions=named, catalog=folders
+        )
+        return document.decode.tokens_per_second_per_user or 0.0
+
+    return Change(
+        figure=f"{JUDGED_BY}, one user",
+        before=tokens_per_second(assumptions, catalog) if is_known else None,
+        after=tokens_per_second(ASSUMPTIONS, measured),
+        unit="tok/s",
+    )
