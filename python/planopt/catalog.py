@@ -29,6 +29,7 @@ KINDS = (
     "networks",
     "models",
     "workloads",
+    "offers",
     "assumptions",
 )
 """Kinds of entity, as the folders are named."""

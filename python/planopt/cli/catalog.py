@@ -20,6 +20,7 @@ KINDS = (
     "networks",
     "models",
     "workloads",
+    "offers",
     "assumptions",
 )
 
@@ -110,10 +111,16 @@ def _known(kind: str) -> str:
 
 
 def _kind_of(catalog: Any, name: str) -> str:
-    """Find the kind that an id belongs to; ids are unique over all kinds."""
-    ids = {entry["id"]: kind for kind in KINDS for entry in catalog.list(kind)}
-    if name in ids:
-        return ids[name]
+    """Find the kind that an id belongs to; ids are unique over all kinds.
+
+    A provider goes before its offers: ``aws`` is the beginning of ``aws/...``.
+    """
+    ids: list[str] = []
+    for kind in KINDS:
+        of_kind = [entry["id"] for entry in catalog.list(kind)]
+        if name in of_kind or any(each.startswith(f"{name}/") for each in of_kind):
+            return kind
+        ids += of_kind
     from difflib import get_close_matches
 
     nearest = get_close_matches(name, ids, n=3)

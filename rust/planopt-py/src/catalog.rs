@@ -54,18 +54,13 @@ impl Catalog {
     /// Entities of a kind: id and name.
     fn list<'py>(&self, py: Python<'py>, kind: &str) -> PyResult<Bound<'py, PyAny>> {
         let kind = Kind::from_name(kind).map_err(|problem| input_error(py, &[problem]))?;
-        Ok(pythonize::pythonize(py, &self.catalog.list(kind))?)
+        answer(py, self.catalog.list(kind))
     }
 
     /// One entity with its figures and their sources.
     fn show<'py>(&self, py: Python<'py>, kind: &str, id: &str) -> PyResult<Bound<'py, PyAny>> {
         let kind = Kind::from_name(kind).map_err(|problem| input_error(py, &[problem]))?;
-        answer(
-            py,
-            self.catalog
-                .describe(kind, id)
-                .map_err(|problem| vec![problem]),
-        )
+        answer(py, self.catalog.describe(kind, id))
     }
 
     /// A model in short: parameters, width, heads, layers, context, format.

@@ -4,12 +4,16 @@ use super::entry::Entry;
 use super::fields::Fields;
 use super::read::{id_of, is_toml, read_file, require_folder, toml_files};
 use super::view::Kind;
-use super::{Assumptions, Catalog, accelerator, assumption, host, link, model, network, workload};
+use super::{
+    Accelerator, Assumptions, Catalog, Provider, accelerator, assumption, host, link, model,
+    network, offer, workload,
+};
 use crate::diagnostic::{Diagnostic, Problems, code, did_you_mean, nearest};
 use crate::transformer::Architecture;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The files of a kind by the id they describe.
 type Files = BTreeMap<String, PathBuf>;
@@ -40,6 +44,12 @@ impl Catalog {
             networks: folders.read(Kind::Network, network::read, &mut problems),
             models: folders.read(Kind::Model, model::read, &mut problems),
             workloads: folders.read(Kind::Workload, workload::read, &mut problems),
+            offers: Offers {
+                root: root.to_path_buf(),
+                overlays: overlays.to_vec(),
+                hardware: assumptions.entity.hardware.clone(),
+                read: OnceLock::new(),
+            },
             assumptions,
         };
         // A file with problems is no entity: what refers to it would look wrong as well.
@@ -134,6 +144,44 @@ fn check<T, U>(
                 .problem(code::UNKNOWN_REFERENCE, field, message)
                 .one_of(id, valid),
         );
+    }
+}
+
+type Read<T> = Result<BTreeMap<String, Entry<T>>, Vec<Diagnostic>>;
+
+/// The offers of a catalog, which are read when they are first asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Offers {
+    root: PathBuf,
+    overlays: Vec<PathBuf>,
+    hardware: String,
+    read: OnceLock<Read<Provider>>,
+}
+
+impl Offers {
+    /// The providers by id, whose offers are of `accelerators`.
+    pub(super) fn read(
+        &self,
+        accelerators: &BTreeMap<String, Entry<Accelerator>>,
+    ) -> Result<&BTreeMap<String, Entry<Provider>>, Vec<Diagnostic>> {
+        let read = self.read.get_or_init(|| {
+            let folders = Folders {
+                root: &self.root,
+                overlays: &self.overlays,
+                hardware: &self.hardware,
+            };
+            let mut problems = Problems::default();
+            let providers = folders.read(Kind::Offer, offer::read, &mut problems);
+            let providers = problems.unless_any(providers)?;
+            let mut problems = Problems::default();
+            for provider in providers.values() {
+                for problem in offer::problems(provider, |id| accelerators.contains_key(id)) {
+                    problems.push(problem);
+                }
+            }
+            problems.unless_any(providers)
+        });
+        read.as_ref().map_err(Clone::clone)
     }
 }
 

@@ -12,6 +12,7 @@ mod link;
 mod load;
 mod model;
 mod network;
+mod offer;
 mod read;
 mod value;
 mod view;
@@ -20,6 +21,7 @@ mod workload;
 pub use assumptions::*;
 pub use entities::*;
 pub use entry::{Entry, Figure, Source, Status};
+pub use offer::{Offer, Provider, Reserved, Spot};
 pub use view::{Description, FigureView, Kind, Listed};
 
 use crate::diagnostic::Diagnostic;
@@ -44,6 +46,8 @@ pub struct Catalog {
     pub models: BTreeMap<String, Entry<Architecture>>,
     /// The assumptions in use.
     pub assumptions: Entry<Assumptions>,
+    /// Providers by id, read when they are first asked for.
+    offers: load::Offers,
 }
 
 macro_rules! lookups {
@@ -78,6 +82,16 @@ impl Catalog {
                 ]
             }),
         }
+    }
+
+    /// What can be rented: providers by id. They are read when they are first asked for, because
+    /// most questions are about buying.
+    ///
+    /// # Errors
+    ///
+    /// Every problem of every file.
+    pub fn providers(&self) -> Result<&BTreeMap<String, Entry<Provider>>, Vec<Diagnostic>> {
+        self.offers.read(&self.accelerators)
     }
 
     lookups! {

@@ -1,7 +1,7 @@
 //! What `planopt catalog list` and `planopt catalog show` tell of a catalog.
 
 use super::entry::{Entry, Figure, Status};
-use super::{Catalog, lookup};
+use super::{Catalog, Offer, Provider, lookup};
 use crate::diagnostic::Diagnostic;
 use std::collections::BTreeMap;
 
@@ -21,19 +21,22 @@ pub enum Kind {
     Model,
     /// Workloads.
     Workload,
+    /// Instances for rent.
+    Offer,
     /// Assumptions, of which a catalog holds the set in use.
     Assumptions,
 }
 
 impl Kind {
     /// Every kind, in the order that messages list them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Accelerator,
         Self::Host,
         Self::Link,
         Self::Network,
         Self::Model,
         Self::Workload,
+        Self::Offer,
         Self::Assumptions,
     ];
 
@@ -46,6 +49,7 @@ impl Kind {
             Self::Network => "networks",
             Self::Model => "models",
             Self::Workload => "workloads",
+            Self::Offer => "offers",
             Self::Assumptions => "assumptions",
         }
     }
@@ -59,6 +63,7 @@ impl Kind {
             Self::Network => "network",
             Self::Model => "model",
             Self::Workload => "workload",
+            Self::Offer => "offer",
             Self::Assumptions => "assumptions",
         }
     }
@@ -117,25 +122,32 @@ pub struct FigureView {
 
 impl Catalog {
     /// The entities of a kind, by id.
-    pub fn list(&self, kind: Kind) -> Vec<Listed> {
-        match kind {
+    ///
+    /// # Errors
+    ///
+    /// Every problem of the files of offers, which are read only now.
+    pub fn list(&self, kind: Kind) -> Result<Vec<Listed>, Vec<Diagnostic>> {
+        Ok(match kind {
             Kind::Accelerator => listed(&self.accelerators),
             Kind::Host => listed(&self.hosts),
             Kind::Link => listed(&self.links),
             Kind::Network => listed(&self.networks),
             Kind::Model => listed(&self.models),
             Kind::Workload => listed(&self.workloads),
+            Kind::Offer => self.providers()?.values().flat_map(offers_of).collect(),
             Kind::Assumptions => vec![self.assumptions.listed(&self.assumptions.entity.id)],
-        }
+        })
     }
 
     /// What the file of an entity says, each value with its source.
     ///
     /// # Errors
     ///
-    /// E001 with the nearest ids, if there is no such entity.
-    pub fn describe(&self, kind: Kind, id: &str) -> Result<Description, Diagnostic> {
-        match kind {
+    /// E001 with the nearest ids, if there is no such entity; what is wrong with the files of
+    /// offers, which are read only now.
+    pub fn describe(&self, kind: Kind, id: &str) -> Result<Description, Vec<Diagnostic>> {
+        let described = match kind {
+            Kind::Offer => return self.describe_offer(id),
             Kind::Accelerator => described(&self.accelerators, kind, id),
             Kind::Host => described(&self.hosts, kind, id),
             Kind::Link => described(&self.links, kind, id),
@@ -149,7 +161,64 @@ impl Catalog {
                 let known = [self.assumptions.entity.id.as_str()];
                 Err(Diagnostic::unknown_name(kind.name(), id, known))
             }
+        };
+        described.map_err(|problem| vec![problem])
+    }
+
+    /// A provider, or one of its offers.
+    fn describe_offer(&self, id: &str) -> Result<Description, Vec<Diagnostic>> {
+        let providers = self.providers()?;
+        if let Some(provider) = providers.get(id) {
+            return Ok(provider.described(Kind::Offer, id));
         }
+        let place = |provider: &Entry<Provider>| {
+            let offers = &provider.entity.offers;
+            offers
+                .iter()
+                .position(|offer| offer.id(&provider.entity.id) == id)
+        };
+        let found = providers
+            .values()
+            .find_map(|provider| place(provider).map(|place| (provider, place)));
+        let Some((provider, place)) = found else {
+            let offers: Vec<Listed> = providers.values().flat_map(offers_of).collect();
+            let known = offers.iter().map(|offer| offer.id.as_str());
+            return Err(vec![Diagnostic::unknown_name(
+                Kind::Offer.name(),
+                id,
+                known,
+            )]);
+        };
+        let prefix = format!("offer[{place}].");
+        let mut described = provider.described(Kind::Offer, id);
+        described.name = provider.entity.offers[place].full_name();
+        described
+            .figures
+            .retain(|figure| figure.field.starts_with(&prefix));
+        for figure in &mut described.figures {
+            figure.field = figure.field.split_off(prefix.len());
+        }
+        Ok(described)
+    }
+}
+
+/// The offers of a provider, each with what it is and costs.
+fn offers_of(provider: &Entry<Provider>) -> Vec<Listed> {
+    let listed = |offer: &Offer| Listed {
+        id: offer.id(&provider.entity.id),
+        name: offer.full_name(),
+    };
+    provider.entity.offers.iter().map(listed).collect()
+}
+
+impl Offer {
+    fn full_name(&self) -> String {
+        let price = match (self.price, self.spot) {
+            (Some(price), _) => format!("${:.2}/h", price.usd()),
+            (None, Some(spot)) => format!("spot ${:.2}/h", spot.usd()),
+            (None, None) => String::new(),
+        };
+        format!("{}x {}, {price}", self.count, self.accelerator)
     }
 }
 

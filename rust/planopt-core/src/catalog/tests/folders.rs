@@ -2,7 +2,7 @@
 
 use crate::catalog::{Catalog, Entry, Kind, SwitchSale};
 use crate::diagnostic::{Diagnostic, Position, code};
-use crate::quantity::Bytes;
+use crate::quantity::{Bytes, BytesPerSecond, MicroUsd};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -133,7 +133,7 @@ fn a_description_tells_every_value_and_its_source() {
     assert_eq!(memory["text"], "24 GiB");
     assert_eq!(memory["status"], "from-memory");
     for kind in Kind::ALL {
-        for entity in catalog.list(kind) {
+        for entity in catalog.list(kind).expect("the fixtures are right") {
             assert_eq!(
                 catalog.describe(kind, &entity.id).map(|told| told.name),
                 Ok(entity.name)
@@ -141,4 +141,51 @@ fn a_description_tells_every_value_and_its_source() {
         }
         assert!(catalog.describe(kind, "absent").is_err());
     }
+}
+
+#[test]
+fn an_offer_is_read_with_the_terms_of_its_provider() {
+    let catalog = load(&[], "plain").expect("the fixtures are right");
+    let providers = catalog.providers().expect("the fixtures are right");
+    assert_eq!(ids(providers), ["cloud"]);
+    let cloud = &providers["cloud"].entity;
+    let [one, eight] = cloud.offers.as_slice() else {
+        panic!("two offers, not {}", cloud.offers.len());
+    };
+    assert_eq!(one.id(&cloud.id), "cloud/one/here");
+    assert_eq!(
+        (one.price, one.spot),
+        (Some(MicroUsd(2_500_000)), Some(MicroUsd(1_000_000)))
+    );
+    assert_eq!(eight.network, Some(BytesPerSecond(50e9)));
+    assert!(eight.rdma && !one.rdma);
+    let goodput = cloud.spot.expect("there is a market").goodput();
+    assert!((goodput - 0.9).abs() < 1e-12, "9 of 10 hours: {goodput}");
+    assert_eq!(cloud.reserved[0].months, 12);
+}
+
+#[test]
+fn offers_are_read_only_when_they_are_asked_for_and_then_with_all_their_problems() {
+    let catalog = load(&["rented"], "plain").expect("nothing else is wrong");
+    let all = catalog.providers().expect_err("the overlay is wrong");
+    let found: Vec<_> = all
+        .iter()
+        .map(|problem| (problem.code, problem.field.as_deref().unwrap_or_default()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (code::UNKNOWN_REFERENCE, "offer[0].accelerator"),
+            (code::MISSING_KEY, "offer[1].instance"),
+            (code::MISSING_KEY, "offer[2].spot"),
+            (code::WRONG_ID, "offer[3].instance"),
+        ]
+    );
+    assert_eq!(
+        all[0].position,
+        Some(Position {
+            line: 6,
+            column: 15
+        })
+    );
 }

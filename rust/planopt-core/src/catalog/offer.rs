@@ -1,0 +1,169 @@
+//! `offers/PROVIDER.toml`: what a provider rents out.
+
+use super::entry::Entry;
+use super::fields::Fields;
+use crate::diagnostic::{Diagnostic, code};
+use crate::quantity::{Bytes, BytesPerSecond, Dimension, MicroUsd, Seconds};
+use std::collections::BTreeSet;
+
+/// A provider with the instances that it rents out.
+#[derive(Clone, Debug)]
+pub struct Provider {
+    /// Catalog id.
+    pub id: String,
+    /// Full name.
+    pub name: String,
+    /// How long a spot instance lasts; none where the provider has no spot market.
+    pub spot: Option<Spot>,
+    /// What a commitment saves, by its months.
+    pub reserved: Vec<Reserved>,
+    /// The instances.
+    pub offers: Vec<Offer>,
+}
+
+/// How long instances last that the provider may take back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spot {
+    /// Time from one interruption of an instance to the next, on average.
+    pub interrupted_every: Seconds,
+    /// Time until a replacement serves again.
+    pub restart: Seconds,
+}
+
+impl Spot {
+    /// Share of the time that an instance is there and at work.
+    pub fn goodput(&self) -> f64 {
+        self.interrupted_every.0 / (self.interrupted_every.0 + self.restart.0)
+    }
+}
+
+/// A price for those who commit themselves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reserved {
+    /// How long they do.
+    pub months: u32,
+    /// Share of the price on demand that they do not pay.
+    pub discount: f64,
+}
+
+/// An instance that is rented by the hour, with all its accelerators.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// Name of the instance, as the provider calls it.
+    pub instance: String,
+    /// Accelerator id.
+    pub accelerator: String,
+    /// Accelerators of an instance.
+    pub count: u32,
+    /// Where it stands, in the provider's words.
+    pub region: String,
+    /// Virtual processors.
+    pub vcpus: Option<u32>,
+    /// Memory of the host.
+    pub memory: Option<Bytes>,
+    /// Line rate to other instances.
+    pub network: Option<BytesPerSecond>,
+    /// Whether messages pass the kernel by (InfiniBand, RoCE, EFA).
+    pub rdma: bool,
+    /// Price of an hour on demand.
+    pub price: Option<MicroUsd>,
+    /// Price of an hour as long as nobody pays more.
+    pub spot: Option<MicroUsd>,
+}
+
+impl Offer {
+    /// Name that no other offer has: provider, instance and region.
+    pub fn id(&self, provider: &str) -> String {
+        format!("{provider}/{}/{}", self.instance, self.region)
+    }
+}
+
+pub(super) fn read(fields: &mut Fields<'_>) -> Provider {
+    Provider {
+        id: fields.id(),
+        name: fields.text("name"),
+        spot: fields.optional("spot", |fields, key| fields.section(key, spot)),
+        reserved: fields.sections("reserved", reserved),
+        offers: fields.sections("offer", offer),
+    }
+}
+
+fn spot(fields: &mut Fields<'_>) -> Spot {
+    Spot {
+        interrupted_every: fields.positive("interrupted_every"),
+        restart: fields.quantity("restart"),
+    }
+}
+
+fn reserved(fields: &mut Fields<'_>) -> Reserved {
+    Reserved {
+        months: fields.positive("months"),
+        discount: fields.number("discount", Dimension::Share),
+    }
+}
+
+fn offer(fields: &mut Fields<'_>) -> Offer {
+    Offer {
+        instance: fields.text("instance"),
+        accelerator: fields.text("accelerator"),
+        count: fields.positive("count"),
+        region: fields.text("region"),
+        vcpus: fields.optional("vcpus", Fields::positive),
+        memory: fields.optional("memory", Fields::positive),
+        network: fields.optional("network", Fields::positive),
+        rdma: fields.or("transport", false, |fields, key| {
+            fields.choice(key, &[("tcp", false), ("rdma", true)])
+        }),
+        price: fields.optional("price", per_hour),
+        spot: fields.optional("spot", per_hour),
+    }
+}
+
+fn per_hour(fields: &mut Fields<'_>, key: &'static str) -> MicroUsd {
+    MicroUsd::from_usd(fields.positive_number(key, Dimension::UsdPerHour))
+}
+
+/// What is wrong with a provider whose fields are each right.
+pub(super) fn problems(
+    provider: &Entry<Provider>,
+    is_accelerator: impl Fn(&str) -> bool,
+) -> Vec<Diagnostic> {
+    let mut problems = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (place, offer) in provider.entity.offers.iter().enumerate() {
+        let field = |key: &str| format!("offer[{place}].{key}");
+        if !is_accelerator(&offer.accelerator) {
+            let message = format!("no accelerator is called `{}`", offer.accelerator);
+            problems.push(
+                provider
+                    .problem(code::UNKNOWN_REFERENCE, &field("accelerator"), message)
+                    .help("`planopt catalog list accelerators` lists them"),
+            );
+        }
+        if offer.price.is_none() && offer.spot.is_none() {
+            let message = format!("`{}` has no price", offer.instance);
+            problems.push(
+                provider
+                    .problem(code::MISSING_KEY, &field("instance"), message)
+                    .accepted("`price`, `spot` or both, such as \"$2.50/h\""),
+            );
+        }
+        if offer.spot.is_some() && provider.entity.spot.is_none() {
+            let message = "a spot price, but nothing says how long spot instances last";
+            problems.push(
+                provider
+                    .problem(code::MISSING_KEY, &field("spot"), message.to_owned())
+                    .help("add a table `[spot]` with `interrupted_every` and `restart`"),
+            );
+        }
+        if !seen.insert((&offer.instance, &offer.region)) {
+            let message = format!("`{}` is offered twice in that region", offer.instance);
+            problems.push(
+                provider
+                    .problem(code::WRONG_ID, &field("instance"), message)
+                    .help("remove one of the two"),
+            );
+        }
+    }
+    problems
+}
