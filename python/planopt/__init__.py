@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from planopt.training.evaluate import evaluate_training
     from planopt.training.plan import TrainingDocument, TrainingPlan
     from planopt.training.train import train
+    from planopt.validation.document import Validation
+    from planopt.validation.run import validate
 
 __all__ = [
     "Calibration",
@@ -34,6 +36,7 @@ __all__ = [
     "PlanoptError",
     "TrainingDocument",
     "TrainingPlan",
+    "Validation",
     "calibrate",
     "compare",
     "evaluate",
@@ -42,6 +45,7 @@ __all__ = [
     "frontier",
     "solve",
     "train",
+    "validate",
 ]
 
 _HOMES = {
@@ -52,6 +56,7 @@ _HOMES = {
     "PlanoptError": ("planopt.errors", "PlanoptError"),
     "TrainingDocument": ("planopt.training.plan", "TrainingDocument"),
     "TrainingPlan": ("planopt.training.plan", "TrainingPlan"),
+    "Validation": ("planopt.validation.document", "Validation"),
     "calibrate": ("planopt.measurement.run", "calibrate"),
     "compare": ("planopt.comparison", "compare"),
     "evaluate": ("planopt.serving.evaluate", "evaluate_serving"),
@@ -60,6 +65,7 @@ _HOMES = {
     "frontier": ("planopt.serving.frontier", "frontier"),
     "solve": ("planopt.serving.solve", "solve"),
     "train": ("planopt.training.train", "train"),
+    "validate": ("planopt.validation.run", "validate"),
 }
 
 

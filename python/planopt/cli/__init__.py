@@ -18,6 +18,7 @@ from planopt.cli import (
     reproduce,
     solve,
     train,
+    validate,
     verify,
 )
 from planopt.cli.exits import exit_code_of
@@ -74,6 +75,7 @@ app.add_typer(evaluate.app, name="evaluate")
 app.command("compare")(compare.compare)
 app.add_typer(catalog.app, name="catalog")
 app.command("reproduce")(reproduce.reproduce)
+app.command("validate")(validate.validate)
 app.command("verify")(verify.verify)
 app.command("calibrate")(calibrate.calibrate)
 app.command("explain")(explain.explain)

@@ -1,0 +1,33 @@
+"""``planopt validate``: predictions beside published measurements."""
+
+from pathlib import Path
+from typing import Any
+
+from planopt.cli.options import JSON, several, takes, text
+from planopt.cli.output import show, write_file
+
+
+@takes(
+    several("data", "FILE", "CSV of measurements [default: those planopt brings]"),
+    text("assumptions", "NAME|FILE", "Assumptions to use [default: calibrated]"),
+    text("plot", "FILE.svg", "Write predicted against measured as a picture"),
+)
+def validate(*, json: JSON = False, **options: Any) -> None:
+    """Predict published measurements and say how far the predictions are off.
+
+    planopt validate --data training.csv
+    """
+    from planopt.report.validation import render_validation
+    from planopt.validation import validate as validate_rows
+
+    plot = options.pop("plot", None)
+    errors = validate_rows(**options)
+    if plot is not None:
+        from planopt.validation.plot import calibration_plot
+
+        write_file(Path(plot), calibration_plot(errors))
+    show(
+        errors.to_json,
+        lambda style: render_validation(errors, style=style),
+        json=json,
+    )

@@ -1,0 +1,14 @@
+"""The kinds of file that can be validated, each in a module of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt.validation.training import TRAINING
+
+if TYPE_CHECKING:
+    from planopt.validation.measurement import Schema
+
+__all__ = ["SCHEMAS"]
+
+SCHEMAS: tuple[Schema, ...] = (TRAINING,)

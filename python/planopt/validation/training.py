@@ -1,0 +1,211 @@
+"""Rows of training measurements: step time, tokens per second, memory."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planopt.catalog import Catalog, open_catalog
+from planopt.errors import InputError
+from planopt.validation.conventions import conventions
+from planopt.validation.geometry import (
+    Shape,
+    ShapeUnknownError,
+    model_key,
+    shape_of,
+    write_models,
+)
+from planopt.validation.layouts import full_layout, layouts_to_try
+from planopt.validation.measurement import Comparison, Missing
+from planopt.validation.training_rows import TrainingRow, latest_steps, read_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from planopt.validation.measurement import Outcome, Row
+
+__all__ = ["TRAINING", "Prediction", "TrainingSchema", "predictions"]
+
+_METRIC_UNITS = {"step_time": "s", "tokens_per_s": "tokens/s", "memory": "bytes"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """A row with the core's answer to it."""
+
+    row: TrainingRow
+    request: Mapping[str, Any]
+    answer: Mapping[str, Any]
+    searched: bool = False
+
+
+@dataclass(frozen=True)
+class TrainingSchema:
+    """The kind of file with steps of training runs."""
+
+    name: str = "training"
+    columns: frozenset[str] = field(
+        default=frozenset(
+            {"model", "accelerator", "n_accelerators", "micro_batch", "global_batch"}
+        )
+    )
+
+    def predict(self, rows: Sequence[Row], assumptions: str) -> Iterable[Outcome]:
+        """Predict every row, or say why not."""
+        for each in predictions(rows, assumptions):
+            if isinstance(each, Missing):
+                yield each
+            else:
+                yield from _comparisons(each)
+
+
+TRAINING = TrainingSchema()
+
+
+def predictions(
+    rows: Sequence[Row], assumptions: str
+) -> Iterator[Prediction | Missing]:
+    """Ask the core about every row.
+
+    Rows of models that no catalog has get one of their own, of their shape.
+    """
+    known = _known_models(assumptions)
+    read: list[tuple[TrainingRow, str]] = []
+    shapes: dict[str, Shape] = {}
+    for row in latest_steps(rows):
+        measured = read_row(row)
+        if isinstance(measured, Missing):
+            yield measured
+            continue
+        try:
+            model = shape_of(row, known)
+        except ShapeUnknownError:
+            yield measured.missing("the shape of the model is not known")
+            continue
+        if isinstance(model, Shape):
+            shapes[model.id] = model
+            model = model.id
+        read.append((measured, model))
+    with tempfile.TemporaryDirectory(prefix="planopt-") as folder:
+        write_models(list(shapes.values()), Path(folder))
+        catalog = Catalog([folder], assumptions)
+        families = Families(catalog)
+        for measured, model in read:
+            yield _predict(measured, model, catalog, families)
+
+
+def _known_models(assumptions: str) -> dict[str, tuple[str, int, int]]:
+    """Return the catalog's models by the keys of their ids and names."""
+    catalog = open_catalog((), assumptions)
+    known = {}
+    for entry in catalog.list("models"):
+        model = catalog.native.architecture(entry["id"])
+        facts = (entry["id"], int(model["layers"]), int(model["hidden"]))
+        known[model_key(entry["id"])] = facts
+        known[model_key(entry["name"])] = facts
+    return known
+
+
+class Families:
+    """Families of accelerators, looked up once each."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._known: dict[str, str | None] = {}
+
+    def of(self, accelerator: str) -> str | None:
+        """Return the family, or ``None`` for an accelerator that is not known."""
+        if accelerator not in self._known:
+            try:
+                shown = self._catalog.show("accelerators", accelerator)
+            except InputError:
+                self._known[accelerator] = None
+            else:
+                self._known[accelerator] = _figure(shown, "family")
+        return self._known[accelerator]
+
+
+def _figure(shown: Mapping[str, Any], key: str) -> str:
+    for figure in shown["figures"]:
+        if figure["field"] == key:
+            return str(figure["text"])
+    return ""
+
+
+def _predict(
+    row: TrainingRow, model: str, catalog: Catalog, families: Families
+) -> Prediction | Missing:
+    family = families.of(row.accelerator)
+    if family is None:
+        return row.missing(f"no accelerator `{row.accelerator}` in the catalog")
+    request = row.request(model, conventions().network_of(family))
+    if full_layout(row):
+        return _answer(row, request, catalog, searched=False)
+    answers = (
+        _answer(row, {**request, **layout}, catalog, searched=True)
+        for layout in layouts_to_try(row)
+    )
+    working = [
+        each
+        for each in answers
+        if isinstance(each, Prediction) and each.answer["feasible"]
+    ]
+    if not working:
+        return row.missing("no layout found for a row without one", counted=False)
+    return min(working, key=lambda each: float(each.answer["step_seconds"]))
+
+
+def _answer(
+    row: TrainingRow, request: Mapping[str, Any], catalog: Catalog, *, searched: bool
+) -> Prediction | Missing:
+    try:
+        answer = catalog.native.evaluate_training(request)
+    except InputError as error:
+        reason = error.diagnostics[0].message
+        return row.missing(reason, counted=not searched)
+    if answer.get("step_seconds") is None:
+        reason = answer["rejections"][0]["message"]
+        return row.missing(f"rejected: {reason}", counted=not searched)
+    return Prediction(row=row, request=request, answer=answer, searched=searched)
+
+
+def _comparisons(prediction: Prediction) -> Iterator[Comparison]:
+    row, answer = prediction.row, prediction.answer
+    standing = "searched" if prediction.searched else row.standing
+    step = float(answer["step_seconds"])
+    memory = answer["memory"]
+    measured_step = row.step_seconds(answer)
+    tokens = row.tokens_per_step / step / row.accelerators
+    used = float(memory["total_bytes"])
+    if row.notes.memory_counts == "allocated":
+        used -= float(memory["overhead_bytes"])
+    figures = {
+        "step_time": (measured_step, step),
+        "tokens_per_s": (row.tokens_per_second, tokens),
+        "memory": (row.memory_bytes, used),
+    }
+    for metric, (measured, predicted) in figures.items():
+        if measured is None:
+            continue
+        parts = memory if metric == "memory" else answer["step"]
+        yield Comparison(
+            row=row.id,
+            source=row.source,
+            metric=metric,
+            measured=measured,
+            predicted=predicted,
+            unit=_METRIC_UNITS[metric],
+            accelerator=row.accelerator,
+            model=row.model,
+            engine=row.framework.id,
+            standing=standing,
+            precision=row.precision,
+            layout=row.layout,
+            why={
+                name: value
+                for name, value in parts.items()
+                if isinstance(value, int | float) and value
+            },
+        )

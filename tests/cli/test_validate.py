@@ -1,0 +1,88 @@
+"""`planopt validate`: the document, the tables, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from planopt.catalog import bundled_folder
+from planopt.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEYS = {"n", "n_total", "mape", "median_ape", "p90_ape", "bias", "spearman"}
+
+
+@pytest.fixture
+def few_rows(tmp_path: Path) -> Path:
+    """Twelve rows of the bundled training measurements, one without a layout."""
+    with (bundled_folder() / "measurements" / "training.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    chosen = [row for row in rows if row["source"].startswith("calculon")]
+    chosen += [row for row in rows if row["source"].startswith("flash-attention")]
+    path = tmp_path / "few.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(chosen)
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        main(["validate", *arguments])
+    written = capsys.readouterr()
+    code = left.value.code
+    return code if isinstance(code, int) else 0, written.out, written.err
+
+
+def test_the_document_has_the_promised_names(
+    capsys: pytest.CaptureFixture[str], few_rows: Path
+) -> None:
+    code, out, _ = run(capsys, "--data", str(few_rows), "--json")
+    (dataset,) = json.loads(out)["datasets"]
+    assert code == 0
+    assert dataset["file"] == str(few_rows)
+    assert set(dataset["metrics"]) == {"step_time"}
+    assert set(dataset["metrics"]["step_time"]) == KEYS
+    assert dataset["metrics"]["step_time"]["n"] == 8
+    assert dataset["metrics"]["step_time"]["n_total"] == 8
+    assert dataset["metrics"]["step_time"]["mape"] < 0.05
+    assert dataset["searched"]["step_time"]["n"] == 5
+    assert dataset["skipped"] == {}
+
+
+def test_tables_name_the_worst_rows_and_their_derivation(
+    capsys: pytest.CaptureFixture[str], few_rows: Path
+) -> None:
+    code, out, _ = run(capsys, "--data", str(few_rows))
+    assert code == 0
+    assert "furthest off" in out
+    assert "backward_seconds" in out
+    assert "layout searched" in out
+
+
+def test_the_plot_has_a_mark_for_each_row(
+    capsys: pytest.CaptureFixture[str], few_rows: Path, tmp_path: Path
+) -> None:
+    picture = tmp_path / "plot.svg"
+    run(capsys, "--data", str(few_rows), "--plot", str(picture))
+    assert picture.read_text().count("<circle") == 8
+
+
+@pytest.mark.parametrize(
+    ("content", "code"), [(None, "E006"), ("a,b\n1,2\n", "E007"), ("", "E007")]
+)
+def test_a_file_that_is_none_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: str | None, code: str
+) -> None:
+    path = tmp_path / "other.csv"
+    if content is not None:
+        path.write_text(content)
+    left, _, err = run(capsys, "--data", str(path))
+    assert left == 2
+    assert code in err
