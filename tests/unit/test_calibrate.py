@@ -29,7 +29,7 @@ class MadeUpDevice:
     software = "made up"
     is_processor = False
     memory_bytes = 24 * 2**30
-    formats = ("bf16",)
+    formats: tuple[str, ...] = ("bf16",)
     count = 2
 
     def __init__(self) -> None:
