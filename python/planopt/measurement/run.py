@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from dataclasses import asdict, dataclass
@@ -82,6 +83,9 @@ class Calibration:
         Shares of the peaks.
     samples : tuple of Sample
         Every measurement.
+    busy : float or None
+        Work that waited for each core when the measurements began (load average over
+        cores): much above 0, and the figures are too low.
     changes : tuple of Change
         Figures before and after, predictions with them.
     overlay : str
@@ -98,6 +102,7 @@ class Calibration:
     rates: Rates
     efficiencies: Efficiencies
     samples: tuple[Sample, ...]
+    busy: float | None
     changes: tuple[Change, ...]
     overlay: str
     assumptions: str = ASSUMPTIONS
@@ -160,6 +165,7 @@ def calibrate(
     measured_on = open_device(device)
     id_ = accelerator or _id_of(measured_on, opened)
     is_known = id_ in {each["id"] for each in opened.list("accelerators")}
+    busy = _busy()
     samples = measure(measured_on, given or DEFAULT_SECONDS, told)
     rates = rates_of(samples)
     efficiencies = (
@@ -197,6 +203,7 @@ def calibrate(
         rates=rates,
         efficiencies=efficiencies,
         samples=tuple(samples),
+        busy=busy,
         changes=(
             *_efficiencies(base, id_, efficiencies, is_known=is_known),
             _speed(id_, [*catalog, out], assumptions, catalog, is_known=is_known),
@@ -220,6 +227,14 @@ def _id_of(device: Device, catalog: Catalog) -> str:
 
 def _today() -> str:
     return datetime.now(tz=timezone.utc).date().isoformat()
+
+
+def _busy() -> float | None:
+    """Load average of the last minute over cores, where the system tells it."""
+    try:
+        return os.getloadavg()[0] / (os.cpu_count() or 1)
+    except (OSError, AttributeError):
+        return None
 
 
 def _write(folder: Path, files: Mapping[Path, str]) -> None:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["render_calibration", "sample_line"]
 
+_QUIET = 0.5
+"""Tasks for each core below which a machine counts as quiet."""
+
 
 def sample_line(sample: Sample) -> str:
     """Tell of one measurement, as progress."""
@@ -58,6 +61,19 @@ def render_calibration(calibration: Calibration, *, style: Style = PLAIN) -> str
             ),
         ]
     )
+
+
+def _busy(calibration: Calibration, style: Style) -> list[str]:
+    if calibration.busy is None or calibration.busy < _QUIET:
+        return []
+    return [
+        *wrapped(
+            f"{style.warn('busy:')} {calibration.busy:.1f} tasks waited for each core when"
+            " this began; measure again on a quiet machine",
+            indent="",
+        ),
+        "",
+    ]
 
 
 def _cells(change: Change) -> tuple[str, ...]:
