@@ -68,8 +68,8 @@ def _busy(calibration: Calibration, style: Style) -> list[str]:
         return []
     return [
         *wrapped(
-            f"{style.warn('busy:')} {calibration.busy:.1f} tasks waited for each core when"
-            " this began; measure again on a quiet machine",
+            f"{style.warn('busy:')} {calibration.busy:.1f} tasks waited for each core"
+            " when this began; measure again on a quiet machine",
             indent="",
         ),
         "",
