@@ -1,5 +1,6 @@
 //! Serving: memory, speed and first token of one replica.
 
+pub mod engine;
 mod evaluation;
 mod replica;
 

@@ -1,0 +1,165 @@
+//! One micro-batch of an engine: who is in it, kept as sums, so that a step costs the same
+//! however many sequences decode.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::pages::Pages;
+
+/// A sequence by its place in the engine and by how often that place has been given away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Ticket {
+    pub(super) place: u32,
+    pub(super) epoch: u32,
+}
+
+/// What a lane is doing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Doing {
+    /// Nothing.
+    Idle,
+    /// It may start a step at this time.
+    Waits(f64),
+    /// Its step ends at this time.
+    Steps(f64),
+}
+
+impl Doing {
+    /// When something happens.
+    pub(super) fn until(self) -> f64 {
+        match self {
+            Self::Idle => f64::INFINITY,
+            Self::Waits(time) | Self::Steps(time) => time,
+        }
+    }
+}
+
+/// One micro-batch.
+#[derive(Clone, Debug)]
+pub(super) struct Lane {
+    pub(super) doing: Doing,
+    /// Tokens that every decoding sequence has got since the lane began.
+    pub(super) steps: u64,
+    /// Sequences that decode.
+    pub(super) decoding: u32,
+    /// Tokens cached for them.
+    pub(super) context: u64,
+    /// How many of them need a page when `steps` leaves a remainder by the page size.
+    crossing: Vec<u32>,
+    /// When each of them ends, in `steps`.
+    ends: BinaryHeap<Reverse<(u64, Ticket)>>,
+    /// Prompts that are being read, in order.
+    pub(super) reading: VecDeque<Ticket>,
+    /// Tokens of each of the first of `reading` in the step under way.
+    pub(super) chunks: Vec<u32>,
+    /// Whether the step under way decodes.
+    pub(super) decodes: bool,
+    /// Everybody in order of admission, with some who have left.
+    admitted: Vec<Ticket>,
+}
+
+impl Lane {
+    pub(super) fn new(page_tokens: u32) -> Self {
+        Self {
+            doing: Doing::Idle,
+            steps: 0,
+            decoding: 0,
+            context: 0,
+            crossing: vec![0; page_tokens as usize],
+            ends: BinaryHeap::new(),
+            reading: VecDeque::new(),
+            chunks: Vec::new(),
+            decodes: false,
+            admitted: Vec::new(),
+        }
+    }
+
+    /// Sequences in it.
+    pub(super) fn sequences(&self) -> usize {
+        self.decoding as usize + self.reading.len()
+    }
+
+    /// Mean tokens cached for those who decode.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "fewer tokens than a double counts exactly"
+    )]
+    pub(super) fn mean_context(&self) -> f64 {
+        if self.decoding == 0 {
+            0.0
+        } else {
+            self.context as f64 / f64::from(self.decoding)
+        }
+    }
+
+    /// Pages that the next decoding step needs.
+    pub(super) fn pages_to_grow(&self) -> u64 {
+        let page = self.crossing.len() as u64;
+        let phase = usize::try_from(self.steps % page).unwrap_or_default();
+        u64::from(self.crossing[phase])
+    }
+
+    /// Remainder of `steps` at which a sequence with so many tokens cached now needs a page.
+    fn phase(&self, cached: u32) -> usize {
+        let page = self.crossing.len() as u64;
+        let to_go = (page - u64::from(cached) % page) % page;
+        usize::try_from((self.steps + to_go) % page).unwrap_or_default()
+    }
+
+    /// Somebody starts to decode with `cached` tokens and `remaining` ones to put out.
+    pub(super) fn join(&mut self, ticket: Ticket, cached: u32, remaining: u32) {
+        let phase = self.phase(cached);
+        self.crossing[phase] += 1;
+        self.decoding += 1;
+        self.context += u64::from(cached);
+        self.ends
+            .push(Reverse((self.steps + u64::from(remaining), ticket)));
+    }
+
+    /// Somebody who decodes leaves with `cached` tokens.
+    pub(super) fn leave(&mut self, cached: u32) {
+        let phase = self.phase(cached);
+        self.crossing[phase] -= 1;
+        self.decoding -= 1;
+        self.context -= u64::from(cached);
+    }
+
+    /// Every decoding sequence gets its token.
+    pub(super) fn step(&mut self) {
+        self.steps += 1;
+        self.context += u64::from(self.decoding);
+    }
+
+    /// Somebody who has put out everything, if there is one; he may have been preempted before.
+    pub(super) fn next_ended(&mut self) -> Option<Ticket> {
+        let &Reverse((end, ticket)) = self.ends.peek()?;
+        (end <= self.steps).then(|| {
+            self.ends.pop();
+            ticket
+        })
+    }
+
+    /// Somebody is admitted. `is_here` tells who has not left yet.
+    pub(super) fn admit(&mut self, ticket: Ticket, is_here: impl Fn(Ticket) -> bool) {
+        // Those who left are swept out whenever they are the majority: constant time each.
+        if self.admitted.len() > 2 * self.sequences() + 64 {
+            self.admitted.retain(|&ticket| is_here(ticket));
+        }
+        self.admitted.push(ticket);
+    }
+
+    /// The latest who was admitted and is still here.
+    pub(super) fn latest(&mut self, is_here: impl Fn(Ticket) -> bool) -> Option<Ticket> {
+        while let Some(ticket) = self.admitted.pop() {
+            if is_here(ticket) {
+                return Some(ticket);
+            }
+        }
+        None
+    }
+}
+
+/// Pages of somebody who decodes or is about to.
+pub(super) fn pages_of(pages: &Pages, cached: u32, reserved: u32) -> u64 {
+    pages.of(cached.max(reserved))
+}

@@ -1,0 +1,70 @@
+//! What an engine may do in a step, and how much it holds.
+
+use serde::{Deserialize, Serialize};
+
+/// Who goes first where a step has no room for all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// Every decoding sequence gets its token, and prompts are read in what is left of the token
+    /// budget: mixed steps (Sarathi-Serve, arXiv 2403.02310; vLLM V1).
+    #[default]
+    DecodeFirst,
+    /// Prompts that can be read are read, and nobody decodes meanwhile (vLLM V0).
+    PrefillFirst,
+}
+
+/// What a sequence gets of the KV cache when it is admitted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KvPolicy {
+    /// Pages for its prompt; if pages run out later, the latest sequence gives all of its back
+    /// and is read again.
+    #[default]
+    Preempt,
+    /// Pages for its prompt and all of its output, so that nobody is ever preempted.
+    Reserve,
+}
+
+/// Limits of one engine: one replica of the model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EngineLimits {
+    /// Tokens of a step of one micro-batch, of prompts and decoding sequences together.
+    pub token_budget: u32,
+    /// Sequences of one micro-batch, at most.
+    pub max_sequences: u32,
+    /// Tokens that the KV cache holds, of all micro-batches.
+    pub kv_tokens: u64,
+    /// Tokens of a page.
+    pub page_tokens: u32,
+    /// Micro-batches that are under way at the same time.
+    pub micro_batches: u32,
+    /// Who goes first.
+    pub policy: Policy,
+    /// How the KV cache is dealt.
+    pub kv_policy: KvPolicy,
+}
+
+impl Default for EngineLimits {
+    /// No limits but the policy's: the engine of the queueing theory.
+    fn default() -> Self {
+        Self {
+            token_budget: u32::MAX,
+            max_sequences: u32::MAX,
+            kv_tokens: u64::from(u32::MAX),
+            page_tokens: 16,
+            micro_batches: 1,
+            policy: Policy::default(),
+            kv_policy: KvPolicy::default(),
+        }
+    }
+}
+
+/// How the cache of a prompt gets from the engine that read it to the one that answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Transfer {
+    /// Before the first byte.
+    pub latency_seconds: f64,
+    /// Per token of the prompt; a prefill engine sends one prompt after the other.
+    pub seconds_per_token: f64,
+}

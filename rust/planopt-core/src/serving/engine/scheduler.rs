@@ -1,0 +1,392 @@
+//! An engine: continuous batching with chunked prefill over a paged KV cache.
+
+use std::collections::VecDeque;
+
+use super::lane::{Doing, Lane, Ticket, pages_of};
+use super::limits::{EngineLimits, KvPolicy, Policy};
+use super::load::Request;
+use super::pages::Pages;
+use super::step::{StepTime, StepWork};
+
+/// A request that has been answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answered {
+    pub(super) request: Request,
+    /// When its first token was out.
+    pub(super) first_token: f64,
+}
+
+/// A sequence that waits or is served.
+#[derive(Clone, Copy, Debug)]
+struct Sequence {
+    request: Request,
+    epoch: u32,
+    /// Tokens to read before it decodes: the prompt, and what it has put out if it was preempted.
+    target: u32,
+    /// Of these, tokens that are cached.
+    cached: u32,
+    /// Steps of its lane when it joined.
+    joined: u64,
+    /// Whether it decodes.
+    decodes: bool,
+    /// Tokens still to put out.
+    remaining: u32,
+    first_token: Option<f64>,
+}
+
+/// One replica.
+#[derive(Debug)]
+pub(super) struct Engine<'a, T> {
+    limits: EngineLimits,
+    step: &'a T,
+    lanes: Vec<Lane>,
+    waiting: VecDeque<u32>,
+    sequences: Vec<Sequence>,
+    free: Vec<u32>,
+    pages: Pages,
+    /// When the first stage can take the next micro-batch.
+    accepts_from: f64,
+    /// Sequences that lost their pages.
+    pub(super) preemptions: u64,
+}
+
+impl<'a, T: StepTime> Engine<'a, T> {
+    pub(super) fn new(limits: EngineLimits, step: &'a T) -> Self {
+        let lane = Lane::new(limits.page_tokens);
+        Self {
+            limits,
+            step,
+            lanes: vec![lane; limits.micro_batches.max(1) as usize],
+            waiting: VecDeque::new(),
+            sequences: Vec::new(),
+            free: Vec::new(),
+            pages: Pages::new(limits.kv_tokens, limits.page_tokens),
+            accepts_from: 0.0,
+            preemptions: 0,
+        }
+    }
+
+    /// When something happens next; never is infinity.
+    pub(super) fn next(&self) -> f64 {
+        self.lanes
+            .iter()
+            .map(|lane| lane.doing.until())
+            .fold(f64::INFINITY, f64::min)
+    }
+
+    /// Mean share of the KV cache in use until `now`.
+    pub(super) fn occupancy(&mut self, now: f64) -> f64 {
+        self.pages.occupancy(now)
+    }
+
+    /// Pages of the KV cache in use.
+    #[cfg(test)]
+    pub(super) fn pages_in_use(&self) -> u64 {
+        self.pages.used()
+    }
+
+    /// Puts a request into the queue; [`Self::wake`] starts what can start. Whether it ever can.
+    pub(super) fn submit(&mut self, request: Request) -> bool {
+        if !self
+            .pages
+            .could_ever_hold(request.prompt.saturating_add(request.output))
+        {
+            return false;
+        }
+        let sequence = Sequence {
+            request,
+            epoch: 0,
+            target: request.prompt,
+            cached: request.cached,
+            joined: 0,
+            decodes: false,
+            remaining: request.output,
+            first_token: (request.cached == request.prompt).then_some(request.reached),
+        };
+        let place = if let Some(place) = self.free.pop() {
+            let epoch = self.sequences[place as usize].epoch;
+            self.sequences[place as usize] = Sequence { epoch, ..sequence };
+            place
+        } else {
+            self.sequences.push(sequence);
+            u32::try_from(self.sequences.len() - 1).unwrap_or(u32::MAX)
+        };
+        self.waiting.push_back(place);
+        true
+    }
+
+    /// Starts steps on lanes that have nothing to do but could.
+    pub(super) fn wake(&mut self, now: f64) {
+        for index in 0..self.lanes.len() {
+            if self.lanes[index].doing == Doing::Idle {
+                self.start(index, now);
+            }
+        }
+    }
+
+    /// What happens at [`Self::next`]: a step ends, or a lane's turn to start one comes. Who is
+    /// answered goes to `answered`; what can start then is started by [`Self::wake`].
+    pub(super) fn advance(&mut self, answered: &mut Vec<Answered>) {
+        let now = self.next();
+        for index in 0..self.lanes.len() {
+            match self.lanes[index].doing {
+                Doing::Steps(until) if until <= now => {
+                    self.end_step(index, now, answered);
+                    self.lanes[index].doing = Doing::Idle;
+                }
+                Doing::Waits(until) if until <= now => self.lanes[index].doing = Doing::Idle,
+                _ => {}
+            }
+        }
+    }
+
+    // --- A step starts --------------------------------------------------------------------
+
+    fn start(&mut self, index: usize, now: f64) {
+        if self.waiting.is_empty() && self.lanes[index].sequences() == 0 {
+            return;
+        }
+        if self.accepts_from > now {
+            self.lanes[index].doing = Doing::Waits(self.accepts_from);
+            return;
+        }
+        let work = match self.limits.policy {
+            Policy::DecodeFirst => {
+                self.make_room(index, now);
+                self.read(index, now, true)
+            }
+            Policy::PrefillFirst => {
+                let reading = self.read(index, now, false);
+                if reading.is_empty() {
+                    self.make_room(index, now);
+                }
+                reading
+            }
+        };
+        let lane = &mut self.lanes[index];
+        // Who is admitted with his prompt cached decodes at once: so this is looked at last.
+        lane.decodes = lane.decoding > 0
+            && (self.limits.policy == Policy::DecodeFirst || work.prefill_tokens <= 0.0);
+        let work = if lane.decodes {
+            StepWork {
+                decode_sequences: f64::from(lane.decoding),
+                decode_context: lane.mean_context(),
+                ..work
+            }
+        } else {
+            work
+        };
+        if work.is_empty() {
+            return;
+        }
+        let seconds = self.step.seconds(&work);
+        lane.doing = Doing::Steps(now + seconds.latency);
+        self.accepts_from = now + seconds.interval;
+    }
+
+    /// Gives every decoding sequence of a lane the page that its next token may need; the latest
+    /// go back into the queue until there are enough.
+    fn make_room(&mut self, index: usize, now: f64) {
+        if self.limits.kv_policy == KvPolicy::Reserve {
+            return;
+        }
+        loop {
+            let needed = self.lanes[index].pages_to_grow();
+            if self.pages.are_free(needed) {
+                self.pages.take(needed, now);
+                return;
+            }
+            let sequences = &self.sequences;
+            let latest = self.lanes[index]
+                .latest(|ticket| sequences[ticket.place as usize].epoch == ticket.epoch);
+            let Some(ticket) = latest else {
+                return;
+            };
+            self.preempt(index, ticket, now);
+        }
+    }
+
+    /// Takes everything from a sequence; it waits before all others to be read again.
+    fn preempt(&mut self, index: usize, ticket: Ticket, now: f64) {
+        let lane = &mut self.lanes[index];
+        let sequence = &mut self.sequences[ticket.place as usize];
+        if sequence.decodes {
+            let cached = sequence.cached_after(lane.steps);
+            lane.leave(cached);
+            self.pages.give_back(self.pages.of(cached), now);
+            sequence.remaining -= cached - sequence.cached;
+            // The token it last put out has yet to be read, too.
+            sequence.target = cached + 1;
+        } else {
+            lane.reading.retain(|&other| other != ticket);
+            self.pages.give_back(self.pages.of(sequence.target), now);
+        }
+        sequence.cached = 0;
+        sequence.decodes = false;
+        sequence.epoch += 1;
+        self.waiting.push_front(ticket.place);
+        self.preemptions += 1;
+    }
+
+    /// Chunks of prompts for the tokens that are left in a step: of those being read, then of
+    /// those who wait.
+    fn read(&mut self, index: usize, now: f64, beside_decoding: bool) -> StepWork {
+        let decoding = if beside_decoding {
+            self.lanes[index].decoding
+        } else {
+            0
+        };
+        let mut budget = self.limits.token_budget.saturating_sub(decoding);
+        let mut work = StepWork::default();
+        self.lanes[index].chunks.clear();
+        let mut place = 0;
+        while budget > 0 {
+            let ticket = match self.lanes[index].reading.get(place) {
+                Some(&ticket) => ticket,
+                None => match self.admit(index, now) {
+                    Some(ticket) => ticket,
+                    None => break,
+                },
+            };
+            let sequence = &self.sequences[ticket.place as usize];
+            if sequence.decodes {
+                // Admitted with its prompt cached: its next token is of this step.
+                budget -= 1;
+                continue;
+            }
+            let tokens = budget.min(sequence.target - sequence.cached);
+            work = work.with_chunk(f64::from(tokens), f64::from(sequence.cached));
+            self.lanes[index].chunks.push(tokens);
+            budget -= tokens;
+            place += 1;
+        }
+        work
+    }
+
+    /// Admits the first who waits, if there is a place and there are pages for him.
+    fn admit(&mut self, index: usize, now: f64) -> Option<Ticket> {
+        let &place = self.waiting.front()?;
+        let lanes = self.lanes.len();
+        let sequences = self.lanes[index].sequences();
+        if sequences >= self.limits.max_sequences as usize {
+            return None;
+        }
+        if lanes > 1 {
+            // No lane takes more than its share of all who are here.
+            let here: usize = self.lanes.iter().map(Lane::sequences).sum();
+            if sequences >= (here + self.waiting.len()).div_ceil(lanes) {
+                return None;
+            }
+        }
+        let sequence = &mut self.sequences[place as usize];
+        let is_read = sequence.cached == sequence.target;
+        // Who decodes in the very step that room has been made for needs a place for his token.
+        let decodes_now = is_read && self.limits.policy == Policy::DecodeFirst;
+        let tokens = sequence.target + u32::from(decodes_now);
+        let pages = pages_of(
+            &self.pages,
+            tokens,
+            self.limits.kv_policy.reserved(sequence),
+        );
+        if !self.pages.are_spare(pages) {
+            return None;
+        }
+        self.pages.take(pages, now);
+        self.waiting.pop_front();
+        let ticket = Ticket {
+            place,
+            epoch: sequence.epoch,
+        };
+        let lane = &mut self.lanes[index];
+        if is_read {
+            // Its first token came with the cache.
+            sequence.remaining -= 1;
+            sequence.decodes = true;
+            sequence.joined = lane.steps;
+            lane.join(ticket, sequence.target, sequence.remaining);
+        } else {
+            lane.reading.push_back(ticket);
+        }
+        let sequences = &self.sequences;
+        lane.admit(ticket, |other| {
+            sequences[other.place as usize].epoch == other.epoch
+        });
+        Some(ticket)
+    }
+
+    // --- A step ends ----------------------------------------------------------------------
+
+    fn end_step(&mut self, index: usize, now: f64, answered: &mut Vec<Answered>) {
+        if self.lanes[index].decodes {
+            self.lanes[index].decodes = false;
+            self.lanes[index].step();
+            while let Some(ticket) = self.lanes[index].next_ended() {
+                let sequence = self.sequences[ticket.place as usize];
+                if sequence.epoch == ticket.epoch {
+                    let cached = sequence.cached_after(self.lanes[index].steps);
+                    self.lanes[index].leave(cached);
+                    self.answer(ticket.place, cached, now, answered);
+                }
+            }
+        }
+        for place in 0..self.lanes[index].chunks.len() {
+            let tokens = self.lanes[index].chunks[place];
+            self.end_chunk(index, tokens, now, answered);
+        }
+        self.lanes[index].chunks.clear();
+    }
+
+    /// The first prompt that is read has got `tokens` further; whoever is through has a token.
+    fn end_chunk(&mut self, index: usize, tokens: u32, now: f64, answered: &mut Vec<Answered>) {
+        let lane = &mut self.lanes[index];
+        let Some(&ticket) = lane.reading.front() else {
+            return;
+        };
+        let sequence = &mut self.sequences[ticket.place as usize];
+        sequence.cached += tokens;
+        if sequence.cached < sequence.target {
+            return;
+        }
+        lane.reading.pop_front();
+        sequence.first_token.get_or_insert(now);
+        sequence.remaining -= 1;
+        if sequence.remaining == 0 {
+            let cached = sequence.cached;
+            self.answer(ticket.place, cached, now, answered);
+        } else {
+            sequence.decodes = true;
+            sequence.joined = lane.steps;
+            lane.join(ticket, sequence.cached, sequence.remaining);
+        }
+    }
+
+    fn answer(&mut self, place: u32, cached: u32, now: f64, answered: &mut Vec<Answered>) {
+        let sequence = &mut self.sequences[place as usize];
+        let reserved = self.limits.kv_policy.reserved(sequence);
+        self.pages
+            .give_back(pages_of(&self.pages, cached, reserved), now);
+        sequence.epoch += 1;
+        answered.push(Answered {
+            request: sequence.request,
+            first_token: sequence.first_token.unwrap_or(now),
+        });
+        self.free.push(place);
+    }
+}
+
+impl Sequence {
+    /// Tokens cached once its lane has made so many steps.
+    fn cached_after(&self, steps: u64) -> u32 {
+        self.cached + u32::try_from(steps - self.joined).unwrap_or(u32::MAX)
+    }
+}
+
+impl KvPolicy {
+    /// Tokens whose pages a sequence gets beforehand.
+    fn reserved(self, sequence: &Sequence) -> u32 {
+        match self {
+            Self::Preempt => 0,
+            Self::Reserve => sequence.request.prompt + sequence.request.output,
+        }
+    }
+}
