@@ -116,6 +116,8 @@ class Request(Struct, frozen=True, kw_only=True):
     """Tokens of a sequence that is trained on."""
     global_batch: int | None = None
     """Sequences of a step of training."""
+    mtp_modules: int | None = None
+    """Modules of multi-token prediction that are trained."""
     precision: str | None = None
     gradients: str | None = None
     optimizer: str | None = None

@@ -68,6 +68,7 @@ COMPARED = (
     "micro_batches",
     "global_batch",
     "seq_len",
+    "mtp_modules",
     "expert_data_parallel",
 )
 
@@ -184,6 +185,7 @@ def recipe(pick: Pick) -> dict[str, Any]:
     lora_rank = pick([None, None, None, 8, 64])
     return {
         "seq_len": pick([None, 512, 2048, 4096, 32_768]),
+        "mtp_modules": pick([None, None, 0, 1, 3]),
         "precision": pick(["bf16", "bf16", "fp16", "fp8", "fp32"]),
         "gradients": pick(["fp32", "bf16", "fp16"]),
         "optimizer": pick(["adam", "adam8bit", "sgd", "adafactor", "muon"]),
@@ -277,7 +279,7 @@ def test_every_model_on_seeded_candidates() -> None:
     outcomes: dict[str, int] = {}
     models = calibrated().ids("models")
     for model in models:
-        for _ in range(20):
+        for _ in range(25):
             ended = assert_same(
                 calibrated(), candidate(rng.choice, calibrated(), model)
             )

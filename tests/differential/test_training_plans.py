@@ -130,6 +130,7 @@ def test_no_forged_figure_holds() -> None:
         ("request.optimizer", "sgd"),
         ("request.global_batch", 2048),
         ("request.seq_len", 2048),
+        ("request.mtp_modules", 1),
         ("request.assumptions", "article"),
         ("status", "feasible but unlikely"),
         ("bound_usd", 1e9),

@@ -77,6 +77,7 @@ RECIPE = (
     text("precision", "bf16|fp16|fp8|fp32", "Arithmetic of training [default: bf16]"),
     text("gradients", "fp32|bf16|fp16", "Format of gradients [default: fp32]"),
     text("optimizer", "adam|adam8bit|sgd|adafactor|muon", "[default: adam]"),
+    count("mtp_modules", "Multi-token prediction [default: as published]"),
 )
 """How a model is trained, whatever it is trained on."""
 

@@ -86,6 +86,8 @@ def training_layout(candidate: TrainingCandidate) -> str:
         parts.append("sequence parallel")
     if candidate.shard != "none":
         parts.append(candidate.shard)
+    if candidate.mtp_modules:
+        parts.append(f"{candidate.mtp_modules} MTP")
     if candidate.recompute != "none":
         parts.append(f"{candidate.recompute} recomputation")
     accumulated = candidate.micro_batches or 1

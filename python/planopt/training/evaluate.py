@@ -47,6 +47,7 @@ def evaluate_training(
     micro_batch: TextOrNumber | None = None,
     global_batch: TextOrNumber | None = None,
     seq_len: TextOrNumber | None = None,
+    mtp_modules: TextOrNumber | None = None,
     recompute: str | None = None,
     shard: str | None = None,
     shard_group: TextOrNumber | None = None,
@@ -89,6 +90,8 @@ def evaluate_training(
         Sequences of a micro-batch (1) and of a step (4M tokens).
     seq_len : int
         Tokens of a sequence; 4096, or the model's longest context if that is shorter.
+    mtp_modules : int
+        Modules of multi-token prediction; as many as the model is published with.
     recompute : {"none", "selective", "full", "block:K", "layers:K"}
         What forward does again instead of keeping it.
     shard : {"none", "zero1", "zero2", "zero3"}
@@ -188,6 +191,7 @@ def evaluate_training(
     asked: dict[str, Any] = {
         **{name: reader.count(name, value) for name, value in counts.items()},
         **names,
+        "mtp_modules": read_mtp_modules(reader, mtp_modules),
         "nominal_parameters": reader.quantity(
             "nominal_parameters", nominal_parameters, "count", most=LARGEST_TOKENS
         ),
@@ -231,11 +235,30 @@ def _filled_in(
         )
     if "seq_len" not in request:
         yield Assumed(name="sequence length", value=f"{answer['seq_len']} tokens")
+    if "mtp_modules" not in request:
+        yield from assumed_mtp(answer["mtp_modules"])
+
+
+def assumed_mtp(modules: int) -> Iterator[Assumed]:
+    """Say what is trained beside the model, where that was not asked for."""
+    if modules:
+        yield Assumed(
+            name="multi-token prediction",
+            value=f"{modules} module{'s' if modules > 1 else ''}",
+            why="as published. Say --mtp-modules N, 0 for none",
+        )
 
 
 def read_tokens(reader: OptionReader, tokens: TextOrNumber | None) -> float | None:
     """Read the tokens of a run, such as ``2T``."""
     return reader.quantity("tokens", tokens, "tokens", most=LARGEST_TOKENS)
+
+
+def read_mtp_modules(
+    reader: OptionReader, mtp_modules: TextOrNumber | None
+) -> int | None:
+    """Read how many modules of multi-token prediction are trained; 0 is none."""
+    return reader.count("mtp_modules", mtp_modules, minimum=0)
 
 
 def evaluation_of(answer: Mapping[str, Any]) -> TrainingEvaluation:
@@ -263,6 +286,7 @@ def candidate_of(
                 "micro_batches",
                 "global_batch",
                 "seq_len",
+                "mtp_modules",
             )
         },
     }

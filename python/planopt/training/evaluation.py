@@ -154,6 +154,8 @@ class TrainingCandidate(Struct, frozen=True, kw_only=True):
     """Sequences of a step."""
     seq_len: int | None = None
     """Tokens of a sequence."""
+    mtp_modules: int = 0
+    """Modules of multi-token prediction."""
     recompute: str = "none"
     shard: str = "none"
     precision: str = "bf16"

@@ -20,7 +20,7 @@ from planopt.shared_options import (
     read_purchase_money,
     refuse_both,
 )
-from planopt.training.evaluate import read_tokens
+from planopt.training.evaluate import read_mtp_modules, read_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,6 +57,8 @@ class TrainingProblem:
     precision: str | None = None
     gradients: str | None = None
     optimizer: str | None = None
+    mtp_modules: int | None = None
+    """Modules of multi-token prediction; as published where it is left open."""
     kv_heads: int | None = None
     architecture: dict[str, Any] | None = None
     """The model itself, where it is a file that a plan must stand without."""
@@ -92,6 +94,7 @@ class TrainingProblem:
             "precision": self.precision,
             "gradients": self.gradients,
             "optimizer": self.optimizer,
+            "mtp_modules": self.mtp_modules,
             "kv_heads": self.kv_heads,
         }
         return {name: value for name, value in run.items() if value is not None}
@@ -134,6 +137,7 @@ class TrainingProblem:
             precision=self.precision,
             gradients=self.gradients,
             optimizer=self.optimizer,
+            mtp_modules=self.mtp_modules,
             budget_usd=self.budget_usd,
             accelerators=self.accelerators,
             exclude=self.exclude,
@@ -164,6 +168,7 @@ def read_training_problem(
     precision: str | None = None,
     gradients: str | None = None,
     optimizer: str | None = None,
+    mtp_modules: TextOrNumber | None = None,
     budget: TextOrNumber | None = None,
     objective: str | None = None,
     accelerators: str | Sequence[str] | None = None,
@@ -245,6 +250,7 @@ def read_training_problem(
         precision=precision,
         gradients=gradients,
         optimizer=optimizer,
+        mtp_modules=read_mtp_modules(reader, mtp_modules),
         kv_heads=reader.count("kv_heads", kv_heads),
         budget_usd=money,
         max_power_watts=reader.quantity("max_power", max_power, "watts"),

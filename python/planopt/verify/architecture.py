@@ -225,20 +225,34 @@ def _embedding(model: Table) -> Iterator[Operation]:
         yield _norm(model)
 
 
-def _head(model: Table) -> Iterator[Operation]:
+def _head(model: Table, *, shared: bool = False) -> Iterator[Operation]:
     hidden, vocabulary = units.count(model["hidden"]), units.count(model["vocabulary"])
     if model.get("final_norm", True):
         yield _norm(model)
+    matrix = 0 if model["tied"] else hidden * vocabulary
+    bias = vocabulary if model.get("head_bias", False) else 0
     if vocabulary:
-        matrix = 0 if model["tied"] else hidden * vocabulary
         yield MatMul(
             "head",
             inputs=hidden,
             outputs=vocabulary,
             division="columns",
-            parameters=matrix + (vocabulary if model.get("head_bias", False) else 0),
+            parameters=0 if shared else matrix + bias,
             quantised=False,
         )
+
+
+# Section 1, "A module of multi-token prediction".
+def _mtp_entry(model: Table) -> Iterator[Operation]:
+    hidden = units.count(model["hidden"])
+    if units.count(model["vocabulary"]):
+        yield Elementwise("embedding", hidden, 0, by_vocabulary=True)
+        yield AllReduce(hidden)
+    yield _norm(model)
+    yield _norm(model)
+    projection = _dense("mtp_projection", 2 * hidden, hidden, "columns")
+    yield replace(projection, quantised=False)
+    yield AllReduce(hidden)
 
 
 def _block_of_each_layer(model: Table) -> list[int]:
@@ -295,4 +309,7 @@ def model_from_table(table: Table, *, kv_heads: int | None = None) -> Model:
         embedding=tuple(_embedding(table)),
         layers=tuple(blocks[kind] for kind in _block_of_each_layer(table)),
         head=tuple(_head(table)),
+        mtp_modules=units.count(table.get("mtp_modules", 0)),
+        mtp_entry=tuple(_mtp_entry(table)),
+        mtp_exit=tuple(_head(table, shared=True)),
     )

@@ -124,6 +124,9 @@ class Model:
     embedding: tuple[Operation, ...]
     layers: tuple[tuple[Operation, ...], ...]
     head: tuple[Operation, ...]
+    mtp_modules: int
+    mtp_entry: tuple[Operation, ...]
+    mtp_exit: tuple[Operation, ...]
 
     def operations(self) -> Iterator[Operation]:
         """Return every operation, once for each time it runs."""
@@ -131,6 +134,17 @@ class Model:
         for layer in self.layers:
             yield from layer
         yield from self.head
+
+    def mtp_operations(self) -> Iterator[Operation]:
+        """Return the operations of one module of multi-token prediction."""
+        yield from self.mtp_entry
+        yield from self.layers[-1]
+        yield from self.mtp_exit
+
+    @property
+    def mtp_parameters(self) -> float:
+        """Return the parameters of one module beside those it shares."""
+        return sum(operation.parameters for operation in self.mtp_operations())
 
     @property
     def parameters(self) -> float:

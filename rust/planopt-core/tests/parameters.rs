@@ -40,7 +40,9 @@ fn operations_and_what_is_outside_of_them_add_up_to_the_published_totals() {
             continue;
         };
         let outside: u64 = model.outside.iter().map(|(_, parameters)| parameters).sum();
-        let ours = Transformer::from(&model).parameters();
+        let transformer = Transformer::from(&model);
+        let mtp = u64::from(model.mtp_modules) * transformer.mtp_parameters();
+        let ours = transformer.parameters() + mtp;
         assert_eq!(ours + outside, published, "{}", model.id);
         compared += 1;
     }

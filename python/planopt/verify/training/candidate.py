@@ -43,6 +43,7 @@ class Candidate:
     micro_batch: int = 1
     global_batch: int = 1
     seq_len: int = _SEQUENCE
+    mtp_modules: int = 0
     recompute: str = "none"
     shard: str = "none"
     shard_group: int | None = None
@@ -115,7 +116,7 @@ class Candidate:
 
 
 def candidate_from_request(
-    request: Mapping[str, Any], *, longest_context: int
+    request: Mapping[str, Any], *, longest_context: int, mtp_modules: int
 ) -> Candidate:
     """Fill in the defaults of a request.
 
@@ -125,6 +126,8 @@ def candidate_from_request(
         Options of a candidate by name; a missing one and `None` are its default.
     longest_context : int
         Tokens of the model's longest context.
+    mtp_modules : int
+        Modules of multi-token prediction that the model is published with.
 
     Returns
     -------
@@ -139,6 +142,7 @@ def candidate_from_request(
     given = {key: value for key, value in request.items() if value is not None}
     given["offload"] = tuple(given.get("offload", ()))
     given.setdefault("seq_len", min(_SEQUENCE, longest_context))
+    given.setdefault("mtp_modules", 0 if "lora_rank" in given else mtp_modules)
     given.setdefault("schedule", "interleaved" if given.get("vpp", 1) > 1 else "1f1b")
     precision = given.get("precision", "bf16")
     given.setdefault("frozen_weights", "bf16" if precision == "fp8" else precision)

@@ -77,7 +77,9 @@ def evaluate_training(
     table = facts.model_table(model) if isinstance(model, str) else model
     architecture = model_from_table(table, kv_heads=kv_heads)
     candidate = candidate_from_request(
-        options, longest_context=units.count(table["max_context"])
+        options,
+        longest_context=units.count(table["max_context"]),
+        mtp_modules=architecture.mtp_modules,
     )
     machine_host = facts.host(host)
     slots = machine_host.slots
@@ -173,6 +175,7 @@ def _evaluated(stages: list[Stage], fabric: Fabric, slots: int) -> dict[str, Any
         "micro_batches": candidate.micro_batches,
         "global_batch": candidate.global_batch,
         "seq_len": candidate.seq_len,
+        "mtp_modules": candidate.mtp_modules,
         "expert_data_parallel": candidate.dense_ranks // candidate.ep,
         "failures": failures,
     }

@@ -135,9 +135,15 @@ def holdings(operations: Sequence[Operation], rank: Rank) -> Holdings:
     )
 
 
-# Section 4, "A tied head on another stage".
-def tied_copy(rank: Rank) -> Bytes:
-    """Return the bytes of the token table that a tied head holds again."""
+# Section 4, "holds the embedding's parameters again".
+def table_on_two_stages(rank: Rank) -> bool:
+    """Return whether the last stage needs the token table too."""
+    needed = rank.model.tied or rank.candidate.mtp_modules > 0
+    return needed and rank.model.vocabulary > 0 and rank.candidate.pp > 1
+
+
+def token_table(rank: Rank) -> Bytes:
+    """Return the bytes of the token table on one rank."""
     table = rank.model.embedding[0]
     return _held(table, rank)
 
@@ -146,7 +152,8 @@ def tied_copy(rank: Rank) -> Bytes:
 def checkpoint_bytes(rank: Rank) -> float:
     """Return the bytes of a checkpoint of the whole model."""
     everything = list(rank.model.operations())
-    if rank.model.tied and rank.candidate.pp > 1:
+    everything += list(rank.model.mtp_operations()) * rank.candidate.mtp_modules
+    if table_on_two_stages(rank):
         everything.append(rank.model.embedding[0])
 
     def whole(operation: Operation) -> Bytes:

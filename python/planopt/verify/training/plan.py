@@ -42,6 +42,7 @@ _RECORDED: Final = (
     "ep",
     "global_batch",
     "seq_len",
+    "mtp_modules",
     "recompute",
     "shard",
     "precision",
@@ -50,7 +51,7 @@ _RECORDED: Final = (
     "lora_rank",
 )
 _DERIVED: Final = ("micro_batches", "expert_data_parallel")
-_NOT_IN_A_PLAN: Final = ("global_batch", "seq_len", *_DERIVED)
+_NOT_IN_A_PLAN: Final = ("global_batch", "seq_len", "mtp_modules", *_DERIVED)
 
 
 def training_plan_mismatches(
@@ -178,7 +179,7 @@ def _choice_mismatches(
 ) -> Iterator[Mismatch]:
     field, candidate = "deployments[0]", table["candidate"]
     yield from part_mismatches(field, table, request, facts)
-    asked = ("seq_len", "global_batch", "precision", "optimizer")
+    asked = ("seq_len", "global_batch", "mtp_modules", "precision", "optimizer")
     chosen = {
         f"candidate.{name}": (candidate.get(name), only(request.get(name)))
         for name in asked

@@ -29,13 +29,17 @@ def model_flops(rank: Rank) -> float:
     if candidate.model_flops == "6nd":
         counted = candidate.nominal_parameters or _active_parameters(rank)
         return 2 * passes * counted
+    executed = [
+        *model.operations(),
+        *(one for _ in range(candidate.mtp_modules) for one in model.mtp_operations()),
+    ]
     products = sum(
         2 * one.inputs * one.outputs * one.active
-        for one in model.operations()
+        for one in executed
         if isinstance(one, MatMul)
     )
     attention = 0.0
-    for one in model.operations():
+    for one in executed:
         if isinstance(one, Attention | LatentAttention):
             heads = heads_of(one, 1)
             seen = tokens_looked_at(

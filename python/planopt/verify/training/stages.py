@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 from planopt.verify.memory import layers_per_stage
 from planopt.verify.training import parameters
 from planopt.verify.training.tally import Work, total
-from planopt.verify.training.work import embedding_work, head_work, layer_work
+from planopt.verify.training.work import (
+    embedding_work,
+    head_work,
+    layer_work,
+    mtp_work,
+)
 
 if TYPE_CHECKING:
     from planopt.verify.operations import Operation
@@ -37,6 +42,7 @@ class Stage:
     rank: Rank
     number: int
     layers: tuple[Layer, ...]
+    """Those of the model."""
 
     @property
     def is_first(self) -> bool:
@@ -58,11 +64,24 @@ class Stage:
         """Return the work of the head, if it is here."""
         return head_work(self.rank) if self.is_last else Work()
 
+    @property
+    def mtp_modules(self) -> int:
+        """Return the modules of multi-token prediction that are here."""
+        return self.rank.candidate.mtp_modules if self.is_last else 0
+
+    @property
+    def layer_count(self) -> int:
+        """Return `n`: the layers, modules of multi-token prediction included."""
+        return len(self.layers) + self.mtp_modules
+
     @cached_property
     def kinds(self) -> list[tuple[Work, int]]:
         """Return the work of each kind of layer, and how many there are."""
         counted = Counter(self.layers)
-        return [(layer_work(kind, self.rank), many) for kind, many in counted.items()]
+        kinds = [(layer_work(kind, self.rank), many) for kind, many in counted.items()]
+        if self.mtp_modules:
+            kinds.append((mtp_work(self.rank), self.mtp_modules))
+        return kinds
 
     @cached_property
     def body(self) -> Work:
@@ -77,9 +96,8 @@ class Stage:
     # Section 5, the table of `recompute`.
     def recomputed(self, layer: Work) -> Recomputed:
         """Return what a micro-batch keeps of a layer of this stage."""
-        rank, layers = self.rank, len(self.layers)
-        beginning = rank.stream * rank.machine.activation_bytes
-        kind, _, count = rank.candidate.recompute.partition(":")
+        layers, beginning = self.layer_count, layer.beginning
+        kind, _, count = self.rank.candidate.recompute.partition(":")
         if kind == "selective":
             return Recomputed(layer.kept - layer.core, layer.core)
         if kind == "full":
@@ -105,7 +123,7 @@ class Stage:
         if kind in ("full", "block"):
             return 1.0
         if kind == "layers":
-            return min(int(count) / len(self.layers), 1)
+            return min(int(count) / self.layer_count, 1)
         return 0.0
 
     @property
@@ -126,30 +144,36 @@ class Stage:
         return min((2 * (p - 1 - self.number) + (v - 1) * p + 1) / v, m)
 
     @property
-    def has_tied_copy(self) -> bool:
-        """Return whether a tied head here holds the token table again."""
-        tied = self.rank.model.tied and self.rank.model.vocabulary > 0
-        return tied and self.is_last and not self.is_first
+    def has_table_again(self) -> bool:
+        """Return whether the token table is held here again."""
+        needed = parameters.table_on_two_stages(self.rank)
+        return needed and self.is_last and not self.is_first
 
     @cached_property
     def holdings(self) -> Holdings:
         """Return the bytes of its parameters on one rank."""
         model = self.rank.model
         operations = [one for layer in self.layers for one in layer]
+        operations += list(model.mtp_operations()) * self.mtp_modules
         if self.is_first:
             operations += model.embedding
         if self.is_last:
             operations += model.head
         held = parameters.holdings(operations, self.rank)
-        if not self.has_tied_copy:
+        if not self.has_table_again:
             return held
-        copy = parameters.tied_copy(self.rank)
+        copy = parameters.token_table(self.rank)
         return parameters.Holdings(parameters.total([held.dense, copy]), held.experts)
 
     @cached_property
     def layer_holdings(self) -> list[Bytes]:
         """Return the bytes of a whole layer of each kind on one rank."""
-        kinds = (parameters.holdings(kind, self.rank) for kind in set(self.layers))
+        kinds = [parameters.holdings(kind, self.rank) for kind in set(self.layers)]
+        if self.mtp_modules:
+            # Its exit goes with the head.
+            model = self.rank.model
+            module = (*model.mtp_entry, *model.layers[-1])
+            kinds.append(parameters.holdings(module, self.rank))
         return [parameters.total([kind.dense, kind.experts]) for kind in kinds]
 
 

@@ -215,12 +215,13 @@ def closing(stage: Stage, fabric: Fabric, slots: int) -> Closing:
 # Section 7, "one message of the tied matrix's gradients".
 def _tied_gradients(stage: Stage) -> float:
     rank = stage.rank
-    tied = rank.model.tied and rank.model.vocabulary > 0 and rank.candidate.pp > 1
-    if not tied or not (stage.is_first or stage.is_last):
+    if not parameters.table_on_two_stages(rank) or not (
+        stage.is_first or stage.is_last
+    ):
         return 0.0
     if rank.candidate.lora_rank is not None:
         return 0.0
-    return rank.groups.pipeline.message(parameters.tied_copy(rank).gradients)
+    return rank.groups.pipeline.message(parameters.token_table(rank).gradients)
 
 
 # Section 7, optimizer.

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 class Work:
     """Seconds, FLOP and bytes of one micro-batch on one rank.
 
+    `kept` is what backward needs and `beginning` what a layer starts from;
     `tensor_*` are collectives that are waited for, `beside` those beside the
     gradients; `core` is what attention without flash keeps of `kept`, and
     `core_seconds` and `core_flops` are what it takes to compute it again.
@@ -22,6 +23,7 @@ class Work:
     backward: float = 0.0
     flops: float = 0.0
     kept: float = 0.0
+    beginning: float = 0.0
     core: float = 0.0
     core_seconds: float = 0.0
     core_flops: float = 0.0

@@ -285,23 +285,48 @@ def layer_work(layer: Sequence[Operation], rank: Rank) -> Work:
         [
             *(_of(operation, rank) for operation in operations),
             *_between(operations, rank),
-            Work(kept=_kept_by_products(operations, rank)),
+            Work(kept=_kept_by_products(operations, rank), beginning=beginning(rank)),
         ]
     )
 
 
+# Section 3, "The input of a layer".
+def beginning(rank: Rank) -> float:
+    """Return the bytes of one stream between layers."""
+    return rank.stream * rank.machine.activation_bytes
+
+
 def embedding_work(rank: Rank) -> Work:
     """Return what the embedding takes and keeps of one micro-batch."""
-    return total(
+    return _before_a_layer(rank.model.embedding, rank)
+
+
+def _before_a_layer(operations: Sequence[Operation], rank: Rank) -> Work:
+    kept = _kept_by_products(operations, rank)
+    parts = (
         _embedded(rank) if isinstance(operation, AllReduce) else _of(operation, rank)
-        for operation in rank.model.embedding
+        for operation in operations
     )
+    return total([*parts, Work(kept=kept)])
+
+
+# Section 3, "A module of multi-token prediction".
+def mtp_work(rank: Rank) -> Work:
+    """Return what a module takes and keeps, its head apart."""
+    entry = _before_a_layer(rank.model.mtp_entry, rank)
+    two_streams = Work(beginning=beginning(rank))
+    return total([entry, layer_work(rank.model.layers[-1], rank), two_streams])
 
 
 # Section 3, "of the head's input", and Loss.
 def head_work(rank: Rank) -> Work:
-    """Return what the head and the loss take and keep of one micro-batch."""
-    operations = rank.model.head
+    """Return what the heads and losses take and keep of one micro-batch."""
+    modules = rank.candidate.mtp_modules
+    exits = [_one_head(rank.model.mtp_exit, rank) for _ in range(modules)]
+    return total([_one_head(rank.model.head, rank), *exits])
+
+
+def _one_head(operations: Sequence[Operation], rank: Rank) -> Work:
     parts = [_of(operation, rank) for operation in operations]
     if rank.model.vocabulary:
         loss = rank.machine.pass_time(

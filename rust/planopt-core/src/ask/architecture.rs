@@ -44,6 +44,7 @@ fn table(model: &Architecture) -> Value {
         "head_bias": model.head_bias,
         "layers": model.layers.len(),
         "layer_blocks": model.layers,
+        "mtp_modules": model.mtp_modules,
         "block": model.blocks.iter().map(block).collect::<Vec<_>>(),
         "outside": outside,
     });

@@ -18,6 +18,10 @@ pub struct ModelAnswer {
     pub parameters: u64,
     /// Parameters that a token meets.
     pub active_parameters: u64,
+    /// Modules of multi-token prediction.
+    pub mtp_modules: u32,
+    /// Parameters of all of them, beside those they share with the model.
+    pub mtp_parameters: u64,
     /// Parameters of the checkpoint outside of the list: what they are, and how many.
     pub outside: Vec<(String, u64)>,
     /// Format of the published weights.
@@ -82,9 +86,16 @@ pub fn describe_model(
         describe(&block.operations, count);
     }
     describe(&transformer.head, 1);
+    let modules = transformer.mtp_modules;
+    if modules > 0 {
+        let module: Vec<Operation> = transformer.mtp_operations().cloned().collect();
+        describe(&module, modules as usize);
+    }
     Ok(ModelAnswer {
         parameters: transformer.parameters(),
         active_parameters: transformer.active_parameters(),
+        mtp_modules: modules,
+        mtp_parameters: u64::from(modules) * transformer.mtp_parameters(),
         outside: transformer.outside.clone(),
         weights: transformer.weights.name(),
         max_context: transformer.max_context,

@@ -18,10 +18,9 @@ use crate::diagnostic::{Diagnostic, code};
 use crate::purchase::{BillLine, Hardware};
 use crate::quantity::MicroUsd;
 use crate::search::Fit;
-use crate::stages::deal_chunks;
 use crate::training::{
     Cluster, FlopsConvention, Layout, PricedModel, Recipe, Rejection, StepTime, TrainingEvaluation,
-    TrainingHardware, evaluate, model_flops_per_token,
+    TrainingHardware, deal_model, evaluate, model_flops_per_token,
 };
 use crate::transformer::Transformer;
 
@@ -145,8 +144,7 @@ impl<'a> Subject<'_, 'a> {
             assumptions,
             training,
         );
-        let kinds = transformer.blocks.len();
-        let stages = deal_chunks(&transformer.layers, kinds, layout.pp, layout.vpp);
+        let stages = deal_model(transformer, recipe, layout.pp, layout.vpp);
         let hardware = TrainingHardware {
             accelerator: self.fit.accelerator,
             rates: &rates,
@@ -211,6 +209,7 @@ impl<'a> Subject<'_, 'a> {
             micro_batches: None,
             global_batch: self.recipe.global_batch,
             seq_len: self.recipe.seq_len,
+            mtp_modules: self.recipe.mtp_modules,
             expert_data_parallel: None,
             hardware: self.hardware(None),
             bill_of_materials: Vec::new(),
@@ -311,6 +310,7 @@ impl<'a> Subject<'_, 'a> {
             micro_batches: Some(layout.micro_batches(self.recipe)),
             global_batch: self.recipe.global_batch,
             seq_len: self.recipe.seq_len,
+            mtp_modules: self.recipe.mtp_modules,
             expert_data_parallel: Some(layout.expert_replicas()),
             hardware: self.hardware(cluster),
             bill_of_materials: bill.iter().map(BillAnswer::from).collect(),

@@ -5,7 +5,9 @@ use super::fields::Fields;
 use super::value::Quantity;
 use crate::diagnostic::{Diagnostic, code};
 use crate::quantity::Dimension;
-use crate::transformer::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
+use crate::transformer::{
+    Architecture, AttentionShape, BlockShape, MOST_MTP_MODULES, MlpShape, Norm,
+};
 
 const NORMS: &[(&str, Norm)] = &[
     ("rms", Norm::Rms),
@@ -78,12 +80,18 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Architecture {
         head_bias: fields.or("head_bias", false, Fields::flag),
         blocks,
         layers,
+        mtp_modules: fields.or("mtp_modules", 0, mtp_modules),
         outside: fields.sections("outside", |part| {
             (part.text("what"), part.quantity("parameters"))
         }),
         published_parameters,
         published_active,
     }
+}
+
+fn mtp_modules(fields: &mut Fields<'_>, key: &'static str) -> u32 {
+    let modules = any::<MOST_MTP_MODULES>(fields, key);
+    u32::try_from(modules).unwrap_or(MOST_MTP_MODULES)
 }
 
 /// One product per layer of `nominal_depth` inputs, with its share of `nominal_parameters`.

@@ -124,6 +124,8 @@ pub struct Recipe {
     pub dropout: bool,
     /// Tokens look back only.
     pub causal: bool,
+    /// Modules of multi-token prediction behind the last layer.
+    pub mtp_modules: u32,
     /// Tokens of a sequence.
     pub seq_len: u32,
     /// Sequences of a step.

@@ -2,7 +2,7 @@
 
 use super::candidate::Recipe;
 use crate::compute::{causal_mean, real};
-use crate::transformer::{Transformer, Work};
+use crate::transformer::{Operation, Transformer, Work};
 
 /// One product forward, two backward.
 const PASSES: f64 = 3.0;
@@ -62,23 +62,23 @@ pub fn model_flops_per_token(
             window.map_or(sequence, |window| real(window).min(sequence))
         }
     };
-    transformer
-        .operations()
-        .map(|operation| match operation.work {
-            Work::Attention {
-                heads,
-                head_dim,
-                window,
-                ..
-            } => PASSES * 4.0 * real(heads * head_dim) * seen(window),
-            Work::LatentAttention {
-                heads,
-                rope,
-                nope,
-                value,
-                ..
-            } => PASSES * 2.0 * real(heads * (nope + rope + value)) * seen(None),
-            _ => recipe.passes() * operation.flop_per_token(),
-        })
-        .sum()
+    let of = |operation: &Operation| match operation.work {
+        Work::Attention {
+            heads,
+            head_dim,
+            window,
+            ..
+        } => PASSES * 4.0 * real(heads * head_dim) * seen(window),
+        Work::LatentAttention {
+            heads,
+            rope,
+            nope,
+            value,
+            ..
+        } => PASSES * 2.0 * real(heads * (nope + rope + value)) * seen(None),
+        _ => recipe.passes() * operation.flop_per_token(),
+    };
+    let model: f64 = transformer.operations().map(of).sum();
+    let module: f64 = transformer.mtp_operations().map(of).sum();
+    model + f64::from(recipe.mtp_modules) * module
 }

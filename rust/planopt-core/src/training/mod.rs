@@ -10,6 +10,7 @@ pub mod bounds;
 mod candidate;
 mod cluster;
 mod collectives;
+mod deal;
 mod evaluate;
 mod flops;
 mod hold;
@@ -26,6 +27,7 @@ pub use candidate::{
 };
 pub use cluster::{Cluster, Switching};
 pub use collectives::{Group, Groups};
+pub use deal::deal_model;
 pub use evaluate::{TrainingEvaluation, TrainingHardware, evaluate};
 pub use flops::{FlopsConvention, model_flops_per_token};
 pub use layer::LayerCost;

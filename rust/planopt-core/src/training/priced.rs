@@ -16,13 +16,14 @@ use crate::transformer::{Operation, Transformer, Work};
 /// hosts, on where that puts them; not on `pp`, `vpp`, `dp`, `recompute` and sharding.
 #[derive(Clone, Debug)]
 pub struct PricedModel {
-    /// Kinds of layer.
+    /// Kinds of layer; behind them, as one more, a module of multi-token prediction.
     pub blocks: Vec<LayerCost>,
     /// Before the first layer.
     pub embedding: LayerCost,
-    /// After the last.
+    /// After the last, and behind every module of multi-token prediction.
     pub head: LayerCost,
-    /// What a head holds besides on another stage than the embedding whose matrix it shares.
+    /// What the last stage holds again of the table of the first: for a head that is the same
+    /// matrix, or for the tokens that modules of multi-token prediction look up.
     pub tied: super::hold::Held,
     /// What a checkpoint writes, of every parameter once.
     pub checkpoint: Bytes,
@@ -50,18 +51,31 @@ impl PricedModel {
             training,
         };
         let price = |operations: &[_], part| pricing.price(operations, part, transformer.hidden);
+        let needed_again = transformer.tied || recipe.mtp_modules > 0;
         let shared = transformer
             .embedding
             .iter()
-            .find(|operation| transformer.tied && matches!(operation.work, Work::Gather { .. }));
+            .find(|operation| needed_again && matches!(operation.work, Work::Gather { .. }));
+        let mut blocks: Vec<LayerCost> = transformer
+            .blocks
+            .iter()
+            .map(|block| price(&block.operations, Part::Layer))
+            .collect();
+        let mtp = &transformer.mtp;
+        blocks.push(price(&mtp.entry, Part::Embedding) + blocks[mtp.kind]);
+        let mut head = price(&transformer.head, Part::Head);
+        // One after another: the gradients of logits live once.
+        let exit = LayerCost {
+            transient: Bytes::ZERO,
+            ..price(&mtp.exit, Part::Head)
+        };
+        for _ in 0..recipe.mtp_modules {
+            head = head + exit;
+        }
         Self {
-            blocks: transformer
-                .blocks
-                .iter()
-                .map(|block| price(&block.operations, Part::Layer))
-                .collect(),
+            blocks,
             embedding: price(&transformer.embedding, Part::Embedding),
-            head: price(&transformer.head, Part::Head),
+            head,
             tied: shared.map_or_else(Default::default, |operation| {
                 recipe.hold(operation, layout.tp, layout.ep)
             }),
@@ -84,8 +98,11 @@ fn whole_checkpoint(transformer: &Transformer, recipe: &Recipe) -> Bytes {
         .map(|block| of(&block.operations))
         .collect();
     let ends = of(&transformer.embedding) + of(&transformer.head);
+    let mtp = &transformer.mtp;
+    let module = of(&mtp.entry) + of_kinds[mtp.kind] + of(&mtp.exit);
     transformer
         .layers
         .iter()
         .fold(ends, |sum, &kind| sum + of_kinds[kind])
+        + module * f64::from(recipe.mtp_modules)
 }

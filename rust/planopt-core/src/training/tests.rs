@@ -34,6 +34,54 @@ fn megatron(model: &str) -> Value {
     })
 }
 
+/// A module is a layer, what leads into it, and another pass through the head; the last stage
+/// carries it, and looks tokens up in a table of its own.
+#[test]
+fn multi_token_prediction_costs_what_its_operations_cost() {
+    let catalog = catalog();
+    let base = megatron("llama-2-7b");
+    let with = |modules: u32, pp: u32| {
+        let changes = json!({
+            "tp": 1, "pp": pp, "global_batch": 8, "tokens": 1e9, "mtp_modules": modules,
+        });
+        ask(&catalog, &base, &changes)
+    };
+    let (none, one, two) = (with(0, 1), with(1, 1), with(2, 1));
+    let states = |answer: &TrainingAnswer| answer.memory.expect("laid out").optimizer_bytes;
+    // Adam: 12 bytes of state. A layer; two normalisations, the projection and the final one.
+    let layer = 4.0 * 4096.0 * 4096.0 + 3.0 * 4096.0 * 11008.0 + 2.0 * 4096.0;
+    let module = 12.0 * (layer + 2.0 * 4096.0 * 4096.0 + 3.0 * 4096.0);
+    assert!((states(&one) - states(&none) - module).abs() < 1.0);
+    assert!((states(&two) - states(&one) - module).abs() < 1.0);
+    // Two stages: the last one has the table of tokens again.
+    let table = 12.0 * 32000.0 * 4096.0;
+    let last = |answer: &TrainingAnswer| answer.failures.expect("laid out").checkpoint_bytes;
+    assert!((last(&with(1, 2)) - last(&with(0, 2)) - module - table).abs() < 1.0);
+    // Its arithmetic counts as the model's.
+    let flops = |answer: &TrainingAnswer| {
+        answer.mfu.expect("laid out") * answer.step_seconds.expect("laid out")
+    };
+    let share = (flops(&one) - flops(&none)) / flops(&none);
+    let attention = 2.0 * 2.0 * 2048.0 * 4096.0;
+    let own = 2.0 * (layer - 2.0 * 4096.0 + 2.0 * 4096.0 * 4096.0 + 32000.0 * 4096.0) + attention;
+    let model = 2.0 * (32.0 * (layer - 2.0 * 4096.0) + 32000.0 * 4096.0) + 32.0 * attention;
+    assert!((share / (own / model) - 1.0).abs() < 1e-9, "{share}");
+}
+
+#[test]
+fn models_are_trained_with_the_modules_they_are_published_with() {
+    let catalog = catalog();
+    let base = json!({
+        "model": "deepseek-v3", "accelerator": "h100-sxm", "host": "hgx-8",
+        "network": "infiniband-400g", "pp": 16, "ep": 64, "dp": 128, "recompute": "full",
+    });
+    let modules = |changes: Value| ask(&catalog, &base, &changes).mtp_modules;
+    assert_eq!(modules(json!({})), 1);
+    assert_eq!(modules(json!({ "mtp_modules": 0 })), 0);
+    assert_eq!(modules(json!({ "lora_rank": 8 })), 0);
+    assert_eq!(modules(json!({ "model": "llama-2-7b", "ep": 1 })), 0);
+}
+
 /// Ranks that hold the same parameters, such as key/value heads that `tp` outnumbers, write one
 /// copy of them.
 #[test]

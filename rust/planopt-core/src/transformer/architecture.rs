@@ -145,6 +145,8 @@ pub struct Architecture {
     pub blocks: Vec<BlockShape>,
     /// The kind of each layer.
     pub layers: Vec<usize>,
+    /// Modules of multi-token prediction behind the last layer.
+    pub mtp_modules: u32,
     /// Parameters of the checkpoint outside of the list: what they are, and how many.
     pub outside: Vec<(String, u64)>,
     /// Published total of parameters.

@@ -5,8 +5,8 @@ mod attention;
 
 use self::attention::{attention, attention_output, inward_projections};
 use super::{
-    Architecture, AttentionShape, Block, BlockShape, MlpShape, Norm, Operation, Shard, Transformer,
-    Work,
+    Architecture, AttentionShape, Block, BlockShape, MlpShape, MtpModule, Norm, Operation, Shard,
+    Transformer, Work,
 };
 
 impl From<&Architecture> for Transformer {
@@ -26,6 +26,8 @@ impl From<&Architecture> for Transformer {
             embedding: embedding(model),
             head: head(model),
             tied: model.tied,
+            mtp: mtp_module(model),
+            mtp_modules: model.mtp_modules,
             outside: model.outside.clone(),
             weights: model.weights,
         }
@@ -71,24 +73,60 @@ fn embedding(model: &Architecture) -> Vec<Operation> {
 }
 
 fn head(model: &Architecture) -> Vec<Operation> {
+    let matrix = if model.tied {
+        0
+    } else {
+        model.hidden * model.vocabulary
+    };
+    let bias = if model.head_bias { model.vocabulary } else { 0 };
+    head_with(model, matrix + bias)
+}
+
+fn head_with(model: &Architecture, parameters: u64) -> Vec<Operation> {
     let mut operations = Vec::new();
     if model.final_norm {
         operations.push(norm("final_norm", model));
     }
     if model.vocabulary > 0 {
-        let matrix = if model.tied {
-            0
-        } else {
-            model.hidden * model.vocabulary
-        };
-        let bias = if model.head_bias { model.vocabulary } else { 0 };
         operations.push(Operation {
-            parameters: matrix + bias,
+            parameters,
             quantised: false,
             ..product("head", model.hidden, model.vocabulary, Shard::Columns)
         });
     }
     operations
+}
+
+/// The projection's columns are gathered behind it, which is counted as an all-reduce; it stays in
+/// 16 bits, as in the published checkpoint of DeepSeek-V3.
+fn mtp_module(model: &Architecture) -> MtpModule {
+    let mut entry = Vec::new();
+    if model.vocabulary > 0 {
+        let shared = Operation {
+            name: "mtp_embedding",
+            work: Work::Gather {
+                width: model.hidden,
+            },
+            parameters: 0,
+            quantised: false,
+        };
+        entry.extend([shared, all_reduce("mtp_embedding_all_reduce", model)]);
+    }
+    let (streams, hidden) = (2 * model.hidden, model.hidden);
+    entry.extend([
+        norm("mtp_embedding_norm", model),
+        norm("mtp_stream_norm", model),
+        Operation {
+            quantised: false,
+            ..product("mtp_projection", streams, hidden, Shard::Columns)
+        },
+        all_reduce("mtp_projection_all_reduce", model),
+    ]);
+    MtpModule {
+        entry,
+        kind: model.layers.last().copied().unwrap_or_default(),
+        exit: head_with(model, 0),
+    }
 }
 
 fn block(model: &Architecture, shape: &BlockShape) -> Block {

@@ -11,11 +11,27 @@ pub use operation::{Operation, Shard, Work};
 
 use crate::catalog::Format;
 
+/// Modules of multi-token prediction, at most: more than were ever trained.
+pub const MOST_MTP_MODULES: u32 = 16;
+
 /// A kind of layer: most models have one, some alternate between a few.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// Its operations, in the order they run.
     pub operations: Vec<Operation>,
+}
+
+/// Predicts one token further than what stands before it; in training alone (multi-token
+/// prediction: DeepSeek-V3, arXiv 2412.19437, section 2.2). Between its entry and its exit it has a
+/// layer of its own, of the kind of the model's last one; embedding and head are the model's.
+#[derive(Clone, Debug)]
+pub struct MtpModule {
+    /// The token's embedding and the stream before, each normalised, and projected to one.
+    pub entry: Vec<Operation>,
+    /// Kind of its layer, as an index into [`Transformer::blocks`].
+    pub kind: usize,
+    /// Its own final normalisation, and the head.
+    pub exit: Vec<Operation>,
 }
 
 /// A model: its kinds of layer, which layer is of which kind, and what stands before and after.
@@ -41,6 +57,10 @@ pub struct Transformer {
     pub head: Vec<Operation>,
     /// Whether the head uses the embedding's matrix (its own operation then has no parameters).
     pub tied: bool,
+    /// One module of multi-token prediction, were the model trained with any.
+    pub mtp: MtpModule,
+    /// Modules of multi-token prediction that the model is published with.
+    pub mtp_modules: u32,
     /// Parameters of the checkpoint outside of the list, with what they are: (what, count).
     pub outside: Vec<(String, u64)>,
     /// Format the weights are published in.
@@ -57,7 +77,23 @@ impl Transformer {
         self.embedding.iter().chain(layers).chain(&self.head)
     }
 
-    /// Parameters of the whole list; those of a checkpoint are more by [`Transformer::outside`].
+    /// Every operation of one module of multi-token prediction; none of [`Transformer::operations`]
+    /// is among them.
+    pub fn mtp_operations(&self) -> impl Iterator<Item = &Operation> {
+        let MtpModule { entry, kind, exit } = &self.mtp;
+        let layer = &self.blocks[*kind].operations;
+        entry.iter().chain(layer).chain(exit)
+    }
+
+    /// Parameters of one module of multi-token prediction beside those it shares with the model.
+    pub fn mtp_parameters(&self) -> u64 {
+        self.mtp_operations()
+            .map(|operation| operation.parameters)
+            .sum()
+    }
+
+    /// Parameters of the whole list without multi-token prediction; those of a checkpoint are more
+    /// by that and by [`Transformer::outside`].
     pub fn parameters(&self) -> u64 {
         self.operations()
             .map(|operation| operation.parameters)

@@ -108,6 +108,7 @@ pub(crate) fn architectures() -> impl Strategy<Value = Architecture> {
                 .map(|second| usize::from(second).min(blocks.len() - 1))
                 .collect(),
             blocks,
+            mtp_modules: 0,
             outside: Vec::new(),
             published_parameters: None,
             published_active: None,

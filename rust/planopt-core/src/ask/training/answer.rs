@@ -150,6 +150,8 @@ pub struct TrainingAnswer {
     pub global_batch: u32,
     /// Tokens of a sequence.
     pub seq_len: u32,
+    /// Modules of multi-token prediction.
+    pub mtp_modules: u32,
     /// Data-parallel degree of the experts: `dp * cp / ep`.
     pub expert_data_parallel: Option<u32>,
     /// Where it runs.

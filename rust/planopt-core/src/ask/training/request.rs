@@ -12,7 +12,7 @@ use crate::training::{
     Adapters, ContextParallel, FlopsConvention, Layout, Optimizer, Precision, Recipe, Recompute,
     Schedule, Sharding,
 };
-use crate::transformer::Transformer;
+use crate::transformer::{MOST_MTP_MODULES, Transformer};
 
 /// One configuration of a training run, whether or not it works.
 ///
@@ -85,6 +85,11 @@ pub struct EvaluateTraining {
     /// Tokens of a sequence; else 4096, or the model's longest context if that is shorter.
     #[serde(default)]
     pub seq_len: Option<u32>,
+
+    /// Modules of multi-token prediction; else those the model is published with, and none where
+    /// adapters are trained.
+    #[serde(default)]
+    pub mtp_modules: Option<u32>,
 
     /// `none` (default), `selective`, `full`, `block:K` (every K layers) or `layers:K` (K layers
     /// of each stage in full).
@@ -257,6 +262,10 @@ impl EvaluateTraining {
                 problems.push(wrong_option(option, count.to_string(), accepted));
             }
         }
+        if let Some(modules) = self.mtp_modules.filter(|many| *many > MOST_MTP_MODULES) {
+            let accepted = format!("a whole number from 0 to {MOST_MTP_MODULES}");
+            problems.push(wrong_option("mtp_modules", modules.to_string(), accepted));
+        }
         let amounts = [
             ("tokens", self.tokens, f64::MAX),
             ("nominal_parameters", self.nominal_parameters, f64::MAX),
@@ -361,6 +370,11 @@ impl EvaluateTraining {
             flash_attention: self.flash_attention,
             dropout: self.dropout,
             causal: self.causal,
+            mtp_modules: match (self.mtp_modules, self.lora_rank) {
+                (Some(modules), _) => modules,
+                (None, Some(_)) => 0,
+                (None, None) => transformer.mtp_modules,
+            },
             seq_len,
             global_batch: self.global_batch.unwrap_or(nearest.max(at_once)),
         };

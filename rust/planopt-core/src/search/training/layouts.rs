@@ -1,7 +1,7 @@
 //! Which layouts of a run are tried.
 
-use crate::stages::{Stage, deal_chunks};
-use crate::training::{ContextParallel, Layout, Recipe, Recompute, Schedule, Sharding};
+use crate::stages::Stage;
+use crate::training::{ContextParallel, Layout, Recipe, Recompute, Schedule, Sharding, deal_model};
 use crate::transformer::{Transformer, Work};
 
 /// Largest tensor-parallel degree tried: that of a rack joined by one scale-up link.
@@ -52,9 +52,7 @@ impl Layouts {
         let degrees = data_degrees(recipe.global_batch);
         for (pp, vpp) in pipelines(transformer) {
             let pipeline = all.pipelines.len();
-            let kinds = transformer.blocks.len();
-            all.pipelines
-                .push(deal_chunks(&transformer.layers, kinds, pp, vpp));
+            all.pipelines.push(deal_model(transformer, recipe, pp, vpp));
             for (place, shape) in shapes.iter().enumerate() {
                 let staged = Layout {
                     dp: 1,

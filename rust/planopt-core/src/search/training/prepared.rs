@@ -8,7 +8,7 @@ use crate::compute::Rates;
 use crate::quantity::Seconds;
 use crate::search::Fit;
 use crate::training::{
-    Groups, Layout, PricedModel, Recompute, Rejection, TrainingHardware, evaluate,
+    Groups, Layout, PricedModel, Recipe, Recompute, Rejection, TrainingHardware, evaluate,
 };
 use crate::transformer::Transformer;
 
@@ -21,13 +21,14 @@ struct Pass {
 }
 
 impl Pass {
-    fn of(priced: &PricedModel, transformer: &Transformer) -> Self {
+    fn of(priced: &PricedModel, transformer: &Transformer, recipe: &Recipe) -> Self {
         let (embedding, head) = (&priced.embedding, &priced.head);
         let mut pass = Self {
             once: embedding.forward + embedding.backward + head.forward + head.backward,
             again: Seconds::ZERO,
         };
-        for &kind in &transformer.layers {
+        let mtp = (0..recipe.mtp_modules).map(|_| transformer.blocks.len());
+        for kind in transformer.layers.iter().copied().chain(mtp) {
             let layer = &priced.blocks[kind];
             pass.once += layer.forward + layer.backward;
             pass.again += layer.forward;
@@ -91,7 +92,13 @@ impl<'s, 'a> Subject<'s, 'a> {
         subject.passes = layouts
             .shapes
             .iter()
-            .map(|shape| Pass::of(&subject.price(shape, &alone), search.transformer))
+            .map(|shape| {
+                Pass::of(
+                    &subject.price(shape, &alone),
+                    search.transformer,
+                    search.recipe,
+                )
+            })
             .collect();
         subject
     }

@@ -10,10 +10,9 @@ use crate::catalog::{Assumptions, Catalog};
 use crate::communication::{Fabric, Links, NetworkLine};
 use crate::compute::Rates;
 use crate::quantity::{BytesPerSecond, Seconds};
-use crate::stages::deal_chunks;
 use crate::training::{
     Layout, Optimizer, Precision, PricedModel, Recipe, Recompute, Schedule, Sharding,
-    TrainingEvaluation, TrainingHardware, evaluate,
+    TrainingEvaluation, TrainingHardware, deal_model, evaluate,
 };
 use crate::transformer::{Architecture, AttentionShape, MlpShape, Transformer};
 
@@ -218,6 +217,7 @@ impl<'c> Candidate<'c> {
                 flash_attention: true,
                 dropout: false,
                 causal: true,
+                mtp_modules: 0,
                 seq_len: 2048,
                 global_batch: count("global_batch"),
             },
@@ -273,8 +273,7 @@ impl<'c> Candidate<'c> {
             assumptions,
             &training,
         );
-        let layers = &self.transformer.layers;
-        let stages = deal_chunks(layers, self.transformer.blocks.len(), self.layout.pp, 1);
+        let stages = deal_model(&self.transformer, &self.recipe, self.layout.pp, 1);
         let hardware = TrainingHardware {
             accelerator: &accelerator,
             rates: &rates,

@@ -62,6 +62,7 @@ fn model(layers: usize, attention: AttentionShape, mlp: MlpShape) -> Architectur
             mlp,
         }],
         layers: vec![0; layers],
+        mtp_modules: 0,
         outside: Vec::new(),
         published_parameters: None,
         published_active: None,

@@ -1,8 +1,7 @@
 //! Reads the `config.json` of a Hugging Face repository. What a field means, and what it is where
 //! the file leaves it out, follows the configuration class of that model type in `transformers`.
 //!
-//! Left out: the vision and speech towers of multimodal models (their text model is read), and
-//! prediction layers behind the last one (multi-token prediction).
+//! Left out: the vision and speech towers of multimodal models (their text model is read).
 
 mod families;
 mod fields;

@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
 use crate::catalog::Format;
-use crate::transformer::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
+use crate::transformer::{
+    Architecture, AttentionShape, BlockShape, MOST_MTP_MODULES, MlpShape, Norm,
+};
 
 /// The first name is the usual one, the others those of older model types.
 pub(super) const HIDDEN: &[&str] = &["hidden_size", "n_embd", "n_embed", "d_model"];
@@ -253,6 +255,14 @@ pub(super) fn block(attention: AttentionShape, mlp: MlpShape) -> BlockShape {
     }
 }
 
+/// Modules of multi-token prediction, as DeepSeek-V3 and its descendants write them.
+fn mtp_modules(fields: &mut Fields) -> u32 {
+    let modules = fields.number("num_nextn_predict_layers", 0, u64::from(MOST_MTP_MODULES));
+    modules.map_or(0, |modules| {
+        u32::try_from(modules).unwrap_or(MOST_MTP_MODULES)
+    })
+}
+
 /// A decoder with RMS normalisation and rotary positions, its layers as `block_of` gives them.
 pub(super) fn decoder(fields: &mut Fields, block_of: impl Fn(usize) -> BlockShape) -> Architecture {
     let (mut blocks, mut kinds) = (Vec::new(), Vec::new());
@@ -284,6 +294,7 @@ pub(super) fn decoder(fields: &mut Fields, block_of: impl Fn(usize) -> BlockShap
         head_bias: false,
         blocks,
         layers: kinds,
+        mtp_modules: mtp_modules(fields),
         outside: Vec::new(),
         published_parameters: None,
         published_active: None,

@@ -108,6 +108,20 @@ fn gpt2() -> Value {
 }
 
 #[test]
+fn modules_of_multi_token_prediction_are_counted() {
+    let mut config = deepseek();
+    let modules = |config: &Value| {
+        let model = read_config(&config.to_string(), Path::new("config.json"));
+        model.expect("a known type").mtp_modules
+    };
+    assert_eq!(modules(&config), 0);
+    config["num_nextn_predict_layers"] = json!(2);
+    assert_eq!(modules(&config), 2);
+    config["num_nextn_predict_layers"] = json!(1000);
+    assert!(read_config(&config.to_string(), Path::new("config.json")).is_err());
+}
+
+#[test]
 fn totals_equal_those_of_the_published_checkpoints() {
     // Elements of the safetensors files on the hub.
     assert_eq!(parameters(&llama()), 8_030_261_248);
