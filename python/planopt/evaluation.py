@@ -18,6 +18,7 @@ __all__ = [
     "Hardware",
     "Memory",
     "Messages",
+    "Mixed",
     "Percentiles",
     "Prefill",
     "Rejection",
@@ -65,6 +66,16 @@ class Prefill(Struct, frozen=True, kw_only=True):
     seconds: float | None = None
 
 
+class Mixed(Struct, frozen=True, kw_only=True):
+    """The last chunk of a prompt, read beside the decoding batch."""
+
+    chunk_tokens: float
+    """Tokens of the chunk: the room that the batch leaves of the largest step."""
+    cached_tokens: float
+    """Tokens of the prompt before it."""
+    step_seconds: float
+
+
 class Percentiles(Struct, frozen=True, kw_only=True):
     """A figure that varies from request to request."""
 
@@ -104,6 +115,9 @@ class ServingEvaluation(Struct, frozen=True, kw_only=True):
     memory: Memory | None = None
     decode: Decode = msgspec.field(default_factory=Decode)
     prefill: Prefill = msgspec.field(default_factory=Prefill)
+    mixed: Mixed | None = None
+    kv_capacity_tokens: float | None = None
+    """Tokens of KV cache that a replica holds, in sequences of this context."""
     ttft_seconds: Percentiles = msgspec.field(default_factory=Percentiles)
     tpot_seconds: Percentiles = msgspec.field(default_factory=Percentiles)
     cost: Cost = msgspec.field(default_factory=Cost)

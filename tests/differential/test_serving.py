@@ -147,6 +147,8 @@ EVALUATED = (
     "memory",
     "decode",
     "prefill",
+    "mixed",
+    "kv_capacity_tokens",
     "ttft_seconds",
     "tpot_seconds",
     "messages",

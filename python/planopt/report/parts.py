@@ -111,6 +111,9 @@ def _time(evaluation: ServingEvaluation) -> list[str]:
         lines.append(f"  {cause:<15}{milliseconds(seconds):>10}  {bar}".rstrip())
     if evaluation.prefill.seconds is not None:
         lines.append(f"  one prompt     {milliseconds(evaluation.prefill.seconds):>10}")
+    if evaluation.mixed is not None and evaluation.mixed.chunk_tokens:
+        seconds = evaluation.mixed.step_seconds
+        lines.append(f"  with a prompt  {milliseconds(seconds):>10}")
     return lines
 
 

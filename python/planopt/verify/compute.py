@@ -150,12 +150,24 @@ class Rank:
 class Step:
     """What passes through an operation at once.
 
-    `tokens` sequences decode one token each over `context` cached ones; without a
-    `context` they are the tokens of one prompt.
+    `decoding` sequences gain one token each over `context` cached ones, and `chunk`
+    tokens of one prompt are read of which `cached` are in the cache already.
     """
 
-    tokens: int
-    context: int | None
+    decoding: int = 0
+    context: int = 0
+    chunk: int = 0
+    cached: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Return the tokens that pass through the layers."""
+        return self.decoding + self.chunk
+
+    @property
+    def in_head(self) -> Step:
+        """Return what passes through the head: of a chunk the last token."""
+        return Step(decoding=self.decoding, chunk=min(self.chunk, 1))
 
 
 @dataclass(frozen=True)
@@ -221,12 +233,14 @@ def _weight_bandwidth(rank: Rank) -> float:
     return rank.accelerator.memory_bandwidth * efficiency
 
 
-# Section 3, Attention: l of a prompt.
-def mean_tokens_looked_at(prompt: int, window: int | None) -> float:
-    """Return the tokens that a token of a causal prompt looks at, on average."""
-    if window is None or prompt <= window:
-        return (prompt + 1) / 2
-    return (window * (window + 1) / 2 + (prompt - window) * window) / prompt
+# Section 3, Attention: l of a chunk. The sum of min(c + i, w) over its tokens i.
+def mean_tokens_looked_at(chunk: int, window: int | None, cached: int = 0) -> float:
+    """Return the tokens that a token of a causal chunk looks at, on average."""
+    if window is None or cached + chunk <= window:
+        return cached + (chunk + 1) / 2
+    growing = max(window - cached, 0)
+    looked_at_by_growing = growing * cached + growing * (growing + 1) / 2
+    return (looked_at_by_growing + (chunk - growing) * window) / chunk
 
 
 # Section 3, Attention: l of decoding.
@@ -235,34 +249,48 @@ def tokens_looked_at(context: int, window: int | None) -> int:
     return context if window is None else min(context, window)
 
 
+Work = tuple[float, float]
+"""FLOP and bytes."""
+
+
 # Section 3, Attention.
-def attention_work(operation: Attention, step: Step, rank: Rank) -> tuple[float, float]:
-    """Return the FLOP and the bytes of grouped attention on one rank."""
-    query_width = operation.heads / rank.t * operation.head_dim
+def attention_work(
+    operation: Attention, step: Step, rank: Rank
+) -> tuple[Work | None, Work | None]:
+    """Return the work of grouped attention: on the chunk, and on what decodes."""
+    flops = 4 * operation.heads / rank.t * operation.head_dim
     per_token = kv_bytes_per_token(operation, rank)
-    if step.context is None:
-        looked_at = mean_tokens_looked_at(step.tokens, operation.window)
-        return step.tokens * 4 * query_width * looked_at, step.tokens * per_token
-    cached = tokens_looked_at(step.context, operation.window)
-    return step.tokens * 4 * query_width * cached, step.tokens * cached * per_token
+    chunk = decoding = None
+    if step.chunk:
+        looked_at = mean_tokens_looked_at(step.chunk, operation.window, step.cached)
+        read = step.chunk + tokens_looked_at(step.cached, operation.window)
+        chunk = (step.chunk * flops * looked_at, read * per_token)
+    if step.decoding:
+        cached = tokens_looked_at(step.context, operation.window)
+        seen = step.decoding * cached
+        decoding = (seen * flops, seen * per_token)
+    return chunk, decoding
 
 
 # Section 3, Latent attention.
 def latent_attention_work(
     operation: LatentAttention, step: Step, rank: Rank
-) -> tuple[float, float]:
-    """Return the FLOP and the bytes of latent attention on one rank."""
+) -> tuple[Work | None, Work | None]:
+    """Return the work of latent attention: on the chunk, and on what decodes."""
     heads = operation.heads / rank.t
     per_token = kv_bytes_per_token(operation, rank)
-    if step.context is None:
-        looked_at = mean_tokens_looked_at(step.tokens, None)
+    chunk = decoding = None
+    if step.chunk:
+        looked_at = mean_tokens_looked_at(step.chunk, None, step.cached)
         width = operation.nope + operation.rope + operation.value
-        return step.tokens * 2 * heads * width * looked_at, step.tokens * per_token
-    width = 2 * operation.latent + operation.rope
-    return (
-        step.tokens * 2 * heads * step.context * width,
-        step.tokens * step.context * per_token,
-    )
+        recovered = operation.latent * (operation.nope + operation.value)
+        flops = step.chunk * looked_at * width + step.cached * recovered
+        chunk = (2 * heads * flops, (step.chunk + step.cached) * per_token)
+    if step.decoding:
+        seen = step.decoding * step.context
+        width = 2 * operation.latent + operation.rope
+        decoding = (2 * heads * seen * width, seen * per_token)
+    return chunk, decoding
 
 
 # Section 3 and section 5, the cache of one token of one layer.
@@ -276,21 +304,21 @@ def kv_bytes_per_token(operation: Attention | LatentAttention, rank: Rank) -> fl
 
 def _attention_time(
     operation: Attention | LatentAttention, step: Step, rank: Rank
-) -> Duration:
+) -> list[Duration]:
     compute = rank.assumptions.compute
     if not compute.attention_time:
-        return Duration(0.0, 0.0, 0.0)
-    flops, moved = (
+        return []
+    parts = (
         latent_attention_work(operation, step, rank)
         if isinstance(operation, LatentAttention)
         else attention_work(operation, step, rank)
     )
+    rate = rank.base_rate * compute.attention_efficiency
     bandwidth = rank.accelerator.memory_bandwidth * compute.kv_bandwidth_efficiency
-    return Duration(
-        arithmetic=flops / (rank.base_rate * compute.attention_efficiency),
-        traffic=moved / bandwidth,
-        overhead=compute.operation_overhead,
-    )
+    return [
+        Duration(flops / rate, moved / bandwidth, compute.operation_overhead)
+        for flops, moved in (part for part in parts if part is not None)
+    ]
 
 
 # Section 3, Elementwise.
@@ -305,12 +333,12 @@ def elementwise_time(width: int, step: Step, rank: Rank) -> Duration:
     )
 
 
-def operation_time(operation: Operation, step: Step, rank: Rank) -> Duration:
-    """Return the time of any operation but messages, which take none here."""
+def operation_times(operation: Operation, step: Step, rank: Rank) -> list[Duration]:
+    """Return the times of an operation: attention may have two, messages have none."""
     if isinstance(operation, MatMul):
-        return matmul_time(operation, step, rank)
+        return [matmul_time(operation, step, rank)]
     if isinstance(operation, Attention | LatentAttention):
         return _attention_time(operation, step, rank)
     if isinstance(operation, AllReduce):
-        return Duration(0.0, 0.0, 0.0)
-    return elementwise_time(operation.width, step, rank)
+        return []
+    return [elementwise_time(operation.width, step, rank)]

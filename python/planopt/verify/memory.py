@@ -158,6 +158,23 @@ def capacity_bytes(rank: Rank) -> float:
     return rank.accelerator.memory * usable
 
 
+# Section 5, "What is left".
+def kv_capacity_tokens(
+    model: Model, rank: Rank, *, p: int, batch: int, context: int
+) -> float:
+    """Return the tokens of cache that fit, in sequences of `context` tokens."""
+
+    def sequences(stage: Stage) -> float:
+        left = capacity_bytes(rank) - (
+            weights_bytes(stage, model, rank)
+            + activations_bytes(stage, model, rank, batch=batch)
+            + overhead_bytes(rank, p)
+        )
+        return left / kv_cache_bytes(stage, rank, sequences=1, context=context)
+
+    return context * max(0.0, min(sequences(stage) for stage in stages(model, p)))
+
+
 # Section 5, "The fullest stage".
 def fullest_stage_memory(
     model: Model, rank: Rank, *, p: int, batch: int, sequences: int, context: int

@@ -40,6 +40,8 @@ _EVALUATION_PARTS: Final = (
     "memory",
     "decode",
     "prefill",
+    "mixed",
+    "kv_capacity_tokens",
     "ttft_seconds",
     "tpot_seconds",
     "messages",

@@ -21,19 +21,20 @@ from planopt.verify.compute import (
     Rank,
     Step,
     bytes_per_element,
-    operation_time,
+    operation_times,
 )
 from planopt.verify.memory import (
     Memory,
     Stage,
     fullest_stage_memory,
+    kv_capacity_tokens,
     resident_sequences,
     stages,
 )
-from planopt.verify.operations import AllReduce, Model
+from planopt.verify.operations import AllReduce, Model, Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from planopt.verify.facts import Facts
 
@@ -51,8 +52,8 @@ class StageTime:
 
 
 @dataclass(frozen=True)
-class Decode:
-    """Seconds of a decoding step."""
+class StepTime:
+    """Seconds of a step."""
 
     step: float
     compute: float
@@ -68,14 +69,10 @@ def message_bytes(tokens: int, width: int, rank: Rank) -> float:
 
 # Section 6, compute_j and all_reduce_j.
 def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime:
-    """Return the time that one step spends on a stage.
-
-    In a prompt only the last token's logits are needed, so the head sees one token.
-    """
-    in_head = step if step.context is not None else Step(tokens=1, context=None)
+    """Return the time that one step spends on a stage."""
     durations: list[Duration] = [
-        *(operation_time(operation, step, rank) for operation in stage.body),
-        *(operation_time(operation, in_head, rank) for operation in stage.head),
+        *_durations(stage.body, step, rank),
+        *_durations(stage.head, step.in_head, rank),
     ]
     messages = (
         all_reduce(message_bytes(step.tokens, operation.width, rank), links)
@@ -90,6 +87,13 @@ def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime
     )
 
 
+def _durations(
+    operations: Iterable[Operation], step: Step, rank: Rank
+) -> Iterator[Duration]:
+    for operation in operations:
+        yield from operation_times(operation, step, rank)
+
+
 # Section 6, stage_j.
 def stage_seconds(time: StageTime, overlap: str) -> float:
     """Return the seconds of a stage, with messages hidden where two batches overlap."""
@@ -99,28 +103,34 @@ def stage_seconds(time: StageTime, overlap: str) -> float:
 
 
 # Section 6, turn and step.
-def decode_step(
+def step_time(
     model: Model,
     rank: Rank,
     links: Fabric,
+    step: Step,
     *,
     in_flight: int,
-    batch: int,
-    context: int,
     overlap: str,
-) -> Decode:
-    """Return the times of a decoding step of `in_flight` micro-batches."""
-    step = Step(tokens=batch, context=context)
+) -> StepTime:
+    """Return the times of a step of `in_flight` micro-batches that are all alike."""
     times = [stage_time(stage, step, rank, links) for stage in stages(model, links.p)]
-    hops = pipeline_hops(message_bytes(batch, model.hidden, rank), links)
+    hops = pipeline_hops(message_bytes(step.tokens, model.hidden, rank), links)
     seconds = [stage_seconds(time, overlap) for time in times]
     turn = rank.assumptions.compute.step_overhead + math.fsum(seconds) + hops
-    return Decode(
+    return StepTime(
         step=max(turn, in_flight * max(seconds)),
         compute=math.fsum(time.arithmetic for time in times),
         memory=math.fsum(time.traffic for time in times),
         communication=math.fsum(time.all_reduce for time in times) + hops,
     )
+
+
+# Section 6, mixed.
+def mixed_step(rank: Rank, *, batch: int, context: int, prompt: int) -> Step:
+    """Return a decoding step with the last chunk of a prompt in the room it leaves."""
+    room = rank.assumptions.memory.workspace_tokens - batch
+    chunk = max(0, min(prompt, room))
+    return Step(decoding=batch, context=context, chunk=chunk, cached=prompt - chunk)
 
 
 # Section 6, TPOT.
@@ -132,7 +142,7 @@ def time_per_output_token(step_seconds: float, overlap: str) -> float:
 # Section 6, Prefill.
 def prefill_seconds(model: Model, rank: Rank, links: Fabric, prompt: int) -> float:
     """Return the seconds of one prompt alone."""
-    step = Step(tokens=prompt, context=None)
+    step = Step(chunk=prompt)
     times = [stage_time(stage, step, rank, links) for stage in stages(model, links.p)]
     hops = pipeline_hops(message_bytes(prompt, model.hidden, rank), links)
     in_stages = math.fsum(time.compute + time.all_reduce for time in times)
@@ -196,6 +206,8 @@ def _evaluation(rejections: list[Rejection], **figures: object) -> dict[str, Any
         "memory": None,
         "decode": None,
         "prefill": None,
+        "mixed": None,
+        "kv_capacity_tokens": None,
         "ttft_seconds": dict(_NO_PERCENTILES),
         "tpot_seconds": dict(_NO_PERCENTILES),
         "messages": None,
@@ -306,14 +318,17 @@ def evaluate_serving(
             capacity_bytes=memory.capacity,
         )
         rejections.append(overflow)
-    decode = decode_step(
+    decode = step_time(
         transformer,
         rank,
         links,
+        Step(decoding=batch, context=context),
         in_flight=in_flight,
-        batch=batch,
-        context=context,
         overlap=overlap,
+    )
+    with_chunk = mixed_step(rank, batch=batch, context=context, prompt=prompt)
+    mixed = step_time(
+        transformer, rank, links, with_chunk, in_flight=in_flight, overlap=overlap
     )
     tpot = time_per_output_token(decode.step, overlap)
     return _evaluation(
@@ -331,6 +346,14 @@ def evaluate_serving(
         prefill={
             "seconds": prefill_seconds(transformer, rank, links, prompt),
         },
+        mixed={
+            "chunk_tokens": with_chunk.chunk,
+            "cached_tokens": with_chunk.cached,
+            "step_seconds": mixed.step,
+        },
+        kv_capacity_tokens=kv_capacity_tokens(
+            transformer, rank, p=pp, batch=batch, context=context
+        ),
         messages=_messages(transformer, rank, links, batch),
         hosts=links.hosts,
         accelerators=tp * pp,

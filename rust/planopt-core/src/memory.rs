@@ -105,6 +105,12 @@ impl StageMemory {
         }
     }
 
+    /// Sequences whose cache fits beside micro-batches of `batch`; 0 where even they do not.
+    pub fn sequences(&self, batch: f64, capacity: Bytes) -> f64 {
+        let taken = self.with(batch, 0.0, capacity).total;
+        ((capacity - taken) / self.kv_cache_per_sequence).max(0.0)
+    }
+
     /// With micro-batches of `batch`, `sequences` being cached in all.
     pub fn with(&self, batch: f64, sequences: f64, capacity: Bytes) -> ServingMemory {
         let kv_cache = self.kv_cache_per_sequence * sequences;

@@ -14,7 +14,7 @@ from planopt.verify.compute import (
     latent_attention_work,
     matmul_time,
     mean_tokens_looked_at,
-    operation_time,
+    operation_times,
     quantised_rate,
 )
 from planopt.verify.operations import Attention, Elementwise, LatentAttention, MatMul
@@ -39,7 +39,7 @@ def test_time_of_a_product(engine: Facts) -> None:
     # * 16/32 * 1024/1152 * 1024/1088.
     # Bytes 1024 * 1024 * 2 + 16 * (1024 + 1024) * 2 = 2 162 688 over 3.35e12.
     product = MatMul("p", 1024, 2048, "columns", parameters=1024 * 2048)
-    time = matmul_time(product, Step(16, 1), rank(engine, t=2))
+    time = matmul_time(product, Step(decoding=16), rank(engine, t=2))
     efficiency = 0.5 * (16 / 32) * (1024 / 1152) * (1024 / 1088)
     assert time.arithmetic == pytest.approx(33554432 / (989e12 * efficiency))
     assert time.traffic == pytest.approx(2162688 / 3.35e12)
@@ -53,7 +53,7 @@ def test_time_of_experts(engine: Facts) -> None:
     experts = MatMul(
         "e", 64, 32, "columns", parameters=8 * 64 * 32, experts=8, active=2
     )
-    time = matmul_time(experts, Step(2, 1), rank(engine, weights="fp8"))
+    time = matmul_time(experts, Step(decoding=2), rank(engine, weights="fp8"))
     rows = 4 / 3.5
     efficiency = 0.5 * rows / (rows + 16) * 32 / (32 + 128) * 64 / (64 + 64)
     assert time.arithmetic == pytest.approx(16384 / (1978e12 * efficiency))
@@ -75,11 +75,12 @@ def test_attention_of_a_decoding_step(engine: Facts) -> None:
     # 3 sequences of 100 tokens, 8 heads of 4 over 4 ranks: FLOP 3 * 4 * 2 * 4 * 100.
     # Bytes 3 * 100 * 2 * 1 head * 4 * 2 B: one of two heads on each of 4 ranks.
     attention = Attention(heads=8, kv_heads=2, head_dim=4, window=None)
-    work = attention_work(attention, Step(3, 100), rank(engine, t=4))
+    step = Step(decoding=3, context=100)
+    _, work = attention_work(attention, step, rank(engine, t=4))
     assert work == (9600, 4800)
     # A window of 10 tokens leaves a tenth of both; fp8 halves the bytes.
     windowed = Attention(heads=8, kv_heads=2, head_dim=4, window=10)
-    assert attention_work(windowed, Step(3, 100), rank(engine, t=4, kv="fp8")) == (
+    assert attention_work(windowed, step, rank(engine, t=4, kv="fp8"))[1] == (
         960,
         240,
     )
@@ -92,11 +93,23 @@ def test_tokens_that_a_prompt_looks_at() -> None:
     assert mean_tokens_looked_at(4, 2) == 1.75
 
 
+@pytest.mark.parametrize("window", [None, 1, 5, 9, 12, 40])
+def test_a_chunk_looks_back_on_what_is_cached_before_it(window: int | None) -> None:
+    cached, chunk = 7, 4
+    seen = [min(cached + i, window or cached + i) for i in range(1, chunk + 1)]
+
+    mean = mean_tokens_looked_at(chunk, window, cached)
+
+    assert mean == sum(seen) / chunk
+
+
 def test_attention_of_a_prompt(engine: Facts) -> None:
     # 4 tokens look at 2.5: FLOP 4 * 4 * 32 * 2.5 = 1280; the cache of each token is
     # written once: 4 * 2 * 2 * 4 * 2 B = 128.
     attention = Attention(heads=8, kv_heads=2, head_dim=4, window=None)
-    assert attention_work(attention, Step(4, None), rank(engine)) == (1280, 128)
+    chunk, decoding = attention_work(attention, Step(chunk=4), rank(engine))
+    assert chunk == (1280, 128)
+    assert decoding is None
 
 
 def test_latent_attention(engine: Facts) -> None:
@@ -104,17 +117,21 @@ def test_latent_attention(engine: Facts) -> None:
     # Decode, 3 sequences of 10: FLOP 3 * 2 * 8 * 10 * (16 + 4) = 9600;
     # bytes 3 * 10 * 12 * 2 = 720 on every rank.
     latent = LatentAttention(heads=16, latent=8, rope=4, nope=6, value=5)
-    assert latent_attention_work(latent, Step(3, 10), rank(engine, t=2)) == (9600, 720)
+    decoding = Step(decoding=3, context=10)
+    assert latent_attention_work(latent, decoding, rank(engine, t=2))[1] == (9600, 720)
     # Prompt of 4: FLOP 4 * 2 * 8 * (6 + 4 + 5) * 2.5 = 2400; bytes 4 * 12 * 2 = 96.
-    assert latent_attention_work(latent, Step(4, None), rank(engine, t=2)) == (2400, 96)
+    prompt = Step(chunk=4)
+    assert latent_attention_work(latent, prompt, rank(engine, t=2))[0] == (2400, 96)
 
 
 def test_elementwise_reads_and_writes(engine: Facts, article: Facts) -> None:
     # 3 tokens of 1000 elements of 2 bytes, twice: 12 000 B over 3.35 TB/s, and 2 us.
     norm = Elementwise("norm", 1000, 1000)
-    seconds = operation_time(norm, Step(3, 1), rank(engine)).seconds
+    [time] = operation_times(norm, Step(decoding=3), rank(engine))
+    seconds = time.seconds
     assert seconds == pytest.approx(12000 / 3.35e12 + 2e-6)
-    assert operation_time(norm, Step(3, 1), rank(article)).seconds == 0
+    [time] = operation_times(norm, Step(decoding=3), rank(article))
+    assert time.seconds == 0
 
 
 def test_rates_of_arithmetic(article: Facts, engine: Facts) -> None:

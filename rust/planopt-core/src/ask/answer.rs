@@ -8,7 +8,7 @@ use crate::cost::Cost;
 use crate::memory::ServingMemory;
 use crate::purchase::BillLine;
 use crate::search::{Nearest, Tally};
-use crate::serving::{Decode, Percentiles, Prefill};
+use crate::serving::{Decode, Mixed, Percentiles, Prefill};
 
 /// A rejection with its sentence.
 #[derive(Clone, Debug, Serialize)]
@@ -95,6 +95,10 @@ pub struct EvaluationAnswer {
     pub decode: Option<Decode>,
     /// A prompt read alone.
     pub prefill: Option<Prefill>,
+    /// The last chunk of a prompt beside the decoding batch.
+    pub mixed: Option<Mixed>,
+    /// Tokens of KV cache that a replica holds, in sequences of the question's context.
+    pub kv_capacity_tokens: Option<f64>,
     /// Time to first token under load; not modelled yet.
     pub ttft_seconds: Percentiles,
     /// Time per output token under load; not modelled yet.

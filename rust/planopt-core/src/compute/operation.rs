@@ -2,7 +2,7 @@
 //! Formulas: `docs/reference/model.md`, section 3.
 
 use super::rates::{Formats, Rates};
-use super::shape::{causal_mean, distinct_experts, local_shape, real, saturation};
+use super::shape::{causal_mean_behind, distinct_experts, local_shape, real, saturation};
 use super::step::{OperationTime, Step};
 use crate::catalog::Assumptions;
 use crate::transformer::{Operation, Work};
@@ -21,14 +21,7 @@ pub(super) enum RankOperation {
         /// Reading and writing the activations of one token.
         memory_per_token: f64,
     },
-    Attention {
-        window: Option<u64>,
-        /// Arithmetic of one query token on one cached token.
-        decode_compute: f64,
-        prefill_compute: f64,
-        /// Reading one cached token.
-        memory_per_cached_token: f64,
-    },
+    Attention(AttentionPrice),
     Elementwise {
         memory_per_token: f64,
     },
@@ -53,31 +46,62 @@ impl RankOperation {
                 let memory = matrices * memory_per_matrix + tokens * memory_per_token;
                 OperationTime::roofline(compute, memory, overhead)
             }
-            Self::Attention {
-                window,
-                decode_compute,
-                prefill_compute,
-                memory_per_cached_token,
-            } => match step {
-                Step::Decode { sequences, context } => {
-                    let seen = window.map_or(context, |window| context.min(real(window)));
-                    OperationTime::roofline(
-                        sequences * seen * decode_compute,
-                        sequences * seen * memory_per_cached_token,
-                        overhead,
-                    )
-                }
-                Step::Prefill { tokens } => OperationTime::roofline(
-                    tokens * causal_mean(tokens, window) * prefill_compute,
-                    tokens * memory_per_cached_token,
-                    overhead,
-                ),
-            },
+            Self::Attention(price) => price.time(step, overhead),
             Self::Elementwise { memory_per_token } => {
                 OperationTime::roofline(0.0, tokens * memory_per_token, overhead)
             }
             Self::Free => OperationTime::default(),
         }
+    }
+}
+
+/// Attention with seconds per unit of work.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AttentionPrice {
+    window: Option<u64>,
+    /// Arithmetic of one decoded token on one cached token.
+    decode_compute: f64,
+    /// Arithmetic of one token of a prompt on one token before it.
+    prefill_compute: f64,
+    /// Arithmetic of bringing one token back that was cached before a chunk.
+    recover_compute: f64,
+    /// Reading one cached token.
+    memory_per_cached_token: f64,
+}
+
+impl AttentionPrice {
+    /// Each part of a step has its own kernel: chunks are arithmetic, decoding reads the cache.
+    fn time(self, step: Step, overhead: f64) -> OperationTime {
+        let mut time = OperationTime::default();
+        if step.prompts > 0.0 {
+            time = time.then(self.prefill(step, overhead));
+        }
+        if step.sequences > 0.0 {
+            time = time.then(self.decode(step, overhead));
+        }
+        time
+    }
+
+    fn prefill(self, step: Step, overhead: f64) -> OperationTime {
+        let looked_at = causal_mean_behind(step.cached, step.chunk, self.window);
+        let cached = self.within_window(step.cached);
+        let compute = step.chunk * looked_at * self.prefill_compute + cached * self.recover_compute;
+        let read = (step.chunk + cached) * self.memory_per_cached_token;
+        OperationTime::roofline(step.prompts * compute, step.prompts * read, overhead)
+    }
+
+    fn decode(self, step: Step, overhead: f64) -> OperationTime {
+        let seen = step.sequences * self.within_window(step.context);
+        OperationTime::roofline(
+            seen * self.decode_compute,
+            seen * self.memory_per_cached_token,
+            overhead,
+        )
+    }
+
+    fn within_window(self, tokens: f64) -> f64 {
+        self.window
+            .map_or(tokens, |window| tokens.min(real(window)))
     }
 }
 
@@ -136,12 +160,13 @@ pub(super) fn price(
         } => {
             let flop = 4.0 * heads_local(heads) * real(head_dim) / attention_rate;
             let kv_local = real(kv_heads) / f64::from(tp).min(real(kv_heads));
-            RankOperation::Attention {
+            RankOperation::Attention(AttentionPrice {
                 window,
                 decode_compute: flop,
                 prefill_compute: flop,
+                recover_compute: 0.0,
                 memory_per_cached_token: 2.0 * kv_local * real(head_dim) * kv_element,
-            }
+            })
         }
         Work::LatentAttention {
             heads,
@@ -151,12 +176,14 @@ pub(super) fn price(
             value,
         } => {
             let per_width = 2.0 * heads_local(heads) / attention_rate;
-            RankOperation::Attention {
+            RankOperation::Attention(AttentionPrice {
                 window: None,
                 decode_compute: per_width * real(2 * latent + rope),
                 prefill_compute: per_width * real(nope + rope + value),
+                // Keys and values of cached tokens are made again from their latents.
+                recover_compute: per_width * real(latent * (nope + value)),
                 memory_per_cached_token: real(latent + rope) * kv_element,
-            }
+            })
         }
         Work::Gather { width } | Work::Elementwise { width } => RankOperation::Elementwise {
             memory_per_token: 2.0 * real(width) * activation_per_element,

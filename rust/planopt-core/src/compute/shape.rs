@@ -58,11 +58,19 @@ pub fn distinct_experts(experts: f64, active: f64, tokens: f64) -> f64 {
 
 /// Mean number of tokens that a token of a prompt looks at, itself included.
 pub fn causal_mean(prompt: f64, window: Option<u64>) -> f64 {
+    causal_mean_behind(0.0, prompt, window)
+}
+
+/// The same for the tokens of a `chunk` with `cached` tokens of its prompt before it.
+pub(super) fn causal_mean_behind(cached: f64, chunk: f64, window: Option<u64>) -> f64 {
     match window.map(real) {
-        Some(window) if window < prompt => {
-            (window * (window + 1.0) / 2.0 + (prompt - window) * window) / prompt
+        Some(window) if window < cached + chunk => {
+            // The first of them still have less than a window behind them.
+            let growing = (window - cached).max(0.0);
+            let seen_by_growing = growing * (cached + f64::midpoint(growing, 1.0));
+            (seen_by_growing + (chunk - growing) * window) / chunk
         }
-        _ => f64::midpoint(prompt, 1.0),
+        _ => cached + f64::midpoint(chunk, 1.0),
     }
 }
 

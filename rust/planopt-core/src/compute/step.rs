@@ -2,38 +2,56 @@
 
 use crate::quantity::Seconds;
 
-/// A step of a micro-batch, as an operation sees it.
-#[derive(Clone, Copy, Debug)]
-pub enum Step {
-    /// Every one of `sequences` gains a token, with `context` tokens cached.
-    Decode {
-        /// Sequences of the micro-batch.
-        sequences: f64,
-        /// Tokens cached per sequence.
-        context: f64,
-    },
-    /// One prompt of `tokens` is read.
-    Prefill {
-        /// Tokens of the prompt.
-        tokens: f64,
-    },
+/// A step of a micro-batch, as an operation sees it: parts of prompts that are read, and sequences
+/// that gain a token. Products see the tokens of both together, attention sees each part.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Step {
+    /// Prompts of which a chunk is read.
+    pub prompts: f64,
+    /// Tokens of such a chunk.
+    pub chunk: f64,
+    /// Tokens of the prompt that are cached before it.
+    pub cached: f64,
+    /// Sequences that gain a token.
+    pub sequences: f64,
+    /// Tokens cached of each of them.
+    pub context: f64,
 }
 
 impl Step {
-    /// Tokens that pass through the layers.
-    pub fn tokens(self) -> f64 {
-        match self {
-            Self::Decode { sequences, .. } => sequences,
-            Self::Prefill { tokens } => tokens,
+    /// Every one of `sequences` gains a token, with `context` tokens cached.
+    pub fn decode(sequences: f64, context: f64) -> Self {
+        Self {
+            sequences,
+            context,
+            ..Self::default()
         }
     }
 
-    /// Tokens whose logits are needed.
-    pub fn head_tokens(self) -> f64 {
-        match self {
-            Self::Decode { sequences, .. } => sequences,
-            Self::Prefill { .. } => 1.0,
+    /// One prompt of `tokens` is read, whole and alone.
+    pub fn prefill(tokens: f64) -> Self {
+        Self::default().with_chunk(tokens, 0.0)
+    }
+
+    /// The same, and the next `tokens` of a prompt of which `cached` are read already.
+    #[must_use]
+    pub fn with_chunk(self, tokens: f64, cached: f64) -> Self {
+        Self {
+            prompts: if tokens > 0.0 { 1.0 } else { 0.0 },
+            chunk: tokens,
+            cached,
+            ..self
         }
+    }
+
+    /// Tokens that pass through the layers.
+    pub fn tokens(self) -> f64 {
+        self.prompts * self.chunk + self.sequences
+    }
+
+    /// Tokens whose logits are needed: the last of each chunk, and each decoded one.
+    pub fn head_tokens(self) -> f64 {
+        self.prompts + self.sequences
     }
 }
 

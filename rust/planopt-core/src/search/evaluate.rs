@@ -132,6 +132,8 @@ pub fn evaluate_unit(
         memory,
         decode: replica.decode(batching),
         prefill: replica.prefill(),
+        mixed: replica.mixed(batching),
+        kv_capacity_tokens: replica.kv_capacity_tokens(batching.batch),
     };
     Ok((placement, evaluation))
 }

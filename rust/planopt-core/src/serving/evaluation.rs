@@ -31,6 +31,18 @@ pub struct Prefill {
     pub seconds: Seconds,
 }
 
+/// A step in which the last chunk of a prompt is read beside the decoding batch: the longest step
+/// that a user waits for a token while somebody else's prompt comes in.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Mixed {
+    /// Tokens of the chunk.
+    pub chunk_tokens: f64,
+    /// Tokens of the prompt before it.
+    pub cached_tokens: f64,
+    /// The step.
+    pub step_seconds: Seconds,
+}
+
 /// Mean and percentiles of a latency; null until arrivals are modelled.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Percentiles {
@@ -164,4 +176,8 @@ pub struct ReplicaEvaluation {
     pub decode: Decode,
     /// A prompt read alone.
     pub prefill: Prefill,
+    /// A chunk of a prompt beside the decoding batch.
+    pub mixed: Mixed,
+    /// Tokens of KV cache that a replica holds.
+    pub kv_capacity_tokens: f64,
 }

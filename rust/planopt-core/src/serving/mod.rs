@@ -4,5 +4,5 @@ pub mod engine;
 mod evaluation;
 mod replica;
 
-pub use evaluation::{Decode, Percentiles, Prefill, Rejection, ReplicaEvaluation};
+pub use evaluation::{Decode, Mixed, Percentiles, Prefill, Rejection, ReplicaEvaluation};
 pub use replica::{Batching, Overlap, Question, Replica, step_seconds, tokens_per_second};

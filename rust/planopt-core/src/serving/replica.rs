@@ -10,7 +10,7 @@ use crate::compute::{Formats, OperationTime, Rank, RankBlock, Step, real};
 use crate::memory::{ServingMemory, StageMemory, capacity};
 use crate::placement::Placement;
 use crate::quantity::{Bytes, Seconds};
-use crate::serving::{Decode, Prefill};
+use crate::serving::{Decode, Mixed, Prefill};
 use crate::stages::Stage;
 
 /// Whether communication hides behind the arithmetic of another batch.
@@ -76,6 +76,7 @@ pub struct Replica<'a> {
     placement: Placement,
     question: &'a Question,
     step_overhead: Seconds,
+    step_tokens: f64,
 }
 
 /// Time in which every sequence in the pipeline gets a token: a `turn` through all of it, unless
@@ -109,6 +110,9 @@ impl StageTime {
         }
     }
 }
+
+/// Kinds of layer whose times are kept without asking for memory; no published model has more.
+const FEW_KINDS: usize = 8;
 
 /// Times of a step summed along the path of a token, and of the slowest stage.
 #[derive(Clone, Copy, Debug, Default)]
@@ -146,6 +150,7 @@ impl<'a> Replica<'a> {
             placement,
             question,
             step_overhead: assumptions.compute.step_overhead,
+            step_tokens: f64::from(assumptions.memory.workspace_tokens),
         }
     }
 
@@ -168,13 +173,8 @@ impl<'a> Replica<'a> {
     pub fn decode(&self, batching: Batching) -> Decode {
         let batch = f64::from(batching.batch);
         let in_flight = f64::from(batching.in_flight);
-        let step = Step::Decode {
-            sequences: batch,
-            context: real(self.question.context),
-        };
-        let path = self.path(step);
-        let turn = self.step_overhead + path.stages + path.hops;
-        let step_seconds = step_seconds(turn, path.slowest_stage, in_flight);
+        let path = self.path(Step::decode(batch, real(self.question.context)));
+        let step_seconds = self.step_of(&path, in_flight);
         let tpot_seconds = step_seconds * self.question.overlap.resident();
         Decode {
             step_seconds,
@@ -189,21 +189,63 @@ impl<'a> Replica<'a> {
 
     /// A prompt read alone, without chunks.
     pub fn prefill(&self) -> Prefill {
-        let path = self.path(Step::Prefill {
-            tokens: real(self.question.prompt),
-        });
+        let path = self.path(Step::prefill(real(self.question.prompt)));
         let seconds = self.step_overhead + path.operations.total + path.all_reduce + path.hops;
         Prefill { seconds }
     }
 
+    /// The decoding batch with the last chunk of a prompt in the room that it leaves of the largest
+    /// step.
+    pub fn mixed(&self, batching: Batching) -> Mixed {
+        let batch = f64::from(batching.batch);
+        let prompt = real(self.question.prompt);
+        let chunk_tokens = prompt.min(self.step_tokens - batch).max(0.0);
+        let cached_tokens = prompt - chunk_tokens;
+        let step = Step::decode(batch, real(self.question.context))
+            .with_chunk(chunk_tokens, cached_tokens);
+        Mixed {
+            chunk_tokens,
+            cached_tokens,
+            step_seconds: self.step_seconds(step, f64::from(batching.in_flight)),
+        }
+    }
+
+    /// Time of any step of an engine, with `in_flight` micro-batches alike in the pipeline: cheap,
+    /// for it is asked millions of times.
+    pub fn step_seconds(&self, step: Step, in_flight: f64) -> Seconds {
+        self.step_of(&self.path(step), in_flight)
+    }
+
+    /// Tokens of KV cache that fit beside the weights, in sequences of the question's context and
+    /// micro-batches of `batch`: 0 where not even the weights fit.
+    pub fn kv_capacity_tokens(&self, batch: u32) -> f64 {
+        let sequences = self
+            .memory
+            .iter()
+            .map(|stage| stage.sequences(f64::from(batch), self.capacity))
+            .fold(f64::INFINITY, f64::min);
+        sequences * real(self.question.context)
+    }
+
+    fn step_of(&self, path: &PathTime, in_flight: f64) -> Seconds {
+        let turn = self.step_overhead + path.stages + path.hops;
+        step_seconds(turn, path.slowest_stage, in_flight)
+    }
+
     fn path(&self, step: Step) -> PathTime {
         let tokens = step.tokens();
-        let blocks: Vec<StageTime> = self
-            .rank
-            .blocks
-            .iter()
-            .map(|block| self.block(block, step, tokens))
-            .collect();
+        let kinds = &self.rank.blocks;
+        let mut few = [StageTime::default(); FEW_KINDS];
+        let mut many = Vec::new();
+        let blocks = if kinds.len() <= FEW_KINDS {
+            &mut few[..kinds.len()]
+        } else {
+            many.resize(kinds.len(), StageTime::default());
+            &mut many[..]
+        };
+        for (time, block) in blocks.iter_mut().zip(kinds) {
+            *time = self.block(block, step, tokens);
+        }
         let embedding = self.block(&self.rank.embedding, step, tokens);
         let head = self.block(&self.rank.head, step, step.head_tokens());
         let mut path = PathTime {

@@ -67,4 +67,30 @@ proptest! {
         prop_assert!(at_most(few.decode.tokens_per_second, many.decode.tokens_per_second));
         prop_assert!(at_most(few.decode.step_seconds.0, many.decode.step_seconds.0));
     }
+
+    #[test]
+    fn a_chunk_beside_the_batch_makes_a_step_longer_but_shorter_than_both_apart(
+        candidate in candidates(),
+    ) {
+        let found = candidate.evaluate();
+        let (alone, mixed) = (found.decode.step_seconds.0, found.mixed);
+
+        prop_assert!(at_most(alone, mixed.step_seconds.0));
+        if mixed.chunk_tokens == 0.0 {
+            prop_assert!(alone.to_bits() == mixed.step_seconds.0.to_bits());
+        } else if mixed.cached_tokens == 0.0 && candidate.batching.in_flight == 1 {
+            prop_assert!(at_most(mixed.step_seconds.0, alone + found.prefill.seconds.0));
+        }
+    }
+
+    #[test]
+    fn what_fits_in_memory_fits_in_the_capacity_for_the_cache(candidate in candidates()) {
+        let found = candidate.evaluate();
+        let batching = candidate.batching;
+        let cached = batching.users(candidate.question.overlap) * candidate.question.context;
+
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^53 tokens")]
+        let cached = cached as f64;
+        prop_assert_eq!(found.memory.fits(), at_most(cached, found.kv_capacity_tokens));
+    }
 }
