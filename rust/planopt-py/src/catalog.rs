@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use planopt_core::ask::{
     EvaluateServing, EvaluateTraining, FastestLayout, SearchServing, SearchTraining,
+    SimulateServing,
 };
 use planopt_core::catalog::Kind;
 use planopt_core::{ask, catalog};
@@ -145,6 +146,19 @@ impl Catalog {
             ask::search_serving(&self.catalog, &request, stop)
         })?;
         answer(py, found)
+    }
+
+    /// Simulates a load on one configuration.
+    fn simulate_serving<'py>(
+        &self,
+        py: Python<'py>,
+        request: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request: SimulateServing = question(request)?;
+        let report = interruptible(py, |stop| {
+            ask::simulate_serving(&self.catalog, &request, stop)
+        })?;
+        answer(py, report)
     }
 
     /// The fastest layout on a purchase that is decided.

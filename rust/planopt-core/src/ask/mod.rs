@@ -17,7 +17,10 @@ pub use model::{ModelAnswer, describe_model};
 pub use request::{
     EvaluateServing, FastestLayout, HardwareKey, ModelRequest, SearchServing, ServingRequest,
 };
-pub use serving::{evaluate_serving, fastest_serving, search_serving};
+pub use serving::{
+    EngineAnswer, RunRequest, SimulateServing, SimulationAnswer, evaluate_serving, fastest_serving,
+    search_serving, simulate_serving,
+};
 pub use training::{
     ClusterAnswer, ClusterColumns, EvaluateTraining, FailureAnswer, RunAnswer, SearchTraining,
     StepAnswer, TrainingAnswer, TrainingMemoryAnswer, evaluate_training, search_training,

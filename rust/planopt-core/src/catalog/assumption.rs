@@ -2,8 +2,8 @@
 
 use super::assumptions::{
     AcceleratorEfficiency, AllReduceAlgorithm, Assumptions, CommunicationAssumptions,
-    ComputeAssumptions, CostAssumptions, HopPayload, MemoryAssumptions, SwitchSale,
-    TrainingAssumptions,
+    ComputeAssumptions, CostAssumptions, EngineAssumptions, HopPayload, MemoryAssumptions,
+    SwitchSale, TrainingAssumptions,
 };
 use super::fields::Fields;
 use super::host::ALL_REDUCE_CLASSES;
@@ -20,6 +20,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
         hardware: fields.word("hardware", HARDWARE),
         pcie_all_reduce: fields.word("pcie_all_reduce", ALL_REDUCE_CLASSES),
         memory: fields.section("memory", memory),
+        engine: fields.optional("engine", |fields, key| fields.section(key, engine)),
         compute,
         accelerators: accelerators(fields, &compute),
         communication: fields.section("communication", communication),
@@ -37,6 +38,13 @@ fn memory(fields: &mut Fields<'_>) -> MemoryAssumptions {
         overhead_group: fields.quantity("overhead_group"),
         page_tokens: fields.positive("page_tokens"),
         workspace_tokens: fields.quantity("workspace_tokens"),
+    }
+}
+
+fn engine(fields: &mut Fields<'_>) -> EngineAssumptions {
+    EngineAssumptions {
+        max_sequences: fields.positive("max_sequences"),
+        request_overhead: fields.quantity("request_overhead"),
     }
 }
 

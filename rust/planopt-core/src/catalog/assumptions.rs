@@ -46,6 +46,15 @@ pub struct MemoryAssumptions {
     pub workspace_tokens: u32,
 }
 
+/// Limits of the engine that serves.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineAssumptions {
+    /// Sequences of a micro-batch, at most.
+    pub max_sequences: u32,
+    /// What a request takes outside of the steps until its first token is with the user.
+    pub request_overhead: Seconds,
+}
+
 /// Rates that operations reach.
 #[derive(Clone, Copy, Debug)]
 pub struct ComputeAssumptions {
@@ -186,6 +195,8 @@ pub struct Assumptions {
     pub pcie_all_reduce: String,
     /// Memory.
     pub memory: MemoryAssumptions,
+    /// The engine, where the set limits it.
+    pub engine: Option<EngineAssumptions>,
     /// Compute.
     pub compute: ComputeAssumptions,
     /// Efficiencies of single accelerators that differ: id, compute, bandwidth.

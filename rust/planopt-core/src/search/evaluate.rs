@@ -67,20 +67,20 @@ pub struct EvaluatedUnit<'a> {
     pub evaluation: ReplicaEvaluation,
 }
 
-/// Evaluates one layout, whether or not it works.
+/// Prepares one layout and asks about it.
 ///
 /// # Errors
 ///
 /// The rejection, if the layout cannot even be laid out.
-pub fn evaluate_unit(
+pub fn with_replica<T>(
     transformer: &Transformer,
     question: &Question,
     fit: &Fit,
     network: Option<NetworkLine>,
     layout: Layout,
-    batching: Batching,
     assumptions: &Assumptions,
-) -> Result<(Placement, ReplicaEvaluation), Rejection> {
+    ask: impl FnOnce(&Replica, Placement) -> T,
+) -> Result<T, Rejection> {
     layout.check(transformer)?;
     let placement = layout.place(fit.host.slots)?;
     let domain = fit
@@ -118,24 +118,52 @@ pub fn evaluate_unit(
         fit.accelerator,
         assumptions,
     );
-    let memory = replica.memory(batching);
-    let rejections = if memory.fits() {
-        Vec::new()
-    } else {
-        vec![Rejection::Memory {
-            needed_bytes: memory.total.0,
-            capacity_bytes: memory.capacity.0,
-        }]
+    Ok(ask(&replica, placement))
+}
+
+/// Evaluates one layout, whether or not it works.
+///
+/// # Errors
+///
+/// The rejection, if the layout cannot even be laid out.
+pub fn evaluate_unit(
+    transformer: &Transformer,
+    question: &Question,
+    fit: &Fit,
+    network: Option<NetworkLine>,
+    layout: Layout,
+    batching: Batching,
+    assumptions: &Assumptions,
+) -> Result<(Placement, ReplicaEvaluation), Rejection> {
+    let evaluate = |replica: &Replica, placement| {
+        let memory = replica.memory(batching);
+        let rejections = if memory.fits() {
+            Vec::new()
+        } else {
+            vec![Rejection::Memory {
+                needed_bytes: memory.total.0,
+                capacity_bytes: memory.capacity.0,
+            }]
+        };
+        let evaluation = ReplicaEvaluation {
+            rejections,
+            memory,
+            decode: replica.decode(batching),
+            prefill: replica.prefill(),
+            mixed: replica.mixed(batching),
+            kv_capacity_tokens: replica.kv_capacity_tokens(batching.batch),
+        };
+        (placement, evaluation)
     };
-    let evaluation = ReplicaEvaluation {
-        rejections,
-        memory,
-        decode: replica.decode(batching),
-        prefill: replica.prefill(),
-        mixed: replica.mixed(batching),
-        kv_capacity_tokens: replica.kv_capacity_tokens(batching.batch),
-    };
-    Ok((placement, evaluation))
+    with_replica(
+        transformer,
+        question,
+        fit,
+        network,
+        layout,
+        assumptions,
+        evaluate,
+    )
 }
 
 /// The layout with the most speed for each of `users` on a purchase that is already decided, if

@@ -11,7 +11,9 @@ mod training;
 mod units;
 
 pub use batch::{BatchPolicy, Goal};
-pub use evaluate::{EvaluatedUnit, GivenLayout, UnitKey, evaluate_unit, fastest_layout};
+pub use evaluate::{
+    EvaluatedUnit, GivenLayout, UnitKey, evaluate_unit, fastest_layout, with_replica,
+};
 pub use layout::{Layout, Prepared};
 pub use reduce::{Aim, Demand};
 pub use space::{Fit, Selection, Shelf, Space};

@@ -216,6 +216,16 @@ impl<'a> Replica<'a> {
         self.step_of(&self.path(step), in_flight)
     }
 
+    /// Time of a step of one micro-batch, and from when on the next may follow it: for an engine
+    /// whose micro-batches are not alike. [`Overlap::resident`] batches take turns, so that each
+    /// takes as many times longer.
+    pub fn micro_batch(&self, step: Step, in_flight: f64) -> (Seconds, Seconds) {
+        let path = self.path(step);
+        let turn = self.step_overhead + path.stages + path.hops;
+        let interval = path.slowest_stage.max(turn * (1.0 / in_flight));
+        (turn * self.question.overlap.resident(), interval)
+    }
+
     /// Tokens of KV cache that fit beside the weights, in sequences of the question's context and
     /// micro-batches of `batch`: 0 where not even the weights fit.
     pub fn kv_capacity_tokens(&self, batch: u32) -> f64 {

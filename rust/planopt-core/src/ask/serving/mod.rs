@@ -1,8 +1,10 @@
 //! Questions about serving.
 
+mod load;
 mod search;
 mod subject;
 
+pub use load::{EngineAnswer, RunRequest, SimulateServing, SimulationAnswer, simulate_serving};
 pub(super) use search::known;
 pub use search::search_serving;
 

@@ -235,7 +235,7 @@ fn bill_of(units: &[(Unit, u32)]) -> Vec<BillLine> {
     bill
 }
 
-fn rejection(rejection: &Rejection) -> RejectionAnswer {
+pub(super) fn rejection(rejection: &Rejection) -> RejectionAnswer {
     RejectionAnswer {
         code: rejection.code(),
         message: rejection.to_string(),

@@ -9,6 +9,7 @@ mod limits;
 mod load;
 mod pages;
 mod random;
+mod replica;
 mod report;
 mod scheduler;
 mod simulate;
@@ -18,6 +19,7 @@ mod tests;
 
 pub use limits::{EngineLimits, KvPolicy, Policy, Transfer};
 pub use load::{Arrivals, Lengths, Load, Sizes};
+pub use replica::{EngineOptions, ReplicaSteps};
 pub use report::{Latency, LoadReport, Objectives};
 pub use simulate::{Pool, Run, simulate, simulate_disaggregated};
 pub use step::{AffineStep, StepSeconds, StepTime, StepWork};

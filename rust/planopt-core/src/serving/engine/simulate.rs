@@ -32,6 +32,8 @@ pub struct Run {
     /// Whether nobody comes after them, as in a benchmark of so many prompts; else arrivals go
     /// on until all of them are answered.
     pub doors_close: bool,
+    /// What a request takes outside of the engine until its first token is with the user.
+    pub request_overhead: f64,
     /// What users are promised, for goodput.
     pub objectives: Objectives,
 }
@@ -317,14 +319,14 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                 let sample = Sample {
                     place: usize::try_from(place).unwrap_or(usize::MAX),
                     arrival: request.arrival,
-                    first_token: each.first_token,
-                    end: now,
+                    first_token: each.first_token + self.run.request_overhead,
+                    end: now + self.run.request_overhead,
                     output: request.output,
                 };
                 self.measured.add(sample, self.run.objectives);
             }
             if let Some(think) = self.source.think_seconds() {
-                self.put(now + think, What::Asks);
+                self.put(now + self.run.request_overhead + think, What::Asks);
             }
         }
     }

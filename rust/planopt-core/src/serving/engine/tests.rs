@@ -23,6 +23,7 @@ fn run(requests: u64) -> Run {
         warm_up: requests / 10,
         requests,
         doors_close: false,
+        request_overhead: 0.0,
         objectives: Objectives::default(),
     }
 }

@@ -1,0 +1,94 @@
+//! A replica of a model as an engine: its step times, and what its memory and the assumptions
+//! leave it.
+
+use serde::Deserialize;
+
+use super::limits::{EngineLimits, KvPolicy, Policy};
+use super::step::{StepSeconds, StepTime, StepWork};
+use crate::catalog::Assumptions;
+use crate::compute::Step;
+use crate::serving::{Overlap, Replica};
+
+/// Step times of a replica.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplicaSteps<'r, 'a> {
+    /// The replica.
+    pub replica: &'r Replica<'a>,
+    /// Micro-batches that follow each other through its stages.
+    pub in_flight: u32,
+}
+
+impl StepTime for ReplicaSteps<'_, '_> {
+    fn seconds(&self, work: &StepWork) -> StepSeconds {
+        let step = Step {
+            prompts: work.chunks,
+            chunk: if work.chunks > 0.0 {
+                work.prefill_tokens / work.chunks
+            } else {
+                0.0
+            },
+            cached: work.prefill_cached(),
+            sequences: work.decode_sequences,
+            context: work.decode_context,
+        };
+        let (latency, interval) = self.replica.micro_batch(step, f64::from(self.in_flight));
+        StepSeconds {
+            latency: latency.0,
+            interval: interval.0,
+        }
+    }
+}
+
+/// What is asked of an engine; what is not comes from the assumptions and the memory.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct EngineOptions {
+    /// Tokens of a step.
+    pub token_budget: Option<u32>,
+    /// Sequences of a micro-batch.
+    pub max_sequences: Option<u32>,
+    /// Tokens that the KV cache holds.
+    pub kv_tokens: Option<u64>,
+    /// Who goes first.
+    pub policy: Policy,
+    /// How the cache is dealt.
+    pub kv_policy: KvPolicy,
+}
+
+impl EngineOptions {
+    /// Limits of a replica as an engine.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "whole tokens, and a cast of what is too many gives the most there is"
+    )]
+    pub fn limits(
+        &self,
+        replica: &Replica,
+        in_flight: u32,
+        overlap: Overlap,
+        assumptions: &Assumptions,
+    ) -> EngineLimits {
+        let unlimited = EngineLimits::default();
+        let of_step = Some(assumptions.memory.workspace_tokens).filter(|&tokens| tokens > 0);
+        let token_budget = self.token_budget.or(of_step);
+        let of_engine = assumptions.engine.map(|engine| engine.max_sequences);
+        let max_sequences = self.max_sequences.or(of_engine);
+        let resident = match overlap {
+            Overlap::None => 1,
+            Overlap::TwoBatch => 2,
+        };
+        EngineLimits {
+            token_budget: token_budget.unwrap_or(unlimited.token_budget).max(1),
+            max_sequences: max_sequences.unwrap_or(unlimited.max_sequences).max(1),
+            kv_tokens: self.kv_tokens.unwrap_or_else(|| {
+                let sequences = max_sequences.unwrap_or(1);
+                replica.kv_capacity_tokens(sequences) as u64
+            }),
+            page_tokens: assumptions.memory.page_tokens,
+            micro_batches: in_flight.max(1) * resident,
+            policy: self.policy,
+            kv_policy: self.kv_policy,
+        }
+    }
+}

@@ -1,0 +1,97 @@
+"""The simulator through the compiled module: a load on a configuration."""
+
+import itertools
+import math
+from typing import Any
+
+import pytest
+
+from planopt.catalog import open_catalog
+from planopt.errors import InputError
+
+EIGHT_H100 = {
+    "model": "llama-3.1-70b",
+    "weights": "fp8",
+    "context": 3500,
+    "prompt": 3000,
+    "accelerator": "h100-sxm",
+    "tp": 8,
+    "pp": 1,
+    "replicas": 1,
+    "batch": 1,
+}
+
+
+def simulate(load: dict[str, Any], run: dict[str, Any], **options: Any) -> Any:
+    catalog = open_catalog((), "calibrated")
+    request = {**EIGHT_H100, "load": load, "run": run, **options}
+    return catalog.native.simulate_serving(request)
+
+
+def closed(users: int) -> dict[str, Any]:
+    return {
+        "arrivals": {"kind": "closed", "users": users},
+        "sizes": {
+            "kind": "independent",
+            "prompt": {"kind": "fixed", "tokens": 3000},
+            "output": {"kind": "fixed", "tokens": 500},
+        },
+    }
+
+
+def test_one_user_waits_for_chunks_of_his_prompt_and_for_single_steps() -> None:
+    answer = simulate(closed(1), {"requests": 10, "doors_close": True})
+    evaluated = open_catalog((), "calibrated").native.evaluate_serving(EIGHT_H100)
+    report = answer["report"]
+    assert math.isclose(
+        report["tpot_seconds"]["mean"],
+        evaluated["decode"]["step_seconds"],
+        rel_tol=0.02,
+    )
+    # Two chunks of at most 2048 tokens: the weights are read twice.
+    alone = evaluated["prefill"]["seconds"]
+    assert alone < report["ttft_seconds"]["mean"] < 1.2 * alone
+    assert report["requests"] == 10
+    spread = report["ttft_seconds"]["p95"] / report["ttft_seconds"]["p50"] - 1
+    assert abs(spread) < 1e-9
+
+
+def test_more_users_wait_longer_and_get_more_done() -> None:
+    reports = [
+        simulate(closed(users), {"requests": 10 * users, "doors_close": True})["report"]
+        for users in (1, 8, 64)
+    ]
+    for few, many in itertools.pairwise(reports):
+        assert few["tpot_seconds"]["mean"] < many["tpot_seconds"]["mean"]
+        assert few["ttft_seconds"]["mean"] < many["ttft_seconds"]["mean"]
+        assert few["tokens_per_second"] < many["tokens_per_second"]
+
+
+def test_a_pool_that_answers_is_spared_the_prompts() -> None:
+    run = {"requests": 640, "doors_close": True}
+    together = simulate(closed(64), run, replicas=2, tp=4)["report"]
+    decode = {
+        **EIGHT_H100,
+        "tp": 4,
+        "transfer": {"latency_seconds": 0.001, "seconds_per_token": 1e-6},
+    }
+    apart = simulate(closed(64), run, tp=4, decode=decode)
+    assert len(apart["engines"]) == 2
+    assert apart["report"]["tpot_seconds"]["p99"] < together["tpot_seconds"]["p99"]
+
+
+def test_what_does_not_fit_is_rejected_with_its_numbers() -> None:
+    answer = simulate(closed(8), {"requests": 8}, accelerator="rtx-4090", tp=1)
+    assert answer["report"] is None
+    assert [each["code"] for each in answer["rejections"]] == ["memory"]
+
+
+def test_all_that_is_wrong_with_a_load_is_told_at_once() -> None:
+    load = {**closed(0), "prefix_hit_rate": 2.0}
+    with pytest.raises(InputError) as caught:
+        simulate(load, {"requests": 0})
+    assert {each.field for each in caught.value.diagnostics} == {
+        "--requests",
+        "--users",
+        "--prefix-hit-rate",
+    }
