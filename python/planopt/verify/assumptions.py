@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from planopt.verify import units
+from planopt.verify.reached import Compute, Reached, ScaleUp
+
+if TYPE_CHECKING:
+    from planopt.verify.facts import Accelerator
 
 Table = Mapping[str, Any]
 
@@ -24,31 +28,11 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Compute:
-    """Section `[compute]`: shares, elements, seconds."""
-
-    efficiency: float
-    half_rows: float
-    half_columns: float
-    half_depth: float
-    fp16_accumulate: bool
-    attention_efficiency: float
-    bandwidth_efficiency: float
-    kv_bandwidth_efficiency: float
-    activation_traffic: bool
-    attention_time: bool
-    operation_overhead: float
-    step_overhead: float
-
-
-@dataclass(frozen=True)
 class Communication:
     """Section `[communication]`: shares, seconds."""
 
     all_reduce: str
-    scale_up_efficiency: float
-    scale_up_latency: float
-    one_shot_latency: float
+    pcie_overhead: float
     pcie_efficiency: float
     pcie_latency: float
     pcie_host_latency: float
@@ -109,21 +93,18 @@ class Assumptions:
     pcie_all_reduce: str
     switch_port_block: int | None
     memory: Memory
-    compute: Compute
     communication: Communication
     training: Training | None
     cost: Cost
-    accelerators: Mapping[str, Mapping[str, float]]
+    reached: Reached
 
-    def efficiency(self, accelerator: str) -> float:
-        """Return `compute.efficiency` for an accelerator."""
-        own = self.accelerators.get(accelerator, {})
-        return own.get("efficiency", self.compute.efficiency)
+    def compute(self, accelerator: Accelerator) -> Compute:
+        """Return what an accelerator reaches."""
+        return self.reached.compute(accelerator)
 
-    def bandwidth_efficiency(self, accelerator: str) -> float:
-        """Return `compute.bandwidth_efficiency` for an accelerator."""
-        own = self.accelerators.get(accelerator, {})
-        return own.get("bandwidth_efficiency", self.compute.bandwidth_efficiency)
+    def scale_up(self, accelerator: Accelerator) -> ScaleUp:
+        """Return what collectives over its scale-up link reach."""
+        return self.reached.scale_up(accelerator.scale_up_name)
 
 
 def _seconds(figure: object) -> float:
@@ -141,29 +122,10 @@ def _memory(table: Table) -> Memory:
     )
 
 
-def _compute(table: Table) -> Compute:
-    return Compute(
-        efficiency=units.share(table["efficiency"]),
-        half_rows=units.share(table["half_rows"]),
-        half_columns=units.share(table["half_columns"]),
-        half_depth=units.share(table["half_depth"]),
-        fp16_accumulate=bool(units.unwrapped(table["fp16_accumulate"])),
-        attention_efficiency=units.share(table["attention_efficiency"]),
-        bandwidth_efficiency=units.share(table["bandwidth_efficiency"]),
-        kv_bandwidth_efficiency=units.share(table["kv_bandwidth_efficiency"]),
-        activation_traffic=bool(units.unwrapped(table["activation_traffic"])),
-        attention_time=bool(units.unwrapped(table["attention_time"])),
-        operation_overhead=_seconds(table["operation_overhead"]),
-        step_overhead=_seconds(table["step_overhead"]),
-    )
-
-
 def _communication(table: Table) -> Communication:
     return Communication(
         all_reduce=str(units.unwrapped(table["all_reduce"])),
-        scale_up_efficiency=units.share(table["scale_up_efficiency"]),
-        scale_up_latency=_seconds(table["scale_up_latency"]),
-        one_shot_latency=_seconds(table["one_shot_latency"]),
+        pcie_overhead=_seconds(table.get("pcie_overhead", "0 s")),
         pcie_efficiency=units.share(table["pcie_efficiency"]),
         pcie_latency=_seconds(table["pcie_latency"]),
         pcie_host_latency=_seconds(table["pcie_host_latency"]),
@@ -244,12 +206,8 @@ def assumptions_from_table(table: Table) -> Assumptions:
         pcie_all_reduce=str(units.unwrapped(table["pcie_all_reduce"])),
         switch_port_block=_switch_port_block(table["switch_sale"]),
         memory=_memory(table["memory"]),
-        compute=_compute(table["compute"]),
         communication=_communication(table["communication"]),
         training=_training(table["training"]) if "training" in table else None,
         cost=_cost(table["cost"]),
-        accelerators={
-            name: {key: units.share(figure) for key, figure in own.items()}
-            for name, own in table.get("accelerators", {}).items()
-        },
+        reached=Reached(table),
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from planopt.verify.assumptions import Assumptions
     from planopt.verify.facts import Accelerator, Facts, Host, Link, Network
+    from planopt.verify.reached import ScaleUp
 
 
 class PlacementError(ValueError):
@@ -73,8 +74,12 @@ class Fabric:
     @property
     def scale_up_bandwidth(self) -> float:
         """Return the bytes/s that a scale-up link reaches."""
-        efficiency = self.assumptions.communication.scale_up_efficiency
-        return self.accelerator.scale_up_bandwidth * efficiency
+        return self.accelerator.scale_up_bandwidth * self.scale_up.efficiency
+
+    @property
+    def scale_up(self) -> ScaleUp:
+        """Return what collectives over the scale-up link reach."""
+        return self.assumptions.scale_up(self.accelerator)
 
     # Section 4, PCIe: P.
     @property
@@ -129,6 +134,21 @@ def ring_all_reduce(message: float, n: int, bandwidth: float, latency: float) ->
     return 2 * (n - 1) / n * message / bandwidth + 2 * (n - 1) * latency
 
 
+# Section 4, Scale-up: a ring.
+def scale_up_ring(message: float, n: int, fabric: Fabric, *, rounds: int = 2) -> float:
+    """Return the seconds of a ring that sends a vector around once or twice."""
+    if n == 1:
+        return 0.0
+    reached = fabric.scale_up
+    rate = fabric.accelerator.scale_up_bandwidth
+    sent = rounds * (n - 1) / n * message
+    steps = rounds * (n - 1) * reached.latency
+    return min(
+        reached.overhead + steps + sent / (rate * reached.efficiency),
+        rounds / 2 * reached.bulk_latency + sent / (rate * reached.bulk_efficiency),
+    )
+
+
 # Section 4, one-shot all-reduce.
 def one_shot_all_reduce(
     message: float, n: int, bandwidth: float, latency: float
@@ -146,11 +166,12 @@ def transfer(message: float, bandwidth: float, latency: float) -> float:
 # Section 4, Scale-up.
 def scale_up_all_reduce(message: float, n: int, fabric: Fabric) -> float:
     """Return the seconds of an all-reduce over the scale-up link."""
-    communication = fabric.assumptions.communication
+    reached = fabric.scale_up
     bandwidth = fabric.scale_up_bandwidth
     return min(
-        ring_all_reduce(message, n, bandwidth, communication.scale_up_latency),
-        one_shot_all_reduce(message, n, bandwidth, communication.one_shot_latency),
+        scale_up_ring(message, n, fabric),
+        one_shot_all_reduce(message, n, bandwidth, reached.one_shot_latency),
+        reached.two_shot_latency + 2 * (n - 1) / n * message / bandwidth,
     )
 
 
@@ -158,7 +179,8 @@ def scale_up_all_reduce(message: float, n: int, fabric: Fabric) -> float:
 def pcie_all_reduce(message: float, n: int, fabric: Fabric) -> float:
     """Return the seconds of an all-reduce over PCIe of one host."""
     bandwidth = fabric.pcie_all_reduce_bandwidth(n)
-    return ring_all_reduce(message, n, bandwidth, fabric.pcie_latency)
+    overhead = fabric.assumptions.communication.pcie_overhead
+    return overhead + ring_all_reduce(message, n, bandwidth, fabric.pcie_latency)
 
 
 # Section 4, Across hosts.
@@ -169,9 +191,7 @@ def across_hosts_all_reduce(message: float, fabric: Fabric) -> float:
     if slots == 1:
         local = 0.0
     elif slots <= fabric.accelerator.scale_up_domain:
-        latency = fabric.assumptions.communication.scale_up_latency
-        bandwidth = fabric.scale_up_bandwidth
-        local = ring_all_reduce(message, slots, bandwidth, latency)
+        local = scale_up_ring(message, slots, fabric)
     else:
         local = pcie_all_reduce(message, slots, fabric)
     return local + ring_all_reduce(
@@ -180,10 +200,9 @@ def across_hosts_all_reduce(message: float, fabric: Fabric) -> float:
 
 
 def _transfer_all_reduce(message: float, fabric: Fabric) -> float:
-    communication = fabric.assumptions.communication
     domain = fabric.accelerator.scale_up_domain
     slots = fabric.host.slots
-    over_scale_up = (fabric.scale_up_bandwidth, communication.scale_up_latency)
+    over_scale_up = (fabric.scale_up_bandwidth, fabric.scale_up.latency)
     over_pcie = (fabric.pcie_bandwidth, fabric.pcie_latency)
     if fabric.t <= domain:
         return transfer(message, *over_scale_up)
@@ -234,8 +253,7 @@ def hop_inside_host(message: float, fabric: Fabric) -> float:
 
 
 def _scale_up_hop(message: float, fabric: Fabric) -> float:
-    latency = fabric.assumptions.communication.scale_up_latency
-    return latency + message / fabric.scale_up_bandwidth
+    return fabric.scale_up.latency + message / fabric.scale_up_bandwidth
 
 
 # Section 4, Pipeline hops: across hosts.

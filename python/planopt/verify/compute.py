@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from planopt.verify.assumptions import Assumptions
     from planopt.verify.facts import Accelerator
+    from planopt.verify.reached import Compute, Products
 
 # Section 2, bytes per element.
 BYTES_PER_ELEMENT: Final = {
@@ -79,7 +80,8 @@ def base_rate(
     peak = dict(accelerator.peak)
     if weights == "fp32":
         return _first_present(peak, ("tf32", "fp32"), weights)
-    if assumptions.compute.fp16_accumulate and "fp16_fp16_accumulate" in peak:
+    accumulates = assumptions.compute(accelerator).fp16_accumulate
+    if accumulates and "fp16_fp16_accumulate" in peak:
         return peak["fp16_fp16_accumulate"]
     if weights == "fp16":
         return _first_present(peak, ("fp16", "bf16", "fp32"), weights)
@@ -99,7 +101,7 @@ def quantised_rate(
     """
     peak = dict(accelerator.peak)
     if weights == "fp8":
-        accumulate = assumptions.compute.fp16_accumulate
+        accumulate = assumptions.compute(accelerator).fp16_accumulate
         names = ("fp8_fp16_accumulate", "fp8") if accumulate else ("fp8",)
         return _first_present(peak, names, weights)
     if weights == "nvfp4":
@@ -128,6 +130,21 @@ class Rank:
     def kv_bytes(self) -> float:
         """Return `B_kv`."""
         return self.activation_bytes if self.kv is None else bytes_per_element(self.kv)
+
+    @cached_property
+    def compute(self) -> Compute:
+        """Return what the accelerator reaches."""
+        return self.assumptions.compute(self.accelerator)
+
+    def products(self, operation: MatMul) -> Products:
+        """Return what products of an operation's kind reach."""
+        weights = self.weights if operation.quantised else None
+        return self.compute.products(weights, experts=operation.experts > 1)
+
+    @cached_property
+    def elementwise(self) -> Products:
+        """Return what operations without products reach of the memory."""
+        return self.compute.products(None, experts=False)
 
     @cached_property
     def base_rate(self) -> float:
@@ -172,16 +189,20 @@ class Step:
 
 @dataclass(frozen=True)
 class Duration:
-    """Seconds of arithmetic and of memory traffic, of which the longer counts."""
+    """Seconds of arithmetic and of memory traffic, and of both together."""
 
     arithmetic: float
     traffic: float
-    overhead: float
+    seconds: float
 
-    @property
-    def seconds(self) -> float:
-        """Return the time of the operation (section 3, the first formula)."""
-        return max(self.arithmetic, self.traffic) + self.overhead
+
+# Section 3, the first formula.
+def duration(
+    rank: Rank, arithmetic: float, traffic: float, overhead: float
+) -> Duration:
+    """Return the time of an operation."""
+    seconds = rank.compute.roofline(arithmetic, traffic) + overhead
+    return Duration(arithmetic, traffic, seconds)
 
 
 # Section 3, MatMul: D = E (1 - (1 - k_E/E)^m).
@@ -194,43 +215,41 @@ def distinct_matrices(experts: int, active: int, tokens: float) -> float:
 
 
 # Section 3, MatMul: e.
-def matmul_efficiency(rank: Rank, rows: float, inputs: float, outputs: float) -> float:
+def matmul_efficiency(
+    reached: Products, rows: float, inputs: float, outputs: float
+) -> float:
     """Return the share of the peak rate that a product reaches."""
-    compute = rank.assumptions.compute
     return (
-        rank.assumptions.efficiency(rank.accelerator.id)
+        reached.efficiency
         * rows
-        / (rows + compute.half_rows)
+        / (rows + reached.half_rows)
         * outputs
-        / (outputs + compute.half_columns)
+        / (outputs + reached.half_columns)
         * inputs
-        / (inputs + compute.half_depth)
+        / (inputs + reached.half_depth)
     )
 
 
 # Section 3, MatMul.
 def matmul_time(operation: MatMul, step: Step, rank: Rank) -> Duration:
     """Return the time of a product on one rank."""
-    compute = rank.assumptions.compute
+    reached = rank.products(operation)
     inputs, outputs = operation.divided(rank.t)
     met = distinct_matrices(operation.experts, operation.active, step.tokens)
     rows_in_all = step.tokens * operation.active
     flops = 2 * rows_in_all * inputs * outputs
     weight_bytes = met * inputs * outputs * rank.parameter_bytes(operation)
     moved = rows_in_all * (inputs + outputs) * rank.activation_bytes
-    efficiency = matmul_efficiency(rank, rows_in_all / met, inputs, outputs)
+    efficiency = matmul_efficiency(reached, rows_in_all / met, inputs, outputs)
     rate = rank.quantised_rate if operation.quantised else rank.base_rate
-    return Duration(
+    bandwidth = rank.accelerator.memory_bandwidth * reached.bandwidth_efficiency
+    return duration(
+        rank,
         arithmetic=flops / (rate * efficiency),
-        traffic=(weight_bytes + (moved if compute.activation_traffic else 0))
-        / _weight_bandwidth(rank),
-        overhead=compute.operation_overhead,
+        traffic=(weight_bytes + (moved if rank.compute.activation_traffic else 0))
+        / bandwidth,
+        overhead=reached.operation_overhead,
     )
-
-
-def _weight_bandwidth(rank: Rank) -> float:
-    efficiency = rank.assumptions.bandwidth_efficiency(rank.accelerator.id)
-    return rank.accelerator.memory_bandwidth * efficiency
 
 
 # Section 3, Attention: l of a chunk. The sum of min(c + i, w) over its tokens i.
@@ -305,7 +324,7 @@ def kv_bytes_per_token(operation: Attention | LatentAttention, rank: Rank) -> fl
 def _attention_time(
     operation: Attention | LatentAttention, step: Step, rank: Rank
 ) -> list[Duration]:
-    compute = rank.assumptions.compute
+    compute = rank.compute
     if not compute.attention_time:
         return []
     parts = (
@@ -313,23 +332,32 @@ def _attention_time(
         if isinstance(operation, LatentAttention)
         else attention_work(operation, step, rank)
     )
-    rate = rank.base_rate * compute.attention_efficiency
     bandwidth = rank.accelerator.memory_bandwidth * compute.kv_bandwidth_efficiency
-    return [
-        Duration(flops / rate, moved / bandwidth, compute.operation_overhead)
-        for flops, moved in (part for part in parts if part is not None)
-    ]
+    overhead = compute.attention_overhead
+    chunk, decoding = parts
+    times = []
+    if chunk is not None:
+        share = step.chunk / (step.chunk + compute.half_prompt)
+        rate = rank.base_rate * compute.attention_efficiency * share
+        times.append(duration(rank, chunk[0] / rate, chunk[1] / bandwidth, overhead))
+    if decoding is not None:
+        flops, moved = decoding
+        rate = rank.base_rate * compute.decode_attention_efficiency
+        times.append(duration(rank, flops / rate, moved / bandwidth, overhead))
+    return times
 
 
 # Section 3, Elementwise.
 def elementwise_time(width: int, step: Step, rank: Rank) -> Duration:
     """Return the time to read and write a vector of `width` for each token."""
-    compute = rank.assumptions.compute
+    reached = rank.elementwise
+    bandwidth = rank.accelerator.memory_bandwidth * reached.bandwidth_efficiency
     moved = 2 * step.tokens * width * rank.activation_bytes
-    return Duration(
+    return duration(
+        rank,
         arithmetic=0.0,
-        traffic=moved / _weight_bandwidth(rank) if compute.activation_traffic else 0.0,
-        overhead=compute.operation_overhead,
+        traffic=moved / bandwidth if rank.compute.activation_traffic else 0.0,
+        overhead=reached.operation_overhead,
     )
 
 

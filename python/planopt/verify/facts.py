@@ -46,6 +46,7 @@ class Accelerator:
 
     id: str
     name: str
+    family: str
     form_factor: str
     datacenter_licence: bool
     peer_to_peer: bool
@@ -129,6 +130,7 @@ def _accelerator(table: Table) -> Accelerator:
     return Accelerator(
         id=table["id"],
         name=table["name"],
+        family=str(table.get("family", "")),
         form_factor=table["form_factor"],
         datacenter_licence=table["datacenter_licence"],
         peer_to_peer=table["peer_to_peer"] == "yes",

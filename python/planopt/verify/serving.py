@@ -116,7 +116,7 @@ def step_time(
     times = [stage_time(stage, step, rank, links) for stage in stages(model, links.p)]
     hops = pipeline_hops(message_bytes(step.tokens, model.hidden, rank), links)
     seconds = [stage_seconds(time, overlap) for time in times]
-    turn = rank.assumptions.compute.step_overhead + math.fsum(seconds) + hops
+    turn = rank.compute.step_overhead + math.fsum(seconds) + hops
     return StepTime(
         step=max(turn, in_flight * max(seconds)),
         compute=math.fsum(time.arithmetic for time in times),
@@ -146,7 +146,7 @@ def prefill_seconds(model: Model, rank: Rank, links: Fabric, prompt: int) -> flo
     times = [stage_time(stage, step, rank, links) for stage in stages(model, links.p)]
     hops = pipeline_hops(message_bytes(prompt, model.hidden, rank), links)
     in_stages = math.fsum(time.compute + time.all_reduce for time in times)
-    return rank.assumptions.compute.step_overhead + in_stages + hops
+    return rank.compute.step_overhead + in_stages + hops
 
 
 Rejection = dict[str, Any]

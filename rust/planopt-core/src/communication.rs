@@ -9,13 +9,20 @@ use crate::catalog::{
 use crate::placement::Placement;
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
 
+/// Times that an all-reduce sends its payload around a ring.
+pub(crate) const ALL_REDUCE: f64 = 2.0;
+
 /// A line as a message meets it: bandwidth as reached and latency.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
     /// Bandwidth, one direction.
     pub bandwidth: BytesPerSecond,
-    /// Latency of one message.
+    /// Latency of one message, or of one step of a ring.
     pub latency: Seconds,
+    /// Start of a ring, besides its steps.
+    pub overhead: Seconds,
+    /// A ring of large messages in chunks: its latency as a whole, and its bandwidth.
+    pub bulk: Option<(Seconds, BytesPerSecond)>,
 }
 
 impl Line {
@@ -29,10 +36,18 @@ impl Line {
         self.latency.max(payload / self.bandwidth)
     }
 
-    /// Ring all-reduce over `n` ranks.
-    fn ring(self, n: u32, payload: Bytes) -> Seconds {
-        let steps = 2.0 * f64::from(n - 1);
-        payload * (steps / f64::from(n)) / self.bandwidth + self.latency * steps
+    /// Ring of `n` ranks that sends `payload` around so many times: twice for an all-reduce, once
+    /// for a reduce-scatter or an all-gather.
+    pub(crate) fn ring(self, n: u32, rounds: f64, payload: Bytes) -> Seconds {
+        if n <= 1 {
+            return Seconds::ZERO;
+        }
+        let steps = rounds * f64::from(n - 1);
+        let sent = payload * (steps / f64::from(n));
+        let at_once = self.overhead + self.latency * steps + sent / self.bandwidth;
+        self.bulk.map_or(at_once, |(latency, bandwidth)| {
+            at_once.min(latency * (rounds / ALL_REDUCE) + sent / bandwidth)
+        })
     }
 }
 
@@ -42,7 +57,8 @@ pub struct Fabric {
     algorithm: AllReduceAlgorithm,
     hop_payload: HopPayload,
     return_hop: bool,
-    one_shot_latency: Seconds,
+    /// Latencies of an all-reduce in which ranks read each other: in one shot, and in two.
+    direct_latency: (Seconds, Option<Seconds>),
     scale_up: Option<(Line, u32)>,
     pcie: Line,
     all_reduce_bus: Option<BusBandwidth>,
@@ -92,23 +108,34 @@ impl Fabric {
             Line {
                 bandwidth: network.rate * efficiency * f64::from(network.nics_per_host),
                 latency: latency + network.latency,
+                overhead: Seconds::ZERO,
+                bulk: None,
             }
         });
+        let direct = links
+            .scale_up
+            .map_or(reached.scale_up, |link| assumptions.scale_up_of(&link.name));
         Self {
             algorithm: reached.all_reduce,
             hop_payload: reached.hop_payload,
             return_hop: reached.return_hop,
-            one_shot_latency: reached.one_shot_latency,
+            direct_latency: (direct.one_shot_latency, direct.two_shot_latency),
             scale_up: links.scale_up.map(|link| {
                 let line = Line {
-                    bandwidth: link.bandwidth * reached.scale_up_efficiency,
-                    latency: reached.scale_up_latency,
+                    bandwidth: link.bandwidth * direct.efficiency,
+                    latency: direct.latency,
+                    overhead: direct.overhead,
+                    bulk: direct
+                        .bulk
+                        .map(|(latency, efficiency)| (latency, link.bandwidth * efficiency)),
                 };
                 (line, link.domain)
             }),
             pcie: Line {
                 bandwidth: links.pcie * reached.pcie_efficiency,
                 latency: pcie_latency,
+                overhead: reached.pcie_overhead,
+                bulk: None,
             },
             all_reduce_bus: links.all_reduce_bus,
             network,
@@ -159,8 +186,12 @@ impl Fabric {
         let ring = self.local_ring(ranks, payload);
         match (self.algorithm, self.scale_up_for(ranks)) {
             (AllReduceAlgorithm::Ring, Some(line)) if ranks > 1 => {
-                let read = payload * f64::from(ranks - 1) / line.bandwidth;
-                ring.min(self.one_shot_latency + read)
+                let others = f64::from(ranks - 1);
+                let (one_shot, two_shot) = self.direct_latency;
+                let whole = one_shot + payload * others / line.bandwidth;
+                let shares = payload * (ALL_REDUCE * others / f64::from(ranks)) / line.bandwidth;
+                let best = ring.min(whole);
+                two_shot.map_or(best, |latency| best.min(latency + shares))
             }
             _ => ring,
         }
@@ -177,7 +208,7 @@ impl Fabric {
         }
         scale_up
             .unwrap_or_else(|| self.pcie_bus(ranks))
-            .ring(ranks, payload)
+            .ring(ranks, ALL_REDUCE, payload)
     }
 
     /// PCIe as an all-reduce among `ranks` meets it.
@@ -207,7 +238,9 @@ impl Fabric {
         };
         match self.algorithm {
             AllReduceAlgorithm::Transfer => local.max(network.transfer(payload)),
-            AllReduceAlgorithm::Ring => local + network.ring(placement.hosts_per_group(), payload),
+            AllReduceAlgorithm::Ring => {
+                local + network.ring(placement.hosts_per_group(), ALL_REDUCE, payload)
+            }
         }
     }
 

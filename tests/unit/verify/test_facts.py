@@ -83,9 +83,11 @@ def test_assumptions_of_the_article_see_its_own_hardware(
 def test_assumptions_may_be_a_file(catalog: Path) -> None:
     path = catalog / "assumptions" / "engine.toml"
     facts = Facts(catalog, assumptions=str(path))
-    assert facts.assumptions.efficiency("board") == 0.5
-    assert facts.assumptions.efficiency("card") == 1.0
-    assert facts.assumptions.bandwidth_efficiency("board") == 1.0
+    board = facts.assumptions.compute(facts.accelerator("board"))
+    assert board.products(None, experts=False).efficiency == 0.5
+    assert board.products(None, experts=False).bandwidth_efficiency == 1.0
+    card = facts.assumptions.compute(facts.accelerator("card"))
+    assert card.products(None, experts=False).efficiency == 1.0
 
 
 def test_files_that_cannot_be_understood(catalog: Path, tmp_path: Path) -> None:

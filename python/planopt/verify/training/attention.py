@@ -118,7 +118,7 @@ def _stored(heads: Heads, candidate: Candidate, machine: Machine) -> Work:
     def product(columns: float, depth: float) -> float:
         moved = matrices * (rows * depth + depth * columns + rows * columns) * element
         shape = Product(matrices, rows, columns, depth)
-        return machine.product_time(shape, machine.base, moved)
+        return machine.product_time(shape, machine.base, machine.general, moved)
 
     def over_scores(bytes_each: float) -> float:
         return machine.pass_time(scores * bytes_each)

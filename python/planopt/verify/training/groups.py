@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from math import ceil, gcd
 from typing import TYPE_CHECKING
@@ -17,11 +18,20 @@ class Line:
 
     bandwidth: float
     latency: float
+    overhead: float = 0.0
+    bulk_latency: float = math.inf
+    bulk_bandwidth: float = math.inf
 
-    def half(self, ranks: int, payload: float) -> float:
-        """Return the seconds of a reduce-scatter, or of an all-gather, by a ring."""
-        return (
-            payload * (ranks - 1) / ranks / self.bandwidth + (ranks - 1) * self.latency
+    # Section 6, a ring; model.md, section 4.
+    def ring(self, ranks: int, payload: float, rounds: int) -> float:
+        """Return the seconds of a ring that goes around once or twice."""
+        if ranks == 1:
+            return 0.0
+        steps = rounds * (ranks - 1)
+        sent = payload * steps / ranks
+        return min(
+            self.overhead + steps * self.latency + sent / self.bandwidth,
+            rounds / 2 * self.bulk_latency + sent / self.bulk_bandwidth,
         )
 
 
@@ -61,21 +71,22 @@ class Group:
     # Section 6, reduce-scatter and all-gather.
     def half(self, payload: float) -> float:
         """Return the seconds of a reduce-scatter, or of an all-gather."""
+        return self._rings(payload, 1)
+
+    def _rings(self, payload: float, rounds: int) -> float:
         if self.is_silent(payload):
             return 0.0
         if self.transfer:
             return self._transferred(payload)
-        local = self.inside.half(self.local, payload)
+        local = self.inside.ring(self.local, payload, rounds)
         if not self.leaves_its_domain:
             return local
-        return local + self.network.half(self.domains, payload / self.local)
+        return local + self.network.ring(self.domains, payload / self.local, rounds)
 
     # Section 6, all-reduce.
     def all_reduce(self, payload: float) -> float:
         """Return the seconds of an all-reduce."""
-        if self.is_silent(payload):
-            return 0.0
-        return self._transferred(payload) if self.transfer else 2 * self.half(payload)
+        return self._rings(payload, 2)
 
     # Section 6, `all_reduce = "transfer"`.
     def _transferred(self, payload: float) -> float:
@@ -190,9 +201,17 @@ def groups_of(candidate: Candidate, fabric: Fabric, slots: int) -> Groups:
 # Section 6, "The local line".
 def _local_line(fabric: Fabric, local: int, span: int) -> Line:
     if span <= fabric.accelerator.scale_up_domain:
-        latency = fabric.assumptions.communication.scale_up_latency
-        return Line(fabric.scale_up_bandwidth, latency)
-    return Line(fabric.pcie_all_reduce_bandwidth(local), fabric.pcie_latency)
+        reached = fabric.scale_up
+        rate = fabric.accelerator.scale_up_bandwidth
+        return Line(
+            bandwidth=fabric.scale_up_bandwidth,
+            latency=reached.latency,
+            overhead=reached.overhead,
+            bulk_latency=reached.bulk_latency,
+            bulk_bandwidth=rate * reached.bulk_efficiency,
+        )
+    overhead = fabric.assumptions.communication.pcie_overhead
+    return Line(fabric.pcie_all_reduce_bandwidth(local), fabric.pcie_latency, overhead)
 
 
 # Section 6, "All ranks of a host send at once".

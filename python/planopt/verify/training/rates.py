@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from planopt.verify.compute import activation_bytes, base_rate, quantised_rate
@@ -10,6 +11,7 @@ from planopt.verify.compute import activation_bytes, base_rate, quantised_rate
 if TYPE_CHECKING:
     from planopt.verify.assumptions import Assumptions, Training
     from planopt.verify.facts import Accelerator
+    from planopt.verify.reached import Compute, Products
 
 # Section 2: the product whose efficiency `compute.efficiency` is.
 _LARGE_PRODUCT: Final = 8192
@@ -75,28 +77,41 @@ class Machine:
             raise UnstatedError(message)
         return self.assumptions.training
 
+    @cached_property
+    def compute(self) -> Compute:
+        """Return what the accelerator reaches."""
+        return self.assumptions.compute(self.accelerator)
+
+    def products(self, *, quantised: bool, routed: bool = False) -> Products:
+        """Return what products reach, quantised ones and those of experts."""
+        weights = self.precision if quantised else None
+        return self.compute.products(weights, experts=routed)
+
+    @cached_property
+    def general(self) -> Products:
+        """Return what products that are not quantised reach, and passes over memory."""
+        return self.products(quantised=False)
+
     @property
     def bandwidth(self) -> float:
         """Return `W`, the bytes/s that memory reaches."""
-        efficiency = self.assumptions.bandwidth_efficiency(self.accelerator.id)
-        return self.accelerator.memory_bandwidth * efficiency
+        return self.accelerator.memory_bandwidth * self.general.bandwidth_efficiency
 
     @property
     def overhead(self) -> float:
         """Return the seconds that every operation takes besides."""
-        return self.assumptions.compute.operation_overhead
+        return self.general.operation_overhead
 
     @property
     def efficiency(self) -> float:
         """Return `e`, what a large product reaches of the peak."""
-        return self.assumptions.efficiency(self.accelerator.id)
+        return self.general.efficiency
 
     # Section 2, fill.
-    def fill(self, product: Product) -> float:
+    def fill(self, product: Product, reached: Products) -> float:
         """Return the share of the tiles' outputs that are outputs of the product."""
-        compute = self.assumptions.compute
-        edges = (product.rows + compute.half_rows) * (
-            product.columns + compute.half_columns
+        edges = (product.rows + reached.half_rows) * (
+            product.columns + reached.half_columns
         )
         outputs = product.count * product.rows * product.columns
         return outputs / (product.count * edges + self.training.half_outputs)
@@ -109,12 +124,16 @@ class Machine:
         return outputs / (outputs + self.training.half_outputs)
 
     # Section 2, t(n_m, r, n, k; X).
-    def product_time(self, product: Product, rate: float, moved: float) -> float:
+    def product_time(
+        self, product: Product, rate: float, reached: Products, moved: float
+    ) -> float:
         """Return the seconds of a product at a peak rate, `moved` bytes being moved."""
-        depth = product.depth / (product.depth + self.assumptions.compute.half_depth)
-        filled = self.fill(product) / self.fill_of_large_product
-        reached = rate * self.efficiency * filled * depth
-        return max(product.flops / reached, moved / self.bandwidth) + self.overhead
+        depth = product.depth / (product.depth + reached.half_depth)
+        filled = self.fill(product, reached) / self.fill_of_large_product
+        arithmetic = product.flops / (rate * reached.efficiency * filled * depth)
+        bandwidth = self.accelerator.memory_bandwidth * reached.bandwidth_efficiency
+        seconds = self.compute.roofline(arithmetic, moved / bandwidth)
+        return seconds + reached.operation_overhead
 
     # Section 2, a pass.
     def pass_time(self, moved: float) -> float:

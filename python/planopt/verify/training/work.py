@@ -23,6 +23,7 @@ from planopt.verify.training.tally import Work, total
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from planopt.verify.reached import Products
     from planopt.verify.training.candidate import Candidate
     from planopt.verify.training.groups import Groups
 
@@ -74,6 +75,11 @@ class Rank:
         """Return the peak FLOP/s of a product."""
         return self.machine.quantised if operation.quantised else self.machine.base
 
+    def reached(self, operation: MatMul) -> Products:
+        """Return what products of an operation's kind reach."""
+        routed = operation.experts > 1
+        return self.machine.products(quantised=operation.quantised, routed=routed)
+
     def copies(self, operation: MatMul) -> float:
         """Return how many experts a token occupies, with their imbalance."""
         if operation.experts == 1:
@@ -95,11 +101,11 @@ def _product(operation: MatMul, rank: Rank) -> Work:
     moved = all_rows * (inputs + outputs) * machine.activation_bytes
     weights = count * inputs * outputs * rank.weight_bytes(operation)
     gradients = count * inputs * outputs * bytes_per_element(candidate.gradients)
-    rate = rank.rate(operation)
+    rate, reached = rank.rate(operation), rank.reached(operation)
 
     def time(rows: float, columns: float, depth: float, moved: float) -> float:
         shape = Product(count, rows, columns, depth)
-        return machine.product_time(shape, rate, moved)
+        return machine.product_time(shape, rate, reached, moved)
 
     to_weights = (
         time(inputs, outputs, rows, moved + 2 * gradients)
@@ -129,10 +135,13 @@ def _adapter(
     forward = Product(count, rows, rank_of_adapter, width)
     to_inputs = Product(count, rows, width, rank_of_adapter)
     to_weights = Product(count, width, rank_of_adapter, rows)
+
+    def time(product: Product) -> float:
+        return machine.product_time(product, machine.base, machine.general, moved)
+
     return Work(
-        forward=machine.product_time(forward, machine.base, moved),
-        backward=machine.product_time(to_inputs, machine.base, moved)
-        + machine.product_time(to_weights, machine.base, moved),
+        forward=time(forward),
+        backward=time(to_inputs) + time(to_weights),
         flops=forward.flops,
     )
 

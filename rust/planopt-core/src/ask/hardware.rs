@@ -40,12 +40,14 @@ impl ServingRequest {
         if let Some(seconds) = self.software_latency_seconds {
             let latency = Seconds(seconds);
             let reached = &mut assumptions.communication;
-            reached.scale_up_latency = latency;
-            reached.one_shot_latency = latency;
+            reached.scale_up = reached.scale_up.with_latency(latency);
             reached.pcie_latency = latency;
             reached.pcie_host_latency = latency;
             reached.tcp_latency = latency;
             reached.rdma_latency = latency;
+            for (_, link) in &mut assumptions.links {
+                *link = link.with_latency(latency);
+            }
         }
         if let Some(class) = &self.pcie_all_reduce {
             const CLASSES: [&str; 3] = ["default", "slow", "good"];

@@ -135,15 +135,7 @@ impl<'a> Subject<'_, 'a> {
             Rates::of(self.fit.accelerator, format, assumptions).ok_or(Rejection::Format {
                 precision: format.name(),
             })?;
-        let priced = PricedModel::new(
-            transformer,
-            recipe,
-            layout,
-            &rates,
-            &groups,
-            assumptions,
-            training,
-        );
+        let priced = PricedModel::new(transformer, recipe, layout, &rates, &groups, training);
         let stages = deal_model(transformer, recipe, layout.pp, layout.vpp);
         let hardware = TrainingHardware {
             accelerator: self.fit.accelerator,

@@ -1,19 +1,24 @@
 //! `assumptions/ID.toml`.
 
 use super::assumptions::{
-    AcceleratorEfficiency, AllReduceAlgorithm, Assumptions, CommunicationAssumptions,
-    ComputeAssumptions, CostAssumptions, EngineAssumptions, HopPayload, MemoryAssumptions,
-    SwitchSale, TrainingAssumptions,
+    AllReduceAlgorithm, Assumptions, CommunicationAssumptions, CostAssumptions, EngineAssumptions,
+    HopPayload, MemoryAssumptions, ScaleUpAssumptions, SwitchSale, TrainingAssumptions,
 };
+use super::compute_assumptions::{compute, compute_over};
 use super::fields::Fields;
 use super::host::ALL_REDUCE_CLASSES;
-use crate::quantity::Dimension;
+use crate::quantity::{Dimension, Seconds};
 
 /// Folders of a catalog that stand for all of its hardware; "" is the catalog itself.
 const HARDWARE: &[&str] = &["", "article"];
 
 pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
-    let compute = fields.section("compute", compute);
+    let (compute, table) = fields.section("compute", compute);
+    let over_general = |own: &mut Fields<'_>| compute_over(own, &compute, &table);
+    let accelerators = fields.named_sections("accelerators", over_general);
+    let families = fields.named_sections("families", over_general);
+    let communication = fields.section("communication", communication);
+    let links = fields.named_sections("links", |link| scale_up(link, Some(communication.scale_up)));
     Assumptions {
         id: fields.id(),
         description: fields.text("description"),
@@ -22,8 +27,10 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
         memory: fields.section("memory", memory),
         engine: fields.optional("engine", |fields, key| fields.section(key, engine)),
         compute,
-        accelerators: accelerators(fields, &compute),
-        communication: fields.section("communication", communication),
+        accelerators,
+        families,
+        communication,
+        links,
         cost: fields.section("cost", cost),
         training: fields.optional("training", |fields, key| fields.section(key, training)),
         switch_sale: switch_sale(fields),
@@ -48,46 +55,6 @@ fn engine(fields: &mut Fields<'_>) -> EngineAssumptions {
     }
 }
 
-fn compute(fields: &mut Fields<'_>) -> ComputeAssumptions {
-    ComputeAssumptions {
-        efficiency: share(fields, "efficiency"),
-        half_rows: fields.number("half_rows", Dimension::Number),
-        half_columns: fields.number("half_columns", Dimension::Number),
-        half_depth: fields.number("half_depth", Dimension::Number),
-        fp16_accumulate: fields.flag("fp16_accumulate"),
-        attention_efficiency: share(fields, "attention_efficiency"),
-        bandwidth_efficiency: share(fields, "bandwidth_efficiency"),
-        kv_bandwidth_efficiency: share(fields, "kv_bandwidth_efficiency"),
-        activation_traffic: fields.flag("activation_traffic"),
-        attention_time: fields.flag("attention_time"),
-        operation_overhead: fields.quantity("operation_overhead"),
-        step_overhead: fields.quantity("step_overhead"),
-    }
-}
-
-/// Accelerators keep the general efficiency where they have none of their own.
-fn accelerators(
-    fields: &mut Fields<'_>,
-    general: &ComputeAssumptions,
-) -> Vec<AcceleratorEfficiency> {
-    let efficiencies = fields.named_sections("accelerators", |own| {
-        (
-            own.or("efficiency", general.efficiency, share),
-            own.or("bandwidth_efficiency", general.bandwidth_efficiency, share),
-        )
-    });
-    efficiencies
-        .into_iter()
-        .map(
-            |(id, (efficiency, bandwidth_efficiency))| AcceleratorEfficiency {
-                id,
-                efficiency,
-                bandwidth_efficiency,
-            },
-        )
-        .collect()
-}
-
 fn communication(fields: &mut Fields<'_>) -> CommunicationAssumptions {
     const ALL_REDUCE: &[(&str, AllReduceAlgorithm)] = &[
         ("ring", AllReduceAlgorithm::Ring),
@@ -99,9 +66,8 @@ fn communication(fields: &mut Fields<'_>) -> CommunicationAssumptions {
     ];
     CommunicationAssumptions {
         all_reduce: fields.choice("all_reduce", ALL_REDUCE),
-        scale_up_efficiency: share(fields, "scale_up_efficiency"),
-        scale_up_latency: fields.quantity("scale_up_latency"),
-        one_shot_latency: fields.quantity("one_shot_latency"),
+        scale_up: scale_up(fields, None),
+        pcie_overhead: fields.or("pcie_overhead", Seconds::ZERO, Fields::quantity),
         pcie_efficiency: share(fields, "pcie_efficiency"),
         pcie_latency: fields.quantity("pcie_latency"),
         pcie_host_latency: fields.quantity("pcie_host_latency"),
@@ -111,6 +77,42 @@ fn communication(fields: &mut Fields<'_>) -> CommunicationAssumptions {
         rdma_latency: fields.quantity("rdma_latency"),
         hop_payload: fields.choice("hop_payload", HOP_PAYLOAD),
         return_hop: fields.flag("return_hop"),
+    }
+}
+
+/// Collectives over scale-up links; what a table lacks is as of `general`.
+fn scale_up(fields: &mut Fields<'_>, general: Option<ScaleUpAssumptions>) -> ScaleUpAssumptions {
+    let seconds = |fields: &mut Fields<'_>, key, general: Option<Seconds>| match general {
+        Some(general) => fields.or(key, general, Fields::quantity),
+        None => fields.quantity(key),
+    };
+    let none = ScaleUpAssumptions {
+        efficiency: 1.0,
+        latency: Seconds::ZERO,
+        overhead: Seconds::ZERO,
+        one_shot_latency: Seconds::ZERO,
+        two_shot_latency: None,
+        bulk: None,
+    };
+    let known = general.unwrap_or(none);
+    let bulk_latency = fields.optional("bulk_latency", Fields::quantity);
+    let bulk_efficiency = fields.optional("bulk_efficiency", share);
+    ScaleUpAssumptions {
+        efficiency: match general {
+            Some(general) => fields.or("scale_up_efficiency", general.efficiency, share),
+            None => share(fields, "scale_up_efficiency"),
+        },
+        latency: seconds(fields, "scale_up_latency", general.map(|own| own.latency)),
+        overhead: seconds(fields, "collective_overhead", Some(known.overhead)),
+        one_shot_latency: seconds(
+            fields,
+            "one_shot_latency",
+            general.map(|own| own.one_shot_latency),
+        ),
+        two_shot_latency: fields
+            .optional("two_shot_latency", Fields::quantity)
+            .or(known.two_shot_latency),
+        bulk: bulk_latency.zip(bulk_efficiency).or(known.bulk),
     }
 }
 
@@ -162,6 +164,6 @@ fn switch_sale(fields: &mut Fields<'_>) -> SwitchSale {
 }
 
 /// A share that something is divided by: more than 0.
-fn share(fields: &mut Fields<'_>, key: &'static str) -> f64 {
+pub(super) fn share(fields: &mut Fields<'_>, key: &'static str) -> f64 {
     fields.positive_number(key, Dimension::Share)
 }

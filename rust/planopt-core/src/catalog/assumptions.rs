@@ -1,5 +1,6 @@
 //! Everything that is a choice of the modeller, as data: see `docs/reference/model.md`.
 
+use super::entities::{Accelerator, Format};
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
 
 /// How the time of an all-reduce is counted.
@@ -55,10 +56,10 @@ pub struct EngineAssumptions {
     pub request_overhead: Seconds,
 }
 
-/// Rates that operations reach.
-#[derive(Clone, Copy, Debug)]
-pub struct ComputeAssumptions {
-    /// Share of the peak rate that a large matrix product reaches.
+/// What matrix products in one format reach.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProductAssumptions {
+    /// Share of the peak rate that a large product reaches.
     pub efficiency: f64,
     /// Rows at which a product reaches half of that.
     pub half_rows: f64,
@@ -66,22 +67,91 @@ pub struct ComputeAssumptions {
     pub half_columns: f64,
     /// Depth at which it does.
     pub half_depth: f64,
-    /// Whether products accumulate in FP16 where the accelerator can.
-    pub fp16_accumulate: bool,
-    /// Share of the peak rate that attention over a prompt reaches.
-    pub attention_efficiency: f64,
     /// Share of the memory bandwidth that reading weights and activations reaches.
     pub bandwidth_efficiency: f64,
+    /// Launch of one operation, and what it takes to fill and drain the accelerator.
+    pub operation_overhead: Seconds,
+}
+
+/// Products of one matrix, and of the matrices of experts side by side.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Products {
+    /// One matrix for all tokens.
+    pub dense: ProductAssumptions,
+    /// One matrix for each expert, of which tokens are sorted to theirs.
+    pub experts: ProductAssumptions,
+}
+
+/// Rates that operations reach.
+#[derive(Clone, Debug)]
+pub struct ComputeAssumptions {
+    /// Products that are not quantised, and of formats without an entry of their own.
+    pub products: Products,
+    /// Products of quantised formats.
+    pub formats: Vec<(Format, Products)>,
+    /// Whether products accumulate in FP16 where the accelerator can.
+    pub fp16_accumulate: bool,
+    /// Share of the shorter of arithmetic and memory traffic that hides behind the longer.
+    pub roofline_overlap: f64,
+    /// Share of the peak rate that attention over a long prompt reaches.
+    pub attention_efficiency: f64,
+    /// Tokens of a prompt at which it reaches half of that.
+    pub half_prompt: f64,
+    /// Share of the peak rate that attention of decoded tokens reaches.
+    pub decode_attention_efficiency: f64,
+    /// Launch of attention, its split over the accelerator and the sum of the parts.
+    pub attention_overhead: Seconds,
     /// Share of the memory bandwidth that reading the KV cache reaches.
     pub kv_bandwidth_efficiency: f64,
     /// Whether activations count as memory traffic.
     pub activation_traffic: bool,
     /// Whether attention over the cache takes time.
     pub attention_time: bool,
-    /// Launch of one operation.
-    pub operation_overhead: Seconds,
     /// Scheduling and sampling of one step.
     pub step_overhead: Seconds,
+}
+
+impl ComputeAssumptions {
+    /// What products with weights in `format` reach.
+    pub fn products_in(&self, format: Format) -> Products {
+        self.formats
+            .iter()
+            .find(|(own, _)| *own == format)
+            .map_or(self.products, |(_, products)| *products)
+    }
+}
+
+/// Rates that messages reach over a scale-up link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScaleUpAssumptions {
+    /// Share of the bandwidth at low latency: a flag beside every few bytes (NCCL's LL128), and
+    /// ranks that read each other's memory.
+    pub efficiency: f64,
+    /// Latency of a step of a ring.
+    pub latency: Seconds,
+    /// Start of a ring, besides its steps.
+    pub overhead: Seconds,
+    /// Latency of an all-reduce in which every rank reads all others.
+    pub one_shot_latency: Seconds,
+    /// Of one in which every rank reduces its share and reads those of the others.
+    pub two_shot_latency: Option<Seconds>,
+    /// Large messages: the latency of a whole ring in chunks, and the share of the bandwidth.
+    pub bulk: Option<(Seconds, f64)>,
+}
+
+impl ScaleUpAssumptions {
+    /// The same bandwidth, and a latency of every message in place of what was measured.
+    #[must_use]
+    pub fn with_latency(self, latency: Seconds) -> Self {
+        Self {
+            latency,
+            overhead: Seconds::ZERO,
+            one_shot_latency: latency,
+            two_shot_latency: None,
+            bulk: None,
+            ..self
+        }
+    }
 }
 
 /// Rates that messages reach.
@@ -89,12 +159,10 @@ pub struct ComputeAssumptions {
 pub struct CommunicationAssumptions {
     /// How an all-reduce is counted.
     pub all_reduce: AllReduceAlgorithm,
-    /// Share of a scale-up link's bandwidth.
-    pub scale_up_efficiency: f64,
-    /// Latency of a step of a ring over a scale-up link.
-    pub scale_up_latency: Seconds,
-    /// Latency of a one-shot all-reduce over a scale-up link.
-    pub one_shot_latency: Seconds,
+    /// Collectives over a scale-up link.
+    pub scale_up: ScaleUpAssumptions,
+    /// Start of a ring over PCIe, besides its steps.
+    pub pcie_overhead: Seconds,
     /// Share of a PCIe link's bandwidth.
     pub pcie_efficiency: f64,
     /// Latency of a step over PCIe with peer-to-peer.
@@ -199,10 +267,14 @@ pub struct Assumptions {
     pub engine: Option<EngineAssumptions>,
     /// Compute.
     pub compute: ComputeAssumptions,
-    /// Efficiencies of single accelerators that differ: id, compute, bandwidth.
-    pub accelerators: Vec<AcceleratorEfficiency>,
+    /// The same of accelerators that were measured, by id.
+    pub accelerators: Vec<(String, ComputeAssumptions)>,
+    /// The same of families of accelerators, for those that were not.
+    pub families: Vec<(String, ComputeAssumptions)>,
     /// Communication.
     pub communication: CommunicationAssumptions,
+    /// Collectives over scale-up links that were measured, by the link's name.
+    pub links: Vec<(String, ScaleUpAssumptions)>,
     /// Cost.
     pub cost: CostAssumptions,
     /// Training, where the set says anything of it.
@@ -211,13 +283,24 @@ pub struct Assumptions {
     pub switch_sale: SwitchSale,
 }
 
-/// Measured efficiencies of one accelerator.
-#[derive(Clone, Debug)]
-pub struct AcceleratorEfficiency {
-    /// Accelerator id.
-    pub id: String,
-    /// In place of [`ComputeAssumptions::efficiency`].
-    pub efficiency: f64,
-    /// In place of [`ComputeAssumptions::bandwidth_efficiency`].
-    pub bandwidth_efficiency: f64,
+impl Assumptions {
+    /// What collectives over the scale-up link of that name reach.
+    pub fn scale_up_of(&self, link: &str) -> ScaleUpAssumptions {
+        self.links
+            .iter()
+            .find(|(name, _)| name == link)
+            .map_or(self.communication.scale_up, |(_, measured)| *measured)
+    }
+
+    /// What `accelerator` reaches: as measured, else as its family does, else as any.
+    pub fn compute_of(&self, accelerator: &Accelerator) -> &ComputeAssumptions {
+        let named = |entries: &'_ [(String, ComputeAssumptions)], name: &str| {
+            entries.iter().position(|(own, _)| own == name)
+        };
+        if let Some(index) = named(&self.accelerators, &accelerator.id) {
+            return &self.accelerators[index].1;
+        }
+        named(&self.families, &accelerator.family)
+            .map_or(&self.compute, |index| &self.families[index].1)
+    }
 }

@@ -78,6 +78,14 @@ impl<T> Entry<T> {
         self.figures.iter().find(|figure| figure.field == field)
     }
 
+    /// The first field whose name starts with `prefix`, or the prefix where there is none.
+    pub(super) fn first_field_under(&self, prefix: &str) -> String {
+        self.figures
+            .iter()
+            .find(|figure| figure.field.starts_with(prefix))
+            .map_or_else(|| prefix.to_owned(), |figure| figure.field.clone())
+    }
+
     /// A problem with the value of `field`.
     pub(super) fn problem(&self, code: &'static str, field: &str, message: String) -> Diagnostic {
         let problem = Diagnostic::new(code, message)

@@ -11,7 +11,7 @@ use super::{
 use crate::diagnostic::{Diagnostic, Problems, code, did_you_mean, nearest};
 use crate::transformer::Architecture;
 use rayon::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -104,17 +104,41 @@ impl Catalog {
                 problems,
             );
         }
-        for own in &self.assumptions.entity.accelerators {
-            let field = format!("accelerators.{}.efficiency", own.id);
-            let known = &self.accelerators;
+        self.check_measured(problems);
+    }
+
+    /// Whether what the assumptions have figures of exists.
+    fn check_measured(&self, problems: &mut Problems) {
+        let assumptions = &self.assumptions;
+        for (id, _) in &assumptions.entity.accelerators {
             check(
-                &self.assumptions,
-                &field,
-                &own.id,
+                assumptions,
+                &assumptions.first_field_under(&format!("accelerators.{id}.")),
+                id,
                 Kind::Accelerator,
-                known,
+                &self.accelerators,
                 problems,
             );
+        }
+        let accelerators = || self.accelerators.values().map(|entry| &entry.entity);
+        let families: BTreeSet<&str> = accelerators().map(|own| own.family.as_str()).collect();
+        let links: BTreeSet<&str> = accelerators()
+            .filter_map(|own| own.scale_up.as_ref())
+            .map(|link| link.name.as_str())
+            .collect();
+        let mut check_name = |table: &str, kind: &str, name: &str, known: &BTreeSet<&str>| {
+            if !known.contains(name) {
+                let field = assumptions.first_field_under(&format!("{table}.{name}."));
+                let message = format!("no accelerator of the catalog has the {kind} `{name}`");
+                let problem = assumptions.problem(code::UNKNOWN_REFERENCE, &field, message);
+                problems.push(problem.one_of(name, known.iter().copied()));
+            }
+        };
+        for (family, _) in &assumptions.entity.families {
+            check_name("families", "family", family, &families);
+        }
+        for (link, _) in &assumptions.entity.links {
+            check_name("links", "scale-up link", link, &links);
         }
     }
 }

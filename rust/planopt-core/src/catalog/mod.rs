@@ -4,6 +4,7 @@
 mod accelerator;
 mod assumption;
 mod assumptions;
+mod compute_assumptions;
 mod entities;
 mod entry;
 mod fields;

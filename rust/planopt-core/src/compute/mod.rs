@@ -14,4 +14,4 @@ pub use rank::{Rank, RankBlock};
 pub use rates::{Formats, Rates};
 pub use shape::{causal_mean, distinct_experts, local_shape, parameter_fraction};
 pub(crate) use shape::{real, saturation};
-pub use step::{OperationTime, Step};
+pub use step::{OperationTime, Step, roofline};

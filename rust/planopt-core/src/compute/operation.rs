@@ -4,12 +4,19 @@
 use super::rates::{Formats, Rates};
 use super::shape::{causal_mean_behind, distinct_experts, local_shape, real, saturation};
 use super::step::{OperationTime, Step};
-use crate::catalog::Assumptions;
 use crate::transformer::{Operation, Work};
 
 /// One operation on one rank, with everything but the step folded into seconds per unit of work.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum RankOperation {
+pub(super) struct RankOperation {
+    work: RankWork,
+    /// Share of the shorter of arithmetic and memory traffic that hides behind the longer.
+    overlap: f64,
+    overhead: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum RankWork {
     MatMul {
         experts: f64,
         active: f64,
@@ -30,9 +37,9 @@ pub(super) enum RankOperation {
 }
 
 impl RankOperation {
-    pub(super) fn time(self, step: Step, tokens: f64, overhead: f64) -> OperationTime {
-        match self {
-            Self::MatMul {
+    pub(super) fn time(self, step: Step, tokens: f64) -> OperationTime {
+        let (compute, memory) = match self.work {
+            RankWork::MatMul {
                 experts,
                 active,
                 compute_per_row,
@@ -44,14 +51,13 @@ impl RankOperation {
                 let rows = tokens * active / matrices;
                 let compute = tokens * active * compute_per_row / saturation(rows, half_rows);
                 let memory = matrices * memory_per_matrix + tokens * memory_per_token;
-                OperationTime::roofline(compute, memory, overhead)
+                (compute, memory)
             }
-            Self::Attention(price) => price.time(step, overhead),
-            Self::Elementwise { memory_per_token } => {
-                OperationTime::roofline(0.0, tokens * memory_per_token, overhead)
-            }
-            Self::Free => OperationTime::default(),
-        }
+            RankWork::Attention(price) => return price.time(step, self.overlap, self.overhead),
+            RankWork::Elementwise { memory_per_token } => (0.0, tokens * memory_per_token),
+            RankWork::Free => return OperationTime::default(),
+        };
+        OperationTime::roofline(compute, memory, self.overlap, self.overhead)
     }
 }
 
@@ -61,8 +67,9 @@ pub(super) struct AttentionPrice {
     window: Option<u64>,
     /// Arithmetic of one decoded token on one cached token.
     decode_compute: f64,
-    /// Arithmetic of one token of a prompt on one token before it.
+    /// Arithmetic of one token of a long prompt on one token before it.
     prefill_compute: f64,
+    half_prompt: f64,
     /// Arithmetic of bringing one token back that was cached before a chunk.
     recover_compute: f64,
     /// Reading one cached token.
@@ -71,30 +78,37 @@ pub(super) struct AttentionPrice {
 
 impl AttentionPrice {
     /// Each part of a step has its own kernel: chunks are arithmetic, decoding reads the cache.
-    fn time(self, step: Step, overhead: f64) -> OperationTime {
+    fn time(self, step: Step, overlap: f64, overhead: f64) -> OperationTime {
         let mut time = OperationTime::default();
         if step.prompts > 0.0 {
-            time = time.then(self.prefill(step, overhead));
+            time = time.then(self.prefill(step, overlap, overhead));
         }
         if step.sequences > 0.0 {
-            time = time.then(self.decode(step, overhead));
+            time = time.then(self.decode(step, overlap, overhead));
         }
         time
     }
 
-    fn prefill(self, step: Step, overhead: f64) -> OperationTime {
+    fn prefill(self, step: Step, overlap: f64, overhead: f64) -> OperationTime {
         let looked_at = causal_mean_behind(step.cached, step.chunk, self.window);
         let cached = self.within_window(step.cached);
         let compute = step.chunk * looked_at * self.prefill_compute + cached * self.recover_compute;
         let read = (step.chunk + cached) * self.memory_per_cached_token;
-        OperationTime::roofline(step.prompts * compute, step.prompts * read, overhead)
+        let reached = saturation(step.chunk, self.half_prompt);
+        OperationTime::roofline(
+            step.prompts * compute / reached,
+            step.prompts * read,
+            overlap,
+            overhead,
+        )
     }
 
-    fn decode(self, step: Step, overhead: f64) -> OperationTime {
+    fn decode(self, step: Step, overlap: f64, overhead: f64) -> OperationTime {
         let seen = step.sequences * self.within_window(step.context);
         OperationTime::roofline(
             seen * self.decode_compute,
             seen * self.memory_per_cached_token,
+            overlap,
             overhead,
         )
     }
@@ -111,18 +125,15 @@ pub(super) fn price(
     formats: Formats,
     rates: &Rates,
     tp: u32,
-    assumptions: &Assumptions,
 ) -> Option<RankOperation> {
-    let compute = &assumptions.compute;
+    let compute = &rates.compute;
     let activation_per_element = if compute.activation_traffic {
         formats.activation_bytes() / rates.memory.0
     } else {
         0.0
     };
-    let attention_rate = rates.base.0 * compute.attention_efficiency;
-    let heads_local = |heads: u64| real(heads) / f64::from(tp);
-    let kv_element = formats.kv.bytes_per_element() / rates.kv_cache.0;
-    Some(match operation.work {
+    let dense = rates.base_products.dense;
+    let (work, overhead) = match operation.work {
         Work::MatMul {
             k,
             n,
@@ -131,42 +142,63 @@ pub(super) fn price(
             active,
         } => {
             let (k_local, n_local) = local_shape(k, n, shard, tp);
-            let rate = if operation.quantised {
-                rates.quantised
+            let (rate, reached) = rates.of_operation(operation.quantised, experts > 1);
+            let efficiency = reached.efficiency
+                * saturation(n_local, reached.half_columns)
+                * saturation(k_local, reached.half_depth);
+            let bandwidth = (rates.bandwidth * reached.bandwidth_efficiency).0;
+            let activation = if compute.activation_traffic {
+                formats.activation_bytes() / bandwidth
             } else {
-                rates.base
+                0.0
             };
-            let efficiency = rates.efficiency
-                * saturation(n_local, compute.half_columns)
-                * saturation(k_local, compute.half_depth);
-            RankOperation::MatMul {
+            let work = RankWork::MatMul {
                 experts: real(experts),
                 active: real(active),
                 compute_per_row: 2.0 * k_local * n_local / (rate.0 * efficiency),
-                half_rows: compute.half_rows,
-                memory_per_matrix: k_local * n_local * formats.weight_bytes(operation)
-                    / rates.memory.0,
-                memory_per_token: real(active) * (k_local + n_local) * activation_per_element,
-            }
+                half_rows: reached.half_rows,
+                memory_per_matrix: k_local * n_local * formats.weight_bytes(operation) / bandwidth,
+                memory_per_token: real(active) * (k_local + n_local) * activation,
+            };
+            (work, reached.operation_overhead)
         }
-        Work::Attention { .. } | Work::LatentAttention { .. } if !compute.attention_time => {
-            RankOperation::Free
-        }
+        Work::Attention { .. } | Work::LatentAttention { .. } => (
+            attention(operation.work, formats, rates, tp),
+            compute.attention_overhead,
+        ),
+        Work::Gather { width } | Work::Elementwise { width } => (
+            RankWork::Elementwise {
+                memory_per_token: 2.0 * real(width) * activation_per_element,
+            },
+            dense.operation_overhead,
+        ),
+        Work::AllReduce { .. } => return None,
+    };
+    Some(RankOperation {
+        work,
+        overlap: compute.roofline_overlap,
+        overhead: overhead.0,
+    })
+}
+
+/// Attention over the cache, grouped or latent.
+fn attention(work: Work, formats: Formats, rates: &Rates, tp: u32) -> RankWork {
+    let compute = &rates.compute;
+    if !compute.attention_time {
+        return RankWork::Free;
+    }
+    let kv_element = formats.kv.bytes_per_element() / rates.kv_cache.0;
+    let heads_local = |heads: u64| real(heads) / f64::from(tp);
+    let (window, decode_flop, prefill_flop, recovered, cached) = match work {
         Work::Attention {
             heads,
             kv_heads,
             head_dim,
             window,
         } => {
-            let flop = 4.0 * heads_local(heads) * real(head_dim) / attention_rate;
+            let flop = 4.0 * heads_local(heads) * real(head_dim);
             let kv_local = real(kv_heads) / f64::from(tp).min(real(kv_heads));
-            RankOperation::Attention(AttentionPrice {
-                window,
-                decode_compute: flop,
-                prefill_compute: flop,
-                recover_compute: 0.0,
-                memory_per_cached_token: 2.0 * kv_local * real(head_dim) * kv_element,
-            })
+            (window, flop, flop, 0.0, 2.0 * kv_local * real(head_dim))
         }
         Work::LatentAttention {
             heads,
@@ -175,19 +207,25 @@ pub(super) fn price(
             nope,
             value,
         } => {
-            let per_width = 2.0 * heads_local(heads) / attention_rate;
-            RankOperation::Attention(AttentionPrice {
-                window: None,
-                decode_compute: per_width * real(2 * latent + rope),
-                prefill_compute: per_width * real(nope + rope + value),
+            let per_width = 2.0 * heads_local(heads);
+            (
+                None,
+                per_width * real(2 * latent + rope),
+                per_width * real(nope + rope + value),
                 // Keys and values of cached tokens are made again from their latents.
-                recover_compute: per_width * real(latent * (nope + value)),
-                memory_per_cached_token: real(latent + rope) * kv_element,
-            })
+                per_width * real(latent * (nope + value)),
+                real(latent + rope),
+            )
         }
-        Work::Gather { width } | Work::Elementwise { width } => RankOperation::Elementwise {
-            memory_per_token: 2.0 * real(width) * activation_per_element,
-        },
-        Work::AllReduce { .. } => return None,
+        _ => return RankWork::Free,
+    };
+    let prompt_rate = rates.base.0 * compute.attention_efficiency;
+    RankWork::Attention(AttentionPrice {
+        window,
+        decode_compute: decode_flop / (rates.base.0 * compute.decode_attention_efficiency),
+        prefill_compute: prefill_flop / prompt_rate,
+        half_prompt: compute.half_prompt,
+        recover_compute: recovered / prompt_rate,
+        memory_per_cached_token: cached * kv_element,
     })
 }

@@ -5,7 +5,6 @@ use super::operation::{RankOperation, price};
 use super::rates::{Formats, Rates};
 use super::shape::{local_shape, real, weights};
 use super::step::{OperationTime, Step};
-use crate::catalog::Assumptions;
 use crate::quantity::Bytes;
 use crate::transformer::{Operation, Transformer, Work};
 
@@ -13,7 +12,6 @@ use crate::transformer::{Operation, Transformer, Work};
 #[derive(Clone, Debug)]
 pub struct RankBlock {
     operations: Vec<RankOperation>,
-    overhead: f64,
     /// Bytes of its parameters.
     pub weights: Bytes,
     /// All-reduces, by bytes per token.
@@ -45,15 +43,8 @@ pub struct Rank {
 
 impl Rank {
     /// Prices every operation of `transformer` for one of `tp` ranks.
-    pub fn new(
-        transformer: &Transformer,
-        formats: Formats,
-        rates: &Rates,
-        tp: u32,
-        assumptions: &Assumptions,
-    ) -> Self {
-        let block =
-            |operations: &[Operation]| RankBlock::new(operations, formats, rates, tp, assumptions);
+    pub fn new(transformer: &Transformer, formats: Formats, rates: &Rates, tp: u32) -> Self {
+        let block = |operations: &[Operation]| RankBlock::new(operations, formats, rates, tp);
         let is_shared = |operation: &&Operation| {
             transformer.tied && matches!(operation.work, Work::Gather { .. })
         };
@@ -87,17 +78,10 @@ impl Rank {
 }
 
 impl RankBlock {
-    fn new(
-        operations: &[Operation],
-        formats: Formats,
-        rates: &Rates,
-        tp: u32,
-        assumptions: &Assumptions,
-    ) -> Self {
+    fn new(operations: &[Operation], formats: Formats, rates: &Rates, tp: u32) -> Self {
         let activation = formats.activation_bytes();
         let mut block = Self {
             operations: Vec::with_capacity(operations.len()),
-            overhead: assumptions.compute.operation_overhead.0,
             weights: Bytes::ZERO,
             all_reduce_bytes_per_token: Vec::new(),
             kv: Vec::new(),
@@ -143,7 +127,7 @@ impl RankBlock {
                 }
                 Work::Gather { .. } | Work::Elementwise { .. } => {}
             }
-            if let Some(priced) = price(operation, formats, rates, tp, assumptions) {
+            if let Some(priced) = price(operation, formats, rates, tp) {
                 block.operations.push(priced);
             }
         }
@@ -155,7 +139,7 @@ impl RankBlock {
         self.operations
             .iter()
             .fold(OperationTime::default(), |sum, operation| {
-                sum.then(operation.time(step, tokens, self.overhead))
+                sum.then(operation.time(step, tokens))
             })
     }
 

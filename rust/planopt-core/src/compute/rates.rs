@@ -1,7 +1,9 @@
 //! Rates of an accelerator for a choice of number formats.
 //! Formulas: `docs/reference/model.md`, section 2.
 
-use crate::catalog::{Accelerator, Assumptions, Format};
+use crate::catalog::{
+    Accelerator, Assumptions, ComputeAssumptions, Format, ProductAssumptions, Products,
+};
 use crate::quantity::{BytesPerSecond, FlopsPerSecond};
 use crate::transformer::Operation;
 
@@ -34,18 +36,24 @@ impl Formats {
 }
 
 /// Rates of an accelerator for a choice of formats.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Rates {
     /// Arithmetic of operations that are not quantised, and of attention.
     pub base: FlopsPerSecond,
     /// Arithmetic of quantised operations.
     pub quantised: FlopsPerSecond,
-    /// Reading weights and activations, as reached.
+    /// Memory bandwidth, before any share of it.
+    pub bandwidth: BytesPerSecond,
+    /// Reading activations, as reached.
     pub memory: BytesPerSecond,
     /// Reading the KV cache, as reached.
     pub kv_cache: BytesPerSecond,
-    /// Share of the arithmetic rate that a large product reaches.
-    pub efficiency: f64,
+    /// What products that are not quantised reach of these.
+    pub base_products: Products,
+    /// What quantised products reach.
+    pub quantised_products: Products,
+    /// What else the accelerator reaches.
+    pub compute: ComputeAssumptions,
 }
 
 impl Rates {
@@ -55,7 +63,7 @@ impl Rates {
         weights: Format,
         assumptions: &Assumptions,
     ) -> Option<Self> {
-        let compute = &assumptions.compute;
+        let compute = assumptions.compute_of(accelerator);
         let peak = &accelerator.peak;
         let base = match weights {
             Format::Fp32 => peak.tf32.or(peak.fp32),
@@ -73,20 +81,37 @@ impl Rates {
             // Weight-only formats are widened to 16 bits before the product.
             Format::Int4 | Format::Mxfp4 | Format::Fp32 | Format::Bf16 | Format::Fp16 => base,
         };
-        let measured = assumptions
-            .accelerators
-            .iter()
-            .find(|entry| entry.id == accelerator.id);
-        let (efficiency, bandwidth_efficiency) = measured.map_or(
-            (compute.efficiency, compute.bandwidth_efficiency),
-            |entry| (entry.efficiency, entry.bandwidth_efficiency),
-        );
+        let bandwidth = accelerator.memory_bandwidth;
         Some(Self {
             base,
             quantised,
-            memory: accelerator.memory_bandwidth * bandwidth_efficiency,
-            kv_cache: accelerator.memory_bandwidth * compute.kv_bandwidth_efficiency,
-            efficiency,
+            bandwidth,
+            memory: bandwidth * compute.products.dense.bandwidth_efficiency,
+            kv_cache: bandwidth * compute.kv_bandwidth_efficiency,
+            base_products: compute.products,
+            quantised_products: compute.products_in(weights),
+            compute: compute.clone(),
         })
+    }
+
+    /// Peak arithmetic of an operation, and what products of its kind reach.
+    pub fn of_operation(
+        &self,
+        quantised: bool,
+        experts: bool,
+    ) -> (FlopsPerSecond, ProductAssumptions) {
+        let (rate, products) = if quantised {
+            (self.quantised, self.quantised_products)
+        } else {
+            (self.base, self.base_products)
+        };
+        (
+            rate,
+            if experts {
+                products.experts
+            } else {
+                products.dense
+            },
+        )
     }
 }

@@ -55,10 +55,19 @@ impl Step {
     }
 }
 
+/// The longer of arithmetic and memory traffic, smoothly: the larger root of
+/// `t^2 - (a + b) t + overlap a b = 0`, the non-rectangular hyperbola. It is their maximum where one
+/// hides behind the other in full (`overlap` 1) and their sum where nothing does (0).
+pub fn roofline(compute: f64, memory: f64, overlap: f64) -> f64 {
+    let apart = compute - memory;
+    let root = (apart * apart + 4.0 * (1.0 - overlap) * compute * memory).sqrt();
+    f64::midpoint(compute + memory, root)
+}
+
 /// Time of one or several operations, and what it consists of.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OperationTime {
-    /// The larger of arithmetic and memory, with launches.
+    /// The longer of arithmetic and memory, with launches.
     pub total: Seconds,
     /// Arithmetic alone.
     pub compute: Seconds,
@@ -67,9 +76,9 @@ pub struct OperationTime {
 }
 
 impl OperationTime {
-    pub(super) fn roofline(compute: f64, memory: f64, overhead: f64) -> Self {
+    pub(super) fn roofline(compute: f64, memory: f64, overlap: f64, overhead: f64) -> Self {
         Self {
-            total: Seconds(compute.max(memory) + overhead),
+            total: Seconds(roofline(compute, memory, overlap) + overhead),
             compute: Seconds(compute),
             memory: Seconds(memory),
         }

@@ -91,15 +91,9 @@ impl Prepared {
         })?;
         let mut ranks = BTreeMap::new();
         for layout in layouts {
-            ranks.entry(layout.tp).or_insert_with(|| {
-                Rank::new(
-                    transformer,
-                    question.formats,
-                    &rates,
-                    layout.tp,
-                    assumptions,
-                )
-            });
+            ranks
+                .entry(layout.tp)
+                .or_insert_with(|| Rank::new(transformer, question.formats, &rates, layout.tp));
         }
         Ok(Self { ranks })
     }

@@ -149,7 +149,7 @@ impl<'a> Replica<'a> {
             fabric,
             placement,
             question,
-            step_overhead: assumptions.compute.step_overhead,
+            step_overhead: assumptions.compute_of(accelerator).step_overhead,
             step_tokens: f64::from(assumptions.memory.workspace_tokens),
         }
     }

@@ -110,7 +110,12 @@ impl Pricing<'_> {
             let (rows, columns, depth) = shape;
             let operands = rows * depth + depth * columns + rows * columns;
             let bytes = matrices * operands * self.activation();
-            self.time(self.rates.base.0, matrices, shape, bytes)
+            self.time(
+                self.rates.of_operation(false, false),
+                matrices,
+                shape,
+                bytes,
+            )
         };
         let score = product((rows, sequence, heads.depth));
         let score_gradient = product((rows, sequence, heads.value));

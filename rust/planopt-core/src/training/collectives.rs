@@ -6,7 +6,7 @@
 
 use super::candidate::{Layout, Sharding};
 use crate::catalog::AllReduceAlgorithm;
-use crate::communication::{Fabric, Line};
+use crate::communication::{ALL_REDUCE, Fabric, Line};
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
 
 /// Ranks that exchange messages: `local` of them reach each other without a network.
@@ -27,12 +27,6 @@ impl Group {
         self.ranks.div_ceil(self.local)
     }
 
-    /// Half of a ring: each rank ends with its share of the sum, or with all shares.
-    fn half_ring(line: Line, ranks: u32, payload: Bytes) -> Seconds {
-        let steps = f64::from(ranks - 1);
-        payload * (steps / f64::from(ranks)) / line.bandwidth + line.latency * steps
-    }
-
     /// Whether nothing is sent: a rank alone, or no bytes, such as the experts of a dense model.
     fn is_silent(&self, payload: Bytes) -> bool {
         self.ranks <= 1 || payload.0 <= 0.0
@@ -40,16 +34,20 @@ impl Group {
 
     /// Reduce-scatter of `payload` per rank, which takes as long as an all-gather of it.
     pub fn reduce_scatter(&self, payload: Bytes) -> Seconds {
+        self.rings(payload, 1.0)
+    }
+
+    /// Rings inside of the domains, and between them of the shares that the former leave.
+    fn rings(&self, payload: Bytes, rounds: f64) -> Seconds {
         if self.is_silent(payload) {
             return Seconds::ZERO;
         }
-        let domains = self.domains();
         match self.algorithm {
             AllReduceAlgorithm::Transfer => self.transfer(payload),
             AllReduceAlgorithm::Ring => {
                 let shared = payload / f64::from(self.local);
-                let local = Self::half_ring(self.line, self.local, payload);
-                local + Self::half_ring(self.network, domains, shared)
+                self.line.ring(self.local, rounds, payload)
+                    + self.network.ring(self.domains(), rounds, shared)
             }
         }
     }
@@ -62,10 +60,7 @@ impl Group {
     /// All-reduce of `payload` per rank: a reduce-scatter and an all-gather; once over the slowest
     /// link as the seed article counts it.
     pub fn all_reduce(&self, payload: Bytes) -> Seconds {
-        match self.algorithm {
-            AllReduceAlgorithm::Transfer => self.reduce_scatter(payload),
-            AllReduceAlgorithm::Ring => self.reduce_scatter(payload) * 2.0,
-        }
+        self.rings(payload, ALL_REDUCE)
     }
 
     /// Every rank sends an equal part of `payload` to every other.
@@ -219,6 +214,8 @@ impl Place<'_> {
         let network = network.unwrap_or(Line {
             bandwidth: BytesPerSecond(1.0),
             latency: Seconds::ZERO,
+            overhead: Seconds::ZERO,
+            bulk: None,
         });
         Group {
             ranks,

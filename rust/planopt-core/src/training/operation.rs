@@ -6,9 +6,9 @@ use super::candidate::{Layout, Precision, Recipe};
 use super::collectives::Groups;
 use super::hold::is_routed;
 use super::layer::LayerCost;
-use crate::catalog::{Assumptions, Format, TrainingAssumptions};
-use crate::compute::{Rates, distinct_experts, local_shape, real, saturation};
-use crate::quantity::{Bytes, Seconds};
+use crate::catalog::{Format, ProductAssumptions, TrainingAssumptions};
+use crate::compute::{Rates, distinct_experts, local_shape, real, roofline, saturation};
+use crate::quantity::{Bytes, FlopsPerSecond, Seconds};
 use crate::transformer::{Operation, Shard, Work};
 
 /// Bytes of an element of a dropout mask.
@@ -27,7 +27,6 @@ pub(super) struct Pricing<'a> {
     pub(super) layout: &'a Layout,
     pub(super) rates: &'a Rates,
     pub(super) groups: &'a Groups,
-    pub(super) assumptions: &'a Assumptions,
     pub(super) training: &'a TrainingAssumptions,
 }
 
@@ -108,7 +107,7 @@ impl Pricing<'_> {
     }
 
     pub(super) fn launch(&self) -> Seconds {
-        self.assumptions.compute.operation_overhead
+        self.rates.base_products.dense.operation_overhead
     }
 
     /// A pass over `elements` per token: reads and writes per element in forward and backward, and
@@ -228,11 +227,9 @@ impl Pricing<'_> {
         (rows, columns, depth): (f64, f64, f64),
         cost: &mut LayerCost,
     ) {
-        let rate = if operation.quantised {
-            self.rates.quantised.0
-        } else {
-            self.rates.base.0
-        };
+        let rate = self
+            .rates
+            .of_operation(operation.quantised, is_routed(operation));
         let input = self.input_bytes(operation);
         let weight = match self.recipe.adapters {
             Some(adapters) if operation.quantised => adapters.frozen.bytes_per_element(),
@@ -254,7 +251,7 @@ impl Pricing<'_> {
                 let rank = f64::from(adapters.rank);
                 for width in [columns, depth] {
                     let moved = matrices * rows * (width + rank) * self.activation();
-                    let base = self.rates.base.0;
+                    let base = self.rates.of_operation(false, false);
                     cost.forward_flop += 2.0 * matrices * rows * width * rank;
                     cost.forward += self.time(base, matrices, (rows, rank, width), moved);
                     cost.backward += self.time(base, matrices, (rows, width, rank), moved)
@@ -268,24 +265,25 @@ impl Pricing<'_> {
     /// A product of so many matrices: the roofline of serving (`compute.rs`), of any operand.
     pub(super) fn time(
         &self,
-        rate: f64,
+        (rate, reached): (FlopsPerSecond, ProductAssumptions),
         matrices: f64,
         (rows, columns, depth): (f64, f64, f64),
         bytes: f64,
     ) -> Seconds {
-        let compute = &self.assumptions.compute;
         // Tiles stick out over the edges, and the last wave of them is half full in the mean.
         let filled = |matrices: f64, rows: f64, columns: f64| {
-            let tiles = matrices * (rows + compute.half_rows) * (columns + compute.half_columns);
+            let tiles = matrices * (rows + reached.half_rows) * (columns + reached.half_columns);
             matrices * rows * columns / (tiles + self.training.half_outputs)
         };
-        let reached = rate
-            * self.rates.efficiency
+        let reached_rate = rate.0
+            * reached.efficiency
             * (filled(matrices, rows, columns)
                 / saturation(REFERENCE_OUTPUTS, self.training.half_outputs))
-            * saturation(depth, compute.half_depth);
-        let arithmetic = 2.0 * matrices * rows * columns * depth / reached;
-        Seconds(arithmetic.max(bytes / self.rates.memory.0)) + self.launch()
+            * saturation(depth, reached.half_depth);
+        let arithmetic = 2.0 * matrices * rows * columns * depth / reached_rate;
+        let traffic = bytes / (self.rates.bandwidth.0 * reached.bandwidth_efficiency);
+        let overlap = self.rates.compute.roofline_overlap;
+        Seconds(roofline(arithmetic, traffic, overlap)) + reached.operation_overhead
     }
 
     /// Between the columns of one product and the rows of the next: its input is kept.

@@ -4,7 +4,7 @@ use super::candidate::{Layout, Recipe};
 use super::collectives::Groups;
 use super::layer::LayerCost;
 use super::operation::{Part, Pricing};
-use crate::catalog::{Assumptions, TrainingAssumptions};
+use crate::catalog::TrainingAssumptions;
 use crate::compute::Rates;
 use crate::quantity::Bytes;
 use crate::transformer::{Operation, Transformer, Work};
@@ -39,7 +39,6 @@ impl PricedModel {
         layout: &Layout,
         rates: &Rates,
         groups: &Groups,
-        assumptions: &Assumptions,
         training: &TrainingAssumptions,
     ) -> Self {
         let pricing = Pricing {
@@ -47,7 +46,6 @@ impl PricedModel {
             layout,
             rates,
             groups,
-            assumptions,
             training,
         };
         let price = |operations: &[_], part| pricing.price(operations, part, transformer.hidden);

@@ -341,7 +341,9 @@ impl Question<'_> {
             } else {
                 *optimizer += held.optimizer_traffic() / share / self.rates.memory
                     + Seconds(
-                        held.optimizer_flop / share / (self.rates.base.0 * self.rates.efficiency),
+                        held.optimizer_flop
+                            / share
+                            / (self.rates.base.0 * self.rates.base_products.dense.efficiency),
                     );
             }
         }

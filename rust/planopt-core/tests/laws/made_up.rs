@@ -313,7 +313,10 @@ pub(crate) fn assumptions() -> impl Strategy<Value = Assumptions> {
                 assumptions.communication.return_hop = back;
             }
             if let Some(half_rows) = half_rows {
-                assumptions.compute.half_rows = half_rows;
+                assumptions.compute.products.dense.half_rows = half_rows;
+                assumptions.compute.products.experts.half_rows = half_rows;
+                assumptions.accelerators.clear();
+                assumptions.families.clear();
             }
             assumptions
         })

@@ -121,7 +121,6 @@ impl<'s, 'a> Subject<'s, 'a> {
             layout,
             self.rates,
             &Groups::new(layout, fabric, self.fit.host.slots),
-            search.assumptions,
             search.training,
         )
     }

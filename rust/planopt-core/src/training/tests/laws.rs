@@ -270,7 +270,6 @@ impl<'c> Candidate<'c> {
             &self.layout,
             &rates,
             &groups,
-            assumptions,
             &training,
         );
         let stages = deal_model(&self.transformer, &self.recipe, self.layout.pp, 1);
