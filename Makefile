@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help develop format lint types test test-rust test-python readme bench ci wheel clean
+.PHONY: help develop format lint types test test-rust test-python readme bench bench-fleet ci wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ readme: ## Show in README what its first command prints now
 
 bench: ## Wall time and peak memory of the commands (release build; see docs/performance.md)
 	$(BIN)/python benchmarks/commands.py
+
+bench-fleet: ## What planning a fleet costs: five named instances, as a table
+	$(BIN)/python benchmarks/fleet.py
 
 wheel: $(BIN)/python ## A release wheel in dist/
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .

@@ -22,6 +22,7 @@ __all__ = [
     "tensor_intensity",
     "tokens_per_second",
     "tokens_per_usd",
+    "undominated_templates",
 ]
 
 @final
@@ -76,4 +77,7 @@ def largest_tensor_degree(
     flop_per_second: float,
     bytes_per_second: float,
 ) -> float: ...
+def undominated_templates(
+    pool: list[int], supply: list[int], loss: list[int], needs: list[list[int]]
+) -> list[int]: ...
 def build_info() -> dict[str, str]: ...

@@ -6,8 +6,9 @@ not take the user's session with it. Of its Python fronts this is the one that l
 neither numpy nor pandas. CP-SAT is reached through it unharmed: status, objective,
 bound, hint, time limit and interruption are CP-SAT's own.
 
-A request is ``{"model": {...}, "time_limit": seconds, "hint": [...] | null}``, a reply
-``{"status", "values", "objective", "bound", "seconds"}`` or ``{"error": message}``.
+A request is ``{"model": {...}, "time_limit": seconds, "hint": [...] | null,
+"parameters": text of CP-SAT's parameters}``, a reply ``{"status", "values",
+"objective", "bound", "seconds"}`` or ``{"error": message}``.
 SIGTERM ends the current solve early; its best solution is still the reply.
 """
 
@@ -24,9 +25,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 if TYPE_CHECKING:
     # OR-Tools ships no types for this front.
     from ortools.linear_solver.pywraplp import Solver  # type: ignore[import-untyped]
-
-PARAMETERS = "num_workers:1 random_seed:1"
-"""One worker and a fixed seed: the same question has the same answer."""
 
 WAKE_SECONDS = 0.1
 """How often the waiting thread looks for signals; a finished solve is seen at once."""
@@ -58,7 +56,7 @@ class _Backend:
     def solve(self, request: dict[str, Any]) -> dict[str, Any]:
         """Answer one request."""
         started = time.perf_counter()
-        solver, variables = self._build(request["model"])
+        solver, variables = self._build(request)
         solver.SetTimeLimit(max(1, int(request["time_limit"] * 1000)))
         if request["hint"]:
             solver.SetHint(variables, list(map(float, request["hint"])))
@@ -73,10 +71,11 @@ class _Backend:
             reply["bound"] = solver.Objective().BestBound()
         return {**reply, "seconds": time.perf_counter() - started}
 
-    def _build(self, model: dict[str, Any]) -> tuple[Solver, list[Any]]:
+    def _build(self, request: dict[str, Any]) -> tuple[Solver, list[Any]]:
+        model, parameters = request["model"], request["parameters"]
         solver = self._front.Solver.CreateSolver("SAT")
-        if not solver.SetSolverSpecificParametersAsString(PARAMETERS):
-            raise ValueError(f"OR-Tools does not accept {PARAMETERS!r}")
+        if not solver.SetSolverSpecificParametersAsString(parameters):
+            raise ValueError(f"OR-Tools does not accept {parameters!r}")
         infinity = solver.infinity()
         variables = [solver.IntVar(0, upper, "") for upper in model["uppers"]]
         for row in model["rows"]:
@@ -85,8 +84,12 @@ class _Backend:
                 -infinity if lower is None else lower,
                 infinity if upper is None else upper,
             )
+            places = row["variables"]
+            taking_part = (
+                variables if places is None else [variables[place] for place in places]
+            )
             for variable, coefficient in zip(
-                variables, row["coefficients"], strict=True
+                taking_part, row["coefficients"], strict=True
             ):
                 if coefficient:
                     constraint.SetCoefficient(variable, coefficient)

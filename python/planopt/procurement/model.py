@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Model", "Row", "Scaled", "at_least", "at_most", "exact", "scaled"]
+__all__ = [
+    "Model",
+    "Row",
+    "Scaled",
+    "SparseRow",
+    "at_least",
+    "at_most",
+    "exact",
+    "scaled",
+]
 
 MAX_ACTIVITY = 2**53
 """What a row may add up to: MPSolver passes numbers to CP-SAT as doubles."""
@@ -50,6 +59,29 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class SparseRow:
+    """The same, told by the variables that take part.
+
+    Parameters
+    ----------
+    group : str
+        Name of the limit it stands for.
+    variables : tuple of int
+        Their places.
+    coefficients : tuple of int
+        One for each of them.
+    lower, upper : int, optional
+        Bounds; none where there is none.
+    """
+
+    group: str
+    variables: tuple[int, ...]
+    coefficients: tuple[int, ...]
+    lower: int | None = None
+    upper: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """Minimise ``objective . x`` over whole ``0 <= x <= uppers`` under the rows.
 
@@ -57,14 +89,14 @@ class Model:
     ----------
     uppers : tuple of int
         Largest value of each variable.
-    rows : tuple of Row
+    rows : tuple of Row or SparseRow
         The constraints.
     objective : tuple of int
         One coefficient per variable.
     """
 
     uppers: tuple[int, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[Row | SparseRow, ...]
     objective: tuple[int, ...]
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
 from planopt.errors import InternalError
+from planopt.procurement.model import MAX_ACTIVITY, SparseRow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from planopt.procurement.model import Model, Row
 
-__all__ = ["Outcome", "SolveInterrupted", "Solver"]
+__all__ = ["Effort", "Outcome", "SolveInterrupted", "Solver"]
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 
@@ -62,6 +63,60 @@ class Outcome:
     objective: int | None = None
     bound: int | None = None
     seconds: float = 0.0
+
+
+RELAXING = (
+    "cp_model_probing_level:0",
+    "max_presolve_iterations:1",
+    "linearization_level:2",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How hard the solver is to try; by default reproducibly, to the proof.
+
+    Parameters
+    ----------
+    workers : int
+        Threads. With more than one, which of several best solutions is found may
+        differ from run to run.
+    seed : int
+        Where its choices begin.
+    work : float, optional
+        Deterministic time (about seconds) after which it stops: unlike seconds, it
+        stops at the same solution wherever it runs.
+    first : bool
+        Stop at the first solution.
+    relaxing : bool
+        Spend little on presolve and more on linear relaxations: for programmes whose
+        proof is out of reach, where the bound is what counts.
+    """
+
+    workers: int = 1
+    seed: int = 1
+    work: float | None = None
+    first: bool = False
+    relaxing: bool = False
+
+    def parameters(self) -> str:
+        """Parameters of CP-SAT, as its text format has them."""
+        parts = [
+            f"num_workers:{self.workers}",
+            f"random_seed:{self.seed}",
+            f"mip_max_bound:{MAX_ACTIVITY}",
+        ]
+        if self.work is not None:
+            parts.append(f"max_deterministic_time:{self.work}")
+        if self.first:
+            parts.append("stop_after_first_solution:true")
+        if self.relaxing:
+            parts += RELAXING
+        return " ".join(parts)
+
+
+REPRODUCIBLY = Effort()
+"""One worker and a fixed seed: the same question has the same answer."""
 
 
 class SolveInterrupted(KeyboardInterrupt):
@@ -111,8 +166,17 @@ class Solver:
         with contextlib.suppress(OSError):  # What it was not sent any more.
             self._requests.close()
 
+    def stop(self) -> None:
+        """End the solve that another thread waits for, with the best it has."""
+        self._stopped = True
+        self._process.terminate()
+
     def solve(
-        self, model: Model, time_limit: float, hint: Sequence[int] | None = None
+        self,
+        model: Model,
+        time_limit: float,
+        hint: Sequence[int] | None = None,
+        effort: Effort = REPRODUCIBLY,
     ) -> Outcome:
         """Solve a model.
 
@@ -124,6 +188,8 @@ class Solver:
             Seconds after which the best solution so far is the answer.
         hint : sequence of int, optional
             A solution to begin with, one value per variable.
+        effort : Effort
+            How hard to try.
 
         Raises
         ------
@@ -141,6 +207,7 @@ class Solver:
             },
             "time_limit": time_limit,
             "hint": hint,
+            "parameters": effort.parameters(),
         }
         line = (json.dumps(request) + "\n").encode()
         try:
@@ -150,6 +217,8 @@ class Solver:
 
     def _ask(self, line: bytes, deadline: float) -> Outcome:
         for _ in range(2):
+            if self._stopped:
+                return Outcome("unknown")
             try:
                 if not self._send(line):
                     self._restart()
@@ -160,7 +229,8 @@ class Solver:
                 return Outcome("unknown")
             if reply is not None:
                 return _outcome(reply)
-            self._restart()
+            if not self._stopped:
+                self._restart()
         raise InternalError.of(
             "E901",
             "the solver process ended without an answer, twice",
@@ -200,6 +270,7 @@ class Solver:
         self._start()
 
     def _start(self) -> None:
+        self._stopped = False
         self._process = subprocess.Popen(
             [sys.executable, "-m", "planopt.procurement.child"],
             stdin=subprocess.PIPE,
@@ -225,8 +296,9 @@ def _pump(pipe: IO[bytes], replies: queue.SimpleQueue[bytes | None]) -> None:
     replies.put(None)
 
 
-def _fields(row: Row) -> dict[str, Any]:
+def _fields(row: Row | SparseRow) -> dict[str, Any]:
     return {
+        "variables": row.variables if isinstance(row, SparseRow) else None,
         "coefficients": row.coefficients,
         "lower": row.lower,
         "upper": row.upper,

@@ -16,7 +16,7 @@ mod _native {
     use crate::catalog::Catalog;
 
     use planopt_core::training::bounds;
-    use planopt_core::{cost, quantity, serving};
+    use planopt_core::{cost, quantity, search, serving};
 
     use crate::errors::quantity_error;
 
@@ -162,6 +162,54 @@ mod _native {
             quantity::FlopsPerSecond(flop_per_second),
             quantity::BytesPerSecond(bytes_per_second),
         )
+    }
+
+    /// Templates that no other one of their pool replaces.
+    ///
+    /// Parameters
+    /// ----------
+    /// pool : list of int
+    ///     Demand, accelerator and way of acquiring, as one number.
+    /// supply, loss : list of int
+    ///     What a copy gives (more than 0), and what a failure takes.
+    /// needs : list of list of int
+    ///     What a copy needs, a column for each thing that is paid or limited.
+    ///
+    /// Returns
+    /// -------
+    /// list of int
+    ///     Places of those to keep, ascending.
+    ///
+    /// Raises
+    /// ------
+    /// `ValueError`
+    ///     If the columns are of different lengths.
+    #[pyfunction]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "arguments of Python are handed over by value"
+    )]
+    fn undominated_templates(
+        pool: Vec<u32>,
+        supply: Vec<u64>,
+        loss: Vec<u64>,
+        needs: Vec<Vec<u64>>,
+    ) -> PyResult<Vec<usize>> {
+        let of_one_length = needs
+            .iter()
+            .chain([&supply, &loss])
+            .all(|column| column.len() == pool.len());
+        if !of_one_length {
+            return Err(pyo3::exceptions::PyValueError::new_err(
+                "the columns are of different lengths",
+            ));
+        }
+        Ok(search::undominated(&search::Templates {
+            pool: &pool,
+            supply: &supply,
+            loss: &loss,
+            needs: &needs,
+        }))
     }
 
     /// How this module was built.

@@ -2,6 +2,7 @@
 //! question leaves open.
 
 mod batch;
+mod dominance;
 mod evaluate;
 mod front;
 mod layout;
@@ -11,6 +12,8 @@ mod training;
 mod units;
 
 pub use batch::{BatchPolicy, Goal};
+pub use dominance::{Templates, undominated};
+pub use evaluate::{EvaluatedUnit, GivenLayout, UnitKey, evaluate_unit, fastest_layout};
 pub use evaluate::{
     EvaluatedUnit, GivenLayout, UnitKey, evaluate_unit, fastest_layout, with_replica,
 };

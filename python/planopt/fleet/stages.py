@@ -1,0 +1,287 @@
+"""From selections to the free mix: a proven start, then the best mix within the time.
+
+1. One shape of hardware for each stream, proven best.
+2. Two shapes in quarters of the demand, proven best.
+3. The free mix of all: the whole problem, and the bound of the plan.
+4. The free mix of the few templates that are near at hand, then of some more: better
+   answers, sooner.
+
+The selections end at a proof within seconds. The mixes are given a fixed amount of work
+and not of seconds, so that the same question has the same answer on every machine; the
+clock stops them only on machines that are too slow, and the answer then says so. The
+last two both begin where the selections end: with two solvers they run at the same
+time, and come to the same.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from planopt.errors import InternalError
+from planopt.fleet.exact import Purchase, cost_cents, shortfalls
+from planopt.fleet.mix import mix
+from planopt.fleet.near import Near
+from planopt.fleet.selection import select
+from planopt.procurement.solver import Effort, SolveInterrupted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from planopt.fleet.problem import Fleet
+    from planopt.procurement.model import Model
+    from planopt.procurement.solver import Outcome, Solver
+
+__all__ = ["Answer", "Stage", "StagesInterrupted", "solve"]
+
+QUARTERS = 4
+"""Parts that a demand is divided into where two shapes share it."""
+
+NEAR: tuple[tuple[int, float], ...] = ((1, 0.1), (4, 0.2))
+"""Templates of each pool that are near at hand, and the work of their mix."""
+
+WHOLE = 0.1
+"""Work of the mix of all templates. All work is a share of the time limit, in CP-SAT's
+deterministic seconds, of which one takes one to two seconds of a core."""
+
+Status: TypeAlias = Literal["optimal", "feasible", "infeasible", "unknown"]
+Read: TypeAlias = "Callable[[Sequence[int]], Purchase]"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What one stage came to.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``two shapes``.
+    status : {"optimal", "feasible", "infeasible", "unknown"}
+        Of its own programme.
+    cost_cents, bound_cents : int, optional
+        Of its own programme.
+    seconds : float
+        Time it took.
+    """
+
+    name: str
+    status: Status
+    cost_cents: int | None
+    bound_cents: int | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The best purchase that was found.
+
+    Parameters
+    ----------
+    status : {"optimal", "feasible", "infeasible", "unknown"}
+        Proven best of all mixes; best so far; proven that there is none; neither.
+    purchase : Purchase, optional
+        None where none was found.
+    cost_cents, bound_cents : int, optional
+        What it costs, and what none costs less than.
+    by_the_clock : bool
+        Whether time ended the search: a faster machine may come to another answer.
+    stages : tuple of Stage
+        How it was found.
+    """
+
+    status: Status
+    purchase: Purchase | None = None
+    cost_cents: int | None = None
+    bound_cents: int | None = None
+    by_the_clock: bool = False
+    stages: tuple[Stage, ...] = ()
+
+    @property
+    def gap(self) -> float | None:
+        """Share of the cost by which it may be above the best."""
+        if self.cost_cents is None or self.bound_cents is None:
+            return None
+        return (self.cost_cents - self.bound_cents) / max(1, self.cost_cents)
+
+
+class StagesInterrupted(KeyboardInterrupt):
+    """The user stopped the search.
+
+    Parameters
+    ----------
+    answer : Answer
+        The best until then; its status is ``unknown`` where there was none.
+    """
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        super().__init__(answer)
+
+
+def solve(fleet: Fleet, solvers: Sequence[Solver], time_limit: float) -> Answer:
+    """Find the cheapest answer.
+
+    Parameters
+    ----------
+    fleet : Fleet
+        The question.
+    solvers : sequence of Solver
+        Solver processes: one, or two that share the work.
+    time_limit : float
+        Seconds after which the best so far is the answer.
+
+    Raises
+    ------
+    StagesInterrupted
+        On KeyboardInterrupt, with the best so far.
+    """
+    search = _Search(fleet, time_limit)
+    try:
+        search.run(solvers)
+    except KeyboardInterrupt:
+        raise StagesInterrupted(search.answer()) from None
+    return search.answer()
+
+
+class _Search:
+    """The stages of one question, and the best that they have come to."""
+
+    def __init__(self, fleet: Fleet, time_limit: float) -> None:
+        self._fleet = fleet
+        self._time_limit = time_limit
+        self._deadline = time.monotonic() + time_limit
+        self._best: Purchase | None = None
+        self._cost: int | None = None
+        self._bound: int | None = None
+        self._proven: Purchase | None = None
+        self._impossible = False
+        self._by_the_clock = False
+        self._stages: list[Stage] = []
+        self._lock = threading.Lock()
+
+    def answer(self) -> Answer:
+        """Tell what is known."""
+        status: Status = "unknown"
+        if self._proven is not None:
+            # Of several that cost the least, always this one.
+            self._best = self._proven
+        if self._best is not None:
+            status = "optimal" if self._bound == self._cost else "feasible"
+        elif self._impossible:
+            status = "infeasible"
+        return Answer(
+            status,
+            self._best,
+            self._cost,
+            self._bound,
+            self._by_the_clock,
+            tuple(self._stages),
+        )
+
+    def run(self, solvers: Sequence[Solver]) -> None:
+        """Go through the stages."""
+        for parts, name in ((1, "one shape"), (QUARTERS, "two shapes")):
+            chosen = select(self._fleet, parts)
+            self._solve(solvers[0], name, chosen.model, chosen.lift, Effort())
+        start = self._best
+        if len(solvers) == 1:
+            self._mix_all(solvers[0], start)
+            if self._proven is None and not self._impossible:
+                self._mix_near(solvers[0], start)
+            return
+        with ThreadPoolExecutor(2) as pool:
+            both = [
+                pool.submit(self._mix_near, solvers[0], start),
+                pool.submit(self._mix_all, solvers[1], start),
+            ]
+            try:
+                for each in both:
+                    each.result()
+            except KeyboardInterrupt:
+                for solver in solvers:
+                    solver.stop()
+                raise
+
+    def _mix_near(self, solver: Solver, start: Purchase | None) -> None:
+        """Mix few templates, then more, each from where the last one ended."""
+        best = start
+        for each, share in NEAR:
+            near = Near(self._fleet, best, each)
+            free = mix(near.fleet)
+            hint = None if best is None else free.values(near.narrowed(best))
+
+            def read(
+                values: Sequence[int],
+                purchase: Read = free.purchase,
+                widened: Callable[[Purchase], Purchase] = near.widened,
+            ) -> Purchase:
+                return widened(purchase(values))
+
+            name = f"mix of {len(near.fleet.templates)} templates"
+            outcome = self._solve(
+                solver, name, free.model, read, self._work(share), hint
+            )
+            if outcome.objective is not None:
+                best = read(outcome.values)
+
+    def _mix_all(self, solver: Solver, start: Purchase | None) -> None:
+        free = mix(self._fleet)
+        hint = None if start is None else free.values(start)
+        outcome = self._solve(
+            solver, "mix of all", free.model, free.purchase, self._work(WHOLE), hint
+        )
+        self._bound = outcome.bound
+        self._impossible = outcome.status == "infeasible"
+        if outcome.status == "optimal":
+            self._proven = free.purchase(outcome.values)
+
+    def _work(self, share: float) -> Effort:
+        return Effort(work=share * self._time_limit, relaxing=True)
+
+    def _solve(
+        self,
+        solver: Solver,
+        name: str,
+        model: Model,
+        read: Read,
+        effort: Effort,
+        hint: Sequence[int] | None = None,
+    ) -> Outcome:
+        started = time.monotonic()
+        left = max(0.0, self._deadline - started)
+        try:
+            outcome = solver.solve(model, left, hint, effort)
+        except SolveInterrupted as stop:
+            self._keep(stop.outcome, read)
+            raise
+        self._keep(outcome, read)
+        seconds = time.monotonic() - started
+        with self._lock:
+            unfinished = outcome.status in ("feasible", "unknown")
+            self._by_the_clock |= unfinished and seconds >= left
+            self._stages.append(
+                Stage(name, outcome.status, outcome.objective, outcome.bound, seconds)
+            )
+        return outcome
+
+    def _keep(self, outcome: Outcome, read: Read) -> None:
+        """Keep a solution that is better; what the solver says is added up again.
+
+        Of two that cost the same the one whose spelling sorts first is kept, so that it
+        does not matter which comes first.
+        """
+        if outcome.objective is None:
+            return
+        purchase = read(outcome.values)
+        if broken := shortfalls(self._fleet, purchase):
+            raise InternalError.of("E903", f"the solver's answer breaks {broken}")
+        cost = cost_cents(self._fleet, purchase)
+        with self._lock:
+            if self._cost is None or (cost, purchase.spelling) < (
+                self._cost,
+                self._best.spelling if self._best else (),
+            ):
+                self._best, self._cost = purchase, cost

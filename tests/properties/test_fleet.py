@@ -1,0 +1,315 @@
+"""Fleets against exhaustive search and against HiGHS, on small random questions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from planopt.fleet.dominance import undominated
+from planopt.fleet.exact import cost_cents, shortfalls
+from planopt.fleet.mix import mix
+from planopt.fleet.problem import Container, Fleet, Kit, Step, Stream, Template
+from planopt.fleet.selection import select
+from planopt.fleet.stages import solve
+from planopt.procurement import Solver
+from planopt.procurement.model import SparseRow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planopt.fleet.problem import Way
+    from planopt.procurement.model import Model
+
+TIME_LIMIT = 30.0
+MOST_CASES = 30_000
+WAYS: tuple[Way, ...] = ("buy", "buy", "own", "rent")
+
+few = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+@pytest.fixture(scope="module")
+def solvers() -> Iterator[list[Solver]]:
+    with Solver() as one, Solver() as other:
+        yield [one, other]
+
+
+@st.composite
+def fleets(draw: st.DrawFn) -> Fleet:
+    """Few streams, kits and templates with small figures: ties are common."""
+    periods = draw(st.integers(1, 2))
+    streams = []
+    for name in "ab"[: draw(st.integers(1, 2))]:
+        curves = []
+        for _ in range(periods):
+            demands = draw(st.lists(st.integers(1, 6), max_size=2, unique=True))
+            curve = sorted(demands, reverse=True)
+            curves.append(tuple(Step(demand, Fraction(7, 2)) for demand in curve))
+        streams.append(Stream(name, tuple(curves), draw(st.integers(0, 1))))
+    kits = []
+    for place in range(draw(st.integers(1, 3))):
+        way = draw(st.sampled_from(WAYS))
+        pool = draw(st.sampled_from("xy"))
+        uses = {"room": draw(st.integers(0, 3)), pool: draw(st.integers(0, 2))}
+        charges = tuple(draw(st.integers(0, 20)) for _ in range(periods))
+        rate = draw(st.integers(0, 10)) * 5_000
+        if way == "rent":
+            charges = (0,) * periods
+        kits.append(Kit(f"kit-{place}", way, pool, charges, rate, uses))
+    templates = []
+    for _ in range(draw(st.integers(1, 4))):
+        supply = draw(st.integers(1, 4))
+        templates.append(
+            Template(
+                stream=draw(st.integers(0, len(streams) - 1)),
+                kit=draw(st.integers(0, len(kits) - 1)),
+                supply=supply,
+                loss=draw(st.integers(1, supply)),
+                uses={"power": draw(st.integers(0, 3))},
+            )
+        )
+    names = draw(st.sets(st.sampled_from(["room", "power", "x", "y"])))
+    limits = {name: draw(st.integers(0, 12)) for name in sorted(names)}
+    containers: tuple[Container, ...] = ()
+    if "room" in limits and draw(st.booleans()):
+        gives = {"room": draw(st.integers(1, 4))}
+        containers = (Container("rack", gives, draw(st.integers(0, 6)), 2),)
+    return Fleet(tuple(streams), tuple(kits), tuple(templates), limits, containers)
+
+
+def least_cost(fleet: Fleet) -> int | None:
+    """Try everything: every number of copies in every period and step."""
+    variables: list[tuple[tuple[object, ...], int]] = []
+    for place, template in enumerate(fleet.templates):
+        stream = fleet.streams[template.stream]
+        rented = fleet.kits[template.kit].way == "rent"
+        for period, steps in enumerate(stream.periods):
+            for step, asked in enumerate(steps if rented else steps[:1]):
+                needed = asked.demand + stream.losses * template.loss
+                most = math.ceil(needed / template.supply)
+                variables.append((("at work", place, period, step), most))
+    for place, container in enumerate(fleet.containers):
+        variables.append((("container", place), container.most))
+    assume(math.prod(most + 1 for _, most in variables) <= MOST_CASES)
+    costs = []
+    for counts in itertools.product(*(range(most + 1) for _, most in variables)):
+        keys = [key for key, _ in variables]
+        cost = _cost(fleet, dict(zip(keys, counts, strict=True)))
+        if cost is not None:
+            costs.append(cost)
+    return min(costs, default=None)
+
+
+def _cost(fleet: Fleet, counts: dict[tuple[object, ...], int]) -> int | None:
+    """Least cost with these copies at work, or none if that is not possible."""
+    periods = range(len(fleet.streams[0].periods))
+    rents = [kit.way == "rent" for kit in fleet.kits]
+    for number, stream in enumerate(fleet.streams):
+        for period, steps in enumerate(stream.periods):
+            for step, asked in enumerate(steps):
+                there = {
+                    place: counts.get(
+                        ("at work", place, period, step if rents[each.kit] else 0), 0
+                    )
+                    for place, each in enumerate(fleet.templates)
+                    if each.stream == number
+                }
+                supply = sum(fleet.templates[t].supply * n for t, n in there.items())
+                losses = [fleet.templates[t].loss for t, n in there.items() if n]
+                lost = stream.losses * max(losses, default=0)
+                if supply - lost < asked.demand:
+                    return None
+    cost = Fraction(0)
+    needed = [[0] * len(periods) for _ in fleet.kits]
+    for place, template in enumerate(fleet.templates):
+        stream = fleet.streams[template.stream]
+        for period in periods:
+            hours = [step.hours for step in stream.periods[period]]
+            of_steps = [
+                counts.get(("at work", place, period, step), 0)
+                for step in range(len(hours))
+            ]
+            needed[template.kit][period] += max(of_steps, default=0)
+            if rents[template.kit]:
+                rate = Fraction(fleet.kits[template.kit].micro_usd_per_hour, 10**4)
+                for count, rented in zip(of_steps, hours, strict=True):
+                    cost += count * math.ceil(rate * rented)
+    ways = [
+        _acquisitions(needed[place], len(periods)) if not rents[place] else [None]
+        for place in range(len(fleet.kits))
+    ]
+    racks = [counts.get(("container", p), 0) for p in range(len(fleet.containers))]
+    for number, container in zip(racks, fleet.containers, strict=True):
+        cost += number * container.charge_cents
+    best = None
+    for way in itertools.product(*ways):
+        total = cost
+        held = [list(row) for row in needed]
+        for place, bought in enumerate(way):
+            if bought is not None:
+                held[place] = list(itertools.accumulate(bought))
+                charges = fleet.kits[place].charge_cents
+                total += sum(n * c for n, c in zip(bought, charges, strict=True))
+        if _within(fleet, counts, held, racks) and (best is None or total < best):
+            best = total
+    return None if best is None else int(best)
+
+
+def _acquisitions(needed: list[int], periods: int) -> list[tuple[int, ...]]:
+    """Ways of acquiring at least what is needed, in time; never more than the most."""
+    most = max(needed)
+    return [
+        bought
+        for bought in itertools.product(range(most + 1), repeat=periods)
+        if sum(bought) <= most
+        and all(
+            have >= need
+            for have, need in zip(itertools.accumulate(bought), needed, strict=True)
+        )
+    ]
+
+
+def _within(
+    fleet: Fleet,
+    counts: dict[tuple[object, ...], int],
+    held: list[list[int]],
+    racks: list[int],
+) -> bool:
+    for name, limit in fleet.limits.items():
+        room = limit + sum(
+            number * container.gives.get(name, 0)
+            for number, container in zip(racks, fleet.containers, strict=True)
+        )
+        for period in range(len(fleet.streams[0].periods)):
+            used = sum(
+                kit.uses.get(name, 0) * held[place][period]
+                for place, kit in enumerate(fleet.kits)
+            )
+            for place, template in enumerate(fleet.templates):
+                steps = range(len(fleet.streams[template.stream].periods[period]))
+                at_work = (counts.get(("at work", place, period, s), 0) for s in steps)
+                used += template.uses.get(name, 0) * max(at_work, default=0)
+            if used > room:
+                return False
+    return True
+
+
+def highs(model: Model) -> int | None:
+    """Optimum by HiGHS, through MathOpt; none if there is none."""
+    # OR-Tools ships no types for this front.
+    from ortools.math_opt.python import mathopt  # type: ignore[import-untyped]
+
+    stated = mathopt.Model()
+    variables = [stated.add_integer_variable(lb=0, ub=upper) for upper in model.uppers]
+    for row in model.rows:
+        assert isinstance(row, SparseRow)
+        terms = zip(row.variables, row.coefficients, strict=True)
+        activity = sum(factor * variables[place] for place, factor in terms)
+        lower = -math.inf if row.lower is None else row.lower
+        upper = math.inf if row.upper is None else row.upper
+        stated.add_linear_constraint(lb=lower, expr=activity, ub=upper)
+    stated.minimize(
+        sum(
+            c * variable for c, variable in zip(model.objective, variables, strict=True)
+        )
+    )
+    exactly = mathopt.SolveParameters(
+        relative_gap_tolerance=0.0, absolute_gap_tolerance=0.0
+    )
+    result = mathopt.solve(stated, mathopt.SolverType.HIGHS, params=exactly)
+    if result.termination.reason == mathopt.TerminationReason.OPTIMAL:
+        optimum: float = result.objective_value()
+        return round(optimum)
+    assert result.termination.reason in (
+        mathopt.TerminationReason.INFEASIBLE,
+        mathopt.TerminationReason.INFEASIBLE_OR_UNBOUNDED,
+    )
+    return None
+
+
+@few
+@given(fleets())
+def test_the_free_mix_is_best_by_cp_sat_by_highs_and_by_trying_everything(
+    solvers: list[Solver], fleet: Fleet
+) -> None:
+    expected = least_cost(fleet)
+    free = mix(fleet)
+    outcome = solvers[0].solve(free.model, TIME_LIMIT)
+    assert outcome.objective == expected
+    assert highs(free.model) == expected
+    if expected is not None:
+        purchase = free.purchase(outcome.values)
+        assert not shortfalls(fleet, purchase)
+        assert cost_cents(fleet, purchase) == expected
+
+
+@few
+@given(fleets(), st.sampled_from([1, 4]))
+def test_selections_are_best_by_both_and_are_answers_of_the_whole(
+    solvers: list[Solver], fleet: Fleet, parts: int
+) -> None:
+    chosen = select(fleet, parts)
+    outcome = solvers[0].solve(chosen.model, TIME_LIMIT)
+    assert outcome.objective == highs(chosen.model)
+    if len(chosen.model.uppers) <= 12:
+        assert outcome.objective == _least_of_all_values(chosen.model)
+    if not outcome.values:
+        return
+    purchase = chosen.lift(outcome.values)
+    assert not shortfalls(fleet, purchase)
+    assert cost_cents(fleet, purchase) == outcome.objective
+    hint = mix(fleet).values(purchase)
+    free = mix(fleet).purchase(hint)
+    assert not shortfalls(fleet, free)
+    assert cost_cents(fleet, free) <= cost_cents(fleet, purchase)
+
+
+def _least_of_all_values(model: Model) -> int | None:
+    costs = []
+    for values in itertools.product(*(range(upper + 1) for upper in model.uppers)):
+        for row in model.rows:
+            assert isinstance(row, SparseRow)
+            terms = zip(row.variables, row.coefficients, strict=True)
+            activity = sum(factor * values[place] for place, factor in terms)
+            if row.lower is not None and activity < row.lower:
+                break
+            if row.upper is not None and activity > row.upper:
+                break
+        else:
+            costs.append(sum(map(int.__mul__, model.objective, values)))
+    return min(costs, default=None)
+
+
+@few
+@given(fleets())
+def test_the_stages_end_at_the_best_whatever_the_workers(
+    solvers: list[Solver], fleet: Fleet
+) -> None:
+    one = solve(fleet, solvers[:1], TIME_LIMIT)
+    two = solve(fleet, solvers, TIME_LIMIT)
+    expected = least_cost(fleet)
+    assert one.cost_cents == two.cost_cents == expected
+    assert one.purchase == two.purchase
+    assert one.status == ("infeasible" if expected is None else "optimal")
+
+
+@few
+@given(fleets())
+def test_dominated_templates_are_not_missed(
+    solvers: list[Solver], fleet: Fleet
+) -> None:
+    kept = fleet.only(undominated(fleet))
+    costs = [
+        solvers[0].solve(mix(each).model, TIME_LIMIT).objective
+        for each in (fleet, kept)
+    ]
+    assert costs[0] == costs[1]
