@@ -13,7 +13,6 @@ mod units;
 
 pub use batch::{BatchPolicy, Goal};
 pub use dominance::{Templates, undominated};
-pub use evaluate::{EvaluatedUnit, GivenLayout, UnitKey, evaluate_unit, fastest_layout};
 pub use evaluate::{
     EvaluatedUnit, GivenLayout, UnitKey, evaluate_unit, fastest_layout, with_replica,
 };
