@@ -6,6 +6,7 @@ __all__ = [
     "accelerators_to_finish",
     "bandwidth_to_keep_up",
     "break_even_days",
+    "break_even_duty",
     "build_info",
     "capital_usd_per_hour",
     "energy_kwh",
@@ -61,6 +62,11 @@ def step_seconds(
 def tokens_per_second(batch: float, in_flight: float, step_seconds: float) -> float: ...
 def break_even_days(
     price_usd: float, own_usd_per_day: float, rent_usd_per_day: float
+) -> float | None: ...
+def break_even_duty(
+    fixed_usd_per_hour: float,
+    energy_usd_per_hour: float,
+    rent_usd_per_hour: float,
 ) -> float | None: ...
 def run_seconds(accelerator_hours: float, accelerators: float) -> float: ...
 def accelerators_to_finish(

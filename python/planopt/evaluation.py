@@ -159,6 +159,10 @@ class Hardware(Struct, frozen=True, kw_only=True):
     switch: str | None = None
     switch_count: int = 0
     switch_port_blocks: int = 0
+    terms: str | None = None
+    """Terms of an instance that is rented: ``on-demand``, ``spot``, ``reserved-12``."""
+    goodput: float | None = None
+    """Share of the time that an instance which is rented is at work."""
 
 
 class BomLine(Struct, frozen=True, kw_only=True):
@@ -170,6 +174,9 @@ class BomLine(Struct, frozen=True, kw_only=True):
     quantity: int
     unit_price_usd: float | None = None
     price_usd: float | None = None
+    unit_usd_per_hour: float | None = None
+    """Rent of one, where it is rented: it has no price then."""
+    usd_per_hour: float | None = None
     source: str | None = None
     """Where the unit price comes from."""
 

@@ -123,7 +123,13 @@ class Request(Struct, frozen=True, kw_only=True):
     optimizer: str | None = None
     budget_usd: float | None = None
     budget_usd_per_hour: float | None = None
+    """Where anything may be rented: rent, and what is bought written off and run."""
     acquire: str = "buy"
+    terms: tuple[str, ...] = ()
+    """Terms to rent on: ``on-demand``, ``spot``, ``reserved``."""
+    providers: tuple[str, ...] = ()
+    """Providers to rent from; empty for all."""
+    regions: tuple[str, ...] = ()
     weights: str | None = None
     kv: str | None = None
     kv_heads: int | None = None
@@ -151,6 +157,11 @@ class Request(Struct, frozen=True, kw_only=True):
     typed: dict[str, str] = {}
     """Options as the user wrote them, by name."""
 
+    @property
+    def hourly(self) -> bool:
+        """Whether money is dollars per hour, because something may be rented."""
+        return self.acquire != "buy"
+
 
 # --- The plan: planopt.plan/1 ---------------------------------------------------------
 
@@ -161,6 +172,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     objective: str
     status: Status
     price_usd: float | None = None
+    usd_per_hour: float | None = None
     usd_per_million_tokens: float | None = None
     tokens_per_second: float | None = None
     tokens_per_second_per_user: float | None = None
@@ -183,6 +195,7 @@ class Alternative(Struct, frozen=True, kw_only=True):
     summary: str
     why_not: str
     price_usd: float | None = None
+    usd_per_hour: float | None = None
     tokens_per_second_per_user: float | None = None
     tokens_per_second: float | None = None
     usd_per_million_tokens: float | None = None
@@ -210,6 +223,7 @@ class Change(Struct, frozen=True, kw_only=True):
     summary: str
     """What is then bought."""
     price_usd: float | None = None
+    usd_per_hour: float | None = None
     tokens_per_second_per_user: float | None = None
     days: float | None = None
     """Of a training run."""
@@ -233,6 +247,33 @@ class Sensitivity(Struct, frozen=True, kw_only=True):
     result: str
     choice_changes: bool = False
     price_usd: float | None = None
+
+
+class Way(Struct, frozen=True, kw_only=True):
+    """The cheapest way to rent, or to own, what a question asks for."""
+
+    summary: str
+    usd_per_hour: float
+    """Averaged over the years that are compared."""
+    price_usd: float = 0.0
+    """Purchase."""
+    usd_per_million_tokens: float | None = None
+
+
+class RentOrBuy(Struct, frozen=True, kw_only=True):
+    """Renting against owning over the years of the assumptions."""
+
+    years: float
+    duty: float
+    """Share of the hours that are busy; what is rented goes back when it is idle."""
+    rent: Way | None = None
+    buy: Way | None = None
+    break_even_days: float | None = None
+    """Day from which on owning has cost less; none if it never does."""
+    break_even_duty: float | None = None
+    """Share of busy hours from which on owning costs less over the years."""
+    hosted_usd_per_million_tokens: float | None = None
+    """Price of the tokens themselves, from whoever serves models."""
 
 
 class Search(Struct, frozen=True, kw_only=True):
@@ -321,6 +362,8 @@ class PlanDocument(Document, frozen=True, kw_only=True):
     price_usd: float | None = None
     bound_usd: float | None = None
     """No purchase that meets the question is cheaper: the solver's own bound."""
+    bound_usd_per_hour: float | None = None
+    """The same of an hour, where anything may be rented."""
     gap: float | None = None
     """Share of the price by which it may be above the bound."""
     request: Request = msgspec.field(default_factory=Request)
@@ -364,6 +407,8 @@ class Plan(PlanDocument, frozen=True, kw_only=True):
     deployments: tuple[Deployment, ...] = ()
     answers: Answers = msgspec.field(default_factory=Answers)
     alternatives: tuple[Alternative, ...] = ()
+    rent_or_buy: RentOrBuy | None = None
+    """Both ways side by side, where renting was asked about."""
 
     def __str__(self) -> str:
         """Lay the plan out as the command line shows it."""

@@ -21,7 +21,7 @@ __all__ = ["PriceSource", "price_sources", "sourced"]
 Part = tuple[str, str]
 """Kind and id of a line of a bill of materials."""
 
-_FOLDERS = {"accelerator": "accelerators", "host": "hosts"}
+_FOLDERS = {"accelerator": "accelerators", "host": "hosts", "instance": "offers"}
 _KINDS = {"nic": ("nic",), "cable": ("cable",), "switch": ("switch", "switch_ports")}
 _PART_FIELD = re.compile(r"(nic|cable|switch)(\[\d+\])?\.(id|price)")
 
@@ -43,6 +43,11 @@ class PriceSource:
     cite: str
     date: str
     status: str
+
+    @property
+    def undated(self) -> bool:
+        """Whether nothing tells how old it is."""
+        return not self.date[:4].isdigit()
 
     @property
     def short(self) -> str:
@@ -85,8 +90,9 @@ def price_sources(
     for line in bill:
         folder = _FOLDERS.get(line.kind)
         if folder is not None:
+            # All prices of an offer are of one list.
             for figure in catalog.show(folder, line.id)["figures"]:
-                if figure["field"] == "price":
+                if figure["field"] in ("price", "spot"):
                     _note(sources, (line.kind, line.id), figure)
     for network in networks:
         _network_prices(sources, catalog.show("networks", network)["figures"])

@@ -22,6 +22,7 @@ __all__ = [
     "is_file",
     "read_purchase_money",
     "refuse_both",
+    "refuse_renting",
 ]
 
 
@@ -34,18 +35,22 @@ def asks_for_training(options: Iterable[str]) -> bool:
     return not TRAINING_MARKS.isdisjoint(options)
 
 
-def read_purchase_money(
-    reader: OptionReader, budget: TextOrNumber | None, acquire: str | None
-) -> float | None:
-    """Read a budget of purchase money; renting is not modelled yet."""
+def refuse_renting(reader: OptionReader, acquire: str | None) -> None:
+    """Refuse to rent what trains a model: that is not modelled yet."""
     if reader.choice("acquire", acquire, ("buy", "rent", "both")) in ("rent", "both"):
         reader.problem(
             "E004",
-            "renting is not modelled yet",
+            "renting for a training run is not modelled yet",
             option="acquire",
             value=acquire,
             accepted="buy",
         )
+
+
+def read_purchase_money(
+    reader: OptionReader, budget: TextOrNumber | None, acquire: str | None
+) -> float | None:
+    """Read a budget of purchase money."""
     if budget is None:
         return None
     usd, per_hour = reader.money("budget", budget)
@@ -55,7 +60,7 @@ def read_purchase_money(
             "a budget per time is for renting, and this question buys",
             option="budget",
             value=budget,
-            accepted="purchase money, such as $20k",
+            accepted="purchase money, such as $20k, or --acquire rent beside it",
         )
     return usd
 

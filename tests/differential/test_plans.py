@@ -81,10 +81,41 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         "kv_heads": 8,
     },
     "a board": {"model": "glm-4.5", "target": "5tok/s", "accelerators": "h100-sxm"},
+    "rented": {"target": "5tok/s", "acquire": "rent"},
+    "rented by the hour": {
+        "model": "llama-3.1-405b",
+        "target": "20tok/s",
+        "acquire": "rent",
+        "provider": "aws",
+        "budget": "100/h",
+    },
+    "spot": {
+        "model": "llama-2-70b",
+        "target": "20tok/s",
+        "users": 400,
+        "acquire": "rent",
+        "terms": "spot",
+    },
+    "committed": {
+        "target": "5tok/s",
+        "acquire": "rent",
+        "terms": "reserved",
+        "provider": "gcp",
+    },
+    "owned or rented": {"target": "5tok/s", "acquire": "both"},
+    "owned and rented": {
+        "model": "llama-3.1-8b",
+        "target": "10tok/s",
+        "throughput": "40000tok/s",
+        "accelerators": "rtx-4090,h100-sxm",
+        "stock": "rtx-4090=4",
+        "acquire": "both",
+        "budget": 12_000,
+    },
     "nothing to buy": {"model": "llama-3.1-405b", "target": "5tok/s", "budget": 3000},
 }
 
-FORGED = ("the main job", "a board", "port blocks")
+FORGED = ("the main job", "a board", "port blocks", "rented by the hour", "spot")
 
 
 @cache
@@ -150,7 +181,7 @@ def forgeries(value: object, rng: random.Random) -> Iterator[object]:
 def test_no_forged_figure_holds(question: str) -> None:
     plan, rng = plan_of(question), random.Random(question)
     verified = figures(plan)
-    assert len(verified) > 60
+    assert len(verified) > 45
     for field, value in verified:
         for forged in forgeries(value, rng):
             copied = copy.deepcopy(plan)

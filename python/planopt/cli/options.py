@@ -121,6 +121,12 @@ SEARCH = (
     text("time_limit", "10s", "Time to search for; the best plan so far is given"),
 )
 
+RENTING = (
+    text("terms", "LIST", "on-demand, spot, reserved [default: on-demand]"),
+    text("provider", "LIST", "Providers to rent from"),
+    text("region", "LIST", "Regions to rent in, in the providers' words"),
+)
+
 QUESTION = (
     *MODEL,
     text("target", "5tok/s", "Decode speed of each user"),
@@ -139,6 +145,7 @@ QUESTION = (
     ),
     text("allow_quantization", "LIST", "Number formats that may replace the model's"),
     *PURCHASE,
+    *RENTING,
     count("redundancy", "Replicas to spare"),
     *ASSUMPTIONS,
     *SEARCH,

@@ -21,10 +21,10 @@ def undominated(units: Sequence[Unit]) -> list[Unit]:
     """Drop every unit that another one replaces without loss.
 
     Unit j replaces i if both are of one accelerator, j needs no more of anything that
-    is paid or limited (price, running cost, power, rack units, accelerators) and gives
-    no less of anything that is asked for (users, replicas, throughput, speed). A unit
-    that equals another in price, running cost, power and throughput must also have the
-    later name.
+    is paid or limited (price, running cost, purchase money, power, rack units,
+    accelerators) and gives no less of anything that is asked for (users, replicas,
+    throughput, speed). A unit that equals another in price, running cost, power and
+    throughput must also have the later name.
 
     Proof that no optimum is lost. Put a j in place of each i. Needs do not rise, so
     upper limits hold, and since the accelerator is the same, so does its stock.
@@ -83,6 +83,7 @@ def _ordered(unit: Unit) -> tuple[float, ...]:
 def _other(unit: Unit) -> tuple[float, ...]:
     """Figures that only limits and one objective look at; less is better."""
     return (
+        _plain(unit.capital_micro_usd),
         _plain(unit.rack_units),
         _plain(unit.accelerators),
         _plain(-unit.users),

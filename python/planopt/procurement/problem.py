@@ -45,7 +45,7 @@ class Unit:
     accelerators : int
         Accelerators bought.
     price_micro_usd : int
-        Price.
+        Price; where anything may be rented, of an hour.
     usd_per_hour : float
         Running cost with depreciation.
     power_watts : float
@@ -62,6 +62,8 @@ class Unit:
         Of all its replicas together.
     tokens_per_second_per_user : float
         Speed of each user.
+    capital_micro_usd : int
+        Purchase money, where the price is that of an hour.
     """
 
     index: int
@@ -77,6 +79,7 @@ class Unit:
     replica_users: int
     tokens_per_second: float
     tokens_per_second_per_user: float
+    capital_micro_usd: int = 0
 
     def users_up_to(self, cap: int) -> int:
         """Users if no replica could have more than `cap`."""
@@ -99,6 +102,10 @@ class Limits:
         Accelerators that can be had, by id; those not named have no limit.
     redundancy : int
         Replicas, whichever they are, that may fail with all users still served.
+    capital_micro_usd : int, optional
+        Upper limit of purchase money, where prices are those of an hour.
+    hourly : bool
+        Whether prices are those of an hour.
     """
 
     users: int
@@ -109,6 +116,8 @@ class Limits:
     accelerators: int | None = None
     stock: Mapping[str, int] = field(default_factory=dict)
     redundancy: int = 0
+    capital_micro_usd: int | None = None
+    hourly: bool = False
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -117,6 +126,7 @@ class Limits:
             "users": self.users > 0,
             "throughput": self.tokens_per_second > 0,
             "budget": self.budget_micro_usd is not None,
+            "purchase": self.capital_micro_usd is not None,
             "power": self.power_watts is not None,
             "racks": self.rack_units is not None,
             "accelerators": self.accelerators is not None,
@@ -131,6 +141,7 @@ class Limits:
             users=self.users if "users" in groups else 0,
             tokens_per_second=self.tokens_per_second if "throughput" in groups else 0.0,
             budget_micro_usd=self.budget_micro_usd if "budget" in groups else None,
+            capital_micro_usd=self.capital_micro_usd if "purchase" in groups else None,
             power_watts=self.power_watts if "power" in groups else None,
             rack_units=self.rack_units if "racks" in groups else None,
             accelerators=self.accelerators if "accelerators" in groups else None,
@@ -148,6 +159,9 @@ class Limits:
                 needs[group] = list(map(exact, each)), exact(limit)
 
         limited("budget", self.budget_micro_usd, [u.price_micro_usd for u in units])
+        limited(
+            "purchase", self.capital_micro_usd, [u.capital_micro_usd for u in units]
+        )
         limited("power", self.power_watts, [u.power_watts for u in units])
         limited("racks", self.rack_units, [u.rack_units for u in units])
         limited("accelerators", self.accelerators, [u.accelerators for u in units])

@@ -160,7 +160,11 @@ def _why_not(group: str, by: Fraction, limits: Limits) -> str:
     """Say which limit is broken and by how much."""
     if group == "budget":
         dollars = float(by / MICRO_USD)
+        if limits.hourly:
+            return f"over budget by ${dollars:,.3g}/h"
         return f"over budget by ${dollars:,.{0 if dollars >= 1 else 2}f}"
+    if group == "purchase":
+        return f"over the purchase money by ${float(by / MICRO_USD):,.0f}"
     if group == "power":
         return f"over the power limit by {float(by):,.6g} W"
     if group == "racks":

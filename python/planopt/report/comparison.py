@@ -9,6 +9,7 @@ from planopt.report.numbers import (
     UNKNOWN,
     count,
     money,
+    money_per_hour,
     money_per_million,
     rate,
     watts,
@@ -31,6 +32,7 @@ def render_comparison(plans: Sequence[Plan], *, style: Style = PLAIN) -> str:
         ("accelerators", _number),
         ("layout", _degrees),
         ("price", lambda plan: money(plan.price_usd)),
+        *_hourly_rows(plans),
         (
             "tok/s per user",
             lambda plan: rate(_decode(plan, "tokens_per_second_per_user")),
@@ -53,6 +55,23 @@ def render_comparison(plans: Sequence[Plan], *, style: Style = PLAIN) -> str:
             *warning_lines(warnings, style),
         ]
     )
+
+
+def _hourly_rows(plans: Sequence[Plan]) -> list[_Row]:
+    """Tell what an hour costs, where that is the money that was asked about."""
+    if not any(plan.request.hourly for plan in plans):
+        return []
+    return [
+        ("$/h", lambda plan: money_per_hour(plan.cost.usd_per_hour)),
+        ("from", _provider),
+    ]
+
+
+def _provider(plan: Plan) -> str:
+    """Say who rents it out, or that it is bought."""
+    hosts = {each.hardware.host or "" for each in plan.deployments}
+    names = {host.partition("/")[0] if "/" in host else "bought" for host in hosts}
+    return ", ".join(sorted(names)) or UNKNOWN
 
 
 def _name(plan: Plan) -> str:
@@ -106,17 +125,21 @@ def _energy(plan: Plan) -> str:
     return f"{plan.power_watts / total:.3g} J"
 
 
+def _paid(plan: Plan) -> float | None:
+    """Return what a plan costs, in the money that was asked about."""
+    return plan.cost.usd_per_hour if plan.request.hourly else plan.price_usd
+
+
 def _verdict(plans: Sequence[Plan], style: Style) -> list[str]:
     """Say which is cheapest, fastest and cheapest per token, and by how much."""
-    priced = sorted(
-        (plan.price_usd, index)
-        for index, plan in enumerate(plans)
-        if plan.price_usd is not None
-    )
+    paid = ((_paid(plan), index) for index, plan in enumerate(plans))
+    priced = sorted((usd, index) for usd, index in paid if usd is not None)
     if len(priced) < 2:
         return []
     (lowest, first), (second, _) = priced[:2]
-    said = [f"Cheapest: {style.good(_name(plans[first]))} by {money(second - lowest)}."]
+    less = second - lowest
+    by = money_per_hour(less) if plans[first].request.hourly else money(less)
+    said = [f"Cheapest: {style.good(_name(plans[first]))} by {by}."]
     fastest = max(
         plans, key=lambda plan: _decode(plan, "tokens_per_second_per_user") or 0.0
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.report.numbers import money, rate
+from planopt.report.numbers import money, money_per_hour, rate
 from planopt.report.table import table, wrapped
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ def infeasible_lines(plan: PlanDocument, style: Style) -> list[str]:
     if why is None:
         return [head]
     command = "solve" if plan.request.tokens is None else "train"
-    return [head, *_conflict(why, style), *_nearest(why, command, style)]
+    nearest = _nearest(why, command, style, hourly=plan.request.hourly)
+    return [head, *_conflict(why, style), *nearest]
 
 
 def _conflict(why: Infeasibility, style: Style) -> list[str]:
@@ -36,7 +37,9 @@ def _conflict(why: Infeasibility, style: Style) -> list[str]:
     return lines
 
 
-def _nearest(why: Infeasibility, command: str, style: Style) -> list[str]:
+def _nearest(
+    why: Infeasibility, command: str, style: Style, *, hourly: bool
+) -> list[str]:
     if not why.nearest:
         return []
     trains = command == "train"
@@ -44,7 +47,7 @@ def _nearest(why: Infeasibility, command: str, style: Style) -> list[str]:
         (
             str(place),
             flags(change),
-            money(change.price_usd),
+            money_per_hour(change.usd_per_hour) if hourly else money(change.price_usd),
             rate(change.days if trains else change.tokens_per_second_per_user),
             change.summary + (f"; {change.note}" if change.note else ""),
         )
@@ -53,7 +56,7 @@ def _nearest(why: Infeasibility, command: str, style: Style) -> list[str]:
     header = (
         "",
         "Nearest changes, each solved and checked",
-        "price",
+        "cost" if hourly else "price",
         "days" if trains else "tok/s/user",
         "result",
     )

@@ -76,7 +76,7 @@ def layout(candidate: Candidate) -> str:
 
 def purchase(bill: Iterable[BomLine]) -> str:
     """Describe what is bought in one line, the accelerators and their hosts first."""
-    order = {"accelerator": 0, "machine": 1, "host": 2}
+    order = {"accelerator": 0, "machine": 1, "host": 2, "instance": 3}
     shown = sorted(
         (line for line in bill if line.quantity > 0),
         key=lambda line: order.get(line.kind, len(order)),
@@ -135,29 +135,41 @@ def bill_lines(bill: Sequence[BomLine], style: Style) -> list[str]:
     """Show the bill of materials with its sum, which is the price."""
     if not bill:
         return []
-    total = sum(line.price_usd for line in bill if line.price_usd is not None)
-    priced = all(line.price_usd is not None for line in bill)
     rows = [
         (
             line.name,
             count(line.quantity),
-            money(line.unit_price_usd),
-            money(line.price_usd),
+            *_prices(line),
             line.source or "",
         )
         for line in bill
     ]
-    rows.append(("purchase", "", "", money(total if priced else None), ""))
+    rented = [line for line in bill if line.kind == "instance"]
+    bought = [line for line in bill if line.kind != "instance"]
+    if bought:
+        total = sum(line.price_usd or 0.0 for line in bought)
+        priced = all(line.price_usd is not None for line in bought)
+        rows.append(("purchase", "", "", money(total if priced else None), ""))
+    if rented:
+        rent = sum(line.usd_per_hour or 0.0 for line in rented)
+        rows.append(("rent", "", "", money_per_hour(rent), ""))
     header = ("Bill of materials", "qty", "each", "total", "source")
     if not any(line.source for line in bill):
         return table(header[:-1], [row[:-1] for row in rows], "<>>>", style=style)
     return table(header, rows, "<>>><", style=style)
 
 
-def cost_line(cost: Cost, power: float | None) -> list[str]:
+def _prices(line: BomLine) -> tuple[str, str]:
+    if line.kind == "instance":
+        return money_per_hour(line.unit_usd_per_hour), money_per_hour(line.usd_per_hour)
+    return money(line.unit_price_usd), money(line.price_usd)
+
+
+def cost_line(cost: Cost, power: float | None, *, rented: bool = False) -> list[str]:
     """Say what it costs to run, in one line."""
+    span = "on average" if rented else "over its life"
     parts = [
-        f"{money_per_hour(cost.usd_per_hour)} over its life"
+        f"{money_per_hour(cost.usd_per_hour)} {span}"
         if cost.usd_per_hour is not None
         else "",
         f"{money_per_million(cost.usd_per_million_tokens)} per million tokens"

@@ -8,6 +8,7 @@ from planopt.report.infeasible import infeasible_lines
 from planopt.report.numbers import (
     count,
     money,
+    money_per_hour,
     money_per_million,
     rate,
     share,
@@ -23,6 +24,7 @@ from planopt.report.parts import (
     speed,
     warning_lines,
 )
+from planopt.report.renting import rent_or_buy_lines
 from planopt.report.style import PLAIN, Style
 from planopt.report.table import table, wrapped
 
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planopt.errors import Diagnostic
-    from planopt.plan import Answers, Deployment, Plan, PlanDocument
+    from planopt.plan import Alternative, Answer, Deployment, Plan, PlanDocument
 
 __all__ = [
     "epilogue",
@@ -77,8 +79,9 @@ def _feasible_lines(plan: Plan, style: Style) -> list[str]:
         *_figures(plan),
         "",
         *bill_lines(plan.bill_of_materials, style),
-        *cost_line(plan.cost, plan.power_watts),
-        *section("Three answers", _answers(plan.answers, style), style),
+        *cost_line(plan.cost, plan.power_watts, rented=plan.price_usd == 0),
+        *section("Rent or buy", rent_or_buy_lines(plan.rent_or_buy, style), style),
+        *section("Three answers", _answers(plan, style), style),
         *section("Next best", _alternatives(plan, style), style),
         *section("If things were different", sensitivity_lines(plan), style),
     ]
@@ -89,15 +92,26 @@ def _headline(plan: Plan, style: Style) -> list[str]:
     first, *rest = bought or ["nothing"]
     lines = [style.head("Plan  ") + style.head(first), *rest]
     lines += [f"      {deployment_line(each)}" for each in plan.deployments]
-    budget = plan.request.budget_usd
-    of = f" of {money(budget)}" if budget is not None else ""
-    lines.append(
-        f"      {style.head(money(plan.price_usd) + of)}   {proof(plan, style)}"
-    )
+    lines.append(f"      {style.head(_cost_of_budget(plan))}   {proof(plan, style)}")
     for each in plan.deployments:
         lines.append(f"      {speed(each.evaluation)}{_over_target(plan)}")
         lines.append(f"      {_served(plan, each)}")
     return lines
+
+
+def _cost_of_budget(plan: Plan) -> str:
+    """Say what it costs, in the money that was asked about, and of what budget."""
+    request = plan.request
+    if not request.hourly:
+        budget = request.budget_usd
+        return money(plan.price_usd) + (f" of {money(budget)}" if budget else "")
+    said = money_per_hour(plan.cost.usd_per_hour)
+    if request.budget_usd_per_hour:
+        said += f" of {money_per_hour(request.budget_usd_per_hour)}"
+    if plan.price_usd:
+        said += f", of it a purchase of {money(plan.price_usd)}"
+        said += f" of {money(request.budget_usd)}" if request.budget_usd else ""
+    return said
 
 
 def _served(plan: Plan, deployment: Deployment) -> str:
@@ -125,10 +139,12 @@ def proof(plan: PlanDocument, style: Style) -> str:
         return style.good(_PROVEN[plan.objective])
     if plan.gap is None:
         return style.warn("BEST FOUND, NOT PROVEN")
-    bound = f", no purchase is below {money(plan.bound_usd)}"
-    return style.warn(f"BEST FOUND, WITHIN {plan.gap:.1%} OF THE BEST POSSIBLE") + (
-        bound if plan.bound_usd is not None else ""
-    )
+    said = style.warn(f"BEST FOUND, WITHIN {plan.gap:.1%} OF THE BEST POSSIBLE")
+    if plan.bound_usd is not None:
+        said += f", no purchase is below {money(plan.bound_usd)}"
+    if plan.bound_usd_per_hour is not None:
+        said += f", nothing is below {money_per_hour(plan.bound_usd_per_hour)}"
+    return said
 
 
 def _figures(plan: Plan) -> list[str]:
@@ -139,7 +155,12 @@ def _figures(plan: Plan) -> list[str]:
     ]
 
 
-def _answers(answers: Answers, style: Style) -> list[str]:
+def _paid(each: Answer | Alternative, *, hourly: bool) -> str:
+    return money_per_hour(each.usd_per_hour) if hourly else money(each.price_usd)
+
+
+def _answers(plan: Plan, style: Style) -> list[str]:
+    answers, hourly = plan.answers, plan.request.hourly
     titled = (
         ("cheapest", answers.cheapest),
         ("most throughput", answers.throughput),
@@ -148,7 +169,7 @@ def _answers(answers: Answers, style: Style) -> list[str]:
     rows = [
         (
             title,
-            money(answer.price_usd),
+            _paid(answer, hourly=hourly),
             rate(answer.tokens_per_second_per_user),
             rate(answer.tokens_per_second),
             money_per_million(answer.usd_per_million_tokens),
@@ -161,7 +182,14 @@ def _answers(answers: Answers, style: Style) -> list[str]:
     ]
     if not rows:
         return []
-    header = ("", "price", "tok/s/user", "tok/s", "$/Mtok", "with")
+    header = (
+        "",
+        "cost" if hourly else "price",
+        "tok/s/user",
+        "tok/s",
+        "$/Mtok",
+        "with",
+    )
     return table(header, rows, "<>>>><", style=style)
 
 
@@ -169,7 +197,7 @@ def _alternatives(plan: Plan, style: Style) -> list[str]:
     rows = [
         (
             each.summary,
-            money(each.price_usd),
+            _paid(each, hourly=plan.request.hourly),
             rate(each.tokens_per_second_per_user),
             rate(each.tokens_per_second),
             each.why_not,
@@ -178,7 +206,8 @@ def _alternatives(plan: Plan, style: Style) -> list[str]:
     ]
     if not rows:
         return []
-    header = ("", "price", "tok/s/user", "tok/s", "why not")
+    paid = "cost" if plan.request.hourly else "price"
+    header = ("", paid, "tok/s/user", "tok/s", "why not")
     return table(header, rows, "<>>><", style=style)
 
 

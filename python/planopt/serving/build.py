@@ -40,6 +40,7 @@ class Build:
     bill_of_materials: tuple[BomLine, ...]
     cost: Cost
     power_watts: float
+    """Of what is bought: whoever rents out pays for the power of the rest."""
     users: int
     tokens_per_second: float
     tokens_per_second_per_user: float
@@ -53,9 +54,23 @@ class Build:
         )
 
     @property
+    def usd_per_hour(self) -> float:
+        """Rent, and what is bought written off, with electricity and hosting."""
+        return self.cost.usd_per_hour or 0.0
+
+    @property
+    def rented(self) -> bool:
+        """Whether nothing of it is bought."""
+        return all(each.hardware.terms for each in self.deployments)
+
+    @property
     def networks(self) -> tuple[str, ...]:
         """Networks between its hosts."""
-        names = {each.hardware.network for each in self.deployments}
+        names = {
+            each.hardware.network
+            for each in self.deployments
+            if not each.hardware.terms
+        }
         return tuple(sorted(name for name in names if name is not None))
 
     @property
@@ -139,7 +154,11 @@ def _deploy(
             weights=row.weights,
             kv=row.kv,
         ),
-        hardware=hardware_of(evaluation),
+        hardware=msgspec.structs.replace(
+            hardware_of(evaluation),
+            terms=row.terms,
+            goodput=row.goodput if row.terms else None,
+        ),
         evaluation=evaluation_of(evaluation),
         bill_of_materials=tuple(
             bom_line(line, count) for line in evaluation["bill_of_materials"]
@@ -165,6 +184,15 @@ def evaluation_of(evaluation: Mapping[str, Any]) -> ServingEvaluation:
 def bom_line(line: Mapping[str, Any], count: int = 1) -> BomLine:
     """Line of a bill of materials, `count` times."""
     quantity = line["quantity"] * count
+    if line["kind"] == "instance":
+        return BomLine(
+            kind=line["kind"],
+            id=line["id"],
+            name=line["name"],
+            quantity=quantity,
+            unit_usd_per_hour=line["unit_price_micro_usd"] / MICRO_USD,
+            usd_per_hour=line["unit_price_micro_usd"] * quantity / MICRO_USD,
+        )
     return BomLine(
         kind=line["kind"],
         id=line["id"],
@@ -181,23 +209,32 @@ def _micro(usd: float | None) -> int:
 
 def _merged(lines: Sequence[BomLine]) -> tuple[BomLine, ...]:
     """Bill of materials with alike lines together, in the order they first appear."""
-    merged: dict[tuple[str, str], BomLine] = {}
+    merged: dict[tuple[str, str, str], BomLine] = {}
     for line in lines:
-        key = line.kind, line.id
+        # Of an instance, the name tells the terms.
+        key = line.kind, line.id, line.name
         if key in merged:
             quantity = merged[key].quantity + line.quantity
-            price = _micro(line.unit_price_usd) * quantity / MICRO_USD
             merged[key] = msgspec.structs.replace(
-                line, quantity=quantity, price_usd=price
+                line,
+                quantity=quantity,
+                price_usd=_times(line.unit_price_usd, quantity),
+                usd_per_hour=_times(line.unit_usd_per_hour, quantity),
             )
         else:
             merged[key] = line
     return tuple(merged.values())
 
 
+def _times(unit_usd: float | None, quantity: int) -> float | None:
+    return None if unit_usd is None else _micro(unit_usd) * quantity / MICRO_USD
+
+
 def _total(catalog: Catalog, deployments: tuple[Deployment, ...]) -> Build:
     tokens_per_second = sum(
-        (each.evaluation.decode.tokens_per_second or 0.0) * each.replicas
+        (each.evaluation.decode.tokens_per_second or 0.0)
+        * each.replicas
+        * (each.hardware.goodput or 1.0)
         for each in deployments
     )
     usd_per_hour = sum(
@@ -244,12 +281,15 @@ def _users(deployment: Deployment) -> int:
 def _summary(deployment: Deployment) -> str:
     candidate, hardware = deployment.candidate, deployment.hardware
     parts = {line.kind: line for line in deployment.bill_of_materials}
-    cards, hosts = parts.get("accelerator"), parts["host"]
+    cards = parts.get("accelerator")
+    hosts = parts["instance"] if hardware.terms else parts["host"]
     what = f"{hosts.quantity}x {hosts.name}"
     if cards is not None:  # A complete machine brings its own.
         what = f"{cards.quantity}x {cards.name} in {what}"
-    over = f", {hardware.network}" if hardware.network else ""
-    direct = " direct" if hardware.network and hardware.switch is None else ""
+    # Instances are connected by whoever rents them out.
+    named = hardware.network and not hardware.terms
+    over = f", {hardware.network}" if named else ""
+    direct = " direct" if named and hardware.switch is None else ""
     layout = f"TP{candidate.tp} x PP{candidate.pp}"
     copies = f" x {deployment.replicas} replicas" if deployment.replicas > 1 else ""
     return f"{what}{over}{direct}, {layout}{copies}, {candidate.weights}"

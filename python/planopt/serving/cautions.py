@@ -56,10 +56,15 @@ def cautions(question: Question, chosen: Build) -> tuple[PlanWarning, ...]:
         *_full_memory(chosen),
         *licence_warnings(
             question.catalog,
-            {each.candidate.accelerator for each in chosen.deployments},
+            {
+                each.candidate.accelerator
+                for each in chosen.deployments
+                if not each.hardware.terms
+            },
             datacenter=question.problem.datacenter,
         ),
         *_quantised(question, chosen),
+        *_interruptions(chosen),
         *price_warnings(question.catalog, chosen.bill_of_materials, chosen.networks),
     )
 
@@ -167,6 +172,21 @@ def _quantised(question: Question, chosen: Build) -> Iterator[PlanWarning]:
             )
 
 
+def _interruptions(chosen: Build) -> Iterator[PlanWarning]:
+    """Warn of instances that may be taken away while users are served."""
+    for deployment in chosen.deployments:
+        if deployment.hardware.terms == "spot":
+            away = 1 - (deployment.hardware.goodput or 1.0)
+            yield PlanWarning(
+                code="W009",
+                message=(
+                    f"{deployment.hardware.host} on spot terms is away {away:.1%} of "
+                    "the time, and whoever it serves waits meanwhile"
+                ),
+                help="--redundancy N keeps all users served while N replicas are away",
+            )
+
+
 _WIDE = frozenset({"fp32", "bf16", "fp16"})
 
 
@@ -175,11 +195,13 @@ def price_warnings(
 ) -> Iterator[PlanWarning]:
     """Warn of prices remembered rather than read, and of prices that are old."""
     sources = price_sources(catalog, bill, networks)
-    remembered, old = [], []
+    remembered, old, undated = [], [], []
     for line in bill:
         source = sources.get((line.kind, line.id))
-        if source is None or not line.unit_price_usd:
+        if source is None or not (line.unit_price_usd or line.unit_usd_per_hour):
             continue
+        if source.undated:
+            undated.append(line.name)
         if source.status == "from-memory":
             remembered.append(line.name)
         if source.age_days() > OLD_PRICE_DAYS:
@@ -188,6 +210,12 @@ def price_warnings(
         yield PlanWarning(
             code="W002",
             message=f"prices from memory, to be checked: {', '.join(remembered)}",
+        )
+    if undated:
+        yield PlanWarning(
+            code="W006",
+            message=f"prices of a list without a date: {', '.join(undated)}",
+            help="put today's into an overlay: --catalog DIR",
         )
     if old:
         yield PlanWarning(

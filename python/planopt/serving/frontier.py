@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.procurement.problem import MICRO_USD
 from planopt.serving.problem import read_problem
 from planopt.serving.search import find_units
 
@@ -81,6 +82,7 @@ def frontier(
     opened = open_catalog(catalog, assumptions)
     problem = read_problem(opened, assumptions=assumptions, **options)
     found = find_units(opened, problem, each_batch_up_to=DEFAULT_BATCHES)
+    hourly = problem.acquisition.hourly
     columns: dict[str, list[Any]] = {}
     for unit, row in zip(found.units, found.rows, strict=True):
         cells = {
@@ -89,7 +91,8 @@ def frontier(
             "users": unit.users,
             "tokens_per_second_per_user": unit.tokens_per_second_per_user,
             "tokens_per_second": unit.tokens_per_second,
-            "price_usd": unit.price_micro_usd / 10**6,
+            "price_usd": (unit.capital_micro_usd if hourly else unit.price_micro_usd)
+            / MICRO_USD,
             "usd_per_hour": unit.usd_per_hour,
             "power_watts": unit.power_watts,
             "rack_units": unit.rack_units,

@@ -128,7 +128,7 @@ def _demanded(problem: Problem, name: Demand) -> bool:
 
 def _uncapped(problem: Problem) -> Problem:
     """Ask without a budget, so that the search sees units beyond it."""
-    return replace(problem, budget_usd=None)
+    return replace(problem, budget_usd=None, budget_usd_per_hour=None)
 
 
 def _without_speeds(problem: Problem, kept: frozenset[Demand]) -> Problem:
@@ -171,7 +171,12 @@ def _limit(question: Question, name: str) -> Limit:
             )
         ),
         "throughput": lambda: f">= {problem.throughput:g} tok/s in all",
-        "budget": lambda: f"<= ${problem.budget_usd:,.0f}",
+        "budget": lambda: (
+            f"<= ${problem.budget_usd_per_hour:,.3g}/h"
+            if problem.acquisition.hourly
+            else f"<= ${problem.budget_usd:,.0f}"
+        ),
+        "purchase": lambda: f"<= ${problem.budget_usd:,.0f} to buy with",
         "power": lambda: f"<= {problem.max_power_watts:,.0f} W",
         "racks": lambda: f"<= {problem.max_racks:g} racks",
         "accelerators": lambda: f"<= {problem.accelerators_in_all} accelerators",
@@ -213,6 +218,7 @@ def _change(options: dict[str, str], build: Build, note: str | None) -> Change:
         options=options,
         summary=build.summary,
         price_usd=build.price_usd,
+        usd_per_hour=build.usd_per_hour,
         tokens_per_second_per_user=build.tokens_per_second_per_user,
         note=note,
     )
@@ -222,12 +228,16 @@ def _more_money(
     question: Question, problem: Problem, options: dict[str, str], note: str
 ) -> Iterator[Change]:
     """Find the budget that is needed, and ask again with it."""
-    if problem.budget_usd is None:
+    if problem.money is None:
         return
-    cheapest = question.about(
-        replace(problem, budget_usd=None, objective="cheapest")
-    ).best()
+    cheapest = question.about(replace(_uncapped(problem), objective="cheapest")).best()
     if cheapest is None:
+        return
+    if problem.acquisition.hourly:
+        cents = math.ceil(cheapest.usd_per_hour * 100)
+        enough = replace(_uncapped(problem), budget_usd_per_hour=cents / 100)
+        said = {**options, "budget": f"{cents / 100:.2f}/h"}
+        yield from _asked(question, enough, said, note)
         return
     budget = math.ceil(cheapest.price_usd / BUDGET_STEP_USD) * BUDGET_STEP_USD
     with_budget = {**options, "budget": f"{budget}"}
@@ -258,10 +268,10 @@ def _slower(question: Question) -> Iterator[Change]:
 def _slower_for_more(question: Question) -> Iterator[Change]:
     """Find what a slower target saves, where no speed at all is within the budget."""
     problem = question.problem
-    if problem.budget_usd is None:
+    if problem.money is None:
         return
     anyhow = replace(
-        problem, target=SLOWEST_WORTH_NAMING, budget_usd=None, objective="cheapest"
+        _uncapped(problem), target=SLOWEST_WORTH_NAMING, objective="cheapest"
     )
     cheapest = question.about(anyhow).best()
     if cheapest is None:

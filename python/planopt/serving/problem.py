@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from planopt.acquisition import BUYING, Acquisition, is_offer, read_acquisition
 from planopt.catalog import DEFAULT_ASSUMPTIONS
 from planopt.options import OptionReader
 from planopt.plan import Assumed, Request
@@ -12,7 +13,6 @@ from planopt.shared_options import (
     architecture_of,
     check_model,
     check_names,
-    read_purchase_money,
     refuse_both,
 )
 
@@ -98,6 +98,8 @@ class Problem:
     batch: int | None = None
     in_flight: int | None = None
     budget_usd: float | None = None
+    budget_usd_per_hour: float | None = None
+    acquisition: Acquisition = BUYING
     max_power_watts: float | None = None
     max_racks: float | None = None
     accelerators_in_all: int | None = None
@@ -128,10 +130,18 @@ class Problem:
         )
 
     @property
+    def money(self) -> float | None:
+        """The budget of everything, in the money that is asked about."""
+        if self.acquisition.hourly:
+            return self.budget_usd_per_hour
+        return self.budget_usd
+
+    @property
     def limited(self) -> bool:
         """Whether anything limits the purchase from above."""
         scarce = (
             self.budget_usd,
+            self.budget_usd_per_hour,
             self.max_power_watts,
             self.max_racks,
             self.accelerators_in_all,
@@ -163,6 +173,11 @@ class Problem:
             in_flight=self.in_flight,
             overlap=served.overlap,
             budget_usd=self.budget_usd,
+            budget_usd_per_hour=self.budget_usd_per_hour,
+            acquire=self.acquisition.way,
+            terms=self.acquisition.terms if self.acquisition.hourly else (),
+            providers=self.acquisition.providers,
+            regions=self.acquisition.regions,
             weights=served.weights,
             kv=served.kv,
             allow_quantization=self.allow_quantization,
@@ -260,6 +275,9 @@ def read_problem(
     host: str | Sequence[str] | None = None,
     network: str | Sequence[str] | None = None,
     acquire: str | None = None,
+    terms: str | Sequence[str] | None = None,
+    provider: str | Sequence[str] | None = None,
+    region: str | Sequence[str] | None = None,
     max_power: TextOrNumber | None = None,
     max_racks: TextOrNumber | None = None,
     max_accelerators: TextOrNumber | None = None,
@@ -326,7 +344,15 @@ def read_problem(
             )
         demand = request_rate * lengths.output
     given_users = reader.count("users", users)
-    budget_usd = read_purchase_money(reader, budget, acquire)
+    acquisition, budget_usd, budget_usd_per_hour = read_acquisition(
+        reader,
+        catalog,
+        acquire=acquire,
+        budget=budget,
+        terms=terms,
+        provider=provider,
+        region=region,
+    )
     _refuse_percentile(reader, percentile)
     problem = Problem(
         served=served,
@@ -341,6 +367,8 @@ def read_problem(
         batch=given_batch,
         in_flight=given_in_flight,
         budget_usd=budget_usd,
+        budget_usd_per_hour=budget_usd_per_hour,
+        acquisition=acquisition,
         max_power_watts=reader.quantity("max_power", max_power, "watts"),
         max_racks=reader.quantity("max_racks", max_racks, "count"),
         accelerators_in_all=reader.count("max_accelerators", max_accelerators),
@@ -368,7 +396,8 @@ def read_problem(
         ("accelerators", "accelerators", problem.accelerators),
         ("accelerators", "exclude", problem.exclude),
         ("accelerators", "stock", problem.stock),
-        ("hosts", "host", problem.hosts),
+        ("hosts", "host", [each for each in problem.hosts if not is_offer(each)]),
+        ("offers", "host", [each for each in problem.hosts if is_offer(each)]),
         ("networks", "network", problem.networks),
     ):
         check_names(reader, catalog, kind, option, names)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from planopt.acquisition import is_offer
 from planopt.plan import Search
-from planopt.procurement.problem import Unit
+from planopt.procurement.problem import MICRO_USD, Unit
 
 if TYPE_CHECKING:
     from planopt.catalog import Catalog
@@ -21,6 +23,10 @@ class Row:
 
     accelerator: str
     host: str
+    terms: str | None
+    """Terms of an instance that is rented."""
+    goodput: float
+    """Share of the time that it is there and at work."""
     network: str | None
     nics_per_host: int
     switch: str | None
@@ -40,6 +46,7 @@ class Row:
         return {
             "accelerator": self.accelerator,
             "host": self.host,
+            "terms": self.terms,
             "network": self.network,
             "nics_per_host": self.nics_per_host,
             "switch": self.switch,
@@ -76,7 +83,7 @@ class Found:
         """Layout and parts of a unit."""
         return self.rows[unit.index]
 
-    def _add(self, answer: dict[str, Any]) -> None:
+    def _add(self, answer: dict[str, Any], *, hourly: bool) -> None:
         columns = answer["units"]
         start = len(self.units)
         count = len(columns["users"])
@@ -88,7 +95,8 @@ class Found:
                 kv=answer["kv"],
             )
             self.rows.append(row)
-            self.units.append(_unit(start + position, cell, answer["weights"]))
+            unit = _unit(start + position, cell, answer["weights"])
+            self.units.append(_by_the_hour(unit, cell) if hourly else unit)
         self.search = _sum(self.search, answer)
         self.nearest = _closest(self.nearest, answer["nearest"])
 
@@ -102,6 +110,7 @@ def _unit(index: int, cell: dict[str, Any], weights: str) -> Unit:
         cell["network"],
         cell["nics_per_host"],
         cell["switch"],
+        cell["terms"],
         weights,
     )
     return Unit(
@@ -118,6 +127,20 @@ def _unit(index: int, cell: dict[str, Any], weights: str) -> Unit:
         replica_users=cell["users"] // cell["replicas"],
         tokens_per_second=cell["tokens_per_second"],
         tokens_per_second_per_user=cell["tokens_per_second_per_user"],
+    )
+
+
+def _by_the_hour(unit: Unit, cell: dict[str, Any]) -> Unit:
+    """Price a unit by what an hour of it costs, whether it is bought or rented.
+
+    What is rented is not of the stock that there is to buy.
+    """
+    rented = cell["terms"] is not None
+    return replace(
+        unit,
+        accelerator=f"rented {unit.accelerator}" if rented else unit.accelerator,
+        price_micro_usd=math.ceil(unit.usd_per_hour * MICRO_USD),
+        capital_micro_usd=0 if rented else unit.price_micro_usd,
     )
 
 
@@ -164,7 +187,7 @@ def find_units(
     problem : Problem
         The question.
     price_cap_usd : float, optional
-        Price of a unit, at most.
+        Price of a unit that is bought, at most.
     each_batch_up_to : int, optional
         Offer each batch up to this one; default: the largest alone, which has the most
         users and throughput, or each even share of the users where latency is sought.
@@ -196,9 +219,19 @@ def find_units(
             "price_cap_usd": price_cap_usd,
             "accelerators": list(problem.accelerators),
             "exclude": list(problem.exclude),
-            "hosts": list(problem.hosts),
+            "hosts": [each for each in problem.hosts if not is_offer(each)],
             "networks": list(problem.networks),
             "datacenter": problem.datacenter,
         }
-        found._add(catalog.native.search_serving(request))
+        hourly = problem.acquisition.hourly
+        if problem.acquisition.way != "rent":
+            found._add(catalog.native.search_serving(request), hourly=hourly)
+        if problem.acquisition.rents:
+            renting = {
+                **request,
+                "hosts": [each for each in problem.hosts if is_offer(each)],
+                "price_cap_usd": None,
+                "rent": problem.acquisition.rent_request(),
+            }
+            found._add(catalog.native.search_serving(renting), hourly=hourly)
     return found

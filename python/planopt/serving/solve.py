@@ -19,6 +19,7 @@ from planopt.procurement.problem import Limits, Objective, Purchase, Unit
 from planopt.procurement.purchase import PurchaseInterrupted
 from planopt.serving.build import Build, build
 from planopt.serving.problem import Problem, read_problem
+from planopt.serving.rent_or_buy import price_of_an_hourly_dollar, rent_or_buy
 from planopt.serving.search import Found, find_units
 
 if TYPE_CHECKING:
@@ -60,17 +61,22 @@ class Question:
         goes on for a while only to show what lies there.
         """
         problem = self.problem
-        if problem.budget_usd is not None:
+        hourly = problem.acquisition.hourly
+        if problem.budget_usd is not None and not hourly:
             return self.find(REACH * problem.budget_usd)
         if problem.objective != "cheapest":
             aim = None if problem.limited else problem.objective
             return find_units(self.catalog, problem, aim=aim)
-        cap = FIRST_CAP_USD
+        if problem.acquisition.way == "rent":
+            return self.find(None)
+        cost = self.catalog.native.cost_assumptions()
+        reach = price_of_an_hourly_dollar(cost) if hourly else 1.0
+        cap = FIRST_CAP_USD if reach is not None else LAST_CAP_USD
         while cap < LAST_CAP_USD:
             found = self.find(cap)
             known = scan(found.builds, self.limits, "cheapest")
-            if known is not None and known.price_micro_usd is not None:
-                enough = REACH * known.price_micro_usd / MICRO_USD
+            if known is not None and known.price_micro_usd is not None and reach:
+                enough = REACH * known.price_micro_usd / MICRO_USD * reach
                 return found if enough <= cap else self.find(enough)
             cap *= CAP_STEP
         return self.find(None)
@@ -86,7 +92,9 @@ class Question:
 
     def limits_of(self, problem: Problem) -> Limits:
         """Limits of a problem, as the purchase takes them."""
-        budget = problem.budget_usd
+        hourly = problem.acquisition.hourly
+        budget = problem.budget_usd_per_hour if hourly else problem.budget_usd
+        capital = problem.budget_usd if hourly else None
         racks = problem.max_racks
         of_a_rack = self.catalog.native.cost_assumptions()["rack_units"]
         return Limits(
@@ -98,6 +106,8 @@ class Question:
             accelerators=problem.accelerators_in_all,
             stock=problem.stock,
             redundancy=problem.redundancy,
+            capital_micro_usd=None if capital is None else round(capital * MICRO_USD),
+            hourly=hourly,
         )
 
     def buy(self) -> Purchase:
@@ -132,7 +142,7 @@ class Question:
         """
         other = self.about(replace_problem(self.problem, objective=objective))
         both = (objective, self.problem.objective)
-        if self.problem.budget_usd is not None and "latency" not in both:
+        if self.problem.money is not None and "latency" not in both:
             other.found = self.found
         return other
 
@@ -217,12 +227,18 @@ def _plan(
     """Put a purchase into a plan, without what needs further questions."""
     from planopt.serving.cautions import cautions
 
-    bound = purchase.bound_micro_usd
+    hourly = question.problem.acquisition.hourly
+    bound = None
+    if purchase.bound_micro_usd is not None:
+        # An hour of a unit is rounded up to a millionth of a dollar.
+        bound = purchase.bound_micro_usd / MICRO_USD
+        bound = min(bound, chosen.usd_per_hour) if hourly else bound
     return Plan(
         status="optimal" if purchase.status == "optimal" else "feasible",
         objective=question.problem.objective,
         price_usd=chosen.price_usd,
-        bound_usd=None if bound is None else bound / MICRO_USD,
+        bound_usd=None if hourly else bound,
+        bound_usd_per_hour=bound if hourly else None,
         gap=purchase.gap,
         request=question.problem.request(),
         bill_of_materials=sourced(
@@ -230,7 +246,7 @@ def _plan(
         ),
         deployments=chosen.deployments,
         cost=chosen.cost,
-        power_watts=chosen.power_watts,
+        power_watts=None if chosen.rented else chosen.power_watts,
         warnings=cautions(question, chosen),
         search=replace(question.found.search, seconds=time.monotonic() - started),
         assumed=question.problem.assumed,
@@ -249,6 +265,7 @@ def _explained(question: Question, plan: Plan, chosen: Build) -> Plan:
         plan,
         answers=_answers(question, plan.status, chosen),
         alternatives=_alternatives(question, chosen),
+        rent_or_buy=rent_or_buy(question, chosen),
         sensitivity=flips,
         warnings=(*plan.warnings, *flipped(flips)),
     )
@@ -268,7 +285,7 @@ def _answers(question: Question, status: Status, chosen: Build) -> Answers:
         return _answer(objective, proven, other.build(purchase.counts))
 
     # The other two are best for a budget: without one, they are told if asked for.
-    own, budget = question.problem.objective, question.problem.budget_usd
+    own, budget = question.problem.objective, question.problem.money
     return Answers(
         cheapest=best("cheapest"),
         throughput=None
@@ -285,6 +302,7 @@ def _answer(objective: Objective, status: Status, best: Build) -> Answer:
         objective=objective,
         status=status,
         price_usd=best.price_usd,
+        usd_per_hour=best.usd_per_hour,
         usd_per_million_tokens=best.cost.usd_per_million_tokens,
         tokens_per_second=best.tokens_per_second,
         tokens_per_second_per_user=best.tokens_per_second_per_user,
@@ -309,13 +327,15 @@ def _alternatives(question: Question, chosen: Build) -> tuple[Alternative, ...]:
         others.append(
             Alternative(
                 summary=other.summary,
-                why_not="; ".join(each.why_not) or _why_not(other, chosen),
+                why_not="; ".join(each.why_not)
+                or _why_not(other, chosen, hourly=question.limits.hourly),
                 price_usd=other.price_usd,
+                usd_per_hour=other.usd_per_hour,
                 tokens_per_second_per_user=other.tokens_per_second_per_user,
                 tokens_per_second=other.tokens_per_second,
                 usd_per_million_tokens=other.cost.usd_per_million_tokens,
                 users=other.users,
-                power_watts=other.power_watts,
+                power_watts=None if other.rented else other.power_watts,
                 replicas=deployment.replicas,
                 candidate=deployment.candidate,
                 hardware=deployment.hardware,
@@ -325,11 +345,16 @@ def _alternatives(question: Question, chosen: Build) -> tuple[Alternative, ...]:
     return tuple(others[:top])
 
 
-def _why_not(other: Build, chosen: Build) -> str:
+def _why_not(other: Build, chosen: Build, *, hourly: bool) -> str:
     """Say what a build within all limits lacks."""
-    dearer = other.price_usd - chosen.price_usd
+    if hourly:
+        dearer = other.usd_per_hour - chosen.usd_per_hour
+        said = f"${abs(dearer):,.3g}/h"
+    else:
+        dearer = other.price_usd - chosen.price_usd
+        said = f"${abs(dearer):,.0f}"
     if dearer > 0:
-        return f"${dearer:,.0f} more"
+        return f"{said} more"
     if dearer < 0:
-        return f"${-dearer:,.0f} less, but not best at what was asked for"
+        return f"{said} less, but not best at what was asked for"
     return "same price; more dollars per token, more power or later by name"

@@ -19,6 +19,7 @@ from planopt.shared_options import (
     check_names,
     read_purchase_money,
     refuse_both,
+    refuse_renting,
 )
 from planopt.training.evaluate import read_mtp_modules, read_tokens
 
@@ -219,6 +220,7 @@ def read_training_problem(
             accepted="a number of tokens, such as `2T`",
         )
     seconds = reader.quantity("deadline", deadline, "seconds")
+    refuse_renting(reader, acquire)
     money = read_purchase_money(reader, budget, acquire)
     goal = reader.choice("objective", objective, GOALS)
     if deadline is None and budget is None:

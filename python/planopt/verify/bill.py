@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from planopt.verify.mismatch import Mismatch, compared, compared_money
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from planopt.verify.purchase import Line
 
@@ -36,24 +36,26 @@ def bill_mismatches(
     if not isinstance(stated, list):
         yield Mismatch(field, stated, "a list", _CATALOG)
         return
-    missing = {(line.kind, line.id): line for line in expected}
+    missing = {_key(line.table()): line for line in expected}
     for index, table in enumerate(stated):
         place = f"{field}[{index}]"
-        kind, part = (table.get(key) for key in ("kind", "id"))
-        line = missing.pop((kind, part), None)
+        line = missing.pop(_key(table), None)
         if line is None:
-            yield Mismatch(place, f"{kind} {part}", None, "not a part of this plan")
+            part = f"{table.get('kind')} {table.get('id')}"
+            yield Mismatch(place, part, None, "not a part of this plan")
             continue
         quantity = table.get("quantity")
         yield from compared(f"{place}.quantity", quantity, line.quantity, _CATALOG)
-        yield from compared_money(
-            f"{place}.unit_price_usd",
-            table.get("unit_price_usd"),
-            line.unit_price,
-            _CATALOG,
-        )
-        price = table.get("price_usd")
-        yield from compared_money(f"{place}.price_usd", price, line.price, _CATALOG)
+        for key, price in zip(
+            line.money_fields, (line.unit_price, line.price), strict=True
+        ):
+            yield from compared_money(f"{place}.{key}", table.get(key), price, _CATALOG)
         yield from compared(f"{place}.name", table.get("name"), line.name, _CATALOG)
     for line in missing.values():
         yield Mismatch(field, None, line.table(), "a part is missing")
+
+
+def _key(table: Mapping[str, Any]) -> tuple[object, ...]:
+    """Tell a line from the others; of an instance the name tells the terms."""
+    kind, part = table.get("kind"), table.get("id")
+    return (kind, part, table.get("name")) if kind == "instance" else (kind, part)

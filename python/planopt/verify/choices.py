@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from planopt.verify.compute import activation_bytes, bytes_per_element
 from planopt.verify.mismatch import Mismatch
+from planopt.verify.rent import is_offer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -67,18 +68,46 @@ def part_mismatches(
 ) -> Iterator[Mismatch]:
     """Check that a deployment is made of parts that its request allows."""
     hardware, card = table["hardware"], table["candidate"]["accelerator"]
+    rented = hardware.get("terms") is not None
+    hosts = [each for each in request.get("hosts") or () if is_offer(each) == rented]
+    networks = None if rented else request.get("networks")
     parts = {
         "candidate.accelerator": (card, request.get("accelerators")),
-        "hardware.host": (hardware["host"], request.get("hosts")),
-        "hardware.network": (hardware.get("network"), request.get("networks")),
+        "hardware.host": (hardware["host"], hosts),
+        "hardware.network": (hardware.get("network"), networks),
     }
     yield from not_allowed(field, parts)
+    yield from _way_mismatches(field, hardware, request)
     if card in (request.get("exclude") or ()):
         reason = "the request excludes it"
         yield Mismatch(f"{field}.candidate.accelerator", card, "another", reason)
     if request.get("datacenter") and not facts.accelerator(card).datacenter_licence:
         reason = "its licence does not allow a data center"
         yield Mismatch(f"{field}.candidate.accelerator", card, "another", reason)
+
+
+def _way_mismatches(
+    field: str, hardware: Mapping[str, Any], request: Mapping[str, Any]
+) -> Iterator[Mismatch]:
+    """Check that what is rented, and only that, is what may be."""
+    terms = hardware.get("terms")
+    way = request.get("acquire", "buy")
+    if way != "both" and (terms is not None) != (way == "rent"):
+        yield _forbidden(f"{field}.hardware.terms", terms, [way])
+    if terms is None:
+        return
+    provider, _, rest = hardware["host"].partition("/")
+    asked = {
+        "hardware.terms": (_kind_of(terms), request.get("terms")),
+        "hardware.host": (provider, request.get("providers")),
+        "hardware.region": (rest.rpartition("/")[2], request.get("regions")),
+    }
+    yield from not_allowed(field, asked)
+
+
+def _kind_of(terms: str) -> str:
+    """Return the terms without the months of a commitment."""
+    return "reserved" if terms.startswith("reserved-") else terms
 
 
 def not_allowed(

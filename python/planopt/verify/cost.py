@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Final
 from planopt.verify.units import MICRO_USD_PER_USD
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from planopt.verify.assumptions import Cost
+    from planopt.verify.rent import Rent
 
 HOURS_PER_YEAR: Final = 8760
 HOURS_PER_MONTH: Final = 730
@@ -72,15 +75,34 @@ def usd_per_million_tokens(
     return hourly_usd / (tokens_per_hour / MILLION)
 
 
+# Section 8, usd_per_hour of what is rented.
+def rent_usd_per_hour(rents: Iterable[tuple[int, Rent | None]], cost: Cost) -> float:
+    """Return dollars per hour of rents, averaged over busy and idle hours.
+
+    Parameters
+    ----------
+    rents : iterable of (int, Rent or None)
+        Micro-dollars of an hour, and the terms; none of what is bought.
+    cost : Cost
+        Assumptions.
+    """
+    return sum(
+        price / MICRO_USD_PER_USD * rent.paid(cost)
+        for price, rent in rents
+        if rent is not None
+    )
+
+
 def cost_table(
     price: int,
     power_watts: float,
     rack_units: float,
     tokens_per_second: float,
     cost: Cost,
+    rent: float = 0.0,
 ) -> dict[str, float]:
     """Return the `cost` of a unit or a plan as in its document."""
-    hourly = usd_per_hour(price, power_watts, rack_units, cost)
+    hourly = usd_per_hour(price, power_watts, rack_units, cost) + rent
     per_million = usd_per_million_tokens(hourly, tokens_per_second, cost)
     return {
         "price_usd": price / MICRO_USD_PER_USD,

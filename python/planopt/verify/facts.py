@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 from planopt.verify import units
 from planopt.verify.assumptions import Assumptions, assumptions_from_table
+from planopt.verify.rent import Offer, is_offer, offer_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -33,7 +34,8 @@ _PEAKS: Final = (
     "int8",
     "fp4",
 )
-_HARDWARE_KINDS: Final = ("accelerators", "hosts", "links", "networks")
+_HARDWARE_KINDS: Final = ("accelerators", "hosts", "links", "networks", "offers")
+_UNKNOWN_HOST_LINK: Final = "pcie4-x16"
 
 
 class FactError(ValueError):
@@ -88,6 +90,7 @@ class Host:
     all_reduce: Mapping[str, Mapping[str, float]]
     included_accelerator: str | None
     included_count: int
+    on_request: bool = False
 
 
 @dataclass(frozen=True)
@@ -192,6 +195,7 @@ def _host(table: Table) -> Host:
         },
         included_accelerator=None if includes is None else includes["accelerator"],
         included_count=0 if includes is None else units.count(includes["count"]),
+        on_request=table.get("on_request", False),
     )
 
 
@@ -215,6 +219,12 @@ def _network(table: Table) -> Network:
         switches=tuple(_part(switch) for switch in table.get("switch", [])),
         cable=_part(table["cable"]) if "cable" in table else None,
     )
+
+
+def _takes(host: Host, card: Accelerator) -> bool:
+    if host.included_accelerator is not None:
+        return host.included_accelerator == card.id
+    return card.form_factor in host.form_factors
 
 
 class Facts:
@@ -267,12 +277,58 @@ class Facts:
         """Return the accelerator of that id."""
         return self._entity("accelerators", name, _accelerator)
 
+    def offer(self, name: str) -> Offer:
+        """Return the offer of that id."""
+        provider = self._entity("offers", name.partition("/")[0], dict)
+        return offer_of(provider, name)
+
     def host(self, name: str) -> Host:
-        """Return the host of that id."""
+        """Return the host of that id; an instance for rent is one too."""
+        if is_offer(name):
+            return self._instance(name)
         return self._entity("hosts", name, _host)
 
+    # Section 8, "inside like".
+    def _instance(self, name: str) -> Host:
+        offer = self.offer(name)
+        card = self.accelerator(offer.table["accelerator"])
+        count = units.count(offer.table["count"])
+        known = (self.host(each) for each in self._ids("hosts"))
+        fitting = [
+            host
+            for host in known
+            if not host.on_request and host.slots >= count and _takes(host, card)
+        ]
+        inside = min(
+            fitting,
+            key=lambda host: (
+                host.included_accelerator is not None,
+                host.slots,
+                host.id,
+            ),
+            default=None,
+        )
+        return Host(
+            id=name,
+            name=name,
+            form_factors=(card.form_factor,),
+            slots=count,
+            whole=True,
+            link=_UNKNOWN_HOST_LINK if inside is None else inside.link,
+            nics=1,
+            power=0.0,
+            rack_units=0.0,
+            price=None,
+            all_reduce={} if inside is None else inside.all_reduce,
+            included_accelerator=card.id,
+            included_count=count,
+        )
+
     def link(self, name: str) -> Link:
-        """Return the link of that id."""
+        """Return the link of that id; instances of an offer have one between them."""
+        if is_offer(name):
+            rate = units.quantity(self.offer(name).table["network"], "bytes/s")
+            return Link(id=name, bandwidth=rate, latency=0.0)
         return self._entity("links", name, _link)
 
     def has_link(self, name: str) -> bool:
@@ -280,7 +336,11 @@ class Facts:
         return self._path("links", name) is not None
 
     def network(self, name: str) -> Network:
-        """Return the network of that id."""
+        """Return the network of that id; instances of an offer have their own."""
+        if is_offer(name):
+            rdma = self.offer(name).table.get("transport") == "rdma"
+            nic = Part(id=name, name=name, price=0)
+            return Network(name, name, rdma, nic, switches=(), cable=None)
         return self._entity("networks", name, _network)
 
     def model_table(self, name: str) -> Table:
@@ -293,6 +353,10 @@ class Facts:
             return [kind]
         own = f"{self._hardware}/{kind}"
         return [own] if kind in _HARDWARE_KINDS else [kind, own]
+
+    def _ids(self, kind: str) -> set[str]:
+        folders = (root / each for root in self._roots for each in self._folders(kind))
+        return {path.stem for folder in folders for path in folder.glob("*.toml")}
 
     def _path(self, kind: str, name: str) -> Path | None:
         candidates = (

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from planopt.verify.cost import rent_usd_per_hour, usd_per_hour
 from planopt.verify.memory import resident_sequences
 from planopt.verify.mismatch import (
     RELATIVE_TOLERANCE,
@@ -54,6 +55,17 @@ class Deployment:
         return self.units * self.unit.rack_units
 
     @property
+    def rent_per_hour(self) -> int:
+        """Return the rent of an hour of all units, in micro-dollars."""
+        return self.units * self.unit.rent_per_hour
+
+    def usd_per_hour(self, cost: Cost) -> float:
+        """Return what an hour of all units costs, bought or rented."""
+        if self.unit.rent is not None:
+            return rent_usd_per_hour([(self.rent_per_hour, self.unit.rent)], cost)
+        return usd_per_hour(self.price, self.power_watts, self.rack_units, cost)
+
+    @property
     def accelerators(self) -> int:
         """Return the accelerators that come with all units, at work or not."""
         return self.units * self.unit.accelerators
@@ -65,8 +77,9 @@ class Deployment:
 
     @property
     def tokens_per_second_per_replica(self) -> float:
-        """Return the output of one replica."""
-        return float(self.evaluation["decode"]["tokens_per_second"])
+        """Return the output of one replica, on average over the time it is away."""
+        at_work = float(self.evaluation["decode"]["tokens_per_second"])
+        return at_work * self.unit.goodput
 
     @property
     def tokens_per_second(self) -> float:
@@ -99,6 +112,10 @@ def limit_mismatches(
     budget = request.get("budget_usd")
     if budget is not None and price > (micro_usd(budget) or 0):
         yield _above("budget_usd", price / MICRO_USD_PER_USD, budget)
+    hourly = sum(one.usd_per_hour(cost) for one in deployments)
+    per_hour = request.get("budget_usd_per_hour")
+    if per_hour is not None and hourly > per_hour * (1 + RELATIVE_TOLERANCE):
+        yield _above("budget_usd_per_hour", hourly, per_hour)
     totals = {
         "max_power_watts": sum(one.power_watts for one in deployments),
         "max_racks": sum(one.rack_units for one in deployments) / cost.rack_units,
@@ -183,22 +200,26 @@ def _stock_mismatches(
             yield _above(f"stock.{part}", bought[part], limit)
 
 
-def outcome_mismatches(plan: Mapping[str, Any], price: int) -> Iterator[Mismatch]:
+def outcome_mismatches(
+    plan: Mapping[str, Any], dollars: float, bound_field: str = "bound_usd"
+) -> Iterator[Mismatch]:
     """Check that bound, gap and status of a plan agree with its price.
 
     Parameters
     ----------
     plan : mapping
         A plan document that is not infeasible.
-    price : int
-        Its recomputed price in micro-dollars.
+    dollars : float
+        Its recomputed price, or what an hour of it costs where it may be rented.
+    bound_field : str
+        The field that holds a bound of it.
 
     Yields
     ------
     Mismatch
         One for each of the three that cannot be.
     """
-    status, bound, gap = (plan.get(key) for key in ("status", "bound_usd", "gap"))
+    status, bound, gap = (plan.get(key) for key in ("status", bound_field, "gap"))
     if status not in {"optimal", "feasible"}:
         accepted = "optimal, feasible or infeasible"
         yield Mismatch("status", status, accepted, "not a status")
@@ -207,14 +228,13 @@ def outcome_mismatches(plan: Mapping[str, Any], price: int) -> Iterator[Mismatch
         return
     if bound is None and gap is None:
         if status == "optimal":
-            yield Mismatch("bound_usd", None, "a bound", "optimality needs a proof")
+            yield Mismatch(bound_field, None, "a bound", "optimality needs a proof")
         return
-    dollars = price / MICRO_USD_PER_USD
     if not isinstance(bound, int | float) or not is_number(bound):
-        yield Mismatch("bound_usd", bound, "a number", "a gap needs a bound")
+        yield Mismatch(bound_field, bound, "a number", "a gap needs a bound")
         return
     if bound > dollars * (1 + RELATIVE_TOLERANCE) or bound < 0:
-        yield Mismatch("bound_usd", bound, dollars, "a bound is not above the price")
+        yield Mismatch(bound_field, bound, dollars, "a bound is not above the price")
     expected_gap = (dollars - bound) / dollars if dollars else 0.0
     if not isinstance(gap, int | float) or abs(gap - expected_gap) > RELATIVE_TOLERANCE:
         yield from compared("gap", gap, expected_gap, "(price - bound) / price")

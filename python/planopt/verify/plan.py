@@ -9,13 +9,15 @@ from typing import Any, Final
 from planopt.verify.bill import bill_mismatches
 from planopt.verify.choices import choice_mismatches
 from planopt.verify.communication import PlacementError
-from planopt.verify.cost import cost_table
+from planopt.verify.cost import cost_table, rent_usd_per_hour
 from planopt.verify.facts import FactError, Facts
 from planopt.verify.limits import Deployment, limit_mismatches, outcome_mismatches
 from planopt.verify.mismatch import Mismatch, compared, compared_money
 from planopt.verify.purchase import PurchaseError, Unit, merged, unit
+from planopt.verify.rent import RentError, is_offer
 from planopt.verify.serving import evaluate_serving
 from planopt.verify.training.plan import training_plan_mismatches
+from planopt.verify.units import MICRO_USD_PER_USD
 
 SCHEMA: Final = "planopt.plan/1"
 
@@ -29,6 +31,7 @@ _NOT_RECOMPUTABLE: Final = (
     KeyError,
     PlacementError,
     PurchaseError,
+    RentError,
     TypeError,
     ValueError,
 )
@@ -137,9 +140,25 @@ def _mismatches(plan: Document, request: Document, facts: Facts) -> Iterator[Mis
         yield from limit_mismatches(request, deployments, facts.assumptions.cost)
         for index, table in enumerate(stated):
             yield from choice_mismatches(f"deployments[{index}]", table, request, facts)
-        yield from outcome_mismatches(plan, sum(one.price for one in deployments))
+        yield from _outcome_mismatches(plan, request, deployments, facts)
     except _NOT_RECOMPUTABLE as error:
         yield Mismatch("request", "limits", "comparable", _told(error))
+
+
+def _outcome_mismatches(
+    plan: Document,
+    request: Document,
+    deployments: Sequence[Deployment],
+    facts: Facts,
+) -> Iterator[Mismatch]:
+    """Check bound, gap and status in the money that the question is about."""
+    if request.get("acquire", "buy") == "buy":
+        price = sum(one.price for one in deployments) / MICRO_USD_PER_USD
+        yield from outcome_mismatches(plan, price)
+    else:
+        cost = facts.assumptions.cost
+        hourly = sum(one.usd_per_hour(cost) for one in deployments)
+        yield from outcome_mismatches(plan, hourly, "bound_usd_per_hour")
 
 
 def _model(table: Document, request: Document) -> str | Mapping[str, Any]:
@@ -192,6 +211,7 @@ def _recomputed(table: Document, request: Document, facts: Facts) -> Deployment:
             tp=candidate["tp"],
             pp=candidate["pp"],
             replicas=replicas // units,
+            terms=hardware.get("terms"),
         ),
         units=units,
         replicas=replicas,
@@ -230,14 +250,17 @@ def _unit_cost_mismatches(
 ) -> Iterator[Mismatch]:
     """Compare the power and the cost of one unit."""
     bought = deployment.unit
-    stated, expected = evaluation.get("power_watts"), bought.power_watts
+    cost = facts.assumptions.cost
+    stated = evaluation.get("power_watts")
+    expected = None if bought.rent else bought.power_watts
     yield from compared(f"{field}.power_watts", stated, expected, _CATALOG)
     expected_cost = cost_table(
         bought.price,
         bought.power_watts,
         bought.rack_units,
-        bought.replicas * deployment.evaluation["decode"]["tokens_per_second"],
-        facts.assumptions.cost,
+        bought.replicas * deployment.tokens_per_second_per_replica,
+        cost,
+        rent_usd_per_hour([(bought.rent_per_hour, bought.rent)], cost),
     )
     yield from compared(
         f"{field}.cost", evaluation.get("cost"), expected_cost, _CATALOG
@@ -251,6 +274,7 @@ def _hardware_mismatches(
     hosts = hardware.get("hosts")
     yield from compared(f"{field}.hosts", hosts, bought.hosts, "hosts of a unit")
     yield from _connection_mismatches(field, hardware, bought)
+    yield from _rent_mismatches(field, hardware, bought)
     host = facts.host(hardware["host"])
     card = facts.accelerator(table["candidate"]["accelerator"])
     links = {None, host.link, card.pcie_link, card.scale_up_name}
@@ -259,6 +283,18 @@ def _hardware_mismatches(
         yield Mismatch(
             f"{field}.link", hardware.get("link"), known, "links of the host"
         )
+
+
+def _rent_mismatches(
+    field: str, hardware: Document, bought: Unit
+) -> Iterator[Mismatch]:
+    """Compare the terms of an instance with whether it is one."""
+    if is_offer(hardware["host"]) != (bought.rent is not None):
+        reason = "instances have terms, and nothing else has"
+        yield Mismatch(f"{field}.terms", hardware.get("terms"), "terms", reason)
+    expected = None if bought.rent is None else bought.goodput
+    stated = hardware.get("goodput")
+    yield from compared(f"{field}.goodput", stated, expected, _CATALOG)
 
 
 def _connection_mismatches(
@@ -297,15 +333,23 @@ def _total_mismatches(
     yield from bill_mismatches(
         "bill_of_materials", plan.get("bill_of_materials"), lines
     )
-    price = sum(line.price for line in lines)
+    price = sum(one.price for one in deployments)
     yield from compared_money("price_usd", plan.get("price_usd"), price, _CATALOG)
     power = sum(one.power_watts for one in deployments)
-    yield from compared("power_watts", plan.get("power_watts"), power, _CATALOG)
+    owned = any(one.unit.rent is None for one in deployments)
+    expected_power = power if owned else None
+    yield from compared(
+        "power_watts", plan.get("power_watts"), expected_power, _CATALOG
+    )
     expected = cost_table(
         price,
         power,
         sum(one.rack_units for one in deployments),
         sum(one.tokens_per_second for one in deployments),
         facts.assumptions.cost,
+        rent_usd_per_hour(
+            ((one.rent_per_hour, one.unit.rent) for one in deployments),
+            facts.assumptions.cost,
+        ),
     )
     yield from compared("cost", plan.get("cost"), expected, _CATALOG)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from planopt.verify.communication import hosts_of_replica
+from planopt.verify.rent import Rent, rent_of
 from planopt.verify.units import MICRO_USD_PER_USD
 
 if TYPE_CHECKING:
@@ -21,7 +22,10 @@ class PurchaseError(ValueError):
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a bill of materials; `unit_price` in micro-dollars."""
+    """A line of a bill of materials; `unit_price` in micro-dollars.
+
+    The price of an instance is that of an hour.
+    """
 
     kind: str
     id: str
@@ -36,14 +40,22 @@ class Line:
 
     def table(self) -> dict[str, object]:
         """Return the line as in a plan document."""
+        each, total = self.money_fields
         return {
             "kind": self.kind,
             "id": self.id,
             "name": self.name,
             "quantity": self.quantity,
-            "unit_price_usd": self.unit_price / MICRO_USD_PER_USD,
-            "price_usd": self.price / MICRO_USD_PER_USD,
+            each: self.unit_price / MICRO_USD_PER_USD,
+            total: self.price / MICRO_USD_PER_USD,
         }
+
+    @property
+    def money_fields(self) -> tuple[str, str]:
+        """Return the fields of a plan that hold its price, of one and of all."""
+        if self.kind == "instance":
+            return "unit_usd_per_hour", "usd_per_hour"
+        return "unit_price_usd", "price_usd"
 
 
 @dataclass(frozen=True)
@@ -77,11 +89,22 @@ class Unit:
     switch: SwitchShare | None
     power_watts: float
     rack_units: float
+    rent: Rent | None = None
 
     @property
     def price(self) -> int:
-        """Return the micro-dollars of the unit."""
-        return sum(line.price for line in self.lines)
+        """Return the purchase money of the unit, in micro-dollars."""
+        return 0 if self.rent else sum(line.price for line in self.lines)
+
+    @property
+    def rent_per_hour(self) -> int:
+        """Return the rent of an hour of the unit, in micro-dollars."""
+        return sum(line.price for line in self.lines) if self.rent else 0
+
+    @property
+    def goodput(self) -> float:
+        """Return the share of the time that the unit works."""
+        return self.rent.goodput if self.rent else 1.0
 
 
 def priced(price: int | None, name: str) -> int:
@@ -242,6 +265,7 @@ def unit(
     tp: int,
     pp: int,
     replicas: int,
+    terms: str | None = None,
 ) -> Unit:
     """Put together what one unit is made of.
 
@@ -259,6 +283,8 @@ def unit(
         Tensor-parallel ranks and pipeline stages.
     replicas : int
         Replicas in the unit.
+    terms : str, optional
+        Terms of an instance that is rented.
 
     Returns
     -------
@@ -273,6 +299,8 @@ def unit(
     card, machine = facts.accelerator(accelerator), facts.host(host)
     hosts = hosts_of_unit(card, machine, t=tp, p=pp, replicas=replicas)
     check_fit(card, machine, nics_per_host if hosts > 1 else 0)
+    if terms is not None:
+        return _rented(facts, machine, terms, hosts=hosts, replicas=replicas)
     used = replicas * tp * pp
     bought = accelerators_bought(machine, hosts=hosts, used=used)
     lines = [Line("host", machine.id, machine.name, hosts, priced(machine.price, host))]
@@ -315,6 +343,32 @@ def unit(
     )
 
 
+# Section 8, "A unit of instances".
+def _rented(
+    facts: Facts, machine: Host, terms: str, *, hosts: int, replicas: int
+) -> Unit:
+    if hosts > 1 and replicas > 1:
+        message = "several instances are a unit of one replica"
+        raise PurchaseError(message)
+    offer = facts.offer(machine.id)
+    rent = rent_of(offer, terms)
+    card = facts.accelerator(offer.table["accelerator"])
+    name = (
+        f"{offer.provider['name']} {offer.table['instance']} "
+        f"({machine.slots}x {card.name}), {offer.table['region']}, {terms}"
+    )
+    return Unit(
+        lines=(Line("instance", machine.id, name, hosts, rent.price),),
+        replicas=replicas,
+        hosts=hosts,
+        accelerators=hosts * machine.slots,
+        switch=None,
+        power_watts=0.0,
+        rack_units=0.0,
+        rent=rent,
+    )
+
+
 def merged(purchases: Iterable[tuple[int, Iterable[Line]]]) -> list[Line]:
     """Add up the lines of several purchases, each made so many times.
 
@@ -328,10 +382,10 @@ def merged(purchases: Iterable[tuple[int, Iterable[Line]]]) -> list[Line]:
     list of Line
         One line for each part, in the order they first appear.
     """
-    total: dict[tuple[str, str, int], Line] = {}
+    total: dict[tuple[str, str, str, int], Line] = {}
     for times, lines in purchases:
         for line in lines:
-            key = (line.kind, line.id, line.unit_price)
+            key = (line.kind, line.id, line.name, line.unit_price)
             before = total[key].quantity if key in total else 0
             total[key] = replace(line, quantity=before + times * line.quantity)
     return list(total.values())

@@ -1,4 +1,4 @@
-//! Money over time: purchase written off, electricity, hosting.
+//! Money over time: purchase written off, electricity, hosting; rent.
 //! Formulas: `docs/reference/model.md`, section 7.
 
 use serde::Serialize;
@@ -14,12 +14,12 @@ const SECONDS_PER_HOUR: f64 = 3600.0;
 const TOKENS_PER_MILLION: f64 = 1e6;
 const WATTS_PER_KILOWATT: f64 = 1e3;
 
-/// What tokens cost on bought hardware.
+/// What tokens cost on hardware that is bought, or rented.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Cost {
     /// Purchase.
     pub price_usd: f64,
-    /// Purchase written off, electricity and hosting, per hour.
+    /// Purchase written off, electricity and hosting, or rent, per hour.
     pub usd_per_hour: f64,
     /// Of it, the purchase written off.
     pub capital_usd_per_hour: f64,
@@ -27,6 +27,8 @@ pub struct Cost {
     pub energy_usd_per_hour: f64,
     /// Of it, hosting.
     pub hosting_usd_per_hour: f64,
+    /// Rent in place of all of these.
+    pub rent_usd_per_hour: f64,
     /// Per million tokens put out.
     pub usd_per_million_tokens: f64,
     /// Its inverse, in tokens.
@@ -61,6 +63,24 @@ pub fn of_purchase(
         capital_usd_per_hour: capital,
         energy_usd_per_hour: energy,
         hosting_usd_per_hour: hosting,
+        rent_usd_per_hour: 0.0,
+        usd_per_million_tokens: TOKENS_PER_MILLION / tokens_per_usd,
+        tokens_per_usd,
+    }
+}
+
+/// Cost of instances at `usd_per_hour`, of which the share `paid` of all hours is paid and the
+/// share `duty` is busy.
+pub fn of_rent(usd_per_hour: f64, paid: f64, tokens_per_second: f64, duty: f64) -> Cost {
+    let usd_per_hour = rent(usd_per_hour, 1.0, paid);
+    let tokens_per_usd = tokens_per_usd(tokens_per_second, duty, usd_per_hour);
+    Cost {
+        price_usd: 0.0,
+        usd_per_hour,
+        capital_usd_per_hour: 0.0,
+        energy_usd_per_hour: 0.0,
+        hosting_usd_per_hour: 0.0,
+        rent_usd_per_hour: usd_per_hour,
         usd_per_million_tokens: TOKENS_PER_MILLION / tokens_per_usd,
         tokens_per_usd,
     }
@@ -102,6 +122,20 @@ pub fn break_even_days(price_usd: f64, own_usd_per_day: f64, rent_usd_per_day: f
     (saved_per_day > 0.0).then(|| price_usd / saved_per_day)
 }
 
+/// Share of busy hours from which on owning costs no more than renting: owning costs `fixed` in
+/// any hour and `energy` more in a busy one, renting `rent` in a busy one alone. None if even
+/// busy all the time it does not pay.
+pub fn break_even_duty(
+    fixed_usd_per_hour: f64,
+    energy_usd_per_hour: f64,
+    rent_usd_per_hour: f64,
+) -> Option<f64> {
+    let saved = rent_usd_per_hour - energy_usd_per_hour;
+    (saved > 0.0)
+        .then(|| fixed_usd_per_hour / saved)
+        .filter(|duty| *duty <= 1.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,6 +168,15 @@ mod tests {
     #[test]
     fn rent_is_paid_while_busy() {
         close(rent(2.14, 7200.0, 0.15), 2311.2);
+    }
+
+    #[test]
+    fn owning_pays_from_that_share_of_busy_hours_on() {
+        let duty = break_even_duty(0.5, 0.25, 2.25).unwrap_or(0.0);
+        close(duty, 0.25);
+        close(0.5 + 0.25 * duty, 2.25 * duty);
+        assert_eq!(break_even_duty(0.5, 0.25, 0.7), None);
+        assert_eq!(break_even_duty(0.5, 0.25, 0.25), None);
     }
 
     #[test]

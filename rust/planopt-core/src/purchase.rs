@@ -10,7 +10,8 @@ use crate::quantity::{MicroUsd, Watts};
 /// One line of a bill of materials.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BillLine {
-    /// `accelerator`, `host` (complete machines too), `nic`, `switch`, `switch_ports` or `cable`.
+    /// `accelerator`, `host` (complete machines too), `nic`, `switch`, `switch_ports` or `cable`;
+    /// `instance` of what is rented.
     pub kind: &'static str,
     /// Catalog or part id.
     pub id: String,
@@ -18,7 +19,7 @@ pub struct BillLine {
     pub name: String,
     /// How many.
     pub quantity: u32,
-    /// Price of one.
+    /// Price of one; of an instance, that of an hour.
     pub unit_price: MicroUsd,
 }
 
@@ -56,6 +57,7 @@ impl Part<'_> {
     fn names(self) -> (&'static str, String, String) {
         let (kind, id, name) = match self {
             Self::Accelerator(part) => ("accelerator", &part.id, part.name.clone()),
+            Self::Host(part) if part.rent.is_some() => ("instance", &part.id, part.name.clone()),
             Self::Host(part) => ("host", &part.id, part.name.clone()),
             Self::Nic(part) => ("nic", &part.id, part.name.clone()),
             Self::Cable(part) => ("cable", &part.id, part.name.clone()),
@@ -153,6 +155,7 @@ impl<'a> Unit<'a> {
         line(Part::Host(host), self.hosts(), host.price?);
         if let Some((network, _)) = network
             && self.nics() > 0
+            && host.rent.is_none()
         {
             line(Part::Nic(&network.nic), self.nics(), network.nic.price?);
             if let Some(cable) = &network.cable {
@@ -199,13 +202,17 @@ impl<'a> Unit<'a> {
         Some(price)
     }
 
-    /// Draw at work, or nothing if the vendor publishes no power of the accelerator.
+    /// Draw at work; nothing if the vendor publishes no power of the accelerator, or if whoever
+    /// rents it out pays for it.
     pub fn power(&self, assumptions: &Assumptions) -> Option<Watts> {
         let Hardware {
             accelerator,
             host,
             network,
         } = self.hardware;
+        if host.rent.is_some() {
+            return None;
+        }
         let load = assumptions.cost.load_fraction * f64::from(self.accelerators_used());
         let nic_power = network.map_or(Watts::ZERO, |(network, _)| network.nic.power);
         Some(
@@ -260,7 +267,7 @@ impl<'a> Unit<'a> {
         if nics_per_host > hardware.host.nics {
             return;
         }
-        if placement.hosts == 2 {
+        if placement.hosts == 2 || hardware.host.rent.is_some() {
             found(unit);
             return;
         }

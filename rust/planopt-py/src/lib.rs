@@ -101,6 +101,16 @@ mod _native {
         cost::break_even_days(price_usd, own_usd_per_day, rent_usd_per_day)
     }
 
+    /// Share of busy hours at which owning costs as much as renting; both rates of a busy hour.
+    #[pyfunction]
+    fn break_even_duty(
+        fixed_usd_per_hour: f64,
+        energy_usd_per_hour: f64,
+        rent_usd_per_hour: f64,
+    ) -> Option<f64> {
+        cost::break_even_duty(fixed_usd_per_hour, energy_usd_per_hour, rent_usd_per_hour)
+    }
+
     /// Seconds of a run of so many hours of single accelerators.
     #[pyfunction]
     fn run_seconds(accelerator_hours: f64, accelerators: f64) -> f64 {

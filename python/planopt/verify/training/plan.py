@@ -96,7 +96,7 @@ def training_plan_mismatches(
     yield from compared("cost", plan.get("cost"), cost, _CATALOG)
     height = bought.rack_units / facts.assumptions.cost.rack_units
     yield from _limit_mismatches(request, evaluation, bought, height)
-    yield from outcome_mismatches(plan, bought.price)
+    yield from outcome_mismatches(plan, bought.price / MICRO_USD_PER_USD)
 
 
 def _recomputed(table: Document, request: Document, facts: Facts) -> dict[str, Any]:

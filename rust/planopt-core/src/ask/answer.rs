@@ -149,6 +149,10 @@ pub struct UnitColumns {
     pub accelerator: Vec<String>,
     /// Host ids.
     pub host: Vec<String>,
+    /// Terms of rented hosts.
+    pub terms: Vec<Option<String>>,
+    /// Share of the time that the host is there and at work.
+    pub goodput: Vec<f64>,
     /// Network ids.
     pub network: Vec<Option<String>>,
     /// NICs of a host.
@@ -177,13 +181,13 @@ pub struct UnitColumns {
     pub tokens_per_second_per_user: Vec<f64>,
     /// Tokens per second of the unit.
     pub tokens_per_second: Vec<f64>,
-    /// Price, in micro-dollars.
+    /// Price, in micro-dollars; of a rented unit, that of an hour.
     pub price_micro_usd: Vec<i64>,
     /// Draw at work.
     pub power_watts: Vec<f64>,
     /// Rack units.
     pub rack_units: Vec<f64>,
-    /// Written off, electricity and hosting.
+    /// Written off, electricity and hosting, or the rent of an hour, busy or not.
     pub usd_per_hour: Vec<f64>,
     /// Whether copies of it are one of the cheapest builds.
     pub is_build: Vec<bool>,

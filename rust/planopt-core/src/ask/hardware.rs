@@ -1,7 +1,8 @@
 //! Hardware by its names: for an evaluation, whether or not it can be bought.
 
+use super::rent::Instances;
 use super::request::{EvaluateServing, HardwareKey, ServingRequest, unknown_name, wrong_option};
-use crate::catalog::{Accelerator, Assumptions, Catalog, Host, Link, Network, ScaleUp};
+use crate::catalog::{Accelerator, Assumptions, Catalog, Host, Link, Network, ScaleUp, Terms};
 use crate::communication::NetworkLine;
 use crate::diagnostic::Diagnostic;
 use crate::quantity::{Seconds, Watts};
@@ -223,7 +224,23 @@ impl Bench {
 }
 
 impl HardwareKey {
-    /// The accelerator in its host, and the network.
+    /// The instance that the host is, where it is rented.
+    ///
+    /// # Errors
+    ///
+    /// An unknown offer, with the nearest ones, or unknown terms.
+    pub(crate) fn rented(&self, catalog: &Catalog) -> Result<Instances, Vec<Diagnostic>> {
+        let Some(name) = &self.terms else {
+            return Ok(Instances::default());
+        };
+        let terms = Terms::from_name(name).ok_or_else(|| {
+            let accepted = "on-demand, spot, reserved-12 ...".to_owned();
+            vec![unknown_name("terms", name, accepted)]
+        })?;
+        catalog.instance(&self.host, terms)
+    }
+
+    /// The accelerator in its host, and the network; `rented` if the host is.
     ///
     /// # Errors
     ///
@@ -231,8 +248,12 @@ impl HardwareKey {
     pub(crate) fn resolve<'c>(
         &self,
         catalog: &'c Catalog,
+        rented: &'c Instances,
         assumptions: &Assumptions,
     ) -> Result<(Fit<'c>, Option<Connection<'c>>), Vec<Diagnostic>> {
+        if let Some(instance) = rented.host(&self.host) {
+            return self.rented_fit(catalog, rented, instance, assumptions);
+        }
         let accelerator = catalog
             .accelerator(&self.accelerator)
             .map_err(|p| vec![p])?;
@@ -250,6 +271,28 @@ impl HardwareKey {
             None => None,
         };
         Ok((fit, network))
+    }
+}
+
+impl HardwareKey {
+    fn rented_fit<'c>(
+        &self,
+        catalog: &'c Catalog,
+        rented: &'c Instances,
+        instance: &'c Host,
+        assumptions: &Assumptions,
+    ) -> Result<(Fit<'c>, Option<Connection<'c>>), Vec<Diagnostic>> {
+        let accelerator = catalog
+            .accelerator(&self.accelerator)
+            .map_err(|problem| vec![problem])?;
+        let shelf = rented.shelf(catalog);
+        let fit = Space::fit(&shelf, accelerator, instance, assumptions).ok_or_else(|| {
+            let accepted = "offers whose hosts have a link with a bandwidth".to_owned();
+            vec![unknown_name("host", &self.host, accepted)]
+        })?;
+        let network = self.network.as_deref().and_then(|id| rented.network(id));
+        let line = network.and_then(|network| Some((network, shelf.line(network, 1)?)));
+        Ok((fit, line))
     }
 }
 
@@ -302,7 +345,7 @@ fn smallest_host(
 }
 
 /// A host without a price for accelerators that no host of the catalog takes.
-fn unknown_host(accelerator: &Accelerator, slots: u32) -> Host {
+pub(super) fn unknown_host(accelerator: &Accelerator, slots: u32) -> Host {
     Host {
         id: "unknown".to_owned(),
         name: format!("unknown host of {slots} x {}", accelerator.name),
@@ -317,5 +360,6 @@ fn unknown_host(accelerator: &Accelerator, slots: u32) -> Host {
         rack_units: 0.0,
         price: None,
         includes: None,
+        rent: None,
     }
 }

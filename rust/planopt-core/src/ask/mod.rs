@@ -5,6 +5,7 @@ mod answer;
 mod architecture;
 mod hardware;
 mod model;
+mod rent;
 mod request;
 mod serving;
 mod training;
@@ -14,6 +15,7 @@ pub use answer::{
 };
 pub use architecture::describe_architecture;
 pub use model::{ModelAnswer, describe_model};
+pub use rent::{Instances, RentRequest};
 pub use request::{
     EvaluateServing, FastestLayout, HardwareKey, ModelRequest, SearchServing, ServingRequest,
 };

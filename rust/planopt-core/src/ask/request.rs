@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::rent::RentRequest;
 use crate::catalog::{Catalog, Format};
 use crate::compute::Formats;
 use crate::diagnostic::{Diagnostic, code};
@@ -143,6 +144,9 @@ pub struct SearchServing {
     /// Only parts whose licence allows a data center.
     #[serde(default)]
     pub datacenter: bool,
+    /// What may be rented, instead of buying.
+    #[serde(default)]
+    pub rent: Option<RentRequest>,
 }
 
 /// A purchase that is already decided.
@@ -165,6 +169,9 @@ pub struct HardwareKey {
     pub hosts: u32,
     /// Accelerators that come with a unit.
     pub accelerators: u32,
+    /// Terms of the host, where it is an instance that is rented.
+    #[serde(default)]
+    pub terms: Option<String>,
 }
 
 /// The fastest layout on a purchase.

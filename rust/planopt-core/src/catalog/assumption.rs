@@ -126,6 +126,9 @@ fn cost(fields: &mut Fields<'_>) -> CostAssumptions {
         rack_usd_per_month: fields.number("rack", Dimension::UsdPerMonth),
         rack_units: fields.positive_number("rack_units", Dimension::Number),
         load_fraction: fields.number("load_fraction", Dimension::Share),
+        hosted_usd_per_million_tokens: fields.optional("hosted_million_tokens", |fields, key| {
+            fields.number(key, Dimension::Usd)
+        }),
     }
 }
 

@@ -202,6 +202,8 @@ pub struct CostAssumptions {
     pub rack_units: f64,
     /// Draw of an accelerator at work, as a share of its power limit.
     pub load_fraction: f64,
+    /// Price of a million tokens from those who serve models, where the set has one.
+    pub hosted_usd_per_million_tokens: Option<f64>,
 }
 
 /// Rates and chances of a training run.

@@ -1,6 +1,7 @@
 //! What a catalog describes, as plain data. How the files are read is the business of the other
 //! modules here; what the figures mean in time and money, of the rest of the crate.
 
+use super::offer::Rent;
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, MicroUsd, Seconds, Watts};
 
 /// Number format of weights, activations or the KV cache.
@@ -218,6 +219,9 @@ pub struct Host {
     pub price: Option<MicroUsd>,
     /// The accelerator a complete machine comes with.
     pub includes: Option<Included>,
+    /// The terms of a rented instance, whose price is that of an hour; none of a host that is
+    /// bought.
+    pub rent: Option<Rent>,
 }
 
 /// What a complete machine comes with.

@@ -25,6 +25,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Host {
         rack_units: fields.number("rack_units", Dimension::Number),
         price: fields.optional("price", Fields::quantity),
         includes: fields.optional("includes", |fields, key| fields.section(key, included)),
+        rent: None,
     }
 }
 

@@ -22,7 +22,7 @@ mod workload;
 pub use assumptions::*;
 pub use entities::*;
 pub use entry::{Entry, Figure, Source, Status};
-pub use offer::{Offer, Provider, Reserved, Spot};
+pub use offer::{Offer, Provider, Rent, Reserved, Spot, Terms};
 pub use view::{Description, FigureView, Kind, Listed};
 
 use crate::diagnostic::Diagnostic;

@@ -46,6 +46,63 @@ pub struct Reserved {
     pub discount: f64,
 }
 
+/// On which terms an instance is rented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Terms {
+    /// As long as it is needed.
+    OnDemand,
+    /// As long as nobody pays more.
+    Spot,
+    /// For so many months, used or not.
+    Reserved {
+        /// Months of the commitment.
+        months: u32,
+    },
+}
+
+impl Terms {
+    /// The name used in plans: `on-demand`, `spot` or `reserved-12`.
+    pub fn name(self) -> String {
+        match self {
+            Self::OnDemand => "on-demand".to_owned(),
+            Self::Spot => "spot".to_owned(),
+            Self::Reserved { months } => format!("reserved-{months}"),
+        }
+    }
+
+    /// The terms of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "on-demand" => Some(Self::OnDemand),
+            "spot" => Some(Self::Spot),
+            _ => {
+                let months = name.strip_prefix("reserved-")?.parse().ok()?;
+                Some(Self::Reserved { months })
+            }
+        }
+    }
+}
+
+/// What makes a host a rented instance: its price is then that of an hour.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rent {
+    /// On which terms.
+    pub terms: Terms,
+    /// Share of the time that it is there and at work.
+    pub goodput: f64,
+}
+
+impl Rent {
+    /// Share of all hours that are paid, where the share `duty` is busy: an instance goes back
+    /// whenever it is idle, unless it is reserved.
+    pub fn paid(&self, duty: f64) -> f64 {
+        match self.terms {
+            Terms::OnDemand | Terms::Spot => duty,
+            Terms::Reserved { .. } => 1.0,
+        }
+    }
+}
+
 /// An instance that is rented by the hour, with all its accelerators.
 #[derive(Clone, Debug)]
 pub struct Offer {

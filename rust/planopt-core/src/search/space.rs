@@ -99,8 +99,8 @@ pub struct Space<'a> {
 }
 
 impl<'a> Space<'a> {
-    /// Whatever of `shelf` can be bought and `selection` allows.
-    pub fn buyable(shelf: &Shelf<'a>, selection: &Selection, assumptions: &Assumptions) -> Self {
+    /// Whatever of `shelf` has a price and `selection` allows.
+    pub fn available(shelf: &Shelf<'a>, selection: &Selection, assumptions: &Assumptions) -> Self {
         let listed = |ids: &[String], id: &String| ids.is_empty() || ids.contains(id);
         let fits = shelf
             .accelerators
@@ -116,7 +116,7 @@ impl<'a> Space<'a> {
                     .iter()
                     .filter(|host| listed(&selection.hosts, &host.id))
                     .filter(|host| !host.on_request || selection.hosts.contains(&host.id))
-                    .filter(|host| can_be_bought(accelerator, host))
+                    .filter(|host| can_be_had(accelerator, host))
                     .filter_map(|host| Self::fit(shelf, accelerator, host, assumptions))
             })
             .collect();
@@ -161,9 +161,10 @@ fn bus_of_class(host: &Host, class: &str) -> Option<BusBandwidth> {
     of(class).or_else(|| of("default"))
 }
 
-/// Whether the accelerator fits the host and both have a price, or come together.
-fn can_be_bought(accelerator: &Accelerator, host: &Host) -> bool {
-    if host.price.is_none() || accelerator.power.is_none() {
+/// Whether the accelerator fits the host and both have a price, or come together. Whoever buys
+/// must know the power; whoever rents does not pay for it.
+fn can_be_had(accelerator: &Accelerator, host: &Host) -> bool {
+    if host.price.is_none() || (accelerator.power.is_none() && host.rent.is_none()) {
         return false;
     }
     match &host.includes {

@@ -11,9 +11,9 @@ use super::front::keep;
 use super::layout::{Layout, Prepared, stages};
 use super::reduce::{Demand, reduce};
 use super::space::{Fit, Space};
-use crate::catalog::{Assumptions, Network};
+use crate::catalog::{Assumptions, Host, Network};
 use crate::communication::Fabric;
-use crate::cost::of_purchase;
+use crate::cost::{of_purchase, of_rent};
 use crate::placement::Placement;
 use crate::purchase::{Hardware, Unit};
 use crate::quantity::{MicroUsd, Watts};
@@ -34,7 +34,7 @@ pub struct FoundUnit<'a> {
     pub tokens_per_second_per_user: f64,
     /// Tokens per second of the unit.
     pub tokens_per_second: f64,
-    /// Its price.
+    /// Its price; of a rented one, that of an hour.
     pub price: MicroUsd,
     /// Draw at work.
     pub power: Watts,
@@ -244,7 +244,7 @@ impl Task<'_> {
         let alone = fit.fabric(None, self.assumptions);
         self.search_network(fit, None, &alone, &prepared, &mut result);
         for (network, line) in networks {
-            if line.nics_per_host > fit.host.nics {
+            if line.nics_per_host > fit.host.nics || !connects(fit.host, network) {
                 continue;
             }
             let fabric = fit.fabric(Some(*line), self.assumptions);
@@ -355,14 +355,25 @@ impl Task<'_> {
         for &(unit, price) in units {
             let power = unit.power(self.assumptions).unwrap_or(Watts::ZERO);
             let rack_units = unit.rack_units();
-            let tokens_per_second = decode.tokens_per_second * f64::from(unit.replicas);
-            let cost = of_purchase(
-                price.usd(),
-                power,
-                rack_units,
-                tokens_per_second,
-                &self.assumptions.cost,
-            );
+            let rent = unit.hardware.host.rent;
+            let tokens_per_second = decode.tokens_per_second
+                * f64::from(unit.replicas)
+                * rent.map_or(1.0, |rent| rent.goodput);
+            let cost = match rent {
+                Some(rent) => of_rent(
+                    price.usd(),
+                    rent.paid(self.assumptions.cost.duty),
+                    tokens_per_second,
+                    self.assumptions.cost.duty,
+                ),
+                None => of_purchase(
+                    price.usd(),
+                    power,
+                    rack_units,
+                    tokens_per_second,
+                    &self.assumptions.cost,
+                ),
+            };
             let found = FoundUnit {
                 unit,
                 batching,
@@ -379,6 +390,11 @@ impl Task<'_> {
             keep(front, found, |unit| unit.gives(self.demand.speed));
         }
     }
+}
+
+/// Whether hosts can be connected over a network: instances have one of their own.
+fn connects(host: &Host, network: &Network) -> bool {
+    host.rent.is_none() || network.id == host.id
 }
 
 /// What of a unit decides its bill of materials, within one accelerator, host and network.

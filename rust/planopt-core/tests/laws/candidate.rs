@@ -122,7 +122,7 @@ fn catalogued() -> impl Strategy<Value = Candidate> {
         |(id, [model, fit, pick], mut question, line, batching)| {
             let catalog = bundled(id);
             let assumptions = &catalog.assumptions.entity;
-            let space = Space::buyable(&catalog.shelf(), &Selection::default(), assumptions);
+            let space = Space::available(&catalog.shelf(), &Selection::default(), assumptions);
             let models: Vec<_> = catalog.models.values().collect();
             let transformer = Transformer::from(&model.get(&models).entity);
             let fit = fit.get(&space.fits);

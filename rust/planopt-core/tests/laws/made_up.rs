@@ -236,6 +236,7 @@ pub(crate) fn hosts() -> impl Strategy<Value = Host> {
                 rack_units,
                 price: Some(price),
                 includes: None,
+                rent: None,
             },
         )
 }

@@ -100,7 +100,7 @@ impl Hunt {
     }
 
     fn space(&self) -> Space<'_> {
-        Space::buyable(
+        Space::available(
             &self.stock.shelf(),
             &Selection::default(),
             &self.assumptions,
@@ -457,7 +457,7 @@ proptest! {
             ..Selection::default()
         };
         let assumptions = &catalog.assumptions.entity;
-        let space = Space::buyable(&catalog.shelf(), &selection, assumptions);
+        let space = Space::available(&catalog.shelf(), &selection, assumptions);
         let with = |policy| {
             let goal = Goal { policy, ..goal };
             let stop = AtomicBool::new(false);

@@ -28,7 +28,8 @@ pub fn fastest_serving(
     let transformer = request.serving.model.transformer(catalog)?;
     let question = request.serving.question(&transformer)?;
     let assumptions = request.serving.assumptions(catalog)?;
-    let (fit, network) = request.hardware.resolve(catalog, &assumptions)?;
+    let rented = request.hardware.rented(catalog)?;
+    let (fit, network) = request.hardware.resolve(catalog, &rented, &assumptions)?;
     let key = UnitKey {
         fit,
         network,

@@ -3,7 +3,8 @@
 use std::sync::atomic::AtomicBool;
 
 use crate::ask::answer::{SearchAnswer, UnitColumns};
-use crate::ask::request::SearchServing;
+use crate::ask::rent::Instances;
+use crate::ask::request::{SearchServing, unknown_name};
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
 use crate::purchase::Unit;
@@ -23,8 +24,15 @@ pub fn search_serving(
     let transformer = request.serving.model.transformer(catalog)?;
     let question = request.serving.question(&transformer)?;
     let assumptions = request.serving.assumptions(catalog)?;
-    let selection = select(catalog, request)?;
-    let space = Space::buyable(&catalog.shelf(), &selection, &assumptions);
+    let rented = match &request.rent {
+        Some(rent) => Some(catalog.instances(rent)?),
+        None => None,
+    };
+    let selection = select(catalog, request, rented.as_ref())?;
+    let shelf = rented
+        .as_ref()
+        .map_or_else(|| catalog.shelf(), |rented| rented.shelf(catalog));
+    let space = Space::available(&shelf, &selection, &assumptions);
     let policy = match (request.each_batch_up_to, request.batches_that_share) {
         (Some(most), _) => BatchPolicy::Each(most),
         (None, Some(users)) => BatchPolicy::SharesOf(users),
@@ -74,17 +82,31 @@ pub fn search_serving(
 }
 
 /// What the question allows.
-fn select(catalog: &Catalog, request: &SearchServing) -> Result<Selection, Vec<Diagnostic>> {
-    known(
-        catalog,
-        Selection {
-            accelerators: request.accelerators.clone(),
-            exclude: request.exclude.clone(),
-            hosts: request.hosts.clone(),
-            networks: request.networks.clone(),
-            datacenter: request.datacenter,
-        },
-    )
+fn select(
+    catalog: &Catalog,
+    request: &SearchServing,
+    rented: Option<&Instances>,
+) -> Result<Selection, Vec<Diagnostic>> {
+    let mut selection = Selection {
+        accelerators: request.accelerators.clone(),
+        exclude: request.exclude.clone(),
+        hosts: Vec::new(),
+        networks: Vec::new(),
+        datacenter: request.datacenter,
+    };
+    let Some(rented) = rented else {
+        selection.hosts.clone_from(&request.hosts);
+        selection.networks.clone_from(&request.networks);
+        return known(catalog, selection);
+    };
+    // An instance brings its network, so that only the hosts are left to choose.
+    let mut selection = known(catalog, selection)?;
+    if let Some(id) = request.hosts.iter().find(|id| rented.host(id).is_none()) {
+        let accepted = "ids of offers that the question leaves open".to_owned();
+        return Err(vec![unknown_name("host", id, accepted)]);
+    }
+    selection.hosts.clone_from(&request.hosts);
+    Ok(selection)
 }
 
 /// Checks that every id of a selection exists.
@@ -125,6 +147,10 @@ impl UnitColumns {
         let network = unit.hardware.network;
         self.accelerator.push(unit.hardware.accelerator.id.clone());
         self.host.push(unit.hardware.host.id.clone());
+        self.terms
+            .push(unit.hardware.host.rent.map(|rent| rent.terms.name()));
+        self.goodput
+            .push(unit.hardware.host.rent.map_or(1.0, |rent| rent.goodput));
         self.network
             .push(network.map(|(network, _)| network.id.clone()));
         self.nics_per_host.push(network.map_or(0, |(_, nics)| nics));

@@ -4,7 +4,7 @@ use super::search::port_blocks;
 use crate::ask::answer::{BillAnswer, EvaluationAnswer, HardwareAnswer, Messages, RejectionAnswer};
 use crate::catalog::{Assumptions, Network};
 use crate::communication::NetworkLine;
-use crate::cost::of_purchase;
+use crate::cost::{of_purchase, of_rent};
 use crate::placement::Placement;
 use crate::purchase::{BillLine, Hardware, Unit};
 use crate::quantity::{Bytes, MicroUsd, Watts};
@@ -80,17 +80,26 @@ impl<'a> Subject<'_, 'a> {
             .iter()
             .map(|(unit, count)| unit.replicas * count)
             .sum();
-        let cost = power.filter(|_| !bill.is_empty()).map(|power| {
-            let price: MicroUsd = bill.iter().map(BillLine::price).sum();
-            let tokens_per_second = evaluation.decode.tokens_per_second * f64::from(replicas);
-            of_purchase(
+        let price: MicroUsd = bill.iter().map(BillLine::price).sum();
+        let tokens_per_second = evaluation.decode.tokens_per_second * f64::from(replicas);
+        let assumptions = &self.assumptions.cost;
+        let cost = match (self.fit.host.rent, power) {
+            _ if bill.is_empty() => None,
+            (Some(rent), _) => Some(of_rent(
+                price.usd(),
+                rent.paid(assumptions.duty),
+                tokens_per_second * rent.goodput,
+                assumptions.duty,
+            )),
+            (None, Some(power)) => Some(of_purchase(
                 price.usd(),
                 power,
                 rack_units,
                 tokens_per_second,
-                &self.assumptions.cost,
-            )
-        });
+                assumptions,
+            )),
+            (None, None) => None,
+        };
         EvaluationAnswer {
             feasible: evaluation.rejections.is_empty(),
             rejections: evaluation.rejections.iter().map(rejection).collect(),

@@ -219,7 +219,7 @@ pub fn search_training(
         training: &training,
         stop,
     };
-    let space = Space::buyable(&catalog.shelf(), &selection, assumptions);
+    let space = Space::available(&catalog.shelf(), &selection, assumptions);
     let found = search.search(&space);
     let mut clusters = ClusterColumns::default();
     for cluster in &found.clusters {

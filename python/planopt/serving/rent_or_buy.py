@@ -1,0 +1,116 @@
+"""Renting against owning: the cheapest way of each, and when owning has paid off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from planopt import _native
+from planopt.plan import RentOrBuy, Way
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from planopt.acquisition import Way as WayOf
+    from planopt.serving.build import Build
+    from planopt.serving.solve import Question
+
+__all__ = ["price_of_an_hourly_dollar", "rent_or_buy"]
+
+HOURS_PER_DAY = 24
+HOURS_PER_YEAR = 8760
+
+
+def price_of_an_hourly_dollar(cost: Mapping[str, float]) -> float | None:
+    """Purchase that a dollar per hour writes off; none where nothing is lost.
+
+    Parameters
+    ----------
+    cost : mapping
+        Assumptions of cost.
+    """
+    lost = 1 - cost["residual"]
+    return cost["years"] * HOURS_PER_YEAR / lost if lost > 0 else None
+
+
+def rent_or_buy(question: Question, chosen: Build) -> RentOrBuy | None:
+    """Put both ways side by side, where renting was asked about.
+
+    Parameters
+    ----------
+    question : Question
+        What was asked.
+    chosen : Build
+        Its answer.
+    """
+    if not question.problem.acquisition.hourly:
+        return None
+    owned: Build | None = chosen
+    rented: Build | None = chosen
+    if not chosen.rented:
+        rented = _by(question, "rent").best()
+    if any(each.hardware.terms for each in chosen.deployments):
+        owned = _by(question, "own").best()
+    cost = question.catalog.native.cost_assumptions()
+    return RentOrBuy(
+        years=cost["years"],
+        duty=cost["duty"],
+        rent=_way(rented),
+        buy=_way(owned),
+        break_even_days=_break_even_days(cost, rented, owned),
+        break_even_duty=_break_even_duty(cost, rented, owned),
+        hosted_usd_per_million_tokens=cost["hosted_usd_per_million_tokens"],
+    )
+
+
+def _by(question: Question, way: WayOf) -> Question:
+    """Ask the same of one way alone, within no other money than by the hour."""
+    acquisition = replace(question.problem.acquisition, way=way)
+    return question.about(replace(question.problem, acquisition=acquisition))
+
+
+def _way(build: Build | None) -> Way | None:
+    if build is None:
+        return None
+    return Way(
+        summary=build.summary,
+        usd_per_hour=build.usd_per_hour,
+        price_usd=build.price_usd,
+        usd_per_million_tokens=build.cost.usd_per_million_tokens,
+    )
+
+
+def _break_even_days(
+    cost: Mapping[str, float], rented: Build | None, owned: Build | None
+) -> float | None:
+    """Day on which the purchase and its running cost are what rent has come to."""
+    if rented is None or owned is None:
+        return None
+    written_off = owned.price_usd / (price_of_an_hourly_dollar(cost) or float("inf"))
+    running = owned.usd_per_hour - written_off
+    return _native.break_even_days(
+        owned.price_usd,
+        running * HOURS_PER_DAY,
+        rented.usd_per_hour * HOURS_PER_DAY,
+    )
+
+
+def _break_even_duty(
+    cost: Mapping[str, float], rented: Build | None, owned: Build | None
+) -> float | None:
+    """Share of busy hours at which both ways cost the same.
+
+    A commitment is paid whether busy or not: then there is no such share.
+    """
+    if rented is None or owned is None:
+        return None
+    terms = {each.hardware.terms for each in rented.deployments}
+    if not terms <= {"on-demand", "spot"}:
+        return None
+    duty = cost["duty"]
+    energy = _native.energy_usd_per_hour(
+        owned.power_watts, duty, cost["pue"], cost["electricity_usd_per_kwh"]
+    )
+    return _native.break_even_duty(
+        owned.usd_per_hour - energy, energy / duty, rented.usd_per_hour / duty
+    )

@@ -1,0 +1,175 @@
+"""Renting: the cheapest way, its terms, owning beside it, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import planopt
+from planopt.cli import main
+
+if TYPE_CHECKING:
+    from planopt.plan import Plan
+
+RENTED: dict[str, Any] = {"model": "llama-3.1-8b", "target": "10tok/s"}
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as left:
+        main(list(arguments))
+    assert isinstance(left.value.code, int)
+    return left.value.code
+
+
+def solve(**options: Any) -> Plan:
+    return planopt.solve(**RENTED, top=1, **options)
+
+
+def hourly(plan: Plan) -> float:
+    assert plan.cost.usd_per_hour is not None
+    return plan.cost.usd_per_hour
+
+
+def test_rent_is_paid_by_the_hour_and_buys_nothing() -> None:
+    plan = solve(acquire="rent")
+    (line,) = plan.bill_of_materials
+    assert (plan.status, plan.price_usd, plan.power_watts) == ("optimal", 0.0, None)
+    assert line.kind == "instance"
+    assert line.unit_price_usd is None
+    assert line.usd_per_hour == hourly(plan)
+    assert plan.bound_usd_per_hour == pytest.approx(hourly(plan), rel=1e-5)
+
+
+def test_no_single_offer_is_cheaper() -> None:
+    """Ask for each provider alone: none beats all of them together."""
+    best = hourly(solve(acquire="rent"))
+    alone = [hourly(solve(acquire="rent", provider=name)) for name in ("aws", "gcp")]
+    assert min(alone) >= best
+
+
+def test_more_terms_never_cost_more() -> None:
+    on_demand = hourly(solve(acquire="rent", provider="gcp"))
+    spot = solve(acquire="rent", provider="gcp", terms="on-demand,spot")
+    assert hourly(spot) < on_demand
+    deployment = spot.deployments[0]
+    assert deployment.hardware.terms == "spot"
+    goodput = deployment.hardware.goodput
+    assert goodput is not None
+    assert goodput == pytest.approx(24 / (24 + 1 / 6))
+    at_work = deployment.evaluation.decode.tokens_per_second
+    assert at_work is not None
+    assert spot.cost.usd_per_million_tokens == pytest.approx(
+        hourly(spot) / (at_work * deployment.replicas * goodput * 3600 / 1e6)
+    )
+    assert "W009" in {warning.code for warning in spot.warnings}
+
+
+def test_both_is_no_dearer_than_either() -> None:
+    both = solve(acquire="both")
+    rented = solve(acquire="rent")
+    assert both.rent_or_buy is not None
+    assert rented.rent_or_buy is not None
+    assert both.rent_or_buy.buy is not None
+    assert hourly(both) <= min(hourly(rented), both.rent_or_buy.buy.usd_per_hour)
+    assert rented.rent_or_buy.buy == both.rent_or_buy.buy
+    assert both.rent_or_buy.hosted_usd_per_million_tokens == 2.0
+
+
+def test_owning_has_paid_off_on_the_day_that_it_says() -> None:
+    ways = solve(acquire="both").rent_or_buy
+    assert ways is not None
+    assert ways.rent is not None
+    assert ways.buy is not None
+    assert ways.break_even_days is not None
+    hours = 24 * ways.break_even_days
+    written_off = ways.buy.price_usd / (ways.years * 8760)
+    owned = ways.buy.price_usd + hours * (ways.buy.usd_per_hour - written_off)
+    assert owned == pytest.approx(hours * ways.rent.usd_per_hour)
+    assert ways.break_even_duty is not None
+    assert 0 < ways.break_even_duty < 1
+
+
+def test_stock_and_purchase_money_send_the_rest_to_the_cloud() -> None:
+    options: dict[str, Any] = {
+        "throughput": "40000tok/s",
+        "accelerators": "rtx-4090,h100-sxm",
+        "acquire": "both",
+    }
+    free = solve(**options)
+    held = solve(**options, stock="rtx-4090=4", budget=12_000)
+    assert held.price_usd is not None
+    assert 0 < held.price_usd <= 12_000
+    assert {line.kind for line in held.bill_of_materials} >= {"accelerator", "instance"}
+    assert hourly(held) >= hourly(free)
+
+
+def test_a_budget_per_month_is_one_per_hour() -> None:
+    by_month = solve(acquire="rent", objective="throughput", budget="$7300/month")
+    by_hour = solve(acquire="rent", objective="throughput", budget="10/h")
+    assert by_month.bill_of_materials == by_hour.bill_of_materials
+    assert hourly(by_hour) <= 10
+
+
+def test_too_small_a_budget_names_the_one_that_would_do(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ("--target", "5tok/s", "--acquire", "rent")
+    assert run("solve", *asked, "--budget", "0.50/h", "--json") == 1
+    why = json.loads(capsys.readouterr().out)["infeasibility"]
+    assert [limit["name"] for limit in why["binding"]] == ["budget", "model"]
+    budget = why["nearest"][0]["options"]["budget"]
+    assert run("solve", *asked, "--budget", budget, "--json") == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["cost"]["usd_per_hour"] <= float(budget.removesuffix("/h"))
+    assert math.isclose(plan["cost"]["usd_per_hour"], why["nearest"][0]["usd_per_hour"])
+
+
+def test_the_screen_shows_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("solve", "--target", "5tok/s", "--acquire", "both") == 0
+    shown = capsys.readouterr().out
+    assert "Rent or buy" in shown
+    assert "owning has paid off on day" in shown
+    assert "somebody else's models" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("--terms", "spot"), "E004", "--acquire rent"),
+        (("--acquire", "rent", "--terms", "sport"), "E001", "did you mean `spot`"),
+        (("--acquire", "rent", "--provider", "awz"), "E001", "did you mean `aws`"),
+        (("--acquire", "rent", "--region", "us-eats-1"), "E001", "us-east-1"),
+        (("--acquire", "rent", "--budget", "20000"), "E004", "12/h"),
+        (
+            ("--acquire", "rent", "--host", "aws/p5.48xlarge/moon"),
+            "E001",
+            "p5.48xlarge",
+        ),
+        (("--budget", "12/h"), "E004", "--acquire rent"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    options: tuple[str, ...],
+    code: str,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run("solve", "--target", "5tok/s", *options) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert f"error[{code}]" in shown.err
+    assert said in shown.err
+
+
+def test_compare_and_frontier_take_rent(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("--target", "5tok/s", "--acquire", "rent")
+    assert run("compare", "--accelerators", "rtx-4090,h100-sxm", *asked) == 0
+    assert "$/h" in capsys.readouterr().out
+    table = planopt.frontier(**RENTED, acquire="rent", accelerators=["h100-sxm"])
+    rows = table.to_dicts()
+    assert rows
+    assert all(row["terms"] == "on-demand" for row in rows)
+    assert all(row["price_usd"] == 0 for row in rows)
