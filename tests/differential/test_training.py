@@ -127,8 +127,9 @@ def hardware(pick: Pick, side: Sides) -> dict[str, Any]:
         "network": _often(pick, side.ids("networks"), [None]),
         "nics_per_host": pick([1, 2, 4, 8]),
     }
-    slots = side.reference.host(asked["host"]).slots
-    if pick(range(4)) == 0:
+    host = side.reference.host(asked["host"])
+    slots = host.slots
+    if not host.whole and pick(range(4)) == 0:
         asked["accelerators_per_host"] = pick(_divisors(slots, slots))
     return asked
 

@@ -64,6 +64,7 @@ def serving(*, json: JSON = False, **options: Any) -> int:
 @takes(
     MODEL_NAME,
     text("accelerator", "NAME", "Accelerator of the catalog"),
+    text("accelerators", "ID:N,ID:N", "Accelerators of several kinds in one run"),
     text("host", "NAME", "Host that holds the accelerators"),
     count("accelerators_per_host", "Accelerators of a host [default: its slots]"),
     text("link", "NAME", "Link between accelerators of a host"),

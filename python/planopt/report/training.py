@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from planopt.report.numbers import UNKNOWN, count, money, rate, size, watts
@@ -10,7 +11,13 @@ from planopt.report.style import PLAIN, Style
 from planopt.report.table import beside, wrapped
 
 if TYPE_CHECKING:
-    from planopt.training.evaluation import TrainingCandidate, TrainingEvaluation
+    from collections.abc import Sequence
+
+    from planopt.training.evaluation import (
+        Mixed,
+        TrainingCandidate,
+        TrainingEvaluation,
+    )
     from planopt.training.plan import TrainingDocument
 
 __all__ = [
@@ -46,6 +53,7 @@ def render_training(evaluation: TrainingDocument, *, style: Style = PLAIN) -> st
                 )
             ),
             "",
+            *mixed_lines(evaluation.mixed),
             *step_and_memory(evaluation),
             *run_lines(evaluation),
             *(["", *bill] if bill else []),
@@ -108,6 +116,36 @@ def speed_line(evaluation: TrainingEvaluation) -> str:
     if evaluation.days is not None:
         parts.append(f"{days(evaluation.days)} days")
     return "   ".join(parts)
+
+
+def mixed_lines(mixed: Mixed | None) -> list[str]:
+    """Say how a run is shared among kinds of accelerator, and what the other way is."""
+    if mixed is None:
+        return []
+    other = mixed.other
+    even = mixed.stages == "even"
+    done = "dealt evenly, at the pace of the slowest" if even else "by speed"
+    reasons = "; ".join(rejection.message for rejection in other.rejections)
+    otherwise = "by speed" if even else "evenly, at the pace of the slowest"
+    takes = reasons or f"{duration(other.step_seconds)} a step"
+    lines = [
+        *wrapped(f" Layers {done}   {otherwise}: {takes}", indent="", hanging="  ")
+    ]
+    for share in mixed.shares:
+        what = f"{count(share.accelerators)}x {share.accelerator}"
+        alone = f"{duration(share.step_seconds)} a step, were all of them such"
+        stages = f"stages of {_runs(share.layers)} layers" if share.layers else ""
+        lines.append(f"  {what:<22}  {alone}   {stages}".rstrip())
+    return [*lines, ""]
+
+
+def _runs(layers: Sequence[int]) -> str:
+    """Write equal neighbours together: ``12 x 3, 11``."""
+    parts = []
+    for many, group in groupby(layers):
+        repeated = len(list(group))
+        parts.append(f"{many} x {repeated}" if repeated > 1 else f"{many}")
+    return ", ".join(parts)
 
 
 def step_and_memory(evaluation: TrainingEvaluation) -> list[str]:

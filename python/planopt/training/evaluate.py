@@ -12,6 +12,7 @@ from planopt.plan import Assumed
 from planopt.serving.build import bom_line, hardware_of
 from planopt.serving.problem import DEFAULT_MODEL
 from planopt.training.evaluation import TrainingCandidate, TrainingEvaluation
+from planopt.training.mixed import better_of, mixed_of, read_shares
 from planopt.training.plan import TrainingDocument
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def evaluate_training(
     *,
     model: str | None = None,
     accelerator: str | None = None,
+    accelerators: str | Sequence[str] | None = None,
     host: str | None = None,
     accelerators_per_host: TextOrNumber | None = None,
     link: str | None = None,
@@ -75,6 +77,11 @@ def evaluate_training(
     model, accelerator, host, link, network : str
         Catalog ids; the model may be a path of a config.json. The host is the smallest
         that fits unless it is given; `link` is inside a host, `network` across hosts.
+    accelerators : str or sequence of str
+        Several kinds of accelerator with their numbers, in place of `accelerator`, such
+        as ``a100-sxm-80:32,h100-sxm:32``. Of two ways the better one is evaluated:
+        layers dealt evenly, so that every step waits for the slowest kind, or by the
+        speed of what each stage runs on.
     accelerators_per_host, nics_per_host : int
         Accelerators and NICs of a host; as many as it has room for unless given.
     tp, pp, vpp, dp, cp, ep : int
@@ -151,12 +158,21 @@ def evaluate_training(
     assumed: list[Assumed] = []
     if model is None:
         assumed.append(Assumed(name="model", value=DEFAULT_MODEL))
-    if accelerator is None:
+    shares = read_shares(reader, accelerators)
+    if accelerator is None and accelerators is None:
         reader.problem(
             "E005",
             "which accelerator?",
             option="accelerator",
             accepted="an id of `planopt catalog list accelerators`",
+        )
+    if accelerator is not None and accelerators is not None:
+        reader.problem(
+            "E004",
+            "one kind of accelerator, or several?",
+            option="accelerators",
+            value=",".join(reader.names("accelerators", accelerators)),
+            accepted="--accelerator or --accelerators, not both",
         )
     counts = {
         "tp": tp,
@@ -206,10 +222,19 @@ def evaluate_training(
     reader.finish()
     request = {
         "model": DEFAULT_MODEL if model is None else model,
-        "accelerator": accelerator,
+        "accelerator": accelerator or "",
         **{name: value for name, value in asked.items() if value is not None},
     }
-    answer = opened.native.evaluate_training(request)
+    mixed = None
+    if shares:
+        both = opened.native.evaluate_mixed({"run": request, "shares": shares})
+        answer, way = better_of(both)
+        other = both["balanced" if way == "slowest" else "slowest"]
+        mixed = mixed_of(both, way, evaluation_of(other))
+        kinds = " + ".join(dict.fromkeys(share["accelerator"] for share in shares))
+        request["accelerator"] = kinds
+    else:
+        answer = opened.native.evaluate_training(request)
     assumed += _filled_in(request, answer)
     evaluation = evaluation_of(answer)
     return TrainingDocument(
@@ -218,6 +243,7 @@ def evaluate_training(
         candidate=candidate_of(request, answer),
         hardware=hardware_of(answer),
         bill_of_materials=tuple(bom_line(line) for line in answer["bill_of_materials"]),
+        mixed=mixed,
         assumed=tuple(assumed),
         assumptions=assumptions,
     )

@@ -6,6 +6,8 @@ modelled; it is never 0.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 from msgspec import Struct
 
@@ -13,7 +15,9 @@ from planopt.evaluation import BomLine, Cost, Hardware, Rejection
 
 __all__ = [
     "Failures",
+    "Mixed",
     "Run",
+    "Share",
     "Step",
     "TrainingCandidate",
     "TrainingDeployment",
@@ -129,6 +133,30 @@ class TrainingEvaluation(Struct, frozen=True, kw_only=True):
     accelerators: int | None = None
     """Accelerators at work: ``tp * pp * dp * cp``."""
     hosts: int | None = None
+
+
+class Share(Struct, frozen=True, kw_only=True):
+    """Accelerators of one kind, and what they do of the run."""
+
+    accelerator: str
+    accelerators: int
+    host: str
+    hosts: int
+    step_seconds: float | None = None
+    """A step of the whole run, were all accelerators of this kind."""
+    layers: tuple[int, ...] = ()
+    """Layers of each of its stages, where stages are balanced."""
+
+
+class Mixed(Struct, frozen=True, kw_only=True):
+    """How a run is shared among several kinds of accelerator."""
+
+    stages: Literal["even", "balanced"]
+    """Whether every step goes at the pace of the slowest kind, or stages have layers by
+    the speed of what they run on: the better way, which is the one evaluated."""
+    shares: tuple[Share, ...]
+    other: TrainingEvaluation
+    """What the other way comes to."""
 
 
 class TrainingCandidate(Struct, frozen=True, kw_only=True):

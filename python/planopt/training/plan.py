@@ -15,6 +15,7 @@ from planopt.plan import (
     PlanWarning,
 )
 from planopt.training.evaluation import (
+    Mixed,
     TrainingCandidate,
     TrainingDeployment,
     TrainingEvaluation,
@@ -53,6 +54,8 @@ class TrainingDocument(TrainingEvaluation, Document, frozen=True, kw_only=True):
     candidate: TrainingCandidate
     hardware: Hardware
     bill_of_materials: tuple[BomLine, ...] = ()
+    mixed: Mixed | None = None
+    """How the run is shared, where accelerators are of several kinds."""
     assumed: tuple[Assumed, ...] = ()
     warnings: tuple[PlanWarning, ...] = ()
     assumptions: str | None = None

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use planopt_core::ask::{
-    EvaluateServing, EvaluateTraining, FastestLayout, SearchServing, SearchTraining,
+    EvaluateMixed, EvaluateServing, EvaluateTraining, FastestLayout, SearchServing, SearchTraining,
     SimulateServing,
 };
 use planopt_core::catalog::Kind;
@@ -119,6 +119,19 @@ impl Catalog {
         answer(
             py,
             py.detach(|| ask::evaluate_training(&self.catalog, &request)),
+        )
+    }
+
+    /// Evaluates one configuration over several kinds of accelerator.
+    fn evaluate_mixed<'py>(
+        &self,
+        py: Python<'py>,
+        request: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request: EvaluateMixed = question(request)?;
+        answer(
+            py,
+            py.detach(|| ask::evaluate_mixed(&self.catalog, &request)),
         )
     }
 

@@ -24,7 +24,7 @@ from planopt.verify.training.run import (
     run_of,
 )
 from planopt.verify.training.stages import stages_of
-from planopt.verify.training.step import step_of
+from planopt.verify.training.step import Placed, step_of
 from planopt.verify.training.work import Rank
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def evaluate_training(
     broken = broken_rule_of_layout(candidate, architecture, slots)
     if broken is not None:
         return _rejected(broken)
-    fabric = _fabric(facts, accelerator, host, network, nics_per_host, candidate)
+    fabric = fabric_of(facts, accelerator, host, network, nics_per_host, candidate)
     groups = groups_of(candidate, fabric, slots)
     machine = Machine(fabric.accelerator, facts.assumptions, candidate.precision)
     broken = broken_rule_of_hardware(groups, fabric, machine)
@@ -102,7 +102,7 @@ def _rejected(code: str) -> dict[str, Any]:
     return {"feasible": False, "rejections": [code]}
 
 
-def _fabric(
+def fabric_of(
     facts: Facts,
     accelerator: str,
     host: str,
@@ -110,6 +110,7 @@ def _fabric(
     nics_per_host: int | None,
     candidate: Candidate,
 ) -> Fabric:
+    """Return the links of an accelerator in its host."""
     chosen, machine = facts.accelerator(accelerator), facts.host(host)
     joined = None if network is None else facts.network(network)
     link = None if joined is None else facts.link(joined.link)
@@ -137,7 +138,8 @@ def _evaluated(stages: list[Stage], fabric: Fabric, slots: int) -> dict[str, Any
     rank = stages[0].rank
     candidate = rank.candidate
     memory = _fullest(stages)
-    parts = step_of(stages, fabric, slots)
+    placed = [Placed(stage, fabric, slots) for stage in stages]
+    parts = step_of(placed, candidate.hosts(slots))
     flops = model_flops(rank) * candidate.global_batch * candidate.seq_len
     peak = rank.machine.quantised * candidate.accelerators
     if candidate.mfu is not None:
@@ -151,7 +153,7 @@ def _evaluated(stages: list[Stage], fabric: Fabric, slots: int) -> dict[str, Any
     rejections = []
     if memory["total_bytes"] > memory["capacity_bytes"]:
         rejections.append("memory")
-    failures = failures_of(rank, slots)
+    failures = failures_of(rank, candidate.hosts(slots))
     goodput = failures.pop("goodput")
     if not rejections and goodput < _LEAST_GOODPUT:
         rejections.append("failures")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, gcd
 from typing import TYPE_CHECKING
 
@@ -195,6 +195,18 @@ def groups_of(candidate: Candidate, fabric: Fabric, slots: int) -> Groups:
         expert_shard_replicas=group(
             expert_ranks // expert_shards, expert_replicas // expert_shards, everything
         ),
+    )
+
+
+# Section 14, "neighbouring stages are in hosts of their own".
+def with_stages_apart(
+    groups: Groups, candidate: Candidate, fabric: Fabric, slots: int
+) -> Groups:
+    """Return groups whose pipeline leaves its host with every stage."""
+    across = _network_line(fabric, slots)
+    return replace(
+        groups,
+        pipeline=replace(groups.pipeline, ranks=candidate.pp, local=1, across=across),
     )
 
 

@@ -86,10 +86,9 @@ def checkpoint_interval(written: float, interval: float) -> float:
 
 
 # Section 9.
-def failures_of(rank: Rank, slots: int) -> dict[str, float]:
+def failures_of(rank: Rank, hosts: int) -> dict[str, float]:
     """Return failures and checkpoints of the run, and its goodput."""
     training, candidate = rank.machine.training, rank.candidate
-    hosts = candidate.hosts(slots)
     interval = 1 / (
         candidate.accelerators / training.accelerator_mtbf + hosts / training.host_mtbf
     )

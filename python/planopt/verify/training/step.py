@@ -247,12 +247,22 @@ def _optimizer(stage: Stage, fabric: Fabric, slots: int) -> tuple[float, float]:
     return moved / host, transfer / fabric.pcie_bandwidth
 
 
-def step_of(stages: Sequence[Stage], fabric: Fabric, slots: int) -> dict[str, float]:
+@dataclass(frozen=True)
+class Placed:
+    """A stage in its hosts of so many accelerators each."""
+
+    stage: Stage
+    fabric: Fabric
+    slots: int
+
+
+def step_of(placed: Sequence[Placed], hosts: int) -> dict[str, float]:
     """Return the parts of a step, in seconds, by the names of an evaluation."""
-    candidate, training = stages[0].rank.candidate, stages[0].rank.machine.training
-    micro_batches = [micro_batch(stage, fabric) for stage in stages]
+    rank = placed[0].stage.rank
+    candidate, training = rank.candidate, rank.machine.training
+    micro_batches = [micro_batch(one.stage, one.fabric) for one in placed]
     slowest = max(micro_batches, key=lambda one: one.seconds)
-    closings = [closing(stage, fabric, slots) for stage in stages]
+    closings = [closing(one.stage, one.fabric, one.slots) for one in placed]
     last = max(reversed(closings), key=lambda one: one.seconds)
     m = candidate.micro_batches
     others = sum(one.seconds for one in micro_batches) - slowest.seconds
@@ -271,6 +281,6 @@ def step_of(stages: Sequence[Stage], fabric: Fabric, slots: int) -> dict[str, fl
         "bubble_seconds": others / candidate.vpp,
         "optimizer_seconds": last.optimizer,
     }
-    spread = training.straggler_spread * sqrt(2 * log(candidate.hosts(slots)))
+    spread = training.straggler_spread * sqrt(2 * log(hosts))
     parts["straggler_seconds"] = sum(parts.values()) * spread
     return parts

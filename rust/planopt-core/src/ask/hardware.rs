@@ -167,9 +167,16 @@ impl Bench {
                 let (option, value) = names.per_host_option;
                 return Err(vec![wrong_option(option, value.to_string(), accepted)]);
             }
-            // The accelerators are spread evenly; the rest of the host stays empty.
             if !host.whole {
+                // The accelerators are spread evenly; the rest of the host stays empty.
                 host.slots = per_host;
+            } else if per_host < host.slots && names.accelerators > per_host {
+                let accepted = format!(
+                    "full hosts: `{}` comes with all of its {} accelerators",
+                    host.id, host.slots
+                );
+                let (option, value) = names.per_host_option;
+                return Err(vec![wrong_option(option, value.to_string(), accepted)]);
             }
         }
         let link = match names.link {

@@ -24,6 +24,7 @@ pub use serving::{
     search_serving, simulate_serving,
 };
 pub use training::{
-    ClusterAnswer, ClusterColumns, EvaluateTraining, FailureAnswer, RunAnswer, SearchTraining,
-    StepAnswer, TrainingAnswer, TrainingMemoryAnswer, evaluate_training, search_training,
+    ClusterAnswer, ClusterColumns, EvaluateMixed, EvaluateTraining, FailureAnswer, MixedAnswer,
+    RunAnswer, SearchTraining, ShareAnswer, ShareRequest, StepAnswer, TrainingAnswer,
+    TrainingMemoryAnswer, evaluate_mixed, evaluate_training, search_training,
 };

@@ -1,6 +1,6 @@
 //! What a run is bought on: hosts with accelerators, NICs, and switches of a non-blocking tree.
 
-use crate::catalog::{Assumptions, Switch};
+use crate::catalog::{Assumptions, Network, Switch};
 use crate::placement::Placement;
 use crate::purchase::{BillLine, Hardware, Unit};
 use crate::quantity::{MicroUsd, Watts};
@@ -46,6 +46,29 @@ impl<'a> Switching<'a> {
     }
 }
 
+impl<'a> Switching<'a> {
+    /// The cheapest switches of a network that join so many NICs.
+    pub fn cheapest(network: &'a Network, ends: u32) -> Option<Self> {
+        let all = network.switches.iter();
+        all.filter_map(|switch| Self::over(switch, ends))
+            .min_by_key(|all| {
+                all.switch
+                    .price
+                    .map_or(i64::MAX, |price| (price * all.count).0)
+            })
+    }
+
+    /// Draw of all of them.
+    pub fn power(&self) -> Watts {
+        self.switch.power * f64::from(self.count)
+    }
+
+    /// Rack units of all of them.
+    pub fn rack_units(&self) -> f64 {
+        self.switch.rack_units * f64::from(self.count)
+    }
+}
+
 /// All that is bought.
 #[derive(Clone, Copy, Debug)]
 pub struct Cluster<'a> {
@@ -77,19 +100,9 @@ impl<'a> Cluster<'a> {
             });
         }
         let (network, _) = hardware.network?;
-        let ends = hosts_and_nics.nics();
-        let cheapest = network
-            .switches
-            .iter()
-            .filter_map(|switch| Switching::over(switch, ends))
-            .min_by_key(|all| {
-                all.switch
-                    .price
-                    .map_or(i64::MAX, |price| (price * all.count).0)
-            })?;
         Some(Self {
             hosts_and_nics,
-            switching: Some(cheapest),
+            switching: Some(Switching::cheapest(network, hosts_and_nics.nics())?),
         })
     }
 
@@ -127,18 +140,14 @@ impl<'a> Cluster<'a> {
 
     /// Draw at work, or nothing if the vendor publishes no power of the accelerator.
     pub fn power(&self, assumptions: &Assumptions) -> Option<Watts> {
-        let switches = self
-            .switching
-            .map_or(Watts::ZERO, |all| all.switch.power * f64::from(all.count));
+        let switches = self.switching.map_or(Watts::ZERO, |all| all.power());
         Some(self.hosts_and_nics.power(assumptions)? + switches)
     }
 
     /// Rack units; none for desktops, which are not hosted.
     pub fn rack_units(&self) -> f64 {
         let hosts = self.hosts_and_nics.rack_units();
-        let switches = self
-            .switching
-            .map_or(0.0, |all| all.switch.rack_units * f64::from(all.count));
+        let switches = self.switching.map_or(0.0, |all| all.rack_units());
         if hosts > 0.0 { hosts + switches } else { 0.0 }
     }
 }

@@ -187,6 +187,25 @@ impl Groups {
     }
 }
 
+impl Groups {
+    /// The same with neighbouring stages of `layout` in hosts of their own, as those on different
+    /// accelerators are.
+    #[must_use]
+    pub fn across_hosts(self, layout: &Layout, fabric: &Fabric, slots: u32) -> Self {
+        let mut place = Place {
+            fabric,
+            slots,
+            unconnected: self.unconnected,
+        };
+        let pipeline = place.group(layout.pp, 1, layout.accelerators());
+        Self {
+            pipeline,
+            unconnected: place.unconnected,
+            ..self
+        }
+    }
+}
+
 /// Where groups are laid.
 struct Place<'f> {
     fabric: &'f Fabric,

@@ -3,6 +3,7 @@
 use super::candidate::{Layout, Recipe, Recompute, Schedule};
 use super::collectives::Groups;
 use super::memory::TrainingMemory;
+use super::mixed::Job;
 use super::priced::PricedModel;
 use super::rejection::Rejection;
 use super::run::Failures;
@@ -65,6 +66,7 @@ impl TrainingEvaluation {
 const LEAST_GOODPUT: f64 = 1e-3;
 
 /// A candidate with everything it is evaluated from.
+#[derive(Clone, Copy)]
 pub(super) struct Question<'a> {
     pub(super) priced: &'a PricedModel,
     pub(super) recipe: &'a Recipe,
@@ -206,21 +208,14 @@ pub fn evaluate(
     assumptions: &Assumptions,
     training: &TrainingAssumptions,
 ) -> TrainingEvaluation {
-    let hosts = layout.accelerators().div_ceil(hardware.slots);
-    let question = Question {
-        priced,
+    let job = Job {
+        transformer,
         recipe,
         layout,
-        groups,
-        stages,
-        rates: hardware.rates,
+        assumptions,
         training,
-        hop_payload: assumptions.communication.hop_payload,
-        host_line: hardware.fabric.host_line(),
-        host_memory: training.host_memory_bandwidth / f64::from(hardware.slots),
-        hidden: real(transformer.hidden),
-        hosts,
     };
+    let question = Question::new(&job, hardware, priced, groups, stages);
     let micro_batches = f64::from(layout.micro_batches(recipe));
     let mut memory = TrainingMemory::default();
     for stage in stages {
@@ -229,22 +224,55 @@ pub fn evaluate(
             memory = own;
         }
     }
-    let mut checkpoint = priced.checkpoint;
-    if layout.pp > 1 {
-        checkpoint += priced.tied_checkpoint;
-    }
+    let (accelerators, hosts) = (layout.accelerators(), question.hosts);
     TrainingEvaluation {
         memory,
         capacity: hardware.accelerator.memory * training.usable_fraction,
         step: question.step(),
-        failures: Failures::of_cluster(layout.accelerators(), hosts, checkpoint, training),
+        failures: Failures::of_cluster(accelerators, hosts, question.checkpoint(), training),
         recomputed_flop_ratio: question.recomputed_flop_ratio(),
     }
 }
 
+impl<'a> Question<'a> {
+    /// Asks about a job on accelerators of one kind.
+    pub(super) fn new(
+        job: &Job<'a>,
+        hardware: &TrainingHardware<'a>,
+        priced: &'a PricedModel,
+        groups: &'a Groups,
+        stages: &'a [Stage],
+    ) -> Self {
+        let slots = hardware.slots;
+        Self {
+            priced,
+            recipe: job.recipe,
+            layout: job.layout,
+            groups,
+            stages,
+            rates: hardware.rates,
+            training: job.training,
+            hop_payload: job.assumptions.communication.hop_payload,
+            host_line: hardware.fabric.host_line(),
+            host_memory: job.training.host_memory_bandwidth / f64::from(slots),
+            hidden: real(job.transformer.hidden),
+            hosts: job.layout.accelerators().div_ceil(slots),
+        }
+    }
+}
+
 impl Question<'_> {
+    /// What a checkpoint writes.
+    pub(super) fn checkpoint(&self) -> Bytes {
+        if self.layout.pp > 1 {
+            self.priced.checkpoint + self.priced.tied_checkpoint
+        } else {
+            self.priced.checkpoint
+        }
+    }
+
     /// Forward and backward with what is done again, over forward and backward.
-    fn recomputed_flop_ratio(&self) -> f64 {
+    pub(super) fn recomputed_flop_ratio(&self) -> f64 {
         let passes = self.recipe.passes();
         let (mut useful, mut again) = (0.0, 0.0);
         for stage in self.stages {

@@ -42,6 +42,12 @@ pub enum Rejection {
     ShardGroup { shard_group: u32, replicas: u32 },
     /// A tensor-parallel group would span hosts unevenly.
     Placement { tp: u32, slots: u32 },
+    /// Accelerators of one kind that are no whole stages, or stages of several chunks.
+    Balance {
+        accelerators: u32,
+        per_stage: u32,
+        vpp: u32,
+    },
     /// Several hosts and no network between them.
     Network { hosts: u32 },
     /// The accelerator has no rate for the precision.
@@ -73,6 +79,7 @@ impl Rejection {
             Self::Context { .. } => "context",
             Self::ShardGroup { .. } => "shard_group",
             Self::Placement { .. } => "placement",
+            Self::Balance { .. } => "balance",
             Self::Network { .. } => "network",
             Self::Format { .. } => "format",
             Self::Failures { .. } => "failures",
@@ -122,6 +129,15 @@ impl Rejection {
                 ("replicas", replicas.into()),
             ],
             Self::Placement { tp, slots } => vec![("tp", tp.into()), ("slots", slots.into())],
+            Self::Balance {
+                accelerators,
+                per_stage,
+                vpp,
+            } => vec![
+                ("accelerators", accelerators.into()),
+                ("per_stage", per_stage.into()),
+                ("vpp", vpp.into()),
+            ],
             Self::Network { hosts } => vec![("hosts", hosts.into())],
             Self::Format { precision } => vec![("precision", precision.into())],
             Self::Failures {
@@ -249,6 +265,11 @@ impl fmt::Display for Rejection {
                 divisors_around(u64::from(slots), u64::from(tp))
             ),
             Self::Network { hosts } => write!(f, "{hosts} hosts and no network between them"),
+            Self::Balance {
+                accelerators,
+                per_stage,
+                vpp,
+            } => unbalanced(f, accelerators, per_stage, vpp),
             Self::Format { precision } => {
                 write!(f, "the accelerator does not compute in {precision}")
             }
@@ -276,4 +297,20 @@ impl fmt::Display for Rejection {
             ),
         }
     }
+}
+
+fn unbalanced(
+    f: &mut fmt::Formatter<'_>,
+    accelerators: u32,
+    per_stage: u32,
+    vpp: u32,
+) -> fmt::Result {
+    if accelerators.is_multiple_of(per_stage) {
+        return write!(f, "stages of {vpp} chunks are not balanced: vpp 1 is");
+    }
+    write!(
+        f,
+        "{accelerators} accelerators of a kind are no whole stages: one takes {per_stage} \
+         (tp x dp x cp)"
+    )
 }

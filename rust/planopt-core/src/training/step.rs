@@ -175,17 +175,25 @@ impl Following {
 impl Question<'_> {
     /// Times of a step.
     pub(super) fn step(&self) -> StepTime {
+        self.step_over(self.stages.iter().map(|stage| (self, stage)))
+    }
+
+    /// Times of a step over stages, each asked about by the question of what it runs on.
+    pub(super) fn step_over<'q>(
+        &self,
+        stages: impl Iterator<Item = (&'q Question<'q>, &'q Stage)>,
+    ) -> StepTime {
         let micro_batches = f64::from(self.layout.micro_batches(self.recipe));
         let mut slowest = StageParts::default();
         let mut path = Seconds::ZERO;
         let mut closing = Closing::default();
-        for stage in self.stages {
-            let parts = self.stage(stage);
+        for (asked, stage) in stages {
+            let parts = asked.stage(stage);
             path += parts.total() * stage.count;
             if parts.total() > slowest.total() {
                 slowest = parts;
             }
-            let own = self.following(stage, &parts).closing(micro_batches);
+            let own = asked.following(stage, &parts).closing(micro_batches);
             if own.data + own.offload + own.optimizer
                 >= closing.data + closing.offload + closing.optimizer
             {

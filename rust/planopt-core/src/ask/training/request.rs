@@ -2,17 +2,16 @@
 
 use serde::Deserialize;
 
-use crate::ask::ModelRequest;
-use crate::ask::request::{
-    LARGEST_CLUSTER, LARGEST_COUNT, LARGEST_NICS, format_named, unknown_name, wrong_option,
+use super::words::{
+    CONTEXT_PARALLEL, GRADIENTS, OFFLOADS, OPTIMIZERS, PRECISIONS, SCHEDULES, SHARDINGS, chosen,
+    recompute,
 };
+use crate::ask::ModelRequest;
+use crate::ask::request::{format_named, unknown_name, wrong_option};
 use crate::catalog::Format;
 use crate::diagnostic::{Diagnostic, Problems};
-use crate::training::{
-    Adapters, ContextParallel, FlopsConvention, Layout, Optimizer, Precision, Recipe, Recompute,
-    Schedule, Sharding,
-};
-use crate::transformer::{MOST_MTP_MODULES, Transformer};
+use crate::training::{Adapters, FlopsConvention, Layout, Precision, Recipe};
+use crate::transformer::Transformer;
 
 /// One configuration of a training run, whether or not it works.
 ///
@@ -159,67 +158,6 @@ fn yes() -> bool {
 const TOKENS_PER_STEP: u32 = 4 << 20;
 /// Tokens of a sequence where none are given.
 const SEQUENCE: u32 = 4096;
-/// Longest sequence that anything was trained on, and more.
-const LONGEST_SEQUENCE: u32 = 1 << 27;
-/// Largest batch and micro-batch, in sequences.
-const LARGEST_BATCH: u32 = 1 << 20;
-
-const SCHEDULES: [(&str, Schedule); 3] = [
-    ("gpipe", Schedule::GPipe),
-    ("1f1b", Schedule::OneForwardOneBackward),
-    ("interleaved", Schedule::Interleaved),
-];
-const CONTEXT_PARALLEL: [(&str, ContextParallel); 2] = [
-    ("ring", ContextParallel::Ring),
-    ("all-to-all", ContextParallel::AllToAll),
-];
-pub(super) const SHARDINGS: [(&str, Sharding); 4] = [
-    ("none", Sharding::None),
-    ("zero1", Sharding::Zero1),
-    ("zero2", Sharding::Zero2),
-    ("zero3", Sharding::Zero3),
-];
-const PRECISIONS: [(&str, Precision); 4] = [
-    ("bf16", Precision::Bf16),
-    ("fp16", Precision::Fp16),
-    ("fp8", Precision::Fp8),
-    ("fp32", Precision::Fp32),
-];
-const GRADIENTS: [(&str, Format); 3] = [
-    ("fp32", Format::Fp32),
-    ("bf16", Format::Bf16),
-    ("fp16", Format::Fp16),
-];
-const OPTIMIZERS: [(&str, Optimizer); 5] = [
-    ("adam", Optimizer::Adam),
-    ("adam8bit", Optimizer::Adam8bit),
-    ("sgd", Optimizer::Sgd),
-    ("adafactor", Optimizer::Adafactor),
-    ("muon", Optimizer::Muon),
-];
-const OFFLOADS: [&str; 2] = ["optimizer", "activations"];
-
-/// What a word stands for, the first choice where none is given.
-fn chosen<T: Copy>(
-    option: &str,
-    word: Option<&str>,
-    choices: &[(&str, T)],
-    problems: &mut Problems,
-) -> T {
-    let default = choices[0].1;
-    let Some(word) = word else {
-        return default;
-    };
-    let named = choices.iter().find(|(name, _)| *name == word);
-    named.map_or_else(
-        || {
-            let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-            problems.push(unknown_name(option, word, names.join(", ")));
-            default
-        },
-        |(_, choice)| *choice,
-    )
-}
 
 impl EvaluateTraining {
     /// The part that names the model.
@@ -228,89 +166,6 @@ impl EvaluateTraining {
             model: self.model.clone(),
             kv_heads: self.kv_heads,
         }
-    }
-
-    /// Checks that every count can be one.
-    ///
-    /// # Errors
-    ///
-    /// Each number that cannot be, or the size of the cluster.
-    pub fn check(&self) -> Result<(), Vec<Diagnostic>> {
-        let counts = [
-            ("tp", Some(self.tp), LARGEST_COUNT),
-            ("pp", Some(self.pp), LARGEST_COUNT),
-            ("vpp", Some(self.vpp), LARGEST_COUNT),
-            ("dp", Some(self.dp), LARGEST_COUNT),
-            ("cp", Some(self.cp), LARGEST_COUNT),
-            ("ep", Some(self.ep), LARGEST_COUNT),
-            ("micro_batch", Some(self.micro_batch), LARGEST_BATCH),
-            ("global_batch", self.global_batch, LARGEST_BATCH),
-            ("seq_len", self.seq_len, LONGEST_SEQUENCE),
-            ("shard_group", self.shard_group, LARGEST_COUNT),
-            ("lora_rank", self.lora_rank, LARGEST_COUNT),
-            (
-                "accelerators_per_host",
-                self.accelerators_per_host,
-                LARGEST_COUNT,
-            ),
-            ("nics_per_host", self.nics_per_host, LARGEST_NICS),
-        ];
-        let mut problems = Problems::default();
-        for (option, count, largest) in counts {
-            if let Some(count) = count.filter(|count| !(1..=largest).contains(count)) {
-                let accepted = format!("a whole number from 1 to {largest}");
-                problems.push(wrong_option(option, count.to_string(), accepted));
-            }
-        }
-        if let Some(modules) = self.mtp_modules.filter(|many| *many > MOST_MTP_MODULES) {
-            let accepted = format!("a whole number from 0 to {MOST_MTP_MODULES}");
-            problems.push(wrong_option("mtp_modules", modules.to_string(), accepted));
-        }
-        let amounts = [
-            ("tokens", self.tokens, f64::MAX),
-            ("nominal_parameters", self.nominal_parameters, f64::MAX),
-            ("mfu", self.mfu, 1.0),
-        ];
-        for (option, amount, most) in amounts {
-            if let Some(amount) = amount.filter(|amount| !(*amount > 0.0 && *amount <= most)) {
-                let accepted = if most > 1.0 {
-                    "a number above 0"
-                } else {
-                    "a share above 0, at most 1"
-                };
-                problems.push(wrong_option(
-                    option,
-                    amount.to_string(),
-                    accepted.to_owned(),
-                ));
-            }
-        }
-        problems.unless_any(())?;
-        self.check_size()
-    }
-
-    /// Products of counts that stay counts.
-    fn check_size(&self) -> Result<(), Vec<Diagnostic>> {
-        let mut problems = Problems::default();
-        let degrees = [self.tp, self.pp, self.dp, self.cp];
-        let accelerators: f64 = degrees.into_iter().map(f64::from).product();
-        #[expect(clippy::cast_precision_loss, reason = "a power of two")]
-        let largest = LARGEST_CLUSTER as f64;
-        if accelerators > largest {
-            let accepted = format!(
-                "at most {LARGEST_CLUSTER} accelerators: tp x pp x dp x cp is {accelerators}"
-            );
-            problems.push(wrong_option("dp", self.dp.to_string(), accepted));
-        }
-        if u64::from(self.dp) * u64::from(self.micro_batch) > u64::from(LARGEST_BATCH) {
-            let accepted = format!("dp x micro-batch of at most {LARGEST_BATCH} sequences");
-            problems.push(wrong_option(
-                "micro_batch",
-                self.micro_batch.to_string(),
-                accepted,
-            ));
-        }
-        problems.unless_any(())
     }
 
     /// What is trained.
@@ -444,30 +299,4 @@ impl EvaluateTraining {
         );
         problems.unless_any(convention)
     }
-}
-
-/// `none`, `selective`, `full`, `block:K` or `layers:K`.
-fn recompute(word: Option<&str>, problems: &mut Problems) -> Recompute {
-    let parsed = match word {
-        None | Some("none") => Some(Recompute::None),
-        Some("selective") => Some(Recompute::Selective),
-        Some("full") => Some(Recompute::Full),
-        Some(other) => other.split_once(':').and_then(|(kind, count)| {
-            let count = count.parse().ok().filter(|count| *count > 0)?;
-            match kind {
-                "block" => Some(Recompute::Block(count)),
-                "layers" => Some(Recompute::Layers(count)),
-                _ => None,
-            }
-        }),
-    };
-    parsed.unwrap_or_else(|| {
-        let accepted = "none, selective, full, block:K or layers:K with K from 1".to_owned();
-        problems.push(unknown_name(
-            "recompute",
-            word.unwrap_or_default(),
-            accepted,
-        ));
-        Recompute::None
-    })
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
-use super::request::SHARDINGS;
+use super::words::SHARDINGS;
 use super::{EvaluateTraining, no_training};
 use crate::ask::serving::known;
 use crate::catalog::Catalog;

@@ -1,0 +1,59 @@
+"""One run over several kinds of accelerator, dealt evenly or by their speed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from planopt.training.evaluation import Mixed, Share
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from planopt.options import OptionReader
+    from planopt.training.evaluation import TrainingEvaluation
+
+__all__ = ["better_of", "mixed_of", "read_shares"]
+
+
+def read_shares(
+    reader: OptionReader, accelerators: str | Sequence[str] | None
+) -> list[dict[str, Any]]:
+    """Read kinds of accelerator with their numbers: ``a100-sxm-80:32,h100-sxm:32``."""
+    shares = []
+    for text in reader.names("accelerators", accelerators):
+        name, colon, number = text.rpartition(":")
+        if not colon:
+            reader.problem(
+                "E002",
+                f"`{text}` says no number",
+                option="accelerators",
+                value=text,
+                accepted="ID:N between commas, such as a100-sxm-80:32,h100-sxm:32",
+            )
+            continue
+        count = reader.count("accelerators", number)
+        shares.append({"accelerator": name.strip(), "accelerators": count})
+    return shares
+
+
+def better_of(answer: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """Return the way that works, or the faster one, and which it is."""
+
+    def rank(way: str) -> tuple[bool, float]:
+        evaluation = answer[way]
+        return not evaluation["feasible"], evaluation["step_seconds"] or float("inf")
+
+    # Of equals the even one, which every framework runs.
+    way = min(("slowest", "balanced"), key=rank)
+    return answer[way], way
+
+
+def mixed_of(answer: Mapping[str, Any], way: str, other: TrainingEvaluation) -> Mixed:
+    """Say how the run is shared, and what the other way comes to."""
+    return Mixed(
+        stages="balanced" if way == "balanced" else "even",
+        shares=msgspec.convert(tuple(answer["shares"]), tuple[Share, ...]),
+        other=other,
+    )
