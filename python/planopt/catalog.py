@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from planopt import _native
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = [
     "DEFAULT_ASSUMPTIONS",
@@ -71,6 +72,20 @@ class Catalog:
         self.native = _native.Catalog.load(
             str(bundled_folder()), list(overlays), assumptions
         )
+
+    def with_cost(self, cost: Mapping[str, float]) -> Catalog:
+        """Return the same catalog with other assumptions of cost.
+
+        Parameters
+        ----------
+        cost : mapping
+            Those that differ of years, duty, electricity_usd_per_kwh and pue.
+        """
+        if not cost:
+            return self
+        other = copy.copy(self)
+        other.native = self.native.with_cost(cost)
+        return other
 
     def list(self, kind: str) -> list[dict[str, Any]]:
         """Id and name of each entity of a kind."""

@@ -98,7 +98,8 @@ def compare(
             **options,
         )
         check_named(problem.accelerators)
+        counted = opened.with_cost(problem.cost)
         return [
-            answer(Question(opened, replace(problem, accelerators=(name,)), solver))
+            answer(Question(counted, replace(problem, accelerators=(name,)), solver))
             for name in problem.accelerators
         ]

@@ -130,6 +130,9 @@ class Request(Struct, frozen=True, kw_only=True):
     providers: tuple[str, ...] = ()
     """Providers to rent from; empty for all."""
     regions: tuple[str, ...] = ()
+    cost: dict[str, float] = {}
+    """What is counted otherwise than the assumptions do: ``years``, ``duty``, ``pue``,
+    ``electricity_usd_per_kwh``."""
     weights: str | None = None
     kv: str | None = None
     kv_heads: int | None = None

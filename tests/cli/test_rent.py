@@ -135,6 +135,19 @@ def test_the_screen_shows_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
     assert "somebody else's models" in shown
 
 
+def test_a_machine_that_is_idle_is_better_rented() -> None:
+    """Owning pays in every hour, renting in busy ones alone."""
+    busy = solve(acquire="both").rent_or_buy
+    idle = solve(acquire="both", duty="5%").rent_or_buy
+    assert busy is not None
+    assert idle is not None
+    assert busy.rent is not None
+    assert idle.rent is not None
+    assert idle.rent.usd_per_hour < busy.rent.usd_per_hour
+    assert idle.break_even_days is None or busy.break_even_days is not None
+    assert (idle.break_even_days or 1e9) > (busy.break_even_days or 1e9)
+
+
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
@@ -149,6 +162,8 @@ def test_the_screen_shows_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
             "p5.48xlarge",
         ),
         (("--budget", "12/h"), "E004", "--acquire rent"),
+        (("--duty", "150%"), "E003", "--duty"),
+        (("--electricity", "0.12"), "E002", "$0.10/kWh"),
     ],
 )
 def test_what_does_not_go_together_is_refused(

@@ -112,6 +112,15 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         "acquire": "both",
         "budget": 12_000,
     },
+    "other money": {
+        "model": "llama-2-70b",
+        "target": "5tok/s",
+        "acquire": "both",
+        "duty": "15%",
+        "electricity": "$0.30/kWh",
+        "years": 5,
+        "pue": 1.3,
+    },
     "nothing to buy": {"model": "llama-3.1-405b", "target": "5tok/s", "budget": 3000},
 }
 

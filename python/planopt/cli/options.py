@@ -127,6 +127,14 @@ RENTING = (
     text("region", "LIST", "Regions to rent in, in the providers' words"),
 )
 
+COST = (
+    text("years", "N", "Years that a purchase is written off over [default: 3]"),
+    text("duty", "15%", "Share of the hours that are busy [default: 100%]"),
+    text("electricity", "$0.175/kWh", "Price of energy [default: $0.10/kWh]"),
+    text("pue", "N", "Power of the hall over that of the hardware [default: 1]"),
+)
+"""Money over time, in place of the assumptions."""
+
 QUESTION = (
     *MODEL,
     text("target", "5tok/s", "Decode speed of each user"),
@@ -146,6 +154,7 @@ QUESTION = (
     text("allow_quantization", "LIST", "Number formats that may replace the model's"),
     *PURCHASE,
     *RENTING,
+    *COST,
     count("redundancy", "Replicas to spare"),
     *ASSUMPTIONS,
     *SEARCH,

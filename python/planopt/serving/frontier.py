@@ -81,7 +81,8 @@ def frontier(
     """
     opened = open_catalog(catalog, assumptions)
     problem = read_problem(opened, assumptions=assumptions, **options)
-    found = find_units(opened, problem, each_batch_up_to=DEFAULT_BATCHES)
+    counted = opened.with_cost(problem.cost)
+    found = find_units(counted, problem, each_batch_up_to=DEFAULT_BATCHES)
     hourly = problem.acquisition.hourly
     columns: dict[str, list[Any]] = {}
     for unit, row in zip(found.units, found.rows, strict=True):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from planopt.acquisition import BUYING, Acquisition, is_offer, read_acquisition
 from planopt.catalog import DEFAULT_ASSUMPTIONS
+from planopt.money import read_cost
 from planopt.options import OptionReader
 from planopt.plan import Assumed, Request
 from planopt.shared_options import (
@@ -100,6 +101,8 @@ class Problem:
     budget_usd: float | None = None
     budget_usd_per_hour: float | None = None
     acquisition: Acquisition = BUYING
+    cost: dict[str, float] = field(default_factory=dict)
+    """What is counted otherwise than the assumptions do."""
     max_power_watts: float | None = None
     max_racks: float | None = None
     accelerators_in_all: int | None = None
@@ -178,6 +181,7 @@ class Problem:
             terms=self.acquisition.terms if self.acquisition.hourly else (),
             providers=self.acquisition.providers,
             regions=self.acquisition.regions,
+            cost=self.cost,
             weights=served.weights,
             kv=served.kv,
             allow_quantization=self.allow_quantization,
@@ -266,6 +270,10 @@ def read_problem(
     in_flight: TextOrNumber | None = None,
     overlap: str | None = None,
     budget: TextOrNumber | None = None,
+    years: TextOrNumber | None = None,
+    duty: TextOrNumber | None = None,
+    electricity: TextOrNumber | None = None,
+    pue: TextOrNumber | None = None,
     objective: str | None = None,
     weights: str | None = None,
     kv: str | None = None,
@@ -369,6 +377,9 @@ def read_problem(
         budget_usd=budget_usd,
         budget_usd_per_hour=budget_usd_per_hour,
         acquisition=acquisition,
+        cost=read_cost(
+            reader, years=years, duty=duty, electricity=electricity, pue=pue
+        ),
         max_power_watts=reader.quantity("max_power", max_power, "watts"),
         max_racks=reader.quantity("max_racks", max_racks, "count"),
         accelerators_in_all=reader.count("max_accelerators", max_accelerators),

@@ -194,7 +194,7 @@ def solve(
         opened = open_catalog(catalog, assumptions)
         typed = {name: str(value) for name, value in options.items()}
         problem = read_problem(opened, assumptions=assumptions, typed=typed, **options)
-        return answer(Question(opened, problem, solver))
+        return answer(Question(opened.with_cost(problem.cost), problem, solver))
 
 
 def answer(question: Question) -> Plan:

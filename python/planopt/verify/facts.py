@@ -240,6 +240,8 @@ class Facts:
         Id of the assumptions, or the path of a file of them.
     pcie_all_reduce : str, optional
         Class of PCIe all-reduce in place of that of the assumptions.
+    cost : mapping, optional
+        Figures of cost in place of those of the assumptions, by their names.
 
     Raises
     ------
@@ -254,6 +256,7 @@ class Facts:
         *,
         assumptions: str,
         pcie_all_reduce: str | None = None,
+        cost: Mapping[str, float] | None = None,
     ) -> None:
         for folder in overlays:
             if not folder.is_dir():
@@ -269,7 +272,9 @@ class Facts:
             else self._entity("assumptions", assumptions, assumptions_from_table)
         )
         self.assumptions: Assumptions = replace(
-            stated, pcie_all_reduce=pcie_all_reduce or stated.pcie_all_reduce
+            stated,
+            pcie_all_reduce=pcie_all_reduce or stated.pcie_all_reduce,
+            cost=replace(stated.cost, **(cost or {})),
         )
         self._hardware = self.assumptions.hardware
 

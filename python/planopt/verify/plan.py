@@ -86,6 +86,7 @@ def verify_plan(
             named if overlays is None else overlays,
             assumptions=request["assumptions"],
             pcie_all_reduce=request.get("pcie_all_reduce"),
+            cost=request.get("cost"),
         )
     except _NOT_RECOMPUTABLE as error:
         stated = request.get("assumptions")

@@ -52,6 +52,19 @@ impl Catalog {
             .map_err(|problems| input_error(py, &problems))
     }
 
+    /// The same catalog with some of the assumptions of cost in place of its own.
+    ///
+    /// Parameters
+    /// ----------
+    /// cost : mapping
+    ///     `years`, `duty`, `electricity_usd_per_kwh` and `pue`, those that differ.
+    fn with_cost(&self, cost: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let given: ask::CostChoice = question(cost)?;
+        let mut catalog = self.catalog.clone();
+        given.put_into(&mut catalog.assumptions.entity.cost);
+        Ok(Self { catalog })
+    }
+
     /// Entities of a kind: id and name.
     fn list<'py>(&self, py: Python<'py>, kind: &str) -> PyResult<Bound<'py, PyAny>> {
         let kind = Kind::from_name(kind).map_err(|problem| input_error(py, &[problem]))?;

@@ -17,7 +17,8 @@ pub use architecture::describe_architecture;
 pub use model::{ModelAnswer, describe_model};
 pub use rent::{Instances, RentRequest};
 pub use request::{
-    EvaluateServing, FastestLayout, HardwareKey, ModelRequest, SearchServing, ServingRequest,
+    CostChoice, EvaluateServing, FastestLayout, HardwareKey, ModelRequest, SearchServing,
+    ServingRequest,
 };
 pub use serving::{
     EngineAnswer, RunRequest, SimulateServing, SimulationAnswer, evaluate_serving, fastest_serving,

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::rent::RentRequest;
-use crate::catalog::{Catalog, Format};
+use crate::catalog::{Catalog, CostAssumptions, Format};
 use crate::compute::Formats;
 use crate::diagnostic::{Diagnostic, code};
 use crate::search::Aim;
@@ -45,6 +45,30 @@ pub struct ServingRequest {
     /// Class of PCIe all-reduce in place of the assumptions'.
     #[serde(default)]
     pub pcie_all_reduce: Option<String>,
+}
+
+/// What is counted otherwise than the assumptions do.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub struct CostChoice {
+    /// Years that a purchase is written off over.
+    pub years: Option<f64>,
+    /// Share of the hours that are busy.
+    pub duty: Option<f64>,
+    /// Price of energy.
+    pub electricity_usd_per_kwh: Option<f64>,
+    /// Power usage effectiveness.
+    pub pue: Option<f64>,
+}
+
+impl CostChoice {
+    /// Puts what is given in the place of assumptions.
+    pub fn put_into(self, cost: &mut CostAssumptions) {
+        cost.years = self.years.unwrap_or(cost.years);
+        cost.duty = self.duty.unwrap_or(cost.duty);
+        let own = cost.electricity_usd_per_kwh;
+        cost.electricity_usd_per_kwh = self.electricity_usd_per_kwh.unwrap_or(own);
+        cost.pue = self.pue.unwrap_or(cost.pue);
+    }
 }
 
 /// One configuration.

@@ -1,0 +1,51 @@
+"""Money over time: what a question puts in place of its assumptions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from planopt.options import OptionReader, TextOrNumber
+
+__all__ = ["read_cost"]
+
+LONGEST_YEARS = 100.0
+"""Nobody writes hardware off over more."""
+WORST_PUE = 10.0
+"""Ten times the power of the hardware itself: no hall is as bad as that."""
+DEAREST_KWH = 1e3
+"""Dollars of a kWh: beyond anything that there is."""
+
+
+def read_cost(
+    reader: OptionReader,
+    *,
+    years: TextOrNumber | None = None,
+    duty: TextOrNumber | None = None,
+    electricity: TextOrNumber | None = None,
+    pue: TextOrNumber | None = None,
+) -> dict[str, float]:
+    """Read what is counted otherwise than the assumptions do, by their names.
+
+    Parameters
+    ----------
+    reader : OptionReader
+        Where problems go.
+    years : optional
+        That a purchase is written off over.
+    duty : optional
+        Share of the hours that are busy.
+    electricity : optional
+        Dollars per kWh.
+    pue : optional
+        Power of the hall over that of the hardware.
+    """
+    read = {
+        "years": reader.quantity("years", years, "number", most=LONGEST_YEARS),
+        "duty": reader.quantity("duty", duty, "share", most=1.0),
+        "electricity_usd_per_kwh": reader.quantity(
+            "electricity", electricity, "usd_per_kwh", most=DEAREST_KWH
+        ),
+        "pue": reader.quantity("pue", pue, "number", most=WORST_PUE),
+    }
+    return {name: value for name, value in read.items() if value is not None}
