@@ -15,6 +15,7 @@ from planopt.cli import (
     compare,
     evaluate,
     explain,
+    imports,
     reproduce,
     solve,
     train,
@@ -73,6 +74,7 @@ app.command("solve")(solve.solve)
 app.command("train")(train.train)
 app.add_typer(evaluate.app, name="evaluate")
 app.command("compare")(compare.compare)
+imports.add_to(catalog.app)
 app.add_typer(catalog.app, name="catalog")
 app.command("reproduce")(reproduce.reproduce)
 app.command("validate")(validate.validate)

@@ -1,0 +1,93 @@
+"""``planopt catalog import-...``: other people's catalogs as overlays."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from planopt.cli.exits import OK
+from planopt.cli.options import JSON
+from planopt.cli.output import show
+
+_Out = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="Overlay folder to write into")
+]
+_Provider = Annotated[
+    str | None, typer.Option("--provider", metavar="NAME", help="Whose offers they are")
+]
+_Date = Annotated[
+    str | None,
+    typer.Option("--date", metavar="2026-11-21", help="When the prices were read"),
+]
+
+
+def import_skypilot(
+    *,
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...")],
+    out: _Out = Path("overlay"),
+    provider: _Provider = None,
+    date: _Date = None,
+    json: JSON = False,
+) -> int:
+    """Import offers of SkyPilot's catalogs: aws/vms.csv and the like."""
+    from planopt.importing.skypilot import import_skypilot as read
+
+    _tell(read(files, out, provider=provider, date=date), out, json=json)
+    return OK
+
+
+def import_dstack(
+    *,
+    files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE...]")] = None,
+    out: _Out = Path("overlay"),
+    provider: _Provider = None,
+    date: _Date = None,
+    json: JSON = False,
+) -> int:
+    """Import offers of dstack's gpuhunt: its CSV files, or the package itself."""
+    from planopt.importing.dstack import import_dstack as read
+
+    _tell(read(files or [], out, provider=provider, date=date), out, json=json)
+    return OK
+
+
+def import_hf(
+    *,
+    config: Annotated[Path, typer.Argument(metavar="config.json")],
+    out: _Out = Path("overlay"),
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="ID", help="Id of the model")
+    ] = None,
+    json: JSON = False,
+) -> int:
+    """Import a model from its Hugging Face config.json."""
+    from planopt.importing.huggingface import import_hf as read
+    from planopt.plan import to_json
+
+    file = read(config, out, name=name)
+    show(
+        lambda: to_json({"model": file.stem, "files": [str(file)]}),
+        lambda _: f"Model `{file.stem}` is in {file}. Use it with --catalog {out}.",
+        json=json,
+    )
+    return OK
+
+
+def add_to(app: typer.Typer) -> None:
+    """Put the imports among the commands of the catalog."""
+    app.command("import-skypilot")(import_skypilot)
+    app.command("import-dstack")(import_dstack)
+    app.command("import-hf")(import_hf)
+
+
+def _tell(imported: Any, out: Path, *, json: bool) -> None:
+    from planopt.plan import to_json
+
+    counts = imported.counts()
+    lines = [
+        f"{counts['offers']} offers of {', '.join(counts['providers'])} are in {out}. "
+        f"Use them with --catalog {out}.",
+        *(f"  {n} rows left out: {why}" for why, n in counts["skipped"].items()),
+        *(f"  `{name}` taken for {what}" for name, what in counts["taken_for"].items()),
+    ]
+    show(lambda: to_json(counts), lambda _: "\n".join(lines), json=json)

@@ -1,0 +1,150 @@
+"""dstack's catalogs: the package gpuhunt, or the CSV files that it publishes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planopt.errors import Diagnostic, InputError
+from planopt.importing.offers import Imported, Offer, accelerator_of, write_overlay
+from planopt.importing.table import read_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planopt.importing.table import Row
+
+__all__ = ["import_dstack"]
+
+REQUIRED = ("instance_name", "location", "price", "gpu_count", "gpu_name", "spot")
+OPTIONAL = (
+    "cpu",
+    "memory",
+    "gpu_memory",
+    "gpu_vendor",
+    "disk_size",
+    "cpu_arch",
+    "flags",
+    "provider",
+    "provider_data",
+)
+BYTES_PER_GB = 10**9
+BYTES_PER_GIB = 2**30
+MEMORIES_IN_NAMES = {("A100", 40): "A100-40GB", ("A100", 80): "A100-80GB"}
+"""Cards that dstack tells apart by their memory alone."""
+
+
+def import_dstack(
+    files: Sequence[str | Path],
+    out: str | Path,
+    *,
+    provider: str | None = None,
+    date: str | None = None,
+) -> Imported:
+    """Write offers of dstack's gpuhunt as an overlay.
+
+    Parameters
+    ----------
+    files : sequence of path
+        Tables of its catalog, ``aws.csv``; none to ask the package itself, which looks
+        prices up over the network.
+    out : path
+        Overlay folder.
+    provider : str, optional
+        Whose offers are wanted, or, of files, whose they are.
+    date : str, optional
+        When the prices were read.
+
+    Returns
+    -------
+    Imported
+
+    Raises
+    ------
+    InputError
+        The package is not there (E005), or every column that is not known and every
+        cell that is no figure; nothing is written then.
+    """
+    imported = Imported()
+    items = _of_files(files, provider) if files else _of_package(provider)
+    for item in items:
+        offer = _offer(item, imported)
+        if offer is not None:
+            imported.offers.append(offer)
+    what = ", ".join(Path(file).name for file in files) or "the package"
+    write_overlay(imported, Path(out), cite=f"dstackai/gpuhunt, {what}", date=date)
+    return imported
+
+
+def _of_files(
+    files: Sequence[str | Path], provider: str | None
+) -> Iterator[dict[str, Any]]:
+    problems: list[Diagnostic] = []
+    items: list[dict[str, Any]] = []
+    for file in map(Path, files):
+        items += [
+            _item(row, provider or row.text("provider") or file.stem)
+            for row in read_rows(file, REQUIRED, OPTIONAL, problems)
+        ]
+    if problems:
+        raise InputError(problems)
+    yield from items
+
+
+def _item(row: Row, provider: str) -> dict[str, Any]:
+    """Read a row as the item of the package that it was written from."""
+    return {
+        "provider": provider,
+        "instance_name": row.text("instance_name"),
+        "location": row.text("location"),
+        "price": row.number("price"),
+        "cpu": row.number("cpu"),
+        "memory": row.number("memory"),
+        "gpu_count": row.count("gpu_count"),
+        "gpu_name": row.text("gpu_name"),
+        "gpu_memory": row.number("gpu_memory"),
+        "spot": row.text("spot").lower() == "true",
+    }
+
+
+def _of_package(provider: str | None) -> Iterator[dict[str, Any]]:
+    try:
+        import gpuhunt  # type: ignore[import-untyped] # it has no stubs
+    except ImportError as error:
+        raise InputError.of(
+            "E005",
+            "the package gpuhunt is not installed",
+            accepted="files of its catalog, or the package",
+            help="install `planopt[offers]`",
+        ) from error
+    wanted = {"provider": [provider]} if provider else {}
+    for item in gpuhunt.query(min_gpu_count=1, **wanted):
+        yield vars(item)
+
+
+def _offer(item: dict[str, Any], imported: Imported) -> Offer | None:
+    name, count, price = item["gpu_name"], item["gpu_count"], item["price"]
+    if not name or not count:
+        imported.skip("no accelerator")
+        return None
+    memory_of_card = round(item.get("gpu_memory") or 0)
+    known = MEMORIES_IN_NAMES.get((name, memory_of_card), name)
+    accelerator = accelerator_of(known, imported)
+    if accelerator is None:
+        imported.skip(f"accelerator `{name}` is not in planopt's catalogs")
+        return None
+    if not price or not item["instance_name"]:
+        imported.skip("no price or no name")
+        return None
+    memory = item.get("memory")
+    return Offer(
+        provider=item["provider"],
+        instance=item["instance_name"],
+        region=item["location"] or "any",
+        accelerator=accelerator,
+        count=count,
+        vcpus=int(item["cpu"]) if item.get("cpu") else None,
+        memory_gib=memory * BYTES_PER_GB / BYTES_PER_GIB if memory else None,
+        price=None if item["spot"] else price,
+        spot=price if item["spot"] else None,
+    )

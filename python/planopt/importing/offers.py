@@ -1,0 +1,219 @@
+"""Offers on their way into an overlay: merged, written as files, and read once more."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planopt.catalog import Catalog
+from planopt.errors import InputError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["Imported", "Offer", "accelerator_of", "write_overlay"]
+
+BYTES_PER_GIB = 2**30
+UNDATED = "undated"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """An instance of a provider in a region, with its prices of an hour."""
+
+    provider: str
+    instance: str
+    region: str
+    accelerator: str
+    count: int
+    vcpus: int | None = None
+    memory_gib: float | None = None
+    price: float | None = None
+    spot: float | None = None
+
+    def merged(self, other: Offer) -> Offer:
+        """Return the same instance at the lower of two prices: zones differ."""
+        return replace(
+            self,
+            price=_lower(self.price, other.price),
+            spot=_lower(self.spot, other.spot),
+        )
+
+
+@dataclass
+class Imported:
+    """What an import found, and what it left out and why."""
+
+    offers: list[Offer] = field(default_factory=list)
+    skipped: dict[str, int] = field(default_factory=dict)
+    """Rows left out, by reason."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """What a name that is not clear was taken for."""
+    files: list[str] = field(default_factory=list)
+    """Files written."""
+
+    def skip(self, reason: str) -> None:
+        """Leave a row out."""
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+
+    def counts(self) -> dict[str, Any]:
+        """Put the import in numbers, as the command line tells it."""
+        providers: dict[str, int] = {}
+        for offer in self.offers:
+            providers[offer.provider] = providers.get(offer.provider, 0) + 1
+        return {
+            "offers": len(self.offers),
+            "providers": providers,
+            "skipped": self.skipped,
+            "taken_for": self.notes,
+            "files": self.files,
+        }
+
+
+def _lower(one: float | None, other: float | None) -> float | None:
+    known = [price for price in (one, other) if price is not None]
+    return min(known, default=None)
+
+
+@cache
+def _names() -> Mapping[str, Any]:
+    path = Path(__file__).with_name("names.toml")
+    names: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    return names
+
+
+def accelerator_of(name: str, imported: Imported) -> str | None:
+    """Find what another catalog calls an accelerator; note where that is not clear."""
+    names = _names()
+    id_: str | None = names["accelerators"].get(name)
+    if id_ is not None and name in names["ambiguous"]:
+        imported.notes[name] = f"{id_}: {names['ambiguous'][name]}"
+    return id_
+
+
+def write_overlay(
+    imported: Imported, folder: Path, *, cite: str, date: str | None
+) -> None:
+    """Write offers as an overlay, once it is known to be readable as a whole.
+
+    Parameters
+    ----------
+    imported : Imported
+        What was found; offers that stand twice are merged, and files noted.
+    folder : Path
+        Overlay folder; files of the same providers in it are replaced.
+    cite : str
+        The material.
+    date : str, optional
+        When its prices were read.
+
+    Raises
+    ------
+    InputError
+        Nothing is left to write (E112), or a folder cannot be written (E006).
+    """
+    merged: dict[tuple[str, str, str], Offer] = {}
+    for offer in imported.offers:
+        key = offer.provider, offer.instance, offer.region
+        merged[key] = merged[key].merged(offer) if key in merged else offer
+    imported.offers = [merged[key] for key in sorted(merged)]
+    if not imported.offers:
+        raise InputError.of(
+            "E112",
+            "no row is an instance with an accelerator that planopt knows",
+            accepted="rows with an accelerator and a price",
+            help="; ".join(f"{n} rows: {why}" for why, n in imported.skipped.items()),
+        )
+    providers = sorted({offer.provider for offer in imported.offers})
+    files = {
+        f"{provider}.toml": _file(
+            provider,
+            [offer for offer in imported.offers if offer.provider == provider],
+            cite,
+            date or UNDATED,
+        )
+        for provider in providers
+    }
+    with tempfile.TemporaryDirectory() as trial:
+        _write(Path(trial), files)
+        Catalog((trial,), "calibrated").list("offers")
+    imported.files = _write(folder, files)
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> list[str]:
+    try:
+        (folder / "offers").mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (folder / "offers" / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError.of(
+            "E006",
+            f"cannot write the overlay: {error.strerror or error}",
+            field="--out",
+            value=str(folder),
+            accepted="a folder that can be written to",
+        ) from error
+    return [str(folder / "offers" / name) for name in files]
+
+
+def _file(provider: str, offers: Iterable[Offer], cite: str, date: str) -> str:
+    offers = list(offers)
+    lines = [f"id = {_text(provider)}", f"name = {_text(provider)}"]
+    spot = _names()["spot"]
+    if any(offer.spot is not None for offer in offers):
+        lines += [
+            "",
+            "[spot]",
+            *(
+                f'{key} = {{ value = {_text(spot[key])}, source = "spot" }}'
+                for key in ("interrupted_every", "restart")
+            ),
+        ]
+    for offer in offers:
+        lines += ["", *_offer(offer)]
+    lines += ["", *_source("list", cite, date, "stored")]
+    if any(offer.spot is not None for offer in offers):
+        lines += ["", *_source("spot", spot["cite"], date, "assumed")]
+    return "\n".join(lines) + "\n"
+
+
+def _offer(offer: Offer) -> list[str]:
+    lines = [
+        "[[offer]]",
+        f"instance = {_text(offer.instance)}",
+        f"accelerator = {_text(offer.accelerator)}",
+        f"count = {offer.count}",
+        f"region = {_text(offer.region)}",
+    ]
+    if offer.vcpus:
+        lines.append(f"vcpus = {offer.vcpus}")
+    if offer.memory_gib:
+        lines.append(f'memory = "{offer.memory_gib:g} GiB"')
+    for name, price in (("price", offer.price), ("spot", offer.spot)):
+        if price is not None:
+            lines.append(f'{name} = {{ value = "${price:g}/h", source = "list" }}')
+    return lines
+
+
+def _source(name: str, cite: str, date: str, status: str) -> list[str]:
+    return [
+        f"[sources.{name}]",
+        f"cite = {_text(cite)}",
+        f"date = {_text(date)}",
+        f'status = "{status}"',
+    ]
+
+
+def _text(value: str) -> str:
+    """Quote a text: JSON's escapes are TOML's too."""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,170 @@
+"""Tables of other people: their columns must be known, and every figure one."""
+
+from __future__ import annotations
+
+import csv
+import math
+from typing import TYPE_CHECKING
+
+from planopt.errors import Diagnostic, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["Row", "read_rows"]
+
+MOST_PROBLEMS = 20
+"""After so many wrong cells the rest is likely to be wrong in the same way."""
+
+
+class Row:
+    """A row of a table; wrong cells are remembered with their place."""
+
+    def __init__(
+        self,
+        cells: dict[str, str],
+        file: Path,
+        line: int,
+        problems: list[Diagnostic],
+    ) -> None:
+        self._cells = cells
+        self._file = file
+        self._line = line
+        self._problems = problems
+
+    def text(self, column: str) -> str:
+        """Return a cell; empty where the table has no such column."""
+        return (self._cells.get(column) or "").strip()
+
+    def number(self, column: str) -> float | None:
+        """Read a figure of 0 or more; none where the cell is empty."""
+        text = self.text(column)
+        if not text:
+            return None
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if math.isfinite(value) and value >= 0:
+            return value
+        self._problems.append(
+            Diagnostic(
+                code="E113",
+                message=f"`{text}` is no figure",
+                file=str(self._file),
+                line=self._line,
+                field=column,
+                value=text,
+                accepted="a number of 0 or more, or nothing",
+            )
+        )
+        return None
+
+    def count(self, column: str) -> int | None:
+        """Read a figure that is a whole number."""
+        value = self.number(column)
+        if value is None or value == int(value):
+            return None if value is None else int(value)
+        self._problems.append(
+            Diagnostic(
+                code="E113",
+                message=f"`{self.text(column)}` is no whole number",
+                file=str(self._file),
+                line=self._line,
+                field=column,
+                value=self.text(column),
+                accepted="a whole number, such as 8 or 8.0",
+            )
+        )
+        return None
+
+
+def read_rows(
+    file: Path,
+    required: Sequence[str],
+    optional: Sequence[str],
+    problems: list[Diagnostic],
+) -> Iterator[Row]:
+    """Read a CSV file with a header.
+
+    Parameters
+    ----------
+    file : Path
+        The file.
+    required, optional : sequence of str
+        Columns that it must and may have; their order does not matter.
+    problems : list
+        What is wrong with columns and cells is added to it.
+
+    Yields
+    ------
+    Row
+        None at all where the columns are not those expected.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read; E006.
+    """
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError.of(
+            "E006",
+            f"cannot read the table: {getattr(error, 'strerror', None) or error}",
+            file=file,
+            accepted="a CSV file in UTF-8",
+        ) from error
+    lines = csv.reader(text.splitlines())
+    header = next(lines, [])
+    wrong = list(_wrong_columns(file, header, required, optional))
+    problems += wrong
+    if wrong:
+        return
+    for cells in lines:
+        if cells and len(cells) != len(header):
+            problems.append(
+                Diagnostic(
+                    code="E113",
+                    message=f"{len(cells)} cells under {len(header)} columns",
+                    file=str(file),
+                    line=lines.line_num,
+                    accepted="one cell for each column",
+                )
+            )
+        elif cells:
+            row = dict(zip(header, cells, strict=True))
+            yield Row(row, file, lines.line_num, problems)
+        if len(problems) >= MOST_PROBLEMS:
+            return
+
+
+def _wrong_columns(
+    file: Path, header: list[str], required: Sequence[str], optional: Sequence[str]
+) -> Iterator[Diagnostic]:
+    from difflib import get_close_matches
+
+    known = [*required, *optional]
+    for place, column in enumerate(header, start=1):
+        if column not in known:
+            near = get_close_matches(column, known, n=1)
+            yield Diagnostic(
+                code="E112",
+                message=f"column {place}, `{column}`, is not known",
+                file=str(file),
+                line=1,
+                field=column,
+                accepted=", ".join(known),
+                help=f"did you mean `{near[0]}`?" if near else None,
+            )
+    for column in required:
+        if column not in header:
+            yield Diagnostic(
+                code="E112",
+                message=f"there is no column `{column}`",
+                file=str(file),
+                line=1,
+                field=column,
+                accepted=", ".join(required),
+            )
