@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from planopt.comparison import compare
+    from planopt.difference import diff
     from planopt.errors import InputError, InternalError, PlanoptError
     from planopt.measurement.run import Calibration, calibrate
     from planopt.plan import Plan
@@ -39,6 +40,7 @@ __all__ = [
     "Validation",
     "calibrate",
     "compare",
+    "diff",
     "evaluate",
     "evaluate_serving",
     "evaluate_training",
@@ -59,6 +61,7 @@ _HOMES = {
     "Validation": ("planopt.validation.document", "Validation"),
     "calibrate": ("planopt.measurement.run", "calibrate"),
     "compare": ("planopt.comparison", "compare"),
+    "diff": ("planopt.difference", "diff"),
     "evaluate": ("planopt.serving.evaluate", "evaluate_serving"),
     "evaluate_serving": ("planopt.serving.evaluate", "evaluate_serving"),
     "evaluate_training": ("planopt.training.evaluate", "evaluate_training"),

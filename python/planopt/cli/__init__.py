@@ -13,6 +13,7 @@ from planopt.cli import (
     calibrate,
     catalog,
     compare,
+    diff,
     evaluate,
     explain,
     imports,
@@ -78,6 +79,7 @@ imports.add_to(catalog.app)
 app.add_typer(catalog.app, name="catalog")
 app.command("reproduce")(reproduce.reproduce)
 app.command("validate")(validate.validate)
+app.command("diff")(diff.diff)
 app.command("verify")(verify.verify)
 app.command("calibrate")(calibrate.calibrate)
 app.command("explain")(explain.explain)

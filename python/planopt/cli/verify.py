@@ -40,12 +40,13 @@ def verify(
     import msgspec
 
     from planopt.catalog import bundled_folder
+    from planopt.difference import load_plan
     from planopt.plan import to_json
     from planopt.report import render_verification
     from planopt.verify import verify_plan
     from planopt.verify.fields import figures
 
-    _refuse_no_plan(plan)
+    load_plan(str(plan))  # Refuses what is no plan.
     document = msgspec.json.decode(plan.read_bytes())
     mismatches = verify_plan(document, bundled_folder())
     problems = [_problem(plan, mismatch) for mismatch in mismatches]
@@ -63,22 +64,6 @@ def verify(
         json=json,
     )
     return NO_PLAN if problems else OK
-
-
-def _refuse_no_plan(path: Path) -> None:
-    """Read a file as the plan that it says it is."""
-    import msgspec
-
-    from planopt.plan import Plan, PlanDocument
-    from planopt.training.plan import TrainingPlan
-
-    kinds: dict[object, type[PlanDocument]] = {"training": TrainingPlan}
-    try:
-        content = msgspec.json.decode(path.read_bytes())
-    except (OSError, RecursionError, msgspec.DecodeError, UnicodeDecodeError):
-        content = None
-    kind = content.get("kind") if isinstance(content, dict) else None
-    kinds.get(kind, Plan).load(path)
 
 
 def _problem(plan: Path, mismatch: "Mismatch") -> Diagnostic:
