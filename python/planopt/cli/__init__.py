@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from planopt.cli import (
+    bench,
     calibrate,
     catalog,
     compare,
@@ -82,6 +83,7 @@ app.command("validate")(validate.validate)
 app.command("diff")(diff.diff)
 app.command("verify")(verify.verify)
 app.command("calibrate")(calibrate.calibrate)
+app.command("bench")(bench.bench)
 app.command("explain")(explain.explain)
 
 

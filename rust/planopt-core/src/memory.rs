@@ -55,11 +55,11 @@ pub fn capacity(accelerator: &Accelerator, assumptions: &Assumptions) -> Bytes {
 /// Parts of a stage's memory that do not depend on the batch, and those that grow with it.
 #[derive(Clone, Copy, Debug)]
 pub struct StageMemory {
-    weights: Bytes,
-    kv_cache_per_sequence: Bytes,
-    workspace: Bytes,
-    logits_per_sequence: Bytes,
-    overhead: Bytes,
+    pub(crate) weights: Bytes,
+    pub(crate) kv_cache_per_sequence: Bytes,
+    pub(crate) workspace: Bytes,
+    pub(crate) logits_per_sequence: Bytes,
+    pub(crate) overhead: Bytes,
 }
 
 impl StageMemory {
@@ -109,6 +109,11 @@ impl StageMemory {
     pub fn sequences(&self, batch: f64, capacity: Bytes) -> f64 {
         let taken = self.with(batch, 0.0, capacity).total;
         ((capacity - taken) / self.kv_cache_per_sequence).max(0.0)
+    }
+
+    /// All of it, with micro-batches of `batch` and `sequences` cached in all.
+    pub(crate) fn total(&self, batch: f64, sequences: f64) -> Bytes {
+        self.with(batch, sequences, Bytes::ZERO).total
     }
 
     /// With micro-batches of `batch`, `sequences` being cached in all.

@@ -305,6 +305,30 @@ impl<'a> Unit<'a> {
     }
 }
 
+/// The cheapest units that hold `replicas`, by taking as many as fit of each size in turn.
+pub fn cheapest_units(
+    hardware: Hardware,
+    placement: Placement,
+    replicas: u32,
+    sale: SwitchSale,
+) -> Vec<(Unit, u32)> {
+    let mut sizes: Vec<(Unit, MicroUsd)> = Vec::new();
+    Unit::all(hardware, placement, sale, |unit| {
+        sizes.extend(unit.price().map(|price| (unit, price)));
+    });
+    sizes.sort_by_key(|(unit, price)| (std::cmp::Reverse(unit.replicas), *price));
+    let mut units = Vec::new();
+    let mut left = replicas;
+    for (unit, _) in sizes {
+        let count = left / unit.replicas;
+        if count > 0 {
+            units.push((unit, count));
+            left -= count * unit.replicas;
+        }
+    }
+    units
+}
+
 impl SwitchShare<'_> {
     /// Share of the switch.
     fn fraction(&self) -> f64 {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use planopt_core::ask::{
     EvaluateMixed, EvaluateServing, EvaluateTraining, FastestLayout, SearchServing, SearchTraining,
-    SimulateServing,
+    SimulateServing, bulk,
 };
 use planopt_core::catalog::Kind;
 use planopt_core::{ask, catalog};
@@ -146,6 +146,40 @@ impl Catalog {
             py,
             py.detach(|| ask::evaluate_mixed(&self.catalog, &request)),
         )
+    }
+
+    /// Evaluates candidates of a space of training as fast as this machine can.
+    fn bench_training<'py>(
+        &self,
+        py: Python<'py>,
+        space: &Bound<'py, PyAny>,
+        options: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let space: bulk::TrainingSpaceRequest = question(space)?;
+        let options: bulk::BenchOptions = question(options)?;
+        let found = interruptible(py, |stop| {
+            bulk::with_training_space(&self.catalog, &space, |space| {
+                bulk::bench(space, options, stop)
+            })
+        })?;
+        answer(py, found)
+    }
+
+    /// Evaluates candidates of a space of serving as fast as this machine can.
+    fn bench_serving<'py>(
+        &self,
+        py: Python<'py>,
+        space: &Bound<'py, PyAny>,
+        options: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let space: bulk::ServingSpaceRequest = question(space)?;
+        let options: bulk::BenchOptions = question(options)?;
+        let found = interruptible(py, |stop| {
+            bulk::with_serving_space(&self.catalog, &space, |space| {
+                bulk::bench(space, options, stop)
+            })
+        })?;
+        answer(py, found)
     }
 
     /// Finds the clusters that train a model.

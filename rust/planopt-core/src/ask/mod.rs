@@ -3,6 +3,7 @@
 
 mod answer;
 mod architecture;
+pub mod bulk;
 mod hardware;
 mod model;
 mod rent;

@@ -114,7 +114,7 @@ fn fit_of<'c>(catalog: &'c Catalog, bench: &'c Bench) -> Result<Fit<'c>, Vec<Dia
     })
 }
 
-fn no_training(assumptions: &Assumptions) -> Diagnostic {
+pub(in crate::ask) fn no_training(assumptions: &Assumptions) -> Diagnostic {
     let message = format!(
         "the assumptions `{}` say nothing of training",
         assumptions.id

@@ -116,12 +116,12 @@ const FEW_KINDS: usize = 8;
 
 /// Times of a step summed along the path of a token, and of the slowest stage.
 #[derive(Clone, Copy, Debug, Default)]
-struct PathTime {
+pub(crate) struct PathTime {
     stages: Seconds,
-    slowest_stage: Seconds,
-    operations: OperationTime,
-    all_reduce: Seconds,
-    hops: Seconds,
+    pub(crate) slowest_stage: Seconds,
+    pub(crate) operations: OperationTime,
+    pub(crate) all_reduce: Seconds,
+    pub(crate) hops: Seconds,
 }
 
 impl<'a> Replica<'a> {
@@ -238,11 +238,31 @@ impl<'a> Replica<'a> {
     }
 
     fn step_of(&self, path: &PathTime, in_flight: f64) -> Seconds {
-        let turn = self.step_overhead + path.stages + path.hops;
-        step_seconds(turn, path.slowest_stage, in_flight)
+        step_seconds(self.turn(path), path.slowest_stage, in_flight)
     }
 
-    fn path(&self, step: Step) -> PathTime {
+    /// One micro-batch through all stages.
+    pub(crate) fn turn(&self, path: &PathTime) -> Seconds {
+        self.step_overhead + path.stages + path.hops
+    }
+
+    /// What is served.
+    pub(crate) fn question(&self) -> &Question {
+        self.question
+    }
+
+    /// Memory of each kind of stage.
+    pub(crate) fn stage_memory(&self) -> impl Iterator<Item = StageMemory> {
+        self.memory.iter().copied()
+    }
+
+    /// Memory that may be planned with.
+    pub(crate) fn capacity(&self) -> Bytes {
+        self.capacity
+    }
+
+    /// What a step takes along the path of a token.
+    pub(crate) fn path(&self, step: Step) -> PathTime {
         let tokens = step.tokens();
         let kinds = &self.rank.blocks;
         let mut few = [StageTime::default(); FEW_KINDS];

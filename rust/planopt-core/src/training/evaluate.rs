@@ -63,16 +63,16 @@ impl TrainingEvaluation {
 }
 
 /// Below this share of useful time a run does not end in any sensible time.
-const LEAST_GOODPUT: f64 = 1e-3;
+pub(crate) const LEAST_GOODPUT: f64 = 1e-3;
 
 /// A candidate with everything it is evaluated from.
 #[derive(Clone, Copy)]
-pub(super) struct Question<'a> {
+pub(crate) struct Question<'a> {
     pub(super) priced: &'a PricedModel,
     pub(super) recipe: &'a Recipe,
     pub(super) layout: &'a Layout,
     pub(super) groups: &'a Groups,
-    pub(super) stages: &'a [Stage],
+    pub(crate) stages: &'a [Stage],
     pub(super) rates: &'a Rates,
     pub(super) training: &'a TrainingAssumptions,
     pub(super) hop_payload: HopPayload,
@@ -236,7 +236,7 @@ pub fn evaluate(
 
 impl<'a> Question<'a> {
     /// Asks about a job on accelerators of one kind.
-    pub(super) fn new(
+    pub(crate) fn new(
         job: &Job<'a>,
         hardware: &TrainingHardware<'a>,
         priced: &'a PricedModel,

@@ -30,15 +30,18 @@ pub use candidate::{
 pub use cluster::{Cluster, Switching};
 pub use collectives::{Group, Groups};
 pub use deal::deal_model;
+pub(crate) use evaluate::{LEAST_GOODPUT, Question};
 pub use evaluate::{TrainingEvaluation, TrainingHardware, evaluate};
 pub use flops::{FlopsConvention, model_flops_per_token};
 pub use layer::LayerCost;
+pub(crate) use memory::StageMemory;
 pub use memory::TrainingMemory;
 pub use mixed::{Balanced, Job, Share};
 pub use mixed_cluster::MixedCluster;
 pub use priced::PricedModel;
 pub use rejection::Rejection;
 pub use run::{Failures, failure_interval};
+pub(crate) use step::{Following, straggling};
 pub use step::{StageParts, StepTime};
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::evaluate::Question;
 use super::hold::Held;
 use super::layer::LayerCost;
 use super::memory::kept;
-use crate::catalog::HopPayload;
+use crate::catalog::{HopPayload, TrainingAssumptions};
 use crate::quantity::{Bytes, Seconds};
 use crate::stages::Stage;
 
@@ -172,6 +172,12 @@ impl Following {
     }
 }
 
+/// By how much the slowest of so many hosts lags: the expected largest of as many normal
+/// deviations, `sqrt(2 ln n)`.
+pub(crate) fn straggling(training: &TrainingAssumptions, hosts: u32) -> f64 {
+    training.straggler_spread * (2.0 * f64::from(hosts).ln()).sqrt()
+}
+
 impl Question<'_> {
     /// Times of a step.
     pub(super) fn step(&self) -> StepTime {
@@ -211,14 +217,8 @@ impl Question<'_> {
             optimizer: closing.optimizer,
             straggler: Seconds::ZERO,
         };
-        step.straggler = step.total() * self.straggling();
+        step.straggler = step.total() * straggling(self.training, self.hosts);
         step
-    }
-
-    /// By how much the slowest of all hosts lags: the expected largest of so many normal
-    /// deviations, `sqrt(2 ln n)`.
-    pub(crate) fn straggling(&self) -> f64 {
-        self.training.straggler_spread * (2.0 * f64::from(self.hosts).ln()).sqrt()
     }
 
     /// One micro-batch on a stage.

@@ -2,6 +2,7 @@
 //! catalog and on made-up hardware and models.
 
 mod batches;
+mod bulk;
 mod candidate;
 mod made_up;
 mod messages;

@@ -6,7 +6,7 @@ use crate::catalog::{Assumptions, Network};
 use crate::communication::NetworkLine;
 use crate::cost::{of_purchase, of_rent};
 use crate::placement::Placement;
-use crate::purchase::{BillLine, Hardware, Unit};
+use crate::purchase::{BillLine, Hardware, Unit, cheapest_units};
 use crate::quantity::{Bytes, MicroUsd, Watts};
 use crate::search::Fit;
 use crate::serving::{Batching, Percentiles, Question, Rejection, ReplicaEvaluation};
@@ -33,32 +33,14 @@ impl<'a> Subject<'_, 'a> {
         }
     }
 
-    /// The cheapest units that hold `replicas`, by taking as many as fit of each size in turn.
+    /// The cheapest units that hold `replicas`.
     pub(super) fn cheapest_units(
         &self,
         placement: Placement,
         replicas: u32,
     ) -> Vec<(Unit<'a>, u32)> {
-        let mut sizes: Vec<(Unit<'a>, MicroUsd)> = Vec::new();
-        Unit::all(
-            self.hardware(),
-            placement,
-            self.assumptions.switch_sale,
-            |unit| {
-                sizes.extend(unit.price().map(|price| (unit, price)));
-            },
-        );
-        sizes.sort_by_key(|(unit, price)| (std::cmp::Reverse(unit.replicas), *price));
-        let mut units = Vec::new();
-        let mut left = replicas;
-        for (unit, _) in sizes {
-            let count = left / unit.replicas;
-            if count > 0 {
-                units.push((unit, count));
-                left -= count * unit.replicas;
-            }
-        }
-        units
+        let sale = self.assumptions.switch_sale;
+        cheapest_units(self.hardware(), placement, replicas, sale)
     }
 
     pub(super) fn answer(

@@ -1,0 +1,146 @@
+"""How many candidates this machine evaluates in a second."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planopt import _native
+from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.errors import InputError
+from planopt.spaces import Space, read_space
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planopt.catalog import Catalog
+
+__all__ = ["bench"]
+
+CHUNK = 1 << 18
+"""Candidates of a chunk: a few milliseconds of work."""
+
+RANDOM_CHUNK = 1 << 12
+"""The same where each candidate is far from the last."""
+
+RANDOM_CANDIDATES = 4_000_000
+"""Candidates of the measurement of random access: about a second."""
+
+REPEATS = 3
+"""Runs of each measurement, of which the fastest counts: the others were disturbed."""
+
+
+def bench(
+    *,
+    threads: int | None = None,
+    spaces: Sequence[str] = ("training", "serving"),
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    catalog: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Measure candidates per second: training and serving in bulk, and random access.
+
+    A candidate counts when every figure of its evaluation has been computed and is part
+    of the checksum. Those that are rejected are reported apart.
+
+    Parameters
+    ----------
+    threads : int, optional
+        Threads of the second of two measurements; the first has one. By default as many
+        as the process may use.
+    spaces : sequence of str
+        Names of spaces, or their files.
+    assumptions, catalog
+        Assumptions by name or file, and overlay folders.
+
+    Returns
+    -------
+    dict
+        ``build_profile``, ``cpu``, ``threads``; of each space, under its name, and of
+        ``random_access``: ``candidates_per_second`` on all threads, ``checksum``,
+        the rate of one thread, the scaling and what was rejected.
+
+    Raises
+    ------
+    InputError
+        For a debug build, whose figures would mislead, and for unknown names.
+    """
+    profile = _native.build_info()["build_profile"]
+    if profile != "release":
+        raise InputError.of(
+            "E904",
+            f"this is a {profile} build, whose speed says nothing",
+            field="bench",
+            value=profile,
+            accepted="a release build",
+            help="install planopt with `pip install .`, or `maturin develop --release`",
+        )
+    read = [read_space(name) for name in spaces]
+    opened = open_catalog(catalog, assumptions)
+    threads = threads or len(os.sched_getaffinity(0))
+    answer: dict[str, Any] = {
+        "build_profile": profile,
+        "cpu": _cpu(),
+        "threads": threads,
+    }
+    for space in read:
+        answer[space.name] = measure(opened, space, threads)
+    answer["random_access"] = measure(opened, read[0], threads, access="random")
+    return answer
+
+
+def measure(
+    catalog: Catalog, space: Space, threads: int, *, access: str = "bulk"
+) -> dict[str, Any]:
+    """Evaluate a space, or single candidates of it, on one thread and on several."""
+    one = _fastest(catalog, space, 1, access)
+    all_ = _fastest(catalog, space, threads, access)
+    return {
+        "about": space.about,
+        "candidates_per_second": all_["candidates_per_second"],
+        "checksum": all_["checksum"],
+        "checksum_of_one_thread": one["checksum"],
+        "one_thread": one["candidates_per_second"],
+        "per_cpu_second": one["evaluated"] / one["cpu_seconds"],
+        "scaling": all_["candidates_per_second"] / one["candidates_per_second"],
+        "candidates": all_["candidates"],
+        "evaluated": all_["evaluated"],
+        "rejected": all_["rejected"],
+        "rejected_by": dict(all_["rejected_by"]),
+        "seconds": all_["seconds"],
+    }
+
+
+def _fastest(
+    catalog: Catalog, space: Space, threads: int, access: str
+) -> dict[str, Any]:
+    bulk = access == "bulk"
+    options = {
+        "access": access,
+        "threads": threads,
+        "chunk": CHUNK if bulk else RANDOM_CHUNK,
+        "candidates": 2**63 if bulk else RANDOM_CANDIDATES,
+    }
+    training = space.kind == "training"
+    native = catalog.native
+    evaluate = native.bench_training if training else native.bench_serving
+    runs = []
+    for _ in range(REPEATS):
+        before = time.process_time()
+        run = evaluate(space.axes, options)
+        run["cpu_seconds"] = time.process_time() - before
+        runs.append(run)
+    return dict(min(runs, key=lambda run: run["seconds"]))
+
+
+def _cpu() -> str:
+    """Name of the processor, as the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        import platform
+
+        return platform.processor() or platform.machine()
+    names = (line.split(":", 1)[1] for line in lines if line.startswith("model name"))
+    return next(names, "unknown").strip()

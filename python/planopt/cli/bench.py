@@ -1,0 +1,39 @@
+"""``planopt bench``: candidates per second on this machine."""
+
+from typing import Annotated
+
+import typer
+
+from planopt.cli.options import JSON
+from planopt.cli.output import show
+
+
+def bench(
+    *,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            "--threads", min=1, help="Threads [default: all that may be used]"
+        ),
+    ] = None,
+    space: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--space",
+            metavar="NAME|FILE.toml",
+            help="Space of candidates; repeatable [default: training, serving]",
+        ),
+    ] = None,
+    json: JSON = False,
+) -> None:
+    """Measure how many candidates a second are evaluated here, every figure of each."""
+    from planopt.bench import bench as measure
+    from planopt.plan import to_json
+    from planopt.report.bench import render_bench
+
+    found = measure(threads=threads, spaces=space or ("training", "serving"))
+    show(
+        lambda: to_json(found),
+        lambda style: render_bench(found, style=style),
+        json=json,
+    )

@@ -1,0 +1,94 @@
+"""Spaces of candidates that ship with planopt, or that a file of the user defines."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from pathlib import Path
+from typing import Any
+
+from planopt.errors import InputError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["Space", "read_space"]
+
+SPACES = Path(__file__).parent / "spaces"
+
+
+class Space:
+    """Candidates of one kind: every value of every axis with every one of all others.
+
+    Parameters
+    ----------
+    name : str
+        Its name, or the path of its file.
+    kind : str
+        ``training`` or ``serving``.
+    about : str
+        What it is of, in a few words.
+    axes : dict
+        Values of the axes, and what all candidates share, as the core reads them.
+    """
+
+    def __init__(self, name: str, kind: str, about: str, axes: dict[str, Any]) -> None:
+        self.name = name
+        self.kind = kind
+        self.about = about
+        self.axes = axes
+
+
+def read_space(name: str) -> Space:
+    """Read a space by its name, or from a file ``NAME.toml``.
+
+    Raises
+    ------
+    InputError
+        If there is none, or if it cannot be read.
+    """
+    path = Path(name) if name.endswith(".toml") else SPACES / f"{name}.toml"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        known = sorted(each.stem for each in SPACES.glob("*.toml"))
+        nearest = difflib.get_close_matches(name, known, n=1)
+        raise InputError.of(
+            "E006",
+            f"there is no space `{name}`",
+            field="--space",
+            value=name,
+            accepted=", ".join(known) + ", or a file NAME.toml",
+            help=f"did you mean `{nearest[0]}`?" if nearest else None,
+        ) from error
+    return space_of(name, text)
+
+
+def space_of(name: str, text: str) -> Space:
+    """Make a space of the text of its file."""
+    tables = _toml(name, text)
+    kind = tables.pop("kind", None)
+    if kind not in ("training", "serving"):
+        raise InputError.of(
+            "E104",
+            "a space is of one kind of candidates",
+            field="kind",
+            value=str(kind),
+            accepted="training, serving",
+        )
+    return Space(name, kind, str(tables.pop("about", name)), tables)
+
+
+def _toml(name: str, text: str) -> dict[str, Any]:
+    try:
+        return dict(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError.of(
+            "E101",
+            f"not TOML: {error}",
+            field="--space",
+            value=name,
+            accepted="a TOML file, as those in benchmarks/spaces",
+        ) from error

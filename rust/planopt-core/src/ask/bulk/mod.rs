@@ -1,0 +1,124 @@
+//! Spaces of candidates by their names, and what evaluating all of one comes to.
+
+mod serving;
+mod training;
+
+pub use serving::{ServingSpaceRequest, with_serving_space};
+pub use training::{TrainingSpaceRequest, with_training_space};
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bulk::{Candidates, Rejected, Tally, Walk, tally};
+
+/// From one place to the next of random access: odd, and far from any short period modulo the
+/// size of a space (2^64 over the golden ratio).
+const STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// What evaluating a space came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct BenchAnswer {
+    /// Candidates of the space, or of the part that was looked at.
+    pub candidates: u64,
+    /// Of them, those that work, all of whose figures were computed.
+    pub evaluated: u64,
+    /// Of them, those that do not.
+    pub rejected: u64,
+    /// The same by reason.
+    pub rejected_by: Vec<(&'static str, u64)>,
+    /// Wall time.
+    pub seconds: f64,
+    /// Candidates whose figures were computed, per second.
+    pub candidates_per_second: f64,
+    /// Of all figures, whatever the order.
+    pub checksum: String,
+}
+
+impl BenchAnswer {
+    fn new(tally: &Tally, seconds: f64) -> Self {
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+        let evaluated = tally.evaluated as f64;
+        Self {
+            candidates: tally.evaluated + tally.all_rejected(),
+            evaluated: tally.evaluated,
+            rejected: tally.all_rejected(),
+            rejected_by: Rejected::ALL
+                .into_iter()
+                .map(Rejected::code)
+                .zip(tally.rejected)
+                .filter(|(_, count)| *count > 0)
+                .collect(),
+            seconds,
+            candidates_per_second: evaluated / seconds,
+            checksum: format!("{:016x}", tally.checksum.0),
+        }
+    }
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Every candidate, in the order of their places.
+    Bulk,
+    /// Single candidates, each far from the last.
+    Random,
+}
+
+/// How a space is gone through.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BenchOptions {
+    /// What is measured.
+    pub access: Access,
+    /// Threads; 0 for one of each core.
+    pub threads: usize,
+    /// Candidates of a chunk.
+    pub chunk: u64,
+    /// Candidates in all: of bulk the first ones.
+    pub candidates: u64,
+}
+
+/// Evaluates candidates of a space as fast as this machine can.
+pub fn bench<'w, S: Candidates>(
+    space: &'w S,
+    options: BenchOptions,
+    stop: &AtomicBool,
+) -> BenchAnswer {
+    let count = space.count();
+    let chunk = options.chunk.max(1);
+    let candidates = match options.access {
+        Access::Bulk => options.candidates.min(count),
+        Access::Random => options.candidates,
+    };
+    let visit = |walker: &mut S::Walker<'w>, number: u64, tally: &mut Tally| {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let start = number * chunk;
+        let end = candidates.min(start + chunk);
+        match options.access {
+            Access::Bulk => walker.walk(start, end, tally),
+            Access::Random => {
+                for sample in start..end {
+                    let place = sample.wrapping_mul(STRIDE) % count;
+                    walker.walk(place, place + 1, tally);
+                }
+            }
+        }
+    };
+    let all = || tally(space, candidates.div_ceil(chunk), visit);
+    let started = Instant::now();
+    let found = on_threads(options.threads, all);
+    BenchAnswer::new(&found, started.elapsed().as_secs_f64())
+}
+
+/// Runs `work` on so many threads; on those of the process if no others can be had.
+fn on_threads<T: Send>(threads: usize, work: impl Fn() -> T + Send + Sync) -> T {
+    match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
+        Ok(pool) if threads > 0 => pool.install(work),
+        _ => work(),
+    }
+}

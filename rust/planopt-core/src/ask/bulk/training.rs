@@ -1,0 +1,194 @@
+//! A space of training candidates by its names.
+
+use serde::Deserialize;
+
+use crate::ask::EvaluateTraining;
+use crate::ask::serving::known;
+use crate::ask::training::no_training;
+use crate::bulk::training::{Pipeline, TrainingAxes, TrainingSpace, TrainingSubject};
+use crate::catalog::{Catalog, Network};
+use crate::communication::NetworkLine;
+use crate::diagnostic::{Diagnostic, Problems};
+use crate::search::{Fit, Selection, Space};
+use crate::training::Layout;
+
+/// A space of training candidates: every value of every axis with every one of all others.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainingSpaceRequest {
+    /// What is trained, and how; its hardware and degrees are the axes.
+    pub run: EvaluateTraining,
+    /// Accelerator ids; empty for all that can be bought.
+    #[serde(default)]
+    pub accelerators: Vec<String>,
+    /// Accelerator ids that are out.
+    #[serde(default)]
+    pub exclude: Vec<String>,
+    /// Host ids; empty for all.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    /// Network ids, each with as many NICs as the host takes; empty for all.
+    #[serde(default)]
+    pub networks: Vec<String>,
+    /// Tensor-parallel degrees.
+    pub tp: Vec<u32>,
+    /// Whether the sequence is divided, where `tp` is above 1.
+    pub sequence_parallel: Vec<bool>,
+    /// Context-parallel degrees.
+    #[serde(default = "only_one")]
+    pub cp: Vec<u32>,
+    /// Expert-parallel degrees.
+    #[serde(default = "only_one")]
+    pub ep: Vec<u32>,
+    /// Sequences of a micro-batch.
+    pub micro_batch: Vec<u32>,
+    /// Pipelines: stages, and chunks of each.
+    pub pipeline: Vec<(u32, u32)>,
+    /// What is recomputed.
+    pub recompute: Vec<String>,
+    /// Data-parallel degrees.
+    pub dp: Vec<u32>,
+    /// What data-parallel ranks divide.
+    pub shard: Vec<String>,
+    /// Micro-batches of a step for each stage: from 1 to this many.
+    pub rounds: u32,
+    /// Accelerators, at most.
+    pub max_accelerators: u32,
+}
+
+/// An accelerator in its host, and what connects hosts.
+pub(super) type Connected<'a> = (Fit<'a>, Option<(&'a Network, NetworkLine)>);
+
+fn only_one() -> Vec<u32> {
+    vec![1]
+}
+
+impl TrainingSpaceRequest {
+    fn axes(&self) -> Result<TrainingAxes, Vec<Diagnostic>> {
+        let mut tensor = Vec::new();
+        for &tp in &self.tp {
+            for &divided in &self.sequence_parallel {
+                let one = (tp, divided && tp > 1);
+                if !tensor.contains(&one) {
+                    tensor.push(one);
+                }
+            }
+        }
+        let mut problems = Problems::default();
+        let mut words = |run: EvaluateTraining| match run.layout() {
+            Ok(layout) => layout,
+            Err(found) => {
+                for problem in found {
+                    problems.push(problem);
+                }
+                Layout::SINGLE
+            }
+        };
+        let recompute = self.recompute.iter().map(|word| {
+            words(EvaluateTraining {
+                recompute: Some(word.clone()),
+                ..self.run.clone()
+            })
+            .recompute
+        });
+        let recompute = recompute.collect();
+        let sharding = self.shard.iter().map(|word| {
+            words(EvaluateTraining {
+                shard: Some(word.clone()),
+                ..self.run.clone()
+            })
+            .sharding
+        });
+        let sharding = sharding.collect();
+        let pipeline = self.pipeline.iter().map(|&(pp, vpp)| Pipeline {
+            pp,
+            vpp,
+            schedule: words(EvaluateTraining {
+                vpp,
+                ..self.run.clone()
+            })
+            .schedule,
+        });
+        let pipeline = pipeline.collect();
+        problems.unless_any(TrainingAxes {
+            tensor,
+            context: self.cp.clone(),
+            expert: self.ep.clone(),
+            micro_batch: self.micro_batch.clone(),
+            pipeline,
+            recompute,
+            data: self.dp.clone(),
+            sharding,
+            rounds: (1..=self.rounds).collect(),
+            most_accelerators: self.max_accelerators,
+        })
+    }
+}
+
+/// Accelerators in hosts over networks, each with as many NICs as the host takes.
+pub(super) fn connected(
+    catalog: &Catalog,
+    selection: Selection,
+) -> Result<Vec<Connected<'_>>, Vec<Diagnostic>> {
+    let selection = known(catalog, selection)?;
+    let assumptions = &catalog.assumptions.entity;
+    let space = Space::available(&catalog.shelf(), &selection, assumptions);
+    let mut hardware = Vec::new();
+    for fit in space.fits.iter().filter(|fit| fit.host.rent.is_none()) {
+        let mut widest: Vec<(&Network, NetworkLine)> = Vec::new();
+        for &(network, line) in &space.networks {
+            if line.nics_per_host > fit.host.nics {
+                continue;
+            }
+            match widest.iter_mut().find(|(other, _)| other.id == network.id) {
+                Some((_, other)) if other.nics_per_host < line.nics_per_host => *other = line,
+                Some(_) => {}
+                None => widest.push((network, line)),
+            }
+        }
+        hardware.extend(
+            widest
+                .into_iter()
+                .map(|connection| (*fit, Some(connection))),
+        );
+    }
+    Ok(hardware)
+}
+
+/// Shows `work` the space that a request names.
+///
+/// # Errors
+///
+/// Everything in the request that is not known or cannot be.
+pub fn with_training_space<T>(
+    catalog: &Catalog,
+    request: &TrainingSpaceRequest,
+    work: impl FnOnce(&TrainingSpace) -> T,
+) -> Result<T, Vec<Diagnostic>> {
+    let transformer = request.run.model().transformer(catalog)?;
+    request.run.check()?;
+    let recipe = request.run.recipe(&transformer)?;
+    let convention = request.run.convention()?;
+    let assumptions = &catalog.assumptions.entity;
+    let training = assumptions
+        .training
+        .ok_or_else(|| vec![no_training(assumptions)])?;
+    let axes = request.axes()?;
+    let selection = Selection {
+        accelerators: request.accelerators.clone(),
+        exclude: request.exclude.clone(),
+        hosts: request.hosts.clone(),
+        networks: request.networks.clone(),
+        datacenter: false,
+    };
+    let hardware = connected(catalog, selection)?;
+    let subject = TrainingSubject {
+        transformer: &transformer,
+        recipe: &recipe,
+        convention,
+        tokens: request.run.tokens.unwrap_or_default(),
+        assumptions,
+        training: &training,
+    };
+    Ok(work(&TrainingSpace::new(subject, axes, &hardware)))
+}

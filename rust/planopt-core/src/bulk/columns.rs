@@ -1,0 +1,44 @@
+//! Figures of candidates, side by side.
+
+/// Candidates that stand side by side.
+pub const LANES: usize = 64;
+
+/// One figure of up to [`LANES`] candidates.
+pub type Column = [f64; LANES];
+
+/// All figures of up to [`LANES`] candidates.
+pub trait Figures: Default + Clone + Send {
+    /// Their names.
+    const NAMES: &'static [&'static str];
+
+    /// Shows `work` every column, in the order of the names.
+    fn with<T>(&self, work: impl FnOnce(&[&Column]) -> T) -> T;
+}
+
+/// A struct of columns, with the names of its fields.
+macro_rules! columns {
+    ($(#[$about:meta])* $name:ident { $($figure:ident),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug)]
+        #[expect(missing_docs, reason = "the evaluation's figures under their names, with units")]
+        pub struct $name {
+            $(pub $figure: $crate::bulk::Column),+
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($figure: [0.0; $crate::bulk::LANES]),+ }
+            }
+        }
+
+        impl $crate::bulk::Figures for $name {
+            const NAMES: &'static [&'static str] = &[$(stringify!($figure)),+];
+
+            fn with<T>(&self, work: impl FnOnce(&[&$crate::bulk::Column]) -> T) -> T {
+                work(&[$(&self.$figure),+])
+            }
+        }
+    };
+}
+
+pub(crate) use columns;

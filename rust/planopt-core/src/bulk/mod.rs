@@ -1,0 +1,23 @@
+//! Evaluation in bulk: 10^8 candidates per second and machine.
+//!
+//! Two levels. What one micro-batch costs a block of layers is worked out once, by the functions
+//! of the single evaluation; a *row* is what candidates share that differ in the last axis alone,
+//! and what is left for each of them is arithmetic on columns. Candidates are numbered, so that
+//! any part of a space can be evaluated anywhere, and nothing is kept but what a [`Sink`] keeps.
+//! Measured: `docs/performance.md`.
+
+mod cache;
+mod checksum;
+mod columns;
+mod lane;
+mod radix;
+pub mod serving;
+mod sink;
+pub mod training;
+mod walk;
+
+pub use checksum::Checksum;
+pub use columns::{Column, Figures, LANES};
+pub use radix::Radix;
+pub use sink::{Rejected, Sink, Tally};
+pub use walk::{Candidates, Walk, tally};

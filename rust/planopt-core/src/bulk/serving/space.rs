@@ -1,0 +1,304 @@
+//! Which serving candidates there are.
+
+use rayon::prelude::*;
+
+use super::walk::ServingWalker;
+use crate::bulk::radix::Radix;
+use crate::bulk::sink::Rejected;
+use crate::bulk::walk::Candidates;
+use crate::catalog::{Assumptions, Network};
+use crate::communication::{Fabric, NetworkLine};
+use crate::compute::{Formats, Rank, Rates};
+use crate::cost::of_purchase;
+use crate::placement::Placement;
+use crate::purchase::{Hardware, Unit, cheapest_units};
+use crate::quantity::{MicroUsd, Watts};
+use crate::search::{Fit, Layout};
+use crate::serving::{Overlap, Question};
+use crate::stages::{Stage, deal};
+use crate::transformer::Transformer;
+
+/// Tokens of a prompt, and tokens cached when speed is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lengths {
+    /// Of a prompt.
+    pub prompt: u64,
+    /// Of a sequence.
+    pub context: u64,
+}
+
+/// Values of each axis of a space of serving candidates.
+#[derive(Clone, Debug, Default)]
+pub struct ServingAxes {
+    /// Formats of weights and KV cache.
+    pub formats: Vec<Formats>,
+    /// Lengths of sequences.
+    pub lengths: Vec<Lengths>,
+    /// Whether communication hides behind another batch.
+    pub overlap: Vec<Overlap>,
+    /// Tensor-parallel degrees.
+    pub tensor: Vec<u32>,
+    /// Pipeline stages.
+    pub pipeline: Vec<u32>,
+    /// Replicas that are bought together.
+    pub replicas: Vec<u32>,
+    /// Micro-batches in flight, growing.
+    pub in_flight: Vec<u32>,
+    /// Sequences of a micro-batch, growing.
+    pub batch: Vec<u32>,
+}
+
+/// Hardware that candidates run on.
+#[derive(Clone, Debug)]
+pub struct ServingPlatform<'a> {
+    /// The accelerator in its host.
+    pub fit: Fit<'a>,
+    /// The network between hosts.
+    pub network: Option<(&'a Network, NetworkLine)>,
+    pub(super) fabric: Fabric,
+    /// Placements with their bills, by [`ServingSpace::purchases`].
+    purchases: Vec<Result<Purchase, Rejected>>,
+}
+
+/// Replicas as they are bought.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Purchase {
+    pub(super) placement: Placement,
+    pub(super) price_usd: f64,
+    pub(super) usd_per_hour: f64,
+    pub(super) power_watts: f64,
+}
+
+/// Axes of a space, the fastest last.
+pub const AXES: usize = 9;
+
+/// A space of serving candidates, each known by its place.
+#[derive(Clone, Debug)]
+pub struct ServingSpace<'s, 'a> {
+    /// The model.
+    pub transformer: &'s Transformer,
+    /// Assumptions.
+    pub assumptions: &'s Assumptions,
+    /// Values of the axes.
+    pub axes: ServingAxes,
+    /// Hardware: the slowest axis.
+    pub platforms: Vec<ServingPlatform<'a>>,
+    pub(super) radix: Radix<AXES>,
+    pub(super) stages: Vec<Vec<Stage>>,
+    pub(super) questions: Vec<Question>,
+    /// Batches as real numbers.
+    pub(super) batches: Vec<f64>,
+    purchases: Radix<3>,
+    ranks: Radix<3>,
+    /// The model on one rank, where the accelerator computes in the format.
+    priced: Vec<Option<Rank>>,
+}
+
+impl<'s, 'a> ServingSpace<'s, 'a> {
+    /// Prepares all that rows share.
+    pub fn new(
+        transformer: &'s Transformer,
+        assumptions: &'s Assumptions,
+        axes: ServingAxes,
+        hardware: &[(Fit<'a>, Option<(&'a Network, NetworkLine)>)],
+    ) -> Self {
+        let kinds = transformer.blocks.len();
+        let mut questions = Vec::new();
+        for &formats in &axes.formats {
+            for lengths in &axes.lengths {
+                for &overlap in &axes.overlap {
+                    questions.push(Question {
+                        formats,
+                        context: lengths.context,
+                        prompt: lengths.prompt,
+                        overlap,
+                    });
+                }
+            }
+        }
+        let mut space = Self {
+            radix: Radix::new([
+                hardware.len(),
+                axes.formats.len(),
+                axes.lengths.len(),
+                axes.overlap.len(),
+                axes.tensor.len(),
+                axes.pipeline.len(),
+                axes.replicas.len(),
+                axes.in_flight.len(),
+                axes.batch.len(),
+            ]),
+            purchases: Radix::new([axes.tensor.len(), axes.pipeline.len(), axes.replicas.len()]),
+            ranks: Radix::new([hardware.len(), axes.formats.len(), axes.tensor.len()]),
+            stages: axes
+                .pipeline
+                .iter()
+                .map(|&pp| deal(&transformer.layers, kinds, pp))
+                .collect(),
+            batches: axes.batch.iter().copied().map(f64::from).collect(),
+            questions,
+            platforms: Vec::new(),
+            priced: Vec::new(),
+            transformer,
+            assumptions,
+            axes,
+        };
+        space.platforms = hardware
+            .par_iter()
+            .map(|(fit, network)| space.platform(*fit, *network))
+            .collect();
+        space.priced = (0..space.ranks.count())
+            .into_par_iter()
+            .map(|place| space.price(space.ranks.digits(place)))
+            .collect();
+        space
+    }
+
+    /// Candidates of a row.
+    pub fn row_length(&self) -> u64 {
+        self.axes.batch.len() as u64
+    }
+
+    /// Values of a candidate: platform, question, layout, replicas, micro-batches in flight and
+    /// batch.
+    pub fn candidate(
+        &self,
+        place: u64,
+    ) -> (&ServingPlatform<'a>, &Question, Layout, u32, u32, u32) {
+        let digits = self.radix.digits(place);
+        let axes = &self.axes;
+        (
+            &self.platforms[digits[0]],
+            self.question(&digits),
+            Layout {
+                tp: axes.tensor[digits[4]],
+                pp: axes.pipeline[digits[5]],
+            },
+            axes.replicas[digits[6]],
+            axes.in_flight[digits[7]],
+            axes.batch[digits[8]],
+        )
+    }
+
+    pub(super) fn question(&self, digits: &[usize; AXES]) -> &Question {
+        let [_, formats, lengths, overlap, ..] = *digits;
+        let axes = &self.axes;
+        let place = (formats * axes.lengths.len() + lengths) * axes.overlap.len() + overlap;
+        &self.questions[place]
+    }
+
+    pub(super) fn purchase(&self, digits: &[usize; AXES]) -> Result<Purchase, Rejected> {
+        let [platform, _, _, _, tensor, pipeline, replicas, ..] = *digits;
+        let place = self.purchases.place([tensor, pipeline, replicas]);
+        let known = usize::try_from(place)
+            .ok()
+            .and_then(|place| self.platforms[platform].purchases.get(place));
+        known.copied().unwrap_or(Err(Rejected::Layout))
+    }
+
+    pub(super) fn rank(&self, digits: &[usize; AXES]) -> Option<&Rank> {
+        let [platform, formats, _, _, tensor, ..] = *digits;
+        let place = self.ranks.place([platform, formats, tensor]);
+        self.priced.get(usize::try_from(place).ok()?)?.as_ref()
+    }
+
+    fn platform(
+        &self,
+        fit: Fit<'a>,
+        network: Option<(&'a Network, NetworkLine)>,
+    ) -> ServingPlatform<'a> {
+        let hardware = Hardware {
+            accelerator: fit.accelerator,
+            host: fit.host,
+            network: network.map(|(network, line)| (network, line.nics_per_host)),
+        };
+        ServingPlatform {
+            fit,
+            network,
+            fabric: fit.fabric(network.map(|(_, line)| line), self.assumptions),
+            purchases: (0..self.purchases.count())
+                .map(|place| {
+                    let [tensor, pipeline, replicas] = self.purchases.digits(place);
+                    let layout = Layout {
+                        tp: self.axes.tensor[tensor],
+                        pp: self.axes.pipeline[pipeline],
+                    };
+                    self.buy(hardware, &fit, layout, self.axes.replicas[replicas])
+                })
+                .collect(),
+        }
+    }
+
+    /// Replicas of a layout as they are bought.
+    fn buy(
+        &self,
+        hardware: Hardware<'a>,
+        fit: &Fit,
+        layout: Layout,
+        replicas: u32,
+    ) -> Result<Purchase, Rejected> {
+        layout
+            .check(self.transformer)
+            .map_err(|_| Rejected::Layout)?;
+        let placement = layout
+            .place(fit.host.slots)
+            .map_err(|_| Rejected::Placement)?;
+        let units = cheapest_units(hardware, placement, replicas, self.assumptions.switch_sale);
+        let bought: u32 = units
+            .iter()
+            .map(|(unit, count)| unit.replicas * count)
+            .sum();
+        if bought != replicas {
+            return Err(Rejected::Network);
+        }
+        let bill = self.bill(&units).ok_or(Rejected::Network)?;
+        Ok(Purchase { placement, ..bill })
+    }
+
+    fn bill(&self, units: &[(Unit<'a>, u32)]) -> Option<Purchase> {
+        let mut price = MicroUsd::ZERO;
+        let mut power = Watts::ZERO;
+        let mut rack_units = 0.0;
+        for (unit, count) in units {
+            price += unit.price()? * *count;
+            power += unit.power(self.assumptions)? * f64::from(*count);
+            rack_units += unit.rack_units() * f64::from(*count);
+        }
+        // Only what does not depend on speed is taken of it.
+        let cost = of_purchase(price.usd(), power, rack_units, 1.0, &self.assumptions.cost);
+        Some(Purchase {
+            placement: units.first()?.0.placement,
+            price_usd: cost.price_usd,
+            usd_per_hour: cost.usd_per_hour,
+            power_watts: power.0,
+        })
+    }
+
+    /// The model on one rank; it depends on no other axis than these.
+    fn price(&self, [platform, formats, tensor]: [usize; 3]) -> Option<Rank> {
+        let formats = self.axes.formats[formats];
+        let accelerator = self.platforms[platform].fit.accelerator;
+        let rates = Rates::of(accelerator, formats.weights, self.assumptions)?;
+        Some(Rank::new(
+            self.transformer,
+            formats,
+            &rates,
+            self.axes.tensor[tensor],
+        ))
+    }
+}
+
+impl Candidates for ServingSpace<'_, '_> {
+    type Walker<'w>
+        = ServingWalker<'w, 'w, 'w>
+    where
+        Self: 'w;
+
+    fn count(&self) -> u64 {
+        self.radix.count()
+    }
+
+    fn walker(&self) -> Self::Walker<'_> {
+        ServingWalker::new(self)
+    }
+}

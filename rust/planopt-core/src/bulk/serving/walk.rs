@@ -1,0 +1,160 @@
+//! From place to place in a space: what neighbours share is kept.
+
+use super::columns::ServingColumns;
+use super::kernel::{Row, Steps, evaluate};
+use super::space::ServingSpace;
+use crate::bulk::columns::LANES;
+use crate::bulk::sink::{Rejected, Sink};
+use crate::bulk::walk::Walk;
+use crate::compute::{Step, real};
+use crate::memory::StageMemory;
+use crate::serving::Replica;
+
+/// Walks through a space. Neighbouring rows are cheap, any other one is possible.
+#[derive(Debug)]
+pub struct ServingWalker<'w, 's, 'a> {
+    space: &'w ServingSpace<'s, 'a>,
+    /// Place of the row that is prepared.
+    at: Option<u64>,
+    /// The replica that is prepared: all axes but the last two, less the replicas bought.
+    replica: Option<([usize; REPLICA_AXES], Replica<'w>)>,
+    steps: Steps,
+    /// Which batches have steps.
+    known: std::ops::Range<usize>,
+    row: Row,
+    columns: ServingColumns,
+}
+
+/// Axes that a replica depends on: the first ones.
+const REPLICA_AXES: usize = 6;
+
+impl<'w, 's, 'a> ServingWalker<'w, 's, 'a> {
+    /// At no place yet.
+    pub fn new(space: &'w ServingSpace<'s, 'a>) -> Self {
+        let empty = || vec![0.0; space.batches.len()];
+        Self {
+            space,
+            at: None,
+            replica: None,
+            steps: Steps {
+                batch: space.batches.clone(),
+                inverse: space.batches.iter().map(|batch| 1.0 / batch).collect(),
+                turn: empty(),
+                slowest: empty(),
+                compute: empty(),
+                memory: empty(),
+                communication: empty(),
+            },
+            known: 0..0,
+            row: Row::default(),
+            columns: ServingColumns::default(),
+        }
+    }
+
+    /// Evaluates the candidates of the prepared row from `place` to `stop`: those that fit, and
+    /// memory grows along a row.
+    fn evaluate(&mut self, row: u64, place: u64, stop: u64, sink: &mut impl Sink<ServingColumns>) {
+        let lane = |place: u64| usize::try_from(place - row).unwrap_or(usize::MAX);
+        let asked = lane(place)..lane(stop);
+        let fitting = self.steps.batch[asked.clone()].partition_point(|&batch| {
+            let sequences = batch * self.row.in_flight * self.row.resident;
+            let fits = |stage: &StageMemory| stage.total(batch, sequences).0 <= self.row.capacity;
+            self.row.memory.iter().all(fits)
+        });
+        self.work_out_steps(asked.start..asked.start + fitting);
+        let mut done = 0;
+        while done < fitting {
+            let count = (fitting - done).min(LANES);
+            let from = asked.start + done;
+            evaluate(&self.row, &self.steps, from, count, &mut self.columns);
+            sink.accept(place + done as u64, count, &self.columns);
+            done += count;
+        }
+        let rest = stop - place - done as u64;
+        if rest > 0 {
+            sink.reject(place + done as u64, rest, Rejected::Memory);
+        }
+    }
+
+    /// Works out the steps of some batches, unless they are known.
+    fn work_out_steps(&mut self, asked: std::ops::Range<usize>) {
+        let within = asked.start >= self.known.start && asked.end <= self.known.end;
+        let Some((_, replica)) = &self.replica else {
+            return;
+        };
+        if within || asked.is_empty() {
+            return;
+        }
+        let context = real(replica.question().context);
+        let steps = &mut self.steps;
+        for lane in asked.clone() {
+            let path = replica.path(Step::decode(steps.batch[lane], context));
+            steps.turn[lane] = replica.turn(&path).0;
+            steps.slowest[lane] = path.slowest_stage.0;
+            steps.compute[lane] = path.operations.compute.0;
+            steps.memory[lane] = path.operations.memory.0;
+            steps.communication[lane] = (path.all_reduce + path.hops).0;
+        }
+        self.known = asked;
+    }
+
+    /// Prepares the row that starts at `place`.
+    fn seek(&mut self, place: u64) -> Result<(), Rejected> {
+        if self.at == Some(place) {
+            return Ok(());
+        }
+        self.at = None;
+        let space = self.space;
+        let digits = space.radix.digits(place);
+        let purchase = space.purchase(&digits)?;
+        let rank = space.rank(&digits).ok_or(Rejected::Format)?;
+        let platform = &space.platforms[digits[0]];
+        let question = space.question(&digits);
+        let key: [usize; REPLICA_AXES] = std::array::from_fn(|axis| digits[axis]);
+        if self.replica.as_ref().is_none_or(|(known, _)| *known != key) {
+            let replica = Replica::new(
+                rank,
+                &space.stages[digits[5]],
+                &platform.fabric,
+                purchase.placement,
+                question,
+                platform.fit.accelerator,
+                space.assumptions,
+            );
+            self.row.memory.clear();
+            self.row.memory.extend(replica.stage_memory());
+            self.row.capacity = replica.capacity().0;
+            self.row.prefill_seconds = replica.prefill().seconds.0;
+            self.known = 0..0;
+            self.replica = Some((key, replica));
+        }
+        let row = &mut self.row;
+        row.in_flight = f64::from(space.axes.in_flight[digits[7]]);
+        row.resident = question.overlap.resident();
+        row.replicas = f64::from(space.axes.replicas[digits[6]]);
+        row.duty = space.assumptions.cost.duty;
+        row.price_usd = purchase.price_usd;
+        row.usd_per_hour = purchase.usd_per_hour;
+        row.power_watts = purchase.power_watts;
+        self.at = Some(place);
+        Ok(())
+    }
+}
+
+impl Walk for ServingWalker<'_, '_, '_> {
+    type Columns = ServingColumns;
+
+    fn walk(&mut self, start: u64, end: u64, sink: &mut impl Sink<ServingColumns>) {
+        let length = self.space.row_length();
+        let mut place = start;
+        while place < end {
+            let row = place / length * length;
+            let stop = end.min(row + length);
+            match self.seek(row) {
+                Err(reason) => sink.reject(place, stop - place, reason),
+                Ok(()) => self.evaluate(row, place, stop, sink),
+            }
+            place = stop;
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Evaluation in bulk is the single evaluation, many times at once: within 1e-12 of each figure,
+//! and bit for bit the same in any order and chunks.
+
+use planopt_core::ask::bulk::{
+    ServingSpaceRequest, TrainingSpaceRequest, with_serving_space, with_training_space,
+};
+use planopt_core::ask::{EvaluateServing, EvaluateTraining, evaluate_serving, evaluate_training};
+use planopt_core::bulk::training::TrainingSpace;
+use planopt_core::bulk::{Candidates, Figures, Rejected, Sink, Tally, Walk, tally};
+use planopt_core::catalog::Catalog;
+use planopt_core::training::{Recompute, Sharding};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::stock::bundled;
+
+/// Single and bulk evaluation may differ by rounding: sums in another order, inverses that are
+/// multiplied with.
+const ROUNDING: f64 = 1e-12;
+
+/// Keeps what it is given of one candidate.
+#[derive(Default)]
+struct One {
+    figures: Option<Vec<(&'static str, f64)>>,
+    rejected: Option<Rejected>,
+}
+
+impl<C: Figures> Sink<C> for One {
+    fn accept(&mut self, _place: u64, count: usize, columns: &C) {
+        assert_eq!(count, 1);
+        let values = columns.with(|columns| columns.iter().map(|column| column[0]).collect());
+        let values: Vec<f64> = values;
+        self.figures = Some(C::NAMES.iter().copied().zip(values).collect());
+    }
+
+    fn reject(&mut self, _place: u64, count: u64, reason: Rejected) {
+        assert_eq!(count, 1);
+        self.rejected = Some(reason);
+    }
+}
+
+fn training_request(model: &str, flash: bool) -> TrainingSpaceRequest {
+    serde_json::from_value(json!({
+        "run": {
+            "model": model, "accelerator": "h100-sxm", "seq_len": 2048, "tokens": 1e12,
+            "flash_attention": flash, "dropout": !flash,
+        },
+        "accelerators": ["a100-sxm-80", "h100-sxm", "rtx-4090"],
+        "hosts": ["hgx-8", "pcie-8gpu", "pcie-4gpu"],
+        "networks": ["infiniband-400g", "ethernet-25g"],
+        "tp": [1, 2, 4, 8], "sequence_parallel": [false, true],
+        "cp": [1, 2], "ep": [1, 2, 4], "micro_batch": [1, 3],
+        "pipeline": [[1, 1], [3, 1], [4, 2], [8, 1]],
+        "recompute": ["none", "selective", "full", "block:3", "layers:2"],
+        "dp": [1, 4, 6, 64], "shard": ["none", "zero1", "zero2", "zero3"],
+        "rounds": 5, "max_accelerators": 4096,
+    }))
+    .expect("a request")
+}
+
+/// The candidate at `place` as the single evaluation is asked for it.
+fn single(space: &TrainingSpace, request: &TrainingSpaceRequest, place: u64) -> EvaluateTraining {
+    let (platform, layout, batch) = space.candidate(place);
+    EvaluateTraining {
+        accelerator: platform.fit.accelerator.id.clone(),
+        host: Some(platform.fit.host.id.clone()),
+        network: platform.network.map(|(network, _)| network.id.clone()),
+        nics_per_host: platform.network.map(|(_, line)| line.nics_per_host),
+        tp: layout.tp,
+        sequence_parallel: layout.sequence_parallel,
+        cp: layout.cp,
+        ep: layout.ep,
+        micro_batch: layout.micro_batch,
+        pp: layout.pp,
+        vpp: layout.vpp,
+        dp: layout.dp,
+        global_batch: Some(batch),
+        recompute: Some(match layout.recompute {
+            Recompute::None => "none".to_owned(),
+            Recompute::Selective => "selective".to_owned(),
+            Recompute::Full => "full".to_owned(),
+            Recompute::Block(layers) => format!("block:{layers}"),
+            Recompute::Layers(layers) => format!("layers:{layers}"),
+        }),
+        shard: Some(
+            match layout.sharding {
+                Sharding::None => "none",
+                Sharding::Zero1 => "zero1",
+                Sharding::Zero2 => "zero2",
+                Sharding::Zero3 => "zero3",
+            }
+            .to_owned(),
+        ),
+        ..request.run.clone()
+    }
+}
+
+/// A figure by its name anywhere in an answer, not within lists.
+fn figure(answer: &Value, name: &str) -> Option<f64> {
+    let own = answer.get(name).and_then(Value::as_f64);
+    own.or_else(|| {
+        let parts = answer.as_object()?.values();
+        parts
+            .filter(|part| part.is_object())
+            .find_map(|part| figure(part, name))
+    })
+}
+
+/// Holds the figures of one candidate against an answer; differences are relative to `scale`
+/// where a figure is a difference itself.
+fn agree(figures: &[(&str, f64)], expected: impl Fn(&str) -> Option<f64>) -> Result<(), String> {
+    let step = expected("step_seconds").unwrap_or(0.0);
+    for &(name, found) in figures {
+        let Some(wanted) = expected(name) else {
+            return Err(format!("{name} is {found} and not in the answer"));
+        };
+        let scale = match name {
+            "exposed_communication_seconds" | "bubble_seconds" => step,
+            _ => wanted.abs(),
+        };
+        if (found - wanted).abs() > ROUNDING * scale {
+            return Err(format!("{name}: {found}, not {wanted}"));
+        }
+    }
+    Ok(())
+}
+
+fn check_training(catalog: &Catalog, request: &TrainingSpaceRequest, seeds: &[u64]) {
+    let checked = with_training_space(catalog, request, |space| {
+        let mut walker = space.walker();
+        let mut accepted = 0;
+        for seed in seeds {
+            let place = seed % space.count();
+            let mut one = One::default();
+            walker.walk(place, place + 1, &mut one);
+            let asked = single(space, request, place);
+            let answer = evaluate_training(catalog, &asked).expect("a candidate of a space");
+            let answer = serde_json::to_value(answer).expect("an answer");
+            if let Some(figures) = one.figures {
+                accepted += 1;
+                assert_eq!(answer["feasible"], json!(true), "{place}");
+                let found = agree(&figures, |name| match answer.get(name) {
+                    Some(own) if own.is_number() => own.as_f64(),
+                    _ => figure(&answer["memory"], name).or_else(|| figure(&answer["cost"], name)),
+                });
+                found.unwrap_or_else(|problem| panic!("{place}, {asked:?}: {problem}"));
+            } else {
+                let unbought = one.rejected == Some(Rejected::Network) && answer["cost"].is_null();
+                let too_many = one.rejected == Some(Rejected::Accelerators);
+                let rejected = answer["feasible"] == json!(false);
+                assert!(
+                    rejected || unbought || too_many,
+                    "{place}: {:?}",
+                    one.rejected
+                );
+            }
+        }
+        accepted
+    });
+    assert!(checked.expect("a space") > 0, "no candidate works");
+}
+
+fn serving_request() -> ServingSpaceRequest {
+    serde_json::from_value(json!({
+        "model": "llama-2-70b",
+        "accelerators": ["h100-sxm", "a100-sxm-80", "rtx-4090"],
+        "hosts": ["hgx-8", "pcie-4gpu"], "networks": ["infiniband-400g"],
+        "formats": [["fp16", "fp16"], ["fp8", "fp8"], ["int4", "fp16"]],
+        "lengths": [[128, 512], [2048, 4096]], "overlap": ["none", "two-batch"],
+        "tp": [1, 2, 4, 8], "pp": [1, 3, 8], "replicas": [1, 3], "in_flight": 9, "batch": 70,
+    }))
+    .expect("a request")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn training_in_bulk_is_the_single_evaluation(
+        seeds in prop::collection::vec(any::<u64>(), 200),
+        model in prop::sample::select(vec!["llama-2-13b", "gpt3-175b", "mixtral-8x7b", "deepseek-v2-lite"]),
+        flash in any::<bool>(),
+    ) {
+        check_training(bundled("calibrated"), &training_request(model, flash), &seeds);
+    }
+
+    #[test]
+    fn serving_in_bulk_is_the_single_evaluation(
+        seeds in prop::collection::vec(any::<u64>(), 200),
+    ) {
+        let catalog = bundled("calibrated");
+        let request = serving_request();
+        let checked = with_serving_space(catalog, &request, |space| {
+            let mut walker = space.walker();
+            let mut accepted = 0;
+            for seed in &seeds {
+                let place = seed % space.count();
+                let mut one = One::default();
+                walker.walk(place, place + 1, &mut one);
+                let (platform, question, layout, replicas, in_flight, batch) =
+                    space.candidate(place);
+                let asked: EvaluateServing = serde_json::from_value(json!({
+                    "model": request.model,
+                    "weights": question.formats.weights.name(),
+                    "kv": question.formats.kv.name(),
+                    "context": question.context, "prompt": question.prompt,
+                    "overlap": serde_json::to_value(question.overlap).expect("a word"),
+                    "accelerator": platform.fit.accelerator.id,
+                    "host": platform.fit.host.id,
+                    "network": platform.network.map(|(network, _)| network.id.clone()),
+                    "nics_per_host": platform.network.map(|(_, line)| line.nics_per_host),
+                    "tp": layout.tp, "pp": layout.pp, "replicas": replicas,
+                    "batch": batch, "in_flight": in_flight,
+                })).expect("a request");
+                let answer = evaluate_serving(catalog, &asked).expect("a candidate of a space");
+                let answer = serde_json::to_value(answer).expect("an answer");
+                if let Some(figures) = one.figures {
+                    accepted += 1;
+                    prop_assert_eq!(&answer["feasible"], &json!(true), "{}", place);
+                    let found = agree(&figures, |name| match name {
+                        "prefill_seconds" => answer["prefill"]["seconds"].as_f64(),
+                        "power_watts" => answer["power_watts"].as_f64(),
+                        _ => ["memory", "decode", "cost"]
+                            .iter()
+                            .find_map(|part| answer[part].get(name)?.as_f64()),
+                    });
+                    if let Err(problem) = found {
+                        prop_assert!(false, "{}, {:?}: {}", place, asked, problem);
+                    }
+                } else {
+                    let unbought = one.rejected == Some(Rejected::Network)
+                        && answer["cost"].is_null();
+                    let rejected = answer["feasible"] == json!(false);
+                    prop_assert!(rejected || unbought, "{}: {:?}", place, one.rejected);
+                }
+            }
+            Ok(accepted)
+        });
+        prop_assert!(checked.expect("a space")? > 0, "no candidate works");
+    }
+
+    #[test]
+    fn checksums_do_not_depend_on_chunks_or_order(
+        start in 0_u64..1000, length in 1_u64..40_000, chunk in 1_u64..5000,
+    ) {
+        let request = training_request("llama-2-13b", true);
+        let found = with_training_space(bundled("calibrated"), &request, |space| {
+            let end = (start + length).min(space.count());
+            let mut whole = Tally::default();
+            space.walker().walk(start, end, &mut whole);
+            let cut = tally(space, (end - start).div_ceil(chunk), |walker, number, tally| {
+                let from = start + number * chunk;
+                walker.walk(from, end.min(from + chunk), tally);
+            });
+            let mut backwards = Tally::default();
+            let mut walker = space.walker();
+            for place in (start..end).rev() {
+                walker.walk(place, place + 1, &mut backwards);
+            }
+            (whole, cut, backwards)
+        });
+        let (whole, cut, backwards) = found.expect("a space");
+        prop_assert_eq!(whole, cut);
+        prop_assert_eq!(whole, backwards);
+    }
+}
