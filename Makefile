@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help develop format lint types test test-rust test-python readme bench bench-fleet ci wheel clean
+.PHONY: help develop format lint types test test-rust test-python readme bench bench-fleet calibrate ci wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ bench: ## Wall time and peak memory of the commands (release build; see docs/per
 
 bench-fleet: ## What planning a fleet costs: five named instances, as a table
 	$(BIN)/python benchmarks/fleet.py
+
+calibrate: $(BIN)/python ## Fit what accelerators reach: TABLES= systems/data, PROFILE= rtx4090-llama-3.1-8b, VERSION=, DATE=
+	$(BIN)/python -m planopt.calibration --tables "$(TABLES)" --profile "$(PROFILE)" --version "$(VERSION)" --date "$(DATE)"
 
 wheel: $(BIN)/python ## A release wheel in dist/
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .

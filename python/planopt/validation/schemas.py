@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.validation.inference import INFERENCE
+from planopt.validation.silicon import SILICON
 from planopt.validation.training import TRAINING
 
 if TYPE_CHECKING:
@@ -11,4 +13,4 @@ if TYPE_CHECKING:
 
 __all__ = ["SCHEMAS"]
 
-SCHEMAS: tuple[Schema, ...] = (TRAINING,)
+SCHEMAS: tuple[Schema, ...] = (TRAINING, SILICON, INFERENCE)

@@ -50,6 +50,18 @@ impl ServingRequest {
                 *link = link.with_latency(latency);
             }
         }
+        if let Some(name) = &self.engine_name {
+            let known = assumptions.engines.iter().find(|(own, _)| own == name);
+            let Some(engine) = known.map(|(_, engine)| *engine) else {
+                let names: Vec<&str> = assumptions
+                    .engines
+                    .iter()
+                    .map(|(own, _)| own.as_str())
+                    .collect();
+                return Err(vec![unknown_name("engine", name, names.join(", "))]);
+            };
+            assumptions.under(&engine);
+        }
         if let Some(class) = &self.pcie_all_reduce {
             const CLASSES: [&str; 3] = ["default", "slow", "good"];
             if !CLASSES.contains(&class.as_str()) {

@@ -39,6 +39,9 @@ pub struct ServingRequest {
     /// `none` or `two-batch`.
     #[serde(default)]
     pub overlap: Option<String>,
+    /// Engine that serves, one of the assumptions; kernels as measured where there is none.
+    #[serde(default)]
+    pub engine_name: Option<String>,
     /// Latency of every message in place of the assumptions', in seconds.
     #[serde(default)]
     pub software_latency_seconds: Option<f64>,

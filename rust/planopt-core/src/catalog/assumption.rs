@@ -2,7 +2,8 @@
 
 use super::assumptions::{
     AllReduceAlgorithm, Assumptions, CommunicationAssumptions, CostAssumptions, EngineAssumptions,
-    HopPayload, MemoryAssumptions, ScaleUpAssumptions, SwitchSale, TrainingAssumptions,
+    EngineShares, HopPayload, MemoryAssumptions, ScaleUpAssumptions, SwitchSale,
+    TrainingAssumptions,
 };
 use super::compute_assumptions::{compute, compute_over};
 use super::fields::Fields;
@@ -17,6 +18,8 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
     let over_general = |own: &mut Fields<'_>| compute_over(own, &compute, &table);
     let accelerators = fields.named_sections("accelerators", over_general);
     let families = fields.named_sections("families", over_general);
+    let step_overhead = compute.step_overhead;
+    let engines = fields.named_sections("engines", |own| engine_shares(own, step_overhead));
     let communication = fields.section("communication", communication);
     let links = fields.named_sections("links", |link| scale_up(link, Some(communication.scale_up)));
     Assumptions {
@@ -29,6 +32,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
         compute,
         accelerators,
         families,
+        engines,
         communication,
         links,
         cost: fields.section("cost", cost),
@@ -45,6 +49,17 @@ fn memory(fields: &mut Fields<'_>) -> MemoryAssumptions {
         overhead_group: fields.quantity("overhead_group"),
         page_tokens: fields.positive("page_tokens"),
         workspace_tokens: fields.quantity("workspace_tokens"),
+    }
+}
+
+/// What an engine makes of kernels; nothing where it says nothing.
+fn engine_shares(fields: &mut Fields<'_>, step_overhead: Seconds) -> EngineShares {
+    let factor = |fields: &mut Fields<'_>, key| fields.positive_number(key, Dimension::Number);
+    EngineShares {
+        arithmetic: fields.or("arithmetic", 1.0, factor),
+        bandwidth: fields.or("bandwidth", 1.0, factor),
+        overhead: fields.or("overhead", 1.0, factor),
+        step_overhead: fields.or("step_overhead", step_overhead, Fields::quantity),
     }
 }
 

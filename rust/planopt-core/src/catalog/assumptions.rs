@@ -73,6 +73,31 @@ pub struct ProductAssumptions {
     pub operation_overhead: Seconds,
 }
 
+impl ProductAssumptions {
+    /// The same kernels as an engine runs them.
+    fn under(self, engine: &EngineShares) -> Self {
+        Self {
+            efficiency: self.efficiency * engine.arithmetic,
+            bandwidth_efficiency: self.bandwidth_efficiency * engine.bandwidth,
+            operation_overhead: self.operation_overhead * engine.overhead,
+            ..self
+        }
+    }
+}
+
+/// What an engine makes of kernels: factors of what they reach, and what it adds to a step.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineShares {
+    /// Of the arithmetic of products and of prompts.
+    pub arithmetic: f64,
+    /// Of the memory bandwidth.
+    pub bandwidth: f64,
+    /// Of the launch of an operation.
+    pub overhead: f64,
+    /// Scheduling and sampling of one step.
+    pub step_overhead: Seconds,
+}
+
 /// Products of one matrix, and of the matrices of experts side by side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Products {
@@ -112,6 +137,28 @@ pub struct ComputeAssumptions {
 }
 
 impl ComputeAssumptions {
+    /// The same kernels as an engine runs them.
+    fn under(&self, engine: &EngineShares) -> Self {
+        let all = |products: Products| Products {
+            dense: products.dense.under(engine),
+            experts: products.experts.under(engine),
+        };
+        Self {
+            products: all(self.products),
+            formats: self
+                .formats
+                .iter()
+                .map(|(format, own)| (*format, all(*own)))
+                .collect(),
+            attention_efficiency: self.attention_efficiency * engine.arithmetic,
+            decode_attention_efficiency: self.decode_attention_efficiency * engine.arithmetic,
+            attention_overhead: self.attention_overhead * engine.overhead,
+            kv_bandwidth_efficiency: self.kv_bandwidth_efficiency * engine.bandwidth,
+            step_overhead: engine.step_overhead,
+            ..self.clone()
+        }
+    }
+
     /// What products with weights in `format` reach.
     pub fn products_in(&self, format: Format) -> Products {
         self.formats
@@ -273,6 +320,8 @@ pub struct Assumptions {
     pub accelerators: Vec<(String, ComputeAssumptions)>,
     /// The same of families of accelerators, for those that were not.
     pub families: Vec<(String, ComputeAssumptions)>,
+    /// Engines that were compared with kernels, by name.
+    pub engines: Vec<(String, EngineShares)>,
     /// Communication.
     pub communication: CommunicationAssumptions,
     /// Collectives over scale-up links that were measured, by the link's name.
@@ -286,6 +335,14 @@ pub struct Assumptions {
 }
 
 impl Assumptions {
+    /// The same as `engine` makes of them, one of [`Self::engines`].
+    pub fn under(&mut self, engine: &EngineShares) {
+        self.compute = self.compute.under(engine);
+        for (_, compute) in self.accelerators.iter_mut().chain(&mut self.families) {
+            *compute = compute.under(engine);
+        }
+    }
+
     /// What collectives over the scale-up link of that name reach.
     pub fn scale_up_of(&self, link: &str) -> ScaleUpAssumptions {
         self.links

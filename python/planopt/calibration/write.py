@@ -1,0 +1,74 @@
+"""Fitted figures as TOML, in the part of assumptions that a machine writes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from planopt.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from planopt.calibration.fit import Fit
+
+__all__ = ["Section", "replace_fitted", "section"]
+
+BEGIN: Final = "# Fitted to measured kernels by `make calibrate`: do not edit by hand."
+END: Final = "# End of what was fitted."
+
+_SECONDS: Final = ("overhead", "latency")
+_DIGITS: Final = 4
+
+Section = list[str]
+"""Lines of a table, with the source of its figures behind."""
+
+
+def section(
+    table: str, figures: Mapping[str, float], fits: Iterable[Fit], cite: str, date: str
+) -> Section:
+    """Write a table of fitted figures, with their error and the rows behind them."""
+    fits = list(fits)
+    source = "fit-" + "-".join(
+        part.strip('"').lower().replace(" ", "-") for part in table.split(".")[1:]
+    )
+    errors = " and ".join(f"{each.median_error:.1%}" for each in fits)
+    means = " and ".join(f"{each.mean_error:.1%}" for each in fits)
+    rows = " and ".join(f"{each.rows}" for each in fits)
+    lines = [f"[{table}]"]
+    for name, value in figures.items():
+        text = f"{value:.{_DIGITS}g}"
+        unit = name.endswith(_SECONDS)
+        shown = f'"{text} us"' if unit else text
+        lines.append(f'{name} = {{ value = {shown}, source = "{source}" }}')
+    lines += [
+        "",
+        f"[sources.{source}]",
+        f'cite = "{cite}: {rows} rows, median error {errors}, mean {means}"',
+        f'date = "{date}"',
+        'status = "derived"',
+        "",
+    ]
+    return lines
+
+
+def replace_fitted(path: Path, sections: Iterable[Section]) -> None:
+    """Put the tables in place of those that were fitted before.
+
+    Raises
+    ------
+    InputError
+        E007 for a file without the two lines between which they stand.
+    """
+    text = path.read_text(encoding="utf-8")
+    if BEGIN not in text or END not in text:
+        raise InputError.of(
+            "E007",
+            "there is no place for fitted figures in the file",
+            value=str(path),
+            accepted=f"the lines `{BEGIN}` and `{END}`",
+        )
+    before = text[: text.index(BEGIN) + len(BEGIN)]
+    after = text[text.index(END) :]
+    body = "\n".join(line for lines in sections for line in lines)
+    path.write_text(f"{before}\n{body}\n{after}", encoding="utf-8")

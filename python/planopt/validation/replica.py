@@ -1,0 +1,199 @@
+"""A measured replica, asked of the core: steps, prompts, and a simulated load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from planopt.catalog import open_catalog
+from planopt.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["MeasuredReplica", "UnpredictableError", "catalog_of", "known_models"]
+
+_INT4_BITS: Final = 8 * 0.51953125
+# Requests of a closed loop beside its users: InferenceMAX asks ten times as many.
+PROMPTS_PER_USER: Final = 10
+_MOST_PROMPTS: Final = 4096
+
+
+class UnpredictableError(Exception):
+    """A row that planopt has no answer to, with the reason."""
+
+
+@lru_cache(maxsize=4)
+def catalog_of(assumptions: str) -> Any:
+    """Return the opened catalog of some assumptions."""
+    return open_catalog((), assumptions).native
+
+
+@lru_cache(maxsize=4)
+def known_models(assumptions: str) -> frozenset[str]:
+    """Return the ids of the catalog's models."""
+    return frozenset(entry["id"] for entry in catalog_of(assumptions).list("models"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredReplica:
+    """What was measured: a model in formats on accelerators, under an engine."""
+
+    assumptions: str
+    model: str
+    accelerator: str
+    engine: str | None
+    weights: str | None = None
+    bits: float | None = None
+    kv: str | None = None
+    tp: int = 1
+    pp: int = 1
+    dp: int = 1
+    ep: int = 1
+    network: str | None = None
+
+    @property
+    def layout(self) -> str:
+        """The layout in short."""
+        degrees = {"TP": self.tp, "PP": self.pp, "DP": self.dp, "EP": self.ep}
+        return " ".join(f"{name}{degree}" for name, degree in degrees.items())
+
+    @cached_property
+    def _engines(self) -> frozenset[str]:
+        return _engines_of(self.assumptions)
+
+    def request(self, *, batch: int, prompt: int, context: int) -> dict[str, Any]:
+        """Return the question to the core."""
+        request: dict[str, Any] = {
+            "model": self.model,
+            "accelerator": self.accelerator,
+            "weights": self.weights,
+            "kv": self.kv,
+            "tp": self.tp,
+            "pp": self.pp,
+            "replicas": 1,
+            "batch": max(batch, 1),
+            "in_flight": 1 if self.pp > 1 and batch == 1 else None,
+            "prompt": max(prompt, 1),
+            "context": max(context, 1),
+            "network": self.network,
+        }
+        if self.dp > 1 or self.ep > 1:
+            request |= {"dp": self.dp, "ep": self.ep}
+        if self.engine in self._engines:
+            request["engine_name"] = self.engine
+        return request
+
+    def evaluated(self, *, batch: int, prompt: int, context: int) -> Mapping[str, Any]:
+        """Return the evaluation of a batch.
+
+        Raises
+        ------
+        UnpredictableError
+            If there is none.
+        """
+        request = self.request(batch=batch, prompt=prompt, context=context)
+        try:
+            answer: Mapping[str, Any] = catalog_of(self.assumptions).evaluate_serving(
+                request
+            )
+        except InputError as error:
+            raise UnpredictableError(error.diagnostics[0].message) from error
+        if answer.get("decode") is None:
+            reasons = ", ".join(each["code"] for each in answer["rejections"])
+            raise UnpredictableError(f"not a layout of the model: {reasons}")
+        return answer
+
+    def step_seconds(self, *, batch: int, context: int) -> float:
+        """Return the seconds of a step that gives every sequence a token."""
+        decode = self.evaluated(batch=batch, prompt=1, context=context)["decode"]
+        step = float(decode["step_seconds"])
+        if self.bits is not None:
+            # Weights of so many bits: what is read of them grows or shrinks.
+            step += float(decode["memory_seconds"]) * (self.bits / _INT4_BITS - 1)
+        return step
+
+    def prompt_seconds(self, *, prompt: int) -> float:
+        """Return the seconds to read a prompt alone."""
+        answer = self.evaluated(batch=1, prompt=prompt, context=prompt)
+        return float(answer["prefill"]["seconds"])
+
+    def memory_bytes(self, *, batch: int, context: int) -> float:
+        """Return the bytes of the fullest accelerator."""
+        answer = self.evaluated(batch=batch, prompt=1, context=context)
+        return float(answer["memory"]["total_bytes"])
+
+    def cached_tokens(self, *, context: int) -> int:
+        """Return the tokens that its KV cache holds."""
+        answer = self.evaluated(batch=1, prompt=1, context=context)
+        return int(answer["kv_capacity_tokens"])
+
+    def simulated(
+        self,
+        arrivals: Mapping[str, Any],
+        *,
+        prompt: int,
+        output: int,
+        requests: int,
+        warm_up: int = 0,
+        engine: Mapping[str, Any] | None = None,
+        decode: Mapping[str, Any] | None = None,
+        replicas: int = 1,
+    ) -> Mapping[str, Any]:
+        """Return the latencies and rates of a load.
+
+        Raises
+        ------
+        UnpredictableError
+            If the configuration cannot serve it.
+        """
+        request = self.request(batch=1, prompt=prompt, context=prompt + output)
+        request |= {
+            "replicas": replicas,
+            "load": {
+                "arrivals": dict(arrivals),
+                "sizes": {
+                    "kind": "independent",
+                    "prompt": {"kind": "fixed", "tokens": prompt},
+                    "output": {"kind": "fixed", "tokens": output},
+                },
+            },
+            "engine": dict(engine or {}),
+            "run": {"requests": requests, "warm_up": warm_up, "doors_close": True},
+        }
+        if decode is not None:
+            request["decode"] = dict(decode)
+        try:
+            answer = catalog_of(self.assumptions).simulate_serving(request)
+        except InputError as error:
+            raise UnpredictableError(error.diagnostics[0].message) from error
+        if answer["report"] is None:
+            reasons = ", ".join(each["code"] for each in answer["rejections"])
+            raise UnpredictableError(f"not a layout of the model: {reasons}")
+        report: Mapping[str, Any] = answer["report"]
+        return report
+
+    def closed_loop(
+        self, users: int, *, prompt: int, output: int, **pools: Any
+    ) -> Mapping[str, Any]:
+        """Return what a benchmark at a fixed concurrency sees, its opening included."""
+        requests = max(min(users * PROMPTS_PER_USER, _MOST_PROMPTS), users)
+        return self.simulated(
+            {"kind": "closed", "users": users, "think_seconds": 0.0},
+            prompt=prompt,
+            output=output,
+            requests=requests,
+            **pools,
+        )
+
+    def with_(self, **changes: Any) -> MeasuredReplica:
+        """Return the same with some things different."""
+        return replace(self, **changes)
+
+
+@lru_cache(maxsize=4)
+def _engines_of(assumptions: str) -> frozenset[str]:
+    figures = catalog_of(assumptions).show("assumptions", assumptions)["figures"]
+    fields = (figure["field"].split(".") for figure in figures)
+    return frozenset(parts[1] for parts in fields if parts[0] == "engines")

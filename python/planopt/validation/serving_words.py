@@ -1,0 +1,93 @@
+"""What sources of serving measurements call engines, models, formats and quantities."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["engine_of", "kv_of", "model_of", "weights_of"]
+
+# The framework by its beginning, and our name of the engine.
+_ENGINES: Final = (
+    ("vllm", "vllm"),
+    ("sglang", "sglang"),
+    ("trtllm", "trtllm"),
+    ("tensorrt", "trtllm"),
+    ("llama.cpp", "llama-cpp"),
+    ("lmdeploy", "lmdeploy"),
+    ("gpt-fast", "gpt-fast"),
+    ("exllamav2", "exllamav2"),
+    ("exllama", "exllama"),
+    ("distributed-llama", "distributed-llama"),
+)
+
+# A model under another name, and the same network with other weights in it.
+_MODELS: Final = {
+    "deepseek-r1-0528": "deepseek-r1",
+    "deepseek-v3/r1": "deepseek-v3",
+    "deepseek-v3.1": "deepseek-v3",
+    "koala-13b": "llama-1-13b",
+    "wizardlm-33b": "llama-1-33b",
+    "openllama-3b": "open-llama-3b",
+    "meta-llama-3-8b": "llama-3-8b",
+    "meta-llama-3-70b": "llama-3-70b",
+}
+_SUFFIXES: Final = re.compile(
+    r"-(nvfp4|fp8|fp4|instruct|chat|hf|base|it|v0\.1|bf16)\b", re.IGNORECASE
+)
+
+# Words of sources for a format of weights, by their beginning: our format, and bits of
+# a weight where they are not those of the format.
+_WEIGHTS: Final[tuple[tuple[str, str | None, float | None], ...]] = (
+    ("nvfp4", "nvfp4", None),
+    ("fp4", "nvfp4", None),
+    ("mxfp4", "mxfp4", None),
+    ("fp8", "fp8", None),
+    ("int4", "int4", None),
+    ("int8", "int8", None),
+    ("gptq-int4", "int4", None),
+    ("awq", "int4", None),
+    # llama.cpp: four bits in superblocks, six in half of the value and down products.
+    ("gguf-q4_k_m", "int4", 4.85),
+    ("q40", "int4", 4.5),
+    ("gguf-f16", "fp16", None),
+    ("bf16", "bf16", None),
+    ("fp16", "fp16", None),
+    ("fp32", "fp32", None),
+)
+_BITS_PER_WEIGHT: Final = re.compile(r"exl2-([\d.]+)bpw")
+
+
+def engine_of(framework: str) -> str | None:
+    """Return our name of an engine, none where it is not known."""
+    lower = framework.lower()
+    return next((ours for start, ours in _ENGINES if lower.startswith(start)), None)
+
+
+def model_of(name: str, known: frozenset[str]) -> str | None:
+    """Return the catalog id of a model, none where there is none like it."""
+    plain = name.rsplit("/", 1)[-1].lower() if name.count("/") == 1 else name.lower()
+    candidates = [name.lower(), plain]
+    candidates += [_SUFFIXES.sub("", each) for each in list(candidates)]
+    candidates += [_SUFFIXES.sub("", each) for each in list(candidates)]
+    candidates += [each.removeprefix("meta-") for each in list(candidates)]
+    candidates += [_MODELS.get(each, each) for each in list(candidates)]
+    return next((each for each in candidates if each in known), None)
+
+
+def weights_of(words: str) -> tuple[str | None, float | None]:
+    """Return our format of the weights, and their bits where those differ."""
+    lower = words.lower()
+    bits = _BITS_PER_WEIGHT.match(lower)
+    if bits:
+        return "int4", float(bits[1])
+    for start, ours, own_bits in _WEIGHTS:
+        if lower.startswith(start):
+            return ours, own_bits
+    return None, None
+
+
+def kv_of(words: str) -> str | None:
+    """Return our format of the KV cache, none for that of the activations."""
+    lower = words.lower()
+    return "fp8" if lower.startswith("fp8") else None

@@ -1,0 +1,185 @@
+"""Rows of serving_silicon.csv: closed-loop runs, mean TTFT and TPOT."""
+
+from __future__ import annotations
+
+from math import isqrt
+from typing import TYPE_CHECKING, Any, Final
+
+from planopt.validation.measurement import Comparison, Missing
+from planopt.validation.replica import (
+    MeasuredReplica,
+    UnpredictableError,
+    known_models,
+)
+from planopt.validation.serving_words import engine_of, model_of, weights_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from planopt.validation.measurement import Outcome, Row
+
+__all__ = ["SILICON"]
+
+# The system's name in the table and ours.
+_ACCELERATORS: Final = {
+    "a100_sxm": "a100-sxm-80",
+    "h100_sxm": "h100-sxm",
+    "h200_sxm": "h200-sxm",
+    "b200_sxm": "b200",
+    "b300_sxm": "b300",
+    "rtx_pro_6000_server": "rtx-pro-6000-blackwell-server",
+    "gb200_sxm": "gb200",
+    "gb300_sxm": "gb300",
+}
+_MILLI: Final = 1e3
+_HOST: Final = 8
+# Models whose published weights mix formats: they are served as they were published.
+_AS_PUBLISHED: Final = ("gpt-oss",)
+# Formats of weights that engines serve with a cache of 8 bits, unless told otherwise.
+_CACHE_OF_8_BITS: Final = {("trtllm", "fp8"), ("trtllm", "nvfp4"), ("sglang", "nvfp4")}
+# Caches of a disaggregated run go over the scale-up network or InfiniBand: 400 Gbit/s.
+_TRANSFER_BYTES_PER_SECOND: Final = 50e9
+_TRANSFER_LATENCY: Final = 1e-3
+
+
+class _Silicon:
+    """The schema of serving_silicon.csv."""
+
+    name = "serving runs"
+    columns = frozenset(
+        {"backend", "system", "model_path", "isl", "osl", "concurrency"}
+        | {"silicon_ttft_ms", "silicon_tpot_ms"}
+    )
+
+    def predict(self, rows: Sequence[Row], assumptions: str) -> Iterator[Outcome]:
+        """Predict TTFT and TPOT of every run."""
+        seen: set[tuple[str, str]] = set()
+        for row in rows:
+            repeat = (row["silicon_ttft_ms"], row["silicon_tpot_ms"])
+            if repeat in seen:
+                yield Missing(row=row["id"], reason="repeats another row")
+                continue
+            seen.add(repeat)
+            yield from _predict(row, assumptions)
+
+
+SILICON: Final = _Silicon()
+
+
+def _predict(row: Row, assumptions: str) -> Iterator[Outcome]:
+    excluded = row.get("exclude", "")
+    metrics = ("tpot",) if excluded == "ttft" else ("ttft", "tpot")
+    if row["mode"] == "disagg" and not row["prefill_num_workers"]:
+        yield Missing(row=row["id"], reason="workers of the pools are not stated")
+        return
+    if not row["concurrency"]:
+        yield Missing(row=row["id"], reason="concurrency is not stated")
+        return
+    try:
+        replica, report = _simulated(row, assumptions)
+    except UnpredictableError as error:
+        yield Missing(row=row["id"], reason=str(error), metrics=metrics)
+        return
+    measured = {
+        "ttft": (float(row["silicon_ttft_ms"]), report["ttft_seconds"]["mean"]),
+        "tpot": (float(row["silicon_tpot_ms"]), report["tpot_seconds"]["mean"]),
+    }
+    for metric, (value, seconds) in measured.items():
+        if seconds is None:
+            continue
+        yield Comparison(
+            row=row["id"],
+            source=row["id"].split("_cfg")[0],
+            metric=metric,
+            measured=value,
+            predicted=seconds * _MILLI,
+            unit="ms",
+            accelerator=replica.accelerator,
+            model=replica.model,
+            engine=replica.engine or row["backend"],
+            standing="outside" if metric not in metrics else "counted",
+            precision=replica.weights or "",
+            layout=replica.layout,
+            why={
+                "isl": float(row["isl"]),
+                "osl": float(row["osl"]),
+                "concurrency": float(row["concurrency"]),
+            },
+        )
+
+
+def _simulated(row: Row, assumptions: str) -> tuple[MeasuredReplica, Mapping[str, Any]]:
+    lengths = {"prompt": int(row["isl"]), "output": int(row["osl"])}
+    users = int(float(row["concurrency"]))
+    if row["mode"] == "agg":
+        replica = _replica(row, "", assumptions)
+        return replica, replica.closed_loop(users, **lengths)
+    prefill = _replica(row, "prefill_", assumptions)
+    decode = _replica(row, "decode_", assumptions)
+    request = decode.request(batch=1, prompt=lengths["prompt"], context=1)
+    request["context"] = sum(lengths.values())
+    request["replicas"] = int(float(row["decode_num_workers"]))
+    request["engine"] = {}
+    request["transfer"] = {
+        "latency_seconds": _TRANSFER_LATENCY,
+        "seconds_per_token": _cached_bytes_per_token(decode)
+        / _TRANSFER_BYTES_PER_SECOND,
+    }
+    workers = int(float(row["prefill_num_workers"]))
+    report = prefill.closed_loop(users, **lengths, decode=request, replicas=workers)
+    return decode, report
+
+
+def _cached_bytes_per_token(replica: MeasuredReplica) -> float:
+    """Return the bytes of a token's cache on the fullest accelerator."""
+    tokens = 4096
+    answer = replica.evaluated(batch=1, prompt=1, context=tokens)
+    return float(answer["memory"]["kv_cache_bytes"]) / tokens
+
+
+def _replica(row: Row, pool: str, assumptions: str) -> MeasuredReplica:
+    model = model_of(row["model_path"], known_models(assumptions))
+    if model is None:
+        message = f"no model of the catalog is like {row['model_path']}"
+        raise UnpredictableError(message)
+    engine = engine_of(row["backend"])
+    weights, bits = weights_of(row["gemm_quant_mode"] or row["precision"])
+    if model.startswith(_AS_PUBLISHED):
+        weights = None
+    tp = _count(row, f"{pool}tp_size")
+    dp = _count(row, f"{pool}attention_dp_size")
+    accelerators = _accelerators(tp, dp)
+    ep = min(_count(row, f"{pool}moe_ep_size"), accelerators)
+    return MeasuredReplica(
+        assumptions=assumptions,
+        model=model,
+        accelerator=_ACCELERATORS.get(row["system"], row["system"]),
+        engine=engine,
+        weights=weights,
+        bits=bits,
+        kv="fp8" if (engine, weights) in _CACHE_OF_8_BITS else None,
+        tp=accelerators // dp,
+        pp=_count(row, f"{pool}pp_size"),
+        dp=dp if dp <= accelerators else 1,
+        ep=ep if accelerators % ep == 0 else 1,
+        network="infiniband-400g" if accelerators > _HOST else None,
+    )
+
+
+def _count(row: Row, column: str) -> int:
+    """Return a degree; the table has 0 and nothing for 1."""
+    text = row.get(column, "")
+    return max(int(float(text)), 1) if text else 1
+
+
+def _accelerators(tp: int, dp: int) -> int:
+    """Return the accelerators of a replica.
+
+    Some engines count attention ranks inside of the tensor-parallel group and some
+    beside it, and the table has the product of both twice where it exceeds a host.
+    """
+    if dp == 1:
+        return tp
+    if tp == dp:
+        return tp
+    return isqrt(tp * dp) if tp * dp > _HOST else tp * dp
