@@ -56,6 +56,7 @@ impl ServingSpaceRequest {
             kv: None,
             context: 1,
             prompt: 1,
+            engine_name: None,
             overlap: None,
             software_latency_seconds: None,
             pcie_all_reduce: None,
