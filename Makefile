@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help develop format lint types test test-rust test-python readme bench bench-fleet calibrate ci wheel clean
+.PHONY: help develop format lint types test test-rust test-python queueing readme bench bench-fleet calibrate ci wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ test-rust: ## Tests of the Rust core
 
 test-python: ## Tests of the Python package and of the command line
 	$(BIN)/pytest
+
+queueing: ## The closed form of an engine against its simulation, 200 random cases (some 20 minutes)
+	cargo test --release --package planopt-core --test queueing -- --ignored --nocapture
 
 readme: ## Show in README what its first command prints now
 	COLUMNS=100 SOURCE_DATE_EPOCH=1795219200 $(BIN)/planopt solve --target 5tok/s --budget 20000 \

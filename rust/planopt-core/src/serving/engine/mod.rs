@@ -4,6 +4,7 @@
 //! `scheduler` who is in it, `simulate` runs all that event by event, and `report` adds up what
 //! came of it. Definitions: `docs/reference/serving.md`.
 
+mod estimate;
 mod lane;
 mod limits;
 mod load;
@@ -17,6 +18,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 
+pub use estimate::{Estimate, Estimator, Quantiles, Traffic};
 pub use limits::{EngineLimits, KvPolicy, Policy, Transfer};
 pub use load::{Arrivals, Lengths, Load, Sizes};
 pub use replica::{EngineOptions, ReplicaSteps};

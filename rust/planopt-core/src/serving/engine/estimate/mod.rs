@@ -1,0 +1,168 @@
+//! A closed form of the engine: latencies under a load without simulating it.
+//!
+//! What a first token waits for is put together from what queueing theory knows of its parts: the
+//! rest of the step under way, prompts that are read in the same step (a batch queue with gates),
+//! prompts that do not fit it (M/G/1), and a place in the engine (M/G/c). How long a token takes
+//! follows from how many decode, and how much of the time prompts take. The derivation stands in
+//! `docs/reference/serving.md`; constants that theory does not give are fitted to the simulator,
+//! and say so.
+
+mod answer;
+mod decoding;
+mod latency;
+mod population;
+mod reading;
+mod surface;
+mod tail;
+mod traffic;
+mod waiting;
+
+pub use answer::{Estimate, Quantiles};
+pub use traffic::Traffic;
+
+use self::reading::Machine;
+use self::surface::Surface;
+use super::limits::{EngineLimits, KvPolicy};
+use super::load::Arrivals;
+use super::step::StepTime;
+
+/// An engine with a kind of traffic, ready to be asked about any rate of it.
+#[derive(Clone, Debug)]
+pub struct Estimator {
+    traffic: Traffic,
+    surface: Surface,
+    limits: EngineLimits,
+    /// Sequences of a micro-batch that places and pages allow.
+    places: f64,
+    /// What a request takes on top.
+    overhead: f64,
+}
+
+/// Standard deviations of the sequences' sizes that pages keep in reserve; fitted.
+const SPARE_DEVIATIONS: f64 = 0.5;
+/// Share of the pages that are never given away: vLLM's `watermark`, as in the simulator.
+const WATERMARK: f64 = 0.01;
+/// Sequences that step times are asked for, at most.
+const MOST_SEQUENCES: f64 = 4096.0;
+
+impl Estimator {
+    /// Asks `step` for the times of some fifty steps; nothing else is asked of it.
+    #[expect(clippy::cast_precision_loss, reason = "fewer tokens than 2^53")]
+    pub fn new(
+        step: &impl StepTime,
+        limits: EngineLimits,
+        traffic: Traffic,
+        request_overhead: f64,
+    ) -> Self {
+        let (prompt, output) = (&traffic.prompt, &traffic.output);
+        let micro_batches = f64::from(limits.micro_batches.max(1));
+        // A sequence holds on average, long ones for longer; and needs, to be admitted.
+        let (held, needed, grown) = match limits.kv_policy {
+            KvPolicy::Reserve => (
+                prompt.mean + output.square / output.mean,
+                prompt.mean + output.mean,
+                1.0,
+            ),
+            // On average a third of the variance of its whole growth, evenly spread.
+            KvPolicy::Preempt => (traffic.decode_context(), prompt.mean, 1.0 / 3.0),
+        };
+        let variance =
+            prompt.square - prompt.mean.powi(2) + (output.square - output.mean.powi(2)) * grown;
+        let room = (limits.kv_tokens as f64 * (1.0 - WATERMARK) - needed / 2.0).max(0.0);
+        let spare = SPARE_DEVIATIONS * variance.max(0.0).sqrt();
+        // n held + spare sqrt(n) = room.
+        let root = ((spare * spare + 4.0 * held * room).sqrt() - spare) / (2.0 * held);
+        let places = f64::from(limits.max_sequences)
+            .min(root * root / micro_batches)
+            .min(MOST_SEQUENCES)
+            .floor()
+            .max(1.0);
+        let budget = f64::from(limits.token_budget).clamp(1.0, LARGEST_STEP);
+        let surface = Surface::new(
+            step,
+            budget,
+            places,
+            traffic.mean_read(),
+            traffic.mean_looked_at(),
+            traffic.decode_context(),
+        );
+        Self {
+            traffic,
+            surface,
+            limits,
+            places: places.min((budget - 1.0).max(1.0)),
+            overhead: request_overhead,
+        }
+    }
+
+    /// Latencies of an engine of which there are `replicas`.
+    pub fn at(&self, arrivals: &Arrivals, replicas: f64) -> Estimate {
+        match arrivals {
+            Arrivals::Poisson { per_second } => self.open(*per_second, 1.0, replicas),
+            Arrivals::Gamma { per_second, cv } => self.open(*per_second, cv * cv, replicas),
+            Arrivals::Closed {
+                users,
+                think_seconds,
+            } => self.closed((f64::from(*users) / replicas).max(1.0), *think_seconds),
+            Arrivals::Trace { seconds } => {
+                let (per_second, cv2) = gaps(seconds);
+                self.open(per_second, cv2, replicas)
+            }
+        }
+    }
+
+    /// Every replica gets each `replicas`-th request, which come the more evenly.
+    fn open(&self, per_second: f64, cv2: f64, replicas: f64) -> Estimate {
+        latency::open(self, per_second / replicas, cv2 / replicas)
+    }
+
+    fn machine(&self) -> Machine<'_> {
+        Machine {
+            surface: &self.surface,
+            traffic: &self.traffic,
+            policy: self.limits.policy,
+            budget: f64::from(self.limits.token_budget).min(LARGEST_STEP),
+            micro_batches: f64::from(self.limits.micro_batches.max(1)),
+        }
+    }
+
+    /// Users who wait for their answers make the rate at which their requests keep them all busy.
+    fn closed(&self, users: f64, think_seconds: f64) -> Estimate {
+        let machine = self.machine();
+        let alone = machine.reading(1.0);
+        let fastest =
+            alone.own_mean() + (self.traffic.output.mean - 1.0) * alone.decode + think_seconds;
+        let (mut low, mut high) = (0.0, users / fastest);
+        let mut estimate = latency::closed(self, users, high);
+        for _ in 0..BISECTIONS {
+            let rate = f64::midpoint(low, high);
+            estimate = latency::closed(self, users, rate);
+            if rate * (estimate.turn() + think_seconds) < users {
+                low = rate;
+            } else {
+                high = rate;
+            }
+            if high - low < 1e-4 * high {
+                break;
+            }
+        }
+        estimate
+    }
+}
+
+/// Rate of given arrivals, and the squared variation of the times between them.
+fn gaps(seconds: &[f64]) -> (f64, f64) {
+    let gaps = || seconds.windows(2).map(|pair| pair[1] - pair[0]);
+    let count = gaps().map(|_| 1.0).sum::<f64>();
+    let mean = gaps().sum::<f64>() / count;
+    if count < 1.0 || mean <= 0.0 {
+        // Nobody else is there, or all come at once and the first have nobody before them.
+        return (f64::MIN_POSITIVE, 1.0);
+    }
+    let variance = gaps().map(|gap| (gap - mean).powi(2)).sum::<f64>() / count;
+    (1.0 / mean, variance / (mean * mean))
+}
+
+/// Tokens of a step where the engine sets no limit: prompts are read whole.
+const LARGEST_STEP: f64 = 65536.0;
+const BISECTIONS: u32 = 50;

@@ -1,0 +1,153 @@
+//! The steps that read prompts beside so many decoding sequences.
+
+use super::surface::Surface;
+use super::traffic::{STRATA, Traffic, mean};
+use crate::serving::engine::limits::Policy;
+
+/// What is the same at every load: step times, policy, budget.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Machine<'s> {
+    pub(super) surface: &'s Surface,
+    pub(super) traffic: &'s Traffic,
+    pub(super) policy: Policy,
+    pub(super) budget: f64,
+    pub(super) micro_batches: f64,
+}
+
+/// How prompts are read beside `decoding` sequences of a micro-batch, when they are alone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading {
+    /// Sequences that get a token in the steps that read.
+    pub(super) beside: f64,
+    /// Tokens of prompts in a full step.
+    pub(super) chunk: f64,
+    /// A step that only decodes.
+    pub(super) decode: f64,
+    /// Steps of each stratum of prompts: how many full ones, and how long each.
+    pub(super) full: [(f64, f64); STRATA],
+    /// Its last step: tokens, and how long.
+    pub(super) last: [(f64, f64); STRATA],
+    /// Seconds per token more in a step that is long enough.
+    pub(super) per_token: f64,
+    /// A full step.
+    pub(super) full_step: f64,
+}
+
+impl Reading {
+    /// Seconds of all steps of a stratum of prompts.
+    pub(super) fn own(&self, at: usize) -> f64 {
+        let (steps, each) = self.full[at];
+        steps * each + self.last[at].1
+    }
+
+    /// The same of all prompts, on average.
+    pub(super) fn own_mean(&self) -> f64 {
+        mean(|at| self.own(at))
+    }
+
+    /// Sum of a power of the lengths of a prompt's steps, on average.
+    pub(super) fn step_powers(&self, power: i32) -> f64 {
+        mean(|at| {
+            let (steps, each) = self.full[at];
+            steps * each.powi(power) + self.last[at].1.powi(power)
+        })
+    }
+}
+
+impl Machine<'_> {
+    pub(super) fn reading(&self, decoding: f64) -> Reading {
+        let beside = match self.policy {
+            Policy::DecodeFirst => decoding,
+            Policy::PrefillFirst => 0.0,
+        };
+        let chunk = (self.budget - beside).max(1.0);
+        let mut full = [(0.0, 0.0); STRATA];
+        let mut last = [(0.0, 0.0); STRATA];
+        for at in 0..STRATA {
+            let tokens = self.traffic.read(at);
+            let looked_at = self.traffic.looked_at(at);
+            let steps = ((tokens / chunk).ceil() - 1.0).max(0.0);
+            let rest = tokens - steps * chunk;
+            let full_step = self.surface.looking_at(chunk, beside, looked_at);
+            full[at] = (steps, full_step);
+            last[at] = (rest, self.surface.looking_at(rest, beside, looked_at));
+        }
+        let full_step = self.surface.at(chunk, beside);
+        let half_step = self.surface.at(chunk / 2.0, beside);
+        Reading {
+            beside,
+            chunk,
+            decode: self.surface.at(0.0, decoding),
+            full,
+            last,
+            per_token: ((full_step - half_step) / (chunk / 2.0)).max(0.0),
+            full_step,
+        }
+    }
+
+    /// Share of the time that reading takes from decoding at `rate` prompts per second and
+    /// micro-batch. Prompts that arrive within one step are read together in the next one, which
+    /// costs more or less than each alone: solved by iteration.
+    pub(super) fn share(&self, reading: &Reading, rate: f64) -> f64 {
+        let mut share = 0.0;
+        let mut step = reading.decode;
+        for _ in 0..FEW_ROUNDS {
+            let (work, next) = match self.policy {
+                Policy::DecodeFirst => {
+                    let others = rate * self.traffic.mean_read() * step;
+                    let work = self.work_beside_decoding(reading, others);
+                    let share = self.of_all(rate * work);
+                    (work, reading.decode / (1.0 - share))
+                }
+                Policy::PrefillFirst => {
+                    let together = 1.0 / (1.0 + rate * step);
+                    let fixed = (self.surface.at(1.0, 0.0) - reading.per_token).max(0.0);
+                    let work = mean(|at| {
+                        let (steps, each) = reading.full[at];
+                        steps * each + reading.last[at].1 - fixed + fixed * together
+                    });
+                    let busy = rate * self.traffic.mean_read() * reading.per_token;
+                    let alone = mean(|at| reading.last[at].1);
+                    (work, alone / (1.0 - busy.min(0.9)))
+                }
+            };
+            let found = self.of_all(rate * work);
+            step = f64::midpoint(step, next);
+            let change = (found - share).abs();
+            share = found;
+            if change < 1e-4 {
+                break;
+            }
+        }
+        share
+    }
+
+    /// What a prompt adds to steps that decode anyhow, with `others` tokens in its last one.
+    fn work_beside_decoding(&self, reading: &Reading, others: f64) -> f64 {
+        mean(|at| {
+            let (steps, each) = reading.full[at];
+            let (rest, _) = reading.last[at];
+            let tokens = (rest + others).min(reading.chunk);
+            let looked_at = self.traffic.looked_at(at);
+            let last = self.surface.looking_at(tokens, reading.beside, looked_at);
+            steps * (each - reading.decode) + (last - reading.decode) * rest / tokens
+        })
+    }
+
+    /// A long step of one micro-batch holds up those of the others too, unless they are as long.
+    fn of_all(&self, share: f64) -> f64 {
+        let held_up = if self.micro_batches > 1.0 {
+            1.0 + HELD_UP * (1.0 - share).max(0.0)
+        } else {
+            1.0
+        };
+        (share * held_up).min(MOST_SHARE)
+    }
+}
+
+const FEW_ROUNDS: u32 = 25;
+/// Share of reading beyond which decoding counts as stopped.
+pub(super) const MOST_SHARE: f64 = 0.97;
+/// By how much more the steps of a pipeline grow than those of one micro-batch, where prompts are
+/// rare; fitted to the simulation of 2 to 4 micro-batches.
+const HELD_UP: f64 = 0.65;

@@ -1,0 +1,250 @@
+//! What the closed form knows of a load: moments of prompts and outputs, and both cut into strata.
+
+use super::super::load::{Lengths, Load, Sizes};
+
+/// Strata that lengths are cut into, finer towards the long ones that make the tail.
+pub(super) const STRATA: usize = 12;
+const EDGES: [f64; STRATA + 1] = [
+    0.0, 0.15, 0.35, 0.55, 0.7, 0.8, 0.87, 0.92, 0.95, 0.975, 0.99, 0.998, 1.0,
+];
+/// Quantiles of the standard normal distribution at the inner edges.
+const NORMAL_EDGES: [f64; STRATA - 1] = [
+    -1.036_433_389_493_79,
+    -0.385_320_466_407_568,
+    0.125_661_346_855_074,
+    0.524_400_512_708_041,
+    0.841_621_233_572_914,
+    1.126_391_129_038_801,
+    1.405_071_560_309_633,
+    1.644_853_626_951_473,
+    1.959_963_984_540_054,
+    2.326_347_874_040_841,
+    2.878_161_739_095_483,
+];
+
+/// Mean of a figure over the strata.
+pub(super) fn mean(of: impl Fn(usize) -> f64) -> f64 {
+    (0..STRATA).map(|at| weight(at) * of(at)).sum()
+}
+
+/// Share of a stratum.
+pub(super) fn weight(at: usize) -> f64 {
+    EDGES[at + 1] - EDGES[at]
+}
+
+/// Lengths in short.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spread {
+    pub(super) mean: f64,
+    /// Mean of the squares.
+    pub(super) square: f64,
+    /// Mean of each stratum.
+    pub(super) strata: [f64; STRATA],
+}
+
+impl Spread {
+    /// Variance over the square of the mean.
+    pub(super) fn cv2(&self) -> f64 {
+        (self.square / (self.mean * self.mean) - 1.0).max(0.0)
+    }
+
+    fn of(lengths: &Lengths) -> Self {
+        match lengths {
+            Lengths::Fixed { tokens } => {
+                let tokens = f64::from(*tokens).max(1.0);
+                Self {
+                    mean: tokens,
+                    square: tokens * tokens,
+                    strata: [tokens; STRATA],
+                }
+            }
+            Lengths::Uniform { least, most } => {
+                let (least, most) = (f64::from(*least), f64::from(*most));
+                let mean = f64::midpoint(least, most);
+                let span = most - least + 1.0;
+                Self {
+                    mean,
+                    square: mean * mean + (span * span - 1.0) / 12.0,
+                    strata: std::array::from_fn(|at| {
+                        least + (most - least) * f64::midpoint(EDGES[at], EDGES[at + 1])
+                    }),
+                }
+            }
+            Lengths::Exponential { mean } => {
+                let mean = mean.max(1.0);
+                // Integral of the quantile -ln(1 - u) from 0.
+                let up_to = |u: f64| {
+                    if u >= 1.0 {
+                        1.0
+                    } else {
+                        (1.0 - u) * (1.0 - u).ln() + u
+                    }
+                };
+                Self {
+                    mean,
+                    square: mean * (2.0 * mean - 1.0),
+                    strata: std::array::from_fn(|at| {
+                        mean * (up_to(EDGES[at + 1]) - up_to(EDGES[at])) / weight(at)
+                    }),
+                }
+            }
+            Lengths::Lognormal { mean, cv } => {
+                let sigma = (1.0 + cv * cv).ln().sqrt();
+                // The share of the mean below a quantile is the normal distribution, shifted.
+                let up_to = |edge: usize| match edge {
+                    0 => 0.0,
+                    STRATA => 1.0,
+                    _ => normal(NORMAL_EDGES[edge - 1] - sigma),
+                };
+                Self {
+                    mean: *mean,
+                    square: mean * mean * (1.0 + cv * cv),
+                    strata: std::array::from_fn(|at| {
+                        mean * (up_to(at + 1) - up_to(at)) / weight(at)
+                    }),
+                }
+            }
+            Lengths::Histogram { tokens, weights } => Self::counted(tokens, weights),
+        }
+    }
+
+    fn counted(tokens: &[u32], weights: &[f64]) -> Self {
+        let mut counted: Vec<(f64, f64)> = tokens
+            .iter()
+            .zip(weights)
+            .map(|(&tokens, &weight)| (f64::from(tokens).max(1.0), weight))
+            .collect();
+        counted.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let all: f64 = counted.iter().map(|(_, weight)| weight).sum();
+        let moment = |power| {
+            counted
+                .iter()
+                .map(|(tokens, weight)| tokens.powi(power) * weight / all)
+                .sum()
+        };
+        let mut strata = [0.0; STRATA];
+        let mut below = 0.0;
+        for (tokens, weight_of_it) in &counted {
+            let above = below + weight_of_it / all;
+            for (at, stratum) in strata.iter_mut().enumerate() {
+                let shared = above.min(EDGES[at + 1]) - below.max(EDGES[at]);
+                *stratum += tokens * shared.max(0.0) / weight(at);
+            }
+            below = above;
+        }
+        Self {
+            mean: moment(1),
+            square: moment(2),
+            strata,
+        }
+    }
+}
+
+/// A load in short.
+#[derive(Clone, Copy, Debug)]
+pub struct Traffic {
+    pub(super) prompt: Spread,
+    pub(super) output: Spread,
+    pub(super) hit_rate: f64,
+}
+
+impl Traffic {
+    /// Sums up a load, whenever it arrives.
+    pub fn of(load: &Load) -> Self {
+        let (prompt, output) = match &load.sizes {
+            Sizes::Independent { prompt, output } => (Spread::of(prompt), Spread::of(output)),
+            Sizes::Pairs { prompt, output } => {
+                let each_once = vec![1.0; prompt.len()];
+                (
+                    Spread::counted(prompt, &each_once),
+                    Spread::counted(output, &each_once),
+                )
+            }
+        };
+        Self {
+            prompt,
+            output,
+            hit_rate: load.prefix_hit_rate,
+        }
+    }
+
+    /// Tokens of a stratum of prompts that have to be read.
+    pub(super) fn read(&self, at: usize) -> f64 {
+        (self.prompt.strata[at] * (1.0 - self.hit_rate)).max(1.0)
+    }
+
+    /// Tokens that a token of it looks at: those found in the prefix cache, and half of the rest.
+    pub(super) fn looked_at(&self, at: usize) -> f64 {
+        self.prompt.strata[at] * f64::midpoint(1.0, self.hit_rate)
+    }
+
+    /// Tokens to read, on average.
+    pub(super) fn mean_read(&self) -> f64 {
+        mean(|at| self.read(at))
+    }
+
+    /// Tokens that a token of any prompt looks at, on average.
+    pub(super) fn mean_looked_at(&self) -> f64 {
+        self.prompt.square / self.prompt.mean * f64::midpoint(1.0, self.hit_rate)
+    }
+
+    /// Tokens cached for a sequence that decodes: long ones do so for longer.
+    pub(super) fn decode_context(&self) -> f64 {
+        self.prompt.mean + self.output.square / (2.0 * self.output.mean)
+    }
+
+    /// Tokens to read of the prompt that a token belongs to: long ones have more of them.
+    pub(super) fn size_by_token(&self) -> f64 {
+        self.prompt.square / self.prompt.mean * (1.0 - self.hit_rate)
+    }
+
+    /// By how much the strata lose of the variance of prompts.
+    pub(super) fn lost_square(&self) -> f64 {
+        let kept = mean(|at| self.prompt.strata[at] * self.prompt.strata[at]);
+        self.prompt.square / kept
+    }
+}
+
+/// Standard normal distribution function (Abramowitz and Stegun 7.1.26, error below 1e-7).
+fn normal(x: f64) -> f64 {
+    let z = x.abs() / std::f64::consts::SQRT_2;
+    let t = 1.0 / (1.0 + 0.327_591_1 * z);
+    let series = t
+        * (0.254_829_592
+            + t * (-0.284_496_736
+                + t * (1.421_413_741 + t * (-1.453_152_027 + t * 1.061_405_429))));
+    let tail = 0.5 * series * (-z * z).exp();
+    if x > 0.0 { 1.0 - tail } else { tail }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strata_have_the_mean_and_most_of_the_variance() {
+        for lengths in [
+            Lengths::Fixed { tokens: 512 },
+            Lengths::Uniform {
+                least: 100,
+                most: 300,
+            },
+            Lengths::Exponential { mean: 700.0 },
+            Lengths::Lognormal {
+                mean: 900.0,
+                cv: 1.3,
+            },
+            Lengths::Histogram {
+                tokens: vec![900, 10, 4000, 300],
+                weights: vec![2.0, 1.0, 0.5, 4.0],
+            },
+        ] {
+            let spread = Spread::of(&lengths);
+            let of_strata = mean(|at| spread.strata[at]);
+            assert!((of_strata / spread.mean - 1.0).abs() < 1e-6, "{lengths:?}");
+            let square = mean(|at| spread.strata[at].powi(2));
+            let kept = square / spread.square;
+            assert!((0.85..=1.0 + 1e-9).contains(&kept), "{lengths:?}: {kept}");
+        }
+    }
+}

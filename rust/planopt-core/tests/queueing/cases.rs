@@ -1,0 +1,207 @@
+//! Engines and loads made up at random, the same every time, within what is sold and asked for.
+
+use std::sync::atomic::AtomicBool;
+
+use planopt_core::serving::engine::{
+    Arrivals, EngineLimits, Estimate, Estimator, KvPolicy, Lengths, Load, LoadReport, Objectives,
+    Policy, Pool, Run, Sizes, StepSeconds, StepTime, StepWork, Traffic, simulate,
+};
+
+/// A step as a roofline makes it: weights are read whatever the number of tokens, and arithmetic
+/// counts once it takes longer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Roofline {
+    pub(crate) overhead: f64,
+    pub(crate) weights: f64,
+    pub(crate) per_token: f64,
+    pub(crate) per_token_context: f64,
+    pub(crate) per_sequence: f64,
+    pub(crate) per_cached_token: f64,
+    pub(crate) stages: f64,
+}
+
+impl StepTime for Roofline {
+    fn seconds(&self, work: &StepWork) -> StepSeconds {
+        let tokens = work.prefill_tokens + work.decode_sequences;
+        let stages = self.weights.max(self.per_token * tokens)
+            + self.per_token_context * work.prefill_tokens * work.prefill_context
+            + self.per_sequence * work.decode_sequences
+            + self.per_cached_token * work.decode_sequences * work.decode_context;
+        let latency = self.overhead + stages;
+        StepSeconds {
+            latency,
+            interval: (stages / self.stages).max(latency / self.stages),
+        }
+    }
+}
+
+/// One engine under one load.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    pub(crate) step: Roofline,
+    pub(crate) limits: EngineLimits,
+    pub(crate) load: Load,
+    /// Of what the engine can do at most; none for users who wait for their answers.
+    pub(crate) busy: Option<f64>,
+}
+
+/// Random numbers of cases (splitmix64).
+struct Dice(u64);
+
+impl Dice {
+    #[expect(clippy::cast_precision_loss, reason = "53 bits")]
+    fn roll(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.roll()
+    }
+
+    /// Evenly by its logarithm.
+    fn scale(&mut self, low: f64, high: f64) -> f64 {
+        low * (high / low).powf(self.roll())
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a place in a short list"
+    )]
+    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[(self.roll() * choices.len() as f64) as usize]
+    }
+
+    fn lengths(&mut self, mean: f64) -> Lengths {
+        match self.one_of(&[0, 1, 2, 2, 3]) {
+            0 => Lengths::Fixed {
+                tokens: whole(mean),
+            },
+            1 => Lengths::Exponential { mean },
+            2 => Lengths::Lognormal {
+                mean,
+                cv: self.between(0.3, 1.3),
+            },
+            _ => Lengths::Uniform {
+                least: whole(mean * 0.5),
+                most: whole(mean * 1.5),
+            },
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "tokens"
+)]
+fn whole(tokens: f64) -> u32 {
+    tokens.round().max(1.0) as u32
+}
+
+/// Case number `number`.
+pub(crate) fn case(number: u64) -> Case {
+    let mut dice = Dice(number.wrapping_mul(0x5851_F42D_4C95_7F2D) + 11);
+    let micro_batches = dice.one_of(&[1, 1, 1, 1, 1, 1, 1, 2, 4]);
+    let weights = dice.scale(3e-3, 40e-3);
+    // From two hundred to two thousand tokens until arithmetic takes as long as reading weights.
+    let per_token = weights / dice.scale(150.0, 1500.0);
+    let step = Roofline {
+        overhead: dice.scale(1e-3, 6e-3),
+        weights,
+        per_token,
+        per_token_context: per_token / dice.scale(1e4, 1e5),
+        per_sequence: weights * dice.scale(5e-4, 5e-3),
+        per_cached_token: dice.scale(5e-9, 150e-9),
+        stages: f64::from(micro_batches),
+    };
+    let prompt_mean = dice.scale(64.0, 8192.0);
+    let output_mean = dice.scale(16.0, 1024.0);
+    let max_sequences = dice.one_of(&[8, 16, 32, 64, 128, 256]);
+    let of_one = prompt_mean + output_mean;
+    let kv_tokens = f64::from(max_sequences * micro_batches) * of_one * dice.scale(0.5, 4.0);
+    let limits = EngineLimits {
+        token_budget: dice.one_of(&[512, 1024, 2048, 4096, 8192]),
+        max_sequences,
+        kv_tokens: u64::from(whole(kv_tokens.max(32.0 * of_one))),
+        page_tokens: 16,
+        micro_batches,
+        policy: dice.one_of(&[
+            Policy::DecodeFirst,
+            Policy::DecodeFirst,
+            Policy::DecodeFirst,
+            Policy::PrefillFirst,
+        ]),
+        kv_policy: dice.one_of(&[KvPolicy::Preempt, KvPolicy::Preempt, KvPolicy::Reserve]),
+    };
+    let sizes = Sizes::Independent {
+        prompt: dice.lengths(prompt_mean),
+        output: dice.lengths(output_mean),
+    };
+    let prefix_hit_rate = dice.one_of(&[0.0, 0.0, 0.0, 0.3, 0.6]);
+    let is_closed = dice.one_of(&[false, false, false, false, false, true, true]);
+    let users = whole(dice.scale(1.0, 1.5 * f64::from(max_sequences * micro_batches)));
+    let busy = dice.between(0.1, 0.85);
+    let closed = |users| Load {
+        arrivals: Arrivals::Closed {
+            users,
+            think_seconds: 0.0,
+        },
+        sizes: sizes.clone(),
+        prefix_hit_rate,
+    };
+    if is_closed {
+        return Case {
+            step,
+            limits,
+            load: closed(users),
+            busy: None,
+        };
+    }
+    let most = Case {
+        step,
+        limits,
+        load: closed(max_sequences * micro_batches * 3),
+        busy: None,
+    };
+    let per_second = busy * most.simulate(20_000, 1).requests_per_second;
+    let arrivals = Arrivals::Poisson { per_second };
+    Case {
+        load: Load {
+            arrivals,
+            ..most.load
+        },
+        busy: Some(busy),
+        ..most
+    }
+}
+
+impl Case {
+    /// What the closed form says.
+    pub(crate) fn estimate(&self) -> Estimate {
+        let traffic = Traffic::of(&self.load);
+        Estimator::new(&self.step, self.limits, traffic, 0.0).at(&self.load.arrivals, 1.0)
+    }
+
+    /// What the simulator says.
+    pub(crate) fn simulate(&self, requests: u64, seed: u64) -> LoadReport {
+        let pool = Pool {
+            replicas: 1,
+            limits: self.limits,
+            step: &self.step,
+        };
+        let run = Run {
+            seed,
+            warm_up: requests / 5,
+            requests,
+            doors_close: false,
+            request_overhead: 0.0,
+            objectives: Objectives::default(),
+        };
+        simulate(&pool, &self.load, run, &AtomicBool::new(false))
+    }
+}

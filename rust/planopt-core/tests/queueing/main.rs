@@ -1,0 +1,179 @@
+//! The closed form of an engine under load against its simulation.
+
+mod cases;
+
+use std::collections::BTreeMap;
+
+use cases::Case;
+use planopt_core::serving::engine::{Arrivals, Estimate, LoadReport, Policy};
+
+/// A case with both answers.
+struct Compared {
+    number: u64,
+    case: Case,
+    estimate: Estimate,
+    report: LoadReport,
+}
+
+/// Errors of the closed form, as shares of what was simulated.
+#[derive(Clone, Copy)]
+struct Errors {
+    ttft_mean: f64,
+    ttft_p95: f64,
+    tpot_mean: f64,
+    tpot_p95: f64,
+}
+
+impl Compared {
+    fn new(number: u64, requests: u64) -> Self {
+        let case = cases::case(number);
+        let estimate = case.estimate();
+        let report = case.simulate(requests, 1);
+        Self {
+            number,
+            case,
+            estimate,
+            report,
+        }
+    }
+
+    fn errors(&self) -> Errors {
+        let off = |found: f64, expected: f64| {
+            if expected > 0.0 {
+                found / expected - 1.0
+            } else {
+                0.0
+            }
+        };
+        let (ttft, tpot) = (self.report.ttft_seconds, self.report.tpot_seconds);
+        Errors {
+            ttft_mean: off(self.estimate.ttft_mean(), ttft.mean),
+            ttft_p95: off(self.estimate.ttft(0.95), ttft.p95),
+            tpot_mean: off(self.estimate.tpot_mean(), tpot.mean),
+            tpot_p95: off(self.estimate.tpot(0.95), tpot.p95),
+        }
+    }
+
+    /// The largest error, against what is promised of each figure.
+    fn worst(&self) -> f64 {
+        let errors = self.errors();
+        (errors.ttft_p95.abs() / 0.3)
+            .max(errors.tpot_mean.abs() / 0.1)
+            .max(errors.tpot_p95.abs() / 0.1)
+    }
+
+    fn regime(&self) -> String {
+        let arrivals = match self.case.load.arrivals {
+            Arrivals::Closed { .. } => "closed",
+            _ => "poisson",
+        };
+        let policy = match self.case.limits.policy {
+            Policy::DecodeFirst => "decode-first",
+            Policy::PrefillFirst => "prefill-first",
+        };
+        let pipeline = if self.case.limits.micro_batches > 1 {
+            ", pipeline"
+        } else {
+            ""
+        };
+        let pages = if self.report.kv_occupancy > 0.6 || self.report.preemptions > 100 {
+            ", short of pages"
+        } else {
+            ""
+        };
+        format!("{arrivals}, {policy}{pipeline}{pages}")
+    }
+}
+
+/// Median, 90th percentile and worst of absolute errors.
+fn summary(errors: &[f64]) -> (f64, f64, f64) {
+    let mut sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
+    sizes.sort_by(f64::total_cmp);
+    let worst = sizes.len() - 1;
+    (sizes[sizes.len() / 2], sizes[worst * 9 / 10], sizes[worst])
+}
+
+#[test]
+#[ignore = "minutes: `make queueing`"]
+#[expect(clippy::print_stdout, reason = "the table is what it is run for")]
+fn two_hundred_random_cases() {
+    let read = |name: &str, usual: u64| {
+        let given = std::env::var(name).ok();
+        given.and_then(|text| text.parse().ok()).unwrap_or(usual)
+    };
+    let requests = read("REQUESTS", 1_000_000);
+    let cases = read("CASES", 200);
+    let compared: Vec<Compared> = (0..cases)
+        .map(|number| Compared::new(number, requests))
+        .collect();
+    let mut regimes: BTreeMap<String, Vec<&Compared>> = BTreeMap::new();
+    for each in &compared {
+        regimes.entry(each.regime()).or_default().push(each);
+        regimes.entry("all".to_owned()).or_default().push(each);
+    }
+    println!(
+        "regime | cases | TTFT mean | TTFT p95 | TPOT mean | TPOT p95 (median / 90th / worst, %)"
+    );
+    for (regime, cases) in &regimes {
+        let errors: Vec<Errors> = cases.iter().map(|each| each.errors()).collect();
+        let column = |of: fn(&Errors) -> f64| {
+            let all: Vec<f64> = errors.iter().map(of).collect();
+            let (median, tenth, worst) = summary(&all);
+            format!(
+                "{:.1} / {:.1} / {:.1}",
+                100.0 * median,
+                100.0 * tenth,
+                100.0 * worst
+            )
+        };
+        println!(
+            "{regime} | {} | {} | {} | {} | {}",
+            cases.len(),
+            column(|each| each.ttft_mean),
+            column(|each| each.ttft_p95),
+            column(|each| each.tpot_mean),
+            column(|each| each.tpot_p95),
+        );
+    }
+    let mut worst: Vec<&Compared> = compared.iter().collect();
+    worst.sort_by(|one, other| other.worst().total_cmp(&one.worst()));
+    println!("the worst:");
+    for each in worst.iter().take(12) {
+        let errors = each.errors();
+        println!(
+            "case {} ({}{}): TTFT {:+.0} %, p95 {:+.0} % (half width {:.0} %), TPOT {:+.0} %, p95 {:+.0} %",
+            each.number,
+            each.regime(),
+            each.case
+                .busy
+                .map_or_else(String::new, |busy| format!(", {:.0} % busy", 100.0 * busy)),
+            100.0 * errors.ttft_mean,
+            100.0 * errors.ttft_p95,
+            100.0 * each.report.ttft_seconds.half_width_p95,
+            100.0 * errors.tpot_mean,
+            100.0 * errors.tpot_p95,
+        );
+    }
+}
+
+/// A part of them with every change: short enough for it, and long enough to see a formula break.
+#[test]
+fn the_closed_form_agrees_with_the_simulation() {
+    let compared: Vec<Compared> = (0..40)
+        .map(|number| Compared::new(number, 20_000))
+        .filter(|each| {
+            let regime = each.regime();
+            !regime.contains("pipeline") && !regime.contains("pages")
+        })
+        .collect();
+    let of = |error: fn(&Errors) -> f64| {
+        let all: Vec<f64> = compared.iter().map(|each| error(&each.errors())).collect();
+        summary(&all)
+    };
+    let (median, tenth, _) = of(|errors| errors.ttft_p95);
+    assert!(median < 0.06 && tenth < 0.25, "TTFT p95: {median} {tenth}");
+    let (median, tenth, _) = of(|errors| errors.ttft_mean);
+    assert!(median < 0.03 && tenth < 0.15, "TTFT mean: {median} {tenth}");
+    let (median, tenth, _) = of(|errors| errors.tpot_mean);
+    assert!(median < 0.01 && tenth < 0.08, "TPOT mean: {median} {tenth}");
+}
