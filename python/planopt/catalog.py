@@ -87,6 +87,19 @@ class Catalog:
         other.native = self.native.with_cost(cost)
         return other
 
+    def at_price(self, price: Mapping[str, Any]) -> Catalog:
+        """Return the same catalog with one price in place of its own.
+
+        Parameters
+        ----------
+        price : mapping
+            ``kind`` and ``id`` of a line of a bill of materials, ``usd``, and the
+            ``terms`` of an instance.
+        """
+        other = copy.copy(self)
+        other.native = self.native.at_price(price)
+        return other
+
     def list(self, kind: str) -> list[dict[str, Any]]:
         """Id and name of each entity of a kind."""
         listed: list[dict[str, Any]] = self.native.list(kind)

@@ -130,6 +130,10 @@ class Request(Struct, frozen=True, kw_only=True):
     providers: tuple[str, ...] = ()
     """Providers to rent from; empty for all."""
     regions: tuple[str, ...] = ()
+    price_band: float | None = None
+    """Share by which each price may be off."""
+    robust: bool = False
+    """Whether targets are met at the pessimistic end of the model's error."""
     cost: dict[str, float] = {}
     """What is counted otherwise than the assumptions do: ``years``, ``duty``, ``pue``,
     ``electricity_usd_per_kwh``."""
@@ -279,6 +283,40 @@ class RentOrBuy(Struct, frozen=True, kw_only=True):
     """Price of the tokens themselves, from whoever serves models."""
 
 
+class PriceRange(Struct, frozen=True, kw_only=True):
+    """Prices of one part over which the choice stays the best.
+
+    Found by asking again at other prices, within the band that was asked about: a side
+    without a limit holds for all of it.
+    """
+
+    kind: str
+    id: str
+    name: str
+    price_usd: float
+    """Price of one today; of an instance, that of an hour."""
+    low_usd: float | None = None
+    """Below it another choice is better."""
+    high_usd: float | None = None
+    """Above it another choice is better."""
+    low_choice: str | None = None
+    high_choice: str | None = None
+    regret_usd: float = 0.0
+    """What the choice costs too much at the worse end of the band."""
+
+
+class Uncertainty(Struct, frozen=True, kw_only=True):
+    """How far the choice holds where prices are not what they are said to be."""
+
+    price_band: float
+    """Share by which a price may be off, either way."""
+    prices: tuple[PriceRange, ...] = ()
+    worst_regret_usd: float = 0.0
+    runner_up: str | None = None
+    runner_up_regret_usd: float | None = None
+    """What the runner-up costs more at the prices said."""
+
+
 class Search(Struct, frozen=True, kw_only=True):
     """What was looked at."""
 
@@ -410,6 +448,8 @@ class Plan(PlanDocument, frozen=True, kw_only=True):
     deployments: tuple[Deployment, ...] = ()
     answers: Answers = msgspec.field(default_factory=Answers)
     alternatives: tuple[Alternative, ...] = ()
+    uncertainty: Uncertainty | None = None
+    """Where `--price-band` was asked for."""
     rent_or_buy: RentOrBuy | None = None
     """Both ways side by side, where renting was asked about."""
 

@@ -121,6 +121,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         "years": 5,
         "pue": 1.3,
     },
+    "robust": {"model": "llama-3.1-8b", "target": "20tok/s", "robust": True},
     "nothing to buy": {"model": "llama-3.1-405b", "target": "5tok/s", "budget": 3000},
 }
 
@@ -263,6 +264,16 @@ def test_what_does_not_fit_together_does_not_hold(field: str, value: object) -> 
     copied = copy.deepcopy(plan_of("the main job"))
     set_leaf(copied, field, value)
     assert verify_plan(copied, bundled_folder())
+
+
+def test_a_robust_plan_must_clear_its_target() -> None:
+    plan = copy.deepcopy(plan_of("robust"))
+    speed = plan["deployments"][0]["evaluation"]["decode"]["tokens_per_second_per_user"]
+    plan["request"]["target_tokens_per_second"] = speed * 0.9
+    (found,) = verify_plan(plan, bundled_folder())
+    assert found.field == "request.target_tokens_per_second"
+    plan["request"]["robust"] = False
+    assert verify_plan(plan, bundled_folder()) == []
 
 
 def test_an_accelerator_that_was_excluded_does_not_hold() -> None:

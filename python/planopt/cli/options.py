@@ -155,6 +155,8 @@ QUESTION = (
     *PURCHASE,
     *RENTING,
     *COST,
+    text("price_band", "20%", "Ask again with each price off by so much, either way"),
+    switch("robust", "Meet the speed even where predictions are too good"),
     count("redundancy", "Replicas to spare"),
     *ASSUMPTIONS,
     *SEARCH,

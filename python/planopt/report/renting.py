@@ -1,4 +1,4 @@
-"""Renting against owning on the screen."""
+"""Renting against owning, and prices that move, on the screen."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from planopt.report.numbers import (
 from planopt.report.table import table, wrapped
 
 if TYPE_CHECKING:
-    from planopt.plan import RentOrBuy
+    from planopt.plan import Plan, PriceRange, RentOrBuy
     from planopt.report.style import Style
 
-__all__ = ["rent_or_buy_lines"]
+__all__ = ["price_lines", "rent_or_buy_lines"]
 
 DAYS_PER_YEAR = 365
 
@@ -59,3 +59,37 @@ def _break_even(ways: RentOrBuy) -> str:
     if ways.break_even_duty is not None:
         said += f", and pays if busy more than {ways.break_even_duty:.0%} of the time"
     return said
+
+
+def price_lines(plan: Plan) -> list[str]:
+    """Say over what prices of each part the choice stays the best."""
+    told = plan.uncertainty
+    if told is None:
+        return []
+    hourly = plan.request.hourly
+    lines = [
+        line
+        for each in told.prices
+        for line in wrapped(_price_range(each, told.price_band), hanging="    ")
+    ]
+    shown = money_per_hour if hourly else money
+    if told.worst_regret_usd:
+        worst = f"at worst the choice costs {shown(told.worst_regret_usd)} too much"
+        lines += wrapped(f"{worst}, if one price is off by {told.price_band:.0%}")
+    if told.runner_up is not None:
+        more = shown(told.runner_up_regret_usd)
+        lines += wrapped(f"the runner-up costs {more} more: {told.runner_up}")
+    return lines
+
+
+def _price_range(each: PriceRange, band: float) -> str:
+    shown = money_per_hour if each.kind == "instance" else money
+    now = f"{each.name} at {shown(each.price_usd)}: "
+    said = []
+    if each.low_usd is not None:
+        said.append(f"below {shown(each.low_usd)} {each.low_choice}")
+    if each.high_usd is not None:
+        said.append(f"above {shown(each.high_usd)} {each.high_choice}")
+    if not said:
+        return f"{now}the same choice at any price within {band:.0%}"
+    return f"{now}{'; '.join(said)}"

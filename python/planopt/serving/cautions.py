@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from planopt.plan import PlanWarning
 from planopt.prices import price_sources
+from planopt.serving.problem import PESSIMISM
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,10 +29,8 @@ __all__ = [
 PCIE_CHANGE = "all-reduce over PCIe"
 """How `sensitivity` calls a change of the class of a host's all-reduce."""
 
-KNIFE_EDGE = 0.2
-"""Share of the target by which a speed must clear it to be believed: until issue
-"Accuracy" has measured our own error, that of the best public predictors of decode
-speed on hardware they were not fitted to."""
+KNIFE_EDGE = PESSIMISM
+"""Share of the target by which a speed must clear it to be believed."""
 
 FULL_MEMORY = 0.97
 """Share of the memory that may be used above which a fit is a knife edge: the overheads

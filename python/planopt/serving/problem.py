@@ -34,6 +34,12 @@ published serving runs."""
 DEFAULT_TOP = 8
 DEFAULT_TIME_LIMIT_SECONDS = 10.0
 RACK_UNITS = 42
+WIDEST_BAND = 0.9
+"""A price that is off by more is another price."""
+PESSIMISM = 0.2
+"""Share of a predicted speed that `--robust` does not count on: until issue "Accuracy"
+has measured our own error, that of the best public predictors of decode speed on
+hardware they were not fitted to."""
 SEARCH_MEMORY_BYTES = 500e6
 """What the process and its solver stay within (docs/performance.md)."""
 LARGEST_MEMORY_BYTES = 1e15
@@ -101,6 +107,8 @@ class Problem:
     budget_usd: float | None = None
     budget_usd_per_hour: float | None = None
     acquisition: Acquisition = BUYING
+    price_band: float | None = None
+    robust: bool = False
     cost: dict[str, float] = field(default_factory=dict)
     """What is counted otherwise than the assumptions do."""
     max_power_watts: float | None = None
@@ -151,6 +159,18 @@ class Problem:
         )
         return bool(self.stock) or any(limit is not None for limit in scarce)
 
+    @property
+    def predicted_target(self) -> float:
+        """Speed of each user that must be predicted for the target to be met."""
+        return self.target / (1 - PESSIMISM) if self.robust else self.target
+
+    @property
+    def predicted_ttft_seconds(self) -> float | None:
+        """Time to the first token that must be predicted."""
+        if self.ttft_seconds is None or not self.robust:
+            return self.ttft_seconds
+        return self.ttft_seconds * (1 - PESSIMISM)
+
     def with_model(self, **changes: Any) -> Problem:
         """Return the same question about another model or format."""
         return replace(self, served=replace(self.served, **changes))
@@ -182,6 +202,8 @@ class Problem:
             providers=self.acquisition.providers,
             regions=self.acquisition.regions,
             cost=self.cost,
+            price_band=self.price_band,
+            robust=self.robust,
             weights=served.weights,
             kv=served.kv,
             allow_quantization=self.allow_quantization,
@@ -272,6 +294,8 @@ def read_problem(
     budget: TextOrNumber | None = None,
     years: TextOrNumber | None = None,
     duty: TextOrNumber | None = None,
+    price_band: TextOrNumber | None = None,
+    robust: bool = False,
     electricity: TextOrNumber | None = None,
     pue: TextOrNumber | None = None,
     objective: str | None = None,
@@ -377,6 +401,8 @@ def read_problem(
         budget_usd=budget_usd,
         budget_usd_per_hour=budget_usd_per_hour,
         acquisition=acquisition,
+        price_band=reader.quantity("price_band", price_band, "share", most=WIDEST_BAND),
+        robust=robust,
         cost=read_cost(
             reader, years=years, duty=duty, electricity=electricity, pue=pue
         ),

@@ -201,8 +201,8 @@ def find_units(
         request = {
             **served.native(),
             "pcie_all_reduce": problem.pcie_all_reduce,
-            "tokens_per_second_per_user": problem.target,
-            "prefill_seconds": problem.ttft_seconds,
+            "tokens_per_second_per_user": problem.predicted_target,
+            "prefill_seconds": problem.predicted_ttft_seconds,
             "batch": problem.batch,
             "in_flight": problem.in_flight,
             "each_batch_up_to": each_batch_up_to,

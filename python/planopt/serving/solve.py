@@ -258,14 +258,17 @@ def _plan(
 def _explained(question: Question, plan: Plan, chosen: Build) -> Plan:
     """Add what lies beside the answer: other aims, other builds, what flips it."""
     from planopt.serving.cautions import flipped
+    from planopt.serving.price_ranges import uncertainty
     from planopt.serving.sensitivity import sensitivities
 
     flips = sensitivities(question, chosen)
+    others = _alternatives(question, chosen)
     return replace(
         plan,
         answers=_answers(question, plan.status, chosen),
-        alternatives=_alternatives(question, chosen),
+        alternatives=others,
         rent_or_buy=rent_or_buy(question, chosen),
+        uncertainty=uncertainty(question, chosen, others),
         sensitivity=flips,
         warnings=(*plan.warnings, *flipped(flips)),
     )

@@ -91,6 +91,7 @@ FIELDS: Final[dict[str, Mark]] = {
     "answers": "informative",
     "alternatives": "informative",
     "rent_or_buy": "informative",
+    "uncertainty": "informative",
     "infeasibility": "informative",
     "sensitivity": "informative",
     "warnings": "informative",

@@ -65,6 +65,26 @@ impl Catalog {
         Ok(Self { catalog })
     }
 
+    /// The same catalog with one price in place of its own.
+    ///
+    /// Parameters
+    /// ----------
+    /// price : mapping
+    ///     `kind` and `id` of a line of a bill of materials, `usd`, and the `terms` of an
+    ///     instance.
+    ///
+    /// Raises
+    /// ------
+    /// `InputError`
+    ///     With every problem of the files of offers, if it is about one of them.
+    fn at_price(&self, py: Python<'_>, price: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let choice: ask::PriceChoice = question(price)?;
+        self.catalog
+            .at_price(&choice)
+            .map(|catalog| Self { catalog })
+            .map_err(|problems| input_error(py, &problems))
+    }
+
     /// Entities of a kind: id and name.
     fn list<'py>(&self, py: Python<'py>, kind: &str) -> PyResult<Bound<'py, PyAny>> {
         let kind = Kind::from_name(kind).map_err(|problem| input_error(py, &[problem]))?;

@@ -6,6 +6,7 @@ mod architecture;
 pub mod bulk;
 mod hardware;
 mod model;
+mod price;
 mod rent;
 mod request;
 mod serving;
@@ -16,6 +17,7 @@ pub use answer::{
 };
 pub use architecture::describe_architecture;
 pub use model::{ModelAnswer, describe_model};
+pub use price::PriceChoice;
 pub use rent::{Instances, RentRequest};
 pub use request::{
     CostChoice, EvaluateServing, FastestLayout, HardwareKey, ModelRequest, SearchServing,

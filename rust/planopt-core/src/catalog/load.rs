@@ -209,6 +209,13 @@ impl Offers {
     }
 }
 
+impl Offers {
+    /// Takes providers as read.
+    pub(super) fn put(&mut self, providers: BTreeMap<String, Entry<Provider>>) {
+        self.read = OnceLock::from(Ok(providers));
+    }
+}
+
 /// Where the files that count are.
 struct Folders<'a> {
     root: &'a Path,

@@ -26,6 +26,7 @@ pub use offer::{Offer, Provider, Rent, Reserved, Spot, Terms};
 pub use view::{Description, FigureView, Kind, Listed};
 
 use crate::diagnostic::Diagnostic;
+use crate::quantity::MicroUsd;
 use crate::transformer::Architecture;
 use std::collections::BTreeMap;
 
@@ -93,6 +94,25 @@ impl Catalog {
     /// Every problem of every file.
     pub fn providers(&self) -> Result<&BTreeMap<String, Entry<Provider>>, Vec<Diagnostic>> {
         self.offers.read(&self.accelerators)
+    }
+
+    /// Sets the price of an hour of an offer; those that are not offered on such terms stay so.
+    ///
+    /// # Errors
+    ///
+    /// Every problem of the files of offers.
+    pub(crate) fn set_rent(
+        &mut self,
+        id: &str,
+        terms: Terms,
+        price: MicroUsd,
+    ) -> Result<(), Vec<Diagnostic>> {
+        let mut providers = self.providers()?.clone();
+        for entry in providers.values_mut() {
+            entry.entity.set_price(id, terms, price);
+        }
+        self.offers.put(providers);
+        Ok(())
     }
 
     lookups! {

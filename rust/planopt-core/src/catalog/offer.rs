@@ -135,6 +135,36 @@ impl Offer {
     }
 }
 
+impl Provider {
+    /// Sets the price of an hour of the offer of that id, if it is one of these terms.
+    pub(super) fn set_price(&mut self, id: &str, terms: Terms, price: MicroUsd) {
+        let discount = |months: u32| {
+            let mut reserved = self.reserved.iter();
+            reserved
+                .find(|term| term.months == months)
+                .map_or(0.0, |term| term.discount)
+        };
+        let on_demand = match terms {
+            Terms::Reserved { months } => {
+                MicroUsd::from_usd(price.usd() / (1.0 - discount(months)))
+            }
+            Terms::OnDemand | Terms::Spot => price,
+        };
+        let provider = &self.id;
+        for offer in self
+            .offers
+            .iter_mut()
+            .filter(|each| each.id(provider) == id)
+        {
+            if terms == Terms::Spot {
+                offer.spot = offer.spot.map(|_| price);
+            } else {
+                offer.price = offer.price.map(|_| on_demand);
+            }
+        }
+    }
+}
+
 pub(super) fn read(fields: &mut Fields<'_>) -> Provider {
     Provider {
         id: fields.id(),

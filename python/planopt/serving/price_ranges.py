@@ -1,0 +1,164 @@
+"""Over what prices the choice stays the best: asked again, not read off duals.
+
+Everything else being as it is, a purchase that has n of a part costs n dollars more
+for each dollar that the part is dearer. So what the best purchase costs is, over the
+price of one part, the lower envelope of straight lines, and the choice is on it over an
+interval. Its end is found exactly: ask at the end of the band; where another purchase
+is better there, ask where both cost the same; as long as a third one is better there,
+go on with it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt.plan import PriceRange, Uncertainty
+from planopt.serving.rent_or_buy import price_of_an_hourly_dollar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planopt.evaluation import BomLine
+    from planopt.plan import Alternative
+    from planopt.serving.build import Build
+    from planopt.serving.solve import Question
+
+__all__ = ["uncertainty"]
+
+CENT = 0.01
+MICRO_USD = 1e-6
+MOST_STEPS = 12
+"""Each step finds another purchase on the way: more have not been seen."""
+
+
+def uncertainty(
+    question: Question, chosen: Build, others: Sequence[Alternative]
+) -> Uncertainty | None:
+    """Ask how far prices may move, where a band of them was given.
+
+    Parameters
+    ----------
+    question : Question
+        What was asked; only the cheapest has a range of prices.
+    chosen : Build
+        Its answer.
+    others : sequence of Alternative
+        Builds beside it, the runner-up first.
+    """
+    band = question.problem.price_band
+    if band is None or question.problem.objective != "cheapest":
+        return None
+    ranges = tuple(
+        _range(question, chosen, line, band) for line in chosen.bill_of_materials
+    )
+    next_best = next((each for each in others if _is_possible(each)), None)
+    return Uncertainty(
+        price_band=band,
+        prices=ranges,
+        worst_regret_usd=max((each.regret_usd for each in ranges), default=0.0),
+        runner_up=None if next_best is None else next_best.summary,
+        runner_up_regret_usd=None
+        if next_best is None
+        else _paid(question, next_best) - _paid(question, chosen),
+    )
+
+
+def _is_possible(other: Alternative) -> bool:
+    """Whether a build is within all limits, so that only money speaks against it."""
+    return "more" in other.why_not and "over" not in other.why_not
+
+
+def _paid(question: Question, build: Build | Alternative) -> float:
+    """Return what a build costs, in the money that was asked about."""
+    usd = build.usd_per_hour if question.problem.acquisition.hourly else build.price_usd
+    return usd or 0.0
+
+
+class _Part:
+    """One part, at other prices."""
+
+    def __init__(self, question: Question, line: BomLine) -> None:
+        self._question = question
+        self.line = line
+        self.price = line.unit_price_usd or line.unit_usd_per_hour or 0.0
+
+    def ask(self, usd: float) -> Build | None:
+        """Answer the question with another price of the part."""
+        choice = {
+            "kind": self.line.kind,
+            "id": self.line.id,
+            "usd": usd,
+            "terms": self._terms,
+        }
+        other = self._question.about(self._question.problem)
+        other.catalog = self._question.catalog.at_price(choice)
+        return other.best()
+
+    @property
+    def _terms(self) -> str | None:
+        """Terms of an instance, which its name ends with."""
+        if self.line.kind != "instance":
+            return None
+        return self.line.name.rpartition(", ")[2]
+
+    def slope(self, build: Build) -> float:
+        """Dollars more that a build costs for each dollar that the part is dearer."""
+        number = sum(
+            line.quantity
+            for line in build.bill_of_materials
+            if (line.kind, line.id, line.name)
+            == (self.line.kind, self.line.id, self.line.name)
+        )
+        if not self._question.problem.acquisition.hourly:
+            return float(number)
+        cost = self._question.catalog.native.cost_assumptions()
+        if self.line.kind == "instance":
+            reserved = (self._terms or "").startswith("reserved")
+            return number * (1.0 if reserved else cost["duty"])
+        return number / (price_of_an_hourly_dollar(cost) or float("inf"))
+
+
+def _range(question: Question, chosen: Build, line: BomLine, band: float) -> PriceRange:
+    part = _Part(question, line)
+    low, low_build, low_regret = _limit(question, chosen, part, -band)
+    high, high_build, high_regret = _limit(question, chosen, part, band)
+    return PriceRange(
+        kind=line.kind,
+        id=line.id,
+        name=line.name,
+        price_usd=part.price,
+        low_usd=low,
+        high_usd=high,
+        low_choice=None if low_build is None else low_build.summary,
+        high_choice=None if high_build is None else high_build.summary,
+        regret_usd=max(low_regret, high_regret),
+    )
+
+
+def _limit(
+    question: Question, chosen: Build, part: _Part, share: float
+) -> tuple[float | None, Build | None, float]:
+    """Find the price at which another build takes over, that build, and the regret."""
+    own, slope = _paid(question, chosen), part.slope(chosen)
+
+    def cost_of_chosen(usd: float) -> float:
+        return own + slope * (usd - part.price)
+
+    tolerance = MICRO_USD if question.problem.acquisition.hourly else CENT
+    usd = part.price * (1 + share)
+    end = part.ask(usd)
+    if end is None or _paid(question, end) >= cost_of_chosen(usd) - tolerance:
+        return None, None, 0.0
+    regret = cost_of_chosen(usd) - _paid(question, end)
+    other = end
+    for _ in range(MOST_STEPS):
+        steeper = slope - part.slope(other)
+        if not steeper:
+            break
+        # Where the line of the other build meets that of the choice.
+        usd -= (cost_of_chosen(usd) - _paid(question, other)) / steeper
+        third = part.ask(usd)
+        if third is None or _paid(question, third) >= cost_of_chosen(usd) - tolerance:
+            break
+        other = third
+    return usd, other, regret

@@ -1,0 +1,108 @@
+"""Over what prices a choice stays the best: inside it does, at the end it is a draw."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import planopt
+from planopt.catalog import open_catalog
+from planopt.procurement import Solver
+from planopt.serving.problem import read_problem
+from planopt.serving.solve import Question
+
+if TYPE_CHECKING:
+    from planopt.plan import Plan, PriceRange
+
+BAND = 0.3
+QUESTIONS: list[dict[str, Any]] = [
+    {"model": "llama-2-70b", "target": "5tok/s", "budget": 20_000},
+    {"model": "mixtral-8x7b", "target": "12tok/s", "users": 20},
+    {"model": "llama-2-70b", "target": "5tok/s", "acquire": "rent"},
+    {"model": "llama-2-70b", "target": "5tok/s", "acquire": "both", "duty": "40%"},
+]
+
+
+def cost_at(question: dict[str, Any], part: PriceRange, usd: float) -> float:
+    """Money of the best purchase where one part has another price."""
+    terms = part.name.rpartition(", ")[2] if part.kind == "instance" else None
+    price = {"kind": part.kind, "id": part.id, "usd": usd, "terms": terms}
+    opened = open_catalog()
+    problem = read_problem(opened, **question)
+    catalog = opened.with_cost(problem.cost).at_price(price)
+    with Solver() as solver:
+        best = Question(catalog, problem, solver).best()
+    assert best is not None
+    return best.usd_per_hour if problem.acquisition.hourly else best.price_usd
+
+
+def cost_of_choice(plan: Plan, part: PriceRange, usd: float) -> float:
+    """Money of the plan's own purchase at that price of the part."""
+    (line,) = [
+        each
+        for each in plan.bill_of_materials
+        if (each.kind, each.id) == (part.kind, part.id)
+    ]
+    more = line.quantity * (usd - part.price_usd)
+    if not plan.request.hourly:
+        assert plan.price_usd is not None
+        return plan.price_usd + more
+    assert plan.cost.usd_per_hour is not None
+    assert plan.rent_or_buy is not None
+    if part.kind == "instance":
+        return plan.cost.usd_per_hour + more * plan.rent_or_buy.duty
+    return plan.cost.usd_per_hour + more / (plan.rent_or_buy.years * 8760)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_choice_is_the_best_inside_and_ties_at_the_end(
+    question: dict[str, Any],
+) -> None:
+    plan = planopt.solve(**question, price_band=BAND)
+    assert plan.uncertainty is not None
+    exact = 1e-5 if plan.request.hourly else 0.02
+    limits = 0
+    for part in plan.uncertainty.prices:
+        assert part.low_usd is None or part.low_usd <= part.price_usd + exact
+        assert part.high_usd is None or part.high_usd >= part.price_usd - exact
+        for limit, outwards in ((part.low_usd, -1), (part.high_usd, 1)):
+            if limit is None or not part.price_usd:
+                continue
+            limits += 1
+            assert cost_at(question, part, limit) == pytest.approx(
+                cost_of_choice(plan, part, limit), abs=exact
+            )
+            beyond = limit + outwards * 0.01 * part.price_usd
+            assert cost_at(question, part, beyond) < cost_of_choice(plan, part, beyond)
+    assert limits, "no price within the band flips the choice: the test shows nothing"
+    for part in plan.uncertainty.prices:
+        if part.high_usd is None and part.price_usd:
+            end = part.price_usd * (1 + BAND)
+            assert cost_at(question, part, end) == pytest.approx(
+                cost_of_choice(plan, part, end), abs=exact
+            )
+
+
+def test_regret_is_what_the_best_at_the_end_saves() -> None:
+    question = QUESTIONS[0]
+    plan = planopt.solve(**question, price_band=BAND)
+    assert plan.uncertainty is not None
+    worst = max(plan.uncertainty.prices, key=lambda part: part.regret_usd)
+    assert plan.uncertainty.worst_regret_usd == worst.regret_usd
+    ends = [worst.price_usd * (1 + side * BAND) for side in (-1, 1)]
+    regrets = [
+        cost_of_choice(plan, worst, end) - cost_at(question, worst, end) for end in ends
+    ]
+    assert worst.regret_usd == pytest.approx(max(regrets), abs=0.02)
+
+
+def test_a_robust_plan_is_as_fast_as_a_higher_target() -> None:
+    asked: dict[str, Any] = {"model": "llama-2-70b", "top": 1}
+    robust = planopt.solve(**asked, target=8.0, robust=True)
+    higher = planopt.solve(**asked, target=10.0)
+    assert robust.bill_of_materials == higher.bill_of_materials
+    plain = planopt.solve(**asked, target=8.0)
+    assert plain.price_usd is not None
+    assert robust.price_usd is not None
+    assert plain.price_usd <= robust.price_usd
