@@ -136,7 +136,9 @@ class Candidate(Struct, frozen=True, kw_only=True):
     tp: int = 1
     pp: int = 1
     dp: int = 1
+    """Groups of ``tp`` ranks in a stage, each with sequences of its own."""
     ep: int = 1
+    """Parts that the experts are dealt to, of the ``tp * dp`` ranks of a stage."""
     batch: int = 1
     """Sequences per micro-batch."""
     in_flight: int = 1
@@ -146,6 +148,23 @@ class Candidate(Struct, frozen=True, kw_only=True):
     """Number format of the weights."""
     kv: str | None = None
     """Number format of the KV cache."""
+
+    @property
+    def accelerators(self) -> int:
+        """Accelerators of one replica."""
+        return self.tp * self.dp * self.pp
+
+    @property
+    def layout(self) -> str:
+        """Its degrees, such as ``TP4 x PP2``; those that are 1 only if all are."""
+        degrees = (
+            ("TP", self.tp),
+            ("PP", self.pp),
+            ("EP", self.ep),
+            ("DP", self.dp),
+        )
+        named = [f"{name}{degree}" for name, degree in degrees if degree > 1]
+        return " x ".join(named) or "one accelerator"
 
 
 class Hardware(Struct, frozen=True, kw_only=True):

@@ -104,7 +104,6 @@ WRONG_EVALUATIONS = [
     ("--accelerator rtx-4090 --link lat-nic", "bandwidth"),
     ("--accelerator rtx-4090 --network ethernet-10", "ethernet-10g"),
     ("--accelerator rtx-4090 --hosts 3", "divisor"),
-    ("--accelerator rtx-4090 --ep 2", "not modelled"),
 ]
 
 WRONG_COMMANDS = [

@@ -96,6 +96,11 @@ def _heads_and_layers(side: Sides, model: str) -> tuple[list[int], int, bool]:
     return heads, table["layers"], grouped
 
 
+def _has_experts(side: Sides, model: str) -> bool:
+    blocks = side.reference.model_table(model)["block"]
+    return any(block.get("mlp", {}).get("kind") == "experts" for block in blocks)
+
+
 def _often(pick: Pick, usual: Sequence[_T], odd: Sequence[_T]) -> _T:
     """Pick what works, and now and then what may not."""
     chosen: _T = pick(odd if pick(range(8)) == 0 else usual)
@@ -115,6 +120,8 @@ def candidate(pick: Pick, side: Sides, model: str | None = None) -> dict[str, An
         "network": pick([*side.ids("networks"), None]),
         "nics_per_host": pick([1, 1, 2, 4, 8]),
         "tp": _often(pick, divisors, range(1, 33)),
+        "dp": _often(pick, [1, 1, 1, 1, 2, 4], range(1, 9)),
+        "ep": _often(pick, [1, 2, 4, 8] if _has_experts(side, model) else [1], (2, 3)),
         "pp": _often(
             pick, [p for p in (1, 2, 3, 5, 8, 13) if p <= layers], range(1, 99)
         ),
@@ -138,6 +145,8 @@ def on_sale(pick: Pick, side: Sides) -> dict[str, Any]:
         "accelerator": accelerator,
         "host": host,
         "nics_per_host": pick([n for n in (1, 2, 4, 8) if n <= nics] or [1]),
+        "dp": pick([1, 1, 1, 2]),
+        "ep": 1,
         "weights": None,
     }
 
@@ -192,6 +201,7 @@ def units_of(
                 nics_per_host=asked["nics_per_host"],
                 switch=switch,
                 tp=asked["tp"],
+                dp=asked["dp"],
                 pp=asked["pp"],
                 replicas=replicas,
             )
@@ -260,6 +270,21 @@ def test_core_and_reference_evaluate_alike(data: st.DataObject) -> None:
     assert_same_evaluation(side, candidate(pick, side))
 
 
+EXPERTS = ("mixtral-8x7b", "deepseek-r1", "qwen3-235b-a22b", "gpt-oss-120b")
+
+
+@differential(1000)
+@given(st.data())
+def test_core_and_reference_deal_experts_alike(data: st.DataObject) -> None:
+    pick = picker(data)
+    side = any_sides(pick)
+    asked = candidate(pick, side, pick(EXPERTS))
+    tp, dp = pick([1, 2, 4, 8]), pick([1, 2, 4, 8, 16])
+    ep = pick([tp * dp // part for part in (1, 2, 4) if tp * dp % part == 0])
+    dealt = {**asked, "tp": tp, "dp": dp, "ep": ep, "pp": pick([1, 1, 2])}
+    assert_same_evaluation(side, dealt)
+
+
 @differential(1000)
 @given(st.data())
 def test_core_and_reference_buy_alike(data: st.DataObject) -> None:
@@ -286,6 +311,7 @@ def test_every_model_on_seeded_candidates(assumptions: str) -> None:
         "feasible",
         "heads",
         "layers",
+        "experts",
         "placement",
         "network",
         "format",

@@ -85,10 +85,7 @@ def _number(plan: Plan) -> str:
     if not plan.deployments:
         return "no plan"
     return count(
-        sum(
-            each.candidate.tp * each.candidate.pp * each.replicas
-            for each in plan.deployments
-        )
+        sum(each.candidate.accelerators * each.replicas for each in plan.deployments)
     )
 
 
@@ -98,7 +95,9 @@ def _degrees(plan: Plan) -> str:
     deployment = plan.deployments[0]
     candidate = deployment.candidate
     copies = f" x{deployment.replicas}" if deployment.replicas > 1 else ""
-    return f"TP{candidate.tp} PP{candidate.pp}{copies}"
+    beyond = {"EP": candidate.ep, "DP": candidate.dp}
+    more = "".join(f" {name}{each}" for name, each in beyond.items() if each > 1)
+    return f"TP{candidate.tp} PP{candidate.pp}{more}{copies}"
 
 
 def _decode(plan: Plan, figure: str) -> float | None:

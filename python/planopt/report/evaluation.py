@@ -54,7 +54,7 @@ def _what(evaluation: EvaluationDocument) -> str:
     parts = [evaluation.model] if evaluation.model else []
     if evaluation.candidate is not None:
         candidate = evaluation.candidate
-        number = candidate.tp * candidate.pp * candidate.dp * evaluation.replicas
+        number = candidate.accelerators * evaluation.replicas
         parts.append(f"{number}x {candidate.accelerator}, {layout(candidate)}")
     hardware = evaluation.hardware
     if hardware is not None and hardware.host is not None:

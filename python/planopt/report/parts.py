@@ -52,17 +52,7 @@ def section(title: str, lines: Sequence[str], style: Style) -> list[str]:
 
 def layout(candidate: Candidate) -> str:
     """Describe how the model is spread: ``TP4 x PP2, fp16, batch 330``."""
-    degrees = [
-        f"{name}{degree}"
-        for name, degree in (
-            ("TP", candidate.tp),
-            ("PP", candidate.pp),
-            ("EP", candidate.ep),
-            ("DP", candidate.dp),
-        )
-        if degree > 1
-    ] or ["one accelerator"]
-    parts = [" x ".join(degrees)]
+    parts = [candidate.layout]
     if candidate.weights is not None:
         parts.append(candidate.weights)
     if candidate.kv not in (None, candidate.weights):

@@ -127,7 +127,13 @@ def _deploy(
     bought: dict[str, Any] = {"batch": row.batch, "in_flight": row.in_flight}
     asked: dict[str, Any] = {"batch": problem.batch, "in_flight": problem.in_flight}
     batching = asked if for_users else bought
-    layout = {"tp": row.tp, "pp": row.pp, "replicas": unit.replicas}
+    layout = {
+        "tp": row.tp,
+        "dp": row.dp,
+        "ep": row.ep,
+        "pp": row.pp,
+        "replicas": unit.replicas,
+    }
     free = for_users and problem.max_power_watts is None
     answer = catalog.native.fastest_serving(
         {
@@ -147,6 +153,8 @@ def _deploy(
         candidate=Candidate(
             accelerator=row.accelerator,
             tp=answer["tp"],
+            dp=answer["dp"],
+            ep=answer["ep"],
             pp=answer["pp"],
             batch=answer["batch"],
             in_flight=evaluation["in_flight"],
@@ -290,6 +298,8 @@ def _summary(deployment: Deployment) -> str:
     named = hardware.network and not hardware.terms
     over = f", {hardware.network}" if named else ""
     direct = " direct" if named and hardware.switch is None else ""
-    layout = f"TP{candidate.tp} x PP{candidate.pp}"
+    beyond = {"EP": candidate.ep, "DP": candidate.dp}
+    more = "".join(f" x {name}{each}" for name, each in beyond.items() if each > 1)
+    layout = f"TP{candidate.tp} x PP{candidate.pp}{more}"
     copies = f" x {deployment.replicas} replicas" if deployment.replicas > 1 else ""
     return f"{what}{over}{direct}, {layout}{copies}, {candidate.weights}"

@@ -30,6 +30,7 @@ def evaluate_serving(
     nics_per_host: TextOrNumber | None = None,
     tp: TextOrNumber | None = None,
     pp: TextOrNumber | None = None,
+    dp: TextOrNumber | None = None,
     ep: TextOrNumber | None = None,
     replicas: TextOrNumber | None = None,
     batch: TextOrNumber | None = None,
@@ -56,8 +57,10 @@ def evaluate_serving(
         that fits unless it is given; `link` is inside a host, `network` across hosts.
     hosts, nics_per_host : int
         Hosts of one replica, and NICs of each.
-    tp, pp, ep, replicas : int
-        Degrees; 1 unless given.
+    tp, pp, dp, ep, replicas : int
+        Degrees; 1 unless given. `dp` is attention data parallel: so many groups of `tp`
+        ranks in a stage, each with sequences of its own. The experts are dealt to `ep`
+        parts of these `tp * dp` ranks.
     batch, in_flight : int
         Sequences per micro-batch, and micro-batches in flight (default: one per stage).
     overlap : {"none", "two-batch"}
@@ -102,14 +105,6 @@ def evaluate_serving(
             option="accelerator",
             accepted="an id of `planopt catalog list accelerators`",
         )
-    if reader.count("ep", ep) not in (None, 1):
-        reader.problem(
-            "E004",
-            "expert parallelism is not modelled yet",
-            option="ep",
-            value=ep,
-            accepted="1",
-        )
     served = ServedModel(
         model=DEFAULT_MODEL if model is None else model,
         kv_heads=reader.count("kv_heads", kv_heads),
@@ -135,6 +130,8 @@ def evaluate_serving(
         "hosts": reader.count("hosts", hosts),
         "nics_per_host": reader.count("nics_per_host", nics_per_host),
         "tp": reader.count("tp", tp) or 1,
+        "dp": reader.count("dp", dp) or 1,
+        "ep": reader.count("ep", ep) or 1,
         "pp": reader.count("pp", pp) or 1,
         "replicas": reader.count("replicas", replicas) or 1,
         "batch": reader.count("batch", batch) or 1,
@@ -152,6 +149,8 @@ def evaluate_serving(
         candidate=Candidate(
             accelerator=request["accelerator"],
             tp=request["tp"],
+            dp=request["dp"],
+            ep=request["ep"],
             pp=request["pp"],
             batch=request["batch"],
             in_flight=answer["in_flight"],

@@ -347,4 +347,4 @@ def _more_room(question: Question) -> Iterator[Change]:
 
 
 def _accelerators(build: Build) -> int:
-    return sum(d.candidate.tp * d.candidate.pp * d.replicas for d in build.deployments)
+    return sum(d.candidate.accelerators * d.replicas for d in build.deployments)

@@ -34,6 +34,8 @@ class Row:
     hosts: int
     accelerators: int
     tp: int
+    dp: int
+    ep: int
     pp: int
     batch: int
     in_flight: int

@@ -114,6 +114,8 @@ def _with_in_flight(
             "network": hardware.network,
             "nics_per_host": hardware.nics_per_host or None,
             "tp": candidate.tp,
+            "dp": candidate.dp,
+            "ep": candidate.ep,
             "pp": candidate.pp,
             "replicas": 1,
             "batch": batch,

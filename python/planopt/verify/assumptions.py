@@ -45,6 +45,13 @@ class Communication:
 
 
 @dataclass(frozen=True)
+class Experts:
+    """Section `[experts]`: the busiest rank over the mean."""
+
+    imbalance: float = 1.0
+
+
+@dataclass(frozen=True)
 class Training:
     """Section `[training]`: shares, bytes, seconds, bytes/s (training.md)."""
 
@@ -94,6 +101,7 @@ class Assumptions:
     switch_port_block: int | None
     memory: Memory
     communication: Communication
+    experts: Experts
     training: Training | None
     cost: Cost
     reached: Reached
@@ -160,6 +168,10 @@ def _training(table: Table) -> Training:
     return Training(**{field.name: read(field.name) for field in fields(Training)})
 
 
+def _experts(table: Table) -> Experts:
+    return Experts(**{key: units.share(figure) for key, figure in table.items()})
+
+
 def _cost(table: Table) -> Cost:
     return Cost(
         years=units.share(table["years"]),
@@ -207,6 +219,7 @@ def assumptions_from_table(table: Table) -> Assumptions:
         switch_port_block=_switch_port_block(table["switch_sale"]),
         memory=_memory(table["memory"]),
         communication=_communication(table["communication"]),
+        experts=_experts(table.get("experts", {})),
         training=_training(table["training"]) if "training" in table else None,
         cost=_cost(table["cost"]),
         reached=Reached(table),

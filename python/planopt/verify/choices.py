@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 
     from planopt.verify.facts import Facts
 
-# Degrees that the model page has no formulas for.
-_UNMODELLED_DEGREES = ("dp", "ep")
-
 
 def choice_mismatches(
     field: str, table: Mapping[str, Any], request: Mapping[str, Any], facts: Facts
@@ -56,10 +53,6 @@ def choice_mismatches(
     }
     yield from part_mismatches(field, table, request, facts)
     yield from not_allowed(field, chosen)
-    for degree in _UNMODELLED_DEGREES:
-        if candidate.get(degree, 1) != 1:
-            stated = candidate[degree]
-            yield _forbidden(f"{field}.candidate.{degree}", stated, [1])
     yield from _cache_mismatches(f"{field}.candidate.kv", candidate, request)
 
 

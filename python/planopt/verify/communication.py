@@ -31,25 +31,28 @@ class UnconnectedError(ValueError):
 
 
 # Section 4, "a group sits on the first of".
-def hosts_of_replica(accelerator: Accelerator, host: Host, *, t: int, p: int) -> int:
-    """Return how many hosts a replica of `t` x `p` accelerators occupies.
+def hosts_of_replica(
+    accelerator: Accelerator, host: Host, *, t: int, p: int, d: int = 1
+) -> int:
+    """Return how many hosts a replica of `t` x `d` x `p` accelerators occupies.
 
     Raises
     ------
     PlacementError
         If a group larger than a host does not fill hosts whole.
     """
-    if t > host.slots:
-        if t % host.slots:
-            message = f"{t} {accelerator.id} do not fill hosts of {host.slots} slots"
+    ranks, slots = t * d, host.slots
+    if ranks > slots:
+        if ranks % slots or (t % slots and slots % t):
+            message = f"{d} x {t} {accelerator.id} do not fill hosts of {slots} slots"
             raise PlacementError(message)
-        return p * t // host.slots
-    return math.ceil(p / (host.slots // t))
+        return p * ranks // slots
+    return math.ceil(p / (slots // ranks))
 
 
 @dataclass(frozen=True)
 class Fabric:
-    """The links that a replica of `t` x `p` ranks communicates over.
+    """The links that a replica of `t` x `d` x `p` ranks communicates over.
 
     `nic_rate` is the line rate of one NIC and `network_latency` that of its link.
     """
@@ -64,11 +67,19 @@ class Fabric:
     nics_per_host: int
     t: int
     p: int
+    d: int = 1
 
     @property
     def hosts(self) -> int:
         """Return the hosts of the replica."""
-        return hosts_of_replica(self.accelerator, self.host, t=self.t, p=self.p)
+        return hosts_of_replica(
+            self.accelerator, self.host, t=self.t, p=self.p, d=self.d
+        )
+
+    @property
+    def stage_ranks(self) -> int:
+        """Return the ranks of a stage."""
+        return self.t * self.d
 
     # Section 4, Scale-up: W.
     @property
@@ -246,7 +257,7 @@ def all_reduce(message: float, fabric: Fabric) -> float:
 # Section 4, Pipeline hops: inside a host.
 def hop_inside_host(message: float, fabric: Fabric) -> float:
     """Return the seconds of a hop between two stages on one host."""
-    ranks = min(fabric.host.slots, fabric.t * fabric.p)
+    ranks = min(fabric.host.slots, fabric.stage_ranks * fabric.p)
     if ranks <= fabric.accelerator.scale_up_domain:
         return _scale_up_hop(message, fabric)
     return fabric.pcie_latency + message / fabric.pcie_bandwidth
@@ -259,9 +270,9 @@ def _scale_up_hop(message: float, fabric: Fabric) -> float:
 # Section 4, Pipeline hops: across hosts.
 def hop_across_hosts(message: float, fabric: Fabric) -> float:
     """Return the seconds of a hop between two stages on different hosts."""
-    if fabric.t * fabric.p <= fabric.accelerator.scale_up_domain:
+    if fabric.stage_ranks * fabric.p <= fabric.accelerator.scale_up_domain:
         return _scale_up_hop(message, fabric)
-    senders = min(fabric.t, fabric.host.slots)
+    senders = min(fabric.stage_ranks, fabric.host.slots)
     scattered = fabric.assumptions.communication.hop_payload == "scattered"
     sent = message * senders / (fabric.t if scattered else 1)
     return fabric.message_latency + sent / fabric.network_bandwidth
@@ -284,7 +295,7 @@ def pipeline_hops(message: float, fabric: Fabric) -> float:
 
 
 def _same_host(one: int, other: int, fabric: Fabric) -> bool:
-    stages_per_host = fabric.host.slots // fabric.t
+    stages_per_host = fabric.host.slots // fabric.stage_ranks
     if stages_per_host == 0:
         return False
     return one // stages_per_host == other // stages_per_host
@@ -317,6 +328,7 @@ def fabric(
     nics_per_host: int,
     t: int,
     p: int,
+    d: int = 1,
 ) -> Fabric:
     """Look up the links that a replica communicates over.
 
@@ -327,8 +339,8 @@ def fabric(
     UnconnectedError
         If it needs a network that it lacks.
     """
-    hosts = hosts_of_replica(accelerator, host, t=t, p=p)
-    if hosts > 1 and network is None and t * p > accelerator.scale_up_domain:
+    hosts = hosts_of_replica(accelerator, host, t=t, p=p, d=d)
+    if hosts > 1 and network is None and t * d * p > accelerator.scale_up_domain:
         raise UnconnectedError(hosts)
     if network is not None and nics_per_host < 1:
         message = f"network {network.id} needs at least one NIC in a host"
@@ -345,4 +357,5 @@ def fabric(
         nics_per_host=nics_per_host,
         t=t,
         p=p,
+        d=d,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -113,13 +114,44 @@ def quantised_rate(
 
 @dataclass(frozen=True)
 class Rank:
-    """One of `t` tensor-parallel accelerators, and the formats it works in."""
+    """One accelerator of a stage of `t` x `d`, and the formats it works in.
+
+    The experts are dealt to `e` parts of the stage.
+    """
 
     accelerator: Accelerator
     assumptions: Assumptions
     weights: str
     kv: str | None
     t: int
+    d: int = 1
+    e: int = 1
+
+    # Section 1, t_e.
+    def dividing(self, operation: Operation) -> int:
+        """Return how many ranks divide an operation."""
+        return self.t * self.d // self.e if is_choice(operation) else self.t
+
+    # Section 1, "a rank holds 1/e of its matrices".
+    def fraction(self, operation: Operation) -> float:
+        """Return the share of an operation's parameters that this rank holds."""
+        parts = self.e if is_choice(operation) else 1
+        return operation.fraction(self.dividing(operation)) / parts
+
+    # Section 3, MatMul: R of one token. Section 5, x.
+    def rows_per_token(self, operation: MatMul) -> float:
+        """Return the rows of a product that a token of any group adds here."""
+        if not is_choice(operation):
+            return 1
+        return operation.active * min(1, self.assumptions.experts.imbalance / self.e)
+
+    # Section 4, B_x.
+    @property
+    def sent_bytes(self) -> float:
+        """Return the bytes of an element on its way to an expert."""
+        if self.weights in ("fp8", "int8", "nvfp4"):
+            return bytes_per_element(self.weights)
+        return self.activation_bytes
 
     @property
     def activation_bytes(self) -> float:
@@ -163,18 +195,32 @@ class Rank:
         return self.activation_bytes
 
 
+def is_choice(operation: Operation) -> bool:
+    """Return whether an operation is a choice of experts."""
+    return isinstance(operation, MatMul) and operation.experts > 1
+
+
 @dataclass(frozen=True)
 class Step:
     """What passes through an operation at once.
 
     `decoding` sequences gain one token each over `context` cached ones, and `chunk`
-    tokens of one prompt are read of which `cached` are in the cache already.
+    tokens of one prompt are read behind `cached` ones. Meanwhile other groups of the
+    stage bring `elsewhere` tokens to the experts.
     """
 
     decoding: int = 0
     context: int = 0
     chunk: int = 0
     cached: int = 0
+    elsewhere: int = 0
+
+    # Section 3, Groups.
+    def of_group(self, d: int) -> Step:
+        """Return the step as the busiest of `d` groups sees it."""
+        decoding = math.ceil(self.decoding / d)
+        others = max(min(d, self.decoding) - 1, 0)
+        return replace(self, decoding=decoding, elsewhere=decoding * others)
 
     @property
     def tokens(self) -> int:
@@ -234,9 +280,13 @@ def matmul_efficiency(
 def matmul_time(operation: MatMul, step: Step, rank: Rank) -> Duration:
     """Return the time of a product on one rank."""
     reached = rank.products(operation)
-    inputs, outputs = operation.divided(rank.t)
-    met = distinct_matrices(operation.experts, operation.active, step.tokens)
-    rows_in_all = step.tokens * operation.active
+    inputs, outputs = operation.divided(rank.dividing(operation))
+    met, rows_in_all = 1.0, float(step.tokens)
+    if is_choice(operation):
+        tokens = step.tokens + step.elsewhere
+        experts = distinct_matrices(operation.experts, operation.active, tokens)
+        met = experts / rank.e
+        rows_in_all = tokens * rank.rows_per_token(operation)
     flops = 2 * rows_in_all * inputs * outputs
     weight_bytes = met * inputs * outputs * rank.parameter_bytes(operation)
     moved = rows_in_all * (inputs + outputs) * rank.activation_bytes

@@ -6,7 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from planopt.verify.compute import Rank, kv_bytes_per_token, tokens_looked_at
+from planopt.verify.compute import (
+    Rank,
+    is_choice,
+    kv_bytes_per_token,
+    tokens_looked_at,
+)
 from planopt.verify.operations import (
     Attention,
     LatentAttention,
@@ -79,7 +84,7 @@ def weights_bytes(stage: Stage, model: Model, rank: Rank) -> float:
     """Return the bytes of the parameters that one rank of a stage holds."""
     own = math.fsum(
         operation.parameters
-        * operation.fraction(rank.t)
+        * rank.fraction(operation)
         * rank.parameter_bytes(operation)
         for operation in (*stage.body, *stage.head)
     )
@@ -125,7 +130,7 @@ def activations_bytes(stage: Stage, model: Model, rank: Rank, *, batch: int) -> 
     """Return the bytes of the workspace, and of the logits on the last stage."""
     widest = max(
         (
-            operation.active * sum(operation.divided(rank.t))
+            _rows(operation, rank) * sum(operation.divided(rank.dividing(operation)))
             for layer in stage.layers
             for operation in layer
             if isinstance(operation, MatMul)
@@ -139,11 +144,17 @@ def activations_bytes(stage: Stage, model: Model, rank: Rank, *, batch: int) -> 
     return workspace + batch * model.vocabulary / rank.t * _LOGIT_BYTES
 
 
+# Section 5, x.
+def _rows(operation: MatMul, rank: Rank) -> float:
+    groups = rank.d if is_choice(operation) else 1
+    return groups * rank.rows_per_token(operation)
+
+
 # Section 5, overhead.
 def overhead_bytes(rank: Rank, p: int) -> float:
     """Return the bytes of the engine, with communication buffers in a group."""
     memory = rank.assumptions.memory
-    return memory.overhead_group if rank.t * p > 1 else memory.overhead
+    return memory.overhead_group if rank.t * rank.d * p > 1 else memory.overhead
 
 
 # Section 5, capacity.
@@ -172,7 +183,8 @@ def kv_capacity_tokens(
         )
         return left / kv_cache_bytes(stage, rank, sequences=1, context=context)
 
-    return context * max(0.0, min(sequences(stage) for stage in stages(model, p)))
+    of_group = max(0.0, min(sequences(stage) for stage in stages(model, p)))
+    return context * of_group * rank.d
 
 
 # Section 5, "The fullest stage".

@@ -263,6 +263,7 @@ def unit(
     nics_per_host: int,
     switch: str | None,
     tp: int,
+    dp: int = 1,
     pp: int,
     replicas: int,
     terms: str | None = None,
@@ -279,8 +280,8 @@ def unit(
         Ids of what connects several hosts; a unit of one host has neither.
     nics_per_host : int
         NICs in each of several hosts.
-    tp, pp : int
-        Tensor-parallel ranks and pipeline stages.
+    tp, dp, pp : int
+        Tensor-parallel ranks, groups of them in a stage, and pipeline stages.
     replicas : int
         Replicas in the unit.
     terms : str, optional
@@ -297,11 +298,11 @@ def unit(
         If it cannot be bought.
     """
     card, machine = facts.accelerator(accelerator), facts.host(host)
-    hosts = hosts_of_unit(card, machine, t=tp, p=pp, replicas=replicas)
+    hosts = hosts_of_unit(card, machine, t=tp * dp, p=pp, replicas=replicas)
     check_fit(card, machine, nics_per_host if hosts > 1 else 0)
     if terms is not None:
         return _rented(facts, machine, terms, hosts=hosts, replicas=replicas)
-    used = replicas * tp * pp
+    used = replicas * tp * dp * pp
     bought = accelerators_bought(machine, hosts=hosts, used=used)
     lines = [Line("host", machine.id, machine.name, hosts, priced(machine.price, host))]
     if bought:

@@ -21,8 +21,10 @@ from planopt.verify.compute import (
     Rank,
     Step,
     bytes_per_element,
+    is_choice,
     operation_times,
 )
+from planopt.verify.exchange import exchange_seconds
 from planopt.verify.memory import (
     Memory,
     Stage,
@@ -31,7 +33,7 @@ from planopt.verify.memory import (
     resident_sequences,
     stages,
 )
-from planopt.verify.operations import AllReduce, Model, Operation
+from planopt.verify.operations import AllReduce, MatMul, Model, Operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -74,11 +76,18 @@ def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime
         *_durations(stage.body, step, rank),
         *_durations(stage.head, step.in_head, rank),
     ]
-    messages = (
-        all_reduce(message_bytes(step.tokens, operation.width, rank), links)
-        for operation in stage.body
-        if isinstance(operation, AllReduce)
-    )
+    messages = [
+        *(
+            all_reduce(message_bytes(step.tokens, operation.width, rank), links)
+            for operation in stage.body
+            if isinstance(operation, AllReduce)
+        ),
+        *(
+            exchange_seconds(operation, step.tokens, rank, links)
+            for operation in stage.body
+            if isinstance(operation, MatMul) and is_choice(operation) and rank.d > 1
+        ),
+    ]
     return StageTime(
         arithmetic=math.fsum(duration.arithmetic for duration in durations),
         traffic=math.fsum(duration.traffic for duration in durations),
@@ -113,6 +122,7 @@ def step_time(
     overlap: str,
 ) -> StepTime:
     """Return the times of a step of `in_flight` micro-batches that are all alike."""
+    step = step.of_group(rank.d)
     times = [stage_time(stage, step, rank, links) for stage in stages(model, links.p)]
     hops = pipeline_hops(message_bytes(step.tokens, model.hidden, rank), links)
     seconds = [stage_seconds(time, overlap) for time in times]
@@ -128,7 +138,7 @@ def step_time(
 # Section 6, mixed.
 def mixed_step(rank: Rank, *, batch: int, context: int, prompt: int) -> Step:
     """Return a decoding step with the last chunk of a prompt in the room it leaves."""
-    room = rank.assumptions.memory.workspace_tokens - batch
+    room = rank.assumptions.memory.workspace_tokens - math.ceil(batch / rank.d)
     chunk = max(0, min(prompt, room))
     return Step(decoding=batch, context=context, chunk=chunk, cached=prompt - chunk)
 
@@ -167,6 +177,21 @@ def _shape_rejection(model: Model, *, t: int, p: int) -> Rejection | None:
     return None
 
 
+# Section 1, "`e` must divide `t d` and the experts of every layer".
+def _experts_rejection(model: Model, *, ranks: int, e: int) -> Rejection | None:
+    choices = [
+        operation.experts
+        for layer in model.layers
+        for operation in layer
+        if isinstance(operation, MatMul) and is_choice(operation)
+    ]
+    experts = math.gcd(*choices) if choices else 1
+    if ranks % e or experts % e:
+        message = f"{e} parts of {experts} experts on {ranks} ranks"
+        return _rejection("experts", message, ep=e, ranks=ranks, experts=experts)
+    return None
+
+
 def _format_rejection(rank: Rank) -> Rejection | None:
     try:
         _ = rank.base_rate, rank.quantised_rate, rank.kv_bytes
@@ -189,7 +214,7 @@ def _memory_table(memory: Memory) -> dict[str, float]:
 
 def _messages(model: Model, rank: Rank, links: Fabric, batch: int) -> dict[str, float]:
     """Return the messages of a step of one micro-batch; a lone rank sends none."""
-    payload = message_bytes(batch, model.hidden, rank)
+    payload = message_bytes(math.ceil(batch / rank.d), model.hidden, rank)
     reductions = sum(isinstance(one, AllReduce) for one in model.operations())
     return {
         "payload_bytes": payload,
@@ -226,6 +251,8 @@ def evaluate_serving(
     network: str | None,
     nics_per_host: int,
     tp: int,
+    dp: int = 1,
+    ep: int = 1,
     pp: int,
     in_flight: int,
     batch: int,
@@ -252,6 +279,8 @@ def evaluate_serving(
         NICs of that network in each host.
     tp, pp : int
         Tensor-parallel ranks and pipeline stages.
+    dp, ep : int
+        Groups of these ranks in a stage, and parts that the experts are dealt to.
     in_flight, batch : int
         Micro-batches in the pipeline, and sequences of each.
     context, prompt : int
@@ -278,9 +307,13 @@ def evaluate_serving(
     table = facts.model_table(model) if isinstance(model, str) else model
     transformer = model_from_table(table, kv_heads=kv_heads)
     card, machine = facts.accelerator(accelerator), facts.host(host)
-    rank = Rank(card, facts.assumptions, weights or transformer.weights, kv, tp)
+    formats = (weights or transformer.weights, kv)
+    rank = Rank(card, facts.assumptions, *formats, tp, dp, ep)
+    accelerators = tp * dp * pp
     if rejection := _shape_rejection(transformer, t=tp, p=pp):
-        return _evaluation([rejection], accelerators=tp * pp)
+        return _evaluation([rejection], accelerators=accelerators)
+    if rejection := _experts_rejection(transformer, ranks=tp * dp, e=ep):
+        return _evaluation([rejection], accelerators=accelerators)
     try:
         links = fabric(
             facts,
@@ -290,22 +323,24 @@ def evaluate_serving(
             nics_per_host=nics_per_host,
             t=tp,
             p=pp,
+            d=dp,
         )
     except PlacementError as error:
-        misfit = _rejection("placement", str(error), tp=tp, slots=machine.slots)
-        return _evaluation([misfit], accelerators=tp * pp)
+        misfit = _rejection("placement", str(error), tp=tp, dp=dp, slots=machine.slots)
+        return _evaluation([misfit], accelerators=accelerators)
     except UnconnectedError as error:
         apart = _rejection("network", str(error), hosts=error.hosts)
-        return _evaluation([apart], accelerators=tp * pp)
+        return _evaluation([apart], accelerators=accelerators)
     if rejection := _format_rejection(rank):
-        return _evaluation([rejection], accelerators=tp * pp)
+        return _evaluation([rejection], accelerators=accelerators)
 
+    of_group = math.ceil(batch / dp)
     memory = fullest_stage_memory(
         transformer,
         rank,
         p=pp,
-        batch=batch,
-        sequences=resident_sequences(batch, in_flight, overlap),
+        batch=of_group,
+        sequences=resident_sequences(of_group, in_flight, overlap),
         context=context,
     )
     rejections = []
@@ -352,9 +387,9 @@ def evaluate_serving(
             "step_seconds": mixed.step,
         },
         kv_capacity_tokens=kv_capacity_tokens(
-            transformer, rank, p=pp, batch=batch, context=context
+            transformer, rank, p=pp, batch=of_group, context=context
         ),
         messages=_messages(transformer, rank, links, batch),
         hosts=links.hosts,
-        accelerators=tp * pp,
+        accelerators=accelerators,
     )

@@ -6,6 +6,7 @@
 use crate::catalog::{
     Accelerator, AllReduceAlgorithm, Assumptions, BusBandwidth, HopPayload, PeerToPeer, ScaleUp,
 };
+use crate::compute::{Exchange, share_met};
 use crate::placement::Placement;
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
 
@@ -228,8 +229,9 @@ impl Fabric {
 
     /// All-reduce of `payload` over the tensor-parallel group of `placement`.
     pub fn all_reduce(&self, placement: Placement, payload: Bytes) -> Seconds {
-        if self.scale_up_for(placement.tp).is_some() || placement.tp <= placement.slots {
-            return self.local_all_reduce(placement.tp, payload);
+        let tp = placement.degrees.tp;
+        if self.scale_up_for(tp).is_some() || tp <= placement.slots {
+            return self.local_all_reduce(tp, payload);
         }
         // Across hosts the local part is a reduce-scatter and an all-gather: a ring.
         let local = self.local_ring(placement.local_ranks(), payload);
@@ -241,6 +243,51 @@ impl Fabric {
             AllReduceAlgorithm::Ring => {
                 local + network.ring(placement.hosts_per_group(), ALL_REDUCE, payload)
             }
+        }
+    }
+
+    /// All-to-all that brings `tokens` of each attention data-parallel rank to the ranks of their
+    /// experts, or back: to each rank once, whatever the experts it has of a token, and across hosts
+    /// to each host once (as `DeepEP` does), while inside of hosts it is passed on.
+    pub fn exchange(&self, placement: Placement, exchange: &Exchange, tokens: f64) -> Seconds {
+        let degrees = placement.degrees;
+        let ranks = degrees.ranks();
+        if ranks <= 1 {
+            return Seconds::ZERO;
+        }
+        let sent_by_rank = Bytes(tokens * exchange.bytes_per_token / f64::from(degrees.tp));
+        let others = |all: u32| f64::from(all - 1) / f64::from(all);
+        let copies = f64::from(ranks) * share_met(f64::from(degrees.ep), 1.0, exchange.active);
+        let local = |neighbours: u32| {
+            let line = self.neighbour_line(neighbours);
+            line.message(sent_by_rank * copies * others(neighbours))
+        };
+        let hosts = placement.hosts_per_stage();
+        if hosts == 1 || self.scale_up_for(ranks).is_some() {
+            return local(ranks);
+        }
+        let Some(network) = self.network else {
+            return Seconds::ZERO;
+        };
+        let host_parts = f64::from(degrees.ep.min(hosts));
+        let host_copies = f64::from(hosts) * share_met(host_parts, 1.0, exchange.active);
+        let sent_by_host = sent_by_rank * f64::from(placement.slots);
+        let across = network.message(sent_by_host * host_copies * others(hosts));
+        if placement.slots == 1 {
+            across
+        } else {
+            across.max(local(placement.slots))
+        }
+    }
+
+    /// The line on which each of `ranks` of one host or scale-up domain sends to all others at once.
+    fn neighbour_line(&self, ranks: u32) -> Line {
+        match self.scale_up_for(ranks) {
+            Some(line) => Line {
+                latency: self.direct_latency.0,
+                ..line
+            },
+            None => self.pcie_bus(ranks),
         }
     }
 
@@ -274,10 +321,10 @@ impl Fabric {
         let Some(network) = self.network else {
             return Seconds::ZERO;
         };
-        let local_ranks = f64::from(placement.local_ranks());
+        let local_ranks = f64::from(placement.local_stage_ranks());
         let sent_by_host = match self.hop_payload {
             HopPayload::Full => payload * local_ranks,
-            HopPayload::Scattered => payload * (local_ranks / f64::from(placement.tp)),
+            HopPayload::Scattered => payload * (local_ranks / f64::from(placement.degrees.tp)),
         };
         network.message(sent_by_host)
     }

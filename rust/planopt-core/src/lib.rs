@@ -13,6 +13,7 @@ pub mod catalog;
 pub mod communication;
 pub mod compute;
 pub mod cost;
+pub mod degrees;
 pub mod diagnostic;
 pub mod memory;
 pub mod placement;

@@ -132,6 +132,10 @@ pub struct EvaluationAnswer {
 pub struct FastestAnswer {
     /// Tensor-parallel degree.
     pub tp: u32,
+    /// Attention data-parallel degree.
+    pub dp: u32,
+    /// Expert-parallel degree.
+    pub ep: u32,
     /// Pipeline stages.
     pub pp: u32,
     /// Sequences of a micro-batch.
@@ -167,6 +171,10 @@ pub struct UnitColumns {
     pub accelerators: Vec<u32>,
     /// Tensor-parallel degree.
     pub tp: Vec<u32>,
+    /// Attention data-parallel degree.
+    pub dp: Vec<u32>,
+    /// Expert-parallel degree.
+    pub ep: Vec<u32>,
     /// Pipeline stages.
     pub pp: Vec<u32>,
     /// Sequences of a micro-batch.

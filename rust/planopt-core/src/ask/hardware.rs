@@ -87,14 +87,15 @@ pub(crate) struct Bench {
 impl EvaluateServing {
     /// Hosts of one replica and accelerators of each, where the question fixes them.
     fn accelerators_per_host(&self) -> Result<Option<u32>, Diagnostic> {
-        let accelerators = self.tp * self.pp;
+        let accelerators = self.accelerators();
         match self.hosts {
             None => Ok(None),
             Some(hosts) if hosts > 0 && accelerators.is_multiple_of(hosts) => {
                 Ok(Some(accelerators / hosts))
             }
             Some(hosts) => {
-                let accepted = format!("a divisor of the {accelerators} accelerators (tp x pp)");
+                let accepted =
+                    format!("a divisor of the {accelerators} accelerators (tp x dp x pp)");
                 Err(wrong_option("hosts", hosts.to_string(), accepted))
             }
         }
@@ -117,7 +118,7 @@ impl EvaluateServing {
                 link: self.link.as_deref(),
                 per_host,
                 per_host_option: ("hosts", self.hosts.unwrap_or(1)),
-                accelerators: self.tp * self.pp,
+                accelerators: self.accelerators(),
             },
         )
     }

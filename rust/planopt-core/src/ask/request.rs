@@ -5,6 +5,7 @@ use serde::Deserialize;
 use super::rent::RentRequest;
 use crate::catalog::{Catalog, CostAssumptions, Format};
 use crate::compute::Formats;
+use crate::degrees::Degrees;
 use crate::diagnostic::{Diagnostic, code};
 use crate::search::Aim;
 use crate::serving::{Overlap, Question};
@@ -99,6 +100,12 @@ pub struct EvaluateServing {
     pub hosts: Option<u32>,
     /// Tensor-parallel degree.
     pub tp: u32,
+    /// Attention data-parallel degree.
+    #[serde(default = "one")]
+    pub dp: u32,
+    /// Expert-parallel degree.
+    #[serde(default = "one")]
+    pub ep: u32,
     /// Pipeline stages.
     pub pp: u32,
     /// Replicas.
@@ -220,6 +227,12 @@ pub struct FastestLayout {
     /// Tensor-parallel degree, where it is given.
     #[serde(default)]
     pub tp: Option<u32>,
+    /// Attention data-parallel degree, where it is given.
+    #[serde(default)]
+    pub dp: Option<u32>,
+    /// Expert-parallel degree, where it is given.
+    #[serde(default)]
+    pub ep: Option<u32>,
     /// Pipeline stages, where they are given.
     #[serde(default)]
     pub pp: Option<u32>,
@@ -324,7 +337,25 @@ pub(super) const LARGEST_CLUSTER: u64 = 1 << 20;
 /// NICs of a host, at most: beyond what any host holds.
 pub(super) const LARGEST_NICS: u32 = 64;
 
+const fn one() -> u32 {
+    1
+}
+
 impl EvaluateServing {
+    /// How the ranks of a stage divide it.
+    pub(super) fn degrees(&self) -> Degrees {
+        Degrees {
+            tp: self.tp,
+            dp: self.dp,
+            ep: self.ep,
+        }
+    }
+
+    /// Accelerators of one replica.
+    pub(super) fn accelerators(&self) -> u32 {
+        self.degrees().ranks() * self.pp
+    }
+
     /// Checks that every count can be one.
     ///
     /// # Errors
@@ -333,6 +364,8 @@ impl EvaluateServing {
     pub fn check(&self) -> Result<(), Vec<Diagnostic>> {
         let counts = [
             ("tp", Some(self.tp), LARGEST_COUNT),
+            ("dp", Some(self.dp), LARGEST_COUNT),
+            ("ep", Some(self.ep), LARGEST_COUNT),
             ("pp", Some(self.pp), LARGEST_COUNT),
             ("replicas", Some(self.replicas), LARGEST_COUNT),
             ("batch", Some(self.batch), LARGEST_COUNT),
@@ -359,10 +392,11 @@ impl EvaluateServing {
     }
 
     fn too_large(&self) -> Option<Diagnostic> {
-        let accelerators = u64::from(self.tp) * u64::from(self.pp) * u64::from(self.replicas);
-        (accelerators > LARGEST_CLUSTER).then(|| {
+        let counts = [self.tp, self.dp, self.pp, self.replicas];
+        let accelerators: u128 = counts.map(u128::from).iter().product();
+        (accelerators > u128::from(LARGEST_CLUSTER)).then(|| {
             let accepted = format!(
-                "at most {LARGEST_CLUSTER} accelerators: tp x pp x replicas is {accelerators}"
+                "at most {LARGEST_CLUSTER} accelerators: tp x dp x pp x replicas is {accelerators}"
             );
             wrong_option("replicas", self.replicas.to_string(), accepted)
         })

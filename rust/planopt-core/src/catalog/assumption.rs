@@ -2,7 +2,7 @@
 
 use super::assumptions::{
     AllReduceAlgorithm, Assumptions, CommunicationAssumptions, CostAssumptions, EngineAssumptions,
-    EngineShares, HopPayload, MemoryAssumptions, ScaleUpAssumptions, SwitchSale,
+    EngineShares, ExpertAssumptions, HopPayload, MemoryAssumptions, ScaleUpAssumptions, SwitchSale,
     TrainingAssumptions,
 };
 use super::compute_assumptions::{compute, compute_over};
@@ -35,6 +35,9 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
         engines,
         communication,
         links,
+        experts: fields.or("experts", ExpertAssumptions::default(), |fields, key| {
+            fields.section(key, experts)
+        }),
         cost: fields.section("cost", cost),
         training: fields.optional("training", |fields, key| fields.section(key, training)),
         switch_sale: switch_sale(fields),
@@ -128,6 +131,12 @@ fn scale_up(fields: &mut Fields<'_>, general: Option<ScaleUpAssumptions>) -> Sca
             .optional("two_shot_latency", Fields::quantity)
             .or(known.two_shot_latency),
         bulk: bulk_latency.zip(bulk_efficiency).or(known.bulk),
+    }
+}
+
+fn experts(fields: &mut Fields<'_>) -> ExpertAssumptions {
+    ExpertAssumptions {
+        imbalance: fields.positive_number("imbalance", Dimension::Number),
     }
 }
 

@@ -230,6 +230,20 @@ pub struct CommunicationAssumptions {
     pub return_hop: bool,
 }
 
+/// How tokens are routed to experts.
+#[derive(Clone, Copy, Debug)]
+pub struct ExpertAssumptions {
+    /// Tokens of the busiest rank over the mean.
+    pub imbalance: f64,
+}
+
+impl Default for ExpertAssumptions {
+    /// Even routing.
+    fn default() -> Self {
+        Self { imbalance: 1.0 }
+    }
+}
+
 /// Money over time.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct CostAssumptions {
@@ -326,6 +340,8 @@ pub struct Assumptions {
     pub communication: CommunicationAssumptions,
     /// Collectives over scale-up links that were measured, by the link's name.
     pub links: Vec<(String, ScaleUpAssumptions)>,
+    /// Experts.
+    pub experts: ExpertAssumptions,
     /// Cost.
     pub cost: CostAssumptions,
     /// Training, where the set says anything of it.

@@ -2,8 +2,9 @@
 //! Formulas: `docs/reference/model.md`, section 3.
 
 use super::rates::{Formats, Rates};
-use super::shape::{causal_mean_behind, distinct_experts, local_shape, real, saturation};
+use super::shape::{causal_mean_behind, local_shape, real, saturation, share_met};
 use super::step::{OperationTime, Step};
+use crate::degrees::Degrees;
 use crate::transformer::{Operation, Work};
 
 /// One operation on one rank, with everything but the step folded into seconds per unit of work.
@@ -18,15 +19,19 @@ pub(super) struct RankOperation {
 #[derive(Clone, Copy, Debug)]
 enum RankWork {
     MatMul {
+        /// Matrices to choose from, and those of them on this rank.
         experts: f64,
+        held: f64,
+        /// Matrices that a token meets, and those of them on this rank if it is the busiest.
         active: f64,
+        active_here: f64,
         /// Arithmetic of one row of one matrix, at the efficiency of its columns and depth.
         compute_per_row: f64,
         half_rows: f64,
         /// Reading one matrix.
         memory_per_matrix: f64,
-        /// Reading and writing the activations of one token.
-        memory_per_token: f64,
+        /// Reading and writing the activations of one row.
+        memory_per_row: f64,
     },
     Attention(AttentionPrice),
     Elementwise {
@@ -41,16 +46,24 @@ impl RankOperation {
         let (compute, memory) = match self.work {
             RankWork::MatMul {
                 experts,
+                held,
                 active,
+                active_here,
                 compute_per_row,
                 half_rows,
                 memory_per_matrix,
-                memory_per_token,
+                memory_per_row,
             } => {
-                let matrices = distinct_experts(experts, active, tokens);
-                let rows = tokens * active / matrices;
-                let compute = tokens * active * compute_per_row / saturation(rows, half_rows);
-                let memory = matrices * memory_per_matrix + tokens * memory_per_token;
+                let (matrices, rows) = if experts > 1.0 {
+                    let tokens = tokens + step.elsewhere;
+                    let met = held * share_met(experts, active, tokens);
+                    (met, tokens * active_here)
+                } else {
+                    (1.0, tokens)
+                };
+                let rows_of_each = rows / matrices;
+                let compute = rows * compute_per_row / saturation(rows_of_each, half_rows);
+                let memory = matrices * memory_per_matrix + rows * memory_per_row;
                 (compute, memory)
             }
             RankWork::Attention(price) => return price.time(step, self.overlap, self.overhead),
@@ -124,7 +137,7 @@ pub(super) fn price(
     operation: &Operation,
     formats: Formats,
     rates: &Rates,
-    tp: u32,
+    degrees: Degrees,
 ) -> Option<RankOperation> {
     let compute = &rates.compute;
     let activation_per_element = if compute.activation_traffic {
@@ -141,7 +154,8 @@ pub(super) fn price(
             experts,
             active,
         } => {
-            let (k_local, n_local) = local_shape(k, n, shard, tp);
+            let (k_local, n_local) = local_shape(k, n, shard, degrees.dividing(experts));
+            let parts = f64::from(degrees.parts(experts));
             let (rate, reached) = rates.of_operation(operation.quantised, experts > 1);
             let efficiency = reached.efficiency
                 * saturation(n_local, reached.half_columns)
@@ -154,16 +168,18 @@ pub(super) fn price(
             };
             let work = RankWork::MatMul {
                 experts: real(experts),
+                held: real(experts) / parts,
                 active: real(active),
+                active_here: real(active) * rates.share_of_busiest(parts),
                 compute_per_row: 2.0 * k_local * n_local / (rate.0 * efficiency),
                 half_rows: reached.half_rows,
                 memory_per_matrix: k_local * n_local * formats.weight_bytes(operation) / bandwidth,
-                memory_per_token: real(active) * (k_local + n_local) * activation,
+                memory_per_row: (k_local + n_local) * activation,
             };
             (work, reached.operation_overhead)
         }
         Work::Attention { .. } | Work::LatentAttention { .. } => (
-            attention(operation.work, formats, rates, tp),
+            attention(operation.work, formats, rates, degrees.tp),
             compute.attention_overhead,
         ),
         Work::Gather { width } | Work::Elementwise { width } => (

@@ -5,8 +5,9 @@ use super::operation::{RankOperation, price};
 use super::rates::{Formats, Rates};
 use super::shape::{local_shape, real, weights};
 use super::step::{OperationTime, Step};
+use crate::degrees::Degrees;
 use crate::quantity::Bytes;
-use crate::transformer::{Operation, Transformer, Work};
+use crate::transformer::{Operation, Shard, Transformer, Work};
 
 /// The operations of one kind of layer, of the embedding or of the head, on one rank.
 #[derive(Clone, Debug)]
@@ -16,13 +17,15 @@ pub struct RankBlock {
     pub weights: Bytes,
     /// All-reduces, by bytes per token.
     pub all_reduce_bytes_per_token: Vec<f64>,
+    /// Ways of tokens to their experts and back, where attention is data parallel.
+    pub exchanges: Vec<Exchange>,
     /// KV cache: bytes per cached token, and how many tokens stay cached.
     pub kv: Vec<(Bytes, Option<u64>)>,
     /// Widest product: elements in and out per token.
     pub workspace_elements: f64,
 }
 
-/// A model on one rank of a tensor-parallel group of an accelerator.
+/// A model on one rank of a stage.
 #[derive(Clone, Debug)]
 pub struct Rank {
     /// Kinds of layer.
@@ -42,9 +45,14 @@ pub struct Rank {
 }
 
 impl Rank {
-    /// Prices every operation of `transformer` for one of `tp` ranks.
-    pub fn new(transformer: &Transformer, formats: Formats, rates: &Rates, tp: u32) -> Self {
-        let block = |operations: &[Operation]| RankBlock::new(operations, formats, rates, tp);
+    /// Prices every operation of `transformer` for one rank of a stage.
+    pub fn new(
+        transformer: &Transformer,
+        formats: Formats,
+        rates: &Rates,
+        degrees: Degrees,
+    ) -> Self {
+        let block = |operations: &[Operation]| RankBlock::new(operations, formats, rates, degrees);
         let is_shared = |operation: &&Operation| {
             transformer.tied && matches!(operation.work, Work::Gather { .. })
         };
@@ -52,13 +60,13 @@ impl Rank {
             .embedding
             .iter()
             .filter(is_shared)
-            .map(|operation| weights(operation, formats, tp))
+            .map(|operation| weights(operation, formats, degrees))
             .sum();
         let logits = transformer
             .head
             .iter()
             .find_map(|operation| match operation.work {
-                Work::MatMul { n, .. } => Some(real(n) / f64::from(tp)),
+                Work::MatMul { n, .. } => Some(real(n) / f64::from(degrees.tp)),
                 _ => None,
             });
         Self {
@@ -77,18 +85,43 @@ impl Rank {
     }
 }
 
+/// Tokens on their way to the ranks of their experts, or back from there.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange {
+    /// Bytes of a token.
+    pub bytes_per_token: f64,
+    /// Experts that it goes to.
+    pub active: f64,
+}
+
+/// What a product of experts exchanges: its inputs if it is the first of a network, divided by
+/// columns, its outputs if it is the last.
+fn exchange(k: u64, n: u64, shard: Shard, active: u64, formats: Formats) -> Option<Exchange> {
+    let bytes_per_token = match shard {
+        Shard::Columns => real(k) * formats.product_input_bytes(),
+        Shard::Rows => real(n) * formats.activation_bytes(),
+        Shard::Replicated | Shard::Heads { .. } => return None,
+    };
+    Some(Exchange {
+        bytes_per_token,
+        active: real(active),
+    })
+}
+
 impl RankBlock {
-    fn new(operations: &[Operation], formats: Formats, rates: &Rates, tp: u32) -> Self {
+    fn new(operations: &[Operation], formats: Formats, rates: &Rates, degrees: Degrees) -> Self {
+        let tp = degrees.tp;
         let activation = formats.activation_bytes();
         let mut block = Self {
             operations: Vec::with_capacity(operations.len()),
             weights: Bytes::ZERO,
             all_reduce_bytes_per_token: Vec::new(),
+            exchanges: Vec::new(),
             kv: Vec::new(),
             workspace_elements: 0.0,
         };
         for operation in operations {
-            block.weights += weights(operation, formats, tp);
+            block.weights += weights(operation, formats, degrees);
             match operation.work {
                 Work::AllReduce { width } => {
                     block
@@ -99,13 +132,22 @@ impl RankBlock {
                     k,
                     n,
                     shard,
+                    experts,
                     active,
-                    ..
                 } => {
-                    let (k_local, n_local) = local_shape(k, n, shard, tp);
-                    block.workspace_elements = block
-                        .workspace_elements
-                        .max(real(active) * (k_local + n_local));
+                    let (k_local, n_local) = local_shape(k, n, shard, degrees.dividing(experts));
+                    let parts = f64::from(degrees.parts(experts));
+                    let mut rows = real(active) * rates.share_of_busiest(parts);
+                    if experts > 1 {
+                        rows *= f64::from(degrees.dp);
+                    }
+                    block.workspace_elements =
+                        block.workspace_elements.max(rows * (k_local + n_local));
+                    if experts > 1 && degrees.dp > 1 {
+                        block
+                            .exchanges
+                            .extend(exchange(k, n, shard, active, formats));
+                    }
                 }
                 Work::Attention {
                     kv_heads,
@@ -127,7 +169,7 @@ impl RankBlock {
                 }
                 Work::Gather { .. } | Work::Elementwise { .. } => {}
             }
-            if let Some(priced) = price(operation, formats, rates, tp) {
+            if let Some(priced) = price(operation, formats, rates, degrees) {
                 block.operations.push(priced);
             }
         }

@@ -25,6 +25,14 @@ impl Formats {
         }
     }
 
+    /// Bytes per element of the inputs of quantised products, as they are sent to them.
+    pub fn product_input_bytes(self) -> f64 {
+        match self.weights {
+            Format::Fp8 | Format::Nvfp4 | Format::Int8 => self.weights.bytes_per_element(),
+            _ => self.activation_bytes(),
+        }
+    }
+
     /// Bytes per element of the parameters of an operation.
     pub fn weight_bytes(self, operation: &Operation) -> f64 {
         if operation.quantised {
@@ -52,6 +60,8 @@ pub struct Rates {
     pub base_products: Products,
     /// What quantised products reach.
     pub quantised_products: Products,
+    /// Tokens of the busiest of several parts of the experts over the mean.
+    pub expert_imbalance: f64,
     /// What else the accelerator reaches.
     pub compute: ComputeAssumptions,
 }
@@ -90,8 +100,14 @@ impl Rates {
             kv_cache: bandwidth * compute.kv_bandwidth_efficiency,
             base_products: compute.products,
             quantised_products: compute.products_in(weights),
+            expert_imbalance: assumptions.experts.imbalance,
             compute: compute.clone(),
         })
+    }
+
+    /// Share of the work on experts that the busiest of `parts` has.
+    pub fn share_of_busiest(&self, parts: f64) -> f64 {
+        (self.expert_imbalance / parts).min(1.0)
     }
 
     /// Peak arithmetic of an operation, and what products of its kind reach.

@@ -2,6 +2,7 @@
 //! Formulas: `docs/reference/model.md`, sections 1 and 3.
 
 use super::rates::Formats;
+use crate::degrees::Degrees;
 use crate::quantity::Bytes;
 use crate::transformer::{Operation, Shard, Work};
 
@@ -38,13 +39,15 @@ pub fn parameter_fraction(operation: &Operation, tp: u32) -> f64 {
     }
 }
 
-/// Parameters of an operation that one of `tp` ranks holds.
-pub(super) fn weights(operation: &Operation, formats: Formats, tp: u32) -> Bytes {
-    Bytes(
-        real(operation.parameters)
-            * parameter_fraction(operation, tp)
-            * formats.weight_bytes(operation),
-    )
+/// Parameters of an operation that one rank holds.
+pub(super) fn weights(operation: &Operation, formats: Formats, degrees: Degrees) -> Bytes {
+    let experts = match operation.work {
+        Work::MatMul { experts, .. } => experts,
+        _ => 1,
+    };
+    let fraction = parameter_fraction(operation, degrees.dividing(experts))
+        / f64::from(degrees.parts(experts));
+    Bytes(real(operation.parameters) * fraction * formats.weight_bytes(operation))
 }
 
 /// Distinct matrices of `experts` that `tokens` meet when each is routed to `active` of them:
@@ -53,7 +56,12 @@ pub fn distinct_experts(experts: f64, active: f64, tokens: f64) -> f64 {
     if experts <= 1.0 {
         return 1.0;
     }
-    experts * (1.0 - (1.0 - active / experts).powf(tokens))
+    experts * share_met(experts, active, tokens)
+}
+
+/// Share of `parts` that is met in the mean when each of `draws` meets `at_once` of them.
+pub(crate) fn share_met(parts: f64, at_once: f64, draws: f64) -> f64 {
+    1.0 - (1.0 - at_once / parts).powf(draws)
 }
 
 /// Mean number of tokens that a token of a prompt looks at, itself included.

@@ -16,6 +16,8 @@ pub struct Step {
     pub sequences: f64,
     /// Tokens cached of each of them.
     pub context: f64,
+    /// Tokens that other attention data-parallel ranks bring to the experts meanwhile.
+    pub elsewhere: f64,
 }
 
 impl Step {
@@ -47,6 +49,27 @@ impl Step {
     /// Tokens that pass through the layers.
     pub fn tokens(self) -> f64 {
         self.prompts * self.chunk + self.sequences
+    }
+
+    /// The same step as the busiest of `dp` attention data-parallel ranks sees it, to which
+    /// prompts and sequences are dealt one by one.
+    #[must_use]
+    pub fn dealt_to(self, dp: f64) -> Self {
+        if dp <= 1.0 {
+            return self;
+        }
+        let busiest = Self {
+            prompts: (self.prompts / dp).ceil(),
+            sequences: (self.sequences / dp).ceil(),
+            ..self
+        };
+        // Ranks with sequences all have as many as the busiest: engines fill up the others.
+        let decoded = busiest.sequences * dp.min(self.sequences);
+        let everywhere = self.prompts * self.chunk + decoded;
+        Self {
+            elsewhere: everywhere - busiest.tokens(),
+            ..busiest
+        }
     }
 
     /// Tokens whose logits are needed: the last of each chunk, and each decoded one.

@@ -29,6 +29,10 @@ pub struct UnitKey<'a, 'k> {
 pub struct GivenLayout {
     /// Tensor-parallel degree.
     pub tp: Option<u32>,
+    /// Attention data-parallel degree.
+    pub dp: Option<u32>,
+    /// Expert-parallel degree.
+    pub ep: Option<u32>,
     /// Pipeline stages.
     pub pp: Option<u32>,
     /// Sequences of a micro-batch.
@@ -41,7 +45,12 @@ pub struct GivenLayout {
 
 impl GivenLayout {
     fn allows(self, layout: Layout) -> bool {
-        self.tp.is_none_or(|tp| tp == layout.tp) && self.pp.is_none_or(|pp| pp == layout.pp)
+        let given = |asked: Option<u32>, degree| asked.is_none_or(|asked| asked == degree);
+        let degrees = layout.degrees;
+        given(self.tp, degrees.tp)
+            && given(self.dp, degrees.dp)
+            && given(self.ep, degrees.ep)
+            && given(self.pp, layout.pp)
     }
 
     /// The smallest micro-batches that carry `users` on `replicas`, as many in flight as there
@@ -103,7 +112,7 @@ pub fn with_replica<T>(
     )?;
     let fabric = fit.fabric(network, assumptions);
     let stages = stages(transformer, layout.pp);
-    let (Some(rank), Some(stages)) = (prepared.rank(layout.tp), stages.last()) else {
+    let (Some(rank), Some(stages)) = (prepared.rank(layout.degrees), stages.last()) else {
         return Err(Rejection::Layers {
             pp: layout.pp,
             layers: transformer.layers.len() as u64,

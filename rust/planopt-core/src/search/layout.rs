@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::catalog::{Accelerator, Assumptions};
 use crate::compute::{Rank, Rates};
+use crate::degrees::Degrees;
 use crate::placement::Placement;
 use crate::serving::{Question, Rejection};
 use crate::stages::{Stage, deal};
@@ -12,8 +13,8 @@ use crate::transformer::Transformer;
 /// How a replica is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Layout {
-    /// Tensor-parallel degree.
-    pub tp: u32,
+    /// How the ranks of a stage divide it.
+    pub degrees: Degrees,
     /// Pipeline stages.
     pub pp: u32,
 }
@@ -25,9 +26,10 @@ impl Layout {
     ///
     /// The rejection, if it cannot.
     pub fn check(self, transformer: &Transformer) -> Result<(), Rejection> {
-        if self.tp == 0 || !transformer.heads.is_multiple_of(u64::from(self.tp)) {
+        let Degrees { tp, ep, .. } = self.degrees;
+        if tp == 0 || !transformer.heads.is_multiple_of(u64::from(tp)) {
             return Err(Rejection::Heads {
-                tp: self.tp,
+                tp,
                 heads: transformer.heads,
             });
         }
@@ -38,6 +40,11 @@ impl Layout {
                 layers,
             });
         }
+        let experts = transformer.experts().unwrap_or(1);
+        let ranks = self.degrees.ranks();
+        if ep == 0 || !ranks.is_multiple_of(ep) || !experts.is_multiple_of(u64::from(ep)) {
+            return Err(Rejection::Experts { ep, ranks, experts });
+        }
         Ok(())
     }
 
@@ -45,34 +52,52 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// The rejection, if a tensor-parallel group would span hosts unevenly.
+    /// The rejection, if the ranks of a stage would span hosts unevenly.
     pub fn place(self, slots: u32) -> Result<Placement, Rejection> {
-        Placement::new(self.tp, self.pp, slots).ok_or(Rejection::Placement { tp: self.tp, slots })
+        let Degrees { tp, dp, .. } = self.degrees;
+        Placement::new(self.degrees, self.pp, slots).ok_or(Rejection::Placement { tp, dp, slots })
     }
 
-    /// Every layout of at most `accelerators`.
+    /// Every layout of at most `accelerators` that is worth a look: each tensor-parallel degree; of
+    /// a choice of experts also each with all of them dealt out, and attention data parallel then.
     pub fn all(transformer: &Transformer, accelerators: u32) -> Vec<Self> {
+        let is_choice = transformer.experts().is_some();
         let mut layouts = Vec::new();
         for tp in 1..=accelerators {
-            for pp in 1..=accelerators / tp {
-                let layout = Self { tp, pp };
-                if layout.check(transformer).is_ok() {
-                    layouts.push(layout);
+            let groups = if is_choice { accelerators / tp } else { 1 };
+            for dp in 1..=groups {
+                let dealt = Degrees {
+                    tp,
+                    dp,
+                    ep: tp * dp,
+                };
+                let whole = (dp == 1).then_some(Degrees::tensor(tp));
+                let dealt = (is_choice && dealt.ranks() > 1).then_some(dealt);
+                for degrees in whole.into_iter().chain(dealt) {
+                    layouts.extend(Self::staged(degrees, transformer, accelerators));
                 }
             }
         }
         layouts
+    }
+
+    /// The layouts of a stage, by the number of stages.
+    fn staged(degrees: Degrees, transformer: &Transformer, accelerators: u32) -> Vec<Self> {
+        (1..=accelerators / degrees.ranks())
+            .map(|pp| Self { degrees, pp })
+            .filter(|layout| layout.check(transformer).is_ok())
+            .collect()
     }
 }
 
 /// A model dealt to stages and priced on the ranks of one accelerator: shared by all layouts.
 #[derive(Debug)]
 pub struct Prepared {
-    ranks: BTreeMap<u32, Rank>,
+    ranks: BTreeMap<Degrees, Rank>,
 }
 
 impl Prepared {
-    /// Prices the model for every tensor-parallel degree among `layouts`; the accelerator must
+    /// Prices the model for all degrees among `layouts`; the accelerator must
     /// have a rate for the weights' format.
     ///
     /// # Errors
@@ -91,16 +116,16 @@ impl Prepared {
         })?;
         let mut ranks = BTreeMap::new();
         for layout in layouts {
-            ranks
-                .entry(layout.tp)
-                .or_insert_with(|| Rank::new(transformer, question.formats, &rates, layout.tp));
+            ranks.entry(layout.degrees).or_insert_with(|| {
+                Rank::new(transformer, question.formats, &rates, layout.degrees)
+            });
         }
         Ok(Self { ranks })
     }
 
-    /// The rank of a degree it was prepared for.
-    pub fn rank(&self, tp: u32) -> Option<&Rank> {
-        self.ranks.get(&tp)
+    /// The rank of degrees it was prepared for.
+    pub fn rank(&self, degrees: Degrees) -> Option<&Rank> {
+        self.ranks.get(&degrees)
     }
 }
 

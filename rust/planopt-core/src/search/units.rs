@@ -287,7 +287,7 @@ impl Task<'_> {
                 continue;
             }
             let (Some(rank), Some(stages)) = (
-                prepared.rank(layout.tp),
+                prepared.rank(layout.degrees),
                 self.stages.get(layout.pp as usize - 1),
             ) else {
                 continue;

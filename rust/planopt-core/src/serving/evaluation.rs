@@ -73,10 +73,21 @@ pub enum Rejection {
         /// Layers.
         layers: u64,
     },
-    /// A tensor-parallel group would span hosts unevenly.
+    /// The experts cannot be dealt to so many parts.
+    Experts {
+        /// Expert-parallel degree.
+        ep: u32,
+        /// Ranks of a stage.
+        ranks: u32,
+        /// Experts of a layer; 1 in a dense model.
+        experts: u64,
+    },
+    /// The ranks of a stage would span hosts unevenly.
     Placement {
-        /// Degree.
+        /// Tensor-parallel degree.
         tp: u32,
+        /// Attention data-parallel degree.
+        dp: u32,
         /// Accelerators that a host holds.
         slots: u32,
     },
@@ -105,6 +116,7 @@ impl Rejection {
         match self {
             Self::Heads { .. } => "heads",
             Self::Layers { .. } => "layers",
+            Self::Experts { .. } => "experts",
             Self::Placement { .. } => "placement",
             Self::Network { .. } => "network",
             Self::Format { .. } => "format",
@@ -117,7 +129,16 @@ impl Rejection {
         match *self {
             Self::Heads { tp, heads } => vec![("tp", tp.into()), ("heads", heads.into())],
             Self::Layers { pp, layers } => vec![("pp", pp.into()), ("layers", layers.into())],
-            Self::Placement { tp, slots } => vec![("tp", tp.into()), ("slots", slots.into())],
+            Self::Experts { ep, ranks, experts } => vec![
+                ("ep", ep.into()),
+                ("ranks", ranks.into()),
+                ("experts", experts.into()),
+            ],
+            Self::Placement { tp, dp, slots } => vec![
+                ("tp", tp.into()),
+                ("dp", dp.into()),
+                ("slots", slots.into()),
+            ],
             Self::Network { hosts } => vec![("hosts", hosts.into())],
             Self::Format { weights } => vec![("weights", weights.into())],
             Self::Memory {
@@ -144,9 +165,21 @@ impl std::fmt::Display for Rejection {
             Self::Layers { pp, layers } => {
                 write!(f, "{pp} pipeline stages for {layers} layers")
             }
-            Self::Placement { tp, slots } => write!(
+            Self::Experts { ep, experts: 1, .. } => write!(
+                f,
+                "expert parallel degree {ep} for a model without a choice of experts"
+            ),
+            Self::Experts { ep, ranks, experts } => write!(
+                f,
+                "expert parallel degree {ep} does not divide {ranks} ranks and {experts} experts"
+            ),
+            Self::Placement { tp, dp: 1, slots } => write!(
                 f,
                 "a tensor parallel group of {tp} does not fill whole hosts of {slots}"
+            ),
+            Self::Placement { tp, dp, slots } => write!(
+                f,
+                "{dp} groups of {tp} ranks do not fill whole hosts of {slots}"
             ),
             Self::Network { hosts } => write!(f, "{hosts} hosts and no network between them"),
             Self::Format { weights } => {

@@ -90,23 +90,23 @@ pub fn tokens_per_second(batch: f64, in_flight: f64, step: Seconds) -> f64 {
     in_flight * batch / step.0
 }
 
-/// A stage's operations and all-reduces in one step.
+/// A stage's operations and messages in one step.
 #[derive(Clone, Copy, Debug, Default)]
 struct StageTime {
     operations: OperationTime,
-    all_reduce: Seconds,
+    messages: Seconds,
 }
 
 impl StageTime {
     fn add(&mut self, other: Self, count: f64) {
         self.operations = self.operations.then(other.operations.times(count));
-        self.all_reduce += other.all_reduce * count;
+        self.messages += other.messages * count;
     }
 
     fn total(self, overlap: Overlap) -> Seconds {
         match overlap {
-            Overlap::None => self.operations.total + self.all_reduce,
-            Overlap::TwoBatch => self.operations.total.max(self.all_reduce),
+            Overlap::None => self.operations.total + self.messages,
+            Overlap::TwoBatch => self.operations.total.max(self.messages),
         }
     }
 }
@@ -120,7 +120,7 @@ pub(crate) struct PathTime {
     stages: Seconds,
     pub(crate) slowest_stage: Seconds,
     pub(crate) operations: OperationTime,
-    pub(crate) all_reduce: Seconds,
+    pub(crate) messages: Seconds,
     pub(crate) hops: Seconds,
 }
 
@@ -156,7 +156,7 @@ impl<'a> Replica<'a> {
 
     /// Memory of the fullest accelerator.
     pub fn memory(&self, batching: Batching) -> ServingMemory {
-        let batch = f64::from(batching.batch);
+        let batch = f64::from(self.local_batch(batching.batch));
         let sequences = batch * f64::from(batching.in_flight) * self.question.overlap.resident();
         let mut fullest = ServingMemory::default();
         for stage in &self.memory {
@@ -180,7 +180,7 @@ impl<'a> Replica<'a> {
             step_seconds,
             compute_seconds: path.operations.compute,
             memory_seconds: path.operations.memory,
-            communication_seconds: path.all_reduce + path.hops,
+            communication_seconds: path.messages + path.hops,
             tpot_seconds,
             tokens_per_second_per_user: 1.0 / tpot_seconds.0,
             tokens_per_second: tokens_per_second(batch, in_flight, step_seconds),
@@ -190,7 +190,7 @@ impl<'a> Replica<'a> {
     /// A prompt read alone, without chunks.
     pub fn prefill(&self) -> Prefill {
         let path = self.path(Step::prefill(real(self.question.prompt)));
-        let seconds = self.step_overhead + path.operations.total + path.all_reduce + path.hops;
+        let seconds = self.step_overhead + path.operations.total + path.messages + path.hops;
         Prefill { seconds }
     }
 
@@ -199,7 +199,8 @@ impl<'a> Replica<'a> {
     pub fn mixed(&self, batching: Batching) -> Mixed {
         let batch = f64::from(batching.batch);
         let prompt = real(self.question.prompt);
-        let chunk_tokens = prompt.min(self.step_tokens - batch).max(0.0);
+        let room = self.step_tokens - f64::from(self.local_batch(batching.batch));
+        let chunk_tokens = prompt.min(room).max(0.0);
         let cached_tokens = prompt - chunk_tokens;
         let step = Step::decode(batch, real(self.question.context))
             .with_chunk(chunk_tokens, cached_tokens);
@@ -210,8 +211,7 @@ impl<'a> Replica<'a> {
         }
     }
 
-    /// Time of any step of an engine, with `in_flight` micro-batches alike in the pipeline: cheap,
-    /// for it is asked millions of times.
+    /// Time of any step of an engine, with `in_flight` micro-batches alike in the pipeline.
     pub fn step_seconds(&self, step: Step, in_flight: f64) -> Seconds {
         self.step_of(&self.path(step), in_flight)
     }
@@ -221,20 +221,26 @@ impl<'a> Replica<'a> {
     /// takes as many times longer.
     pub fn micro_batch(&self, step: Step, in_flight: f64) -> (Seconds, Seconds) {
         let path = self.path(step);
-        let turn = self.step_overhead + path.stages + path.hops;
+        let turn = self.turn(&path);
         let interval = path.slowest_stage.max(turn * (1.0 / in_flight));
         (turn * self.question.overlap.resident(), interval)
+    }
+
+    /// Sequences of a micro-batch on the busiest attention data-parallel rank.
+    fn local_batch(&self, batch: u32) -> u32 {
+        batch.div_ceil(self.placement.degrees.dp)
     }
 
     /// Tokens of KV cache that fit beside the weights, in sequences of the question's context and
     /// micro-batches of `batch`: 0 where not even the weights fit.
     pub fn kv_capacity_tokens(&self, batch: u32) -> f64 {
+        let local_batch = f64::from(self.local_batch(batch));
         let sequences = self
             .memory
             .iter()
-            .map(|stage| stage.sequences(f64::from(batch), self.capacity))
+            .map(|stage| stage.sequences(local_batch, self.capacity))
             .fold(f64::INFINITY, f64::min);
-        sequences * real(self.question.context)
+        sequences * f64::from(self.placement.degrees.dp) * real(self.question.context)
     }
 
     fn step_of(&self, path: &PathTime, in_flight: f64) -> Seconds {
@@ -263,6 +269,7 @@ impl<'a> Replica<'a> {
 
     /// What a step takes along the path of a token.
     pub(crate) fn path(&self, step: Step) -> PathTime {
+        let step = step.dealt_to(f64::from(self.placement.degrees.dp));
         let tokens = step.tokens();
         let kinds = &self.rank.blocks;
         let mut few = [StageTime::default(); FEW_KINDS];
@@ -299,28 +306,26 @@ impl<'a> Replica<'a> {
             path.stages += total * stage.count;
             path.slowest_stage = path.slowest_stage.max(total);
             path.operations = path.operations.then(time.operations.times(stage.count));
-            path.all_reduce += time.all_reduce * stage.count;
+            path.messages += time.messages * stage.count;
         }
         path
     }
 
     fn block(&self, block: &RankBlock, step: Step, tokens: f64) -> StageTime {
-        let all_reduce = block
-            .all_reduce_bytes_per_token
-            .iter()
-            .map(|bytes| {
-                self.fabric
-                    .all_reduce(self.placement, Bytes(tokens * bytes))
-            })
-            .sum();
-        let all_reduce = if self.placement.tp > 1 {
-            all_reduce
-        } else {
-            Seconds::ZERO
-        };
+        let mut messages = Seconds::ZERO;
+        if self.placement.degrees.tp > 1 {
+            for bytes in &block.all_reduce_bytes_per_token {
+                messages += self
+                    .fabric
+                    .all_reduce(self.placement, Bytes(tokens * bytes));
+            }
+        }
+        for exchange in &block.exchanges {
+            messages += self.fabric.exchange(self.placement, exchange, tokens);
+        }
         StageTime {
             operations: block.time(step, tokens),
-            all_reduce,
+            messages,
         }
     }
 }

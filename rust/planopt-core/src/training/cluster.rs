@@ -1,6 +1,7 @@
 //! What a run is bought on: hosts with accelerators, NICs, and switches of a non-blocking tree.
 
 use crate::catalog::{Assumptions, Network, Switch};
+use crate::degrees::Degrees;
 use crate::placement::Placement;
 use crate::purchase::{BillLine, Hardware, Unit};
 use crate::quantity::{MicroUsd, Watts};
@@ -82,7 +83,7 @@ impl<'a> Cluster<'a> {
     /// Nothing if the network has none for so many.
     pub fn new(hardware: Hardware<'a>, accelerators: u32, slots: u32) -> Option<Self> {
         let placement = Placement {
-            tp: accelerators,
+            degrees: Degrees::tensor(accelerators),
             pp: 1,
             slots,
             hosts: accelerators.div_ceil(slots),

@@ -3,6 +3,7 @@
 
 use super::cluster::Switching;
 use crate::catalog::{Assumptions, Network};
+use crate::degrees::Degrees;
 use crate::placement::Placement;
 use crate::purchase::{BillLine, Hardware, Unit};
 use crate::quantity::Watts;
@@ -25,7 +26,7 @@ impl<'a> MixedCluster<'a> {
         let unit = |&(hardware, accelerators): &(Hardware<'a>, u32)| {
             let slots = hardware.host.slots;
             let placement = Placement {
-                tp: accelerators,
+                degrees: Degrees::tensor(accelerators),
                 pp: 1,
                 slots,
                 hosts: accelerators.div_ceil(slots),

@@ -6,7 +6,7 @@ mod attention;
 use self::attention::{attention, attention_output, inward_projections};
 use super::{
     Architecture, AttentionShape, Block, BlockShape, MlpShape, MtpModule, Norm, Operation, Shard,
-    Transformer, Work,
+    Transformer, Work, greatest_common_divisor,
 };
 
 impl From<&Architecture> for Transformer {
@@ -36,13 +36,6 @@ impl From<&Architecture> for Transformer {
 
 /// The heads that a tensor-parallel degree must divide in every kind of layer.
 fn common_heads(blocks: &[BlockShape]) -> u64 {
-    fn greatest_common_divisor(a: u64, b: u64) -> u64 {
-        if b == 0 {
-            a
-        } else {
-            greatest_common_divisor(b, a % b)
-        }
-    }
     let heads = blocks.iter().map(|shape| match shape.attention {
         AttentionShape::Grouped { heads, .. } | AttentionShape::Latent { heads, .. } => heads,
     });

@@ -67,6 +67,15 @@ pub struct Transformer {
     pub weights: Format,
 }
 
+/// The largest number that divides both.
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 {
+        a
+    } else {
+        greatest_common_divisor(b, a % b)
+    }
+}
+
 impl Transformer {
     /// Every operation of the model in the order it runs, those of a layer as often as it occurs.
     pub fn operations(&self) -> impl Iterator<Item = &Operation> {
@@ -90,6 +99,18 @@ impl Transformer {
         self.mtp_operations()
             .map(|operation| operation.parameters)
             .sum()
+    }
+
+    /// Experts that an expert-parallel degree must divide in every kind of layer that has a choice;
+    /// none in a dense model.
+    pub fn experts(&self) -> Option<u64> {
+        let operations = self.blocks.iter().flat_map(|block| &block.operations);
+        operations
+            .filter_map(|operation| match operation.work {
+                Work::MatMul { experts, .. } if experts > 1 => Some(experts),
+                _ => None,
+            })
+            .reduce(greatest_common_divisor)
     }
 
     /// Parameters of the whole list without multi-token prediction; those of a checkpoint are more

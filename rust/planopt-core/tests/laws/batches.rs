@@ -1,6 +1,7 @@
 //! What a larger batch, a longer context and more micro-batches do: the laws that let the search
 //! bisect for the largest batch instead of trying each.
 
+use planopt_core::serving::Batching;
 use proptest::prelude::*;
 
 use crate::candidate::{at_most, candidates};
@@ -13,8 +14,12 @@ proptest! {
         candidate in candidates(),
         more in prop_oneof![Just(1_u32), 1_u32..5000],
     ) {
-        let fewer = candidate.batching.batch;
-        let (small, large) = (candidate.evaluate(), candidate.with_batch(fewer + more).evaluate());
+        // Attention data-parallel ranks wait for the one with the most sequences: all have as many.
+        let dp = candidate.layout.degrees.dp;
+        let fewer = candidate.batching.batch.next_multiple_of(dp);
+        let more = more.next_multiple_of(dp);
+        let small = candidate.with_batch(fewer).evaluate();
+        let large = candidate.with_batch(fewer + more).evaluate();
         let (quick, slow) = (small.decode.step_seconds.0, large.decode.step_seconds.0);
 
         prop_assert!(at_most(small.memory.total.0, large.memory.total.0));
@@ -87,6 +92,8 @@ proptest! {
     fn what_fits_in_memory_fits_in_the_capacity_for_the_cache(candidate in candidates()) {
         let found = candidate.evaluate();
         let batching = candidate.batching;
+        let dp = candidate.layout.degrees.dp;
+        let batching = Batching { batch: batching.batch.next_multiple_of(dp), ..batching };
         let cached = batching.users(candidate.question.overlap) * candidate.question.context;
 
         #[expect(clippy::cast_precision_loss, reason = "far below 2^53 tokens")]

@@ -209,7 +209,7 @@ proptest! {
                     "host": platform.fit.host.id,
                     "network": platform.network.map(|(network, _)| network.id.clone()),
                     "nics_per_host": platform.network.map(|(_, line)| line.nics_per_host),
-                    "tp": layout.tp, "pp": layout.pp, "replicas": replicas,
+                    "tp": layout.degrees.tp, "pp": layout.pp, "replicas": replicas,
                     "batch": batch, "in_flight": in_flight,
                 })).expect("a request");
                 let answer = evaluate_serving(catalog, &asked).expect("a candidate of a space");

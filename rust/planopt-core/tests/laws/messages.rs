@@ -2,6 +2,7 @@
 
 use planopt_core::catalog::ScaleUp;
 use planopt_core::communication::{Fabric, Links};
+use planopt_core::degrees::Degrees;
 use planopt_core::placement::Placement;
 use planopt_core::quantity::{Bytes, BytesPerSecond};
 use proptest::prelude::*;
@@ -33,7 +34,7 @@ proptest! {
             all_reduce_bus: None,
             network: None,
         };
-        let placement = Placement::new(tp, 1, tp).expect("one full host");
+        let placement = Placement::new(Degrees::tensor(tp), 1, tp).expect("one full host");
         let reached = &assumptions.communication;
         let across = payload / (scale_up.bandwidth.0 * reached.scale_up.efficiency);
         let n = f64::from(tp);

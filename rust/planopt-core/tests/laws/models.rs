@@ -1,6 +1,7 @@
 //! Shapes of a model that are special cases of others, and how it is divided.
 
 use planopt_core::compute::{local_shape, parameter_fraction};
+use planopt_core::degrees::Degrees;
 use planopt_core::placement::Placement;
 use planopt_core::stages::deal;
 use planopt_core::transformer::{Architecture, MlpShape, Shard, Transformer, Work};
@@ -26,7 +27,7 @@ fn compare(candidate: &Candidate, one: &Transformer, other: &Transformer) -> Res
             .layout
             .pp
             .min(u32::try_from(transformer.layers.len()).expect("few layers"));
-        candidate.layout.tp = 1;
+        candidate.layout.degrees = Degrees::tensor(1);
         candidate.evaluate()
     };
     let (one, other) = (of(one), of(other));
@@ -144,7 +145,7 @@ proptest! {
         pp in 1_u32..=64,
         slots in 1_u32..=16,
     ) {
-        let Some(placement) = Placement::new(tp, pp, slots) else {
+        let Some(placement) = Placement::new(Degrees::tensor(tp), pp, slots) else {
             prop_assert!(tp > slots && tp % slots > 0);
             return Ok(());
         };

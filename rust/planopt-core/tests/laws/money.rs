@@ -2,6 +2,7 @@
 
 use planopt_core::catalog::SwitchSale;
 use planopt_core::cost::of_purchase;
+use planopt_core::degrees::Degrees;
 use planopt_core::placement::Placement;
 use planopt_core::purchase::{BillLine, Hardware, Unit};
 use planopt_core::quantity::{MicroUsd, Watts};
@@ -41,7 +42,7 @@ proptest! {
         blocks in prop::option::of(1_u32..=8),
     ) {
         let slots = stock.hosts[0].slots;
-        let Some(placement) = Placement::new(tp, pp, slots) else {
+        let Some(placement) = Placement::new(Degrees::tensor(tp), pp, slots) else {
             return Ok(());
         };
         let sale = blocks.map_or(SwitchSale::Whole, SwitchSale::PortBlocks);
@@ -70,7 +71,7 @@ proptest! {
     #[test]
     fn prices_times_k_make_the_bill_times_k(stock in stocks(), pp in 1_u32..=8, k in 1_i64..1000) {
         let dear = stock.dearer(k);
-        let placement = Placement::new(1, pp, stock.hosts[0].slots).expect("one card always fits");
+        let placement = Placement::new(Degrees::tensor(1), pp, stock.hosts[0].slots).expect("one card always fits");
         let prices = |stock: &Stock| -> Vec<Option<i64>> {
             units(stock, placement, SwitchSale::Whole)
                 .iter()

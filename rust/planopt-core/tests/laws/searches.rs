@@ -151,7 +151,9 @@ impl Hunt {
                 layout.pp,
             );
             let replica = Replica::new(
-                prepared.rank(layout.tp).expect("prepared for every layout"),
+                prepared
+                    .rank(layout.degrees)
+                    .expect("prepared for every layout"),
                 &stages,
                 &fabric,
                 placement,

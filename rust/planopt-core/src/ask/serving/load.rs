@@ -205,7 +205,7 @@ fn with_engine<T>(
         return Err(vec![unknown_name("link", "host's link", accepted)]);
     };
     let layout = Layout {
-        tp: request.tp,
+        degrees: request.degrees(),
         pp: request.pp,
     };
     let in_flight = request.in_flight.unwrap_or(request.pp);

@@ -39,6 +39,8 @@ pub fn fastest_serving(
     };
     let given = GivenLayout {
         tp: request.tp,
+        dp: request.dp,
+        ep: request.ep,
         pp: request.pp,
         batch: request.batch,
         in_flight: request.in_flight,
@@ -63,7 +65,9 @@ pub fn fastest_serving(
             assumptions: &assumptions,
         };
         FastestAnswer {
-            tp: placement.tp,
+            tp: placement.degrees.tp,
+            dp: placement.degrees.dp,
+            ep: placement.degrees.ep,
             pp: placement.pp,
             batch: fastest.batching.batch,
             unit_replicas: fastest.unit.replicas,
@@ -92,7 +96,7 @@ pub fn evaluate_serving(
         in_flight: request.in_flight.unwrap_or(request.pp),
     };
     let layout = Layout {
-        tp: request.tp,
+        degrees: request.degrees(),
         pp: request.pp,
     };
     let Some(fit) = bench.fit(catalog, &assumptions) else {
@@ -122,7 +126,7 @@ pub fn evaluate_serving(
         &assumptions,
     );
     Ok(match evaluated {
-        Err(rejection) => subject.rejected(&rejection, request.tp * request.pp, request.replicas),
+        Err(rejection) => subject.rejected(&rejection, request.accelerators(), request.replicas),
         Ok((placement, evaluation)) => {
             let units = subject.cheapest_units(placement, request.replicas);
             let mut answer = subject.answer(placement, &evaluation, &units);

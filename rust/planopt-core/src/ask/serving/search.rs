@@ -159,7 +159,10 @@ impl UnitColumns {
         self.switch_port_blocks.push(port_blocks(unit));
         self.hosts.push(unit.hosts());
         self.accelerators.push(unit.accelerators_bought());
-        self.tp.push(unit.placement.tp);
+        let degrees = unit.placement.degrees;
+        self.tp.push(degrees.tp);
+        self.dp.push(degrees.dp);
+        self.ep.push(degrees.ep);
         self.pp.push(unit.placement.pp);
         self.batch.push(found.batching.batch);
         self.in_flight.push(found.batching.in_flight);

@@ -5,6 +5,7 @@ use crate::ask::answer::{BillAnswer, EvaluationAnswer, HardwareAnswer, Messages,
 use crate::catalog::{Assumptions, Network};
 use crate::communication::NetworkLine;
 use crate::cost::{of_purchase, of_rent};
+use crate::degrees::Degrees;
 use crate::placement::Placement;
 use crate::purchase::{BillLine, Hardware, Unit, cheapest_units};
 use crate::quantity::{Bytes, MicroUsd, Watts};
@@ -138,7 +139,7 @@ impl<'a> Subject<'_, 'a> {
 
     fn hardware_answer(&self, placement: Option<Placement>, unit: Option<&Unit>) -> HardwareAnswer {
         let scale_up = self.fit.accelerator.scale_up.as_ref();
-        let group = placement.map_or(1, |placement| placement.tp);
+        let group = placement.map_or(1, |placement| placement.degrees.ranks());
         let link = match scale_up {
             Some(link) if group <= link.domain => link.name.clone(),
             _ => self.fit.host.link.clone(),
@@ -170,15 +171,16 @@ impl<'a> Subject<'_, 'a> {
         )]
         let hidden = self.transformer.hidden as f64;
         let per_token = hidden * self.question.formats.activation_bytes();
-        let payload = Bytes(per_token * f64::from(self.batching.batch));
+        let Degrees { tp, dp, .. } = placement.degrees;
+        let payload = Bytes(per_token * f64::from(self.batching.batch.div_ceil(dp)));
         Messages {
             payload_bytes: payload.0,
-            all_reduce_seconds: if placement.tp > 1 {
+            all_reduce_seconds: if tp > 1 {
                 fabric.all_reduce(placement, payload).0
             } else {
                 0.0
             },
-            all_reduces: if placement.tp > 1 {
+            all_reduces: if tp > 1 {
                 all_reduces(self.transformer)
             } else {
                 0.0

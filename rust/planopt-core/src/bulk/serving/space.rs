@@ -10,6 +10,7 @@ use crate::catalog::{Assumptions, Network};
 use crate::communication::{Fabric, NetworkLine};
 use crate::compute::{Formats, Rank, Rates};
 use crate::cost::of_purchase;
+use crate::degrees::Degrees;
 use crate::placement::Placement;
 use crate::purchase::{Hardware, Unit, cheapest_units};
 use crate::quantity::{MicroUsd, Watts};
@@ -171,7 +172,7 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
             &self.platforms[digits[0]],
             self.question(&digits),
             Layout {
-                tp: axes.tensor[digits[4]],
+                degrees: Degrees::tensor(axes.tensor[digits[4]]),
                 pp: axes.pipeline[digits[5]],
             },
             axes.replicas[digits[6]],
@@ -220,7 +221,7 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
                 .map(|place| {
                     let [tensor, pipeline, replicas] = self.purchases.digits(place);
                     let layout = Layout {
-                        tp: self.axes.tensor[tensor],
+                        degrees: Degrees::tensor(self.axes.tensor[tensor]),
                         pp: self.axes.pipeline[pipeline],
                     };
                     self.buy(hardware, &fit, layout, self.axes.replicas[replicas])
@@ -283,7 +284,7 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
             self.transformer,
             formats,
             &rates,
-            self.axes.tensor[tensor],
+            Degrees::tensor(self.axes.tensor[tensor]),
         ))
     }
 }

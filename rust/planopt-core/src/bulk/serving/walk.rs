@@ -93,7 +93,7 @@ impl<'w, 's, 'a> ServingWalker<'w, 's, 'a> {
             steps.slowest[lane] = path.slowest_stage.0;
             steps.compute[lane] = path.operations.compute.0;
             steps.memory[lane] = path.operations.memory.0;
-            steps.communication[lane] = (path.all_reduce + path.hops).0;
+            steps.communication[lane] = (path.messages + path.hops).0;
         }
         self.known = asked;
     }
