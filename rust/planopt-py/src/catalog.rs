@@ -121,6 +121,21 @@ impl Catalog {
         Ok(pythonize::pythonize(py, workload)?)
     }
 
+    /// The question that the file of a fleet asks.
+    ///
+    /// Parameters
+    /// ----------
+    /// file : str
+    ///     Such as ``fleet.toml``.
+    ///
+    /// Raises
+    /// ------
+    /// `InputError`
+    ///     With everything that is wrong with it.
+    fn fleet<'py>(&self, py: Python<'py>, file: PathBuf) -> PyResult<Bound<'py, PyAny>> {
+        answer(py, py.detach(|| catalog::read_fleet(&file, &self.catalog)))
+    }
+
     /// The assumptions' values of money over time.
     fn cost_assumptions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Ok(pythonize::pythonize(

@@ -168,6 +168,20 @@ impl<'s> Fields<'s> {
         .unwrap_or_default()
     }
 
+    /// A list of plain numbers, not empty.
+    pub(super) fn shares(&mut self, key: &'static str) -> Vec<f64> {
+        let number = |value: &DeValue<'_>| text_of(value).parse().ok();
+        self.plain(key, "numbers, such as `[0.5, 1]`", |value| {
+            list_of(value, number)
+        })
+        .unwrap_or_default()
+    }
+
+    /// Reports that a key is missing that holds tables.
+    pub(super) fn missing(&mut self, key: &'static str) {
+        self.required(key);
+    }
+
     /// A list of words out of a few, not empty.
     pub(super) fn words(&mut self, key: &'static str, words: &[&str]) -> Vec<String> {
         let accepted = format!("a list of any of {}", words.join(", "));

@@ -8,6 +8,7 @@ mod compute_assumptions;
 mod entities;
 mod entry;
 mod fields;
+pub mod fleet;
 mod host;
 mod link;
 mod load;
@@ -22,6 +23,7 @@ mod workload;
 pub use assumptions::*;
 pub use entities::*;
 pub use entry::{Entry, Figure, Source, Status};
+pub use fleet::read_fleet;
 pub use offer::{Offer, Provider, Rent, Reserved, Spot, Terms};
 pub use view::{Description, FigureView, Kind, Listed};
 
