@@ -18,6 +18,7 @@ from planopt.cli import (
     evaluate,
     explain,
     imports,
+    fleet,
     reproduce,
     solve,
     train,
@@ -74,6 +75,7 @@ def _planopt(
 
 app.command("solve")(solve.solve)
 app.command("train")(train.train)
+app.command("fleet")(fleet.fleet)
 app.add_typer(evaluate.app, name="evaluate")
 app.command("compare")(compare.compare)
 imports.add_to(catalog.app)

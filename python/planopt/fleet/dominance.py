@@ -22,16 +22,24 @@ def undominated(fleet: Fleet) -> list[int]:
 
 def columns_of(fleet: Fleet) -> Columns:
     """Pool, supply, loss and needs of all templates, as the core takes them."""
-    pools: dict[tuple[int, str, object], int] = {}
+    # What is bought for one demand may be put to another in a later period.
+    lasting = len(fleet.periods) > 1
+    pools: dict[tuple[object, ...], int] = {}
     of_template = []
     for template in fleet.templates:
         kit = fleet.kits[template.kit]
-        pool = template.stream, f"{kit.way} {kit.pool}", template.hours
+        alone = template.kit if lasting and kit.way != "rent" else None
+        losses = fleet.streams[template.stream].losses
+        counted = template.loss if losses > 1 else None
+        pool = template.stream, kit.way, kit.pool, template.hours, alone, counted
         of_template.append(pools.setdefault(pool, len(pools)))
     return (
         of_template,
         [template.supply for template in fleet.templates],
-        [template.loss for template in fleet.templates],
+        [
+            template.loss if fleet.streams[template.stream].losses else 0
+            for template in fleet.templates
+        ],
         _needs(fleet),
     )
 

@@ -19,9 +19,9 @@ from planopt.fleet.problem import copies_for, rent_cents, reserve_of
 from planopt.fleet.programme import Using, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from planopt.fleet.problem import Fleet
+    from planopt.fleet.problem import Fleet, Stream, Template
     from planopt.procurement.model import Model
 
 __all__ = ["Mix", "mix"]
@@ -30,6 +30,22 @@ Key = TypeVar("Key")
 
 AVERAGING = 1000
 """Fractions of the row for the average loss are kept to one part in so many."""
+
+
+@dataclass(frozen=True)
+class Reserve:
+    """What a stream keeps for failures in a step, and what asks for it.
+
+    Parameters
+    ----------
+    variable : int
+        Of what is kept.
+    losses : mapping
+        What failures take of each of the copies that may be at work, by variable.
+    """
+
+    variable: int
+    losses: Mapping[int, int]
 
 
 @dataclass(frozen=True)
@@ -42,9 +58,8 @@ class Places:
     most_rented: dict[tuple[int, int], int] = field(default_factory=dict)
     """Copies of a template rented at the same time in a period."""
     in_use: dict[int, int] = field(default_factory=dict)
-    """Whether a template is at work at all, where failures must be borne."""
-    reserve: dict[int, int] = field(default_factory=dict)
-    """What a stream keeps for failures."""
+    """Whether copies are at work at all, by their variable."""
+    reserves: list[Reserve] = field(default_factory=list)
     containers: dict[int, int] = field(default_factory=dict)
 
 
@@ -91,11 +106,12 @@ class Mix:
         enter(self.places.containers, purchase.containers)
         for (template, period, _), count in purchase.rented.items():
             enter(self.places.most_rented, {(template, period): count})
-        for used in {key[0] for key in (*purchase.deployed, *purchase.rented)}:
-            asked = self.fleet.templates[used]
-            kept = reserve_of(self.fleet.streams[asked.stream], asked)
-            enter(self.places.in_use, {used: 1})
-            enter(self.places.reserve, {asked.stream: kept})
+        for copies, there in self.places.in_use.items():
+            values[there] = int(values[copies] > 0)
+        for reserve in self.places.reserves:
+            values[reserve.variable] = max(
+                loss for copies, loss in reserve.losses.items() if values[copies]
+            )
         return tuple(values)
 
 
@@ -105,8 +121,6 @@ def mix(fleet: Fleet) -> Mix:
     for stream in range(len(fleet.streams)):
         statement.write_templates(stream)
         statement.write_demand(stream)
-        if fleet.streams[stream].losses and fleet.of_stream[stream]:
-            statement.write_reserve(stream)
     if len(fleet.periods) > 1:
         for kit in range(len(fleet.kits)):
             statement.write_kit(kit)
@@ -121,6 +135,20 @@ def _as_at_work(
     for (template, period), count in deployed.items():
         acquired[fleet.templates[template].kit, period] += count
     return dict(acquired)
+
+
+def _useful(stream: Stream, template: Template, demand: int) -> tuple[int, int]:
+    """Tell what of a copy's supply, and of its loss, counts towards a demand.
+
+    What goes beyond the demand is of no use, and leaving it out makes the LP sharp.
+    With one failure to be borne, a copy is two pieces, what fails at once and what is
+    left of it, and of each no more than the demand counts: if any piece that survives
+    is cut, it meets the demand alone; if none is, all count in full.
+    """
+    supply, loss = template.supply, reserve_of(stream, template)
+    if stream.losses > 1:
+        return supply, loss
+    return min(supply - loss, demand) + min(loss, demand), min(loss, demand)
 
 
 class _Statement:
@@ -189,34 +217,22 @@ class _Statement:
     def write_demand(self, stream: int) -> None:
         """Ask that each step's demand is met, with what is kept for failures."""
         asked = self._fleet.streams[stream]
-        kept = {}
-        if asked.losses and self._fleet.of_stream[stream]:
-            each = self._reserves(stream).values()
-            reserve = self._writer.variable(max(each))
-            self._places.reserve[stream] = reserve
-            self._writer.row(f"reserve of {asked.name}", {reserve: 1}, lower=min(each))
-            kept = {reserve: -1}
         for period in asked.active:
             for step, there in enumerate(asked.periods[period]):
-                supply = self._at_work(stream, period, step)
-                rents = supply.keys() & self._places.rented.values()
+                copies = self._copies(stream, period, step)
+                rents = any(
+                    (place, period, step) in self._places.rented
+                    for place in copies.values()
+                )
                 # Where nothing is rented the peak says it all.
                 if rents or step == 0:
-                    terms = {**supply, **kept}
-                    self._writer.row(asked.name, terms, lower=there.demand)
+                    self._write_step(asked, copies, there.demand, peak=step == 0)
 
-    def _reserves(self, stream: int) -> dict[int, int]:
-        asked = self._fleet.streams[stream]
-        return {
-            place: reserve_of(asked, self._fleet.templates[place])
-            for place in self._fleet.of_stream[stream]
-        }
-
-    def _at_work(self, stream: int, period: int, step: int) -> dict[int, int]:
-        """Variables of the copies at work in a step, each with its supply."""
+    def _copies(self, stream: int, period: int, step: int) -> dict[int, int]:
+        """Variables of the copies at work in a step, each with its template."""
         places = self._places
         return {
-            variable: self._fleet.templates[place].supply
+            variable: place
             for place in self._fleet.of_stream[stream]
             for variable in (
                 places.deployed.get((place, period)),
@@ -225,52 +241,59 @@ class _Statement:
             if variable is not None
         }
 
-    def write_reserve(self, stream: int) -> None:
-        """Ask that the largest loss of what is at work is kept in reserve."""
-        reserve = self._places.reserve[stream]
-        name = f"reserve of {self._fleet.streams[stream].name}"
-        for place, loss in self._reserves(stream).items():
-            there = self._writer.variable(1)
-            self._places.in_use[place] = there
-            self._writer.row(name, {reserve: 1, there: -loss}, lower=0)
-            for variable, demand in self._copies(place):
-                most = self._enough(place, demand)
+    def _write_step(
+        self, asked: Stream, copies: Mapping[int, int], demand: int, *, peak: bool
+    ) -> None:
+        """Ask that what is at work meets a demand, failures aside."""
+        supplies, losses = {}, {}
+        for variable, place in copies.items():
+            template = self._fleet.templates[place]
+            supplies[variable], losses[variable] = _useful(asked, template, demand)
+        terms = dict(supplies)
+        if asked.losses and copies:
+            terms[self._write_reserve(asked, losses)] = -1
+            if peak:
+                self._write_average_loss(asked, supplies, losses, demand)
+        self._writer.row(asked.name, terms, lower=demand)
+
+    def _write_reserve(self, asked: Stream, losses: Mapping[int, int]) -> int:
+        """Add what is kept for failures: the largest loss of what is at work."""
+        name = f"reserve of {asked.name}"
+        reserve = self._writer.variable(max(losses.values()))
+        self._places.reserves.append(Reserve(reserve, losses))
+        self._writer.row(name, {reserve: 1}, lower=min(losses.values()))
+        for variable, loss in losses.items():
+            if variable not in self._places.in_use:
+                there = self._writer.variable(1)
+                self._places.in_use[variable] = there
+                most = self._writer.uppers[variable]
                 self._writer.row(name, {there: most, variable: -1}, lower=0)
-        for period in self._fleet.streams[stream].active:
-            self._write_average_loss(stream, period)
+            there = self._places.in_use[variable]
+            self._writer.row(name, {reserve: 1, there: -loss}, lower=0)
+        return reserve
 
-    def _copies(self, place: int) -> Iterator[tuple[int, int]]:
-        """Variables of the copies of a template, each with the demand it is for."""
-        periods = self._fleet.streams[self._fleet.templates[place].stream].periods
-        for period, steps in enumerate(periods):
-            if (place, period) in self._places.deployed:
-                yield self._places.deployed[place, period], steps[0].demand
-            for step, asked in enumerate(steps):
-                if (place, period, step) in self._places.rented:
-                    yield self._places.rented[place, period, step], asked.demand
-
-    def _write_average_loss(self, stream: int, period: int) -> None:
+    def _write_average_loss(
+        self,
+        asked: Stream,
+        supplies: Mapping[int, int],
+        losses: Mapping[int, int],
+        demand: int,
+    ) -> None:
         """Ask that the average loss is kept: true anyhow, and much sharper in the LP.
 
         The largest loss M is no less than the average of those at work, weighted by
         supply. If all supply together is at most S, then ``S M >= sum of loss * supply
         * copies``. And S may be the demand with the largest reserve and one copy more:
-        where the supply of the peak is larger, a copy can be left out.
+        where the supply of a peak is larger, a copy can be left out.
         """
-        asked = self._fleet.streams[stream]
-        at_work = self._at_work(stream, period, 0)
-        losses = self._reserves(stream)
-        most = asked.peak(period) + max(losses.values()) + max(at_work.values())
-        self._writer.row(f"no more than enough of {asked.name}", at_work, upper=most)
-        average = {self._places.reserve[stream]: AVERAGING}
-        for place, loss in losses.items():
-            supply = self._fleet.templates[place].supply
-            for variable in (
-                self._places.deployed.get((place, period)),
-                self._places.rented.get((place, period, 0)),
-            ):
-                if variable is not None:
-                    average[variable] = -(AVERAGING * loss * supply // most)
+        reserve = self._places.reserves[-1].variable
+        most = demand + max(losses.values()) + max(supplies.values())
+        self._writer.row(f"no more than enough of {asked.name}", supplies, upper=most)
+        average = {
+            variable: -(AVERAGING * losses[variable] * supply // most)
+            for variable, supply in supplies.items()
+        }
+        average[reserve] = AVERAGING
         self._writer.row(f"reserve of {asked.name}", average, lower=0)
 
     def write_kit(self, kit: int) -> None:

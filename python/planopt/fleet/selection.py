@@ -78,6 +78,21 @@ class Selection:
     model: Model
     columns: tuple[Column, ...]
 
+    def widened(self, one_shape: Sequence[Column]) -> tuple[int, ...]:
+        """Spell a selection of whole demands out as one of parts of them."""
+        whole = {(column.template, column.start) for column in one_shape}
+        most = max((column.parts for column in self.columns), default=0)
+        values = [
+            int(column.parts == most and (column.template, column.start) in whole)
+            for column in self.columns
+        ]
+        return (*values, *self.model.uppers[len(values) :])
+
+    def chosen(self, values: Sequence[int]) -> list[Column]:
+        """Columns of a solution."""
+        pairs = zip(self.columns, values, strict=False)
+        return [column for column, value in pairs if value]
+
     def lift(self, values: Sequence[int]) -> Purchase:
         """Spell a solution out."""
         acquired: Counter[tuple[int, int]] = Counter()

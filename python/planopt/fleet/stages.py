@@ -1,14 +1,14 @@
 """From selections to the free mix: a proven start, then the best mix within the time.
 
 1. One shape of hardware for each stream, proven best.
-2. Two shapes in quarters of the demand, proven best.
+2. Two shapes in quarters of the demand, mostly proven best.
 3. The free mix of all: the whole problem, and the bound of the plan.
 4. The free mix of the few templates that are near at hand, then of some more: better
    answers, sooner.
 
-The selections end at a proof within seconds. The mixes are given a fixed amount of work
-and not of seconds, so that the same question has the same answer on every machine; the
-clock stops them only on machines that are too slow, and the answer then says so. The
+Selections mostly end at a proof. From the second stage on there is a fixed amount of
+work and not of seconds, so that the same question has the same answer on every machine;
+the clock stops it only on machines that are too slow, and the answer then says so. The
 last two both begin where the selections end: with two solvers they run at the same
 time, and come to the same.
 """
@@ -43,9 +43,11 @@ QUARTERS = 4
 NEAR: tuple[tuple[int, float], ...] = ((1, 0.1), (4, 0.2))
 """Templates of each pool that are near at hand, and the work of their mix."""
 
+TWO_SHAPES = 0.2
 WHOLE = 0.1
-"""Work of the mix of all templates. All work is a share of the time limit, in CP-SAT's
-deterministic seconds, of which one takes one to two seconds of a core."""
+"""Work of the selection of two shapes, and of the mix of all templates. All work is a
+share of the time limit, in CP-SAT's deterministic seconds, of which one takes one to
+two seconds of a core."""
 
 Status: TypeAlias = Literal["optimal", "feasible", "infeasible", "unknown"]
 Read: TypeAlias = "Callable[[Sequence[int]], Purchase]"
@@ -183,9 +185,12 @@ class _Search:
 
     def run(self, solvers: Sequence[Solver]) -> None:
         """Go through the stages."""
-        for parts, name in ((1, "one shape"), (QUARTERS, "two shapes")):
-            chosen = select(self._fleet, parts)
-            self._solve(solvers[0], name, chosen.model, chosen.lift, Effort())
+        one = select(self._fleet)
+        outcome = self._solve(solvers[0], "one shape", one.model, one.lift, Effort())
+        two = select(self._fleet, QUARTERS)
+        known = two.widened(one.chosen(outcome.values)) if outcome.values else None
+        effort = Effort(work=TWO_SHAPES * self._time_limit)
+        self._solve(solvers[0], "two shapes", two.model, two.lift, effort, known)
         start = self._best
         if len(solvers) == 1:
             self._mix_all(solvers[0], start)

@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from planopt.serving.problem import Problem
     from planopt.serving.search import Found, Row
 
-__all__ = ["Build", "bom_line", "build", "cost_of", "evaluation_of", "hardware_of"]
+__all__ = [
+    "Build",
+    "bom_line",
+    "build",
+    "cost_of",
+    "evaluation_of",
+    "hardware_of",
+    "merged",
+]
 
 MICRO_USD = 10**6
 SECONDS_PER_HOUR = 3600
@@ -215,23 +223,23 @@ def _micro(usd: float | None) -> int:
     return round((usd or 0.0) * MICRO_USD)
 
 
-def _merged(lines: Sequence[BomLine]) -> tuple[BomLine, ...]:
+def merged(lines: Sequence[BomLine]) -> tuple[BomLine, ...]:
     """Bill of materials with alike lines together, in the order they first appear."""
-    merged: dict[tuple[str, str, str], BomLine] = {}
+    by_part: dict[tuple[str, str, str], BomLine] = {}
     for line in lines:
         # Of an instance, the name tells the terms.
         key = line.kind, line.id, line.name
-        if key in merged:
-            quantity = merged[key].quantity + line.quantity
-            merged[key] = msgspec.structs.replace(
+        if key in by_part:
+            quantity = by_part[key].quantity + line.quantity
+            by_part[key] = msgspec.structs.replace(
                 line,
                 quantity=quantity,
                 price_usd=_times(line.unit_price_usd, quantity),
                 usd_per_hour=_times(line.unit_usd_per_hour, quantity),
             )
         else:
-            merged[key] = line
-    return tuple(merged.values())
+            by_part[key] = line
+    return tuple(by_part.values())
 
 
 def _times(unit_usd: float | None, quantity: int) -> float | None:
@@ -248,7 +256,7 @@ def _total(catalog: Catalog, deployments: tuple[Deployment, ...]) -> Build:
     usd_per_hour = sum(
         (each.evaluation.cost.usd_per_hour or 0.0) * each.units for each in deployments
     )
-    lines = _merged([line for each in deployments for line in each.bill_of_materials])
+    lines = merged([line for each in deployments for line in each.bill_of_materials])
     price = sum(_micro(line.price_usd) for line in lines) / MICRO_USD
     return Build(
         deployments=deployments,

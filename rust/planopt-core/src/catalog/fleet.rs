@@ -95,8 +95,8 @@ pub struct Workload {
     pub name: String,
     /// Model id.
     pub model: String,
-    /// The promise.
-    pub class: String,
+    /// Name of the class: the promise.
+    pub promise: String,
     /// Number format of the weights, in place of the published one.
     pub weights: Option<String>,
     /// By what share demand grows from period to period.
@@ -341,7 +341,7 @@ fn workload(fields: &mut Fields<'_>, names: &Names<'_>) -> Workload {
     Workload {
         name: fields.text("name"),
         model: model(fields, names),
-        class: one_of(fields, "class", "class", &names.classes),
+        promise: one_of(fields, "class", "class", &names.classes),
         weights: fields.optional("weights", Fields::text),
         growth: fields.or("growth", 0.0, |fields, key| {
             fields.number(key, Dimension::Share)

@@ -3,17 +3,24 @@
 //! A *template* is one way of meeting a demand with copies of something that is bought, owned or
 //! rented. Within a *pool* (one demand, one kind of accelerator, one way of acquiring it) template
 //! `c` replaces `d` if `k` copies of `c` need no more of anything than one `d` and give no less,
-//! `k` being `supply(d) / supply(c)` rounded up, and if a failure takes no more of `c` than of `d`.
+//! `k` being `supply(d) / supply(c)` rounded up, and if no less is left of them after a failure:
+//! `k supply(c) - loss(c) >= supply(d) - loss(d)`. (A host with more replicas loses more with them,
+//! and is still better than one with fewer.)
 //!
-//! *No optimum is lost.* Put `k` copies of `c` in place of each `d`, in every period and hour. Supply
-//! does not fall; what is paid or limited does not rise, and since both draw on one stock, neither
-//! does what is taken of it; the loss that must be borne does not grow. So every limit still holds
-//! and nothing costs more. Where a number of copies is chosen for a whole demand `D` with spares for
-//! a loss, `ceil(D / supply(c)) <= k ceil(D / supply(d))`, and likewise of the spares. The relation
-//! is transitive (`ceil(r s) <= ceil(r) ceil(s)`), and of templates that replace each other the one
-//! that comes first is kept: so each template dropped is replaced by one that is kept.
+//! *No optimum is lost* where one failure must be borne, or none. Put `k` copies of `c` in place of
+//! each `d`, in every period and hour. What is paid or limited does not rise, and since both draw on
+//! one stock, neither does what is taken of it. Supply does not fall. If a copy of `c` fails, what is
+//! left of it and the others that stand for one `d` is no less than what was left of that `d`, and
+//! all else supplies no less than before; if anything else fails, what stands for `d` is no less than
+//! `d`. So the demand is still met whatever fails. The same holds of the copies chosen for a demand
+//! alone. The relation is transitive (`ceil(r s) <= ceil(r) ceil(s)`), and of templates that replace
+//! each other the one that comes first is kept: so each template dropped is replaced by one that is
+//! kept. (Where more failures must be borne they are counted at the largest loss, whatever it is of:
+//! then the caller has to put templates of different losses into different pools.)
 //!
-//! Across pools nothing is dropped: where stock is short, the dear accelerator is useful.
+//! Across pools nothing is dropped: where stock is short, the dear accelerator is useful. Where
+//! hardware outlives the demand that it is bought for (several periods), a pool is one kit: another
+//! kit could not take over what else the hardware is put to later.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -85,7 +92,11 @@ impl Template {
         let fits = |(&need, &room): (&u64, &u64)| {
             need.checked_mul(copies).is_some_and(|total| total <= room)
         };
-        self.loss <= other.loss && self.needs.iter().zip(&other.needs).all(fits)
+        let left = other.supply.saturating_sub(other.loss);
+        let no_less_left = copies
+            .checked_mul(self.supply)
+            .is_some_and(|supply| supply.saturating_sub(self.loss) >= left);
+        no_less_left && self.needs.iter().zip(&other.needs).all(fits)
     }
 }
 
@@ -115,8 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn what_loses_more_to_a_failure_replaces_nothing() {
-        assert_eq!(kept(&[0, 0], &[9, 8], &[9, 8], &[vec![1, 1]]), [0, 1]);
+    fn a_fuller_host_replaces_an_emptier_one_though_it_loses_more() {
+        assert_eq!(kept(&[0, 0], &[9, 8], &[9, 8], &[vec![1, 1]]), [0]);
+    }
+
+    #[test]
+    fn what_leaves_less_after_a_failure_replaces_nothing() {
+        assert_eq!(kept(&[0, 0], &[9, 8], &[9, 4], &[vec![1, 1]]), [0, 1]);
     }
 
     #[test]

@@ -52,6 +52,10 @@ pub struct Rented {
     pub quota: Option<u32>,
     /// `on-demand`, or `spot`.
     pub terms: String,
+    /// Price of an hour on these terms.
+    pub micro_usd_per_hour: i64,
+    /// Share of the time that an instance is there on them.
+    pub goodput: f64,
 }
 
 fn accelerator(fields: &mut Fields<'_>, names: &Names<'_>) -> String {
@@ -112,34 +116,38 @@ pub(super) fn rented(fields: &mut Fields<'_>, names: &Names<'_>) -> Rented {
     let id = fields.text("offer");
     let offers = || {
         names.providers.iter().flat_map(|(provider, entry)| {
-            let offers = &entry.entity.offers;
-            offers.iter().map(|offer| (offer.id(provider), offer))
+            let offers = entry.entity.offers.iter();
+            offers.map(move |offer| (offer.id(provider), &entry.entity, offer))
         })
     };
-    let found = offers()
-        .find(|(known, _)| *known == id)
-        .map(|(_, offer)| offer);
-    match found {
-        None if id.is_empty() => {}
-        None => {
-            let known: Vec<String> = offers().map(|(known, _)| known).collect();
-            let problem = Diagnostic::new(code::UNKNOWN_REFERENCE, format!("no offer `{id}`"))
-                .help("`planopt catalog list offers` has them all")
-                .one_of(&id, known.iter().map(String::as_str));
-            fields.reject("offer", problem);
-        }
-        Some(offer) => {
-            let spot = terms == "spot";
-            if spot && offer.spot.is_none() || !spot && offer.price.is_none() {
-                let message = format!("`{id}` is not offered {terms}");
-                let problem = Diagnostic::new(code::UNKNOWN_REFERENCE, message);
-                fields.reject("offer", problem);
-            }
-        }
+    let found = offers().find(|(known, ..)| *known == id);
+    if found.is_none() && !id.is_empty() {
+        let known: Vec<String> = offers().map(|(known, ..)| known).collect();
+        let problem = Diagnostic::new(code::UNKNOWN_REFERENCE, format!("no offer `{id}`"))
+            .help("`planopt catalog list offers` has them all")
+            .one_of(&id, known.iter().map(String::as_str));
+        fields.reject("offer", problem);
+    }
+    let (price, goodput) = match (&found, terms.as_str()) {
+        (None, _) => (None, 1.0),
+        (Some((_, provider, offer)), "spot") => (
+            offer.spot,
+            provider
+                .spot
+                .as_ref()
+                .map_or(1.0, super::super::Spot::goodput),
+        ),
+        (Some((.., offer)), _) => (offer.price, 1.0),
+    };
+    if found.is_some() && price.is_none() {
+        let message = format!("`{id}` is not offered {terms}");
+        fields.reject("offer", Diagnostic::new(code::UNKNOWN_REFERENCE, message));
     }
     Rented {
-        accelerator: found.map_or_else(String::new, |offer| offer.accelerator.clone()),
-        accelerators: found.map_or(0, |offer| offer.count),
+        accelerators: found.as_ref().map_or(0, |(.., offer)| offer.count),
+        accelerator: found.map_or_else(String::new, |(.., offer)| offer.accelerator.clone()),
+        micro_usd_per_hour: price.map_or(0, |price| price.0),
+        goodput,
         region: names.region(fields),
         quota: fields.optional("quota", Fields::quantity),
         offer: id,

@@ -1,0 +1,67 @@
+"""What hardware costs from the day it is acquired to the end of the plan."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from planopt import _native
+
+if TYPE_CHECKING:
+    from planopt.catalog import Catalog
+    from planopt.fleet.request import FleetRequest, Region
+    from planopt.fleet.runs import Run
+    from planopt.fleet.supply import Served
+
+__all__ = ["charge_cents", "running_usd_per_hour", "written_off"]
+
+HOURS_PER_YEAR = 8760
+MICRO_USD = 10**6
+CENTS = 100
+
+
+def charge_cents(
+    catalog: Catalog,
+    request: FleetRequest,
+    region: Region,
+    unit: Served | Run,
+    price_micro_usd: int,
+    period: int,
+) -> int:
+    """Charge for a unit acquired at the beginning of a period, to the end.
+
+    It is the share of its price that is written off by then, with electricity and
+    hosting; rounded up to a cent.
+    """
+    hours = (request.periods - period) * request.period_hours
+    assumptions = catalog.native.cost_assumptions()
+    lost = price_micro_usd / MICRO_USD * written_off(assumptions, hours)
+    running = running_usd_per_hour(
+        assumptions, region, unit.power_watts, unit.rack_units
+    )
+    return math.ceil(round((lost + running * hours) * CENTS, 6))
+
+
+def written_off(assumptions: dict[str, float], hours: float) -> float:
+    """Share of a price that is lost after some hours, evenly over its years."""
+    share = min(1.0, hours / (assumptions["years"] * HOURS_PER_YEAR))
+    return share * (1.0 - assumptions["residual"])
+
+
+def running_usd_per_hour(
+    assumptions: dict[str, float],
+    region: Region,
+    power_watts: float,
+    rack_units: float,
+) -> float:
+    """Electricity and hosting of hosts whose accelerators are all at work."""
+    price = region.electricity_usd_per_kwh
+    energy = _native.energy_usd_per_hour(
+        power_watts,
+        assumptions["duty"],
+        assumptions["pue"],
+        assumptions["electricity_usd_per_kwh"] if price is None else price,
+    )
+    return energy + _native.hosting_usd_per_hour(
+        rack_units, assumptions["rack_units"], assumptions["rack_usd_per_month"]
+    )

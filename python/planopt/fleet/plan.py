@@ -1,0 +1,273 @@
+"""Planning a fleet: from a file to a document."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
+
+from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.fleet.document import FleetPlan, OneType, StageNote
+from planopt.fleet.dominance import undominated
+from planopt.fleet.layout import Layout
+from planopt.fleet.question import ask
+from planopt.fleet.request import FleetRequest, Owned
+from planopt.fleet.stages import StagesInterrupted, solve
+from planopt.fleet.supply import UTILISATION
+from planopt.options import OptionReader
+from planopt.plan import Assumed, Infeasibility, PlanWarning, Search
+from planopt.prices import sourced
+from planopt.procurement import Solver
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from planopt.catalog import Catalog
+    from planopt.fleet.question import Question
+    from planopt.fleet.stages import Answer
+    from planopt.options import TextOrNumber
+
+__all__ = ["FleetInterrupted", "plan_fleet"]
+
+CENTS = 100
+DEFAULT_TIME_LIMIT_SECONDS = 10.0
+MOST_WORKERS = 2
+"""Searches of the free mix that can run at the same time."""
+
+SHARE_FOR_ONE_TYPE = 0.2
+"""Of the time limit, for each fleet of one type that the plan is compared with."""
+
+
+class FleetInterrupted(KeyboardInterrupt):
+    """The user stopped the search.
+
+    Parameters
+    ----------
+    plan : FleetPlan, optional
+        The best plan until then.
+    """
+
+    def __init__(self, plan: FleetPlan | None) -> None:
+        self.plan = plan
+        super().__init__(plan)
+
+
+def plan_fleet(
+    file: str | Path,
+    *,
+    time_limit: TextOrNumber | None = None,
+    workers: TextOrNumber | None = None,
+    compare: bool = True,
+    catalog: Sequence[str] = (),
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+) -> FleetPlan:
+    """Plan what a fleet buys and rents, and when.
+
+    Parameters
+    ----------
+    file : str or Path
+        Such as ``fleet.toml``; docs/how-to/fleet.md describes it.
+    time_limit : str or float, optional
+        Time after which the best plan so far is the answer; default: 10 s.
+    workers : int, optional
+        Solver processes, 1 or 2; they change how long it takes and nothing else.
+    compare : bool
+        Whether to plan fleets of one type of accelerator as well, for comparison.
+    catalog : sequence of str
+        Folders laid over the bundled catalog.
+    assumptions : str
+        Name, or path of a TOML file.
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for everything in the file that cannot be used.
+    FleetInterrupted
+        On Ctrl-C, with the best plan so far.
+    """
+    reader = OptionReader()
+    seconds = reader.quantity("time_limit", time_limit, "seconds")
+    processes = reader.count("workers", workers) or 1
+    if processes > MOST_WORKERS:
+        reader.problem(
+            "E003",
+            "there is work for two at most",
+            option="workers",
+            value=workers,
+            accepted="1 or 2",
+        )
+    reader.finish()
+    with ExitStack() as stack:
+        solvers = [stack.enter_context(Solver()) for _ in range(processes)]
+        opened = open_catalog(catalog, assumptions)
+        asked: dict[str, Any] = opened.native.fleet(str(file))
+        request = msgspec.convert(
+            {
+                **asked,
+                "assumptions": assumptions,
+                "catalog": tuple(catalog),
+                "time_limit_seconds": seconds or DEFAULT_TIME_LIMIT_SECONDS,
+            },
+            FleetRequest,
+        )
+        planning = _Planning(opened, request, solvers, time.monotonic())
+        return planning.plan(compare=compare)
+
+
+@dataclass
+class _Planning:
+    """One file being planned."""
+
+    catalog: Catalog
+    request: FleetRequest
+    solvers: list[Solver]
+    started: float
+
+    def plan(self, *, compare: bool) -> FleetPlan:
+        """Search, and lay out what is found."""
+        whole = ask(self.catalog, self.request)
+        question = whole.only(undominated(whole.fleet))
+        limit = self.request.time_limit_seconds or DEFAULT_TIME_LIMIT_SECONDS
+        try:
+            answer = solve(question.fleet, self.solvers, limit)
+        except StagesInterrupted as stop:
+            best = self._document(question, stop.answer)
+            raise FleetInterrupted(best if stop.answer.purchase else None) from None
+        plan = self._document(question, answer)
+        try:
+            if answer.purchase is None:
+                return self._explained(question, plan)
+            return self._compared(question, plan) if compare else plan
+        except (KeyboardInterrupt, StagesInterrupted):
+            raise FleetInterrupted(plan) from None
+
+    def _document(self, question: Question, answer: Answer) -> FleetPlan:
+        notes = tuple(
+            StageNote(
+                name=stage.name,
+                status=stage.status,
+                total_usd=_dollars(stage.cost_cents),
+                bound_usd=_dollars(stage.bound_cents),
+                seconds=stage.seconds,
+            )
+            for stage in answer.stages
+        )
+        empty = FleetPlan(
+            status="infeasible",
+            request=self.request,
+            assumed=self._assumed(),
+            assumptions=self.request.assumptions,
+            stages=notes,
+            search=Search(
+                candidates_covered=len(question.fleet.templates),
+                seconds=time.monotonic() - self.started,
+            ),
+            warnings=_warnings(answer),
+        )
+        if answer.purchase is None:
+            return empty
+        layout = Layout(question, answer.purchase)
+        acquisitions = layout.acquisitions()
+        deployments = layout.deployments()
+        charge = sum(round(each.charge_usd * CENTS) for each in acquisitions)
+        cost = answer.cost_cents or 0
+        networks = tuple(sorted({a.network for a in acquisitions if a.network}))
+        parts = sourced(self.catalog, layout.bill_of_materials(), networks)
+        periods = layout.periods()
+        return replace(
+            empty,
+            status="optimal" if answer.status == "optimal" else "feasible",
+            price_usd=sum(each.price_usd for each in acquisitions),
+            total_usd=cost / CENTS,
+            total_bound_usd=_dollars(answer.bound_cents),
+            gap=answer.gap,
+            charge_usd=charge / CENTS,
+            rent_usd=(cost - charge) / CENTS,
+            power_watts=periods[-1].power_watts if periods else 0.0,
+            bill_of_materials=parts,
+            deployments=deployments,
+            runs=layout.runs(),
+            acquisitions=acquisitions,
+            streams=layout.streams(),
+            periods=periods,
+        )
+
+    def _assumed(self) -> tuple[Assumed, ...]:
+        if all(workload.utilisation for workload in self.request.workloads):
+            return ()
+        value = f"{UTILISATION:.0%} of what a replica can do, at the peak"
+        why = "queues grow without bound near 100 %; say `utilisation`"
+        return (Assumed(name="utilisation", value=value, why=why),)
+
+    def _compared(self, question: Question, plan: FleetPlan) -> FleetPlan:
+        """Add the best fleets that buy and rent one type of accelerator alone."""
+        types = sorted(
+            {
+                use.source.accelerator
+                for use in question.uses
+                if not isinstance(use.source, Owned)
+            }
+        )
+        if len(types) < 2 or plan.total_usd is None:
+            return plan
+        limit = (self.request.time_limit_seconds or 0.0) * SHARE_FOR_ONE_TYPE
+        rows = []
+        for accelerator in types:
+            places = [
+                place
+                for place, use in enumerate(question.uses)
+                if use.source.accelerator == accelerator
+                or isinstance(use.source, Owned)
+            ]
+            alone = question.fleet.only(places)
+            if any(not alone.of_stream[s] for s in range(len(alone.streams))):
+                rows.append(OneType(accelerator=accelerator, status="infeasible"))
+                continue
+            answer = solve(alone, self.solvers, limit)
+            total = _dollars(answer.cost_cents)
+            rows.append(
+                OneType(
+                    accelerator=accelerator,
+                    status=answer.status,
+                    total_usd=total,
+                    total_bound_usd=_dollars(answer.bound_cents),
+                    more_usd=None if total is None else total - plan.total_usd,
+                )
+            )
+        rows.sort(key=lambda row: (row.total_usd is None, row.total_usd))
+        return replace(
+            plan,
+            one_type=tuple(rows),
+            search=replace(plan.search, seconds=time.monotonic() - self.started),
+        )
+
+    def _explained(self, question: Question, plan: FleetPlan) -> FleetPlan:
+        """Add why there is no plan, and what is nearest to one."""
+        from planopt.fleet.nearest import explain
+
+        if plan.stages and plan.stages[-1].status == "unknown":
+            note = "neither found nor excluded within the time limit"
+            return replace(plan, infeasibility=Infeasibility(note=note))
+        return replace(plan, infeasibility=explain(question, self.solvers[0]))
+
+
+def _dollars(cents: int | None) -> float | None:
+    return None if cents is None else cents / CENTS
+
+
+def _warnings(answer: Answer) -> tuple[PlanWarning, ...]:
+    if not answer.by_the_clock:
+        return ()
+    return (
+        PlanWarning(
+            code="W010",
+            message="the clock ended the search: another run may end elsewhere",
+            help="a longer --time-limit ends it by the amount of work, the same "
+            "everywhere",
+        ),
+    )

@@ -1,0 +1,114 @@
+"""Clusters that train what a fleet trains, each in time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from planopt.procurement.model import exact
+from planopt.training.build import build_cluster
+from planopt.training.problem import read_training_problem
+from planopt.training.search import find_clusters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
+    from planopt.catalog import Catalog
+    from planopt.evaluation import BomLine
+    from planopt.fleet.request import Bought, FleetRequest, Owned, Rented, Training
+    from planopt.training.evaluation import TrainingDeployment
+
+__all__ = ["Run", "active_periods", "runs_of"]
+
+SECONDS_PER_HOUR = 3600
+
+
+@dataclass(frozen=True)
+class Run:
+    """A cluster that trains a model in time."""
+
+    deployment: TrainingDeployment
+    """Layout, hardware, evaluation, parts."""
+    accelerators: int
+    hosts: int
+    power_watts: float
+    rack_units: float
+    price_micro_usd: int
+    run_seconds: float
+    hours_of_a_period: Fraction
+    """Hours that it is rented for in each period that the run may take."""
+
+    @property
+    def parts(self) -> tuple[BomLine, ...]:
+        """Bill of materials of the cluster."""
+        return self.deployment.bill_of_materials
+
+    @property
+    def hardware(self) -> tuple[object, ...]:
+        """Hardware alone; it is that of a unit that serves, if that has one host."""
+        at = self.deployment.hardware
+        return (
+            self.deployment.candidate.accelerator,
+            self.accelerators,
+            at.host,
+            self.hosts,
+            at.network,
+            at.nics_per_host,
+            at.switch,
+        )
+
+
+def active_periods(request: FleetRequest, training: Training) -> range:
+    """Periods from the start of a run to its deadline."""
+    hours = training.deadline_seconds / SECONDS_PER_HOUR
+    first = training.start - 1
+    last = first + math.ceil(hours / request.period_hours)
+    return range(first, min(last, request.periods))
+
+
+def runs_of(
+    catalog: Catalog,
+    request: FleetRequest,
+    training: Training,
+    source: Bought | Owned | Rented,
+) -> Iterator[Run]:
+    """Find the clusters of a source that end a run before its deadline.
+
+    What is owned or rented is used by single hosts: networks between them are not part
+    of it.
+    """
+    if not hasattr(source, "host"):
+        return  # the core does not train on instances yet
+    network = getattr(source, "network", None)
+    problem = read_training_problem(
+        catalog,
+        model=training.model,
+        tokens=training.tokens,
+        deadline=training.deadline_seconds,
+        seq_len=training.seq_len,
+        global_batch=training.global_batch,
+        accelerators=source.accelerator,
+        host=source.host,
+        network=network,
+        assumptions=request.assumptions,
+    )
+    clusters = find_clusters(catalog, problem)
+    periods = max(1, len(active_periods(request, training)))
+    for unit, cell in zip(clusters.units, clusters.cells, strict=True):
+        if cell["hosts"] > 1 and network is None and not hasattr(source, "stock"):
+            continue
+        hours = exact(cell["run_seconds"]) / SECONDS_PER_HOUR
+        yield Run(
+            deployment=build_cluster(
+                catalog, problem, clusters.request(unit)
+            ).deployment,
+            accelerators=cell["accelerators"],
+            hosts=cell["hosts"],
+            power_watts=cell["power_watts"],
+            rack_units=cell["rack_units"],
+            price_micro_usd=cell["price_micro_usd"],
+            run_seconds=cell["run_seconds"],
+            hours_of_a_period=hours / periods,
+        )

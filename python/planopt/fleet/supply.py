@@ -1,0 +1,164 @@
+"""What hardware can do for each demand: units of the search, with what they serve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from planopt.fleet.request import Rented
+from planopt.serving.build import build
+from planopt.serving.problem import read_problem
+from planopt.serving.search import find_units
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planopt.catalog import Catalog
+    from planopt.evaluation import BomLine, Deployment
+    from planopt.fleet.request import (
+        Bought,
+        FleetRequest,
+        Owned,
+        Size,
+        Workload,
+    )
+
+__all__ = ["UTILISATION", "Served", "requests_per_second", "units_of"]
+
+UTILISATION = 0.8
+"""Share of what a replica can do that is asked of it at the peak, unless said: queues
+grow without bound as it nears 1."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """A unit of hardware with a model on it.
+
+    Parameters
+    ----------
+    deployment : Deployment
+        One unit: layout, hardware, evaluation, parts.
+    accelerators, hosts : int
+        Of the unit.
+    power_watts, rack_units : float
+        Of the unit with all its replicas at work.
+    price_micro_usd : int
+        To buy it.
+    requests_per_second : float
+        What it serves at full load.
+    """
+
+    deployment: Deployment
+    accelerators: int
+    hosts: int
+    power_watts: float
+    rack_units: float
+    price_micro_usd: int
+    requests_per_second: float
+
+    @property
+    def hardware(self) -> tuple[object, ...]:
+        """Hardware alone: units that share it can take each other's place."""
+        at = self.deployment.hardware
+        return (
+            self.deployment.candidate.accelerator,
+            self.accelerators,
+            at.host,
+            self.hosts,
+            at.network,
+            at.nics_per_host,
+            at.switch,
+        )
+
+    @property
+    def parts(self) -> tuple[BomLine, ...]:
+        """Bill of materials of one unit."""
+        return self.deployment.bill_of_materials
+
+
+def requests_per_second(
+    replicas: int, prefill_seconds: float, output: int, tokens_per_second: float
+) -> float:
+    """Count the requests that replicas finish in a second at full load.
+
+    A request keeps a replica from all others while its prompt is read, and takes the
+    share ``1 / (batch * in flight)`` of it while its answer is written.
+    """
+    return replicas / (prefill_seconds + output / tokens_per_second)
+
+
+def units_of(
+    catalog: Catalog,
+    request: FleetRequest,
+    workload: Workload,
+    size: Size,
+    source: Bought | Owned | Rented,
+) -> Iterator[Served]:
+    """Find the units of a source that keep the promise for requests of a size."""
+    promise = request.promise(workload.promise)
+    problem = read_problem(
+        catalog,
+        model=workload.model,
+        weights=workload.weights,
+        target=promise.target,
+        ttft=promise.ttft_seconds,
+        prompt=size.prompt,
+        output=size.output,
+        users=1,
+        throughput=1.0,  # so that each unit runs the batch that it was found with
+        accelerators=source.accelerator,
+        assumptions=request.assumptions,
+        top=1,
+        **_where(source),
+    )
+    found = find_units(catalog, problem)
+    fitting = [unit for unit in found.units if _fits(source, found.row(unit))]
+    each = getattr(source, "accelerators", None) or max(
+        (unit.accelerators // found.row(unit).hosts for unit in fitting), default=0
+    )
+    for unit in fitting:
+        row = found.row(unit)
+        if unit.accelerators != each * row.hosts:
+            continue
+        deployment = build(catalog, problem, found, {unit.index: 1}).deployments[0]
+        evaluation = deployment.evaluation
+        speed = evaluation.decode.tokens_per_second
+        prefill = evaluation.prefill.seconds
+        if not speed or prefill is None:
+            continue
+        lines = deployment.bill_of_materials
+        yield Served(
+            deployment=deployment,
+            accelerators=unit.accelerators,
+            hosts=row.hosts,
+            power_watts=unit.power_watts,
+            rack_units=unit.rack_units,
+            price_micro_usd=sum(
+                round((line.price_usd or 0.0) * 10**6) for line in lines
+            ),
+            requests_per_second=requests_per_second(
+                deployment.replicas, prefill, size.output, speed
+            ),
+        )
+
+
+def _where(source: Bought | Owned | Rented) -> dict[str, Any]:
+    """Options of a search that is about this source alone."""
+    if not isinstance(source, Rented):
+        network = getattr(source, "network", None)
+        return {"host": source.host, **({"network": network} if network else {})}
+    provider, _, region = source.offer.split("/")
+    return {
+        "acquire": "rent",
+        "provider": provider,
+        "region": region,
+        "terms": source.terms,
+    }
+
+
+def _fits(source: Bought | Owned | Rented, row: Any) -> bool:
+    """Tell whether a row of the search is of this source, and needs nothing else."""
+    if isinstance(source, Rented):
+        return bool(row.host == source.offer and row.hosts == 1)
+    network = getattr(source, "network", None)
+    return bool(row.hosts == 1 or (network and row.network == network))

@@ -1,0 +1,186 @@
+"""A fleet's plan as the terminal shows it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt.report.numbers import count, money, rate, watts
+from planopt.report.style import PLAIN
+from planopt.report.table import table, wrapped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from planopt.fleet.document import FleetPlan
+    from planopt.report.style import Style
+
+__all__ = ["render_fleet"]
+
+
+def render_fleet(
+    plan: FleetPlan, *, style: Style = PLAIN, saved: Path | None = None
+) -> str:
+    """Lay a plan out.
+
+    Parameters
+    ----------
+    plan : FleetPlan
+        What is shown.
+    style : Style
+        How it is painted.
+    saved : Path, optional
+        Where it was written.
+    """
+    lines = _verdict(plan, style)
+    if plan.status == "infeasible":
+        lines += _why_not(plan, style)
+    else:
+        lines += [
+            *_actions(plan, style),
+            *_demands(plan, style),
+            *_parts(plan, style),
+            *_one_type(plan, style),
+        ]
+    for assumed in plan.assumed:
+        lines += wrapped(f"assumed {assumed.name}: {assumed.value} ({assumed.why})")
+    for warning in plan.warnings:
+        lines += wrapped(style.warn(f"warning[{warning.code}]: {warning.message}"))
+    if saved is not None:
+        lines.append(style.faint(f"saved {saved}; `planopt verify {saved}` checks it"))
+    return "\n".join(lines)
+
+
+def _verdict(plan: FleetPlan, style: Style) -> list[str]:
+    periods = plan.request.periods
+    if plan.status == "infeasible":
+        return [style.bad("No fleet meets this")]
+    proven = plan.status == "optimal"
+    head = f"Fleet for {periods} periods: {money(plan.total_usd)}"
+    how = "PROVEN CHEAPEST" if proven else "BEST FOUND"
+    gap = "" if proven or plan.gap is None else f", {100 * plan.gap:.1f} % above"
+    bound = f"no mix costs less than {money(plan.total_bound_usd)}{gap and gap}"
+    seconds = plan.search.seconds or 0.0
+    return [
+        f"{style.head(head)}  {style.good(how) if proven else style.warn(how)}",
+        *wrapped(f"{bound}; {seconds:.1f} s"),
+        *wrapped(
+            f"buy for {money(plan.price_usd)} (of which, with electricity and hosting, "
+            f"{money(plan.charge_usd)} falls into these periods); "
+            f"rent for {money(plan.rent_usd)}; "
+            f"{watts(plan.power_watts)} of hosts at the end"
+        ),
+        "",
+    ]
+
+
+def _actions(plan: FleetPlan, style: Style) -> list[str]:
+    rows = [
+        [
+            str(period.period) if first else "",
+            action,
+            money(period.purchase_usd) if first else "",
+            money(period.rent_usd) if first else "",
+        ]
+        for period in plan.periods
+        for first, action in _marked(period.actions or ("nothing",))
+    ]
+    header = ["period", "what to do", "purchase", "rent"]
+    return [*table(header, rows, "><>>", style=style), ""]
+
+
+def _marked(actions: tuple[str, ...]) -> list[tuple[bool, str]]:
+    return [(place == 0, action) for place, action in enumerate(actions)]
+
+
+def _demands(plan: FleetPlan, style: Style) -> list[str]:
+    last = plan.request.periods - 1
+    rows = []
+    for stream in plan.streams:
+        of_it = [each for each in plan.deployments if each.stream == stream.stream]
+        of_runs = [each for each in plan.runs if each.stream == stream.stream]
+        served = [
+            f"{each.units[last]} x {each.replicas}x TP{each.candidate.tp} on "
+            f"{each.candidate.accelerator}{' rented' if each.way == 'rent' else ''}"
+            for each in of_it
+            if each.units[last]
+        ]
+        served += [
+            f"{each.evaluation.accelerators}x {each.candidate.accelerator}, "
+            f"{each.days:.1f} days"
+            for each in of_runs
+        ]
+        rows.append(
+            [
+                stream.stream,
+                rate(stream.demand[0]),
+                rate(stream.demand[last]),
+                rate(stream.after_failures[last]),
+                ", ".join(served) or "-",
+            ]
+        )
+    header = ["demand", "first /s", "last /s", "kept /s", "at the last peak"]
+    return [*table(header, rows, "<>>><", style=style), ""]
+
+
+def _parts(plan: FleetPlan, style: Style) -> list[str]:
+    rows = [
+        [
+            line.name,
+            count(line.quantity),
+            money(line.unit_price_usd),
+            money(line.price_usd),
+            line.source or "",
+        ]
+        for line in plan.bill_of_materials
+    ]
+    if not rows:
+        return []
+    header = ["bill of materials", "qty", "each", "total", "source"]
+    return [*table(header, rows, "<>>><", style=style), ""]
+
+
+def _one_type(plan: FleetPlan, style: Style) -> list[str]:
+    if not plan.one_type:
+        return []
+    rows = [
+        [
+            each.accelerator,
+            money(each.total_usd),
+            money(each.total_bound_usd),
+            money(each.more_usd),
+            "no fleet" if each.total_usd is None else "",
+        ]
+        for each in plan.one_type
+    ]
+    lines = table(
+        ["one type only", "total", "at least", "more than this plan", ""],
+        rows,
+        "<>>><",
+        style=style,
+    )
+    best = plan.one_type[0]
+    if best.total_usd is not None and plan.total_usd:
+        saved = best.total_usd - plan.total_usd
+        lines += wrapped(
+            f"The mixed fleet costs {money(saved)} ({saved / best.total_usd:.1%}) less "
+            f"than the best fleet of one type that was found ({best.accelerator})."
+        )
+    return [*lines, ""]
+
+
+def _why_not(plan: FleetPlan, style: Style) -> list[str]:
+    why = plan.infeasibility
+    if why is None:
+        return []
+    lines = [style.head("  cannot hold together")] if why.binding else []
+    for limit in why.binding:
+        lines += wrapped(f"{limit.name}: {limit.value}", indent="    ")
+    if why.note:
+        lines += wrapped(why.note)
+    if why.nearest:
+        lines.append(style.head("  what would do, each solved"))
+    for change in why.nearest:
+        for name, value in change.options.items():
+            text = f"{name} = {value}: {change.summary} ({change.note})"
+            lines += wrapped(text, indent="    ")
+    return lines
