@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from planopt.errors import InputError, InternalError, PlanoptError
     from planopt.measurement.run import Calibration, calibrate
     from planopt.plan import Plan
+    from planopt.ranking import per_dollar
     from planopt.serving.evaluate import evaluate_serving
     from planopt.serving.evaluate import evaluate_serving as evaluate
     from planopt.serving.frontier import frontier
@@ -45,6 +46,7 @@ __all__ = [
     "evaluate_serving",
     "evaluate_training",
     "frontier",
+    "per_dollar",
     "solve",
     "train",
     "validate",
@@ -66,6 +68,7 @@ _HOMES = {
     "evaluate_serving": ("planopt.serving.evaluate", "evaluate_serving"),
     "evaluate_training": ("planopt.training.evaluate", "evaluate_training"),
     "frontier": ("planopt.serving.frontier", "frontier"),
+    "per_dollar": ("planopt.ranking", "per_dollar"),
     "solve": ("planopt.serving.solve", "solve"),
     "train": ("planopt.training.train", "train"),
     "validate": ("planopt.validation.run", "validate"),

@@ -1,0 +1,241 @@
+"""Every accelerator by what it puts out for a dollar: new, used and rented.
+
+As the GPU guide ranks them: what a model needs of memory first, then the output of a
+dollar, of which the host has its share and years of electricity theirs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace as with_changes
+
+from planopt.acquisition import Acquisition
+from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.options import OptionReader
+from planopt.serving.problem import read_problem
+from planopt.serving.search import find_units
+from planopt.shared_options import check_named
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planopt.catalog import Catalog
+    from planopt.serving.problem import Problem
+
+__all__ = ["Ranking", "Standing", "Value", "per_dollar"]
+
+GUIDE = {"years": 5.0, "duty": 0.15, "electricity_usd_per_kwh": 0.175}
+"""What the GPU guide counts with: five years, busy 15 % of the time, $0.175 a kWh."""
+MILLION = 1e6
+
+
+class Value(Struct, frozen=True, kw_only=True):
+    """What a dollar brings in one way of coming by an accelerator."""
+
+    usd_per_million_tokens: float
+    tokens_per_usd: float
+    relative: float = 0.0
+    """Tokens of a dollar, as a share of the best of all accelerators and ways."""
+    unit_usd: float
+    """Price of the unit that they are put out by; rented, of an hour."""
+    host: str
+    """Host id, or the offer."""
+    accelerators: int
+    """Accelerators of one replica: what its memory takes first."""
+    tokens_per_second: float
+    """Of the unit."""
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """One accelerator: how much memory it has, and what it brings."""
+
+    accelerator: str
+    name: str
+    memory_bytes: float
+    new: Value | None = None
+    used: Value | None = None
+    rented: Value | None = None
+
+    @property
+    def best(self) -> float:
+        """The best of its ways, by which it is ranked."""
+        return max(
+            (each.relative for each in (self.new, self.used, self.rented) if each),
+            default=0.0,
+        )
+
+
+class Ranking(Struct, frozen=True, kw_only=True):
+    """Accelerators by what they put out for a dollar, the best first."""
+
+    model: str
+    context_tokens: int
+    years: float
+    duty: float
+    electricity_usd_per_kwh: float
+    standings: tuple[Standing, ...] = ()
+    without: tuple[str, ...] = ()
+    """Accelerators that cannot serve it, or that have no price in any way."""
+
+
+def per_dollar(
+    *,
+    accelerators: str | Sequence[str] | None = None,
+    all: bool = False,
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    catalog: Sequence[str] = (),
+    **options: Any,
+) -> Ranking:
+    """Rank accelerators by what they put out for a dollar.
+
+    Parameters
+    ----------
+    accelerators : str or sequence of str, optional
+        Catalog ids.
+    all : bool
+        Whether to rank every accelerator of the catalog.
+    assumptions, catalog
+        Assumptions by name or file, and overlay folders.
+    **options
+        As of `planopt.solve`. Years, duty and price of electricity are those of the GPU
+        guide where they are not given.
+
+    Returns
+    -------
+    Ranking
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for each option that cannot be used.
+
+    Examples
+    --------
+    >>> import planopt
+    >>> ranking = planopt.per_dollar(all=True, model="llama-3.1-8b")
+    >>> ranking.standings[0].best
+    1.0
+    """
+    opened = open_catalog(catalog, assumptions)
+    if accelerators is not None and all:
+        reader = OptionReader()
+        reader.problem(
+            "E004",
+            "--all and --accelerators both say which",
+            option="accelerators",
+            value=accelerators,
+            accepted="one of the two",
+        )
+        reader.finish()
+    problem = read_problem(
+        opened, accelerators=accelerators, assumptions=assumptions, **options
+    )
+    if not all:
+        check_named(problem.accelerators)
+    cost = {**GUIDE, **problem.cost}
+    problem = replace(problem, objective="cost-per-token", cost=cost)
+    counted = opened.with_cost(cost)
+    values = {
+        "new": _values(counted, problem),
+        "used": _values(_at_used_prices(counted), problem, only=_used(counted)),
+        "rented": _values(counted, _rented(problem)),
+    }
+    return Ranking(
+        model=problem.served.model,
+        context_tokens=problem.served.lengths.context,
+        years=cost["years"],
+        duty=cost["duty"],
+        electricity_usd_per_kwh=cost["electricity_usd_per_kwh"],
+        **_standings(counted, problem, values),
+    )
+
+
+def _rented(problem: Problem) -> Problem:
+    asked = problem.acquisition
+    way = Acquisition(
+        way="rent",
+        terms=asked.terms,
+        providers=asked.providers,
+        regions=asked.regions,
+    )
+    return replace(problem, acquisition=way)
+
+
+def _figures(catalog: Catalog, accelerator: str) -> dict[str, str]:
+    shown = catalog.show("accelerators", accelerator)["figures"]
+    return {each["field"]: each["text"] for each in shown}
+
+
+def _used(catalog: Catalog) -> frozenset[str]:
+    """Accelerators that have a price used."""
+    ids = (each["id"] for each in catalog.list("accelerators"))
+    return frozenset(id_ for id_ in ids if "price_used" in _figures(catalog, id_))
+
+
+def _at_used_prices(catalog: Catalog) -> Catalog:
+    from planopt._native import parse_quantity
+
+    for id_ in sorted(_used(catalog)):
+        usd = parse_quantity(_figures(catalog, id_)["price_used"], "usd")
+        catalog = catalog.at_price({"kind": "accelerator", "id": id_, "usd": usd})
+    return catalog
+
+
+def _values(
+    catalog: Catalog, problem: Problem, *, only: frozenset[str] | None = None
+) -> dict[str, Value]:
+    """Find what a dollar brings by each accelerator that can serve it."""
+    found = find_units(catalog, problem, aim="cost-per-token")
+    duty = problem.cost["duty"]
+    best: dict[str, Value] = {}
+    for unit, row in zip(found.units, found.rows, strict=True):
+        if only is not None and row.accelerator not in only:
+            continue
+        hourly = unit.usd_per_hour
+        tokens = unit.tokens_per_second * 3600 * duty
+        value = Value(
+            usd_per_million_tokens=hourly / tokens * MILLION,
+            tokens_per_usd=tokens / hourly,
+            unit_usd=hourly if row.terms else unit.price_micro_usd / MILLION,
+            host=row.host,
+            accelerators=row.tp * row.pp,
+            tokens_per_second=unit.tokens_per_second,
+        )
+        known = best.get(row.accelerator)
+        if known is None or value.tokens_per_usd > known.tokens_per_usd:
+            best[row.accelerator] = value
+    return best
+
+
+def _standings(
+    catalog: Catalog, problem: Problem, values: dict[str, dict[str, Value]]
+) -> dict[str, Any]:
+    from planopt._native import parse_quantity
+
+    top = max(
+        (value.tokens_per_usd for way in values.values() for value in way.values()),
+        default=1.0,
+    )
+    standings, without = [], []
+    for each in catalog.list("accelerators"):
+        id_ = each["id"]
+        if problem.accelerators and id_ not in problem.accelerators:
+            continue
+        ways = {
+            name: with_changes(way[id_], relative=way[id_].tokens_per_usd / top)
+            for name, way in values.items()
+            if id_ in way
+        }
+        if not ways:
+            without.append(id_)
+            continue
+        memory = parse_quantity(_figures(catalog, id_)["memory"], "bytes")
+        standing = Standing(
+            accelerator=id_, name=each["name"], memory_bytes=memory, **ways
+        )
+        standings.append(standing)
+    standings.sort(key=lambda each: (-each.best, each.accelerator))
+    return {"standings": tuple(standings), "without": tuple(without)}

@@ -1,0 +1,90 @@
+"""Accelerators by what they put out for a dollar: a table with bars, and a chart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
+
+from planopt.report.numbers import UNKNOWN, money_per_million, size
+from planopt.report.style import PLAIN, Style
+from planopt.report.table import table, wrapped
+
+if TYPE_CHECKING:
+    from planopt.ranking import Ranking, Standing, Value
+
+__all__ = ["chart", "render_ranking"]
+
+_BAR = 20  # characters of the longest bar
+_ROW, _BAND, _LABELS, _WIDTH = 22, 5, 260, 860  # pixels of the chart
+_COLOURS = {"new": "#1b6ca8", "used": "#6aa84f", "rented": "#c27c0e"}
+
+
+def render_ranking(ranking: Ranking, *, style: Style = PLAIN) -> str:
+    """Lay a ranking out for a terminal."""
+    rows = [
+        (
+            each.accelerator,
+            size(each.memory_bytes),
+            _needed(each),
+            *(_paid(value) for value in (each.new, each.used, each.rented)),
+            "#" * max(1, round(_BAR * each.best)),
+        )
+        for each in ranking.standings
+    ]
+    header = ("", "memory", "needs", "new", "used", "rented", "tokens of a dollar")
+    lines = [
+        style.head(f"Tokens of a dollar, {ranking.model}"),
+        *(table(header, rows, "<>>>>><", style=style) if rows else []),
+        *wrapped(
+            f"$ per million tokens at {ranking.context_tokens:,} tokens of context, "
+            f"with the host's share, over {ranking.years:g} years busy "
+            f"{ranking.duty:.0%} of the time, electricity at "
+            f"${ranking.electricity_usd_per_kwh:g}/kWh. `needs`: accelerators that one "
+            "copy of the model takes. The bar is the best way of each."
+        ),
+    ]
+    if ranking.without:
+        lines += wrapped(f"without a price, or too small: {', '.join(ranking.without)}")
+    return "\n".join(lines)
+
+
+def _needed(each: Standing) -> str:
+    counts = {v.accelerators for v in (each.new, each.used, each.rented) if v}
+    return "/".join(str(count) for count in sorted(counts))
+
+
+def _paid(value: Value | None) -> str:
+    return UNKNOWN if value is None else money_per_million(value.usd_per_million_tokens)
+
+
+def chart(ranking: Ranking) -> str:
+    """Draw a ranking as an SVG: a bar for each way of coming by each accelerator."""
+    height = _ROW * (len(ranking.standings) + 3)
+    scale = _WIDTH - _LABELS - 60
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
+        'font-family="sans-serif" font-size="12">',
+        '<rect width="100%" height="100%" fill="white"/>',
+        f'<text x="10" y="18" font-size="14">Tokens of a dollar, relative to the best: '
+        f"{escape(ranking.model)}, {ranking.years:g} years, busy "
+        f"{ranking.duty:.0%}, ${ranking.electricity_usd_per_kwh:g}/kWh</text>",
+    ]
+    for place, (way, colour) in enumerate(_COLOURS.items()):
+        x = 10 + 90 * place
+        parts.append(f'<rect x="{x}" y="28" width="10" height="10" fill="{colour}"/>')
+        parts.append(f'<text x="{x + 14}" y="38">{way}</text>')
+    for row, each in enumerate(ranking.standings):
+        top = _ROW * (row + 2) + 6
+        parts.append(f'<text x="10" y="{top + 12}">{escape(each.name)}</text>')
+        for place, (way, colour) in enumerate(_COLOURS.items()):
+            value: Value | None = getattr(each, way)
+            if value is None:
+                continue
+            y, long = top + _BAND * place, max(1.0, scale * value.relative)
+            parts.append(
+                f'<rect x="{_LABELS}" y="{y}" width="{long:.1f}" '
+                f'height="{_BAND - 1}" fill="{colour}"/>'
+            )
+        end = _LABELS + scale * each.best + 6
+        parts.append(f'<text x="{end:.1f}" y="{top + 12}">{each.best:.2f}</text>')
+    return "\n".join([*parts, "</svg>"])
