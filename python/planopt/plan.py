@@ -147,7 +147,8 @@ class Request(Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
     stock: dict[str, int] = {}
-    redundancy: int = 0
+    redundancy: int | None = 0
+    """Replicas to spare, or hosts of a run; none where the assumptions say."""
     datacenter: bool = False
     max_power_watts: float | None = None
     max_racks: float | None = None

@@ -198,6 +198,7 @@ def recipe(pick: Pick) -> dict[str, Any]:
         "dropout": pick([False, True]),
         "causal": pick([True, True, False]),
         "tokens": pick([None, 1e9, 2e12]),
+        "redundancy": pick([None, None, 0, 1, 20]),
         "model_flops": pick(["full", "causal", "6nd"]),
         "nominal_parameters": pick([None, 70e9]),
         "mfu": pick([None, None, None, 0.435]),

@@ -174,6 +174,7 @@ def evaluate(accelerators: str, **changes: Any) -> TrainingDocument:
         "dp": 4,
         "sequence_parallel": True,
         "shard": "zero1",
+        "redundancy": 0,
         **changes,
     }
     return planopt.evaluate_training(accelerators=accelerators, **options)
@@ -209,6 +210,7 @@ def test_accelerators_of_one_kind_are_no_mixture() -> None:
         dp=4,
         sequence_parallel=True,
         shard="zero1",
+        redundancy=0,
     )
     both = evaluate("a100-sxm-80:32,a100-sxm-80:32")
     assert both.mixed is not None

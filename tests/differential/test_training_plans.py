@@ -40,6 +40,13 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         "deadline": "90d",
         "accelerators": "rtx-4090",
     },
+    "two spare hosts": {
+        "model": "llama-3-8b",
+        "tokens": "100B",
+        "deadline": "30d",
+        "accelerators": "a100-sxm-80",
+        "redundancy": 2,
+    },
     "16-bit gradients": {
         "model": "llama-3-8b",
         "tokens": "100B",
@@ -131,6 +138,7 @@ def test_no_forged_figure_holds() -> None:
         ("request.global_batch", 2048),
         ("request.seq_len", 2048),
         ("request.mtp_modules", 1),
+        ("request.redundancy", 0),
         ("request.assumptions", "article"),
         ("status", "feasible but unlikely"),
         ("bound_usd", 1e9),

@@ -164,6 +164,8 @@ QUESTION = (
     switch("exhaustive", "Evaluate every candidate, without pruning"),
 )
 
+SPARE_HOSTS = count("redundancy", "Spare hosts [default: from failures and repair]")
+
 TRAINING_QUESTION = (
     MODEL_NAME,
     count("kv_heads", "Key/value heads, in place of the model's own"),
@@ -176,6 +178,7 @@ TRAINING_QUESTION = (
         "Least price in time, or the fastest run [default: cheapest with --deadline]",
     ),
     *PURCHASE,
+    SPARE_HOSTS,
     *CATALOGS,
     *SEARCH,
 )

@@ -218,6 +218,12 @@ def run_lines(evaluation: TrainingEvaluation) -> list[str]:
             f" ({size(failures.checkpoint_bytes)} in "
             f"{duration(failures.checkpoint_seconds)})"
         )
+    if failures.hosts_away:
+        spares = failures.spare_hosts or 0
+        lines.append(
+            f"       {rate(failures.hosts_away)} hosts away at any time, "
+            f"{spares} spare: all there {percent(failures.availability)} of the time"
+        )
     parts = [
         f"{count(run.energy_kwh)} kWh" if run.energy_kwh is not None else "",
         f"{count(run.kg_co2e)} kg CO2e" if run.kg_co2e is not None else "",

@@ -62,6 +62,7 @@ def evaluate_training(
     flash_attention: bool | str = True,
     dropout: bool = False,
     causal: bool | str = True,
+    redundancy: TextOrNumber | None = None,
     tokens: TextOrNumber | None = None,
     model_flops: str | None = None,
     nominal_parameters: TextOrNumber | None = None,
@@ -121,6 +122,8 @@ def evaluate_training(
         Attention that never stores its probabilities; tokens that look back only.
     dropout : bool
         Dropout, as GPT-3 was trained with.
+    redundancy : int
+        Spare hosts of each kind; as many as the assumptions ask for.
     tokens : str or float
         Tokens of the whole run; without them there are no days and dollars of a run.
     model_flops : {"full", "causal", "6nd"}
@@ -208,6 +211,7 @@ def evaluate_training(
         **{name: reader.count(name, value) for name, value in counts.items()},
         **names,
         "mtp_modules": read_mtp_modules(reader, mtp_modules),
+        "redundancy": reader.count("redundancy", redundancy, minimum=0),
         "nominal_parameters": reader.quantity(
             "nominal_parameters", nominal_parameters, "count", most=LARGEST_TOKENS
         ),

@@ -80,6 +80,12 @@ class Failures(Struct, frozen=True, kw_only=True):
     """Work between two checkpoints."""
     restart_seconds: float | None = None
     """Time from a failure until work goes on."""
+    hosts_away: float | None = None
+    """Hosts that are mended at any time, in the mean."""
+    spare_hosts: int | None = None
+    """Hosts that wait to take their place; they are bought too."""
+    availability: float | None = None
+    """Share of the time in which spares make up for all that are away."""
 
 
 class Run(Struct, frozen=True, kw_only=True):

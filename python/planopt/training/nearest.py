@@ -74,6 +74,7 @@ def _drops(problem: TrainingProblem) -> dict[str, Drop]:
         "hosts": {"hosts": ()},
         "networks": {"networks": ()},
         "max-accelerators": {"max_accelerators": LARGEST_CLUSTER},
+        "redundancy": {"redundancy": None},
     }
     return {
         name: drop
@@ -124,6 +125,7 @@ def _value(problem: TrainingProblem, name: str) -> str:
         "hosts": ", ".join(problem.hosts),
         "networks": ", ".join(problem.networks),
         "max-accelerators": problem.max_accelerators,
+        "redundancy": problem.redundancy,
     }
     forms = {
         "deadline": "<= {}",
@@ -131,6 +133,7 @@ def _value(problem: TrainingProblem, name: str) -> str:
         "power": "<= {:,.0f} W",
         "racks": "<= {:g} racks",
         "max-accelerators": "<= {:,}",
+        "redundancy": "{} spare hosts",
     }
     return forms.get(name, "{}").format(limits[name])
 
@@ -150,6 +153,9 @@ def _nearest(question: TrainingQuestion) -> Iterator[Change]:
             yield from _asked(question, {option: ""}, "without it", **{field: None})
     if problem.stock:
         yield from _asked(question, {"stock": ""}, "without this limit", stock={})
+    if problem.redundancy is not None:
+        note = "as many spare hosts as the assumptions ask for"
+        yield from _asked(question, {"redundancy": ""}, note, redundancy=None)
     yield from _more_accelerators(question)
     if problem.accelerators:
         yield from _other_accelerators(question)

@@ -67,6 +67,8 @@ class TrainingProblem:
     max_power_watts: float | None = None
     max_racks: float | None = None
     max_accelerators: int = DEFAULT_MAX_ACCELERATORS
+    redundancy: int | None = None
+    """Spare hosts; as many as the assumptions ask for where it is left open."""
     stock: dict[str, int] = field(default_factory=dict)
     accelerators: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -96,6 +98,7 @@ class TrainingProblem:
             "gradients": self.gradients,
             "optimizer": self.optimizer,
             "mtp_modules": self.mtp_modules,
+            "redundancy": self.redundancy,
             "kv_heads": self.kv_heads,
         }
         return {name: value for name, value in run.items() if value is not None}
@@ -149,6 +152,7 @@ class TrainingProblem:
             max_power_watts=self.max_power_watts,
             max_racks=self.max_racks,
             max_accelerators=self.max_accelerators,
+            redundancy=self.redundancy,
             top=self.top,
             time_limit_seconds=self.time_limit_seconds,
             assumptions=self.assumptions,
@@ -180,6 +184,7 @@ def read_training_problem(
     max_power: TextOrNumber | None = None,
     max_racks: TextOrNumber | None = None,
     max_accelerators: TextOrNumber | None = None,
+    redundancy: TextOrNumber | None = None,
     stock: Mapping[str, int] | Sequence[str] | str | None = None,
     datacenter: bool = False,
     top: TextOrNumber | None = None,
@@ -258,6 +263,7 @@ def read_training_problem(
         max_power_watts=reader.quantity("max_power", max_power, "watts"),
         max_racks=reader.quantity("max_racks", max_racks, "count"),
         max_accelerators=most or DEFAULT_MAX_ACCELERATORS,
+        redundancy=reader.count("redundancy", redundancy, minimum=0),
         stock=reader.stock(stock),
         accelerators=reader.names("accelerators", accelerators),
         exclude=reader.names("exclude", exclude),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt.verify import units
@@ -75,6 +75,8 @@ class Training:
     storage_limit: float
     restart: float
     carbon_kg_per_kwh: float
+    repair: float = 0.0
+    spare_availability: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,7 @@ _TRAINING_DIMENSIONS: Final = {
     "storage_bandwidth": "bytes/s",
     "storage_limit": "bytes/s",
     "restart": "seconds",
+    "repair": "seconds",
 }
 
 
@@ -165,7 +168,12 @@ def _training(table: Table) -> Training:
             return units.quantity(table[key], _TRAINING_DIMENSIONS[key])
         return units.share(table[key])
 
-    return Training(**{field.name: read(field.name) for field in fields(Training)})
+    stated = [
+        field.name
+        for field in fields(Training)
+        if field.name in table or field.default is MISSING
+    ]
+    return Training(**{name: read(name) for name in stated})
 
 
 def _experts(table: Table) -> Experts:

@@ -56,6 +56,7 @@ class Candidate:
     flash_attention: bool = True
     dropout: bool = False
     causal: bool = True
+    redundancy: int | None = None
     tokens: float | None = None
     model_flops: str = "full"
     nominal_parameters: float | None = None

@@ -88,6 +88,7 @@ def cluster(
     network: str | None,
     nics_per_host: int,
     accelerators: int,
+    spares: int,
 ) -> Cluster:
     """Put together what a run is bought on.
 
@@ -101,6 +102,8 @@ def cluster(
         NICs in each of several hosts.
     accelerators : int
         Accelerators at work.
+    spares : int
+        Full hosts beside those at work, switched off.
 
     Returns
     -------
@@ -113,18 +116,21 @@ def cluster(
         If it cannot be bought.
     """
     card, machine = facts.accelerator(accelerator), facts.host(host)
-    hosts = ceil(accelerators / machine.slots)
+    at_work = ceil(accelerators / machine.slots)
+    hosts = at_work + spares
     check_fit(card, machine, nics_per_host if hosts > 1 else 0)
     if card.power is None:
         message = f"the vendor publishes no power of {accelerator}"
         raise PurchaseError(message)
-    bought = accelerators_bought(machine, hosts=hosts, used=accelerators)
+    bought = accelerators_bought(
+        machine, hosts=hosts, used=accelerators + spares * machine.slots
+    )
     lines = [Line("host", host, machine.name, hosts, priced(machine.price, host))]
     if bought:
         price = priced(card.price, accelerator)
         lines.append(Line("accelerator", accelerator, card.name, bought, price))
-    at_work = accelerators * card.power * facts.assumptions.cost.load_fraction
-    power = at_work + hosts * machine.power
+    drawn = accelerators * card.power * facts.assumptions.cost.load_fraction
+    power = drawn + at_work * machine.power
     height, switch, count = hosts * machine.rack_units, None, 0
     if hosts > 1:
         if network is None:
@@ -133,7 +139,7 @@ def cluster(
         parts, nics = facts.network(network), hosts * nics_per_host
         nic, cables = parts.nic, nics_per_host
         lines.append(Line("nic", nic.id, nic.name, nics, priced(nic.price, nic.id)))
-        power += nics * nic.power
+        power += at_work * nics_per_host * nic.power if at_work > 1 else 0.0
         if hosts > 2:
             chosen, count, uplinks = _cheapest_fabric(parts, nics)
             switch, cables = chosen.id, nics + uplinks

@@ -18,6 +18,7 @@ from planopt.verify.training.rules import (
 )
 from planopt.verify.training.run import (
     HOURS_PER_DAY,
+    AtWork,
     failures_of,
     model_flops,
     recomputed_share,
@@ -153,7 +154,9 @@ def _evaluated(stages: list[Stage], fabric: Fabric, slots: int) -> dict[str, Any
     rejections = []
     if memory["total_bytes"] > memory["capacity_bytes"]:
         rejections.append("memory")
-    failures = failures_of(rank, candidate.hosts(slots))
+    failures = failures_of(
+        rank, [AtWork(candidate.accelerators, candidate.hosts(slots))]
+    )
     goodput = failures.pop("goodput")
     if not rejections and goodput < _LEAST_GOODPUT:
         rejections.append("failures")

@@ -13,7 +13,7 @@ from planopt.verify.training.evaluation import fabric_of
 from planopt.verify.training.groups import groups_of, with_stages_apart
 from planopt.verify.training.memory import memory_of
 from planopt.verify.training.rates import Machine
-from planopt.verify.training.run import failures_of
+from planopt.verify.training.run import AtWork, failures_of
 from planopt.verify.training.stages import Stage
 from planopt.verify.training.step import Placed, micro_batch, step_of
 from planopt.verify.training.work import Rank
@@ -110,9 +110,13 @@ def evaluate_balanced(
         )
         for one, count, end in zip(placed, counts, ends, strict=True)
     ]
-    hosts = sum(
-        -(-share.accelerators // facts.host(share.host).slots) for share in shares
-    )
+    kinds = [
+        AtWork(
+            share.accelerators, -(-share.accelerators // facts.host(share.host).slots)
+        )
+        for share in shares
+    ]
+    hosts = sum(kind.hosts for kind in kinds)
     parts = step_of(placed, hosts)
     memories = [memory_of(one.stage) for one in placed]
     return {
@@ -121,7 +125,7 @@ def evaluate_balanced(
         "memory": max(
             memories, key=lambda one: one["total_bytes"] / one["capacity_bytes"]
         ),
-        "goodput": failures_of(placed[0].stage.rank, hosts)["goodput"],
+        "goodput": failures_of(placed[0].stage.rank, kinds)["goodput"],
         "slowest_stage_seconds": max(
             micro_batch(one.stage, one.fabric).seconds for one in placed
         ),

@@ -111,6 +111,7 @@ def _recomputed(table: Document, request: Document, facts: Facts) -> dict[str, A
         kv_heads=request.get("kv_heads"),
         micro_batch=candidate["batch"],
         gradients=request.get("gradients"),
+        redundancy=request.get("redundancy"),
         tokens=request["tokens"],
         **{name: candidate.get(name) for name in _RECORDED},
     )
@@ -129,6 +130,7 @@ def _bought(table: Document, evaluation: Document, facts: Facts) -> Cluster:
         network=hardware.get("network"),
         nics_per_host=hardware.get("nics_per_host") or 0,
         accelerators=evaluation["accelerators"],
+        spares=evaluation["failures"]["spare_hosts"],
     )
 
 
@@ -166,7 +168,7 @@ def _deployment_mismatches(
             yield from compared(place, stated.get(part), expected, _MODEL)
     own = {"power_watts": bought.power_watts, "cost": cost}
     yield from compared(f"{field}.evaluation", stated, own, _CATALOG)
-    hardware = {"hosts": bought.hosts, "switch": bought.switch}
+    hardware = {"hosts": evaluation["hosts"], "switch": bought.switch}
     if bought.switch is not None:
         hardware["switch_count"] = bought.switches
     yield from compared(f"{field}.hardware", table["hardware"], hardware, _CATALOG)
@@ -196,7 +198,7 @@ def _limit_mismatches(
         "budget_usd": bought.price / MICRO_USD_PER_USD,
         "max_power_watts": bought.power_watts,
         "max_racks": racks,
-        "max_accelerators": evaluation["accelerators"],
+        "max_accelerators": bought.accelerators,
     }
     reason = "the plan needs more than allowed"
     for key, total in totals.items():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import ceil, exp, expm1, sqrt
+from dataclasses import dataclass
+from math import ceil, exp, expm1, lgamma, log, prod, sqrt
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt.verify.cost import SECONDS_PER_HOUR, WATTS_PER_KILOWATT
@@ -13,12 +14,15 @@ from planopt.verify.training.parameters import checkpoint_bytes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from planopt.verify.assumptions import Training
     from planopt.verify.training.stages import Stage
     from planopt.verify.training.work import Rank
 
 HOURS_PER_DAY: Final = 24
 # Section 9: the square root of the spacing of 64-bit numbers at 1.
 _SHORTEST_SHARE: Final = 1.5e-8
+# Section 9: what sums of probabilities are rounded by.
+_ROUNDING: Final = 1e-9
 
 
 # Section 8, Model FLOPs of a token.
@@ -85,13 +89,44 @@ def checkpoint_interval(written: float, interval: float) -> float:
     return max(work, interval * _SHORTEST_SHARE)
 
 
+@dataclass(frozen=True)
+class AtWork:
+    """Accelerators of one kind, and their hosts."""
+
+    accelerators: int
+    hosts: int
+
+    # Section 9, M.
+    def failures_per_second(self, training: Training) -> float:
+        """Return how often something fails."""
+        return (
+            self.accelerators / training.accelerator_mtbf
+            + self.hosts / training.host_mtbf
+        )
+
+    # Section 9, A.
+    def spares(self, training: Training, asked: int | None) -> tuple[int, float]:
+        """Return the spare hosts, and the share of the time in which they suffice."""
+        away = self.failures_per_second(training) * training.repair
+        if not away:
+            return asked or 0, 1.0
+        enough, spares = exp(-away), 0
+        wanted = min(training.spare_availability, 1 - _ROUNDING)
+        while spares < asked if asked is not None else enough < wanted:
+            spares += 1
+            enough += exp(spares * log(away) - lgamma(spares + 1) - away)
+        return spares, min(enough, 1.0)
+
+
 # Section 9.
-def failures_of(rank: Rank, hosts: int) -> dict[str, float]:
+def failures_of(rank: Rank, kinds: Sequence[AtWork]) -> dict[str, float]:
     """Return failures and checkpoints of the run, and its goodput."""
     training, candidate = rank.machine.training, rank.candidate
-    interval = 1 / (
-        candidate.accelerators / training.accelerator_mtbf + hosts / training.host_mtbf
-    )
+    hosts = sum(kind.hosts for kind in kinds)
+    rate = sum(kind.failures_per_second(training) for kind in kinds)
+    interval = 1 / rate
+    spares = [kind.spares(training, candidate.redundancy) for kind in kinds]
+    availability = prod(enough for _, enough in spares)
     size = checkpoint_bytes(rank)
     written = size / min(training.storage_bandwidth * hosts, training.storage_limit)
     work = checkpoint_interval(written, interval)
@@ -105,7 +140,10 @@ def failures_of(rank: Rank, hosts: int) -> dict[str, float]:
         "checkpoint_seconds": written,
         "checkpoint_interval_seconds": work,
         "restart_seconds": training.restart,
-        "goodput": work / (interval * lost),
+        "hosts_away": rate * training.repair,
+        "spare_hosts": sum(many for many, _ in spares),
+        "availability": availability,
+        "goodput": work / (interval * lost) * availability,
     }
 
 

@@ -18,7 +18,7 @@ use self::subject::Subject;
 use self::tell::Told;
 use super::hardware::{Bench, Connection, Names, line_of};
 use super::request::unknown_name;
-use crate::catalog::{Assumptions, Catalog};
+use crate::catalog::{Assumptions, Catalog, Spares, TrainingAssumptions};
 use crate::diagnostic::{Diagnostic, code};
 use crate::search::Fit;
 
@@ -37,9 +37,7 @@ pub fn evaluate_training(
     let layout = request.layout()?;
     let convention = request.convention()?;
     let assumptions = &catalog.assumptions.entity;
-    let training = assumptions
-        .training
-        .ok_or_else(|| vec![no_training(assumptions)])?;
+    let training = request.assumptions(assumptions)?;
     let bench = request.bench(catalog, &request.accelerator, layout.accelerators())?;
     let fit = fit_of(catalog, &bench)?;
     let network = request.connection(catalog, &fit)?;
@@ -63,6 +61,20 @@ pub fn evaluate_training(
 }
 
 impl EvaluateTraining {
+    /// The assumptions of training with what the question puts in their place.
+    fn assumptions(
+        &self,
+        assumptions: &Assumptions,
+    ) -> Result<TrainingAssumptions, Vec<Diagnostic>> {
+        let training = assumptions
+            .training
+            .ok_or_else(|| vec![no_training(assumptions)])?;
+        Ok(TrainingAssumptions {
+            spares: self.redundancy.map_or(training.spares, Spares::Hosts),
+            ..training
+        })
+    }
+
     /// So many accelerators in the host that the question names, or the smallest that fits.
     fn bench(
         &self,

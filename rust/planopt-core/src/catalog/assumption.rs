@@ -2,8 +2,8 @@
 
 use super::assumptions::{
     AllReduceAlgorithm, Assumptions, CommunicationAssumptions, CostAssumptions, EngineAssumptions,
-    EngineShares, ExpertAssumptions, HopPayload, MemoryAssumptions, ScaleUpAssumptions, SwitchSale,
-    TrainingAssumptions,
+    EngineShares, ExpertAssumptions, HopPayload, MemoryAssumptions, ScaleUpAssumptions, Spares,
+    SwitchSale, TrainingAssumptions,
 };
 use super::compute_assumptions::{compute, compute_over};
 use super::fields::Fields;
@@ -177,6 +177,10 @@ fn training(fields: &mut Fields<'_>) -> TrainingAssumptions {
         storage_bandwidth: fields.positive("storage_bandwidth"),
         storage_limit: fields.positive("storage_limit"),
         restart: fields.quantity("restart"),
+        repair: fields.or("repair", Seconds::ZERO, Fields::quantity),
+        spares: Spares::For(fields.or("spare_availability", 0.0, |fields, key| {
+            fields.number(key, Dimension::Share)
+        })),
         carbon_kg_per_kwh: fields.number("carbon_kg_per_kwh", Dimension::Number),
     }
 }

@@ -309,8 +309,21 @@ pub struct TrainingAssumptions {
     pub storage_limit: BytesPerSecond,
     /// From a failure until work goes on, the loading of a checkpoint included.
     pub restart: Seconds,
+    /// How long a host that failed is away; 0 where it is back with the restart.
+    pub repair: Seconds,
+    /// Hosts that wait to take the place of one that failed.
+    pub spares: Spares,
     /// Carbon dioxide and its equivalents of a kilowatt-hour, in kg.
     pub carbon_kg_per_kwh: f64,
+}
+
+/// Hosts beyond those at work.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Spares {
+    /// The fewest with which all hosts are there for this share of the time.
+    For(f64),
+    /// So many of each kind.
+    Hosts(u32),
 }
 
 /// A named set of assumptions.

@@ -70,46 +70,73 @@ impl<'a> Switching<'a> {
     }
 }
 
+impl<'a> Unit<'a> {
+    /// So many accelerators in as few hosts as hold `slots` each.
+    pub(super) fn of_accelerators(hardware: Hardware<'a>, accelerators: u32, slots: u32) -> Self {
+        Self {
+            hardware,
+            placement: Placement {
+                degrees: Degrees::tensor(accelerators),
+                pp: 1,
+                slots,
+                hosts: accelerators.div_ceil(slots),
+            },
+            replicas: 1,
+            switch: None,
+        }
+    }
+
+    /// The same with so many full hosts more.
+    pub(super) fn with_spares(self, hosts: u32) -> Self {
+        let placement = self.placement;
+        Self {
+            placement: Placement {
+                degrees: Degrees::tensor(placement.accelerators() + hosts * placement.slots),
+                hosts: placement.hosts + hosts,
+                ..placement
+            },
+            ..self
+        }
+    }
+}
+
 /// All that is bought.
 #[derive(Clone, Copy, Debug)]
 pub struct Cluster<'a> {
+    at_work: Unit<'a>,
+    /// The same with spare hosts, which are connected and switched off.
     hosts_and_nics: Unit<'a>,
     /// Switches, where more than two hosts are connected.
     pub switching: Option<Switching<'a>>,
 }
 
 impl<'a> Cluster<'a> {
-    /// `accelerators` in as few hosts as hold `slots` each, joined by the cheapest switches.
-    /// Nothing if the network has none for so many.
-    pub fn new(hardware: Hardware<'a>, accelerators: u32, slots: u32) -> Option<Self> {
-        let placement = Placement {
-            degrees: Degrees::tensor(accelerators),
-            pp: 1,
-            slots,
-            hosts: accelerators.div_ceil(slots),
+    /// `accelerators` in as few hosts as hold `slots` each, with so many spare hosts, joined by the
+    /// cheapest switches. Nothing if the network has none for so many.
+    pub fn new(hardware: Hardware<'a>, accelerators: u32, slots: u32, spares: u32) -> Option<Self> {
+        let at_work = Unit::of_accelerators(hardware, accelerators, slots);
+        let all = at_work.with_spares(spares);
+        let switching = if all.placement.hosts <= 2 {
+            None
+        } else {
+            let (network, _) = hardware.network?;
+            Some(Switching::cheapest(network, all.nics())?)
         };
-        let hosts_and_nics = Unit {
-            hardware,
-            placement,
-            replicas: 1,
-            switch: None,
-        };
-        if placement.hosts <= 2 {
-            return Some(Self {
-                hosts_and_nics,
-                switching: None,
-            });
-        }
-        let (network, _) = hardware.network?;
         Some(Self {
-            hosts_and_nics,
-            switching: Some(Switching::cheapest(network, hosts_and_nics.nics())?),
+            at_work,
+            hosts_and_nics: all,
+            switching,
         })
     }
 
-    /// Hosts.
+    /// Hosts, spares included.
     pub fn hosts(&self) -> u32 {
         self.hosts_and_nics.hosts()
+    }
+
+    /// Accelerators that come with them.
+    pub fn accelerators(&self) -> u32 {
+        self.hosts_and_nics.accelerators_bought()
     }
 
     /// Bill of materials, or nothing if a part has no price.
@@ -142,7 +169,7 @@ impl<'a> Cluster<'a> {
     /// Draw at work, or nothing if the vendor publishes no power of the accelerator.
     pub fn power(&self, assumptions: &Assumptions) -> Option<Watts> {
         let switches = self.switching.map_or(Watts::ZERO, |all| all.power());
-        Some(self.hosts_and_nics.power(assumptions)? + switches)
+        Some(self.at_work.power(assumptions)? + switches)
     }
 
     /// Rack units; none for desktops, which are not hosted.

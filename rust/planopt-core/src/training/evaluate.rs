@@ -58,6 +58,7 @@ impl TrainingEvaluation {
             interval_seconds: self.failures.interval.0,
             checkpoint_seconds: self.failures.checkpoint_seconds.0,
             restart_seconds: self.failures.restart.0,
+            availability: self.failures.availability,
         })
     }
 }

@@ -7,7 +7,7 @@ use super::collectives::Groups;
 use super::evaluate::{Question, TrainingEvaluation, TrainingHardware};
 use super::priced::PricedModel;
 use super::rejection::Rejection;
-use super::run::Failures;
+use super::run::{AtWork, Failures};
 use crate::catalog::{Assumptions, TrainingAssumptions};
 use crate::compute::real;
 use crate::quantity::Bytes;
@@ -63,21 +63,25 @@ impl Job<'_> {
         shares: &[Share],
         evaluations: &[TrainingEvaluation],
     ) -> TrainingEvaluation {
-        let all = || evaluations.iter().copied();
-        let slowest = all().fold(evaluations[0], later);
-        let tightest = all().fold(evaluations[0], fuller);
+        let slowest = evaluations.iter().fold(&evaluations[0], later);
+        let tightest = evaluations.iter().fold(&evaluations[0], fuller);
         TrainingEvaluation {
             memory: tightest.memory,
             capacity: tightest.capacity,
             failures: self.failures(shares, slowest.failures.checkpoint),
-            ..slowest
+            ..*slowest
         }
     }
 
     fn failures(&self, shares: &[Share], checkpoint: Bytes) -> Failures {
-        let accelerators = shares.iter().map(|share| share.accelerators).sum();
-        let hosts = shares.iter().map(Share::hosts).sum();
-        Failures::of_cluster(accelerators, hosts, checkpoint, self.training)
+        let kinds: Vec<AtWork> = shares
+            .iter()
+            .map(|share| AtWork {
+                accelerators: share.accelerators,
+                hosts: share.hosts(),
+            })
+            .collect();
+        Failures::of_kinds(&kinds, checkpoint, self.training)
     }
 
     /// Whole stages on one kind of accelerator each, the kind with the most memory first, as the
@@ -258,12 +262,13 @@ impl Job<'_> {
             failures,
             recomputed_flop_ratio,
         };
-        (1..stages.len()).map(on).fold(on(0), fuller)
+        let each: Vec<TrainingEvaluation> = (0..stages.len()).map(on).collect();
+        *each.iter().fold(&each[0], fuller)
     }
 }
 
 /// The one whose step takes longer; of equals the first.
-fn later(one: TrainingEvaluation, other: TrainingEvaluation) -> TrainingEvaluation {
+fn later<'e>(one: &'e TrainingEvaluation, other: &'e TrainingEvaluation) -> &'e TrainingEvaluation {
     if other.step.total() > one.step.total() {
         other
     } else {
@@ -272,11 +277,10 @@ fn later(one: TrainingEvaluation, other: TrainingEvaluation) -> TrainingEvaluati
 }
 
 /// The one whose memory is fuller; of equals the first.
-fn fuller(one: TrainingEvaluation, other: TrainingEvaluation) -> TrainingEvaluation {
+fn fuller<'e>(
+    one: &'e TrainingEvaluation,
+    other: &'e TrainingEvaluation,
+) -> &'e TrainingEvaluation {
     let fill = |of: &TrainingEvaluation| of.memory.total() / of.capacity;
-    if fill(&other) > fill(&one) {
-        other
-    } else {
-        one
-    }
+    if fill(other) > fill(one) { other } else { one }
 }

@@ -40,7 +40,7 @@ pub use mixed::{Balanced, Job, Share};
 pub use mixed_cluster::MixedCluster;
 pub use priced::PricedModel;
 pub use rejection::Rejection;
-pub use run::{Failures, failure_interval};
+pub use run::{AtWork, Failures, failure_interval};
 pub(crate) use step::{Following, straggling};
 pub use step::{StageParts, StepTime};
 

@@ -57,6 +57,7 @@ pub enum Rejection {
         interval_seconds: f64,
         checkpoint_seconds: f64,
         restart_seconds: f64,
+        availability: f64,
     },
     /// The fullest accelerator cannot hold it.
     Memory {
@@ -144,10 +145,12 @@ impl Rejection {
                 interval_seconds,
                 checkpoint_seconds,
                 restart_seconds,
+                availability,
             } => vec![
                 ("interval_seconds", interval_seconds.into()),
                 ("checkpoint_seconds", checkpoint_seconds.into()),
                 ("restart_seconds", restart_seconds.into()),
+                ("availability", availability.into()),
             ],
             Self::Memory {
                 needed_bytes,
@@ -273,16 +276,7 @@ impl fmt::Display for Rejection {
             Self::Format { precision } => {
                 write!(f, "the accelerator does not compute in {precision}")
             }
-            Self::Failures {
-                interval_seconds,
-                checkpoint_seconds,
-                restart_seconds,
-            } => write!(
-                f,
-                "something fails every {interval_seconds:.0} s, while a checkpoint takes \
-                 {checkpoint_seconds:.0} s and a restart {restart_seconds:.0} s: fewer \
-                 accelerators or faster storage would leave time for work"
-            ),
+            Self::Failures { .. } => self.no_headway(f),
             Self::Memory {
                 needed_bytes,
                 capacity_bytes,
@@ -296,6 +290,28 @@ impl fmt::Display for Rejection {
                 what_lowers(largest)
             ),
         }
+    }
+}
+
+impl Rejection {
+    fn no_headway(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Failures {
+            interval_seconds,
+            checkpoint_seconds,
+            restart_seconds,
+            availability,
+        } = *self
+        else {
+            return Ok(());
+        };
+        write!(
+            f,
+            "something fails every {interval_seconds:.0} s, while a checkpoint takes \
+             {checkpoint_seconds:.0} s and a restart {restart_seconds:.0} s, and all hosts are \
+             there {:.2} % of the time: fewer accelerators, faster storage or more spare hosts \
+             would leave time for work",
+            availability * 100.0
+        )
     }
 }
 

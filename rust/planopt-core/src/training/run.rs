@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::catalog::TrainingAssumptions;
+use crate::catalog::{Spares, TrainingAssumptions};
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
 
 /// Failures of a cluster and what they cost.
@@ -18,8 +18,66 @@ pub struct Failures {
     pub checkpoint_interval: Seconds,
     /// From a failure until work goes on.
     pub restart: Seconds,
+    /// Hosts that are away at any time, in the mean: failures while one is mended.
+    pub hosts_away: f64,
+    /// Hosts that wait to take their place.
+    pub spare_hosts: u32,
+    /// Share of the time in which spares make up for all that are away.
+    pub availability: f64,
     /// Share of the time that goes into work which counts.
     pub goodput: f64,
+}
+
+/// Accelerators at work and the hosts they are in.
+#[derive(Clone, Copy, Debug)]
+pub struct AtWork {
+    /// Accelerators.
+    pub accelerators: u32,
+    /// Hosts.
+    pub hosts: u32,
+}
+
+impl AtWork {
+    /// Failures per second.
+    fn failure_rate(self, assumptions: &TrainingAssumptions) -> f64 {
+        f64::from(self.accelerators) / assumptions.accelerator_mtbf.0
+            + f64::from(self.hosts) / assumptions.host_mtbf.0
+    }
+
+    /// Hosts away at any time, in the mean (Little's law).
+    fn hosts_away(self, assumptions: &TrainingAssumptions) -> f64 {
+        self.failure_rate(assumptions) * assumptions.repair.0
+    }
+
+    /// Spare hosts that go with these, and the share of the time in which they make up for all
+    /// that are away.
+    pub fn spares(self, assumptions: &TrainingAssumptions) -> (u32, f64) {
+        let away = self.hosts_away(assumptions);
+        let mut known = (0..).zip(at_most(away));
+        let found = match assumptions.spares {
+            Spares::Hosts(hosts) => known.nth(hosts as usize),
+            // Beyond what 64-bit numbers tell from 1, more spares change nothing.
+            Spares::For(share) => known.find(|(_, sum)| *sum >= share.min(1.0 - ROUNDING)),
+        };
+        found.map_or((0, 0.0), |(spares, sum)| (spares, sum.min(1.0)))
+    }
+}
+
+/// What sums of probabilities are rounded by, at most.
+const ROUNDING: f64 = 1e-9;
+
+/// Probabilities that at most 0, 1, 2 ... hosts are away, where `mean` are in the mean: hosts fail
+/// at random and are mended beside one another, so that their number has the Poisson distribution
+/// whatever that of the repair (Palm's theorem, the queue M/G/infinity). Terms are kept as
+/// logarithms: large means start with terms below the smallest 64-bit number.
+fn at_most(mean: f64) -> impl Iterator<Item = f64> {
+    let mut log_term = -mean;
+    let mut sum = 0.0;
+    (1_u32..).map(move |next| {
+        sum += log_term.exp();
+        log_term += mean.ln() - f64::from(next).ln();
+        sum
+    })
 }
 
 /// Mean time between failures of `count` things that each fail once in `mtbf`.
@@ -35,17 +93,48 @@ impl Failures {
         checkpoint: Bytes,
         assumptions: &TrainingAssumptions,
     ) -> Self {
-        let rate = f64::from(accelerators) / assumptions.accelerator_mtbf.0
-            + f64::from(hosts) / assumptions.host_mtbf.0;
+        let at_work = AtWork {
+            accelerators,
+            hosts,
+        };
+        Self::of_kinds(&[at_work], checkpoint, assumptions)
+    }
+
+    /// The same where hosts are of several kinds, each with spares of its own.
+    pub fn of_kinds(
+        kinds: &[AtWork],
+        checkpoint: Bytes,
+        assumptions: &TrainingAssumptions,
+    ) -> Self {
+        let mut rate = 0.0;
+        let mut hosts = 0.0;
+        let mut hosts_away = 0.0;
+        let mut spare_hosts = 0;
+        let mut availability = 1.0;
+        for kind in kinds {
+            let (spares, enough) = kind.spares(assumptions);
+            rate += kind.failure_rate(assumptions);
+            hosts += f64::from(kind.hosts);
+            hosts_away += kind.hosts_away(assumptions);
+            spare_hosts += spares;
+            availability *= enough;
+        }
         let storage = BytesPerSecond(
-            (assumptions.storage_bandwidth.0 * f64::from(hosts)).min(assumptions.storage_limit.0),
+            (assumptions.storage_bandwidth.0 * hosts).min(assumptions.storage_limit.0),
         );
-        Self::new(
+        let failures = Self::new(
             Seconds(1.0 / rate),
             checkpoint,
             checkpoint / storage,
             assumptions.restart,
-        )
+        );
+        Self {
+            hosts_away,
+            spare_hosts,
+            availability,
+            goodput: failures.goodput * availability,
+            ..failures
+        }
     }
 
     /// Checkpoints at the best interval (Daly, "A higher order estimate of the optimum checkpoint
@@ -73,6 +162,9 @@ impl Failures {
             checkpoint_seconds,
             checkpoint_interval: Seconds(work),
             restart,
+            hosts_away: 0.0,
+            spare_hosts: 0,
+            availability: 1.0,
             goodput: work / wall,
         }
     }
@@ -116,6 +208,19 @@ mod tests {
             assert!(goodput(interval, writing * 2.0 + 1.0, restart) < share);
             assert!(goodput(interval, writing, restart + 60.0) < share);
         }
+    }
+
+    #[test]
+    fn probabilities_are_those_of_poisson() {
+        let sums: Vec<f64> = at_most(2.0).take(4).collect();
+        let e = (-2.0_f64).exp();
+        for (sum, terms) in sums.iter().zip([1.0, 3.0, 5.0, 5.0 + 4.0 / 3.0]) {
+            assert!((sum - e * terms).abs() < 1e-15, "{sums:?}");
+        }
+        // As good as none away, and many thousands.
+        assert!((at_most(1e-300).next().expect("endless") - 1.0).abs() < 1e-15);
+        let large = at_most(5000.0).nth(5000).expect("endless");
+        assert!((large - 0.5).abs() < 0.01, "{large}");
     }
 
     #[test]

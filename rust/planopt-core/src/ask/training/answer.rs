@@ -95,6 +95,12 @@ pub struct FailureAnswer {
     pub checkpoint_interval_seconds: f64,
     /// Time from a failure until work goes on.
     pub restart_seconds: f64,
+    /// Hosts away at any time, in the mean.
+    pub hosts_away: f64,
+    /// Spare hosts.
+    pub spare_hosts: u32,
+    /// Share of the time in which spares make up for all that are away.
+    pub availability: f64,
 }
 
 /// One configuration; a figure that a rejection leaves without meaning is null.

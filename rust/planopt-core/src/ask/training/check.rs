@@ -47,6 +47,10 @@ impl EvaluateTraining {
             let accepted = format!("a whole number from 0 to {MOST_MTP_MODULES}");
             problems.push(wrong_option("mtp_modules", modules.to_string(), accepted));
         }
+        if let Some(spares) = self.redundancy.filter(|many| *many > LARGEST_COUNT) {
+            let accepted = format!("a whole number from 0 to {LARGEST_COUNT}");
+            problems.push(wrong_option("redundancy", spares.to_string(), accepted));
+        }
         let amounts = [
             ("tokens", self.tokens, f64::MAX),
             ("nominal_parameters", self.nominal_parameters, f64::MAX),

@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::subject::Subject;
 use super::tell::{Ground, Told};
-use super::{EvaluateTraining, TrainingAnswer, fit_of, no_training};
+use super::{EvaluateTraining, TrainingAnswer, fit_of};
 use crate::ask::answer::HardwareAnswer;
 use crate::ask::hardware::Bench;
 use crate::ask::request::wrong_option;
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, TrainingAssumptions};
 use crate::communication::Fabric;
 use crate::compute::Rates;
 use crate::diagnostic::Diagnostic;
@@ -79,9 +79,7 @@ pub fn evaluate_mixed(
     run.check()?;
     let (recipe, layout) = (run.recipe(&transformer)?, run.layout()?);
     let assumptions = &catalog.assumptions.entity;
-    let training = assumptions
-        .training
-        .ok_or_else(|| vec![no_training(assumptions)])?;
+    let training = run.assumptions(assumptions)?;
     request.check(layout.accelerators())?;
     let told = Told {
         transformer: &transformer,
@@ -225,16 +223,23 @@ impl EvaluateMixed {
         }
     }
 
-    fn cluster<'a>(&self, subjects: &[Subject<'_, 'a>]) -> Option<MixedCluster<'a>> {
+    fn cluster<'a>(
+        &self,
+        subjects: &[Subject<'_, 'a>],
+        training: &TrainingAssumptions,
+    ) -> Option<MixedCluster<'a>> {
         let kinds = subjects.iter().zip(&self.shares);
         let kinds: Vec<_> = kinds
-            .map(|(subject, share)| (subject.parts(), share.accelerators))
+            .map(|(subject, share)| {
+                let (spares, _) = subject.at_work(share.accelerators).spares(training);
+                (subject.parts(), share.accelerators, spares)
+            })
             .collect();
         MixedCluster::new(&kinds)
     }
 
     fn ground(&self, told: &Told, subjects: &[Subject], peak: f64) -> Ground {
-        let cluster = self.cluster(subjects);
+        let cluster = self.cluster(subjects, told.training);
         let bill = cluster.as_ref().and_then(MixedCluster::bill_of_materials);
         let hardware = self.hardware(subjects, cluster.as_ref());
         Ground {

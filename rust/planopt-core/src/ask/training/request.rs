@@ -129,6 +129,10 @@ pub struct EvaluateTraining {
     #[serde(default = "yes")]
     pub causal: bool,
 
+    /// Spare hosts of each kind; else as many as the assumptions ask for.
+    #[serde(default)]
+    pub redundancy: Option<u32>,
+
     /// Tokens of the whole run; without them no days, energy and cost of a run are given.
     #[serde(default)]
     pub tokens: Option<f64>,

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
+use super::EvaluateTraining;
 use super::words::SHARDINGS;
-use super::{EvaluateTraining, no_training};
 use crate::ask::serving::known;
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
@@ -186,9 +186,7 @@ pub fn search_training(
     request.run.check()?;
     let recipe = request.run.recipe(&transformer)?;
     let assumptions = &catalog.assumptions.entity;
-    let training = assumptions
-        .training
-        .ok_or_else(|| vec![no_training(assumptions)])?;
+    let training = request.run.assumptions(assumptions)?;
     let selection = known(
         catalog,
         Selection {

@@ -8,7 +8,8 @@ use crate::compute::Rates;
 use crate::purchase::Hardware;
 use crate::search::Fit;
 use crate::training::{
-    Cluster, PricedModel, Rejection, TrainingEvaluation, TrainingHardware, deal_model, evaluate,
+    AtWork, Cluster, PricedModel, Rejection, TrainingEvaluation, TrainingHardware, deal_model,
+    evaluate,
 };
 
 /// What an answer is about.
@@ -76,7 +77,16 @@ impl<'a> Subject<'_, 'a> {
 
     fn cluster(&self) -> Option<Cluster<'a>> {
         let accelerators = self.told.layout.accelerators();
-        Cluster::new(self.parts(), accelerators, self.fit.host.slots)
+        let (spares, _) = self.at_work(accelerators).spares(self.told.training);
+        Cluster::new(self.parts(), accelerators, self.fit.host.slots, spares)
+    }
+
+    /// So many of its accelerators in as few hosts as hold them.
+    pub(super) fn at_work(&self, accelerators: u32) -> AtWork {
+        AtWork {
+            accelerators,
+            hosts: accelerators.div_ceil(self.fit.host.slots),
+        }
     }
 
     /// What a cluster of it is made of.

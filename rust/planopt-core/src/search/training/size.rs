@@ -8,7 +8,7 @@ use crate::communication::NetworkLine;
 use crate::purchase::Hardware;
 use crate::quantity::{MicroUsd, Watts};
 use crate::search::Fit;
-use crate::training::Cluster;
+use crate::training::{AtWork, Cluster};
 
 /// The candidates on one number of accelerators.
 #[derive(Clone, Debug)]
@@ -44,17 +44,17 @@ impl TrainingSearch<'_> {
             network: connection.map(|(network, line)| (network, line.nics_per_host)),
         };
         let slots = fit.host.slots;
-        let bought = Cluster::new(hardware, size.accelerators, slots).and_then(|cluster| {
-            let hosts = cluster.hosts();
-            let comes_full = fit.host.whole || fit.host.includes.is_some();
+        let at_work = AtWork {
+            accelerators: size.accelerators,
+            hosts: size.accelerators.div_ceil(slots),
+        };
+        let (spares, _) = at_work.spares(self.training);
+        let cluster = Cluster::new(hardware, size.accelerators, slots, spares);
+        let bought = cluster.and_then(|cluster| {
             Some(Bought {
                 hardware,
-                hosts,
-                accelerators: if comes_full {
-                    hosts * slots
-                } else {
-                    size.accelerators
-                },
+                hosts: cluster.hosts(),
+                accelerators: cluster.accelerators(),
                 price: cluster.price()?,
                 power: cluster.power(self.assumptions)?,
                 rack_units: cluster.rack_units(),
