@@ -300,6 +300,7 @@ def test_every_model_on_seeded_candidates() -> None:
         "placement",
         "network",
         "format",
+        "failures",
         "memory",
     }
     assert outcomes["feasible"] > len(models)

@@ -72,13 +72,14 @@ def test_without_spares_a_run_waits_for_repairs() -> None:
 
 
 def test_spares_are_bought_with_their_place_in_the_network_and_draw_nothing() -> None:
-    none, ten = run(redundancy=0), run(redundancy=10)
+    # Two tiers of switches, with and without.
+    none, ten = run(dp=128, redundancy=0), run(dp=128, redundancy=10)
 
-    assert (none.hosts, ten.hosts) == (256, 256)
-    assert hosts_bought(none) == 256
-    assert hosts_bought(ten) == 266
+    assert (none.hosts, ten.hosts) == (128, 128)
+    assert hosts_bought(none) == 128
+    assert hosts_bought(ten) == 138
     nics = {each.kind: each.quantity for each in ten.bill_of_materials}["nic"]
-    assert nics == 266 * (ten.hardware.nics_per_host or 0)
+    assert nics == 138 * (ten.hardware.nics_per_host or 0)
     one_host = 8 * 400.0
     assert none.power_watts is not None
     assert ten.power_watts is not None
