@@ -14,7 +14,7 @@ use crate::purchase::Hardware;
 use crate::search::Fit;
 use crate::stages::Stage;
 use crate::training::{
-    Cluster, Failures, FlopsConvention, Groups, LEAST_GOODPUT, Layout, PricedModel, Recipe,
+    AtWork, Cluster, Failures, FlopsConvention, Groups, LEAST_GOODPUT, Layout, PricedModel, Recipe,
     Recompute, Schedule, Sharding, TrainingHardware, deal_model, model_flops_per_token, straggling,
 };
 use crate::transformer::Transformer;
@@ -397,7 +397,13 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
             [once, once + priced.tied_checkpoint]
         });
         let terms = |&accelerators: &u32| {
-            let cluster = Cluster::new(hardware, accelerators, slots)?;
+            let hosts = accelerators.div_ceil(slots);
+            let (spares, _) = AtWork {
+                accelerators,
+                hosts,
+            }
+            .spares(training);
+            let cluster = Cluster::new(hardware, accelerators, slots, spares)?;
             let price_usd = cluster.price()?.usd();
             let power = cluster.power(assumptions)?;
             // Only what does not depend on speed is taken of it.
@@ -408,7 +414,6 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
                 1.0,
                 &assumptions.cost,
             );
-            let hosts = accelerators.div_ceil(slots);
             let goodput = checkpoints?
                 .map(|bytes| Failures::of_cluster(accelerators, hosts, bytes, training).goodput);
             Some(ClusterTerms {
