@@ -1,0 +1,32 @@
+"""The pages that say how to do something: their commands do it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from planopt.cli import main
+
+HOW_TO = Path(__file__).resolve().parents[2] / "docs" / "how-to"
+COMMAND = re.compile(r"^```console\n(.*?)^```", re.M | re.S)
+
+
+def commands(page: str) -> list[str]:
+    """Lines of the console blocks of a page."""
+    text = (HOW_TO / page).read_text(encoding="utf-8")
+    return [line for block in COMMAND.findall(text) for line in block.splitlines()]
+
+
+@pytest.mark.parametrize("command", commands("money.md"))
+def test_the_page_on_money(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    name, *arguments = shlex.split(command)
+    assert name == "planopt"
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    assert left.value.code == 0
+    shown = capsys.readouterr()
+    assert "$" in shown.out
+    assert "error" not in shown.err
