@@ -61,15 +61,20 @@ def load_plan(path: str) -> PlanDocument:
     """
     from pathlib import Path
 
+    from planopt.fleet.document import FleetPlan
     from planopt.plan import Plan
     from planopt.training.plan import TrainingPlan
 
+    kinds: dict[object, type[PlanDocument]] = {
+        "training": TrainingPlan,
+        "fleet": FleetPlan,
+    }
     try:
         content = msgspec.json.decode(Path(path).read_bytes())
         kind = content.get("kind")
     except (OSError, RecursionError, ValueError, AttributeError):
         kind = None  # What is wrong with it is told by whoever reads it as a plan.
-    return (TrainingPlan if kind == "training" else Plan).load(path)
+    return kinds.get(kind, Plan).load(path)
 
 
 def diff(before: PlanDocument, after: PlanDocument) -> Difference:

@@ -94,6 +94,13 @@ class Acquisition(Struct, frozen=True, kw_only=True):
     hosts: int
     """Of one unit."""
     network: str | None = None
+    nics_per_host: int = 0
+    switch: str | None = None
+    tp: int | None = None
+    """With the next two, the layout that draws most power, which is charged for; none
+    for a cluster that trains."""
+    pp: int | None = None
+    replicas: int | None = None
     units: tuple[int, ...] = ()
     """Acquired at the beginning of each period."""
     unit_price_usd: float = 0.0

@@ -103,20 +103,25 @@ class Layout:
             counts = [self.purchase.acquired.get((kit, p), 0) for p in self._periods]
             if not any(counts):
                 continue
-            place = fleet.of_kit[kit][0]
-            unit = self.question.uses[place].unit
+            unit = self.question.units[kit]
+            at = unit.deployment.hardware
+            busiest = None if isinstance(unit, Run) else unit.deployment.candidate
             price = unit.price_micro_usd if entry.way == "buy" else 0
             charge = sum(n * c for n, c in zip(counts, entry.charge_cents, strict=True))
-            accelerator, accelerators, host, hosts, network, *_ = unit.hardware
             laid.append(
                 Acquisition(
-                    region=self._meaning(place)[0].region,
+                    region=self._meaning(fleet.of_kit[kit][0])[0].region,
                     way=entry.way,
-                    accelerator=str(accelerator),
-                    accelerators=int(str(accelerators)),
-                    host=str(host),
-                    hosts=int(str(hosts)),
-                    network=None if network is None else str(network),
+                    accelerator=unit.deployment.candidate.accelerator,
+                    accelerators=unit.accelerators,
+                    host=at.host or "",
+                    hosts=unit.hosts,
+                    network=at.network,
+                    nics_per_host=at.nics_per_host,
+                    switch=at.switch,
+                    tp=None if busiest is None else busiest.tp,
+                    pp=None if busiest is None else busiest.pp,
+                    replicas=None if busiest is None else unit.deployment.replicas,
                     units=tuple(counts),
                     unit_price_usd=price / MICRO_USD,
                     price_usd=price * sum(counts) / MICRO_USD,

@@ -265,7 +265,7 @@ def _warnings(answer: Answer) -> tuple[PlanWarning, ...]:
         return ()
     return (
         PlanWarning(
-            code="W010",
+            code="W011",
             message="the clock ended the search: another run may end elsewhere",
             help="a longer --time-limit ends it by the amount of work, the same "
             "everywhere",

@@ -63,16 +63,20 @@ class Question:
         One for each stream.
     uses : list of Use
         One for each template.
+    units : list of Served or Run
+        One for each kit: of the units on it the one that draws most power, which is
+        what the kit is charged for.
     """
 
     fleet: Fleet
     demands: list[Demanded]
     uses: list[Use]
+    units: list[Served | Run]
 
     def only(self, templates: list[int]) -> Question:
         """Return the same question with only some of its templates."""
         uses = [self.uses[place] for place in templates]
-        return Question(self.fleet.only(templates), self.demands, uses)
+        return Question(self.fleet.only(templates), self.demands, uses, self.units)
 
 
 def ask(catalog: Catalog, request: FleetRequest) -> Question:
@@ -88,7 +92,8 @@ class _Asking:
     request: FleetRequest
     demands: list[Demanded] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
-    kits: list[Kit] = field(default_factory=list)
+    kits: list[tuple[int, Source, Region]] = field(default_factory=list)
+    units: list[Served | Run] = field(default_factory=list)
     templates: list[Template] = field(default_factory=list)
     uses: list[Use] = field(default_factory=list)
     _places: dict[tuple[object, ...], int] = field(default_factory=dict)
@@ -103,11 +108,16 @@ class _Asking:
             self._add_training(training)
         fleet = Fleet(
             tuple(self.streams),
-            tuple(self.kits),
+            tuple(
+                _kit(self.catalog, self.request, number, source, unit, region)
+                for (number, source, region), unit in zip(
+                    self.kits, self.units, strict=True
+                )
+            ),
             tuple(self.templates),
             _limits(self.request),
         )
-        return Question(fleet, self.demands, self.uses)
+        return Question(fleet, self.demands, self.uses, self.units)
 
     def _add_serving(self, workload: Workload, size: Size, region: str) -> None:
         demand = next(each for each in workload.demand if each.region == region)
@@ -187,7 +197,7 @@ class _Asking:
         if supply <= 0:
             return
         region = self.request.region(self.demands[stream].region)
-        kit = self._kit(number, source, unit, region)
+        kit = self._place(number, source, unit, region)
         loss, hours = 0, None
         if workload is not None:
             peak = max(map(self.streams[stream].peak, range(self.request.periods)))
@@ -197,16 +207,18 @@ class _Asking:
         self.templates.append(Template(stream, kit, supply, loss, hours=hours))
         self.uses.append(Use(source, unit))
 
-    def _kit(
+    def _place(
         self, number: int, source: Source, unit: Served | Run, region: Region
     ) -> int:
         key = number, region.name, unit.hardware
         if key not in self._places:
             self._places[key] = len(self.kits)
-            self.kits.append(
-                _kit(self.catalog, self.request, number, source, unit, region)
-            )
-        return self._places[key]
+            self.kits.append((number, source, region))
+            self.units.append(unit)
+        place = self._places[key]
+        if unit.power_watts > self.units[place].power_watts:
+            self.units[place] = unit
+        return place
 
 
 def _steps(

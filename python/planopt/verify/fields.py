@@ -66,6 +66,26 @@ _EVALUATION: Final = (
     *(f"cost.{part}" for part in _COST),
 )
 
+# Of plans of fleets.
+_FLEET_DEPLOYMENT: Final = (
+    "region",
+    "prompt_tokens",
+    "output_tokens",
+    "requests_per_second",
+)
+_ACQUISITION: Final = (
+    "accelerators",
+    "hosts",
+    "units",
+    "unit_price_usd",
+    "price_usd",
+    "power_watts",
+    "rack_units",
+    "charge_usd",
+)
+_STREAM: Final = ("stream", "demand", "supply", "after_failures")
+_PERIOD: Final = ("period", "purchase_usd", "rent_usd", "power_watts")
+
 # A path names lists with `[]`, and covers everything below it.
 FIELDS: Final[dict[str, Mark]] = {
     "schema": "verified",
@@ -88,6 +108,21 @@ FIELDS: Final[dict[str, Mark]] = {
     **{f"deployments[].evaluation.{key}": "verified" for key in _EVALUATION},
     **{f"cost.{key}": "verified" for key in _COST},
     "power_watts": "verified",
+    **{f"deployments[].{key}": "verified" for key in _FLEET_DEPLOYMENT},
+    "deployments[].rentals[].rent_usd": "verified",
+    "deployments[].rentals[].units": "verified",
+    "deployments[].rentals[].hours": "verified",
+    **{f"acquisitions[].{key}": "verified" for key in _ACQUISITION},
+    **{f"acquisitions[].bill_of_materials[].{key}": m for key, m in _BILL.items()},
+    **{f"streams[].{key}": "verified" for key in _STREAM},
+    **{f"periods[].{key}": "verified" for key in _PERIOD},
+    "total_usd": "verified",
+    "charge_usd": "verified",
+    "rent_usd": "verified",
+    "total_bound_usd": "checked",
+    "runs": "checked",
+    "one_type": "informative",
+    "stages": "informative",
     "answers": "informative",
     "alternatives": "informative",
     "rent_or_buy": "informative",

@@ -11,6 +11,7 @@ from planopt.verify.choices import choice_mismatches
 from planopt.verify.communication import PlacementError
 from planopt.verify.cost import cost_table, rent_usd_per_hour
 from planopt.verify.facts import FactError, Facts
+from planopt.verify.fleet import fleet_mismatches
 from planopt.verify.limits import Deployment, limit_mismatches, outcome_mismatches
 from planopt.verify.mismatch import Mismatch, compared, compared_money
 from planopt.verify.purchase import PurchaseError, Unit, merged, unit
@@ -29,6 +30,7 @@ _NOT_RECOMPUTABLE: Final = (
     AttributeError,
     FactError,
     KeyError,
+    IndexError,
     PlacementError,
     PurchaseError,
     RentError,
@@ -91,6 +93,11 @@ def verify_plan(
     except _NOT_RECOMPUTABLE as error:
         stated = request.get("assumptions")
         return [Mismatch("request.assumptions", stated, "known", _told(error))]
+    if plan.get("kind") == "fleet":
+        try:
+            return list(fleet_mismatches(plan, request, facts))
+        except _NOT_RECOMPUTABLE as error:
+            return [Mismatch("deployments", "a fleet", "recomputable", _told(error))]
     if plan.get("kind") != "training":
         return list(_mismatches(plan, request, facts))
     try:

@@ -74,7 +74,7 @@ def training_plan_mismatches(
         One for each figure that differs and each limit that is broken.
     """
     (table,) = plan["deployments"]
-    evaluation = _recomputed(table, request, facts)
+    evaluation = recomputed_run(table, request, facts)
     bought = _bought(table, evaluation, facts)
     cost = cost_table(
         bought.price,
@@ -99,7 +99,14 @@ def training_plan_mismatches(
     yield from outcome_mismatches(plan, bought.price / MICRO_USD_PER_USD)
 
 
-def _recomputed(table: Document, request: Document, facts: Facts) -> dict[str, Any]:
+def recomputed_run(table: Document, request: Document, facts: Facts) -> dict[str, Any]:
+    """Evaluate the run of a deployment again.
+
+    Raises
+    ------
+    ValueError
+        If its candidate is rejected.
+    """
     candidate, hardware = table["candidate"], table["hardware"]
     embedded = request.get("architecture")
     evaluation = evaluate_training(

@@ -1,0 +1,191 @@
+"""planopt fleet: a plan that verify takes, refusals, limits of time, interruption."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from planopt.catalog import bundled_folder
+from planopt.cli import main
+from planopt.errors import InputError
+from planopt.fleet.plan import plan_fleet
+from planopt.verify import verify_plan
+from planopt.verify.fields import leaves, mark_of
+
+if TYPE_CHECKING:
+    from planopt.fleet.document import FleetPlan
+
+SMALL = Path(__file__).with_name("fleet_small.toml")
+WORKED = Path(__file__).parents[2] / "docs" / "how-to" / "fleet.toml"
+FREE = frozenset({"seconds"})
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as left:
+        main(list(arguments))
+    assert isinstance(left.value.code, int)
+    return left.value.code
+
+
+@pytest.fixture(scope="module")
+def plan() -> FleetPlan:
+    return plan_fleet(SMALL)
+
+
+@pytest.fixture(scope="module")
+def document(plan: FleetPlan) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(plan.to_json())
+    return read
+
+
+def without_times(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: without_times(v) for k, v in value.items() if k not in FREE}
+    return [without_times(each) for each in value] if isinstance(value, list) else value
+
+
+def test_a_base_is_owned_and_bought_and_peaks_are_rented(plan: FleetPlan) -> None:
+    assert plan.status == "optimal"
+    assert plan.gap == 0.0
+    assert {each.way for each in plan.deployments} == {"own", "buy", "rent"}
+    assert plan.total_usd == pytest.approx(
+        (plan.charge_usd or 0) + (plan.rent_usd or 0)
+    )
+    rented = [rental for each in plan.deployments for rental in each.rentals]
+    assert all(rental.hours < plan.request.period_hours for rental in rented)
+    (training,) = plan.runs
+    assert training.days <= 60
+
+
+def test_what_is_left_after_a_failure_meets_the_demand(plan: FleetPlan) -> None:
+    for stream in plan.streams:
+        for demand, left in zip(stream.demand, stream.after_failures, strict=True):
+            assert left >= demand * (1 - 1e-9)
+
+
+def test_verify_takes_the_plan(document: dict[str, Any]) -> None:
+    assert verify_plan(document, bundled_folder()) == []
+
+
+def test_no_change_to_a_verified_field_passes(document: dict[str, Any]) -> None:
+    verified = {
+        re.sub(r"\d+", "", field): (field, value)
+        for field, value in leaves(document)
+        if mark_of(field) == "verified" and value is not None
+    }
+    assert len(verified) > 60
+    for field, value in verified.values():
+        changed = copy.deepcopy(document)
+        _put(changed, field, _other(value))
+        assert verify_plan(changed, bundled_folder()), field
+
+
+def _put(document: Any, field: str, value: object) -> None:
+    *path, last = field.replace("[", ".[").split(".")
+    for key in path:
+        document = document[int(key[1:-1])] if key.startswith("[") else document[key]
+    document[int(last[1:-1]) if last.startswith("[") else last] = value
+
+
+def _other(value: object) -> object:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, float):
+        return value * 1.01 + 0.01
+    return f"{value}x" if isinstance(value, str) else [value]
+
+
+def test_the_same_file_has_the_same_plan_whatever_the_workers(
+    document: dict[str, Any],
+) -> None:
+    for workers in (1, 2):
+        again = json.loads(plan_fleet(SMALL, workers=workers).to_json())
+        for key in ("deployments", "acquisitions", "total_usd", "total_bound_usd"):
+            assert without_times(again[key]) == without_times(document[key])
+
+
+def test_a_time_limit_keeps_the_best_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    code = run("fleet", str(WORKED), "--time-limit", "3s", "--no-compare", "--json")
+    plan = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert plan["status"] == "feasible"
+    assert plan["total_usd"] > 0
+    if plan["total_bound_usd"] is not None:
+        assert plan["total_bound_usd"] < plan["total_usd"]
+
+
+def test_an_interrupted_search_shows_the_best_and_leaves_with_130() -> None:
+    options = ("--time-limit", "60s", "--json", "--no-compare")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "planopt.cli", "fleet", str(WORKED), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(8)
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert json.loads(out)["total_usd"] > 0
+
+
+def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
+    text = SMALL.read_text(encoding="utf-8")
+    text = text.replace('model = "llama-3.1-70b"', 'model = "llama-3.1-7b"')
+    text = text.replace('class = "answers"', 'class = "answer"')
+    text = text.replace('requests = "12/s"', 'requests = "12 GB"')
+    text = text.replace("share = 0.75", "share = 0.70")
+    text = text.replace("lambda/gpu_8x_h100_sxm5/us-east-1", "lambda/gpu_9x/us-east-1")
+    text = text.replace('host = "hgx-8"\nstock', 'host = "hgx-9"\nstock')
+    text = text.replace('power = "80 kW"', 'power = "80 kW"\ncolour = "blue"')
+    bad = tmp_path / "fleet.toml"
+    bad.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        plan_fleet(bad)
+    places = [
+        (each.line, each.column, each.field) for each in refused.value.diagnostics
+    ]
+    assert len(places) == 7
+    assert all(line and column for line, column, _ in places)
+    assert places == sorted(places, key=lambda place: (place[0], place[1]))
+
+
+def test_an_impossible_fleet_has_a_conflict_and_fixes_that_work(tmp_path: Path) -> None:
+    text = SMALL.read_text(encoding="utf-8")
+    text = text.replace("quota = 8", "quota = 0").replace('"$3M"', '"$200k"')
+    short = tmp_path / "fleet.toml"
+    short.write_text(text, encoding="utf-8")
+    plan = plan_fleet(short)
+    assert plan.status == "infeasible"
+    assert plan.infeasibility is not None
+    names = [limit.name for limit in plan.infeasibility.binding]
+    assert "budget" in names
+    budget = next(
+        change.options["budget"]
+        for change in plan.infeasibility.nearest
+        if "budget" in change.options
+    )
+    short.write_text(text.replace("$200k", budget.replace(",", "")), encoding="utf-8")
+    assert plan_fleet(short, compare=False).total_usd is not None
+    assert run("fleet", str(short), "--time-limit", "0s") == 2
+
+
+def test_the_worked_fleet_is_cheaper_mixed_than_of_one_type() -> None:
+    plan = plan_fleet(WORKED, workers=2, time_limit="20s")
+    best = plan.one_type[0]
+    assert plan.total_usd is not None
+    assert best.total_usd is not None
+    assert best.more_usd == pytest.approx(best.total_usd - plan.total_usd)
+    assert plan.total_usd < 0.9 * best.total_usd
