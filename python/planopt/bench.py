@@ -122,13 +122,10 @@ def _fastest(
         "chunk": CHUNK if bulk else RANDOM_CHUNK,
         "candidates": 2**63 if bulk else RANDOM_CANDIDATES,
     }
-    training = space.kind == "training"
-    native = catalog.native
-    evaluate = native.bench_training if training else native.bench_serving
     runs = []
     for _ in range(REPEATS):
         before = time.process_time()
-        run = evaluate(space.axes, options)
+        run = catalog.native.bench(space.request, options)
         run["cpu_seconds"] = time.process_time() - before
         runs.append(run)
     return dict(min(runs, key=lambda run: run["seconds"]))

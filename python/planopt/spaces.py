@@ -40,6 +40,11 @@ class Space:
         self.about = about
         self.axes = axes
 
+    @property
+    def request(self) -> dict[str, Any]:
+        """As the core reads it."""
+        return {"kind": self.kind, **self.axes}
+
 
 def read_space(name: str) -> Space:
     """Read a space by its name, or from a file ``NAME.toml``.

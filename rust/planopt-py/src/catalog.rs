@@ -183,37 +183,36 @@ impl Catalog {
         )
     }
 
-    /// Evaluates candidates of a space of training as fast as this machine can.
-    fn bench_training<'py>(
+    /// Candidates of a space.
+    fn space_count(&self, py: Python<'_>, space: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let space: bulk::SpaceRequest = question(space)?;
+        let count = py.detach(|| space.count(&self.catalog));
+        count.map_err(|problems| input_error(py, &problems))
+    }
+
+    /// Evaluates candidates of a space as fast as this machine can.
+    fn bench<'py>(
         &self,
         py: Python<'py>,
         space: &Bound<'py, PyAny>,
         options: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let space: bulk::TrainingSpaceRequest = question(space)?;
+        let space: bulk::SpaceRequest = question(space)?;
         let options: bulk::BenchOptions = question(options)?;
-        let found = interruptible(py, |stop| {
-            bulk::with_training_space(&self.catalog, &space, |space| {
-                bulk::bench(space, options, stop)
-            })
-        })?;
+        let found = interruptible(py, |stop| space.bench(&self.catalog, options, stop))?;
         answer(py, found)
     }
 
-    /// Evaluates candidates of a space of serving as fast as this machine can.
-    fn bench_serving<'py>(
+    /// The Pareto front of a part of a space.
+    fn front<'py>(
         &self,
         py: Python<'py>,
         space: &Bound<'py, PyAny>,
         options: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let space: bulk::ServingSpaceRequest = question(space)?;
-        let options: bulk::BenchOptions = question(options)?;
-        let found = interruptible(py, |stop| {
-            bulk::with_serving_space(&self.catalog, &space, |space| {
-                bulk::bench(space, options, stop)
-            })
-        })?;
+        let space: bulk::SpaceRequest = question(space)?;
+        let options: bulk::FrontOptions = question(options)?;
+        let found = interruptible(py, |stop| space.front(&self.catalog, options, stop))?;
         answer(py, found)
     }
 

@@ -13,6 +13,7 @@ pub use answer::{FailureAnswer, RunAnswer, StepAnswer, TrainingAnswer, TrainingM
 pub use mixed::{EvaluateMixed, MixedAnswer, ShareAnswer, ShareRequest, evaluate_mixed};
 pub use request::EvaluateTraining;
 pub use search::{ClusterAnswer, ClusterColumns, SearchTraining, search_training};
+pub(in crate::ask) use search::{recompute_word, sharding_word};
 
 use self::subject::Subject;
 use self::tell::Told;

@@ -9,6 +9,7 @@
 mod cache;
 mod checksum;
 mod columns;
+mod front;
 mod lane;
 mod radix;
 pub mod serving;
@@ -18,6 +19,7 @@ mod walk;
 
 pub use checksum::Checksum;
 pub use columns::{Column, Figures, LANES};
+pub use front::{Front, FrontSink, Point, Ranked};
 pub use radix::Radix;
 pub use sink::{Rejected, Sink, Tally};
-pub use walk::{Candidates, Walk, tally};
+pub use walk::{Candidates, Walk, front, tally};

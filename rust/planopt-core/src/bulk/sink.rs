@@ -55,6 +55,11 @@ pub trait Sink<Columns> {
 
     /// `count` candidates that do not work, the first at `place`.
     fn reject(&mut self, place: u64, count: u64, reason: Rejected);
+
+    /// Whether `count` candidates, none of which costs or takes less, need not be looked at.
+    fn prune(&mut self, _count: u64, _price: f64, _time: f64) -> bool {
+        false
+    }
 }
 
 /// Counts candidates and folds all their figures.
@@ -64,6 +69,8 @@ pub struct Tally {
     pub evaluated: u64,
     /// Candidates that do not work, by [`Rejected`].
     pub rejected: [u64; Rejected::ALL.len()],
+    /// Candidates that were passed over because a bound showed that they cannot matter.
+    pub pruned: u64,
     /// Of all figures.
     pub checksum: Checksum,
 }
@@ -74,10 +81,20 @@ impl Tally {
         self.rejected.iter().sum()
     }
 
+    /// The same by the name of the reason, of those that occurred.
+    pub fn rejected_by(&self) -> Vec<(&'static str, u64)> {
+        let codes = Rejected::ALL.into_iter().map(Rejected::code);
+        codes
+            .zip(self.rejected)
+            .filter(|(_, count)| *count > 0)
+            .collect()
+    }
+
     /// Both together.
     #[must_use]
     pub fn with(mut self, other: Self) -> Self {
         self.evaluated += other.evaluated;
+        self.pruned += other.pruned;
         for (mine, theirs) in self.rejected.iter_mut().zip(other.rejected) {
             *mine += theirs;
         }

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::columns::Figures;
+use super::front::{Front, FrontSink, Ranked};
 use super::sink::{Sink, Tally};
 
 /// Goes from place to place in a space.
@@ -16,8 +17,11 @@ pub trait Walk {
 
 /// A numbered space of candidates.
 pub trait Candidates: Sync {
+    /// Figures of its candidates, of which a front can be made.
+    type Columns: Ranked;
+
     /// What goes through it; one of each thread.
-    type Walker<'w>: Walk
+    type Walker<'w>: Walk<Columns = Self::Columns>
     where
         Self: 'w;
 
@@ -26,6 +30,48 @@ pub trait Candidates: Sync {
 
     /// At no place yet.
     fn walker(&self) -> Self::Walker<'_>;
+}
+
+/// Candidates of a chunk of a search.
+const CHUNK: u64 = 1 << 20;
+/// Candidates looked at before all others, so that there is something to hold bounds against: one
+/// part in so many.
+const SAMPLE: u64 = 1 << 8;
+/// Candidates of each sample.
+const SAMPLED: u64 = 1 << 9;
+
+/// The front of the candidates from `start` to `end`. Unless it is `exhaustive`, rows are passed
+/// over whose bound some known candidate beats; the front is the same. `go_on` ends it early.
+pub fn front<S: Candidates>(
+    space: &S,
+    (start, end): (u64, u64),
+    exhaustive: bool,
+    go_on: impl Fn() -> bool + Sync,
+) -> FrontSink {
+    let parts = |size: u64, step: u64, known: Option<&Front>| {
+        (0..(end - start).div_ceil(step))
+            .into_par_iter()
+            .map_init(
+                || space.walker(),
+                |walker, number| {
+                    let mut sink = FrontSink {
+                        known: known.cloned(),
+                        ..FrontSink::default()
+                    };
+                    if go_on() {
+                        let from = start + number * step;
+                        walker.walk(from, end.min(from + size), &mut sink);
+                    }
+                    sink
+                },
+            )
+            .reduce(FrontSink::default, |one, other| one.with(&other))
+    };
+    if exhaustive {
+        return parts(CHUNK, CHUNK, None);
+    }
+    let sampled = parts(SAMPLED, SAMPLED * SAMPLE, None);
+    parts(CHUNK, CHUNK, Some(&sampled.front))
 }
 
 /// Evaluates `chunks` parts of a space on the threads of the pool. `visit` goes through one of

@@ -1,7 +1,10 @@
 //! Spaces of candidates by their names, and what evaluating all of one comes to.
 
+mod front;
 mod serving;
 mod training;
+
+pub use front::{FrontAnswer, FrontOptions};
 
 pub use serving::{ServingSpaceRequest, with_serving_space};
 pub use training::{TrainingSpaceRequest, with_training_space};
@@ -11,11 +14,92 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bulk::{Candidates, Rejected, Tally, Walk, tally};
+use crate::bulk::{Candidates, Tally, Walk, tally};
+use crate::catalog::{Assumptions, Catalog};
+use crate::diagnostic::Diagnostic;
 
 /// From one place to the next of random access: odd, and far from any short period modulo the
 /// size of a space (2^64 over the golden ratio).
 const STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// A space of candidates of either kind.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum SpaceRequest {
+    /// Of training.
+    Training(TrainingSpaceRequest),
+    /// Of serving.
+    Serving(ServingSpaceRequest),
+}
+
+impl SpaceRequest {
+    /// How many candidates there are.
+    ///
+    /// # Errors
+    ///
+    /// Everything in the request that is not known or cannot be.
+    pub fn count(&self, catalog: &Catalog) -> Result<u64, Vec<Diagnostic>> {
+        match self {
+            Self::Training(request) => with_training_space(catalog, request, |space| space.count()),
+            Self::Serving(request) => with_serving_space(catalog, request, |space| space.count()),
+        }
+    }
+
+    /// Evaluates candidates as fast as this machine can.
+    ///
+    /// # Errors
+    ///
+    /// Everything in the request that is not known or cannot be.
+    pub fn bench(
+        &self,
+        catalog: &Catalog,
+        options: BenchOptions,
+        stop: &AtomicBool,
+    ) -> Result<BenchAnswer, Vec<Diagnostic>> {
+        match self {
+            Self::Training(request) => {
+                with_training_space(catalog, request, |space| bench(space, options, stop))
+            }
+            Self::Serving(request) => {
+                with_serving_space(catalog, request, |space| bench(space, options, stop))
+            }
+        }
+    }
+
+    /// The front of a part of the space.
+    ///
+    /// # Errors
+    ///
+    /// Everything in the request that is not known or cannot be.
+    pub fn front(
+        &self,
+        catalog: &Catalog,
+        options: FrontOptions,
+        stop: &AtomicBool,
+    ) -> Result<FrontAnswer, Vec<Diagnostic>> {
+        match self {
+            Self::Training(request) => with_training_space(catalog, request, |space| {
+                front::front_of(space, options, stop)
+            }),
+            Self::Serving(request) => with_serving_space(catalog, request, |space| {
+                front::front_of(space, options, stop)
+            }),
+        }
+    }
+}
+
+/// Assumptions with other prices of money over time.
+fn with_prices(
+    catalog: &Catalog,
+    electricity_usd_per_kwh: Option<f64>,
+    years: Option<f64>,
+) -> Assumptions {
+    let mut assumptions = catalog.assumptions.entity.clone();
+    let cost = &mut assumptions.cost;
+    cost.electricity_usd_per_kwh = electricity_usd_per_kwh.unwrap_or(cost.electricity_usd_per_kwh);
+    cost.years = years.unwrap_or(cost.years);
+    assumptions
+}
 
 /// What evaluating a space came to.
 #[derive(Clone, Debug, Serialize)]
@@ -44,12 +128,7 @@ impl BenchAnswer {
             candidates: tally.evaluated + tally.all_rejected(),
             evaluated: tally.evaluated,
             rejected: tally.all_rejected(),
-            rejected_by: Rejected::ALL
-                .into_iter()
-                .map(Rejected::code)
-                .zip(tally.rejected)
-                .filter(|(_, count)| *count > 0)
-                .collect(),
+            rejected_by: tally.rejected_by(),
             seconds,
             candidates_per_second: evaluated / seconds,
             checksum: format!("{:016x}", tally.checksum.0),
@@ -82,11 +161,7 @@ pub struct BenchOptions {
 }
 
 /// Evaluates candidates of a space as fast as this machine can.
-pub fn bench<'w, S: Candidates>(
-    space: &'w S,
-    options: BenchOptions,
-    stop: &AtomicBool,
-) -> BenchAnswer {
+fn bench<'w, S: Candidates>(space: &'w S, options: BenchOptions, stop: &AtomicBool) -> BenchAnswer {
     let count = space.count();
     let chunk = options.chunk.max(1);
     let candidates = match options.access {

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::training::connected;
+use super::with_prices;
 use crate::ask::{ModelRequest, ServingRequest};
 use crate::bulk::serving::{Lengths, ServingAxes, ServingSpace};
 use crate::catalog::Catalog;
@@ -43,6 +44,12 @@ pub struct ServingSpaceRequest {
     pub in_flight: u32,
     /// Sequences of a micro-batch: from 1 to this many.
     pub batch: u32,
+    /// Price of electricity in place of the assumptions', in dollars per kWh.
+    #[serde(default)]
+    pub electricity_usd_per_kwh: Option<f64>,
+    /// Years over which a purchase is written off, in place of the assumptions'.
+    #[serde(default)]
+    pub years: Option<f64>,
 }
 
 impl ServingSpaceRequest {
@@ -76,7 +83,7 @@ pub fn with_serving_space<T>(
 ) -> Result<T, Vec<Diagnostic>> {
     let one = request.request();
     let transformer = one.model.transformer(catalog)?;
-    let assumptions = &catalog.assumptions.entity;
+    let assumptions = &with_prices(catalog, request.electricity_usd_per_kwh, request.years);
     let mut formats = Vec::new();
     for (weights, kv) in &request.formats {
         let question = ServingRequest {

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::with_prices;
 use crate::ask::EvaluateTraining;
 use crate::ask::serving::known;
 use crate::ask::training::no_training;
@@ -54,6 +55,12 @@ pub struct TrainingSpaceRequest {
     pub rounds: u32,
     /// Accelerators, at most.
     pub max_accelerators: u32,
+    /// Price of electricity in place of the assumptions', in dollars per kWh.
+    #[serde(default)]
+    pub electricity_usd_per_kwh: Option<f64>,
+    /// Years over which a purchase is written off, in place of the assumptions'.
+    #[serde(default)]
+    pub years: Option<f64>,
 }
 
 /// An accelerator in its host, and what connects hosts.
@@ -169,7 +176,7 @@ pub fn with_training_space<T>(
     request.run.check()?;
     let recipe = request.run.recipe(&transformer)?;
     let convention = request.run.convention()?;
-    let assumptions = &catalog.assumptions.entity;
+    let assumptions = &with_prices(catalog, request.electricity_usd_per_kwh, request.years);
     let training = assumptions
         .training
         .ok_or_else(|| vec![no_training(assumptions)])?;

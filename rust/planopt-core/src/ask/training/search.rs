@@ -139,7 +139,7 @@ impl ClusterColumns {
 }
 
 /// The word that asks for it.
-fn recompute_word(recompute: Recompute) -> String {
+pub(in crate::ask) fn recompute_word(recompute: Recompute) -> String {
     match recompute {
         Recompute::None => "none".to_owned(),
         Recompute::Selective => "selective".to_owned(),
@@ -150,7 +150,7 @@ fn recompute_word(recompute: Recompute) -> String {
 }
 
 /// The word that asks for it.
-fn sharding_word(sharding: Sharding) -> &'static str {
+pub(in crate::ask) fn sharding_word(sharding: Sharding) -> &'static str {
     let named = SHARDINGS.iter().find(|(_, one)| *one == sharding);
     named.map_or("none", |(name, _)| name)
 }

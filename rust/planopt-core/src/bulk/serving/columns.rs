@@ -1,6 +1,7 @@
 //! Figures of serving candidates.
 
-use crate::bulk::columns::columns;
+use crate::bulk::columns::{Column, columns};
+use crate::bulk::front::Ranked;
 
 columns! {
     /// The contract's evaluation of serving candidates. Percentiles need arrivals, of which a
@@ -25,5 +26,11 @@ columns! {
         usd_per_million_tokens,
         tokens_per_usd,
         power_watts,
+    }
+}
+
+impl Ranked for ServingColumns {
+    fn ranked(&self) -> [&Column; 2] {
+        [&self.usd_per_million_tokens, &self.tpot_seconds]
     }
 }

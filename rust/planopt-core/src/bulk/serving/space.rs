@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::columns::ServingColumns;
 use super::walk::ServingWalker;
 use crate::bulk::radix::Radix;
 use crate::bulk::sink::Rejected;
@@ -290,6 +291,8 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
 }
 
 impl Candidates for ServingSpace<'_, '_> {
+    type Columns = ServingColumns;
+
     type Walker<'w>
         = ServingWalker<'w, 'w, 'w>
     where

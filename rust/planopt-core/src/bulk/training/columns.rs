@@ -1,6 +1,7 @@
 //! Figures of training candidates.
 
-use crate::bulk::columns::columns;
+use crate::bulk::columns::{Column, columns};
+use crate::bulk::front::Ranked;
 
 columns! {
     /// The contract's evaluation of training candidates.
@@ -26,5 +27,11 @@ columns! {
         usd_per_hour,
         usd_per_million_tokens,
         tokens_per_usd,
+    }
+}
+
+impl Ranked for TrainingColumns {
+    fn ranked(&self) -> [&Column; 2] {
+        [&self.price_usd, &self.days]
     }
 }

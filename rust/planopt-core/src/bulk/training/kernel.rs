@@ -85,6 +85,16 @@ pub(super) struct Row {
     pub(super) duty: f64,
 }
 
+impl Row {
+    /// No candidate of the row takes fewer days: the slowest stage has to do every micro-batch. The
+    /// bound is a little lower than that, so that rounding cannot lift it above a candidate.
+    pub(super) fn least_days(&self) -> f64 {
+        const BELOW_ROUNDING: f64 = 1.0 - 1e-9;
+        let seconds = self.tokens * (self.slowest / self.tokens_per_micro_batch) / self.goodput;
+        seconds / SECONDS_PER_HOUR / HOURS_PER_DAY * BELOW_ROUNDING
+    }
+}
+
 /// What closes the step: of the stage whose end comes last, the last of equals.
 struct Closing {
     data: Column,

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::columns::TrainingColumns;
 use super::walk::TrainingWalker;
 use crate::bulk::radix::Radix;
 use crate::bulk::sink::Rejected;
@@ -458,6 +459,8 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
 }
 
 impl Candidates for TrainingSpace<'_, '_> {
+    type Columns = TrainingColumns;
+
     type Walker<'w>
         = TrainingWalker<'w, 'w, 'w>
     where

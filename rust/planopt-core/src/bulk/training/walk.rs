@@ -22,6 +22,14 @@ pub struct TrainingWalker<'w, 's, 'a> {
     columns: TrainingColumns,
 }
 
+/// What became of a row.
+enum Sought {
+    /// It can be evaluated.
+    Ready,
+    /// It cannot matter.
+    Pruned,
+}
+
 /// One micro-batch through a pipeline: the level between a block of layers and a row.
 #[derive(Clone, Debug, Default)]
 struct Pace {
@@ -107,11 +115,16 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
         }
     }
 
-    /// Prepares the row that starts at `place`.
-    fn seek(&mut self, place: u64) -> Result<(), Rejected> {
+    /// Prepares the row that starts at `place`, unless `prune` says of its price and a bound of its
+    /// days that it cannot matter.
+    fn seek(
+        &mut self,
+        place: u64,
+        prune: impl FnOnce(f64, f64) -> bool,
+    ) -> Result<Sought, Rejected> {
         let space = self.space;
         if self.at.is_some_and(|(at, _)| at == place) {
-            return Ok(());
+            return Ok(Sought::Ready);
         }
         self.at = None;
         let digits = space.radix.digits(place);
@@ -139,6 +152,22 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
         };
         let question = Question::new(&job, &hardware, priced, groups, stages);
         let row = &mut self.row;
+        row.goodput = cluster.goodput(layout.pp);
+        if fails(row.goodput) {
+            return Err(Rejected::Failures);
+        }
+        let pace = self.paces.get_or(space.pace_key(&digits), |pace| {
+            pace.work_out(&question);
+            Ok(())
+        })?;
+        row.slowest = pace.slowest;
+        row.tokens_per_micro_batch =
+            f64::from(layout.dp * layout.micro_batch) * f64::from(subject.recipe.seq_len);
+        row.tokens = subject.tokens;
+        row.price_usd = cluster.price_usd;
+        if prune(row.price_usd, row.least_days()) {
+            return Ok(Sought::Pruned);
+        }
         row.capacity = (platform.fit.accelerator.memory * subject.training.usable_fraction).0;
         row.stages.clear();
         for stage in stages {
@@ -149,33 +178,20 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
             }
             row.stages.push(StageTerms::new(memory));
         }
-        row.goodput = cluster.goodput(layout.pp);
-        if fails(row.goodput) {
-            return Err(Rejected::Failures);
-        }
-        let pace = self.paces.get_or(space.pace_key(&digits), |pace| {
-            pace.work_out(&question);
-            Ok(())
-        })?;
         for ((stage, parts), terms) in stages.iter().zip(&pace.stages).zip(&mut row.stages) {
             terms.follow(&question.following(stage, parts));
         }
-        row.slowest = pace.slowest;
         row.slowest_compute = pace.slowest_compute;
         row.bubble = (pace.path - pace.slowest) / f64::from(layout.vpp);
         row.contention = subject.training.contention;
         row.straggling = cluster.straggling;
-        row.tokens_per_micro_batch =
-            f64::from(layout.dp * layout.micro_batch) * f64::from(subject.recipe.seq_len);
         row.accelerators = cluster.accelerators;
         row.peak = hardware.rates.quantised.0;
         row.flops_over_peak = space.flops_per_token / (cluster.accelerators * row.peak);
-        row.tokens = subject.tokens;
-        row.price_usd = cluster.price_usd;
         row.usd_per_hour = cluster.usd_per_hour;
         row.duty = subject.assumptions.cost.duty;
         self.at = Some((place, digits[5]));
-        Ok(())
+        Ok(Sought::Ready)
     }
 }
 
@@ -188,9 +204,10 @@ impl Walk for TrainingWalker<'_, '_, '_> {
         while place < end {
             let row = place / length * length;
             let stop = end.min(row + length);
-            match self.seek(row) {
+            match self.seek(row, |price, days| sink.prune(stop - place, price, days)) {
                 Err(reason) => sink.reject(place, stop - place, reason),
-                Ok(()) => self.evaluate(row, place, stop, sink),
+                Ok(Sought::Ready) => self.evaluate(row, place, stop, sink),
+                Ok(Sought::Pruned) => {}
             }
             place = stop;
         }
