@@ -14,7 +14,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Space", "read_space"]
+__all__ = ["Space", "read_space", "read_toml", "space_of_tables"]
 
 SPACES = Path(__file__).parent / "spaces"
 
@@ -68,12 +68,18 @@ def read_space(name: str) -> Space:
             accepted=", ".join(known) + ", or a file NAME.toml",
             help=f"did you mean `{nearest[0]}`?" if nearest else None,
         ) from error
-    return space_of(name, text)
+    return space_of_tables(name, read_toml(name, text))
 
 
-def space_of(name: str, text: str) -> Space:
-    """Make a space of the text of its file."""
-    tables = _toml(name, text)
+def space_of_tables(name: str, tables: dict[str, Any]) -> Space:
+    """Make a space of the tables of its file.
+
+    Raises
+    ------
+    InputError
+        If it does not say of which kind it is.
+    """
+    tables = dict(tables)
     kind = tables.pop("kind", None)
     if kind not in ("training", "serving"):
         raise InputError.of(
@@ -86,14 +92,21 @@ def space_of(name: str, text: str) -> Space:
     return Space(name, kind, str(tables.pop("about", name)), tables)
 
 
-def _toml(name: str, text: str) -> dict[str, Any]:
+def read_toml(name: str, text: str) -> dict[str, Any]:
+    """Read the text of a file.
+
+    Raises
+    ------
+    InputError
+        If it is not TOML.
+    """
     try:
         return dict(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise InputError.of(
             "E101",
             f"not TOML: {error}",
-            field="--space",
+            field="space",
             value=name,
             accepted="a TOML file, as those in benchmarks/spaces",
         ) from error

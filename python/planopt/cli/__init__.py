@@ -21,6 +21,7 @@ from planopt.cli import (
     imports,
     reproduce,
     solve,
+    sweep,
     train,
     validate,
     verify,
@@ -85,6 +86,7 @@ app.command("validate")(validate.validate)
 app.command("diff")(diff.diff)
 app.command("verify")(verify.verify)
 app.command("calibrate")(calibrate.calibrate)
+app.command("sweep")(sweep.sweep)
 app.command("bench")(bench.bench)
 app.command("explain")(explain.explain)
 

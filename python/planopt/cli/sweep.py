@@ -1,0 +1,60 @@
+"""``planopt sweep``: a whole study, here or on a cluster."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from planopt.cli.options import JSON
+from planopt.cli.output import show
+
+
+def sweep(
+    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study")],
+    *,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="DIR", help="Folder of its parts; finished ones are kept"
+        ),
+    ],
+    on: Annotated[
+        str,
+        typer.Option(
+            "--on", metavar="PLACE", help="local, dask://HOST:PORT or ray://auto"
+        ),
+    ] = "local",
+    catalog: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--catalog",
+            metavar="DIR",
+            help="Folder of catalog files laid over the bundled ones; repeatable",
+        ),
+    ] = None,
+    json: JSON = False,
+) -> None:
+    """Evaluate every candidate of a study, and keep the front of each case as Parquet.
+
+    planopt sweep study.toml --out DIR --on dask://localhost:8786
+    """
+    from planopt.plan import to_json
+    from planopt.report.sweep import render_sweep
+    from planopt.sweep import sweep as run
+
+    result = run(
+        str(study), out=str(out), on=on, catalog=catalog or (), progress=_progress
+    )
+    show(
+        lambda: to_json(result.to_dict()),
+        lambda style: render_sweep(result, style=style),
+        json=json,
+    )
+
+
+def _progress(done: int, of: int, rate: float, left: float) -> None:
+    """One line on stderr that is written over; on no terminal a line each."""
+    end = "\r" if sys.stderr.isatty() and done < of else "\n"
+    line = f"{done} of {of} chunks, {rate:.3g} candidates/s, {left:.0f} s left   "
+    print(line, end=end, file=sys.stderr, flush=True)  # noqa: T201 - progress

@@ -1,0 +1,27 @@
+"""What a sweep came to, laid out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt.report.style import PLAIN, Style
+
+if TYPE_CHECKING:
+    from planopt.sweep import SweepResult
+
+__all__ = ["render_sweep"]
+
+
+def render_sweep(result: SweepResult, *, style: Style = PLAIN) -> str:
+    """Lay out the result of `planopt.sweep.sweep`."""
+    lines = [
+        style.head(f"{result.candidates:,} candidates in {result.chunks} chunks"),
+        f"  evaluated  {result.evaluated:,}",
+        f"  rejected   {result.rejected:,}",
+        f"  front      {result.front:,} rows in {result.folder}/front.parquet",
+        f"  checksum   {result.checksum}",
+        f"  seconds    {result.seconds:.1f}",
+    ]
+    if result.resumed:
+        lines.append(f"  resumed    {result.resumed} chunks were there already")
+    return "\n".join(lines)

@@ -1,0 +1,102 @@
+"""Where chunks are evaluated: here, on a Dask cluster, or on Ray."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from planopt.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["executor_on"]
+
+RETRIES = 10
+"""How often a chunk is tried again when the worker that had it is lost."""
+
+_ACCEPTED = "local, dask://HOST:PORT, ray://auto or ray://HOST:PORT"
+
+
+@contextmanager
+def executor_on(place: str) -> Iterator[Executor]:
+    """Open an executor, and leave what it runs on as it was.
+
+    Raises
+    ------
+    InputError
+        For a place of no known kind, or one whose package is not installed.
+    """
+    kind, _, address = place.partition("://")
+    if place == "local":
+        # The core lets go of the interpreter while it works: threads are enough.
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as executor:
+            yield executor
+    elif kind == "dask" and address:
+        with _dask(address) as executor:
+            yield executor
+    elif kind == "ray" and address:
+        with _ray(address) as executor:
+            yield executor
+    else:
+        raise InputError.of(
+            "E001",
+            f"nothing can be run on `{place}`",
+            field="--on",
+            value=place,
+            accepted=_ACCEPTED,
+        )
+
+
+@contextmanager
+def _dask(address: str) -> Iterator[Executor]:
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise _not_installed("dask") from error
+    with Client(f"tcp://{address}", set_as_default=False) as client:
+        yield client.get_executor(pure=False, retries=RETRIES)
+
+
+@contextmanager
+def _ray(address: str) -> Iterator[Executor]:
+    try:
+        import ray
+    except ImportError as error:
+        raise _not_installed("ray") from error
+    ray.init(
+        address="auto" if address == "auto" else f"ray://{address}",
+        log_to_driver=False,
+        logging_level="ERROR",
+    )
+    try:
+        yield _Ray()
+    finally:
+        ray.shutdown()
+
+
+class _Ray(Executor):
+    """Ray as an executor: a task whose worker dies is run again on another one."""
+
+    def submit(
+        self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Future[Any]:
+        """Hand a task to the cluster."""
+        import ray
+
+        task = ray.remote(fn).options(num_cpus=1, max_retries=RETRIES)
+        future: Future[Any] = task.remote(*args, **kwargs).future()
+        return future
+
+
+def _not_installed(name: str) -> InputError:
+    return InputError.of(
+        "E905",
+        f"the package {name} is not installed",
+        field="--on",
+        value=name,
+        accepted=_ACCEPTED,
+        help=f"pip install 'planopt[{name}]'",
+    )

@@ -1,0 +1,170 @@
+"""Finished chunks on disk: one Parquet file each, there as a whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planopt.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from planopt.sweep.study import Chunk, Study
+
+__all__ = ["Parts"]
+
+MANIFEST = "manifest.json"
+TALLY = b"planopt"
+"""Key of the counts and the checksum of a chunk, in the metadata of its file."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The folder of a study.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it is.
+    """
+
+    folder: Path
+
+    @classmethod
+    def of(cls, study: Study, out: str) -> Parts:
+        """Open the folder of a study, or make it.
+
+        Raises
+        ------
+        InputError
+            If it holds the parts of another study, or cannot be written.
+        """
+        _arrow()
+        parts = cls(Path(out))
+        try:
+            parts.folder.mkdir(parents=True, exist_ok=True)
+            known = parts.manifest()
+            if known is None:
+                parts._write_manifest(study)
+        except OSError as error:
+            raise InputError.of(
+                "E006",
+                f"cannot write the folder: {error.strerror or error}",
+                field="--out",
+                value=out,
+                accepted="a folder that can be written to",
+            ) from error
+        if known is not None and known["fingerprint"] != study.fingerprint():
+            raise InputError.of(
+                "E008",
+                "the folder holds parts of another study",
+                field="--out",
+                value=out,
+                accepted="a new folder, or that of this very study",
+                help="a changed study, catalog or chunk needs a folder of its own",
+            )
+        return parts
+
+    def manifest(self) -> dict[str, Any] | None:
+        """What the folder was made for, if anything."""
+        path = self.folder / MANIFEST
+        if not path.exists():
+            return None
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+
+    def path(self, index: int) -> Path:
+        """Where a chunk is written."""
+        return self.folder / f"part-{index:06}.parquet"
+
+    def is_there(self, chunk: Chunk) -> bool:
+        """Whether a chunk is finished."""
+        return self.path(chunk.index).exists()
+
+    def write(self, chunk: Chunk, found: Mapping[str, Any]) -> None:
+        """Write a finished chunk: under another name first, so that no half of it shows."""
+        import pyarrow
+        import pyarrow.parquet
+
+        shared = {"case": chunk.case.index, **chunk.case.values}
+        rows = [{**shared, **row} for row in found["rows"]]
+        empty = pyarrow.table({"case": pyarrow.array([], pyarrow.int64())})
+        table = pyarrow.Table.from_pylist(rows) if rows else empty
+        tally = {name: value for name, value in found.items() if name != "rows"}
+        tally.update(chunk=chunk.index, start=chunk.start, end=chunk.end, **shared)
+        table = table.replace_schema_metadata({TALLY: json.dumps(tally).encode()})
+        path = self.path(chunk.index)
+        unfinished = path.with_suffix(f".{os.getpid()}.tmp")
+        pyarrow.parquet.write_table(table, unfinished)
+        unfinished.replace(path)
+
+    def tallies(self) -> Iterator[dict[str, Any]]:
+        """Counts and checksum of each finished chunk."""
+        import pyarrow.parquet
+
+        for path in sorted(self.folder.glob("part-*.parquet")):
+            metadata = pyarrow.parquet.read_schema(path).metadata
+            yield dict(json.loads(metadata[TALLY]))
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Rows of all finished chunks, in their order."""
+        import pyarrow.parquet
+
+        for path in sorted(self.folder.glob("part-*.parquet")):
+            yield from pyarrow.parquet.read_table(path).to_pylist()
+
+    def write_front(self, rows: list[dict[str, Any]]) -> Path:
+        """Write the front of each case, of all its chunks."""
+        import pyarrow
+        import pyarrow.parquet
+
+        path = self.folder / "front.parquet"
+        unfinished = path.with_suffix(f".{os.getpid()}.tmp")
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), unfinished)
+        unfinished.replace(path)
+        return path
+
+    def _write_manifest(self, study: Study) -> None:
+        told = {
+            "schema": "planopt.sweep/1",
+            "about": study.about,
+            "kind": study.kind,
+            "fingerprint": study.fingerprint(),
+            "candidates": study.candidates,
+            "chunk": study.chunk,
+            "cases": [
+                {"case": case.index, "candidates": case.candidates, **case.values}
+                for case in study.cases
+            ],
+            "chunks": [
+                {
+                    "part": self.path(chunk.index).name,
+                    "case": chunk.case.index,
+                    "start": chunk.start,
+                    "end": chunk.end,
+                }
+                for chunk in study.chunks()
+            ],
+        }
+        path = self.folder / MANIFEST
+        unfinished = path.with_suffix(f".{os.getpid()}.tmp")
+        unfinished.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        unfinished.replace(path)
+
+
+def _arrow() -> None:
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise InputError.of(
+            "E905",
+            "the package pyarrow is not installed",
+            field="--out",
+            value="pyarrow",
+            accepted="an installation with the extra `sweep`",
+            help="pip install 'planopt[sweep]'",
+        ) from error
+    del pyarrow

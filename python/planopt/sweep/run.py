@@ -1,0 +1,202 @@
+"""A study from its first chunk to its last, wherever they are evaluated."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from planopt.sweep.executors import executor_on
+from planopt.sweep.parts import Parts
+from planopt.sweep.study import Chunk, Study, read_study
+from planopt.sweep.work import evaluate, task_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+__all__ = ["SweepResult", "sweep"]
+
+AHEAD = 256
+"""Chunks that are handed out at once: enough for any cluster, and few in memory."""
+
+_RANKED = {
+    "training": ("price_usd", "days"),
+    "serving": ("usd_per_million_tokens", "tpot_seconds"),
+}
+"""Figures of a front: the less the better."""
+
+_HASH = 1 << 64
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What a study came to.
+
+    Parameters
+    ----------
+    folder : str
+        Where its parts are.
+    chunks : int
+        Parts of the study.
+    resumed : int
+        Of them, those that were there already.
+    candidates : int
+        Candidates of all cases: as many as were covered.
+    evaluated, rejected : int
+        Candidates that work, and that do not.
+    checksum : str
+        Of all figures of all evaluated candidates, whatever was evaluated where.
+    front : int
+        Rows of ``front.parquet``.
+    seconds : float
+        Wall time of this run.
+    """
+
+    folder: str
+    chunks: int
+    resumed: int
+    candidates: int
+    evaluated: int
+    rejected: int
+    checksum: str
+    front: int
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a dictionary."""
+        return asdict(self)
+
+
+def sweep(
+    study: str | Study,
+    *,
+    out: str,
+    on: str = "local",
+    executor: Executor | None = None,
+    catalog: Sequence[str] = (),
+    progress: Callable[[int, int, float, float], None] | None = None,
+) -> SweepResult:
+    """Evaluate every candidate of a study, and keep the front of each case.
+
+    Parameters
+    ----------
+    study : str or Study
+        File of the study.
+    out : str
+        Folder of its parts. Finished ones are skipped.
+    on : str
+        ``local``, ``dask://HOST:PORT``, ``ray://auto`` or ``ray://HOST:PORT``.
+    executor : concurrent.futures.Executor, optional
+        Any executor, in place of `on`. It must be able to pickle its tasks if its workers
+        are processes.
+    catalog : sequence of str
+        Overlay folders, which workers must see under the same path.
+    progress : callable, optional
+        Shown chunks done, chunks in all, candidates per second, and seconds left.
+
+    Returns
+    -------
+    SweepResult
+
+    Raises
+    ------
+    InputError
+        For what cannot be read, is not installed, or a folder of another study.
+    """
+    started = time.perf_counter()
+    asked = study if isinstance(study, Study) else read_study(study, catalog=catalog)
+    parts = Parts.of(asked, out)
+    chunks = list(asked.chunks())
+    todo = [chunk for chunk in chunks if not parts.is_there(chunk)]
+    if todo:
+        opened = executor_on(on) if executor is None else nullcontext(executor)
+        with opened as running:
+            tell = _Progress(len(chunks), todo, progress)
+            for chunk, found in _evaluated(running, asked, todo):
+                parts.write(chunk, found)
+                tell.done(chunk)
+    return _result(asked, parts, chunks, len(chunks) - len(todo), started)
+
+
+class _Progress:
+    """Tells how far a run is."""
+
+    def __init__(
+        self,
+        of: int,
+        todo: Sequence[Chunk],
+        tell: Callable[[int, int, float, float], None] | None,
+    ) -> None:
+        self._of = of
+        self._chunks = of - len(todo)
+        self._left = sum(chunk.end - chunk.start for chunk in todo)
+        self._finished = 0
+        self._started = time.perf_counter()
+        self._tell = tell
+
+    def done(self, chunk: Chunk) -> None:
+        """Count a chunk that is written."""
+        self._chunks += 1
+        self._finished += chunk.end - chunk.start
+        self._left -= chunk.end - chunk.start
+        rate = self._finished / (time.perf_counter() - self._started)
+        if self._tell is not None:
+            self._tell(self._chunks, self._of, rate, self._left / rate)
+
+
+def _evaluated(
+    executor: Executor, study: Study, todo: Sequence[Chunk]
+) -> Iterator[tuple[Chunk, dict[str, Any]]]:
+    """Hand chunks out, a bounded number ahead, and yield each as it comes back."""
+    waiting: dict[Future[Any], Chunk] = {}
+    left = iter(todo)
+    try:
+        while True:
+            while len(waiting) < AHEAD and (chunk := next(left, None)) is not None:
+                waiting[executor.submit(evaluate, task_of(study, chunk))] = chunk
+            if not waiting:
+                return
+            finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in finished:
+                yield waiting.pop(future), future.result()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _result(
+    study: Study,
+    parts: Parts,
+    chunks: Sequence[Chunk],
+    resumed: int,
+    started: float,
+) -> SweepResult:
+    tallies = list(parts.tallies())
+    front = merged(list(parts.rows()), _RANKED[study.kind])
+    if front:
+        parts.write_front(front)
+    return SweepResult(
+        folder=str(parts.folder),
+        chunks=len(chunks),
+        resumed=resumed,
+        candidates=sum(tally["covered"] for tally in tallies),
+        evaluated=sum(tally["evaluated"] for tally in tallies),
+        rejected=sum(tally["rejected"] for tally in tallies),
+        checksum=f"{sum(int(tally['checksum'], 16) for tally in tallies) % _HASH:016x}",
+        front=len(front),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def merged(rows: list[dict[str, Any]], ranked: tuple[str, str]) -> list[dict[str, Any]]:
+    """Keep the rows of each case that no other one of it beats, the cheapest first."""
+    price, other = ranked
+    ordered = sorted(rows, key=lambda r: (r["case"], r[price], r[other], r["place"]))
+    front: list[dict[str, Any]] = []
+    for row in ordered:
+        last = front[-1] if front and front[-1]["case"] == row["case"] else None
+        if last is None or row[other] < last[other]:
+            front.append(row)
+    return front

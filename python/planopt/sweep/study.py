@@ -1,0 +1,210 @@
+"""Studies: which spaces are gone through, and how they are cut."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.errors import InputError
+from planopt.spaces import Space, read_space, read_toml, space_of_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = ["Case", "Chunk", "Study", "read_study"]
+
+CHUNK = 150_000_000
+"""Candidates of a chunk: a second and more of one core, so that handing them out and
+writing what comes back takes no time beside it."""
+
+AXES = ("models", "hardware", "workloads", "prices", "assumptions")
+"""What a study may vary, the slowest first."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One space under one set of assumptions.
+
+    Parameters
+    ----------
+    index : int
+        Its number in the study.
+    values : dict
+        Value of each axis of the study.
+    request : dict
+        The space, as the core reads it.
+    assumptions : str
+        Assumptions by name or file.
+    candidates : int
+        Candidates of the space.
+    """
+
+    index: int
+    values: dict[str, Any]
+    request: dict[str, Any]
+    assumptions: str
+    candidates: int
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Candidates of a case that are evaluated together.
+
+    Parameters
+    ----------
+    index : int
+        Its number in the study.
+    case : Case
+        What they are candidates of.
+    start, end : int
+        Their places.
+    """
+
+    index: int
+    case: Case
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Study:
+    """Cases and how they are cut.
+
+    Parameters
+    ----------
+    about : str
+        What is asked.
+    kind : str
+        ``training`` or ``serving``.
+    cases : tuple of Case
+        Every value of every axis with every one of all others.
+    chunk : int
+        Candidates of a chunk.
+    catalog : tuple of str
+        Overlay folders.
+    """
+
+    about: str
+    kind: str
+    cases: tuple[Case, ...]
+    chunk: int
+    catalog: tuple[str, ...]
+
+    @property
+    def candidates(self) -> int:
+        """Candidates of all cases."""
+        return sum(case.candidates for case in self.cases)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the same chunks in the same order, wherever and whenever it is asked."""
+        numbers = itertools.count()
+        for case in self.cases:
+            for start in range(0, case.candidates, self.chunk):
+                end = min(start + self.chunk, case.candidates)
+                yield Chunk(next(numbers), case, start, end)
+
+    def fingerprint(self) -> str:
+        """Tell apart studies whose parts must not be mixed."""
+        told = [self.kind, self.chunk, self.catalog]
+        told += [[case.request, case.assumptions, case.candidates] for case in self.cases]
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def read_study(path: str, *, catalog: Sequence[str] = ()) -> Study:
+    """Read a study from a file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or names what there is not.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError.of(
+            "E006",
+            f"cannot read the study: {error.strerror or error}",
+            field="STUDY",
+            value=path,
+            accepted="a TOML file",
+        ) from error
+    tables = read_toml(path, text)
+    space = _space(path, tables)
+    axes = tables.get("study", {})
+    unknown = sorted(set(axes) - {*AXES, "chunk"})
+    if unknown:
+        raise InputError.of(
+            "E103",
+            f"nothing reads `study.{unknown[0]}`",
+            field=f"study.{unknown[0]}",
+            value=unknown[0],
+            accepted=", ".join((*AXES, "chunk")),
+        )
+    return Study(
+        about=str(tables.get("about", space.about)),
+        kind=space.kind,
+        cases=tuple(_cases(space, axes, tuple(catalog))),
+        chunk=int(axes.get("chunk", CHUNK)),
+        catalog=tuple(catalog),
+    )
+
+
+def _space(path: str, tables: Mapping[str, Any]) -> Space:
+    given = tables.get("space")
+    if isinstance(given, str):
+        return read_space(given)
+    if isinstance(given, dict):
+        return space_of_tables(path, given)
+    raise InputError.of(
+        "E102",
+        "a study needs a space",
+        field="space",
+        value="nothing",
+        accepted="the name of a space, or a table [space]",
+    )
+
+
+def _cases(
+    space: Space, axes: Mapping[str, Any], catalog: tuple[str, ...]
+) -> Iterator[Case]:
+    given = {
+        "models": [None],
+        "hardware": [{}],
+        "workloads": [{}],
+        "prices": [{}],
+        "assumptions": [DEFAULT_ASSUMPTIONS],
+        **{name: axes[name] for name in AXES if name in axes},
+    }
+    every = itertools.product(*(given[name] for name in AXES))
+    for index, (model, hardware, workload, prices, assumptions) in enumerate(every):
+        request = _request(space, model, {**hardware, **prices}, workload)
+        native = open_catalog(catalog, assumptions).native
+        values = {"model": model or _model(request), "assumptions": assumptions}
+        for table in (hardware, workload, prices):
+            values.update(
+                {name: json.dumps(value) if isinstance(value, list) else value
+                 for name, value in table.items()}
+            )
+        yield Case(index, values, request, assumptions, native.space_count(request))
+
+
+def _request(
+    space: Space, model: str | None, parts: dict[str, Any], workload: dict[str, Any]
+) -> dict[str, Any]:
+    """Put the values of a case in the place of the space's own."""
+    request = {**space.request, **parts}
+    training = space.kind == "training"
+    named = {} if model is None else {"model": model}
+    if training:
+        request["run"] = {**request["run"], **named, **workload}
+        return request
+    return {**request, **named, **workload}
+
+
+def _model(request: Mapping[str, Any]) -> str:
+    return str(request.get("model") or request["run"]["model"])
