@@ -57,4 +57,4 @@ def _progress(done: int, of: int, rate: float, left: float) -> None:
     """One line on stderr that is written over; on no terminal a line each."""
     end = "\r" if sys.stderr.isatty() and done < of else "\n"
     line = f"{done} of {of} chunks, {rate:.3g} candidates/s, {left:.0f} s left   "
-    print(line, end=end, file=sys.stderr, flush=True)  # noqa: T201 - progress
+    print(line, end=end, file=sys.stderr, flush=True)

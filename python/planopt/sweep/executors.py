@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from planopt.errors import InputError
@@ -53,10 +55,10 @@ def executor_on(place: str) -> Iterator[Executor]:
 @contextmanager
 def _dask(address: str) -> Iterator[Executor]:
     try:
-        from distributed import Client
+        distributed: Any = import_module("distributed")
     except ImportError as error:
         raise _not_installed("dask") from error
-    with Client(f"tcp://{address}", set_as_default=False) as client:
+    with distributed.Client(f"tcp://{address}", set_as_default=False) as client:
         yield client.get_executor(pure=False, retries=RETRIES)
 
 
@@ -69,7 +71,7 @@ def _ray(address: str) -> Iterator[Executor]:
     ray.init(
         address="auto" if address == "auto" else f"ray://{address}",
         log_to_driver=False,
-        logging_level="ERROR",
+        logging_level=logging.ERROR,
     )
     try:
         yield _Ray()

@@ -70,7 +70,7 @@ class Parts:
         return parts
 
     def manifest(self) -> dict[str, Any] | None:
-        """What the folder was made for, if anything."""
+        """Read what the folder was made for, if anything."""
         path = self.folder / MANIFEST
         if not path.exists():
             return None
@@ -85,7 +85,7 @@ class Parts:
         return self.path(chunk.index).exists()
 
     def write(self, chunk: Chunk, found: Mapping[str, Any]) -> None:
-        """Write a finished chunk: under another name first, so that no half of it shows."""
+        """Write a finished chunk, under another name until it is whole."""
         import pyarrow
         import pyarrow.parquet
 
@@ -102,7 +102,7 @@ class Parts:
         unfinished.replace(path)
 
     def tallies(self) -> Iterator[dict[str, Any]]:
-        """Counts and checksum of each finished chunk."""
+        """Read counts and checksum of each finished chunk."""
         import pyarrow.parquet
 
         for path in sorted(self.folder.glob("part-*.parquet")):
@@ -110,7 +110,7 @@ class Parts:
             yield dict(json.loads(metadata[TALLY]))
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Rows of all finished chunks, in their order."""
+        """Read the rows of all finished chunks, in their order."""
         import pyarrow.parquet
 
         for path in sorted(self.folder.glob("part-*.parquet")):

@@ -89,8 +89,7 @@ def sweep(
     on : str
         ``local``, ``dask://HOST:PORT``, ``ray://auto`` or ``ray://HOST:PORT``.
     executor : concurrent.futures.Executor, optional
-        Any executor, in place of `on`. It must be able to pickle its tasks if its workers
-        are processes.
+        Any executor, in place of `on`; its tasks can be pickled.
     catalog : sequence of str
         Overlay folders, which workers must see under the same path.
     progress : callable, optional
@@ -159,7 +158,8 @@ def _evaluated(
             if not waiting:
                 return
             finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in finished:
+            # What succeeded is written before what failed is told.
+            for future in sorted(finished, key=lambda each: bool(each.exception())):
                 yield waiting.pop(future), future.result()
     finally:
         for future in waiting:

@@ -101,7 +101,7 @@ class Study:
         return sum(case.candidates for case in self.cases)
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield the same chunks in the same order, wherever and whenever it is asked."""
+        """Yield the same chunks in the same order, whenever it is asked."""
         numbers = itertools.count()
         for case in self.cases:
             for start in range(0, case.candidates, self.chunk):
@@ -111,7 +111,9 @@ class Study:
     def fingerprint(self) -> str:
         """Tell apart studies whose parts must not be mixed."""
         told = [self.kind, self.chunk, self.catalog]
-        told += [[case.request, case.assumptions, case.candidates] for case in self.cases]
+        told += [
+            [case.request, case.assumptions, case.candidates] for case in self.cases
+        ]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
@@ -187,8 +189,10 @@ def _cases(
         values = {"model": model or _model(request), "assumptions": assumptions}
         for table in (hardware, workload, prices):
             values.update(
-                {name: json.dumps(value) if isinstance(value, list) else value
-                 for name, value in table.items()}
+                {
+                    name: json.dumps(value) if isinstance(value, list) else value
+                    for name, value in table.items()
+                }
             )
         yield Case(index, values, request, assumptions, native.space_count(request))
 

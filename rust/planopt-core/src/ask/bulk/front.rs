@@ -96,7 +96,7 @@ impl Described for ServingSpace<'_, '_> {
             "prompt": question.prompt,
             "context": question.context,
             "overlap": question.overlap,
-            "tp": layout.tp,
+            "tp": layout.degrees.tp,
             "pp": layout.pp,
             "replicas": replicas,
             "in_flight": in_flight,

@@ -1,0 +1,169 @@
+"""Sweeps here: cut the same way every time, resumed without loss, on any executor."""
+
+import json
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planopt.catalog import open_catalog
+from planopt.cli import main
+from planopt.errors import InputError
+from planopt.sweep import SweepResult, read_study, sweep
+from planopt.sweep.parts import Parts
+from planopt.sweep.run import merged
+
+STUDY = """
+about = "a few candidates"
+
+[study]
+chunk = 500
+models = ["llama-2-7b", "llama-2-13b"]
+prices = [{ electricity_usd_per_kwh = 0.05 }, { electricity_usd_per_kwh = 0.3 }]
+
+[space]
+kind = "training"
+accelerators = ["a100-sxm-80", "h100-sxm"]
+hosts = ["hgx-8"]
+networks = ["infiniband-400g"]
+tp = [1, 2, 4]
+sequence_parallel = [true]
+micro_batch = [1, 4]
+pipeline = [[1, 1], [2, 1], [4, 1]]
+recompute = ["none", "full"]
+dp = [8, 16, 32]
+shard = ["zero1", "zero3"]
+rounds = 9
+max_accelerators = 1024
+
+[space.run]
+model = "llama-2-13b"
+accelerator = "h100-sxm"
+seq_len = 4096
+tokens = 1e12
+"""
+CANDIDATES = 2 * 2 * (2 * 3 * 2 * 3 * 2 * 3 * 2 * 9)
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> str:
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY, encoding="utf-8")
+    return str(path)
+
+
+def rows_of(result: SweepResult) -> list[dict[str, Any]]:
+    return list(Parts(Path(result.folder)).rows())
+
+
+def test_every_candidate_is_covered_once(study: str, tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    result = sweep(
+        study,
+        out=str(tmp_path / "out"),
+        progress=lambda done, of, _rate, _left: seen.append((done, of)),
+    )
+    assert result.candidates == CANDIDATES
+    assert result.candidates == result.evaluated + result.rejected
+    assert result.chunks == 4 * -(-CANDIDATES // 4 // 500)
+    assert seen[-1] == (result.chunks, result.chunks)
+
+
+def test_the_front_of_chunks_is_that_of_the_whole(study: str, tmp_path: Path) -> None:
+    import pyarrow.parquet
+
+    result = sweep(study, out=str(tmp_path / "out"))
+    front = pyarrow.parquet.read_table(tmp_path / "out" / "front.parquet").to_pylist()
+    assert len(front) == result.front
+    for case in read_study(study).cases:
+        native = open_catalog((), case.assumptions).native
+        for exhaustive in (True, False):
+            whole = native.front(case.request, {"exhaustive": exhaustive})
+            assert whole["covered"] == case.candidates
+            expected = [(row["place"], row["days"]) for row in whole["rows"]]
+            own = [row for row in front if row["case"] == case.index]
+            assert [(row["place"], row["days"]) for row in own] == expected
+    electricity = {row["electricity_usd_per_kwh"] for row in front}
+    assert electricity == {0.05, 0.3}
+
+
+class _Failing(Executor):
+    """Does a few tasks, then nothing more: as a driver that is killed."""
+
+    def __init__(self, tasks: int) -> None:
+        self.left = tasks
+
+    def submit(
+        self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.left -= 1
+        if self.left < 0:
+            future.set_exception(KeyboardInterrupt())
+        else:
+            future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def test_a_stopped_sweep_goes_on_where_it_was(study: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        sweep(study, out=str(out), executor=_Failing(5))
+    finished = sorted(path.name for path in out.glob("part-*.parquet"))
+    assert 0 < len(finished) <= 5
+    # What a killed writer leaves behind is no part.
+    (out / "part-000007.999.tmp").write_bytes(b"half of a file")
+
+    resumed = sweep(study, out=str(out))
+    whole = sweep(study, out=str(tmp_path / "whole"))
+
+    assert resumed.resumed == len(finished)
+    assert resumed.candidates == whole.candidates == CANDIDATES
+    assert resumed.checksum == whole.checksum
+    assert rows_of(resumed) == rows_of(whole)
+
+
+def test_any_executor_is_accepted(study: str, tmp_path: Path) -> None:
+    import multiprocessing
+
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, mp_context=spawn) as executor:
+        apart = sweep(study, out=str(tmp_path / "apart"), executor=executor)
+    here = sweep(study, out=str(tmp_path / "here"))
+    assert apart.checksum == here.checksum
+    assert rows_of(apart) == rows_of(here)
+
+
+def test_parts_of_another_study_are_not_mixed(study: str, tmp_path: Path) -> None:
+    sweep(study, out=str(tmp_path / "out"))
+    Path(study).write_text(STUDY.replace("0.3", "0.4"), encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        sweep(study, out=str(tmp_path / "out"))
+    assert refused.value.diagnostics[0].code == "E008"
+
+
+def test_a_place_of_no_known_kind_is_told(study: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nothing can be run on `moon`"):
+        sweep(study, out=str(tmp_path / "out"), on="moon")
+
+
+def test_only_the_unbeaten_rows_of_a_case_stay() -> None:
+    def row(case: int, price: float, days: float, place: int) -> dict[str, float]:
+        return {"case": case, "price_usd": price, "days": days, "place": place}
+
+    kept = [row(0, 1.0, 5.0, 3), row(0, 2.0, 4.0, 1), row(1, 3.0, 9.0, 0)]
+    beaten = [row(0, 1.0, 5.0, 8), row(0, 3.0, 4.0, 2), row(0, 2.0, 6.0, 4)]
+    assert merged([*beaten, *kept], ("price_usd", "days")) == kept
+
+
+def test_the_command_prints_one_document(
+    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["sweep", study, "--out", str(tmp_path / "out"), "--json"])
+    assert not left.value.code
+    written = capsys.readouterr()
+    assert json.loads(written.out)["candidates"] == CANDIDATES
+    assert "chunks" in written.err
