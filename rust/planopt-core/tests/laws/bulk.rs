@@ -6,7 +6,7 @@ use planopt_core::ask::bulk::{
 };
 use planopt_core::ask::{EvaluateServing, EvaluateTraining, evaluate_serving, evaluate_training};
 use planopt_core::bulk::training::TrainingSpace;
-use planopt_core::bulk::{Candidates, Figures, Rejected, Sink, Tally, Walk, tally};
+use planopt_core::bulk::{Candidates, Figures, Rejected, Sink, Tally, Walk, front, tally};
 use planopt_core::catalog::Catalog;
 use planopt_core::training::{Recompute, Sharding};
 use proptest::prelude::*;
@@ -262,5 +262,21 @@ proptest! {
         let (whole, cut, backwards) = found.expect("a space");
         prop_assert_eq!(whole, cut);
         prop_assert_eq!(whole, backwards);
+    }
+
+    #[test]
+    fn a_front_with_bounds_is_the_exhaustive_one(
+        start in 0_u64..100_000, length in 1_u64..400_000,
+    ) {
+        let request = training_request("llama-2-13b", true);
+        let found = with_training_space(bundled("calibrated"), &request, |space| {
+            let part = (start, (start + length).min(space.count()));
+            [true, false].map(|exhaustive| front(space, part, exhaustive, || true))
+        });
+        let [whole, bounded] = found.expect("a space");
+        prop_assert_eq!(whole.tally.pruned, 0);
+        prop_assert_eq!(whole.front, bounded.front);
+        let covered = |tally: &Tally| tally.evaluated + tally.all_rejected() + tally.pruned;
+        prop_assert_eq!(covered(&whole.tally), covered(&bounded.tally));
     }
 }
