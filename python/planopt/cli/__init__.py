@@ -18,6 +18,7 @@ from planopt.cli import (
     evaluate,
     explain,
     fleet,
+    frontier,
     imports,
     reproduce,
     solve,
@@ -86,6 +87,7 @@ app.command("validate")(validate.validate)
 app.command("diff")(diff.diff)
 app.command("verify")(verify.verify)
 app.command("calibrate")(calibrate.calibrate)
+app.command("frontier")(frontier.frontier)
 app.command("sweep")(sweep.sweep)
 app.command("bench")(bench.bench)
 app.command("explain")(explain.explain)

@@ -1,0 +1,99 @@
+"""Rows as files: Parquet and Arrow in chunks, CSV, JSON."""
+
+from __future__ import annotations
+
+import csv
+import json
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from planopt.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["write_rows"]
+
+CHUNK = 65_536
+"""Rows that are in memory as a table at one time."""
+
+
+def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Write rows in the form that the file's name asks for.
+
+    Raises
+    ------
+    InputError
+        For another form, a package that is not installed, or no such folder.
+    """
+    writers = {
+        ".parquet": _parquet,
+        ".arrow": _arrow,
+        ".csv": _csv,
+        ".json": _json,
+    }
+    write = writers.get(path.suffix)
+    if write is None:
+        raise InputError.of(
+            "E001",
+            "no rows can be written in this form",
+            field="--out",
+            value=str(path),
+            accepted="a file that ends in " + ", ".join(writers),
+        )
+    try:
+        write(path, rows)
+    except OSError as error:
+        raise InputError.of(
+            "E006",
+            f"cannot write the file: {error.strerror or error}",
+            field="--out",
+            value=str(path),
+            accepted="a file in a folder that exists and can be written to",
+        ) from error
+    except ImportError as error:
+        raise InputError.of(
+            "E905",
+            "the package pyarrow is not installed",
+            field="--out",
+            value=str(path),
+            accepted=".csv or .json, which need no package",
+            help="pip install 'planopt[arrow]'",
+        ) from error
+
+
+def _chunks(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    left = iter(rows)
+    while chunk := list(islice(left, CHUNK)):
+        yield chunk
+
+
+def _parquet(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    schema = pyarrow.Table.from_pylist(list(rows[:CHUNK])).schema
+    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+        for chunk in _chunks(rows):
+            writer.write_table(pyarrow.Table.from_pylist(chunk, schema=schema))
+
+
+def _arrow(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    import pyarrow
+
+    schema = pyarrow.Table.from_pylist(list(rows[:CHUNK])).schema
+    with path.open("wb") as file, pyarrow.ipc.new_file(file, schema) as writer:
+        for chunk in _chunks(rows):
+            writer.write_table(pyarrow.Table.from_pylist(chunk, schema=schema))
+
+
+def _csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]) if rows else [])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _json(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    path.write_text(json.dumps(list(rows), indent=1) + "\n", encoding="utf-8")
