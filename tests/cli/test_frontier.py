@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import planopt
 from planopt.cli import main
 from planopt.errors import InputError
 from planopt.tables import write_rows
@@ -54,6 +55,14 @@ def test_the_front_of_a_space_gets_dearer_and_faster(
     days = [row["days"] for row in rows]
     assert prices == sorted(prices)
     assert days == sorted(days, reverse=True)
+
+
+def test_any_reader_of_arrow_takes_a_frontier() -> None:
+    import pyarrow
+
+    found = planopt.frontier(model="llama-3.1-8b", accelerators=["rtx-4090"])
+    stream = pyarrow.RecordBatchReader.from_stream(found)
+    assert stream.read_all().to_pylist() == found.to_dicts()
 
 
 def test_a_form_that_there_is_not_is_told(tmp_path: Path) -> None:

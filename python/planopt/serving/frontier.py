@@ -47,6 +47,10 @@ class Frontier:
 
         return pyarrow.table(self.columns)
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Let any reader of Arrow's PyCapsule protocol take the columns."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
 
 def frontier(
     *,
