@@ -22,7 +22,7 @@ __all__ = [
     "is_file",
     "read_purchase_money",
     "refuse_both",
-    "refuse_renting",
+    "refuse_renting_alone",
 ]
 
 
@@ -35,15 +35,15 @@ def asks_for_training(options: Iterable[str]) -> bool:
     return not TRAINING_MARKS.isdisjoint(options)
 
 
-def refuse_renting(reader: OptionReader, acquire: str | None) -> None:
-    """Refuse to rent what trains a model: that is not modelled yet."""
-    if reader.choice("acquire", acquire, ("buy", "rent", "both")) in ("rent", "both"):
+def refuse_renting_alone(reader: OptionReader, acquire: str | None) -> None:
+    """Refuse a plan of rented instances for a run: they stand beside a purchase."""
+    if reader.choice("acquire", acquire, ("buy", "rent", "both")) == "rent":
         reader.problem(
             "E004",
-            "renting for a training run is not modelled yet",
+            "a plan for training buys; rented runs stand beside it",
             option="acquire",
             value=acquire,
-            accepted="buy",
+            accepted="buy, or both for the cheapest rented runs beside the purchase",
         )
 
 

@@ -22,6 +22,7 @@ from planopt.report.training import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from planopt.training.evaluation import Renting
     from planopt.training.plan import TrainingPlan
 
 __all__ = ["render_training_plan"]
@@ -43,11 +44,14 @@ def render_training_plan(
     saved : path, optional
         Where the plan has been saved to.
     """
-    body = (
-        infeasible_lines(plan, style)
-        if plan.status == "infeasible"
-        else _feasible_lines(plan, style)
-    )
+    if plan.status == "infeasible":
+        rented = renting_lines(plan.renting, style)
+        body = [
+            *infeasible_lines(plan, style),
+            *section("Rented instead, on demand", rented, style),
+        ]
+    else:
+        body = _feasible_lines(plan, style)
     return "\n".join([*body, *epilogue(plan, style, saved)])
 
 
@@ -66,8 +70,37 @@ def _feasible_lines(plan: TrainingPlan, style: Style) -> list[str]:
         "",
         *bill_lines(plan.bill_of_materials, style),
         *section("Next best by hardware", _alternatives(plan, style), style),
+        *section(
+            "Rented instead, on demand", renting_lines(plan.renting, style), style
+        ),
         *section("If things were different", sensitivity_lines(plan), style),
     ]
+
+
+def renting_lines(renting: Renting | None, style: Style) -> list[str]:
+    """Show the cheapest rented run of each accelerator, and when owning pays off."""
+    if renting is None:
+        return []
+    if not renting.runs:
+        return ["  no offer finishes in time"]
+    rows = [
+        (
+            f"{count(run.instances)}x {run.instance}",
+            f"{count(run.accelerators)}x {run.accelerator}",
+            days(run.days),
+            money(round(run.usd_per_hour)),
+            money(round(run.run_usd)),
+        )
+        for run in renting.runs
+    ]
+    header = ("", "accelerators", "days", "an hour", "the run")
+    runs = renting.break_even_runs
+    paid = (
+        "owning never pays off against the cheapest of these"
+        if runs is None
+        else f"owning pays off after {runs:.1f} runs like the cheapest of these"
+    )
+    return [*table(header, rows, "<<>>>", style=style), f"  {paid}"]
 
 
 def _headline(plan: TrainingPlan, style: Style) -> list[str]:

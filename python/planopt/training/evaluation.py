@@ -16,6 +16,8 @@ from planopt.evaluation import BomLine, Cost, Hardware, Rejection
 __all__ = [
     "Failures",
     "Mixed",
+    "RentedRun",
+    "Renting",
     "Run",
     "Share",
     "Step",
@@ -163,6 +165,37 @@ class Mixed(Struct, frozen=True, kw_only=True):
     shares: tuple[Share, ...]
     other: TrainingEvaluation
     """What the other way comes to."""
+
+
+class RentedRun(Struct, frozen=True, kw_only=True):
+    """A run on rented instances: the smallest number of them that finishes in time."""
+
+    instance: str
+    """Provider, instance and region."""
+    instances: int
+    accelerator: str
+    accelerators: int
+    tp: int = 1
+    pp: int = 1
+    dp: int = 1
+    cp: int = 1
+    ep: int = 1
+    shard: str = "none"
+    days: float
+    usd_per_hour: float
+    """Of all instances together, on demand."""
+    run_usd: float
+    """Hours of the run at that price."""
+
+
+class Renting(Struct, frozen=True, kw_only=True):
+    """Rented runs beside a purchase."""
+
+    runs: tuple[RentedRun, ...] = ()
+    """The cheapest of each accelerator, the cheapest first."""
+    break_even_runs: float | None = None
+    """Such runs after which owning the cluster that is bought has cost less; none if
+    it never does."""
 
 
 class TrainingCandidate(Struct, frozen=True, kw_only=True):

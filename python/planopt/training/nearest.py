@@ -12,6 +12,7 @@ from planopt.plan import Accuracy, Change, Infeasibility, Limit
 from planopt.procurement import minimal_conflict
 from planopt.training.plan import TrainingPlan
 from planopt.training.problem import LARGEST_CLUSTER
+from planopt.training.renting import renting
 from planopt.training.why import held_back, span
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def infeasible_plan(question: TrainingQuestion, started: float) -> TrainingPlan:
         objective=problem.objective,
         request=problem.request(),
         infeasibility=why,
+        renting=renting(question.catalog, problem, None),
         search=replace(question.found.search, seconds=seconds),
         assumed=problem.assumed,
         assumptions=problem.assumptions,

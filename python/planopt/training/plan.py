@@ -16,6 +16,7 @@ from planopt.plan import (
 )
 from planopt.training.evaluation import (
     Mixed,
+    Renting,
     TrainingCandidate,
     TrainingDeployment,
     TrainingEvaluation,
@@ -75,6 +76,8 @@ class TrainingPlan(PlanDocument, frozen=True, kw_only=True):
     kind: Literal["training"] = "training"
     deployments: tuple[TrainingDeployment, ...] = ()
     alternatives: tuple[TrainingAlternative, ...] = ()
+    renting: Renting | None = None
+    """Runs on rented instances, where `--acquire both` asks for them."""
 
     def __str__(self) -> str:
         """Lay the plan out as the command line shows it."""

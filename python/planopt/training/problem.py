@@ -19,7 +19,7 @@ from planopt.shared_options import (
     check_names,
     read_purchase_money,
     refuse_both,
-    refuse_renting,
+    refuse_renting_alone,
 )
 from planopt.training.evaluate import read_mtp_modules, read_tokens
 
@@ -75,6 +75,8 @@ class TrainingProblem:
     hosts: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
     datacenter: bool = False
+    rents: bool = False
+    """Whether runs on rented instances are shown beside the purchase."""
     top: int = DEFAULT_TOP
     time_limit_seconds: float = DEFAULT_TIME_LIMIT_SECONDS
     catalog: tuple[str, ...] = ()
@@ -149,6 +151,7 @@ class TrainingProblem:
             networks=self.networks,
             stock=self.stock,
             datacenter=self.datacenter,
+            acquire="both" if self.rents else "buy",
             max_power_watts=self.max_power_watts,
             max_racks=self.max_racks,
             max_accelerators=self.max_accelerators,
@@ -225,7 +228,7 @@ def read_training_problem(
             accepted="a number of tokens, such as `2T`",
         )
     seconds = reader.quantity("deadline", deadline, "seconds")
-    refuse_renting(reader, acquire)
+    refuse_renting_alone(reader, acquire)
     money = read_purchase_money(reader, budget, acquire)
     goal = reader.choice("objective", objective, GOALS)
     if deadline is None and budget is None:
@@ -270,6 +273,7 @@ def read_training_problem(
         hosts=reader.names("host", host),
         networks=reader.names("network", network),
         datacenter=datacenter,
+        rents=acquire == "both",
         top=reader.count("top", top) or DEFAULT_TOP,
         time_limit_seconds=reader.quantity("time_limit", time_limit, "seconds")
         or DEFAULT_TIME_LIMIT_SECONDS,

@@ -19,6 +19,7 @@ from planopt.serving.problem import RACK_UNITS
 from planopt.training.build import TrainingBuild, build_cluster
 from planopt.training.plan import TrainingPlan
 from planopt.training.problem import TrainingProblem, read_training_problem
+from planopt.training.renting import renting
 from planopt.training.search import Clusters, find_clusters
 
 if TYPE_CHECKING:
@@ -227,5 +228,6 @@ def _explained(
         plan,
         alternatives=alternatives_of(question, chosen),
         sensitivity=sensitivities(question, chosen),
+        renting=renting(question.catalog, question.problem, chosen),
         search=_timed(question, started),
     )

@@ -85,6 +85,64 @@ _ACQUISITION: Final = (
 )
 _STREAM: Final = ("stream", "demand", "supply", "after_failures")
 _PERIOD: Final = ("period", "purchase_usd", "rent_usd", "power_watts")
+_OF_A_STEP: Final = (
+    "forward",
+    "backward",
+    "recompute",
+    "tensor",
+    "context",
+    "expert",
+    "pipeline",
+    "data",
+    "offload",
+    "contention",
+    "bubble",
+    "optimizer",
+    "straggler",
+)
+_OF_FAILURES: Final = (
+    "interval_seconds",
+    "expected",
+    "checkpoint_bytes",
+    "checkpoint_seconds",
+    "checkpoint_interval_seconds",
+    "restart_seconds",
+    "hosts_away",
+    "spare_hosts",
+    "availability",
+)
+_OF_A_RUN: Final = (
+    "tokens",
+    "steps",
+    "accelerator_hours",
+    "productive_accelerator_hours",
+    "energy_kwh",
+    "kg_co2e",
+    "usd",
+)
+# Beside those that serving has under the same names.
+_TRAINING: Final = (
+    "memory.gradients_bytes",
+    "memory.optimizer_bytes",
+    "memory.activations_per_layer_bytes",
+    "memory.micro_batches_in_flight",
+    "memory.host_bytes",
+    "step_seconds",
+    "compute_seconds",
+    "bubble_seconds",
+    "exposed_communication_seconds",
+    *(f"step.{part}_seconds" for part in _OF_A_STEP),
+    "tokens_per_second",
+    "tokens_per_second_per_accelerator",
+    "model_tflops_per_accelerator",
+    "mfu",
+    "hfu",
+    "model_flops",
+    "goodput",
+    *(f"failures.{part}" for part in _OF_FAILURES),
+    "days",
+    *(f"run.{part}" for part in _OF_A_RUN),
+)
 
 # A path names lists with `[]`, and covers everything below it.
 FIELDS: Final[dict[str, Mark]] = {
@@ -106,6 +164,9 @@ FIELDS: Final[dict[str, Mark]] = {
     "deployments[].hardware.goodput": "verified",
     **{f"deployments[].bill_of_materials[].{key}": m for key, m in _BILL.items()},
     **{f"deployments[].evaluation.{key}": "verified" for key in _EVALUATION},
+    **{f"deployments[].evaluation.{key}": "verified" for key in _TRAINING},
+    "deployments[].candidate.micro_batches": "verified",
+    "deployments[].candidate.expert_data_parallel": "verified",
     **{f"cost.{key}": "verified" for key in _COST},
     "power_watts": "verified",
     **{f"deployments[].{key}": "verified" for key in _FLEET_DEPLOYMENT},
@@ -123,6 +184,7 @@ FIELDS: Final[dict[str, Mark]] = {
     "runs": "checked",
     "one_type": "informative",
     "stages": "informative",
+    "renting": "informative",
     "answers": "informative",
     "alternatives": "informative",
     "rent_or_buy": "informative",

@@ -20,6 +20,7 @@ use layouts::Layouts;
 use prepared::{Priced, Subject};
 
 use super::space::{Fit, Space};
+use super::units::connects;
 use crate::catalog::{Assumptions, Network, TrainingAssumptions};
 use crate::communication::NetworkLine;
 use crate::compute::Rates;
@@ -220,7 +221,9 @@ impl TrainingSearch<'_> {
         let mut result = TrainingSearchResult::default();
         let mut connections: Vec<Option<(&Network, NetworkLine)>> = networks
             .iter()
-            .filter(|(_, line)| line.nics_per_host <= fit.host.nics)
+            .filter(|(network, line)| {
+                connects(fit.host, network) && line.nics_per_host <= fit.host.nics
+            })
             .map(|connection| Some(*connection))
             .collect();
         connections.sort_by(|one, other| {

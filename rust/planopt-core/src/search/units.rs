@@ -393,7 +393,7 @@ impl Task<'_> {
 }
 
 /// Whether hosts can be connected over a network: instances have one of their own.
-fn connects(host: &Host, network: &Network) -> bool {
+pub(super) fn connects(host: &Host, network: &Network) -> bool {
     host.rent.is_none() || network.id == host.id
 }
 

@@ -116,7 +116,8 @@ impl<'a> Cluster<'a> {
     pub fn new(hardware: Hardware<'a>, accelerators: u32, slots: u32, spares: u32) -> Option<Self> {
         let at_work = Unit::of_accelerators(hardware, accelerators, slots);
         let all = at_work.with_spares(spares);
-        let switching = if all.placement.hosts <= 2 {
+        // Whoever rents instances out connects them.
+        let switching = if all.placement.hosts <= 2 || hardware.host.rent.is_some() {
             None
         } else {
             let (network, _) = hardware.network?;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::EvaluateTraining;
 use super::words::SHARDINGS;
+use crate::ask::rent::RentRequest;
 use crate::ask::serving::known;
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
@@ -57,6 +58,10 @@ pub struct SearchTraining {
     /// Only parts whose licence allows a data center.
     #[serde(default)]
     pub datacenter: bool,
+    /// What may be rented, instead of buying: prices are then those of an hour, and hosts that fail
+    /// are replaced by whoever rents them out.
+    #[serde(default)]
+    pub rent: Option<RentRequest>,
 }
 
 /// The clusters found, as columns of one length.
@@ -186,7 +191,14 @@ pub fn search_training(
     request.run.check()?;
     let recipe = request.run.recipe(&transformer)?;
     let assumptions = &catalog.assumptions.entity;
-    let training = request.run.assumptions(assumptions)?;
+    let mut training = request.run.assumptions(assumptions)?;
+    let instances = match &request.rent {
+        Some(rent) => {
+            training.repair = Seconds::ZERO;
+            Some(catalog.instances(rent)?)
+        }
+        None => None,
+    };
     let selection = known(
         catalog,
         Selection {
@@ -217,7 +229,11 @@ pub fn search_training(
         training: &training,
         stop,
     };
-    let space = Space::available(&catalog.shelf(), &selection, assumptions);
+    let shelf = match &instances {
+        Some(instances) => instances.shelf(catalog),
+        None => catalog.shelf(),
+    };
+    let space = Space::available(&shelf, &selection, assumptions);
     let found = search.search(&space);
     let mut clusters = ClusterColumns::default();
     for cluster in &found.clusters {

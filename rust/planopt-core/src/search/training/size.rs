@@ -56,7 +56,11 @@ impl TrainingSearch<'_> {
                 hosts: cluster.hosts(),
                 accelerators: cluster.accelerators(),
                 price: cluster.price()?,
-                power: cluster.power(self.assumptions)?,
+                // Whoever rents an instance out pays for its power.
+                power: match fit.host.rent {
+                    Some(_) => Watts::ZERO,
+                    None => cluster.power(self.assumptions)?,
+                },
                 rack_units: cluster.rack_units(),
             })
         });
