@@ -512,7 +512,8 @@ def schema(kind: type[Document] = Plan) -> dict[str, Any]:
         spelt = spelt_out(node, path)
         forms = [spelt, *spelt.get("anyOf", ())]
         forms += [form["items"] for form in forms if form.get("items")]
-        if kind is Plan and not any("properties" in form for form in forms):
+        holds_figures = any("properties" in form for form in forms)
+        if issubclass(kind, PlanDocument) and not holds_figures:
             spelt["x-planopt"] = mark_of(path) or "informative"
         return spelt
 
