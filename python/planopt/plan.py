@@ -284,6 +284,20 @@ class RentOrBuy(Struct, frozen=True, kw_only=True):
     """Price of the tokens themselves, from whoever serves models."""
 
 
+class Step(Struct, frozen=True, kw_only=True):
+    """What one step of a limit is worth: the question was asked again with it."""
+
+    limit: str
+    step: str
+    binding: bool = False
+    """Whether the step changes what is best."""
+    saves_usd: float | None = None
+    """In the money that was asked about: of the purchase, or of an hour."""
+    gains_tokens_per_second: float | None = None
+    choice: str | None = None
+    """What is best then."""
+
+
 class PriceRange(Struct, frozen=True, kw_only=True):
     """Prices of one part over which the choice stays the best.
 
@@ -449,6 +463,8 @@ class Plan(PlanDocument, frozen=True, kw_only=True):
     deployments: tuple[Deployment, ...] = ()
     answers: Answers = msgspec.field(default_factory=Answers)
     alternatives: tuple[Alternative, ...] = ()
+    steps: tuple[Step, ...] = ()
+    """Where `--steps` was asked for."""
     uncertainty: Uncertainty | None = None
     """Where `--price-band` was asked for."""
     rent_or_buy: RentOrBuy | None = None

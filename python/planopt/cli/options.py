@@ -156,6 +156,7 @@ QUESTION = (
     *RENTING,
     *COST,
     text("price_band", "20%", "Ask again with each price off by so much, either way"),
+    switch("steps", "Say what one step of each limit is worth"),
     switch("robust", "Meet the speed even where predictions are too good"),
     count("redundancy", "Replicas to spare"),
     *ASSUMPTIONS,

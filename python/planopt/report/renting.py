@@ -10,6 +10,7 @@ from planopt.report.numbers import (
     money,
     money_per_hour,
     money_per_million,
+    rate,
 )
 from planopt.report.table import table, wrapped
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from planopt.plan import Plan, PriceRange, RentOrBuy
     from planopt.report.style import Style
 
-__all__ = ["price_lines", "rent_or_buy_lines"]
+__all__ = ["price_lines", "rent_or_buy_lines", "step_lines"]
 
 DAYS_PER_YEAR = 365
 
@@ -93,3 +94,20 @@ def _price_range(each: PriceRange, band: float) -> str:
     if not said:
         return f"{now}the same choice at any price within {band:.0%}"
     return f"{now}{'; '.join(said)}"
+
+
+def step_lines(plan: Plan, style: Style) -> list[str]:
+    """Say what one step of each limit is worth."""
+    shown = money_per_hour if plan.request.hourly else money
+    rows = [
+        (
+            each.limit,
+            each.step,
+            shown(each.saves_usd),
+            rate(each.gains_tokens_per_second),
+            each.choice if each.binding and each.choice else "not binding",
+        )
+        for each in plan.steps
+    ]
+    header = ("", "step", "saves", "tok/s more", "then")
+    return table(header, rows, "<>>><", style=style) if rows else []

@@ -24,7 +24,7 @@ from planopt.report.parts import (
     speed,
     warning_lines,
 )
-from planopt.report.renting import price_lines, rent_or_buy_lines
+from planopt.report.renting import price_lines, rent_or_buy_lines, step_lines
 from planopt.report.style import PLAIN, Style
 from planopt.report.table import table, wrapped
 
@@ -80,6 +80,7 @@ def _feasible_lines(plan: Plan, style: Style) -> list[str]:
         "",
         *bill_lines(plan.bill_of_materials, style),
         *cost_line(plan.cost, plan.power_watts, rented=plan.price_usd == 0),
+        *section("A step of each limit", step_lines(plan, style), style),
         *section("If prices move", price_lines(plan), style),
         *section("Rent or buy", rent_or_buy_lines(plan.rent_or_buy, style), style),
         *section("Three answers", _answers(plan, style), style),

@@ -108,6 +108,8 @@ class Problem:
     budget_usd_per_hour: float | None = None
     acquisition: Acquisition = BUYING
     price_band: float | None = None
+    steps: bool = False
+    """Whether to say what one step of each limit is worth."""
     robust: bool = False
     cost: dict[str, float] = field(default_factory=dict)
     """What is counted otherwise than the assumptions do."""
@@ -295,6 +297,7 @@ def read_problem(
     years: TextOrNumber | None = None,
     duty: TextOrNumber | None = None,
     price_band: TextOrNumber | None = None,
+    steps: bool = False,
     robust: bool = False,
     electricity: TextOrNumber | None = None,
     pue: TextOrNumber | None = None,
@@ -402,6 +405,7 @@ def read_problem(
         budget_usd_per_hour=budget_usd_per_hour,
         acquisition=acquisition,
         price_band=reader.quantity("price_band", price_band, "share", most=WIDEST_BAND),
+        steps=steps,
         robust=robust,
         cost=read_cost(
             reader, years=years, duty=duty, electricity=electricity, pue=pue

@@ -260,6 +260,7 @@ def _explained(question: Question, plan: Plan, chosen: Build) -> Plan:
     from planopt.serving.cautions import flipped
     from planopt.serving.price_ranges import uncertainty
     from planopt.serving.sensitivity import sensitivities
+    from planopt.serving.steps import steps
 
     flips = sensitivities(question, chosen)
     others = _alternatives(question, chosen)
@@ -268,6 +269,7 @@ def _explained(question: Question, plan: Plan, chosen: Build) -> Plan:
         answers=_answers(question, plan.status, chosen),
         alternatives=others,
         rent_or_buy=rent_or_buy(question, chosen),
+        steps=steps(question, chosen),
         uncertainty=uncertainty(question, chosen, others),
         sensitivity=flips,
         warnings=(*plan.warnings, *flipped(flips)),

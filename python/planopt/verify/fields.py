@@ -188,6 +188,7 @@ FIELDS: Final[dict[str, Mark]] = {
     "answers": "informative",
     "alternatives": "informative",
     "rent_or_buy": "informative",
+    "steps": "informative",
     "uncertainty": "informative",
     "infeasibility": "informative",
     "sensitivity": "informative",
