@@ -11,6 +11,7 @@ from planopt.cli.options import (
     JSON,
     LAYOUT,
     LENGTHS,
+    LOAD,
     MODEL,
     MODEL_NAME,
     RECIPE,
@@ -44,6 +45,7 @@ app = typer.Typer(
     count("replicas", "Copies of the model"),
     *LAYOUT,
     *LENGTHS,
+    *LOAD,
     *ASSUMPTIONS,
 )
 def serving(*, json: JSON = False, **options: Any) -> int:

@@ -135,6 +135,13 @@ COST = (
 )
 """Money over time, in place of the assumptions."""
 
+LOAD = (
+    text("requests", "3/s", "Requests per second, at random times"),
+    count("users", "Users of whom each waits for his answer"),
+    text("traffic", "FILE.csv", "Own traffic: columns prompt, output and seconds"),
+)
+"""What arrives at a configuration."""
+
 QUESTION = (
     *MODEL,
     text("target", "5tok/s", "Decode speed of each user"),

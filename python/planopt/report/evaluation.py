@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.report.numbers import milliseconds
 from planopt.report.parts import (
     assumed_lines,
     bill_lines,
     cost_line,
     figure_lines,
+    latency_lines,
     layout,
     section,
     speed,
@@ -19,7 +19,7 @@ from planopt.report.style import PLAIN, Style
 from planopt.report.table import wrapped
 
 if TYPE_CHECKING:
-    from planopt.plan import EvaluationDocument, Percentiles
+    from planopt.plan import EvaluationDocument
 
 __all__ = ["render_evaluation"]
 
@@ -27,10 +27,6 @@ __all__ = ["render_evaluation"]
 def render_evaluation(evaluation: EvaluationDocument, *, style: Style = PLAIN) -> str:
     """Lay an evaluation out for a terminal."""
     verdict = style.good("FITS") if evaluation.feasible else style.bad("DOES NOT FIT")
-    latencies = [
-        *_percentiles("TTFT", evaluation.ttft_seconds),
-        *_percentiles("TPOT", evaluation.tpot_seconds),
-    ]
     warnings = warning_lines(evaluation.warnings, style)
     bill = bill_lines(evaluation.bill_of_materials, style)
     return "\n".join(
@@ -40,7 +36,7 @@ def render_evaluation(evaluation: EvaluationDocument, *, style: Style = PLAIN) -
             *_rejections(evaluation, style),
             "",
             *figure_lines(evaluation),
-            *latencies,
+            *latency_lines(evaluation),
             *(["", *bill] if bill else []),
             *cost_line(evaluation.cost, evaluation.power_watts),
             *section("Assumed", assumed_lines(evaluation.assumed), style),
@@ -71,18 +67,3 @@ def _rejections(evaluation: EvaluationDocument, style: Style) -> list[str]:
             f"{style.bad(rejection.code)}: {rejection.message}", hanging="    "
         )
     ]
-
-
-def _percentiles(name: str, of: Percentiles) -> list[str]:
-    known = {
-        label: value
-        for label, value in (
-            ("mean", of.mean),
-            ("p50", of.p50),
-            ("p95", of.p95),
-            ("p99", of.p99),
-        )
-        if value is not None
-    }
-    said = "   ".join(f"{label} {milliseconds(each)}" for label, each in known.items())
-    return [f" {name}  {said}"] if known else []

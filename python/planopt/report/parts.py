@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Candidate,
         Cost,
         Deployment,
+        Percentiles,
         PlanWarning,
         ServingEvaluation,
     )
@@ -36,6 +37,7 @@ __all__ = [
     "bill_lines",
     "cost_line",
     "figure_lines",
+    "latency_lines",
     "layout",
     "purchase",
     "section",
@@ -83,6 +85,29 @@ def deployment_line(deployment: Deployment) -> str:
 def figure_lines(evaluation: ServingEvaluation) -> list[str]:
     """Show where a token's time and an accelerator's memory go, side by side."""
     return beside(_time(evaluation), _memory(evaluation))
+
+
+def latency_lines(evaluation: ServingEvaluation) -> list[str]:
+    """Show latencies under a load, where one was asked about."""
+    return [
+        *_percentiles("TTFT", evaluation.ttft_seconds),
+        *_percentiles("TPOT", evaluation.tpot_seconds),
+    ]
+
+
+def _percentiles(name: str, of: Percentiles) -> list[str]:
+    known = {
+        label: value
+        for label, value in (
+            ("mean", of.mean),
+            ("p50", of.p50),
+            ("p95", of.p95),
+            ("p99", of.p99),
+        )
+        if value is not None
+    }
+    said = "   ".join(f"{label} {milliseconds(each)}" for label, each in known.items())
+    return [f" {name}  {said}"] if known else []
 
 
 def _time(evaluation: ServingEvaluation) -> list[str]:

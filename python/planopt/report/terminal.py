@@ -19,6 +19,7 @@ from planopt.report.parts import (
     cost_line,
     deployment_line,
     figure_lines,
+    latency_lines,
     purchase,
     section,
     speed,
@@ -153,7 +154,11 @@ def _figures(plan: Plan) -> list[str]:
     return [
         line
         for deployment in plan.deployments
-        for line in ["", *figure_lines(deployment.evaluation)]
+        for line in [
+            "",
+            *figure_lines(deployment.evaluation),
+            *latency_lines(deployment.evaluation),
+        ]
     ]
 
 

@@ -142,7 +142,9 @@ def _deploy(
         "pp": row.pp,
         "replicas": unit.replicas,
     }
-    free = for_users and problem.max_power_watts is None
+    # Latencies under a load were judged for this layout and no other.
+    judged = problem.percentile is not None
+    free = for_users and problem.max_power_watts is None and not judged
     answer = catalog.native.fastest_serving(
         {
             **served.native(),

@@ -52,6 +52,7 @@ def cautions(question: Question, chosen: Build) -> tuple[PlanWarning, ...]:
     return (
         *_context(question),
         *_knife_edge(question, chosen),
+        *_late(question, chosen),
         *_full_memory(chosen),
         *licence_warnings(
             question.catalog,
@@ -66,6 +67,23 @@ def cautions(question: Question, chosen: Build) -> tuple[PlanWarning, ...]:
         *_interruptions(chosen),
         *price_warnings(question.catalog, chosen.bill_of_materials, chosen.networks),
     )
+
+
+def _late(question: Question, chosen: Build) -> Iterator[PlanWarning]:
+    """Warn of a latency that the simulation finds longer than promised."""
+    from planopt.serving.refine import TOLERANCE, lateness
+
+    percentile = question.problem.percentile
+    if percentile is None:
+        return
+    for name, times in lateness(question.problem, chosen):
+        if times > 1 + TOLERANCE:
+            yield PlanWarning(
+                code="W010",
+                message=f"{percentile} {name} is {times - 1:.0%} longer than promised "
+                "when it is simulated, though not by the closed form that the search "
+                "used: no more careful choice has a plan",
+            )
 
 
 def flipped(flips: Sequence[Sensitivity]) -> tuple[PlanWarning, ...]:

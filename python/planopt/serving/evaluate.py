@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace as with_changes
+
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.evaluation import Candidate
 from planopt.options import OptionReader
 from planopt.plan import Assumed, EvaluationDocument
 from planopt.serving.build import bom_line, evaluation_of, hardware_of
+from planopt.serving.load import estimated, load_of, read_traffic, simulated
 from planopt.serving.problem import DEFAULT_MODEL, OVERLAPS, ServedModel, read_lengths
 
 if TYPE_CHECKING:
@@ -40,6 +43,9 @@ def evaluate_serving(
     prompt: TextOrNumber | None = None,
     output: TextOrNumber | None = None,
     context: TextOrNumber | None = None,
+    requests: TextOrNumber | None = None,
+    users: TextOrNumber | None = None,
+    traffic: str | None = None,
     weights: str | None = None,
     kv: str | None = None,
     kv_heads: TextOrNumber | None = None,
@@ -67,6 +73,13 @@ def evaluate_serving(
         Overlap of computing and communicating.
     workload, prompt, output, context
         Lengths in tokens; speed is judged at full context.
+    requests, users : str or float, int
+        Load to simulate: requests per second at random times, or users of whom each
+        waits for his answer. Without either, as many users as there are sequences are
+        estimated, where `batch` is given.
+    traffic : str
+        CSV of one's own traffic in place of fixed lengths: columns ``prompt``,
+        ``output`` and, where it replaces the arrivals too, ``seconds``.
     weights, kv : str
         Number formats, as published unless given.
     kv_heads : int
@@ -139,9 +152,40 @@ def evaluate_serving(
         "software_latency_seconds": _latency(reader, software_latency),
         "pcie_all_reduce": pcie_all_reduce,
     }
+    rate = reader.quantity("requests", requests, "requests_per_second")
+    asking = reader.count("users", users)
+    if rate is not None and asking is not None:
+        reader.problem(
+            "E004",
+            "--requests and --users both say what arrives",
+            option="users",
+            value=users,
+            accepted="one of the two",
+        )
+    own_traffic = read_traffic(reader, traffic)
     reader.finish()
     answer = opened.native.evaluate_serving(request)
     evaluation = evaluation_of(answer)
+    latencies = None
+    if evaluation.feasible and (rate or asking or own_traffic):
+        load = load_of(
+            served.lengths,
+            users=asking,
+            requests_per_second=rate,
+            traffic=own_traffic,
+        )
+        latencies = simulated(opened, request, load)
+    elif evaluation.feasible and batch is not None:
+        in_batches = request["batch"] * answer["in_flight"] * request["replicas"]
+        resident = 2 if served.overlap == "two-batch" else 1
+        load = load_of(served.lengths, users=in_batches * resident)
+        latencies = estimated(opened, request, load)
+    if latencies is not None:
+        evaluation = with_changes(
+            evaluation,
+            ttft_seconds=latencies.ttft_seconds,
+            tpot_seconds=latencies.tpot_seconds,
+        )
     return EvaluationDocument(
         **{name: getattr(evaluation, name) for name in evaluation.__struct_fields__},
         model=served.model,

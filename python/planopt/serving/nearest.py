@@ -80,11 +80,36 @@ def _closest(question: Question) -> str | None:
         nearest.get("tokens_per_second_per_user"),
         nearest.get("memory_ratio"),
     )
+    if question.problem.percentile is not None and not question.found.units:
+        return _late(question)
     if speed is not None and not question.found.units:
         return f"the fastest that fits reaches {speed:.2f} tok/s"
     if ratio is not None and not question.found.units:
         return f"the closest needs {ratio:.2f} times the memory there is"
     return None
+
+
+def _late(question: Question) -> str | None:
+    """Say which percentile is too long wherever the model fits, and by how much."""
+    problem, nearest = question.problem, question.found.nearest
+    said = []
+    ttft, speed = (
+        nearest.get("prefill_seconds"),
+        nearest.get("tokens_per_second_per_user"),
+    )
+    if ttft is not None and problem.ttft_seconds is not None:
+        over = ttft / problem.ttft_seconds - 1
+        said.append(
+            f"{problem.percentile} TTFT fails: {ttft:.3g} s at best, "
+            f"{over:.0%} over {problem.ttft_seconds:g} s"
+        )
+    if speed is not None and problem.target:
+        over = problem.target / speed - 1
+        said.append(
+            f"{problem.percentile} TPOT fails: {1e3 / speed:.3g} ms at best, "
+            f"{over:.0%} over {1e3 / problem.target:.3g} ms"
+        )
+    return " where the other is met; ".join(said) or None
 
 
 # --- The conflict ---------------------------------------------------------------------
@@ -159,8 +184,13 @@ def _limit(question: Question, name: str) -> Limit:
         part = name.removeprefix("stock:")
         return Limit(name=name, value=f"{problem.stock[part]} of {part}")
     values: dict[str, Callable[[], str]] = {
-        "target": lambda: f">= {problem.target:g} tok/s per user",
-        "ttft": lambda: f"<= {problem.ttft_seconds:g} s to read a prompt alone",
+        "target": lambda: (
+            f">= {problem.target:g} tok/s per user"
+            + (f" at {problem.percentile}" if problem.percentile else "")
+        ),
+        "ttft": lambda: (
+            f"<= {problem.ttft_seconds:g} s to the first token at {problem.percentile}"
+        ),
         "users": lambda: (
             f"{problem.users} with "
             f"{problem.served.lengths.context:,} tokens of context each"
@@ -200,6 +230,7 @@ def _nearest_changes(question: Question) -> Iterator[Change]:
         same_budget = list(_asked(question, narrower, options, note))
         yield from same_budget or _more_money(question, narrower, options, note)
     yield from _slower(question)
+    yield from _longer_wait(question)
     yield from _fewer_users(question)
     yield from _more_room(question)
 
@@ -263,6 +294,32 @@ def _slower(question: Question) -> Iterator[Change]:
             {"target": f"{target:g}tok/s"},
             "slower for every user",
         )
+
+
+def _longer_wait(question: Question) -> Iterator[Change]:
+    """Find the shortest time to the first token there is, and ask again with it."""
+    problem = question.problem
+    shortest = question.found.nearest.get("prefill_seconds")
+    if problem.percentile is None or problem.ttft_seconds is None or not shortest:
+        return
+    # What is shortest has one user: up in steps until somebody is served.
+    for more in (1.05, 1.25, 1.6, 2.5):
+        wait = _two_digits(shortest * more)
+        if wait <= problem.ttft_seconds:
+            continue
+        longer = replace(problem, ttft_seconds=wait)
+        changes = list(
+            _asked(question, longer, {"ttft": f"{wait:g}s"}, "waiting longer at first")
+        )
+        if changes:
+            yield from changes
+            return
+
+
+def _two_digits(value: float) -> float:
+    """Round up to two digits."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return round(math.ceil(value / step) * step, 12)
 
 
 def _slower_for_more(question: Question) -> Iterator[Change]:

@@ -10,6 +10,7 @@ from planopt.catalog import DEFAULT_ASSUMPTIONS
 from planopt.money import read_cost
 from planopt.options import OptionReader
 from planopt.plan import Assumed, Request
+from planopt.serving.load import PERCENTILES
 from planopt.shared_options import (
     architecture_of,
     check_model,
@@ -28,6 +29,7 @@ __all__ = ["Lengths", "Problem", "ServedModel", "read_lengths", "read_problem"]
 DEFAULT_MODEL = "llama-2-70b"
 DEFAULT_WORKLOAD = "chat"
 DEFAULT_USERS = 8
+DEFAULT_PERCENTILE = "p95"
 DEFAULT_MAX_ACCELERATORS = 64
 """Accelerators of one replica that are searched for: beyond the largest replica of the
 published serving runs."""
@@ -98,6 +100,13 @@ class Problem:
     target: float = 0.0
     """Tokens per second of each user."""
     ttft_seconds: float | None = None
+    percentile: str | None = None
+    """Percentile that latencies are judged at under a load; none judges the steady step
+    at full context."""
+    ttft_margin: float = 1.0
+    """What the search may use of the time to the first token: less than all of it once
+    a simulation has shown that it falls short."""
+    tpot_margin: float = 1.0
     users: int = DEFAULT_USERS
     throughput: float = 0.0
     """Tokens per second of all users."""
@@ -189,6 +198,7 @@ class Problem:
             throughput_tokens_per_second=self.throughput or None,
             requests_per_second=self.requests_per_second,
             ttft_seconds=self.ttft_seconds,
+            percentile=self.percentile,
             users=self.users,
             workload=lengths.workload,
             prompt_tokens=lengths.prompt,
@@ -388,12 +398,12 @@ def read_problem(
         provider=provider,
         region=region,
     )
-    _refuse_percentile(reader, percentile)
     problem = Problem(
         served=served,
         objective=reader.choice("objective", objective, GOALS) or "cheapest",
         target=reader.quantity("target", target, "tokens_per_second") or 0.0,
         ttft_seconds=reader.quantity("ttft", ttft, "seconds"),
+        percentile=_percentile(reader, percentile, ttft, assumed),
         users=_users(
             given_users, demand, given_batch, given_in_flight, served, assumed
         ),
@@ -483,17 +493,23 @@ def _users(
     return DEFAULT_USERS
 
 
-def _refuse_percentile(reader: OptionReader, percentile: str | None) -> None:
-    """Refuse what would otherwise be left out of the answer without a word."""
-    if percentile is not None:
-        reader.problem(
-            "E004",
-            "percentiles are not modelled yet: speed is judged on the steady step at "
-            "full context",
-            option="percentile",
-            value=percentile,
-            accepted="leave it out",
+def _percentile(
+    reader: OptionReader,
+    percentile: str | None,
+    ttft: TextOrNumber | None,
+    assumed: list[Assumed],
+) -> str | None:
+    """Read the percentile of latencies; where none is promised, there is none."""
+    if percentile is None and ttft is not None:
+        assumed.append(
+            Assumed(
+                name="percentile",
+                value=DEFAULT_PERCENTILE,
+                why="of time to the first token, and of speed where there is a target",
+            )
         )
+        return DEFAULT_PERCENTILE
+    return reader.choice("percentile", percentile, tuple(PERCENTILES))
 
 
 def _check_consistency(reader: OptionReader, problem: Problem) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from planopt.acquisition import is_offer
 from planopt.plan import Search
 from planopt.procurement.problem import MICRO_USD, Unit
+from planopt.serving.load import latency_request
 
 if TYPE_CHECKING:
     from planopt.catalog import Catalog
@@ -205,6 +206,7 @@ def find_units(
             "pcie_all_reduce": problem.pcie_all_reduce,
             "tokens_per_second_per_user": problem.predicted_target,
             "prefill_seconds": problem.predicted_ttft_seconds,
+            "latency": latency_request(problem),
             "batch": problem.batch,
             "in_flight": problem.in_flight,
             "each_batch_up_to": each_batch_up_to,

@@ -214,6 +214,10 @@ def answer(question: Question) -> Plan:
 
         return infeasible_plan(question, purchase, started)
     chosen = question.build(purchase.counts)
+    if question.problem.percentile is not None:
+        from planopt.serving.refine import refined
+
+        question, purchase, chosen = refined(question, purchase, chosen)
     plan = _plan(question, purchase, chosen, started)
     try:
         return _explained(question, plan, chosen)

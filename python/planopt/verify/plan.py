@@ -47,8 +47,6 @@ _EVALUATION_PARTS: Final = (
     "prefill",
     "mixed",
     "kv_capacity_tokens",
-    "ttft_seconds",
-    "tpot_seconds",
     "messages",
     "hosts",
     "accelerators",
@@ -245,6 +243,10 @@ def _deployment_mismatches(
     for part in _EVALUATION_PARTS:
         stated, expected = evaluation.get(part), deployment.evaluation[part]
         yield from compared(f"{field}.evaluation.{part}", stated, expected, _MODEL)
+    for latency in ("ttft_seconds", "tpot_seconds"):
+        yield from _order_mismatches(
+            f"{field}.evaluation.{latency}", evaluation.get(latency)
+        )
     yield from _unit_cost_mismatches(
         f"{field}.evaluation", evaluation, deployment, facts
     )
@@ -254,6 +256,14 @@ def _deployment_mismatches(
         table.get("bill_of_materials"),
         merged([(deployment.units, deployment.unit.lines)]),
     )
+
+
+def _order_mismatches(field: str, latency: Document | None) -> Iterator[Mismatch]:
+    """Check simulated percentiles: the higher ones are not below the others."""
+    parts = ("p50", "p95", "p99")
+    known = [float(value) for p in parts if (value := (latency or {}).get(p))]
+    if known != sorted(known) or (known and known[0] < 0):
+        yield Mismatch(field, known, sorted(known), "percentiles in growing order")
 
 
 def _unit_cost_mismatches(

@@ -255,6 +255,19 @@ impl Catalog {
         answer(py, report)
     }
 
+    /// Estimates a load on one configuration by the closed form.
+    fn estimate_serving<'py>(
+        &self,
+        py: Python<'py>,
+        request: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request: SimulateServing = question(request)?;
+        answer(
+            py,
+            py.detach(|| ask::estimate_serving(&self.catalog, &request)),
+        )
+    }
+
     /// The fastest layout on a purchase that is decided.
     fn fastest_serving<'py>(
         &self,

@@ -24,8 +24,8 @@ pub use request::{
     ServingRequest,
 };
 pub use serving::{
-    EngineAnswer, RunRequest, SimulateServing, SimulationAnswer, evaluate_serving, fastest_serving,
-    search_serving, simulate_serving,
+    EngineAnswer, EstimateAnswer, RunRequest, SimulateServing, SimulationAnswer, estimate_serving,
+    evaluate_serving, fastest_serving, search_serving, simulate_serving,
 };
 pub use training::{
     ClusterAnswer, ClusterColumns, EvaluateMixed, EvaluateTraining, FailureAnswer, MixedAnswer,

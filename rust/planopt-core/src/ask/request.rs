@@ -7,7 +7,8 @@ use crate::catalog::{Catalog, CostAssumptions, Format};
 use crate::compute::Formats;
 use crate::degrees::Degrees;
 use crate::diagnostic::{Diagnostic, code};
-use crate::search::Aim;
+use crate::search::{Aim, LatencyGoal};
+use crate::serving::engine::{Arrivals, EngineOptions, Load, Traffic};
 use crate::serving::{Overlap, Question};
 use crate::transformer::{Architecture, AttentionShape, Transformer};
 
@@ -140,6 +141,9 @@ pub struct SearchServing {
     /// Offer each batch that is an even share of this many users, not the largest alone.
     #[serde(default)]
     pub batches_that_share: Option<u64>,
+    /// What is judged under a load, in place of the steady step at full context.
+    #[serde(default)]
+    pub latency: Option<LatencyRequest>,
     /// Try each batch instead of bisecting.
     #[serde(default)]
     pub exhaustive: bool,
@@ -181,6 +185,40 @@ pub struct SearchServing {
     /// What may be rented, instead of buying.
     #[serde(default)]
     pub rent: Option<RentRequest>,
+}
+
+/// Latencies that a share of all requests is promised.
+#[derive(Clone, Debug, Deserialize)]
+pub struct LatencyRequest {
+    /// Such as 0.95.
+    pub percentile: f64,
+    /// Time to the first token, at most.
+    #[serde(default)]
+    pub ttft_seconds: Option<f64>,
+    /// Time per output token, at most.
+    #[serde(default)]
+    pub tpot_seconds: Option<f64>,
+    /// Prompts and outputs, and whether users wait for their answers.
+    pub load: Load,
+    /// What is asked of the engine.
+    #[serde(default)]
+    pub engine: EngineOptions,
+}
+
+impl LatencyRequest {
+    /// The goal of a search.
+    pub(super) fn goal(&self) -> LatencyGoal {
+        let traffic = Traffic::of(&self.load);
+        LatencyGoal {
+            share: self.percentile,
+            ttft: self.ttft_seconds,
+            tpot: self.tpot_seconds,
+            traffic,
+            output: traffic.mean_output(),
+            at_random: !matches!(self.load.arrivals, Arrivals::Closed { .. }),
+            engine: self.engine,
+        }
+    }
 }
 
 /// A purchase that is already decided.

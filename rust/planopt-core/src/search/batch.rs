@@ -10,6 +10,8 @@ use std::collections::BTreeSet;
 use crate::quantity::Seconds;
 use crate::serving::{Batching, Replica};
 
+use super::latency::LatencyGoal;
+
 /// What a layout must do for every user.
 #[derive(Clone, Copy, Debug)]
 pub struct Goal {
@@ -23,6 +25,8 @@ pub struct Goal {
     pub in_flight: Option<u32>,
     /// Which batches are kept.
     pub policy: BatchPolicy,
+    /// What is judged under a load instead, where it is asked for.
+    pub latency: Option<LatencyGoal>,
 }
 
 /// Which batches of a layout are kept.
@@ -143,7 +147,7 @@ fn shares(users: u64, in_flight: u32) -> BTreeSet<u32> {
 }
 
 /// The largest batch from `known` on for which `holds` does, which is monotone.
-fn largest(known: u32, holds: impl Fn(u32) -> bool) -> u32 {
+pub(crate) fn largest(known: u32, holds: impl Fn(u32) -> bool) -> u32 {
     let mut beyond = known.saturating_mul(2);
     while beyond < LARGEST_BATCH && holds(beyond) {
         beyond = beyond.saturating_mul(2);

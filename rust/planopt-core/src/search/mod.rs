@@ -5,6 +5,7 @@ mod batch;
 mod dominance;
 mod evaluate;
 mod front;
+mod latency;
 mod layout;
 mod reduce;
 mod space;
@@ -16,6 +17,7 @@ pub use dominance::{Templates, undominated};
 pub use evaluate::{
     EvaluatedUnit, GivenLayout, UnitKey, evaluate_unit, fastest_layout, with_replica,
 };
+pub use latency::LatencyGoal;
 pub use layout::{Layout, Prepared};
 pub use reduce::{Aim, Demand};
 pub use space::{Fit, Selection, Shelf, Space};

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::batch::{Count, Goal, Miss, batches};
 use super::front::keep;
+use super::latency::{Supply, supply};
 use super::layout::{Layout, Prepared, stages};
 use super::reduce::{Demand, reduce};
 use super::space::{Fit, Space};
@@ -303,15 +304,31 @@ impl Task<'_> {
             );
             let in_flight = self.goal.in_flight.unwrap_or(layout.pp);
             let mut count = Count::default();
-            let found = batches(&replica, self.goal, in_flight, &mut count);
+            let found = match &self.goal.latency {
+                None => batches(&replica, self.goal, in_flight, &mut count).map(|found| {
+                    found
+                        .into_iter()
+                        .map(|batch| Supply::at_full_context(&replica, batch, in_flight))
+                        .collect()
+                }),
+                Some(latency) => supply(
+                    &replica,
+                    self.goal,
+                    latency,
+                    self.question.overlap,
+                    in_flight,
+                    self.assumptions,
+                    &mut count,
+                )
+                .map(|found| vec![found]),
+            };
             result.covered += count.covered;
             result.evaluated += count.evaluated;
             match found {
                 Err(miss) => result.miss(miss),
                 Ok(found) => {
-                    for batch in found {
-                        let batching = Batching { batch, in_flight };
-                        self.offer(&replica, batching, &affordable, &mut fronts);
+                    for supply in found {
+                        self.offer(supply, in_flight, &affordable, &mut fronts);
                     }
                 }
             }
@@ -346,17 +363,20 @@ impl Task<'_> {
     /// Puts the units of a replica on the front of their bill of materials.
     fn offer<'a>(
         &self,
-        replica: &Replica,
-        batching: Batching,
+        supply: Supply,
+        in_flight: u32,
         units: &[(Unit<'a>, MicroUsd)],
         fronts: &mut BTreeMap<Purchase, Vec<FoundUnit<'a>>>,
     ) {
-        let decode = replica.decode(batching);
+        let batching = Batching {
+            batch: supply.batch,
+            in_flight,
+        };
         for &(unit, price) in units {
             let power = unit.power(self.assumptions).unwrap_or(Watts::ZERO);
             let rack_units = unit.rack_units();
             let rent = unit.hardware.host.rent;
-            let tokens_per_second = decode.tokens_per_second
+            let tokens_per_second = supply.tokens_per_second
                 * f64::from(unit.replicas)
                 * rent.map_or(1.0, |rent| rent.goodput);
             let cost = match rent {
@@ -378,7 +398,7 @@ impl Task<'_> {
                 unit,
                 batching,
                 users: batching.users(self.question.overlap) * u64::from(unit.replicas),
-                tokens_per_second_per_user: decode.tokens_per_second_per_user,
+                tokens_per_second_per_user: supply.tokens_per_second_per_user,
                 tokens_per_second,
                 price,
                 power,

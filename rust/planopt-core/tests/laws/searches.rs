@@ -45,6 +45,7 @@ fn goals() -> impl Strategy<Value = Goal> {
             prefill: prefill.map(Seconds),
             batch,
             in_flight,
+            latency: None,
             policy: BatchPolicy::Largest,
         })
 }

@@ -11,8 +11,8 @@ use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
 use crate::search::{Layout, with_replica};
 use crate::serving::engine::{
-    Arrivals, EngineLimits, EngineOptions, Lengths, Load, LoadReport, Objectives, Pool,
-    ReplicaSteps, Run, Sizes, Transfer, simulate, simulate_disaggregated,
+    Arrivals, EngineLimits, EngineOptions, Estimator, Lengths, Load, LoadReport, Objectives, Pool,
+    Quantiles, ReplicaSteps, Run, Sizes, Traffic, Transfer, simulate, simulate_disaggregated,
 };
 use crate::serving::{Rejection, Replica};
 
@@ -169,6 +169,78 @@ pub fn simulate_serving(
             rejections: vec![rejection(&reason)],
             report: None,
             engines: Vec::new(),
+        },
+    })
+}
+
+/// What the closed form says of a load, whatever the run.
+#[derive(Clone, Debug, Serialize)]
+pub struct EstimateAnswer {
+    /// Whether the configuration works at all.
+    pub feasible: bool,
+    /// Why not.
+    pub rejections: Vec<RejectionAnswer>,
+    /// Whether it cannot keep up with the load.
+    pub overloaded: bool,
+    /// Time to the first token.
+    pub ttft_seconds: Option<Quantiles>,
+    /// Time per output token.
+    pub tpot_seconds: Option<Quantiles>,
+    /// Of all replicas.
+    pub requests_per_second: Option<f64>,
+    /// Output tokens of all replicas.
+    pub tokens_per_second: Option<f64>,
+}
+
+/// Estimates a load on one configuration by the closed form.
+///
+/// # Errors
+///
+/// Everything in the question that is not known or cannot be, and a second pool, which the closed
+/// form does not know.
+pub fn estimate_serving(
+    catalog: &Catalog,
+    request: &SimulateServing,
+) -> Result<EstimateAnswer, Vec<Diagnostic>> {
+    request.check()?;
+    if request.decode.is_some() {
+        let accepted = "one pool; simulate two".to_owned();
+        return Err(vec![wrong_option("decode", "a pool".to_owned(), accepted)]);
+    }
+    let overhead = request.run(catalog).request_overhead;
+    let replicas = f64::from(request.configuration.replicas);
+    let traffic = Traffic::of(&request.load);
+    let estimated = with_engine(
+        catalog,
+        &request.configuration,
+        &request.engine,
+        |steps, limits| {
+            let estimator = Estimator::new(steps, limits, traffic, overhead);
+            Ok(Ok(estimator.at(&request.load.arrivals, replicas)))
+        },
+    )?;
+    Ok(match estimated {
+        Ok(estimate) => {
+            let known = Some(estimate).filter(|estimate| !estimate.is_overloaded);
+            let rate = known.map(|estimate| estimate.requests_per_second * replicas);
+            EstimateAnswer {
+                feasible: true,
+                rejections: Vec::new(),
+                overloaded: estimate.is_overloaded,
+                ttft_seconds: known.map(|estimate| estimate.ttft_seconds()),
+                tpot_seconds: known.map(|estimate| estimate.tpot_seconds()),
+                requests_per_second: rate,
+                tokens_per_second: rate.map(|rate| rate * traffic.mean_output()),
+            }
+        }
+        Err(reason) => EstimateAnswer {
+            feasible: false,
+            rejections: vec![rejection(&reason)],
+            overloaded: false,
+            ttft_seconds: None,
+            tpot_seconds: None,
+            requests_per_second: None,
+            tokens_per_second: None,
         },
     })
 }

@@ -4,7 +4,10 @@ mod load;
 mod search;
 mod subject;
 
-pub use load::{EngineAnswer, RunRequest, SimulateServing, SimulationAnswer, simulate_serving};
+pub use load::{
+    EngineAnswer, EstimateAnswer, RunRequest, SimulateServing, SimulationAnswer, estimate_serving,
+    simulate_serving,
+};
 pub(super) use search::known;
 pub use search::search_serving;
 

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::ask::answer::{SearchAnswer, UnitColumns};
 use crate::ask::rent::Instances;
-use crate::ask::request::{SearchServing, unknown_name};
+use crate::ask::request::{LatencyRequest, SearchServing, unknown_name};
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
 use crate::purchase::Unit;
@@ -45,6 +45,7 @@ pub fn search_serving(
         batch: request.batch,
         in_flight: request.in_flight,
         policy,
+        latency: request.latency.as_ref().map(LatencyRequest::goal),
     };
     let demand = Demand {
         users: request.users,

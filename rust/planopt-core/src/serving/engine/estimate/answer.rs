@@ -4,7 +4,7 @@ use super::tail::{FirstToken, Tail, above_at};
 use super::traffic::{STRATA, weight};
 
 /// A latency by its mean and any percentile.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Quantiles {
     /// Mean, in seconds.
     pub mean: f64,

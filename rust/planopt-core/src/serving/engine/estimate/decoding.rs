@@ -21,6 +21,9 @@ pub(super) struct Decoding {
     pub(super) slope: f64,
 }
 
+/// Rounds after which the number of those who decode has settled.
+const ROUNDS: u32 = 40;
+
 /// Numbers of decoding sequences that token times are worked out for.
 const GRID: usize = 10;
 
@@ -89,16 +92,16 @@ pub(super) fn decoding(
                 let reading = machine.reading(n.max(1.0));
                 reading.decode / (1.0 - machine.share(&reading, rate))
             };
-            let (mut low, mut high) = (0.0, places.min(users));
-            for _ in 0..30 {
-                let n = f64::midpoint(low, high);
-                if rate * behind * time(n) > n {
-                    low = n;
-                } else {
-                    high = n;
+            let most = places.min(users);
+            let mut n = most;
+            for _ in 0..ROUNDS {
+                let next = (rate * behind * time(n)).min(most);
+                let change = (next - n).abs();
+                n = next;
+                if change < 1e-3 * most {
+                    break;
                 }
             }
-            let n = f64::midpoint(low, high);
             Decoding {
                 population: Population {
                     decoding: n,

@@ -132,19 +132,27 @@ impl Estimator {
         let alone = machine.reading(1.0);
         let fastest =
             alone.own_mean() + (self.traffic.output.mean - 1.0) * alone.decode + think_seconds;
+        // The rate falls as turns get longer, and turns get longer as the rate grows: their
+        // crossing is looked for by turns, and by halves where that leads away from it.
         let (mut low, mut high) = (0.0, users / fastest);
-        let mut estimate = latency::closed(self, users, high);
-        for _ in 0..BISECTIONS {
-            let rate = f64::midpoint(low, high);
-            estimate = latency::closed(self, users, rate);
-            if rate * (estimate.turn() + think_seconds) < users {
+        let mut rate = high;
+        let mut estimate = latency::closed(self, users, rate);
+        for _ in 0..ROUNDS {
+            let possible = users / (estimate.turn() + think_seconds);
+            if (possible - rate).abs() < CLOSE * rate {
+                break;
+            }
+            if possible > rate {
                 low = rate;
             } else {
                 high = rate;
             }
-            if high - low < 1e-4 * high {
-                break;
-            }
+            rate = if low < possible && possible < high {
+                possible
+            } else {
+                f64::midpoint(low, high)
+            };
+            estimate = latency::closed(self, users, rate);
         }
         estimate
     }
@@ -165,4 +173,6 @@ fn gaps(seconds: &[f64]) -> (f64, f64) {
 
 /// Tokens of a step where the engine sets no limit: prompts are read whole.
 const LARGEST_STEP: f64 = 65536.0;
-const BISECTIONS: u32 = 50;
+/// Rates are found to a part in 10^3: closer than the formulas know them.
+const CLOSE: f64 = 1e-3;
+const ROUNDS: u32 = 50;

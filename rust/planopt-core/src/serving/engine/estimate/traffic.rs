@@ -168,6 +168,11 @@ impl Traffic {
         }
     }
 
+    /// Tokens of an output, on average.
+    pub fn mean_output(&self) -> f64 {
+        self.output.mean
+    }
+
     /// Tokens of a stratum of prompts that have to be read.
     pub(super) fn read(&self, at: usize) -> f64 {
         (self.prompt.strata[at] * (1.0 - self.hit_rate)).max(1.0)

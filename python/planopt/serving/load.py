@@ -1,0 +1,196 @@
+"""A load on a configuration: what arrives, what is promised, and what comes of it."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planopt.evaluation import Percentiles
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from planopt.catalog import Catalog
+    from planopt.evaluation import Deployment
+    from planopt.options import OptionReader
+    from planopt.serving.problem import Lengths, Problem
+
+__all__ = [
+    "PERCENTILES",
+    "Latencies",
+    "estimated",
+    "latency_request",
+    "load_of",
+    "read_traffic",
+    "simulated",
+    "simulated_deployment",
+]
+
+PERCENTILES: dict[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+"""Percentiles that latencies can be judged at, as shares."""
+
+REQUESTS = 2000
+"""Requests that are measured: the 95th percentile stands on a hundred of them."""
+WARM_UP = 400
+ROUNDS_OF_USERS = 10
+"""Questions of each user that are measured, if that is more."""
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """What came of a load."""
+
+    ttft_seconds: Percentiles
+    tpot_seconds: Percentiles
+    tokens_per_second: float
+    requests_per_second: float
+
+
+def read_traffic(reader: OptionReader, path: str | None) -> dict[str, Any] | None:
+    """Read one's own traffic: a CSV with the columns ``prompt`` and ``output``.
+
+    A column ``seconds`` says when each request arrived, in growing order.
+    """
+    if path is None:
+        return None
+    accepted = "a CSV with the columns prompt and output, in tokens"
+    try:
+        with Path(path).open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        prompt = [max(1, int(row["prompt"])) for row in rows]
+        output = [max(1, int(row["output"])) for row in rows]
+        seconds = [float(row["seconds"]) for row in rows if row.get("seconds")]
+    except (OSError, KeyError, ValueError, TypeError) as error:
+        reader.problem(
+            "E002",
+            f"cannot be read as traffic: {error}",
+            option="traffic",
+            value=path,
+            accepted=accepted,
+        )
+        return None
+    if not rows:
+        reader.problem(
+            "E002", "no requests in it", option="traffic", value=path, accepted=accepted
+        )
+        return None
+    sizes = {"kind": "pairs", "prompt": prompt, "output": output}
+    if len(seconds) < len(rows):
+        return {"sizes": sizes}
+    start = seconds[0]
+    arrivals = {"kind": "trace", "seconds": [each - start for each in seconds]}
+    return {"sizes": sizes, "arrivals": arrivals}
+
+
+def load_of(
+    lengths: Lengths,
+    *,
+    users: int | None = None,
+    requests_per_second: float | None = None,
+    traffic: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Put a load as the core takes it: requests at random, or users who wait."""
+    if requests_per_second is not None:
+        arrivals: dict[str, Any] = {
+            "kind": "poisson",
+            "per_second": requests_per_second,
+        }
+    else:
+        arrivals = {"kind": "closed", "users": users or 1}
+    sizes = {
+        "kind": "independent",
+        "prompt": {"kind": "fixed", "tokens": lengths.prompt},
+        "output": {"kind": "fixed", "tokens": lengths.output},
+    }
+    load: dict[str, Any] = {"arrivals": arrivals, "sizes": sizes}
+    if traffic is None:
+        return load
+    if users is not None or requests_per_second is not None:
+        return {**load, "sizes": traffic["sizes"]}
+    return {**load, **traffic}
+
+
+def simulated(
+    catalog: Catalog, configuration: Mapping[str, Any], load: Mapping[str, Any]
+) -> Latencies | None:
+    """Simulate a load on a configuration; none if the configuration does not work."""
+    arrivals = load["arrivals"]
+    if arrivals["kind"] == "trace":
+        run = {"requests": len(arrivals["seconds"]), "doors_close": True}
+    else:
+        measured = max(REQUESTS, ROUNDS_OF_USERS * arrivals.get("users", 0))
+        warm_up = max(WARM_UP, 2 * arrivals.get("users", 0))
+        run = {"requests": measured, "warm_up": warm_up}
+    request = {**configuration, "load": load, "run": run}
+    return _latencies(catalog.native.simulate_serving(request)["report"])
+
+
+def estimated(
+    catalog: Catalog, configuration: Mapping[str, Any], load: Mapping[str, Any]
+) -> Latencies | None:
+    """Estimate the same by the closed form; none if it cannot keep up either."""
+    request = {**configuration, "load": load, "run": {"requests": 1}}
+    answer = catalog.native.estimate_serving(request)
+    return _latencies(answer if answer["ttft_seconds"] is not None else None)
+
+
+def _latencies(report: Mapping[str, Any] | None) -> Latencies | None:
+    if report is None:
+        return None
+
+    def percentiles(of: Mapping[str, float]) -> Percentiles:
+        return Percentiles(mean=of["mean"], p50=of["p50"], p95=of["p95"], p99=of["p99"])
+
+    return Latencies(
+        ttft_seconds=percentiles(report["ttft_seconds"]),
+        tpot_seconds=percentiles(report["tpot_seconds"]),
+        tokens_per_second=report["tokens_per_second"],
+        requests_per_second=report["requests_per_second"],
+    )
+
+
+def latency_request(problem: Problem) -> dict[str, Any] | None:
+    """Ask for what is judged under a load; none where the steady step is judged."""
+    if problem.percentile is None:
+        return None
+    ttft, target = problem.predicted_ttft_seconds, problem.predicted_target
+    load = load_of(
+        problem.served.lengths, users=1, requests_per_second=problem.requests_per_second
+    )
+    return {
+        "percentile": PERCENTILES[problem.percentile],
+        "ttft_seconds": None if ttft is None else ttft * problem.ttft_margin,
+        "tpot_seconds": problem.tpot_margin / target if target else None,
+        "load": load,
+    }
+
+
+def simulated_deployment(
+    catalog: Catalog, problem: Problem, deployment: Deployment, share: float
+) -> Latencies | None:
+    """Simulate a deployment that gets its share of a question's load."""
+    candidate, hardware = deployment.candidate, deployment.hardware
+    served = {**problem.served.native(), "weights": candidate.weights}
+    configuration = {
+        **served,
+        "kv": candidate.kv,
+        "pcie_all_reduce": problem.pcie_all_reduce,
+        "accelerator": candidate.accelerator,
+        "host": hardware.host,
+        "network": hardware.network,
+        "nics_per_host": hardware.nics_per_host or None,
+        "tp": candidate.tp,
+        "pp": candidate.pp,
+        "replicas": deployment.replicas,
+        "batch": candidate.batch,
+        "in_flight": candidate.in_flight,
+    }
+    rate = problem.requests_per_second
+    load = load_of(
+        problem.served.lengths,
+        users=max(1, round(problem.users * share)),
+        requests_per_second=None if rate is None else rate * share,
+    )
+    return simulated(catalog, configuration, load)

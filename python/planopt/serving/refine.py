@@ -1,0 +1,103 @@
+"""A plan that the closed form found: simulated, and found again if it is late."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace as with_changes
+
+from planopt.serving.load import simulated_deployment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planopt.evaluation import ServingEvaluation
+    from planopt.procurement.problem import Purchase
+    from planopt.serving.build import Build
+    from planopt.serving.problem import Problem
+    from planopt.serving.solve import Question
+
+__all__ = ["lateness", "refined"]
+
+ATTEMPTS = 4
+"""How often a late plan is looked for again with what it lacked."""
+TOLERANCE = 0.01
+"""By how much a simulation may miss what was promised: its own spread is larger."""
+
+
+def refined(
+    question: Question, purchase: Purchase, chosen: Build
+) -> tuple[Question, Purchase, Build]:
+    """Simulate what was chosen, and choose more carefully while it is late.
+
+    Parameters
+    ----------
+    question : Question
+        What was asked, judged at a percentile.
+    purchase, chosen : Purchase, Build
+        What came of it.
+    """
+    chosen = simulated_build(question, chosen)
+    for _ in range(ATTEMPTS):
+        problem = question.problem
+        late = dict(lateness(problem, chosen))
+        if all(times <= 1 + TOLERANCE for times in late.values()):
+            break
+        tighter = replace(
+            problem,
+            ttft_margin=problem.ttft_margin / max(1.0, late.get("TTFT", 1.0)),
+            tpot_margin=problem.tpot_margin / max(1.0, late.get("TPOT", 1.0)),
+        )
+        other = question.about(tighter)
+        careful = other.buy()
+        if not careful.counts:
+            break
+        question, purchase = other, careful
+        chosen = simulated_build(question, question.build(purchase.counts))
+    return question, purchase, chosen
+
+
+def simulated_build(question: Question, chosen: Build) -> Build:
+    """Put simulated latencies into the deployments of a build."""
+    replicas = sum(each.replicas for each in chosen.deployments)
+    deployments = []
+    for each in chosen.deployments:
+        latencies = simulated_deployment(
+            question.catalog, question.problem, each, each.replicas / replicas
+        )
+        if latencies is None:
+            deployments.append(each)
+            continue
+        evaluation = with_changes(
+            each.evaluation,
+            ttft_seconds=latencies.ttft_seconds,
+            tpot_seconds=latencies.tpot_seconds,
+        )
+        deployments.append(with_changes(each, evaluation=evaluation))
+    return replace(chosen, deployments=tuple(deployments))
+
+
+def lateness(problem: Problem, build: Build) -> Iterator[tuple[str, float]]:
+    """Give each promised latency as a multiple of what was promised, at its worst."""
+    if problem.ttft_seconds is not None:
+        yield (
+            "TTFT",
+            max(
+                _at(problem, each.evaluation, "ttft_seconds") / problem.ttft_seconds
+                for each in build.deployments
+            ),
+        )
+    if problem.target:
+        yield (
+            "TPOT",
+            max(
+                _at(problem, each.evaluation, "tpot_seconds") * problem.target
+                for each in build.deployments
+            ),
+        )
+
+
+def _at(problem: Problem, evaluation: ServingEvaluation, name: str) -> float:
+    percentiles = getattr(evaluation, name)
+    return getattr(percentiles, problem.percentile or "p95") or 0.0

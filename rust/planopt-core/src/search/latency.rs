@@ -1,0 +1,241 @@
+//! Layouts judged by percentiles of their latencies under a load, by the closed form.
+
+use super::batch::{Count, Goal, Miss, largest};
+use crate::catalog::Assumptions;
+use crate::serving::engine::{Arrivals, EngineOptions, Estimate, Estimator, ReplicaSteps, Traffic};
+use crate::serving::{Batching, Overlap, Replica};
+
+/// What a share of all requests is promised.
+#[derive(Clone, Copy, Debug)]
+pub struct LatencyGoal {
+    /// Such as 0.95.
+    pub share: f64,
+    /// Seconds to the first token, at most.
+    pub ttft: Option<f64>,
+    /// Seconds per output token, at most.
+    pub tpot: Option<f64>,
+    /// Prompts and outputs.
+    pub traffic: Traffic,
+    /// Tokens of an output, on average.
+    pub output: f64,
+    /// Whether requests arrive of their own accord; else every user waits for his answer.
+    pub at_random: bool,
+    /// What is asked of the engine.
+    pub engine: EngineOptions,
+}
+
+/// What a layout supplies within its latencies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Supply {
+    pub(crate) batch: u32,
+    /// Tokens per second of one replica.
+    pub(crate) tokens_per_second: f64,
+    /// Inverse of the time per output token that was judged.
+    pub(crate) tokens_per_second_per_user: f64,
+}
+
+impl Supply {
+    /// What a batch supplies in steady steps at full context.
+    pub(crate) fn at_full_context(replica: &Replica, batch: u32, in_flight: u32) -> Self {
+        let decode = replica.decode(Batching { batch, in_flight });
+        Self {
+            batch,
+            tokens_per_second: decode.tokens_per_second,
+            tokens_per_second_per_user: decode.tokens_per_second_per_user,
+        }
+    }
+}
+
+/// Rates are found to a hundredth: closer than the closed form knows them.
+const RATE_STEP: f64 = 0.01;
+const BISECTIONS: u32 = 40;
+
+/// The most that a layout supplies within the goal's latencies.
+pub(crate) fn supply(
+    replica: &Replica,
+    goal: &Goal,
+    latency: &LatencyGoal,
+    overlap: Overlap,
+    in_flight: u32,
+    assumptions: &Assumptions,
+    count: &mut Count,
+) -> Result<Supply, Miss> {
+    let fits = |batch| replica.memory(Batching { batch, in_flight }).fits();
+    let smallest = goal.batch.unwrap_or(1);
+    if !fits(smallest) {
+        count.covered += 1;
+        let memory = replica.memory(Batching {
+            batch: smallest,
+            in_flight,
+        });
+        return Err(Miss::Memory(memory.total / memory.capacity));
+    }
+    let capacity = match goal.batch {
+        Some(batch) => batch,
+        None => largest(smallest, fits),
+    };
+    count.covered += u64::from(capacity - smallest) + 1;
+    if let Some(miss) = alone(
+        replica,
+        latency,
+        Batching {
+            batch: smallest,
+            in_flight,
+        },
+    ) {
+        count.evaluated += 1;
+        return Err(miss);
+    }
+    let limits = latency
+        .engine
+        .limits(replica, in_flight, overlap, assumptions);
+    let steps = ReplicaSteps { replica, in_flight };
+    let overhead = assumptions
+        .engine
+        .map_or(0.0, |engine| engine.request_overhead.0);
+    let estimator = Estimator::new(&steps, limits, latency.traffic, overhead);
+    let asked = Asked {
+        latency,
+        estimator: &estimator,
+        lanes: f64::from(limits.micro_batches),
+    };
+    let (batch, estimate) = if latency.at_random {
+        asked.most_requests(capacity, count)?
+    } else {
+        asked.most_users(smallest, capacity, count)?
+    };
+    Ok(Supply {
+        batch,
+        tokens_per_second: estimate.requests_per_second * latency.output,
+        tokens_per_second_per_user: 1.0 / estimate.tpot(latency.share),
+    })
+}
+
+/// By how much a step at full context may be longer than those on the way to it: a sequence is on
+/// average half-way through its output.
+const FULL_CONTEXT: f64 = 1.2;
+
+/// What is too slow with nobody else in the engine is too slow with others.
+fn alone(replica: &Replica, latency: &LatencyGoal, batching: Batching) -> Option<Miss> {
+    let tpot = replica.decode(batching).tpot_seconds.0;
+    if latency.tpot.is_some_and(|most| tpot > FULL_CONTEXT * most) {
+        return Some(Miss::Target(1.0 / tpot));
+    }
+    let ttft = replica.prefill().seconds.0;
+    let is_late = latency.ttft.is_some_and(|most| ttft > most);
+    is_late.then_some(Miss::Prefill(ttft))
+}
+
+struct Asked<'s> {
+    latency: &'s LatencyGoal,
+    estimator: &'s Estimator,
+    lanes: f64,
+}
+
+impl Asked<'_> {
+    /// The largest batch whose users are all served in time.
+    fn most_users(
+        &self,
+        smallest: u32,
+        capacity: u32,
+        count: &mut Count,
+    ) -> Result<(u32, Estimate), Miss> {
+        let users = |batch: u32| {
+            let users = (f64::from(batch) * self.lanes).round();
+            self.estimator.at(
+                &Arrivals::Closed {
+                    users: whole(users),
+                    think_seconds: 0.0,
+                },
+                1.0,
+            )
+        };
+        count.evaluated += 1;
+        let fewest = users(smallest);
+        if let Some(miss) = self.miss(&fewest) {
+            return Err(miss);
+        }
+        let (mut low, mut high) = (smallest, capacity.max(smallest));
+        let mut best = fewest;
+        while low < high {
+            let middle = if low.saturating_mul(4) < high {
+                low * 2
+            } else {
+                low + (high - low).div_ceil(2)
+            };
+            count.evaluated += 1;
+            let estimate = users(middle);
+            if self.miss(&estimate).is_none() {
+                (low, best) = (middle, estimate);
+            } else {
+                high = middle - 1;
+            }
+        }
+        Ok((low, best))
+    }
+
+    /// The highest rate of arrivals at which requests are served in time, and the batch that is
+    /// then decoding.
+    fn most_requests(&self, capacity: u32, count: &mut Count) -> Result<(u32, Estimate), Miss> {
+        let at = |per_second| self.estimator.at(&Arrivals::Poisson { per_second }, 1.0);
+        // Next to nobody is as fast as it gets.
+        let alone = at(f64::MIN_POSITIVE);
+        count.evaluated += 1;
+        if let Some(miss) = self.miss(&alone) {
+            return Err(miss);
+        }
+        let one_by_one = 1.0 / (alone.ttft_mean() + self.latency.output * alone.tpot_mean());
+        let (mut low, mut high) = (0.0, one_by_one);
+        let mut best = alone;
+        for _ in 0..BISECTIONS {
+            count.evaluated += 1;
+            let estimate = at(high);
+            if self.miss(&estimate).is_some() {
+                break;
+            }
+            (low, best) = (high, estimate);
+            high *= 2.0;
+        }
+        for _ in 0..BISECTIONS {
+            if high - low < RATE_STEP * high {
+                break;
+            }
+            let rate = f64::midpoint(low, high);
+            count.evaluated += 1;
+            let estimate = at(rate);
+            if self.miss(&estimate).is_none() {
+                (low, best) = (rate, estimate);
+            } else {
+                high = rate;
+            }
+        }
+        let batch = whole((best.decoding / self.lanes).ceil()).clamp(1, capacity);
+        Ok((batch, best))
+    }
+
+    /// The latency that is too long, if one is.
+    fn miss(&self, estimate: &Estimate) -> Option<Miss> {
+        let share = self.latency.share;
+        if estimate.is_overloaded {
+            return Some(Miss::Prefill(f64::INFINITY));
+        }
+        if let Some(most) = self.latency.tpot {
+            let tpot = estimate.tpot(share);
+            if tpot > most {
+                return Some(Miss::Target(1.0 / tpot));
+            }
+        }
+        let most = self.latency.ttft?;
+        let ttft = estimate.ttft(share);
+        (ttft > most).then_some(Miss::Prefill(ttft))
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast of what is too many gives the most there is"
+)]
+fn whole(count: f64) -> u32 {
+    count.max(1.0) as u32
+}
