@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help develop format lint types test test-rust test-python queueing readme bench bench-fleet calibrate ci wheel clean
+.PHONY: help develop format lint types test test-rust test-python queueing readme bench bench-fleet calibrate calibrate-training accuracy ci wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,12 @@ bench-fleet: ## What planning a fleet costs: five named instances, as a table
 
 calibrate: $(BIN)/python ## Fit what accelerators reach: TABLES= systems/data, PROFILE= rtx4090-llama-3.1-8b, VERSION=, DATE=
 	$(BIN)/python -m planopt.calibration --tables "$(TABLES)" --profile "$(PROFILE)" --version "$(VERSION)" --date "$(DATE)"
+
+calibrate-training: $(BIN)/python ## Fit training and its error bars: DATA= files, DATE=
+	$(BIN)/python -m planopt.calibration.training $(foreach file,$(DATA),--data "$(file)") --date "$(DATE)"
+
+accuracy: $(BIN)/python ## Write the error table of README from catalogs/measurements/residuals.toml
+	$(BIN)/python -m planopt.calibration.accuracy
 
 wheel: $(BIN)/python ## A release wheel in dist/
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .

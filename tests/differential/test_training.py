@@ -36,7 +36,7 @@ OF_THE_STEP = 1e-12
 # bundled assumptions set to 0, or never use, count here.
 OTHERWISE = {
     'id = "calibrated"': 'id = "otherwise"',
-    "tensor_overlap = { value = 0.0": "tensor_overlap = { value = 0.3",
+    "tensor_overlap = { value = 0.0, source": "tensor_overlap = { value = 0.3, source",
     "pipeline_overlap = { value = 0.0": "pipeline_overlap = { value = 0.4",
     "context_overlap = { value = 0.9": "context_overlap = { value = 0.2",
     "offload_overlap = { value = 0.9": "offload_overlap = { value = 0.1",

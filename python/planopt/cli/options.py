@@ -74,7 +74,11 @@ RECIPE = (
     text("tokens", "2T", "Tokens of the whole training run"),
     count("seq_len", "Tokens of a sequence [default: 4096]"),
     count("global_batch", "Sequences of a step [default: 4M tokens]"),
-    text("precision", "bf16|fp16|fp8|fp32", "Arithmetic of training [default: bf16]"),
+    text(
+        "precision",
+        "bf16|fp16|fp8|nvfp4|fp32",
+        "Arithmetic of training [default: bf16]",
+    ),
     text("gradients", "fp32|bf16|fp16", "Format of gradients [default: fp32]"),
     text("optimizer", "adam|adam8bit|sgd|adafactor|muon", "[default: adam]"),
     count("mtp_modules", "Multi-token prediction [default: as published]"),

@@ -166,6 +166,7 @@ def _step(evaluation: TrainingEvaluation) -> list[str]:
         "data parallel": step.data_seconds,
         "offload": step.offload_seconds,
         "contention": step.contention_seconds,
+        "host": step.host_seconds,
         "bubble": step.bubble_seconds,
         "optimizer": step.optimizer_seconds,
         "stragglers": step.straggler_seconds,

@@ -153,7 +153,19 @@ def _knife_edge(
     if deadline is None:
         return
     spare = deadline / (chosen.days * 86_400) - 1
-    if spare < KNIFE_EDGE:
+    days = chosen.evaluation.intervals.get("days")
+    if days is not None and days.high * 86_400 > deadline:
+        yield PlanWarning(
+            code="W001",
+            message=(
+                f"the {days.level:.0%} interval of the run, {span(days.low)} to "
+                f"{span(days.high)}, straddles the deadline of "
+                f"{span(deadline / 86_400)}"
+            ),
+            help=f"`--deadline {deadline / 86_400 / (days.high / chosen.days):.3g}d` "
+            "asks for a plan whose interval clears it",
+        )
+    elif spare < KNIFE_EDGE:
         yield PlanWarning(
             code="W001",
             message=(

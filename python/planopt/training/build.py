@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planopt.serving.build import bom_line, hardware_of
-from planopt.training.evaluate import candidate_of, evaluation_of
+from planopt.training.evaluate import candidate_of, evaluation_of, with_intervals
 from planopt.training.evaluation import TrainingDeployment
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def build_cluster(
             model=problem.model,
             candidate=candidate_of(request, answer),
             hardware=hardware_of(answer),
-            evaluation=evaluation_of(answer),
+            evaluation=with_intervals(catalog, evaluation_of(answer), request),
             bill_of_materials=tuple(
                 bom_line(line) for line in answer["bill_of_materials"]
             ),

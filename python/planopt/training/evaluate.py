@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.intervals import Interval, interval, training_classes
 from planopt.options import OptionReader
 from planopt.plan import Assumed
 from planopt.serving.build import bom_line, hardware_of
@@ -18,9 +19,16 @@ from planopt.training.plan import TrainingDocument
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from planopt.catalog import Catalog
     from planopt.options import TextOrNumber
 
-__all__ = ["candidate_of", "evaluate_training", "evaluation_of", "read_tokens"]
+__all__ = [
+    "candidate_of",
+    "evaluate_training",
+    "evaluation_of",
+    "read_tokens",
+    "with_intervals",
+]
 
 LARGEST_TOKENS = 1e18
 """Tokens of a run, at most: far more than mankind has written."""
@@ -46,6 +54,7 @@ def evaluate_training(
     cp: TextOrNumber | None = None,
     context_parallel: str | None = None,
     ep: TextOrNumber | None = None,
+    expert_tp: TextOrNumber | None = None,
     micro_batch: TextOrNumber | None = None,
     global_batch: TextOrNumber | None = None,
     seq_len: TextOrNumber | None = None,
@@ -57,6 +66,9 @@ def evaluate_training(
     gradients: str | None = None,
     optimizer: str | None = None,
     offload: str | Sequence[str] | None = None,
+    framework: str | None = None,
+    loss_chunks: TextOrNumber | None = None,
+    master_weights: bool | str = True,
     lora_rank: TextOrNumber | None = None,
     frozen_weights: str | None = None,
     flash_attention: bool | str = True,
@@ -88,6 +100,8 @@ def evaluate_training(
     tp, pp, vpp, dp, cp, ep : int
         Degrees of tensor, pipeline (and chunks of a stage), data, context and expert
         parallelism; 1 unless given.
+    expert_tp : int
+        Tensor-parallel degree of experts: as `tp`, or 1.
     sequence_parallel : bool
         Activations between tensor-parallel products are divided by sequence.
     schedule : {"1f1b", "gpipe", "interleaved"}
@@ -106,7 +120,7 @@ def evaluate_training(
         What data-parallel ranks divide; zero3 is FSDP.
     shard_group : int
         Ranks that shard among each other, the groups being replicas.
-    precision : {"bf16", "fp16", "fp8", "fp32"}
+    precision : {"bf16", "fp16", "fp8", "nvfp4", "fp32"}
         Arithmetic of the products.
     gradients : {"fp32", "bf16", "fp16"}
         Format that gradients are summed in.
@@ -114,6 +128,12 @@ def evaluate_training(
         Optimizer.
     offload : str or sequence of str
         What rests in the memory of the host: ``optimizer``, ``activations``.
+    framework : str
+        Framework that trains, by the name that the assumptions have for it.
+    loss_chunks : int
+        Pieces in which head and loss go through the tokens of a micro-batch.
+    master_weights : bool or {"yes", "no"}
+        Weights are kept in 32 bits too.
     lora_rank : int
         Rank of low-rank adapters; the model itself is then frozen.
     frozen_weights : str
@@ -191,6 +211,8 @@ def evaluate_training(
         "accelerators_per_host": accelerators_per_host,
         "nics_per_host": nics_per_host,
         "lora_rank": lora_rank,
+        "expert_tp": expert_tp,
+        "loss_chunks": loss_chunks,
         "kv_heads": kv_heads,
     }
     names = {
@@ -200,6 +222,7 @@ def evaluate_training(
         "schedule": schedule,
         "context_parallel": context_parallel,
         "recompute": recompute,
+        "framework": framework,
         "shard": shard,
         "precision": precision,
         "gradients": gradients,
@@ -219,6 +242,7 @@ def evaluate_training(
         "mfu": reader.quantity("mfu", mfu, "share", most=1.0),
         "offload": list(reader.names("offload", offload)),
         "sequence_parallel": sequence_parallel,
+        "master_weights": _yes(reader, "master_weights", master_weights),
         "flash_attention": _yes(reader, "flash_attention", flash_attention),
         "dropout": dropout,
         "causal": _yes(reader, "causal", causal),
@@ -241,6 +265,8 @@ def evaluate_training(
         answer = opened.native.evaluate_training(request)
     assumed += _filled_in(request, answer)
     evaluation = evaluation_of(answer)
+    if not shares and "mfu" not in request:
+        evaluation = with_intervals(opened, evaluation, request)
     return TrainingDocument(
         **{name: getattr(evaluation, name) for name in evaluation.__struct_fields__},
         model=request["model"],
@@ -250,6 +276,41 @@ def evaluate_training(
         mixed=mixed,
         assumed=tuple(assumed),
         assumptions=assumptions,
+    )
+
+
+def with_intervals(
+    catalog: Catalog, evaluation: TrainingEvaluation, request: Mapping[str, Any]
+) -> TrainingEvaluation:
+    """Add what the figures are expected to lie in."""
+    classes = training_classes(catalog, request["accelerator"], request["model"])
+    step, memory = evaluation.step_seconds, evaluation.memory
+    found: dict[str, Interval | None] = {}
+    if memory is not None:
+        found["memory_bytes"] = interval("memory", memory.total_bytes, classes)
+    if step is not None:
+        seconds = interval("step_time", step, classes)
+        found["step_seconds"] = seconds
+        if seconds is not None:
+            for name, value in (
+                ("tokens_per_second", evaluation.tokens_per_second),
+                ("days", evaluation.days),
+            ):
+                found[name] = _as_the_step(name, value, step, seconds)
+    known = {name: each for name, each in found.items() if each is not None}
+    return msgspec.structs.replace(evaluation, intervals=known)
+
+
+def _as_the_step(
+    name: str, value: float | None, step: float, seconds: Interval
+) -> Interval | None:
+    """Give a figure that follows from the step the interval that follows, too."""
+    if value is None:
+        return None
+    slow, fast = seconds.high / step, seconds.low / step
+    low, high = (fast, slow) if name == "days" else (1 / slow, 1 / fast)
+    return Interval(
+        low=value * low, high=value * high, extrapolated=seconds.extrapolated
     )
 
 

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from planopt.evaluation import BomLine, Cost, Hardware, Rejection
+from planopt.intervals import Interval  # noqa: TC001 - msgspec reads the types
 
 __all__ = [
     "Failures",
@@ -62,6 +63,8 @@ class Step(Struct, frozen=True, kw_only=True):
     offload_seconds: float | None = None
     contention_seconds: float | None = None
     """What hidden messages slow arithmetic down by."""
+    host_seconds: float | None = None
+    """Waiting for the host: for launches slower than kernels, and once a step."""
     bubble_seconds: float | None = None
     """Waiting of a stage for the others."""
     optimizer_seconds: float | None = None
@@ -136,6 +139,9 @@ class TrainingEvaluation(Struct, frozen=True, kw_only=True):
     days: float | None = None
     """Of the run, failures included."""
     run: Run = msgspec.field(default_factory=Run)
+    intervals: dict[str, Interval] = msgspec.field(default_factory=dict)
+    """By the name of a figure: ``step_seconds``, ``tokens_per_second``,
+    ``memory_bytes``, ``days``."""
     cost: Cost = msgspec.field(default_factory=Cost)
     power_watts: float | None = None
     accelerators: int | None = None
@@ -229,6 +235,10 @@ class TrainingCandidate(Struct, frozen=True, kw_only=True):
     optimizer: str = "adam"
     offload: tuple[str, ...] = ()
     lora_rank: int | None = None
+    expert_tp: int | None = None
+    framework: str | None = None
+    loss_chunks: int = 1
+    master_weights: bool = True
 
 
 class TrainingDeployment(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.intervals import residual, training_classes
 from planopt.plan import Accuracy, Search
 from planopt.prices import sourced
 from planopt.procurement import Solver, buy
@@ -31,13 +32,6 @@ __all__ = ["TrainingInterrupted", "TrainingQuestion", "answer", "train"]
 
 MICRO_USD = 10**6
 SECONDS_PER_DAY = 86_400
-
-UNFITTED = (
-    "no error bars yet: efficiencies are set by hand, not fitted. Mean error of step "
-    "times looked at so far: 2 % on 8 A100 runs of Megatron, 7 % on 10 others, 19 % on "
-    "56 FSDP runs on A100; H100 comes out 39 % too fast on 46 FSDP runs"
-)
-"""What is said of accuracy until issue "Accuracy" has measured it."""
 
 
 class TrainingInterrupted(KeyboardInterrupt):
@@ -207,7 +201,29 @@ def _plan(
         search=_timed(question, started),
         assumed=problem.assumed,
         assumptions=problem.assumptions,
-        accuracy=Accuracy(statement=UNFITTED),
+        accuracy=_accuracy(question, chosen),
+    )
+
+
+def _accuracy(question: TrainingQuestion, chosen: TrainingBuild) -> Accuracy:
+    """Say how far step times of this hardware and kind of model have been off."""
+    accelerator = chosen.deployment.candidate.accelerator
+    problem = question.problem
+    classes = training_classes(question.catalog, accelerator, problem.model)
+    found = residual("step_time", classes)
+    if found is None:
+        return Accuracy(statement="no measurement says how far this may be off")
+    errors, extrapolated = found
+    of = "other hardware and models" if extrapolated else errors.of
+    return Accuracy(
+        statement=(
+            f"step times of {of} that no fit had seen were off by "
+            f"{errors.median_ape:.0%} in the median, {errors.mape:.0%} in the mean "
+            f"({errors.rows} rows)"
+            + ("; nothing like this was measured" if extrapolated else "")
+        ),
+        median_error=errors.median_ape,
+        source="measurements/residuals.toml",
     )
 
 

@@ -26,6 +26,8 @@ class Framework(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     names: tuple[str, ...]
     recompute: str
     shard: str
+    gradients: str = "fp32"
+    """Format that gradients are summed in; ``weights`` for that of the weights."""
     source: str
 
 
@@ -33,6 +35,8 @@ class SourceNotes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """What the pages of a source say of all of its rows."""
 
     prefix: str = ""
+    framework: str | None = None
+    """Id of the framework, where the row's name of it says too little."""
     flash_attention: bool = True
     dropout: bool = False
     causal: bool = True
@@ -64,8 +68,10 @@ class Conventions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     source: tuple[SourceNotes, ...]
     network: tuple[NetworkOf, ...]
 
-    def framework_of(self, name: str) -> Framework:
-        """Return the first framework whose name `name` starts with."""
+    def framework_of(self, name: str, source: SourceNotes) -> Framework:
+        """Return the source's framework, else the first that `name` starts with."""
+        if source.framework is not None:
+            return next(each for each in self.framework if each.id == source.framework)
         low = name.lower()
         return next(
             each

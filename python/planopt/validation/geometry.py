@@ -208,6 +208,6 @@ def _quotable(name: str) -> str:
 def write_models(shapes: Sequence[Shape], folder: Path) -> None:
     """Write an overlay catalog with a model for each shape."""
     models = folder / "models"
-    models.mkdir()
+    models.mkdir(exist_ok=True)
     for shape in shapes:
         (models / f"{shape.id}.toml").write_text(shape.to_toml(), encoding="utf-8")

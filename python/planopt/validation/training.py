@@ -26,19 +26,51 @@ if TYPE_CHECKING:
 
     from planopt.validation.measurement import Outcome, Row
 
-__all__ = ["TRAINING", "Prediction", "TrainingSchema", "predictions"]
+__all__ = [
+    "TRAINING",
+    "Prediction",
+    "Question",
+    "TrainingSchema",
+    "predictions",
+    "questions",
+]
 
 _METRIC_UNITS = {"step_time": "s", "tokens_per_s": "tokens/s", "memory": "bytes"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prediction:
-    """A row with the core's answer to it."""
+class Question:
+    """A row with the question to the core that predicts it."""
 
     row: TrainingRow
+    model: str
+    family: str
     request: Mapping[str, Any]
+
+    @property
+    def has_layout(self) -> bool:
+        """Whether the row publishes its layout in full."""
+        return full_layout(self.row)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Classes of hardware and model that errors are summed up by."""
+        kind = "moe" if self.row.columns.get("moe_experts") else "dense"
+        return (f"{self.family} {kind}", f"{self.row.accelerator} {kind}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """A question with the core's answer to it."""
+
+    question: Question
     answer: Mapping[str, Any]
     searched: bool = False
+
+    @property
+    def row(self) -> TrainingRow:
+        """The row asked about."""
+        return self.question.row
 
 
 @dataclass(frozen=True)
@@ -67,33 +99,51 @@ TRAINING = TrainingSchema()
 def predictions(
     rows: Sequence[Row], assumptions: str
 ) -> Iterator[Prediction | Missing]:
-    """Ask the core about every row.
+    """Ask the core about every row."""
+    with tempfile.TemporaryDirectory(prefix="planopt-") as folder:
+        asked = questions(rows, assumptions, Path(folder))
+        catalog = Catalog([folder], assumptions)
+        for each in asked:
+            if isinstance(each, Missing):
+                yield each
+            else:
+                yield _predict(each, catalog)
 
-    Rows of models that no catalog has get one of their own, of their shape.
+
+def questions(
+    rows: Sequence[Row], assumptions: str, overlay: Path
+) -> list[Question | Missing]:
+    """Turn rows into questions, in their order.
+
+    Models that no catalog has get a file of their own, of their shape, in the folder
+    `overlay` of an overlay catalog.
     """
     known = _known_models(assumptions)
-    read: list[tuple[TrainingRow, str]] = []
+    families = Families(open_catalog((), assumptions))
     shapes: dict[str, Shape] = {}
+    found: list[Question | Missing] = []
     for row in latest_steps(rows):
-        measured = read_row(row)
-        if isinstance(measured, Missing):
-            yield measured
+        read = read_row(row)
+        if isinstance(read, Missing):
+            found.append(read)
             continue
         try:
             model = shape_of(row, known)
         except ShapeUnknownError:
-            yield measured.missing("the shape of the model is not known")
+            found.append(read.missing("the shape of the model is not known"))
             continue
         if isinstance(model, Shape):
             shapes[model.id] = model
             model = model.id
-        read.append((measured, model))
-    with tempfile.TemporaryDirectory(prefix="planopt-") as folder:
-        write_models(list(shapes.values()), Path(folder))
-        catalog = Catalog([folder], assumptions)
-        families = Families(catalog)
-        for measured, model in read:
-            yield _predict(measured, model, catalog, families)
+        family = families.of(read.accelerator)
+        if family is None:
+            reason = f"no accelerator `{read.accelerator}` in the catalog"
+            found.append(read.missing(reason))
+            continue
+        request = read.request(model, conventions().network_of(family))
+        found.append(Question(row=read, model=model, family=family, request=request))
+    write_models(list(shapes.values()), overlay)
+    return found
 
 
 def _known_models(assumptions: str) -> dict[str, tuple[str, int, int]]:
@@ -134,18 +184,11 @@ def _figure(shown: Mapping[str, Any], key: str) -> str:
     return ""
 
 
-def _predict(
-    row: TrainingRow, model: str, catalog: Catalog, families: Families
-) -> Prediction | Missing:
-    family = families.of(row.accelerator)
-    if family is None:
-        return row.missing(f"no accelerator `{row.accelerator}` in the catalog")
-    request = row.request(model, conventions().network_of(family))
-    if full_layout(row):
-        return _answer(row, request, catalog, searched=False)
+def _predict(question: Question, catalog: Catalog) -> Prediction | Missing:
+    if question.has_layout:
+        return _answer(question, {}, catalog)
     answers = (
-        _answer(row, {**request, **layout}, catalog, searched=True)
-        for layout in layouts_to_try(row)
+        _answer(question, layout, catalog) for layout in layouts_to_try(question.row)
     )
     working = [
         each
@@ -153,22 +196,24 @@ def _predict(
         if isinstance(each, Prediction) and each.answer["feasible"]
     ]
     if not working:
-        return row.missing("no layout found for a row without one", counted=False)
+        reason = "no layout found for a row without one"
+        return question.row.missing(reason, counted=False)
     return min(working, key=lambda each: float(each.answer["step_seconds"]))
 
 
 def _answer(
-    row: TrainingRow, request: Mapping[str, Any], catalog: Catalog, *, searched: bool
+    question: Question, layout: Mapping[str, Any], catalog: Catalog
 ) -> Prediction | Missing:
+    counted = question.has_layout
     try:
-        answer = catalog.native.evaluate_training(request)
+        answer = catalog.native.evaluate_training({**question.request, **layout})
     except InputError as error:
         reason = error.diagnostics[0].message
-        return row.missing(reason, counted=not searched)
+        return question.row.missing(reason, counted=counted)
     if answer.get("step_seconds") is None:
         reason = answer["rejections"][0]["message"]
-        return row.missing(f"rejected: {reason}", counted=not searched)
-    return Prediction(row=row, request=request, answer=answer, searched=searched)
+        return question.row.missing(f"rejected: {reason}", counted=counted)
+    return Prediction(question=question, answer=answer, searched=not counted)
 
 
 def _comparisons(prediction: Prediction) -> Iterator[Comparison]:

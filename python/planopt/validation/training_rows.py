@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["TrainingRow", "latest_steps", "read_row"]
 
 GIB = 2.0**30
-_SUSPECT = "SUSPECT"
+_OUTSIDE = re.compile(r"SUSPECT|samples NOT packed")
+"""Notes of rows that nothing is judged by."""
 _OUT_OF_MEMORY = re.compile(r"\bOOM\b")
 _HISTORY = re.compile(r"optimisation step (\d+)")
 _GROUP = re.compile(r"group(\d+)")
@@ -49,6 +50,24 @@ _SHARDS = (
     ("fsdp", "zero3"),
     ("hsdp", "zero3"),
     ("none", "none"),
+)
+
+_AFTER_CHUNKED = (
+    "Activation Checkpointing|Optimizer in backward|Activation Offloading"
+    "|8-bit AdamW|LoRA"
+)
+
+# What notes say of the recipe, and what it is in the core's words.
+_RECIPES: tuple[tuple[re.Pattern[str], dict[str, Any]], ...] = (
+    (
+        re.compile(r"pure bf16|MP mode PURE"),
+        {"master_weights": False, "gradients": "bf16"},
+    ),
+    # torchtune's techniques, each on top of those before it.
+    (re.compile(f"Chunked|{_AFTER_CHUNKED}"), {"loss_chunks": 8}),
+    (re.compile(r"8-bit AdamW"), {"optimizer": "adam8bit"}),
+    (re.compile(r"\bLoRA"), {"lora_rank": 8}),
+    (re.compile(r"\bQLoRA"), {"lora_rank": 8, "frozen_weights": "int4"}),
 )
 
 # Networks by what the column internode_network says.
@@ -186,6 +205,8 @@ class TrainingRow:
             "dp": max(self.accelerators // sharded, 1),
             "cp": self.cp,
             "ep": self.ep,
+            "expert_tp": 1 if self.ep > 1 else tp,
+            "framework": self.framework.id,
             "micro_batch": self.micro_batch or 1,
             "global_batch": self.global_batch,
             "seq_len": self.seq_len,
@@ -197,16 +218,27 @@ class TrainingRow:
             "causal": self.notes.causal,
             "model_flops": "causal" if convention == "causal" else "full",
         }
+        if self.framework.gradients == "weights":
+            request["gradients"] = self.precision if self.is_half else "bf16"
+        for pattern, changes in _RECIPES:
+            if pattern.search(self.columns.get("notes", "")):
+                request |= changes
         if self.shard_group is not None:
             request["shard_group"] = self.shard_group
         offloads = [
             part
             for part in ("optimizer", "activations")
-            if part in self.columns.get("offload", "")
+            if part in (said := self.columns.get("offload", ""))
+            and "fine-grained" not in said
         ]
         if offloads:
             request["offload"] = offloads
         return request
+
+    @property
+    def is_half(self) -> bool:
+        """Whether the arithmetic is in 16 bits."""
+        return self.precision in ("bf16", "fp16")
 
     @property
     def _divides_sequence(self) -> bool:
@@ -256,8 +288,8 @@ def read_row(row: Row) -> TrainingRow | Missing:
         if not row.get(column):
             return missing(f"no {column.replace('_', ' ')}")
     known = conventions()
-    framework = known.framework_of(row.get("framework", ""))
     source = known.source_of(row.get("source", ""))
+    framework = known.framework_of(row.get("framework", ""), source)
     precision = row.get("precision", "").split(" ")[0] or "bf16"
     base = next(
         (mine for start, mine in _PRECISIONS if precision.startswith(start)), None
@@ -292,7 +324,9 @@ def read_row(row: Row) -> TrainingRow | Missing:
         shard=shard,
         shard_group=group,
         precision=base,
-        standing="outside" if _SUSPECT in notes or row.get("exclude") else "counted",
+        standing=(
+            "outside" if _OUTSIDE.search(notes) or row.get("exclude") else "counted"
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planopt.verify import units
 from planopt.verify.reached import Compute, Reached, ScaleUp
+from planopt.verify.trainers import Trainers
 
 if TYPE_CHECKING:
     from planopt.verify.facts import Accelerator
@@ -107,6 +108,7 @@ class Assumptions:
     training: Training | None
     cost: Cost
     reached: Reached
+    trainers: Trainers
 
     def compute(self, accelerator: Accelerator) -> Compute:
         """Return what an accelerator reaches."""
@@ -231,4 +233,5 @@ def assumptions_from_table(table: Table) -> Assumptions:
         training=_training(table["training"]) if "training" in table else None,
         cost=_cost(table["cost"]),
         reached=Reached(table),
+        trainers=Trainers(table),
     )

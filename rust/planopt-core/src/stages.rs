@@ -22,38 +22,22 @@ pub fn deal(layers: &[usize], kinds: usize, pp: u32) -> Vec<Stage> {
 }
 
 /// Deals `layers` to `pp` stages in `chunks` rounds (the interleaved schedule of Narayanan et al.,
-/// arXiv 2104.04473); of several rounds, each must deal as many layers to every stage.
+/// arXiv 2104.04473). Where they do not divide evenly, embedding and head count as a layer each
+/// (Megatron-LM, `account_for_embedding_in_pipeline_split`), and the first chunks take the rest.
 pub fn deal_chunks(layers: &[usize], kinds: usize, pp: u32, chunks: u32) -> Vec<Stage> {
     let stages = pp as usize;
-    let round = layers.len() / chunks.max(1) as usize;
-    let in_rounds: Vec<usize> = if chunks > 1 {
-        let each = round / stages;
-        (0..stages)
-            .flat_map(|stage| (0..chunks as usize).map(move |chunk| chunk * round + stage * each))
-            .flat_map(|start| &layers[start..start + each])
-            .copied()
-            .collect()
-    } else {
-        layers.to_vec()
-    };
-    deal_in_order(&in_rounds, kinds, pp)
-}
-
-fn deal_in_order(layers: &[usize], kinds: usize, pp: u32) -> Vec<Stage> {
-    let stages = pp as usize;
-    let each = layers.len() / stages;
-    let rest = layers.len() % stages;
-    let mut dealt: Vec<Stage> = Vec::new();
+    let sizes = chunk_sizes(layers.len(), stages, chunks.max(1) as usize);
+    let mut counts = vec![vec![0.0; kinds]; stages];
     let mut start = 0;
-    for (index, stage) in (0..stages).zip(0..pp) {
-        let last = index + 1 == stages;
-        let takes_one_more = !last && index + 1 + rest >= stages;
-        let end = start + each + usize::from(takes_one_more);
-        let mut counts = vec![0.0; kinds];
-        for &kind in &layers[start..end] {
-            counts[kind] += 1.0;
+    for (chunk, size) in sizes.into_iter().enumerate() {
+        for &kind in &layers[start..start + size] {
+            counts[chunk % stages][kind] += 1.0;
         }
-        start = end;
+        start += size;
+    }
+    let mut dealt: Vec<Stage> = Vec::new();
+    for ((index, stage), counts) in (0..stages).zip(0..pp).zip(counts) {
+        let last = index + 1 == stages;
         let stage = Stage {
             layers: counts,
             first: index == 0,
@@ -67,6 +51,25 @@ fn deal_in_order(layers: &[usize], kinds: usize, pp: u32) -> Vec<Stage> {
         }
     }
     dealt
+}
+
+/// Layers of each chunk, in the order of the layers.
+fn chunk_sizes(layers: usize, stages: usize, rounds: usize) -> Vec<usize> {
+    let chunks = stages * rounds;
+    if rounds == 1 {
+        let (each, rest) = (layers / stages, layers % stages);
+        return (1..=stages)
+            .map(|stage| each + usize::from(stage < stages && stage + rest >= stages))
+            .collect();
+    }
+    let ends = if layers.is_multiple_of(chunks) { 0 } else { 1 };
+    let (each, rest) = ((layers + 2 * ends) / chunks, (layers + 2 * ends) % chunks);
+    let mut sizes: Vec<usize> = (0..chunks)
+        .map(|chunk| each + usize::from(chunk < rest))
+        .collect();
+    sizes[0] -= ends;
+    sizes[chunks - 1] -= ends;
+    sizes
 }
 
 fn alike(one: &Stage, other: &Stage) -> bool {

@@ -71,6 +71,8 @@ def attention_work(
     return Work(
         forward=alone.forward,
         backward=alone.backward,
+        forward_kernels=alone.forward_kernels,
+        backward_kernels=alone.backward_kernels,
         flops=alone.flops,
         kept=tokens * inputs * machine.activation_bytes + alone.kept,
         core=alone.core,
@@ -94,15 +96,22 @@ def _flash(heads: Heads, candidate: Candidate, machine: Machine) -> Work:
         * heads.widths
         * machine.activation_bytes
     )
-    rate = machine.base * machine.training.attention_efficiency
+    own = machine.trainer
+    rate = machine.base * own.clock
+    if machine.framework.portable_attention:
+        rate *= own.portable_attention
+    rate *= looked_at / (looked_at + own.attention_half_length)
+    rate *= heads.widths / (heads.widths + 2 * own.attention_half_head)
 
-    def time(passes: float, traffic: float) -> float:
-        arithmetic = passes * flops / rate
+    def time(passes: float, traffic: float, share: float) -> float:
+        arithmetic = passes * flops / (rate * share)
         return max(arithmetic, traffic * moved / machine.bandwidth) + machine.overhead
 
     return Work(
-        forward=time(1, 1),
-        backward=time(2.5, 2),
+        forward=time(1, 1, own.attention_forward),
+        backward=time(2.5, 2, own.attention_backward),
+        forward_kernels=1,
+        backward_kernels=1,
         flops=flops,
         kept=4 * tokens * heads.query,
     )
@@ -118,7 +127,8 @@ def _stored(heads: Heads, candidate: Candidate, machine: Machine) -> Work:
     def product(columns: float, depth: float) -> float:
         moved = matrices * (rows * depth + depth * columns + rows * columns) * element
         shape = Product(matrices, rows, columns, depth)
-        return machine.product_time(shape, machine.base, machine.general, moved)
+        rate = machine.base * machine.sustained(quantised=False)
+        return machine.product_time(shape, rate, machine.general, moved)
 
     def over_scores(bytes_each: float) -> float:
         return machine.pass_time(scores * bytes_each)
@@ -134,9 +144,12 @@ def _stored(heads: Heads, candidate: Candidate, machine: Machine) -> Work:
     )
     core = scores * (with_mask if candidate.dropout else element)
     flops = 2 * scores * heads.widths
+    masks = 1 if candidate.dropout else 0
     return Work(
         forward=forward + dropped,
         backward=backward + dropped,
+        forward_kernels=3 + masks,
+        backward_kernels=5 + masks,
         flops=flops,
         kept=core,
         core=core,

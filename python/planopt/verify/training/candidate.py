@@ -19,7 +19,7 @@ _WORDS: Final = {
     "context_parallel": ("ring", "all-to-all"),
     "recompute": ("none", "selective", "full", "block", "layers"),
     "shard": ("none", "zero1", "zero2", "zero3"),
-    "precision": ("bf16", "fp16", "fp8", "fp32"),
+    "precision": ("bf16", "fp16", "fp8", "nvfp4", "fp32"),
     "gradients": ("fp32", "bf16", "fp16"),
     "optimizer": ("adam", "adam8bit", "sgd", "adafactor", "muon"),
     "offload": ("optimizer", "activations"),
@@ -40,6 +40,7 @@ class Candidate:
     cp: int = 1
     context_parallel: str = "ring"
     ep: int = 1
+    expert_tp: int | None = None
     micro_batch: int = 1
     global_batch: int = 1
     seq_len: int = _SEQUENCE
@@ -50,6 +51,9 @@ class Candidate:
     precision: str = "bf16"
     gradients: str = "fp32"
     optimizer: str = "adam"
+    master_weights: bool = True
+    loss_chunks: int = 1
+    framework: str = "megatron"
     offload: tuple[str, ...] = ()
     lora_rank: int | None = None
     frozen_weights: str = "bf16"
@@ -71,6 +75,27 @@ class Candidate:
     def dense_ranks(self) -> int:
         """Return `D`, the ranks with the same dense weights."""
         return self.dp * self.cp
+
+    # Section 1, experts.
+    @property
+    def tp_of_experts(self) -> int:
+        """Return `t_e`, the ranks that an expert is divided among."""
+        return self.tp if self.expert_tp is None else self.expert_tp
+
+    @property
+    def folded(self) -> int:
+        """Return `t / t_e`, tensor-parallel ranks with experts of their own."""
+        return self.tp // self.tp_of_experts
+
+    @property
+    def expert_ranks(self) -> int:
+        """Return `D_e`, the ranks with the same experts."""
+        return self.dense_ranks * self.folded // self.ep
+
+    @property
+    def casts(self) -> bool:
+        """Return whether products read copies of their inputs in fewer bits."""
+        return self.precision in ("fp8", "nvfp4")
 
     @property
     def micro_batches(self) -> int:
@@ -106,10 +131,10 @@ class Candidate:
         """Return `G_e`, the ranks that shard experts among each other."""
         if not self.is_sharded:
             return 1
-        ranks = self.dense_ranks // self.ep
+        ranks = self.expert_ranks
         if self.shard_group is None:
             return ranks
-        return min(max(self.shard_group // self.ep, 1), ranks)
+        return min(max(self.shard_group * self.folded // self.ep, 1), ranks)
 
     def hosts(self, slots: int) -> int:
         """Return `H`, the hosts of `slots` accelerators each."""
@@ -146,7 +171,10 @@ def candidate_from_request(
     given.setdefault("mtp_modules", 0 if "lora_rank" in given else mtp_modules)
     given.setdefault("schedule", "interleaved" if given.get("vpp", 1) > 1 else "1f1b")
     precision = given.get("precision", "bf16")
-    given.setdefault("frozen_weights", "bf16" if precision == "fp8" else precision)
+    casts = precision in ("fp8", "nvfp4")
+    given.setdefault("frozen_weights", "bf16" if casts else precision)
+    flash = given.get("flash_attention", True)
+    given.setdefault("framework", "megatron" if flash else "megatron-2022")
     given.setdefault("global_batch", _usual_batch(given))
     _check_words(given)
     return Candidate(**given)

@@ -91,7 +91,12 @@ def evaluate_training(
         return _rejected(broken)
     fabric = fabric_of(facts, accelerator, host, network, nics_per_host, candidate)
     groups = groups_of(candidate, fabric, slots)
-    machine = Machine(fabric.accelerator, facts.assumptions, candidate.precision)
+    machine = Machine(
+        fabric.accelerator,
+        facts.assumptions,
+        candidate.precision,
+        candidate.framework,
+    )
     broken = broken_rule_of_hardware(groups, fabric, machine)
     if broken is not None:
         return _rejected(broken)
@@ -181,7 +186,7 @@ def _evaluated(stages: list[Stage], fabric: Fabric, slots: int) -> dict[str, Any
         "global_batch": candidate.global_batch,
         "seq_len": candidate.seq_len,
         "mtp_modules": candidate.mtp_modules,
-        "expert_data_parallel": candidate.dense_ranks // candidate.ep,
+        "expert_data_parallel": candidate.expert_ranks,
         "failures": failures,
     }
     if "failures" in rejections:

@@ -97,8 +97,11 @@ class Group:
         )
 
     # Section 6, all-to-all.
-    def all_to_all(self, payload: float) -> float:
-        """Return the seconds in which every rank sends a part to every other."""
+    def all_to_all(self, payload: float, across: float = 1.0) -> float:
+        """Return the seconds in which every rank sends a part to every other.
+
+        Of what leaves its domain only the share `across` is sent.
+        """
         if self.is_silent(payload):
             return 0.0
         part = payload / self.ranks
@@ -107,7 +110,7 @@ class Group:
             inside = self.inside
             seconds += inside.latency + part * (self.local - 1) / inside.bandwidth
         if self.leaves_its_domain:
-            distant = self.ranks - self.local
+            distant = (self.ranks - self.local) * across
             seconds += self.network.latency + part * distant / self.network.bandwidth
         return seconds
 
@@ -155,16 +158,17 @@ def groups_of(candidate: Candidate, fabric: Fabric, slots: int) -> Groups:
     domain = fabric.accelerator.scale_up_domain
     reach = max(slots, domain)
     near = max(reach // t, 1)
-    expert_ranks_of_data = min(e // gcd(e, c), candidate.dp)
+    beyond = e // gcd(e, candidate.folded)
+    expert_ranks_of_data = min(beyond // gcd(beyond, c), candidate.dp)
     inner = t * c * expert_ranks_of_data
     together = inner * p <= reach
-    dense_ranks, expert_ranks = candidate.dense_ranks, candidate.dense_ranks // e
+    dense_ranks, expert_ranks = candidate.dense_ranks, candidate.expert_ranks
     replicas = (
         min(reach // (t * p), dense_ranks)
         if together
         else min(near, c * expert_ranks_of_data)
     )
-    expert_replicas = max(replicas // e, 1)
+    expert_replicas = max(replicas * candidate.folded // e, 1)
     # Without sharding every rank is a shard's replica of itself: one group of them all.
     shards = candidate.shard_ranks if candidate.is_sharded else dense_ranks
     expert_shards = (
@@ -185,7 +189,7 @@ def groups_of(candidate: Candidate, fabric: Fabric, slots: int) -> Groups:
     return Groups(
         tensor=group(t, min(reach, t), t),
         context=group(c, min(near, c), t * c),
-        expert=group(e, min(near, e), inner),
+        expert=group(e, min(near * candidate.folded, e), inner),
         pipeline=group(p, p if together else 1, inner * p),
         shards=group(shards, min(replicas, shards), everything),
         shard_replicas=group(dense_ranks // shards, replicas // shards, everything),

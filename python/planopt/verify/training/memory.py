@@ -37,7 +37,10 @@ def _activations(stage: Stage) -> tuple[float, float]:
     head_in_flight = (
         rank.candidate.micro_batches if rank.candidate.schedule == "gpipe" else 1
     )
-    momentary = rank.machine.activation_bytes * logits(rank) if stage.is_last else 0.0
+    chunks = rank.candidate.loss_chunks
+    momentary = (
+        rank.machine.activation_bytes * logits(rank) / chunks if stage.is_last else 0.0
+    )
     return (
         kept
         + working_set
@@ -61,21 +64,22 @@ def memory_of(stage: Stage) -> dict[str, float]:
         )
     gradients = _sharded(held, "gradients", stage, sharded=stages_sharded >= 2)
     optimizer = _sharded(held, "state", stage, sharded=stages_sharded >= 1)
+    machine = stage.rank.machine
+    copies = machine.framework.gradient_copy / machine.activation_bytes
+    optimizer += copies * _sharded(held, "trained", stage, sharded=stages_sharded >= 1)
     activations, host = _activations(stage)
     if "optimizer" in candidate.offload:
         host, optimizer = host + optimizer, 0.0
-    memory = stage.rank.machine.accelerator.memory
+    memory = machine.accelerator.memory
+    used = weights + gradients + optimizer + activations
+    overhead = training.overhead + (machine.framework.memory_reserve - 1) * used
     return {
         "weights_bytes": weights,
         "gradients_bytes": gradients,
         "optimizer_bytes": optimizer,
         "activations_bytes": activations,
-        "overhead_bytes": training.overhead,
-        "total_bytes": weights
-        + gradients
-        + optimizer
-        + activations
-        + training.overhead,
+        "overhead_bytes": overhead,
+        "total_bytes": used + overhead,
         "capacity_bytes": memory * training.usable_fraction,
         "activations_per_layer_bytes": max(
             stage.recomputed(work).kept for work, _ in stage.kinds

@@ -51,7 +51,12 @@ def _of_share(
     own = replace(candidate, pp=len(share.layers))
     groups = groups_of(own, fabric, slots)
     groups = with_stages_apart(groups, candidate, fabric, slots)
-    machine = Machine(fabric.accelerator, facts.assumptions, candidate.precision)
+    machine = Machine(
+        fabric.accelerator,
+        facts.assumptions,
+        candidate.precision,
+        candidate.framework,
+    )
     rank = Rank(candidate, model, machine, groups)
     return rank, Placed(Stage(rank, 0, ()), fabric, slots)
 

@@ -61,8 +61,12 @@ def _trained(
     parameters: float, operation: Operation | None, weight_bytes: float, rank: Rank
 ) -> Bytes:
     candidate = rank.candidate
-    master = 0.0 if candidate.precision == "fp32" else _MASTER_BYTES
+    master = _MASTER_BYTES
+    if candidate.precision == "fp32" or not candidate.master_weights:
+        master = 0.0
     moments = _moment_bytes(operation, candidate.optimizer)
+    if not candidate.master_weights and candidate.optimizer != "adam8bit":
+        moments *= rank.machine.activation_bytes / _MASTER_BYTES
     return Bytes(
         weights=parameters * weight_bytes,
         gradients=parameters * bytes_per_element(candidate.gradients),
@@ -91,12 +95,10 @@ def _of(operation: Operation, rank: Rank, *, share: float, adapter: float) -> By
     parameters = operation.parameters * share
     wide = rank.machine.activation_bytes
     if candidate.lora_rank is None:
-        in_fp8 = candidate.precision == "fp8" and operation.quantised
-        held = _trained(
-            parameters, operation, wide + 2 * bytes_per_element("fp8"), rank
-        )
-        if not in_fp8:
-            held = _trained(parameters, operation, wide, rank)
+        stored = wide
+        if candidate.casts and operation.quantised:
+            stored += 2 * bytes_per_element(candidate.precision)
+        held = _trained(parameters, operation, stored, rank)
         return total([held, Bytes(muon_flops=_muon_flops(operation, share, rank))])
     if not (isinstance(operation, MatMul) and operation.quantised):
         return Bytes(weights=parameters * wide)
@@ -118,6 +120,8 @@ def _adapter_parameters(operation: Operation, rank: Rank, t: int) -> float:
 def _held(operation: Operation, rank: Rank) -> Bytes:
     """Return the bytes of an operation on one rank."""
     t, e = rank.candidate.tp, rank.candidate.ep
+    if _is_routed(operation):
+        t = rank.candidate.tp_of_experts
     share = operation.fraction(t) / (e if _is_routed(operation) else 1)
     adapter = _adapter_parameters(operation, rank, t) / (
         e if _is_routed(operation) else 1

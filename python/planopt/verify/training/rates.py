@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from planopt.verify.assumptions import Assumptions, Training
     from planopt.verify.facts import Accelerator
     from planopt.verify.reached import Compute, Products
+    from planopt.verify.trainers import Framework, Trainer
 
 # Section 2: the product whose efficiency `compute.efficiency` is.
 _LARGE_PRODUCT: Final = 8192
@@ -47,6 +48,7 @@ class Machine:
     accelerator: Accelerator
     assumptions: Assumptions
     precision: str
+    framework_name: str
 
     @property
     def base(self) -> float:
@@ -76,6 +78,27 @@ class Machine:
             message = f"assumptions {self.assumptions.id} have no section `training`"
             raise UnstatedError(message)
         return self.assumptions.training
+
+    @cached_property
+    def framework(self) -> Framework:
+        """Return what the framework adds."""
+        return self.assumptions.trainers.framework(self.framework_name)
+
+    @cached_property
+    def trainer(self) -> Trainer:
+        """Return what the accelerator reaches at training."""
+        return self.assumptions.trainers.trainer(self.accelerator)
+
+    # Section 2, "at sustained load".
+    def sustained(self, *, quantised: bool) -> float:
+        """Return the share of the peak that is there for hours."""
+        own = self.trainer
+        share = own.sustained
+        if quantised:
+            share = {"fp8": own.sustained_8bit, "nvfp4": own.sustained_4bit}.get(
+                self.precision, share
+            )
+        return share * own.clock
 
     @cached_property
     def compute(self) -> Compute:
@@ -130,10 +153,18 @@ class Machine:
         """Return the seconds of a product at a peak rate, `moved` bytes being moved."""
         depth = product.depth / (product.depth + reached.half_depth)
         filled = self.fill(product, reached) / self.fill_of_large_product
-        arithmetic = product.flops / (rate * reached.efficiency * filled * depth)
+        aligned = product.columns % 8 == 0 and product.depth % 8 == 0
+        whole = 1.0 if aligned else self.assumptions.trainers.unaligned
+        reached_rate = rate * reached.efficiency * filled * depth * whole
+        arithmetic = product.flops / reached_rate
         bandwidth = self.accelerator.memory_bandwidth * reached.bandwidth_efficiency
         seconds = self.compute.roofline(arithmetic, moved / bandwidth)
         return seconds + reached.operation_overhead
+
+    # Section 2, a pass between products.
+    def elementwise_time(self, moved: float) -> float:
+        """Return the seconds to move so many bytes as the framework does."""
+        return self.pass_time(moved * self.framework.elementwise)
 
     # Section 2, a pass.
     def pass_time(self, moved: float) -> float:

@@ -31,7 +31,7 @@ def _layout(candidate: Candidate, model: Model, slots: int) -> Iterator[str]:
     t, p, v, c = candidate.tp, candidate.pp, candidate.vpp, candidate.cp
     if any(heads % t for heads in model.heads):
         yield "heads"
-    if p * v > len(model.layers) or (v > 1 and len(model.layers) % (p * v)):
+    if p > len(model.layers) or (v > 1 and p * v > len(model.layers) + 2):
         yield "layers"
     if candidate.global_batch % (candidate.dp * candidate.micro_batch):
         yield "global_batch"
@@ -44,7 +44,7 @@ def _layout(candidate: Candidate, model: Model, slots: int) -> Iterator[str]:
         all_to_all and any(heads // t % c for heads in model.heads)
     ):
         yield "context"
-    if candidate.dense_ranks % candidate.ep:
+    if candidate.dense_ranks * candidate.folded % candidate.ep:
         yield "expert_ranks"
     if candidate.shard_group and candidate.dense_ranks % candidate.shard_group:
         yield "shard_group"

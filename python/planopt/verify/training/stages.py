@@ -177,6 +177,18 @@ class Stage:
         return [parameters.total([kind.dense, kind.experts]) for kind in kinds]
 
 
+# Section 5, "do not divide evenly".
+def _chunks(layers: int, chunks: int) -> list[int]:
+    """Return the layers of each chunk."""
+    if layers % chunks == 0:
+        return [layers // chunks] * chunks
+    each, rest = divmod(layers + 2, chunks)
+    sizes = [each + (chunk < rest) for chunk in range(chunks)]
+    sizes[0] -= 1
+    sizes[-1] -= 1
+    return sizes
+
+
 # Section 5, "Layers are dealt".
 def stages_of(rank: Rank) -> list[Stage]:
     """Deal the layers of the model to stages."""
@@ -189,12 +201,15 @@ def stages_of(rank: Rank) -> list[Stage]:
             layers[first : first + counts[stage]] for stage, first in enumerate(firsts)
         ]
     else:
-        chunk = len(layers) // (p * v)
+        sizes = _chunks(len(layers), p * v)
+        starts = [sum(sizes[:chunk]) for chunk in range(p * v)]
         dealt = [
             tuple(
                 layer
                 for turn in range(v)
-                for layer in layers[(turn * p + stage) * chunk :][:chunk]
+                for layer in layers[starts[turn * p + stage] :][
+                    : sizes[turn * p + stage]
+                ]
             )
             for stage in range(p)
         ]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import log, sqrt
+from dataclasses import dataclass, replace
+from math import ceil, log, sqrt
 from typing import TYPE_CHECKING, Final
 
 from planopt.verify.training import parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from planopt.verify.communication import Fabric
     from planopt.verify.training.groups import Group
@@ -34,6 +34,7 @@ class MicroBatch:
     pipeline: float
     offload: float
     contention: float
+    host: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -48,6 +49,7 @@ class MicroBatch:
             + self.pipeline
             + self.offload
             + self.contention
+            + self.host
         )
 
 
@@ -56,7 +58,12 @@ def _hop(stage: Stage, fabric: Fabric) -> float:
     rank = stage.rank
     if rank.candidate.pp == 1:
         return 0.0
-    message = rank.groups.pipeline.message
+    pipeline = rank.groups.pipeline
+    extra = rank.machine.framework.hop_overhead if pipeline.leaves_its_domain else 0.0
+
+    def message(payload: float) -> float:
+        return extra + pipeline.message(payload)
+
     if rank.candidate.sequence_parallel:
         return message(rank.payload / rank.candidate.tp)
     if fabric.assumptions.communication.hop_payload == "full":
@@ -81,10 +88,13 @@ def micro_batch(stage: Stage, fabric: Fabric) -> MicroBatch:
     recompute = _recompute_seconds(stage)
     tensor = work.tensor_forward + work.tensor_backward + again * body.tensor_forward
     arithmetic = work.forward + work.backward + recompute
-    hidden = min(tensor, training.tensor_overlap * arithmetic)
-    beside = min(work.beside, work.backward)
+    framework = rank.machine.framework
+    hidden = min(tensor, framework.tensor_overlap * arithmetic)
+    beside = min(work.beside, framework.gradient_overlap * work.backward)
     hops = 2 * rank.candidate.vpp * _hop(stage, fabric)
-    return MicroBatch(
+    experts = work.expert_forward + work.expert_backward + again * body.expert_forward
+    dispatched = min(experts, framework.expert_overlap * arithmetic)
+    device = MicroBatch(
         forward=work.forward,
         backward=work.backward,
         recompute=recompute,
@@ -92,12 +102,29 @@ def micro_batch(stage: Stage, fabric: Fabric) -> MicroBatch:
         context=work.context_forward
         + work.context_backward
         + again * body.context_forward,
-        expert=work.expert_forward + work.expert_backward + again * body.expert_forward,
+        expert=experts - dispatched,
         pipeline=hops * (1 - training.pipeline_overlap),
         offload=_offload_of_activations(stage, recompute, fabric),
         contention=training.tensor_contention * (hidden + beside)
+        + training.contention * dispatched
         + training.contention * hops * training.pipeline_overlap,
     )
+    launched = _launched(stage)
+    return replace(device, host=max(0.0, launched - device.seconds))
+
+
+# Section 7, launched.
+def _launched(stage: Stage) -> float:
+    """Return the seconds in which the host launches a micro-batch on a stage."""
+    work, body, machine = stage.whole, stage.body, stage.rank.machine
+    again = stage.share_done_again
+    kernels = (
+        work.forward_kernels + work.backward_kernels + again * body.forward_kernels
+    )
+    framework = machine.framework
+    seconds = framework.host_launch * kernels
+    seconds += framework.expert_launch * (2 + again) * body.routed
+    return seconds * machine.trainer.host
 
 
 # Section 7, offload.
@@ -132,26 +159,39 @@ class Exchange:
 
 # Section 7, the table of `shard`.
 def _exchanges(
-    held: Bytes, shard: str, shards: Group, replicas: Group, *, adapters: bool
+    held: Bytes,
+    shard: str,
+    shards: Group,
+    replicas: Group,
+    *,
+    adapters: bool,
+    bucket: float,
 ) -> tuple[Exchange, Exchange]:
     """Return what is exchanged behind forward, and behind backward."""
     gradients, n = held.gradients, shards.ranks
+
+    def in_buckets(exchange: Callable[[float], float], payload: float) -> float:
+        buckets = max(ceil(payload / bucket), 1)
+        return buckets * exchange(payload / buckets)
+
     if shard == "none":
-        once = shards.all_reduce(gradients) + replicas.all_reduce(gradients)
-        return Exchange(), Exchange(once=once)
-    scattered = shards.half(gradients)
-    replicated = replicas.all_reduce(gradients / n)
+        once = in_buckets(shards.all_reduce, gradients)
+        return Exchange(), Exchange(
+            once=once + in_buckets(replicas.all_reduce, gradients)
+        )
+    scattered = in_buckets(shards.half, gradients)
+    replicated = in_buckets(replicas.all_reduce, gradients / n)
     if shard == "zero1":
         return (
-            Exchange(once=shards.half(held.trained)),
+            Exchange(once=in_buckets(shards.half, held.trained)),
             Exchange(once=scattered + replicated),
         )
     if shard == "zero2":
         return (
-            Exchange(once=shards.half(held.trained)),
+            Exchange(once=in_buckets(shards.half, held.trained)),
             Exchange(each=scattered, once=replicated),
         )
-    gathered = shards.half(held.weights if adapters else held.trained)
+    gathered = in_buckets(shards.half, held.weights if adapters else held.trained)
     return Exchange(each=gathered), Exchange(each=gathered + scattered, once=replicated)
 
 
@@ -177,7 +217,7 @@ class Closing:
 def closing(stage: Stage, fabric: Fabric, slots: int) -> Closing:
     """Return what closes a step on a stage."""
     rank, held = stage.rank, stage.holdings
-    candidate, training = rank.candidate, rank.machine.training
+    candidate = rank.candidate
     groups, adapters = rank.groups, candidate.lora_rank is not None
     dense = _exchanges(
         held.dense,
@@ -185,6 +225,7 @@ def closing(stage: Stage, fabric: Fabric, slots: int) -> Closing:
         groups.shards,
         groups.shard_replicas,
         adapters=adapters,
+        bucket=rank.machine.framework.bucket,
     )
     experts = _exchanges(
         held.experts,
@@ -192,13 +233,15 @@ def closing(stage: Stage, fabric: Fabric, slots: int) -> Closing:
         groups.expert_shards,
         groups.expert_shard_replicas,
         adapters=adapters,
+        bucket=rank.machine.framework.bucket,
     )
     m = candidate.micro_batches
     behind_forward = _together(dense[0], experts[0])
     behind_backward = _together(dense[1], experts[1])
     recompute = _recompute_seconds(stage)
-    forward_window = training.data_overlap * stage.whole.forward
-    backward_window = training.data_overlap * (stage.whole.backward + recompute)
+    overlap = rank.machine.framework.data_overlap
+    forward_window = overlap * stage.whole.forward
+    backward_window = overlap * (stage.whole.backward + recompute)
     exposed = behind_forward.exposed(m, forward_window) + behind_backward.exposed(
         m, backward_window
     )
@@ -260,6 +303,7 @@ def step_of(placed: Sequence[Placed], hosts: int) -> dict[str, float]:
     """Return the parts of a step, in seconds, by the names of an evaluation."""
     rank = placed[0].stage.rank
     candidate, training = rank.candidate, rank.machine.training
+    framework = rank.machine.framework
     micro_batches = [micro_batch(one.stage, one.fabric) for one in placed]
     slowest = max(micro_batches, key=lambda one: one.seconds)
     closings = [closing(one.stage, one.fabric, one.slots) for one in placed]
@@ -277,7 +321,8 @@ def step_of(placed: Sequence[Placed], hosts: int) -> dict[str, float]:
         "data_seconds": last.data,
         "offload_seconds": m * slowest.offload + last.offload,
         "contention_seconds": m * slowest.contention
-        + training.contention * last.hidden,
+        + framework.data_contention * last.hidden,
+        "host_seconds": m * slowest.host + framework.step_overhead,
         "bubble_seconds": others / candidate.vpp,
         "optimizer_seconds": last.optimizer,
     }

@@ -21,6 +21,9 @@ class Work:
 
     forward: float = 0.0
     backward: float = 0.0
+    forward_kernels: float = 0.0
+    backward_kernels: float = 0.0
+    routed: float = 0.0
     flops: float = 0.0
     kept: float = 0.0
     beginning: float = 0.0

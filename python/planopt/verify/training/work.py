@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -59,8 +59,8 @@ class Rank:
 
     def input_bytes(self, operation: MatMul) -> float:
         """Return `B_x`, the bytes of an element that a product reads."""
-        if self.candidate.precision == "fp8" and operation.quantised:
-            return bytes_per_element("fp8")
+        if self.candidate.casts and operation.quantised:
+            return bytes_per_element(self.candidate.precision)
         return self.machine.activation_bytes
 
     def weight_bytes(self, operation: MatMul) -> float:
@@ -72,8 +72,19 @@ class Rank:
         return self.machine.activation_bytes
 
     def rate(self, operation: MatMul) -> float:
-        """Return the peak FLOP/s of a product."""
-        return self.machine.quantised if operation.quantised else self.machine.base
+        """Return the FLOP/s of a product that are there for hours."""
+        quantised = operation.quantised
+        peak = self.machine.quantised if quantised else self.machine.base
+        return peak * self.machine.sustained(quantised=quantised)
+
+    def degree(self, operation: MatMul) -> int:
+        """Return the ranks that a matrix is divided among, `t` or `t_e`."""
+        candidate = self.candidate
+        return candidate.tp_of_experts if operation.experts > 1 else candidate.tp
+
+    def tokens_of(self, operation: MatMul) -> float:
+        """Return the tokens that a rank brings to a product."""
+        return self.tokens * self.degree(operation) / self.candidate.tp
 
     def reached(self, operation: MatMul) -> Products:
         """Return what products of an operation's kind reach."""
@@ -90,13 +101,14 @@ class Rank:
 # Section 3, Product.
 def _product(operation: MatMul, rank: Rank) -> Work:
     machine, candidate = rank.machine, rank.candidate
-    inputs, outputs = operation.divided(candidate.tp)
+    inputs, outputs = operation.divided(rank.degree(operation))
     count = 1.0
+    tokens = rank.tokens_of(operation)
     if operation.experts > 1:
-        seen = rank.tokens * candidate.ep
+        seen = tokens * candidate.ep
         met = distinct_matrices(operation.experts, operation.active, seen)
         count = met / candidate.ep
-    all_rows = rank.tokens * rank.copies(operation)
+    all_rows = tokens * rank.copies(operation)
     rows = all_rows / count
     moved = all_rows * (inputs + outputs) * machine.activation_bytes
     weights = count * inputs * outputs * rank.weight_bytes(operation)
@@ -112,11 +124,14 @@ def _product(operation: MatMul, rank: Rank) -> Work:
         if candidate.lora_rank is None
         else 0.0
     )
-    frozen = Work(
+    product = Work(
         forward=time(rows, outputs, inputs, moved + weights),
         backward=time(rows, inputs, outputs, moved + weights) + to_weights,
+        forward_kernels=1,
+        backward_kernels=2 if candidate.lora_rank is None else 1,
         flops=2 * all_rows * inputs * outputs,
     )
+    frozen = total([product, _casts(operation, all_rows, inputs, outputs, rank)])
     if candidate.lora_rank is None or not operation.quantised:
         return frozen
     adapters = (
@@ -124,6 +139,22 @@ def _product(operation: MatMul, rank: Rank) -> Work:
         for width in (outputs, inputs)
     )
     return total([frozen, *adapters])
+
+
+# Section 3, Casts.
+def _casts(
+    operation: MatMul, rows: float, inputs: float, outputs: float, rank: Rank
+) -> Work:
+    machine, passes = rank.machine, rank.machine.framework.casts
+    if not (operation.quantised and rank.candidate.casts) or passes == 0:
+        return Work()
+    each = machine.activation_bytes + 2 * rank.input_bytes(operation)
+    return Work(
+        forward=machine.pass_time(passes * rows * inputs * each),
+        backward=machine.pass_time(passes * rows * outputs * each),
+        forward_kernels=1,
+        backward_kernels=1,
+    )
 
 
 # Section 3, "An adapter of rank `R`".
@@ -137,23 +168,28 @@ def _adapter(
     to_weights = Product(count, width, rank_of_adapter, rows)
 
     def time(product: Product) -> float:
-        return machine.product_time(product, machine.base, machine.general, moved)
+        rate = machine.base * machine.sustained(quantised=False)
+        return machine.product_time(product, rate, machine.general, moved)
 
     return Work(
         forward=time(forward),
         backward=time(to_inputs) + time(to_weights),
+        forward_kernels=1,
+        backward_kernels=2,
         flops=forward.flops,
     )
 
 
 # Section 3, Activation function.
 def _activation_function(columns: MatMul, rows: MatMul, rank: Rank) -> Work:
-    t, element = rank.candidate.tp, rank.machine.activation_bytes
+    t, element = rank.degree(columns), rank.machine.activation_bytes
     outputs, inputs = columns.divided(t)[1], rows.divided(t)[0]
-    each = rank.tokens * rank.copies(columns) * element
+    each = rank.tokens_of(columns) * rank.copies(columns) * element
     return Work(
-        forward=rank.machine.pass_time(each * (outputs + inputs)),
-        backward=rank.machine.pass_time(each * (2 * outputs + inputs)),
+        forward=rank.machine.elementwise_time(each * (outputs + inputs)),
+        backward=rank.machine.elementwise_time(each * (2 * outputs + inputs)),
+        forward_kernels=1,
+        backward_kernels=1,
         kept=each * outputs,
     )
 
@@ -161,11 +197,20 @@ def _activation_function(columns: MatMul, rows: MatMul, rank: Rank) -> Work:
 # Section 3, Dispatch.
 def _dispatch(operation: MatMul, rank: Rank) -> Work:
     copies, element = rank.copies(operation), rank.machine.activation_bytes
-    seconds = rank.machine.pass_time(4 * rank.stream * copies * element)
-    messages = 2 * rank.groups.expert.all_to_all(rank.stream * copies * element)
+    framework, experts = rank.machine.framework, rank.groups.expert
+    sent = rank.stream * copies * element
+    seconds = rank.machine.elementwise_time(4 * framework.routing * sent)
+    across = 1.0
+    if framework.send_once:
+        hosts = experts.domains
+        across = min(hosts * (1 - (1 - 1 / hosts) ** copies) / copies, 1.0)
+    messages = 2 * experts.all_to_all(sent, across)
     return Work(
         forward=seconds,
         backward=seconds,
+        forward_kernels=1,
+        backward_kernels=1,
+        routed=1,
         expert_forward=messages,
         expert_backward=messages,
     )
@@ -175,8 +220,10 @@ def _dispatch(operation: MatMul, rank: Rank) -> Work:
 def _elementwise(operation: Elementwise, rank: Rank) -> Work:
     each = rank.stream * rank.machine.activation_bytes
     return Work(
-        forward=rank.machine.pass_time(2 * each),
-        backward=rank.machine.pass_time(3 * each),
+        forward=rank.machine.elementwise_time(2 * each),
+        backward=rank.machine.elementwise_time(3 * each),
+        forward_kernels=1,
+        backward_kernels=1,
         kept=each if operation.name == "norm" else 0.0,
     )
 
@@ -190,7 +237,14 @@ def _summed(rank: Rank) -> Work:
         if rank.candidate.sequence_parallel
         else 0.0
     )
-    return Work(tensor_forward=whole, tensor_backward=gathered, beside=whole)
+    launched = 1 if rank.candidate.tp > 1 else 0
+    return Work(
+        tensor_forward=whole,
+        tensor_backward=gathered,
+        beside=whole,
+        forward_kernels=launched,
+        backward_kernels=launched,
+    )
 
 
 # Section 3, "Behind the all-reduce of a layer stand dropout and residual".
@@ -200,8 +254,10 @@ def _dropout_and_residual(rank: Rank) -> Work:
     if rank.candidate.dropout:
         backward, mask = 5 * each, rank.stream
     return Work(
-        forward=rank.machine.pass_time(3 * each + mask),
-        backward=rank.machine.pass_time(backward + mask),
+        forward=rank.machine.elementwise_time(3 * each + mask),
+        backward=rank.machine.elementwise_time(backward + mask),
+        forward_kernels=1,
+        backward_kernels=1,
         kept=mask,
     )
 
@@ -209,31 +265,36 @@ def _dropout_and_residual(rank: Rank) -> Work:
 # Section 3, "Behind that of the embedding, with dropout".
 def _embedded(rank: Rank) -> Work:
     messages = _summed(rank)
-    sums = Work(
-        tensor_forward=messages.tensor_forward, tensor_backward=messages.tensor_backward
-    )
+    sums = replace(messages, beside=0.0)
     if not rank.candidate.dropout:
         return sums
     moved = rank.stream * (2 * rank.machine.activation_bytes + 1)
-    seconds = rank.machine.pass_time(moved)
-    return total([sums, Work(forward=seconds, backward=seconds, kept=rank.stream)])
+    seconds = rank.machine.elementwise_time(moved)
+    dropped = Work(
+        forward=seconds,
+        backward=seconds,
+        forward_kernels=1,
+        backward_kernels=1,
+        kept=rank.stream,
+    )
+    return total([sums, dropped])
 
 
 def _kept_by_products(operations: Sequence[Operation], rank: Rank) -> float:
     """Return the bytes that products keep of what they read (section 3, Kept)."""
-    tokens, share = rank.tokens, rank.candidate.stream_share
+    share, whole = rank.candidate.stream_share, rank.candidate.folded > 1
     kept, stream_is_kept = 0.0, False
     for operation in operations:
         if isinstance(operation, Elementwise):
             stream_is_kept = False
         if not isinstance(operation, MatMul):
             continue
-        inputs = operation.divided(rank.candidate.tp)[0]
-        each = tokens * inputs * rank.input_bytes(operation)
+        inputs = operation.divided(rank.degree(operation))[0]
+        each = rank.tokens_of(operation) * inputs * rank.input_bytes(operation)
         if operation.division == "rows":
             kept += each * rank.copies(operation)
         elif operation.experts > 1:
-            kept += each * rank.copies(operation) * share
+            kept += each * rank.copies(operation) * (1 if whole else share)
         elif operation.name in _READS_A_LATENT:
             kept += 2 * each * share
         elif not stream_is_kept:
@@ -269,6 +330,20 @@ def _between(operations: Sequence[Operation], rank: Rank) -> Iterator[Work]:
             yield _activation_function(before, after, rank)
 
 
+# Section 3, "behind experts whose ranks have tokens of their own".
+def _unsummed(operations: Sequence[Operation], rank: Rank) -> set[int]:
+    """Return the places of all-reduces that have nothing to sum."""
+    found, routed = set(), False
+    for place, operation in enumerate(operations):
+        if isinstance(operation, MatMul) and operation.experts > 1:
+            routed = rank.candidate.folded > 1
+        if isinstance(operation, AllReduce):
+            if routed:
+                found.add(place)
+            routed = False
+    return found
+
+
 # Model.md, section 1: half of the normalisations are around attention.
 def in_order(layer: Sequence[Operation]) -> list[Operation]:
     """Put the normalisations of the feed-forward part in front of it."""
@@ -290,9 +365,15 @@ def in_order(layer: Sequence[Operation]) -> list[Operation]:
 def layer_work(layer: Sequence[Operation], rank: Rank) -> Work:
     """Return what a layer takes and keeps of one micro-batch."""
     operations = in_order(layer)
+    unsummed = _unsummed(operations, rank)
     return total(
         [
-            *(_of(operation, rank) for operation in operations),
+            *(
+                _dropout_and_residual(rank)
+                if place in unsummed
+                else _of(operation, rank)
+                for place, operation in enumerate(operations)
+            ),
             *_between(operations, rank),
             Work(kept=_kept_by_products(operations, rank), beginning=beginning(rank)),
         ]
@@ -338,12 +419,19 @@ def head_work(rank: Rank) -> Work:
 def _one_head(operations: Sequence[Operation], rank: Rank) -> Work:
     parts = [_of(operation, rank) for operation in operations]
     if rank.model.vocabulary:
-        loss = rank.machine.pass_time(
-            logits(rank) * (_KEPT_LOGIT_BYTES + rank.machine.activation_bytes)
-        )
+        each = _KEPT_LOGIT_BYTES + rank.machine.activation_bytes
+        passes = rank.machine.framework.loss
+        loss = rank.machine.pass_time(passes * logits(rank) * each)
+        kept = _KEPT_LOGIT_BYTES * logits(rank) / rank.candidate.loss_chunks
         parts += [
             Work(beside=_summed(rank).beside),
-            Work(forward=loss, backward=loss, kept=_KEPT_LOGIT_BYTES * logits(rank)),
+            Work(
+                forward=loss,
+                backward=loss,
+                forward_kernels=1,
+                backward_kernels=1,
+                kept=kept,
+            ),
             Work(kept=_kept_by_products(operations, rank)),
         ]
     return total(parts)

@@ -68,7 +68,7 @@ impl EvaluateTraining {
         assumptions: &Assumptions,
     ) -> Result<TrainingAssumptions, Vec<Diagnostic>> {
         let training = assumptions
-            .training
+            .training_with(self.framework(assumptions)?)
             .ok_or_else(|| vec![no_training(assumptions)])?;
         Ok(TrainingAssumptions {
             spares: self.redundancy.map_or(training.spares, Spares::Hosts),

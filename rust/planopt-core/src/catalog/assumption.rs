@@ -2,13 +2,13 @@
 
 use super::assumptions::{
     AllReduceAlgorithm, Assumptions, CommunicationAssumptions, CostAssumptions, EngineAssumptions,
-    EngineShares, ExpertAssumptions, HopPayload, MemoryAssumptions, ScaleUpAssumptions, Spares,
-    SwitchSale, TrainingAssumptions,
+    EngineShares, ExpertAssumptions, FrameworkAssumptions, HardwareAssumptions, HardwareChanges,
+    HopPayload, MemoryAssumptions, ScaleUpAssumptions, Spares, SwitchSale, TrainingAssumptions,
 };
 use super::compute_assumptions::{compute, compute_over};
 use super::fields::Fields;
 use super::host::ALL_REDUCE_CLASSES;
-use crate::quantity::{Dimension, Seconds};
+use crate::quantity::{Bytes, Dimension, Seconds};
 
 /// Folders of a catalog that stand for all of its hardware; "" is the catalog itself.
 const HARDWARE: &[&str] = &["", "article"];
@@ -22,6 +22,16 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
     let engines = fields.named_sections("engines", |own| engine_shares(own, step_overhead));
     let communication = fields.section("communication", communication);
     let links = fields.named_sections("links", |link| scale_up(link, Some(communication.scale_up)));
+    let training = fields.optional("training", |fields, key| fields.section(key, training));
+    let frameworks = training.map_or_else(Vec::new, |general| {
+        fields.named_sections("frameworks", |own| framework(own, &general))
+    });
+    let trainers = training.map_or_else(Vec::new, |_| fields.named_sections("trainers", hardware));
+    let general_trainer = training.map_or(PLAIN_HARDWARE, |general| HardwareAssumptions {
+        attention_forward: general.attention_efficiency,
+        attention_backward: general.attention_efficiency,
+        ..PLAIN_HARDWARE
+    });
     Assumptions {
         id: fields.id(),
         description: fields.text("description"),
@@ -39,7 +49,10 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
             fields.section(key, experts)
         }),
         cost: fields.section("cost", cost),
-        training: fields.optional("training", |fields, key| fields.section(key, training)),
+        training,
+        frameworks,
+        general_trainer,
+        trainers,
         switch_sale: switch_sale(fields),
     }
 }
@@ -157,7 +170,7 @@ fn cost(fields: &mut Fields<'_>) -> CostAssumptions {
 }
 
 fn training(fields: &mut Fields<'_>) -> TrainingAssumptions {
-    TrainingAssumptions {
+    let general = TrainingAssumptions {
         usable_fraction: share(fields, "usable_fraction"),
         overhead: fields.quantity("overhead"),
         attention_efficiency: share(fields, "attention_efficiency"),
@@ -182,7 +195,106 @@ fn training(fields: &mut Fields<'_>) -> TrainingAssumptions {
             fields.number(key, Dimension::Share)
         })),
         carbon_kg_per_kwh: fields.number("carbon_kg_per_kwh", Dimension::Number),
+        unaligned: fields.or("unaligned", 1.0, share),
+        framework: PLAIN_FRAMEWORK,
+    };
+    TrainingAssumptions {
+        framework: FrameworkAssumptions {
+            tensor_overlap: general.tensor_overlap,
+            data_overlap: general.data_overlap,
+            data_contention: general.contention,
+            ..PLAIN_FRAMEWORK
+        },
+        ..general
     }
+}
+
+/// A framework that adds nothing.
+const PLAIN_FRAMEWORK: FrameworkAssumptions = FrameworkAssumptions {
+    host_launch: Seconds::ZERO,
+    elementwise: 1.0,
+    loss: 1.0,
+    casts: 0.0,
+    routing: 1.0,
+    expert_launch: Seconds::ZERO,
+    send_once: false,
+    expert_overlap: 0.0,
+    tensor_overlap: 0.0,
+    gradient_overlap: 1.0,
+    hop_overhead: Seconds::ZERO,
+    data_overlap: 0.0,
+    data_contention: 0.0,
+    bucket: Bytes(f64::INFINITY),
+    portable_attention: false,
+    gradient_copy: 0.0,
+    memory_reserve: 1.0,
+    step_overhead: Seconds::ZERO,
+};
+
+/// An accelerator that never slows down.
+const PLAIN_HARDWARE: HardwareAssumptions = HardwareAssumptions {
+    sustained: 1.0,
+    sustained_8bit: 1.0,
+    sustained_4bit: 1.0,
+    attention_forward: 1.0,
+    attention_backward: 1.0,
+    portable_attention: 1.0,
+    attention_half_length: 0.0,
+    attention_half_head: 0.0,
+    clock: 1.0,
+    host: 1.0,
+};
+
+fn framework(own: &mut Fields<'_>, general: &TrainingAssumptions) -> FrameworkAssumptions {
+    let general = &general.framework;
+    let number = |own: &mut Fields<'_>, key| own.number(key, Dimension::Number);
+    let overlap = |own: &mut Fields<'_>, key| own.number(key, Dimension::Share);
+    FrameworkAssumptions {
+        host_launch: own.or("host_launch", general.host_launch, Fields::quantity),
+        elementwise: own.or("elementwise", general.elementwise, number),
+        loss: own.or("loss", general.loss, number),
+        casts: own.or("casts", general.casts, number),
+        routing: own.or("routing", general.routing, number),
+        expert_launch: own.or("expert_launch", general.expert_launch, Fields::quantity),
+        send_once: own.or("send_once", false, Fields::flag),
+        expert_overlap: own.or("expert_overlap", general.expert_overlap, overlap),
+        tensor_overlap: own.or("tensor_overlap", general.tensor_overlap, overlap),
+        hop_overhead: own.or("hop_overhead", general.hop_overhead, Fields::quantity),
+        gradient_overlap: own.or("gradient_overlap", general.gradient_overlap, overlap),
+        data_overlap: own.or("data_overlap", general.data_overlap, overlap),
+        data_contention: own.or("data_contention", general.data_contention, number),
+        bucket: own.or("bucket", general.bucket, Fields::positive),
+        portable_attention: own.or("portable_attention", false, Fields::flag),
+        gradient_copy: own.or("gradient_copy", general.gradient_copy, number),
+        memory_reserve: own.or("memory_reserve", general.memory_reserve, number),
+        step_overhead: own.or("step_overhead", general.step_overhead, Fields::quantity),
+    }
+}
+
+/// Keys of an accelerator, or of a family, at training.
+const HARDWARE_KEYS: [(&str, fn(&mut HardwareAssumptions) -> &mut f64); 10] = [
+    ("sustained", |own| &mut own.sustained),
+    ("sustained_8bit", |own| &mut own.sustained_8bit),
+    ("sustained_4bit", |own| &mut own.sustained_4bit),
+    ("attention_forward", |own| &mut own.attention_forward),
+    ("attention_backward", |own| &mut own.attention_backward),
+    ("portable_attention", |own| &mut own.portable_attention),
+    ("attention_half_length", |own| {
+        &mut own.attention_half_length
+    }),
+    ("attention_half_head", |own| &mut own.attention_half_head),
+    ("clock", |own| &mut own.clock),
+    ("host", |own| &mut own.host),
+];
+
+fn hardware(own: &mut Fields<'_>) -> HardwareChanges {
+    HARDWARE_KEYS
+        .into_iter()
+        .filter_map(|(key, place)| {
+            let value = own.optional(key, |own, key| own.positive_number(key, Dimension::Number));
+            Some((place, value?))
+        })
+        .collect()
 }
 
 /// `"whole"` or `{ port_blocks = 8 }`.

@@ -315,6 +315,10 @@ pub struct TrainingAssumptions {
     pub spares: Spares,
     /// Carbon dioxide and its equivalents of a kilowatt-hour, in kg.
     pub carbon_kg_per_kwh: f64,
+    /// Share of the rate that products reach whose shape is no multiple of 8.
+    pub unaligned: f64,
+    /// Of the framework that trains.
+    pub framework: FrameworkAssumptions,
 }
 
 /// Hosts beyond those at work.
@@ -325,6 +329,81 @@ pub enum Spares {
     /// So many of each kind.
     Hosts(u32),
 }
+
+/// What a training framework adds to the arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FrameworkAssumptions {
+    /// Time of the host to launch one kernel.
+    pub host_launch: Seconds,
+    /// Memory traffic between products over that of fused kernels.
+    pub elementwise: f64,
+    /// Memory traffic of the loss over that of a fused kernel.
+    pub loss: f64,
+    /// Memory traffic of casts to 8 bits and less over reading once and writing twice; 0 where
+    /// they are fused away.
+    pub casts: f64,
+    /// Memory traffic of sorting tokens by experts over that of fused kernels.
+    pub routing: f64,
+    /// Time of the host to launch what brings the tokens of a layer to their experts and back,
+    /// in forward and again in backward.
+    pub expert_launch: Seconds,
+    /// Whether a token crosses to another host once, however many of its experts are there
+    /// (`deepseek-ai/DeepEP`).
+    pub send_once: bool,
+    /// Share of the arithmetic that messages to experts can hide behind.
+    pub expert_overlap: f64,
+    /// Share of the arithmetic that tensor-parallel collectives which products wait for can hide
+    /// behind, by splitting products.
+    pub tensor_overlap: f64,
+    /// Share of the gradients of weights that tensor-parallel collectives can hide behind.
+    pub gradient_overlap: f64,
+    /// What a message between stages on different hosts takes besides.
+    pub hop_overhead: Seconds,
+    /// Share of the arithmetic that data-parallel collectives can hide behind.
+    pub data_overlap: f64,
+    /// By how much of their own time hidden data-parallel collectives slow arithmetic down.
+    pub data_contention: f64,
+    /// Bytes that data-parallel ranks exchange at a time.
+    pub bucket: Bytes,
+    /// Attention by kernels that are written for no generation of accelerators in particular
+    /// (FlashAttention-2).
+    pub portable_attention: bool,
+    /// Bytes per parameter of copies of gradients beside the optimizer's state, shared as it is.
+    pub gradient_copy: f64,
+    /// Memory that the allocator and flat buffers hold over what is in use.
+    pub memory_reserve: f64,
+    /// Data, logging and whatever else a step takes once.
+    pub step_overhead: Seconds,
+}
+
+/// What an accelerator reaches at work for hours.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HardwareAssumptions {
+    /// Rate of products in 16 bits and more under the power limit, over that of a cold product.
+    pub sustained: f64,
+    /// The same in 8 bits.
+    pub sustained_8bit: f64,
+    /// The same in 4 bits.
+    pub sustained_4bit: f64,
+    /// Share of the peak rate that forward of attention reaches without stored probabilities.
+    pub attention_forward: f64,
+    /// That its backward reaches.
+    pub attention_backward: f64,
+    /// Of both, what portable kernels reach.
+    pub portable_attention: f64,
+    /// Tokens looked at for which attention reaches half of that.
+    pub attention_half_length: f64,
+    /// Width of a head for which it does.
+    pub attention_half_head: f64,
+    /// Clock under its power limit, over that of its family.
+    pub clock: f64,
+    /// Time of its host for a launch, over that of an x86 server.
+    pub host: f64,
+}
+
+/// Figures of an accelerator at training that differ from those of its family, or of a family
+/// that differ from the general ones: where each belongs, and its value.
+pub type HardwareChanges = Vec<(fn(&mut HardwareAssumptions) -> &mut f64, f64)>;
 
 /// A named set of assumptions.
 #[derive(Clone, Debug)]
@@ -357,8 +436,15 @@ pub struct Assumptions {
     pub experts: ExpertAssumptions,
     /// Cost.
     pub cost: CostAssumptions,
-    /// Training, where the set says anything of it.
+    /// Training, where the set says anything of it; of no framework and accelerator in
+    /// particular.
     pub training: Option<TrainingAssumptions>,
+    /// Training frameworks by their names.
+    pub frameworks: Vec<(String, FrameworkAssumptions)>,
+    /// What any accelerator reaches at training.
+    pub general_trainer: HardwareAssumptions,
+    /// Accelerators at training, by id or by family.
+    pub trainers: Vec<(String, HardwareChanges)>,
     /// How switches are sold.
     pub switch_sale: SwitchSale,
 }
@@ -390,5 +476,31 @@ impl Assumptions {
         }
         named(&self.families, &accelerator.family)
             .map_or(&self.compute, |index| &self.families[index].1)
+    }
+}
+
+impl Assumptions {
+    /// The assumptions of training with a framework, where the set says anything of training. A
+    /// framework without an entry adds nothing.
+    pub fn training_with(&self, framework: &str) -> Option<TrainingAssumptions> {
+        let general = self.training?;
+        let own = self.frameworks.iter().find(|(name, _)| name == framework);
+        Some(TrainingAssumptions {
+            framework: own.map_or(general.framework, |(_, own)| *own),
+            ..general
+        })
+    }
+
+    /// What an accelerator reaches at training: its own figures over those of its family, over
+    /// the general ones.
+    pub fn trainer(&self, accelerator: &Accelerator) -> HardwareAssumptions {
+        let mut reached = self.general_trainer;
+        for wanted in [&accelerator.family, &accelerator.id] {
+            let own = self.trainers.iter().find(|(name, _)| name == wanted);
+            for (place, value) in own.into_iter().flat_map(|(_, changes)| changes) {
+                *place(&mut reached) = *value;
+            }
+        }
+        reached
     }
 }

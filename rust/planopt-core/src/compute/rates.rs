@@ -1,6 +1,7 @@
 //! Rates of an accelerator for a choice of number formats.
 //! Formulas: `docs/reference/model.md`, section 2.
 
+use crate::catalog::HardwareAssumptions;
 use crate::catalog::{
     Accelerator, Assumptions, ComputeAssumptions, Format, ProductAssumptions, Products,
 };
@@ -64,6 +65,8 @@ pub struct Rates {
     pub expert_imbalance: f64,
     /// What else the accelerator reaches.
     pub compute: ComputeAssumptions,
+    /// What it reaches at training.
+    pub trainer: HardwareAssumptions,
 }
 
 impl Rates {
@@ -102,6 +105,7 @@ impl Rates {
             quantised_products: compute.products_in(weights),
             expert_imbalance: assumptions.experts.imbalance,
             compute: compute.clone(),
+            trainer: assumptions.trainer(accelerator),
         })
     }
 

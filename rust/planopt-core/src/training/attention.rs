@@ -4,7 +4,7 @@
 use super::candidate::ContextParallel;
 use super::layer::LayerCost;
 use super::operation::{MASK, Pricing};
-use crate::compute::{causal_mean, real};
+use crate::compute::{causal_mean, real, saturation};
 use crate::quantity::{Bytes, Seconds};
 use crate::transformer::{Operation, Work};
 
@@ -13,6 +13,10 @@ const LOG_SUM: f64 = 4.0;
 /// Arithmetic of its backward over its forward: five products, two of them scores again
 /// (arXiv 2307.08691, section 3).
 const FLASH_BACKWARD: f64 = 2.5;
+
+/// Kernels of attention with stored probabilities: two products and a softmax forward, four
+/// products and a softmax backward.
+const STORED_KERNELS: (f64, f64) = (3.0, 5.0);
 
 /// Heads of attention on one rank.
 struct Heads {
@@ -88,14 +92,29 @@ impl Pricing<'_> {
             None => sequence,
         };
         let flop = 2.0 * tokens * heads.query * (heads.depth + heads.value) * seen;
-        let rate = self.rates.base.0 * self.training.attention_efficiency;
+        let hardware = &self.rates.trainer;
+        let portable = if self.training.framework.portable_attention {
+            hardware.portable_attention
+        } else {
+            1.0
+        };
+        let rate = self.rates.base.0
+            * portable
+            * hardware.clock
+            * saturation(seen, hardware.attention_half_length)
+            * saturation(
+                (heads.depth + heads.value) / 2.0,
+                hardware.attention_half_head,
+            );
         let bytes = tokens
             * (heads.query + heads.key_value)
             * (heads.depth + heads.value)
             * self.activation();
         let memory = bytes / self.rates.memory.0;
-        cost.forward += Seconds((flop / rate).max(memory)) + self.launch();
-        cost.backward += Seconds((FLASH_BACKWARD * flop / rate).max(2.0 * memory)) + self.launch();
+        let forward = flop / (rate * hardware.attention_forward);
+        self.forward(cost, Seconds(forward.max(memory)) + self.launch());
+        let backward = FLASH_BACKWARD * flop / (rate * hardware.attention_backward);
+        self.backward(cost, Seconds(backward.max(2.0 * memory)) + self.launch());
         cost.forward_flop += flop;
         cost.kept += Bytes(tokens * heads.query * LOG_SUM);
     }
@@ -110,12 +129,7 @@ impl Pricing<'_> {
             let (rows, columns, depth) = shape;
             let operands = rows * depth + depth * columns + rows * columns;
             let bytes = matrices * operands * self.activation();
-            self.time(
-                self.rates.of_operation(false, false),
-                matrices,
-                shape,
-                bytes,
-            )
+            self.time(self.base_rate(), matrices, shape, bytes)
         };
         let score = product((rows, sequence, heads.depth));
         let score_gradient = product((rows, sequence, heads.value));
@@ -125,10 +139,14 @@ impl Pricing<'_> {
         let element = self.activation();
         let mut forward = score + mixed + per_pass(2.0 * element);
         cost.backward += score_gradient + mixed_gradients + per_pass(3.0 * element);
+        cost.forward_kernels += STORED_KERNELS.0;
+        cost.backward_kernels += STORED_KERNELS.1;
         let mut kept = scores * element;
         if self.recipe.dropout {
             forward += per_pass(2.0 * element + MASK);
             cost.backward += per_pass(2.0 * element + MASK);
+            cost.forward_kernels += 1.0;
+            cost.backward_kernels += 1.0;
             kept += scores * (element + MASK);
         }
         cost.forward += forward;
@@ -162,8 +180,8 @@ impl Pricing<'_> {
             ContextParallel::AllToAll => {
                 let queries = heads.query * heads.depth * per_element;
                 let outputs = heads.query * heads.value * per_element;
-                let exchanged = group.all_to_all(Bytes(queries + keys_and_values))
-                    + group.all_to_all(Bytes(outputs));
+                let exchanged = group.all_to_all(Bytes(queries + keys_and_values), 1.0)
+                    + group.all_to_all(Bytes(outputs), 1.0);
                 cost.context_forward += exchanged;
                 cost.context_backward += exchanged;
             }

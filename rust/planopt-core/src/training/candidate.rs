@@ -50,6 +50,9 @@ pub enum Precision {
     Fp16,
     /// fp8 products on bf16 weights with 32-bit master weights.
     Fp8,
+    /// 4-bit products in blocks of 16 with a scale each, on bf16 weights with 32-bit master
+    /// weights.
+    Nvfp4,
     /// 32 bits throughout.
     Fp32,
 }
@@ -61,6 +64,7 @@ impl Precision {
             Self::Bf16 => Format::Bf16,
             Self::Fp16 => Format::Fp16,
             Self::Fp8 => Format::Fp8,
+            Self::Nvfp4 => Format::Nvfp4,
             Self::Fp32 => Format::Fp32,
         }
     }
@@ -69,8 +73,13 @@ impl Precision {
     pub fn activation_bytes(self) -> f64 {
         match self {
             Self::Fp32 => Format::Fp32.bytes_per_element(),
-            Self::Bf16 | Self::Fp16 | Self::Fp8 => Format::Bf16.bytes_per_element(),
+            Self::Bf16 | Self::Fp16 | Self::Fp8 | Self::Nvfp4 => Format::Bf16.bytes_per_element(),
         }
+    }
+
+    /// Whether products read copies of their inputs in fewer bits.
+    pub fn casts(self) -> bool {
+        matches!(self, Self::Fp8 | Self::Nvfp4)
     }
 }
 
@@ -116,6 +125,10 @@ pub struct Recipe {
     pub gradients: Format,
     /// Optimizer.
     pub optimizer: Optimizer,
+    /// Weights are kept in 32 bits too; without them moments are in the weights' own format.
+    pub master_weights: bool,
+    /// Pieces in which the head and the loss go through the tokens of a micro-batch.
+    pub loss_chunks: u32,
     /// Adapters, where the model itself is frozen.
     pub adapters: Option<Adapters>,
     /// Attention that never stores its probabilities.
@@ -153,6 +166,8 @@ pub struct Layout {
     pub context: ContextParallel,
     /// Expert-parallel degree.
     pub ep: u32,
+    /// Experts are not divided by tensor parallelism: its ranks hold experts of their own.
+    pub whole_experts: bool,
     /// Sequences of a micro-batch.
     pub micro_batch: u32,
     /// What is recomputed.
@@ -179,6 +194,7 @@ impl Layout {
         cp: 1,
         context: ContextParallel::Ring,
         ep: 1,
+        whole_experts: false,
         micro_batch: 1,
         recompute: Recompute::None,
         sharding: Sharding::None,
@@ -197,9 +213,19 @@ impl Layout {
         self.dp * self.cp
     }
 
+    /// Tensor-parallel degree of experts.
+    pub fn expert_tp(&self) -> u32 {
+        if self.whole_experts { 1 } else { self.tp }
+    }
+
+    /// Ranks of a stage among which whole experts can be dealt.
+    pub fn expert_places(&self) -> u32 {
+        self.replicas() * (self.tp / self.expert_tp())
+    }
+
     /// Ranks that hold the same experts.
     pub fn expert_replicas(&self) -> u32 {
-        self.replicas() / self.ep
+        self.expert_places() / self.ep
     }
 
     /// Micro-batches of a step on each pipeline.

@@ -63,8 +63,9 @@ impl Group {
         self.rings(payload, ALL_REDUCE)
     }
 
-    /// Every rank sends an equal part of `payload` to every other.
-    pub fn all_to_all(&self, payload: Bytes) -> Seconds {
+    /// Every rank sends an equal part of `payload` to every other, and of what crosses hosts only
+    /// the share `across`.
+    pub fn all_to_all(&self, payload: Bytes, across: f64) -> Seconds {
         if self.is_silent(payload) {
             return Seconds::ZERO;
         }
@@ -76,7 +77,7 @@ impl Group {
             time += self.line.latency + part * inside / self.line.bandwidth;
         }
         if outside > 0.0 {
-            time += self.network.latency + part * outside / self.network.bandwidth;
+            time += self.network.latency + part * (outside * across) / self.network.bandwidth;
         }
         time
     }
@@ -137,7 +138,10 @@ impl Groups {
         let (tp, cp, pp) = (layout.tp, layout.cp, layout.pp);
         let replicas = layout.replicas();
         // Data-parallel ranks that stand inside of the pipeline, for their experts.
-        let expert_data = (layout.ep / common_divisor(layout.ep, cp)).min(layout.dp);
+        // Experts that are not divided take their ranks from the tensor-parallel group first.
+        let folded = tp / layout.expert_tp();
+        let beyond = layout.ep / common_divisor(layout.ep, folded);
+        let expert_data = (beyond / common_divisor(beyond, cp)).min(layout.dp);
         let inner = tp * cp * expert_data;
         let reach = place.reach();
         let near = (reach / tp).max(1);
@@ -147,15 +151,15 @@ impl Groups {
         } else {
             near.min(cp * expert_data)
         };
-        let near_experts = near.min(layout.ep);
-        let near_expert_replicas = (near_replicas / layout.ep).max(1);
+        let near_experts = (near * folded).min(layout.ep);
+        let near_expert_replicas = (near_replicas * folded / layout.ep).max(1);
         let shard_group = layout
             .shard_group
             .filter(|_| layout.sharding != Sharding::None);
         let shard = shard_group.unwrap_or(replicas);
         let expert_replicas = layout.expert_replicas();
         let expert_shard = shard_group
-            .map_or(expert_replicas, |group| (group / layout.ep).max(1))
+            .map_or(expert_replicas, |group| (group * folded / layout.ep).max(1))
             .min(expert_replicas);
         let groups = Self {
             tensor: place.group(tp, reach.min(tp), tp),

@@ -98,7 +98,8 @@ impl Layout {
         }
         let layers = transformer.layers.len() as u64;
         let chunks = u64::from(pp) * u64::from(vpp);
-        if chunks > layers || (vpp > 1 && !layers.is_multiple_of(chunks)) {
+        // Embedding and head may have the first and the last chunk to themselves.
+        if u64::from(pp) > layers || (vpp > 1 && chunks > layers + 2) {
             return Err(Rejection::Layers { pp, vpp, layers });
         }
         let step = self.dp * self.micro_batch;
@@ -121,7 +122,7 @@ impl Layout {
         self.check_experts(transformer)?;
         self.check_context(transformer, recipe)?;
         let replicas = self.replicas();
-        if !replicas.is_multiple_of(ep) {
+        if !self.expert_places().is_multiple_of(ep) {
             return Err(Rejection::ExpertRanks {
                 ep,
                 dp: self.dp,

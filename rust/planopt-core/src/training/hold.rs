@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Mul};
 
-use super::candidate::{Optimizer, Precision, Recipe};
+use super::candidate::{Layout, Optimizer, Precision, Recipe};
 use crate::catalog::Format;
 use crate::compute::{local_shape, parameter_fraction, real};
 use crate::quantity::Bytes;
@@ -75,8 +75,9 @@ impl Recipe {
     /// Bytes of a weight that is trained, where products of its kind run in `precision`.
     fn weight_bytes(&self, quantised: bool) -> f64 {
         match self.precision {
-            Precision::Fp8 if quantised => {
-                Format::Bf16.bytes_per_element() + FP8_COPIES * Format::Fp8.bytes_per_element()
+            precision if precision.casts() && quantised => {
+                Format::Bf16.bytes_per_element()
+                    + FP8_COPIES * precision.format().bytes_per_element()
             }
             precision => precision.activation_bytes(),
         }
@@ -88,19 +89,30 @@ impl Recipe {
         // In 32 bits the weights are their own master.
         let master = match self.precision {
             Precision::Fp32 => 0.0,
+            _ if !self.master_weights => 0.0,
             _ => WIDE,
+        };
+        let wide = if self.master_weights {
+            WIDE
+        } else {
+            self.precision.activation_bytes()
         };
         let moments = match (self.optimizer, matrix) {
             (Optimizer::Adam8bit, _) => 2.0 * NARROW,
-            (Optimizer::Sgd, _) | (Optimizer::Muon, Some(_)) | (Optimizer::Adafactor, None) => WIDE,
-            (Optimizer::Adafactor, Some((k, n))) => WIDE * (k + n) / (k * n),
-            (Optimizer::Adam, _) | (Optimizer::Muon, None) => 2.0 * WIDE,
+            (Optimizer::Sgd, _) | (Optimizer::Muon, Some(_)) | (Optimizer::Adafactor, None) => wide,
+            (Optimizer::Adafactor, Some((k, n))) => wide * (k + n) / (k * n),
+            (Optimizer::Adam, _) | (Optimizer::Muon, None) => 2.0 * wide,
         };
         master + moments
     }
 
-    /// What one of `tp` ranks holds of `operation`, of whose experts it has one part in `ep`.
-    pub(super) fn hold(&self, operation: &Operation, tp: u32, ep: u32) -> Held {
+    /// What a rank holds of `operation`.
+    pub(super) fn hold(&self, operation: &Operation, layout: &Layout) -> Held {
+        let (tp, ep) = if is_routed(operation) {
+            (layout.expert_tp(), layout.ep)
+        } else {
+            (layout.tp, layout.ep)
+        };
         let parameters = real(operation.parameters) * parameter_fraction(operation, tp)
             / if is_routed(operation) {
                 f64::from(ep)
@@ -155,7 +167,7 @@ impl Recipe {
     /// What a checkpoint writes of `operation`, once for all ranks: the state, and the weights
     /// where they are their own master.
     pub(super) fn checkpoint(&self, operation: &Operation) -> Bytes {
-        let whole = self.hold(operation, 1, 1);
+        let whole = self.hold(operation, &Layout::SINGLE);
         match self.precision {
             Precision::Fp32 => whole.state + whole.trained,
             _ => whole.state,

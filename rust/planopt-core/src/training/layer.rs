@@ -13,6 +13,12 @@ pub struct LayerCost {
     pub forward: Seconds,
     /// Backward, of inputs and of weights.
     pub backward: Seconds,
+    /// Layers with routed experts.
+    pub routed: f64,
+    /// Kernels of forward that the host launches.
+    pub forward_kernels: f64,
+    /// Of backward.
+    pub backward_kernels: f64,
     /// Of forward, the core of attention as far as selective recomputation does it again.
     pub attention_core: Seconds,
     /// Tensor-parallel collectives of forward.
@@ -53,6 +59,9 @@ impl Add for LayerCost {
         Self {
             forward: self.forward + other.forward,
             backward: self.backward + other.backward,
+            routed: self.routed + other.routed,
+            forward_kernels: self.forward_kernels + other.forward_kernels,
+            backward_kernels: self.backward_kernels + other.backward_kernels,
             attention_core: self.attention_core + other.attention_core,
             tensor_forward: self.tensor_forward + other.tensor_forward,
             tensor_backward: self.tensor_backward + other.tensor_backward,

@@ -128,6 +128,8 @@ pub(crate) struct StageMemory {
     pub(crate) working: Bytes,
     /// There once: gradients of logits.
     pub(crate) transient: Bytes,
+    /// What is held over what is in use.
+    pub(crate) reserve: f64,
 }
 
 impl StageMemory {
@@ -140,8 +142,11 @@ impl StageMemory {
         let kept_by_ends =
             self.kept_by_embedding * in_flight + (self.kept_by_head * logits + self.transient);
         let offloaded = self.most_resident.0.is_finite();
+        let activations = resident + self.working + kept_by_ends;
+        let used = self.held.weights + self.held.gradients + self.held.optimizer + activations;
         TrainingMemory {
-            activations: resident + self.working + kept_by_ends,
+            activations,
+            overhead: self.held.overhead + used * (self.reserve - 1.0),
             in_flight,
             host: self.held.host + if offloaded { through } else { Bytes::ZERO },
             ..self.held
@@ -160,6 +165,7 @@ impl Question<'_> {
         let mut memory = StageMemory {
             most_in_flight: most_in_flight(layout, stage.index),
             most_logits: self.most_logits(),
+            reserve: self.training.framework.memory_reserve,
             ..StageMemory::default()
         };
         let layers: f64 = stage.layers.iter().sum();
@@ -195,7 +201,10 @@ impl Question<'_> {
             let ranks = group.ranks;
             held.weights += kind.weights / sharers(layout, Sharding::Zero3, ranks);
             held.gradients += kind.gradients / sharers(layout, Sharding::Zero2, ranks);
-            let state = kind.state / sharers(layout, Sharding::Zero1, ranks);
+            let copies = kind.trained
+                * (self.training.framework.gradient_copy
+                    / self.recipe.precision.activation_bytes());
+            let state = (kind.state + copies) / sharers(layout, Sharding::Zero1, ranks);
             if layout.offload_optimizer {
                 held.host += state;
             } else {

@@ -6,7 +6,7 @@ use super::candidate::{Layout, Precision, Recipe};
 use super::collectives::Groups;
 use super::hold::is_routed;
 use super::layer::LayerCost;
-use crate::catalog::{Format, ProductAssumptions, TrainingAssumptions};
+use crate::catalog::{ProductAssumptions, TrainingAssumptions};
 use crate::compute::{Rates, distinct_experts, local_shape, real, roofline, saturation};
 use crate::quantity::{Bytes, FlopsPerSecond, Seconds};
 use crate::transformer::{Operation, Shard, Work};
@@ -18,6 +18,10 @@ const LOGIT: f64 = 4.0;
 
 /// Outputs of the product that efficiencies are quoted for: 8192 x 8192.
 const REFERENCE_OUTPUTS: f64 = 8192.0 * 8192.0;
+/// Copies that a cast writes.
+const CAST_COPIES: f64 = 2.0;
+/// Elements that shapes of products are multiples of where tensor cores run at full rate.
+const ALIGNMENT: f64 = 8.0;
 /// Products that read a latent and not the stream between layers.
 const LATENT_PRODUCTS: [&str; 2] = ["query_up", "key_value_up"];
 
@@ -47,6 +51,8 @@ struct Walk {
     /// Columns of the product before, and whether of experts: a product by rows then has an
     /// activation function in front.
     columns: Option<f64>,
+    /// Behind experts whose ranks have tokens of their own: there is nothing to sum.
+    scattered: bool,
 }
 
 impl Pricing<'_> {
@@ -55,7 +61,7 @@ impl Pricing<'_> {
         let mut walk = Walk::default();
         walk.cost.input = Bytes(self.tokens() * real(hidden) * self.stream() * self.activation());
         for operation in operations {
-            let held = self.recipe.hold(operation, self.layout.tp, self.layout.ep);
+            let held = self.recipe.hold(operation, self.layout);
             if is_routed(operation) {
                 walk.cost.experts = walk.cost.experts + held;
             } else {
@@ -76,7 +82,10 @@ impl Pricing<'_> {
                     // Rows are read and written, and their gradients added up.
                     self.pass(&mut walk.cost, real(width) * self.stream(), (2.0, 3.0), 0.0);
                 }
-                Work::AllReduce { width } => self.reduction(real(width), part, &mut walk.cost),
+                Work::AllReduce { width } => {
+                    let summed = !std::mem::take(&mut walk.scattered);
+                    self.reduction(real(width), part, summed, &mut walk.cost);
+                }
             }
         }
         walk.cost
@@ -101,7 +110,9 @@ impl Pricing<'_> {
     /// Bytes of an input of a product.
     fn input_bytes(&self, operation: &Operation) -> f64 {
         match self.recipe.precision {
-            Precision::Fp8 if operation.quantised => Format::Fp8.bytes_per_element(),
+            precision if precision.casts() && operation.quantised => {
+                precision.format().bytes_per_element()
+            }
             precision => precision.activation_bytes(),
         }
     }
@@ -119,11 +130,41 @@ impl Pricing<'_> {
         (forward, backward): (f64, f64),
         extra: f64,
     ) {
-        let per_byte = self.tokens() * elements / self.rates.memory.0;
+        let traffic = self.training.framework.elementwise;
+        let per_byte = self.tokens() * elements * traffic / self.rates.memory.0;
         let time =
             |times: f64| Seconds((times * self.activation() + extra) * per_byte) + self.launch();
-        cost.forward += time(forward);
-        cost.backward += time(backward);
+        self.forward(cost, time(forward));
+        self.backward(cost, time(backward));
+    }
+
+    /// One more kernel of forward.
+    pub(super) fn forward(&self, cost: &mut LayerCost, time: Seconds) {
+        cost.forward += time;
+        cost.forward_kernels += 1.0;
+    }
+
+    /// One more kernel of backward.
+    pub(super) fn backward(&self, cost: &mut LayerCost, time: Seconds) {
+        cost.backward += time;
+        cost.backward_kernels += 1.0;
+    }
+
+    /// Peak rate of a product, and what products of its kind reach of it at sustained load.
+    fn sustained(&self, quantised: bool, routed: bool) -> (FlopsPerSecond, ProductAssumptions) {
+        let hardware = &self.rates.trainer;
+        let (rate, reached) = self.rates.of_operation(quantised, routed);
+        let share = match self.recipe.precision {
+            Precision::Fp8 if quantised => hardware.sustained_8bit,
+            Precision::Nvfp4 if quantised => hardware.sustained_4bit,
+            _ => hardware.sustained,
+        };
+        (rate * (share * hardware.clock), reached)
+    }
+
+    /// The same of products that are not quantised.
+    pub(super) fn base_rate(&self) -> (FlopsPerSecond, ProductAssumptions) {
+        self.sustained(false, false)
     }
 
     /// Normalisation: input read, output written; backward reads the input and the gradient.
@@ -142,8 +183,12 @@ impl Pricing<'_> {
     /// In backward the sum of a product's input gradients goes on beside its weight gradients;
     /// under sequence parallelism the input is gathered again beside its input gradients, while
     /// the gradient of the output is waited for (Megatron-LM, `tensor_parallel/layers.py`).
-    fn reduction(&self, width: f64, part: Part, cost: &mut LayerCost) {
-        let payload = Bytes(self.tokens() * width * self.activation());
+    fn reduction(&self, width: f64, part: Part, summed: bool, cost: &mut LayerCost) {
+        let payload = if summed {
+            Bytes(self.tokens() * width * self.activation())
+        } else {
+            Bytes::ZERO
+        };
         let time = self.groups.tensor.all_reduce(payload);
         cost.tensor_forward += time;
         if self.layout.sequence_parallel {
@@ -151,6 +196,10 @@ impl Pricing<'_> {
         }
         if part == Part::Layer {
             cost.tensor_beside += time;
+        }
+        if self.layout.tp > 1 && summed {
+            cost.forward_kernels += 1.0;
+            cost.backward_kernels += 1.0;
         }
         let elements = width * self.stream();
         let mask = if self.recipe.dropout { MASK } else { 0.0 };
@@ -177,10 +226,16 @@ impl Pricing<'_> {
         else {
             return;
         };
-        let (depth, columns) = local_shape(k, n, shard, self.layout.tp);
         let ep = f64::from(self.layout.ep);
         let routed = is_routed(operation);
-        let tokens = self.tokens();
+        let tp = if routed {
+            self.layout.expert_tp()
+        } else {
+            self.layout.tp
+        };
+        let (depth, columns) = local_shape(k, n, shard, tp);
+        // Tensor-parallel ranks with experts of their own have a share of the tokens each.
+        let tokens = self.tokens() * f64::from(tp) / self.tp();
         // Experts of this rank see the tokens of all ranks they are dealt among.
         let (matrices, copies) = if routed {
             let met = distinct_experts(real(experts), real(active), tokens * ep) / ep;
@@ -195,14 +250,21 @@ impl Pricing<'_> {
         let gathered = matches!(shard, Shard::Columns | Shard::Heads { .. });
         let kept = match walk.columns {
             Some(before) if by_rows => {
-                self.activation_function(before * copies, depth * copies, walk);
+                self.activation_function(tokens, before * copies, depth * copies, walk);
                 depth * copies
             }
             _ if by_rows => depth,
             // Experts read copies of their tokens, made when they are dispatched.
             _ if routed => {
                 self.dispatch(real(k), copies, &mut walk.cost);
-                depth * copies * self.stream()
+                walk.scattered = self.layout.whole_experts && self.layout.tp > 1;
+                // Of experts' own share of the tokens nothing is left to divide.
+                let stream = if self.layout.whole_experts {
+                    1.0
+                } else {
+                    self.stream()
+                };
+                depth * copies * stream
             }
             // Out of a latent: the latent, and before its normalisation.
             _ if LATENT_PRODUCTS.contains(&operation.name) => 2.0 * depth * self.stream(),
@@ -227,9 +289,7 @@ impl Pricing<'_> {
         (rows, columns, depth): (f64, f64, f64),
         cost: &mut LayerCost,
     ) {
-        let rate = self
-            .rates
-            .of_operation(operation.quantised, is_routed(operation));
+        let rate = self.sustained(operation.quantised, is_routed(operation));
         let input = self.input_bytes(operation);
         let weight = match self.recipe.adapters {
             Some(adapters) if operation.quantised => adapters.frozen.bytes_per_element(),
@@ -238,28 +298,52 @@ impl Pricing<'_> {
         let moved = matrices * rows * (columns + depth) * self.activation();
         let stored = matrices * columns * depth;
         let of_weights = moved + stored * weight;
-        cost.forward += self.time(rate, matrices, (rows, columns, depth), of_weights);
-        cost.backward += self.time(rate, matrices, (rows, depth, columns), of_weights);
+        let forward = self.time(rate, matrices, (rows, columns, depth), of_weights);
+        self.forward(cost, forward);
+        let of_inputs = self.time(rate, matrices, (rows, depth, columns), of_weights);
+        self.backward(cost, of_inputs);
+        if operation.quantised && self.recipe.precision.casts() {
+            self.casts(matrices * rows, (columns, depth), input, cost);
+        }
         cost.forward_flop += 2.0 * matrices * rows * columns * depth;
         match self.recipe.adapters {
             None => {
                 // The gradient is added to what is there: read and written.
                 let summed = moved + stored * 2.0 * self.recipe.gradients.bytes_per_element();
-                cost.backward += self.time(rate, matrices, (depth, columns, rows), summed);
+                let of_weights = self.time(rate, matrices, (depth, columns, rows), summed);
+                self.backward(cost, of_weights);
             }
             Some(adapters) if operation.quantised => {
                 let rank = f64::from(adapters.rank);
                 for width in [columns, depth] {
                     let moved = matrices * rows * (width + rank) * self.activation();
-                    let base = self.rates.of_operation(false, false);
+                    let base = self.base_rate();
                     cost.forward_flop += 2.0 * matrices * rows * width * rank;
-                    cost.forward += self.time(base, matrices, (rows, rank, width), moved);
-                    cost.backward += self.time(base, matrices, (rows, width, rank), moved)
-                        + self.time(base, matrices, (width, rank, rows), moved);
+                    let forward = self.time(base, matrices, (rows, rank, width), moved);
+                    self.forward(cost, forward);
+                    for shape in [(rows, width, rank), (width, rank, rows)] {
+                        let time = self.time(base, matrices, shape, moved);
+                        self.backward(cost, time);
+                    }
                 }
             }
             Some(_) => {}
         }
+    }
+
+    /// Casts of what products read: of inputs in forward, of gradients of outputs in backward,
+    /// each read once and written twice, as it is and transposed (`NVIDIA/TransformerEngine`).
+    fn casts(&self, rows: f64, (columns, depth): (f64, f64), narrow: f64, cost: &mut LayerCost) {
+        let passes = self.training.framework.casts;
+        if passes <= 0.0 {
+            return;
+        }
+        let time = |elements: f64| {
+            let bytes = rows * elements * (self.activation() + CAST_COPIES * narrow);
+            Seconds(passes * bytes / self.rates.memory.0) + self.launch()
+        };
+        self.forward(cost, time(depth));
+        self.backward(cost, time(columns));
     }
 
     /// A product of so many matrices: the roofline of serving (`compute.rs`), of any operand.
@@ -279,20 +363,30 @@ impl Pricing<'_> {
             * reached.efficiency
             * (filled(matrices, rows, columns)
                 / saturation(REFERENCE_OUTPUTS, self.training.half_outputs))
-            * saturation(depth, reached.half_depth);
+            * saturation(depth, reached.half_depth)
+            * self.aligned(columns, depth);
         let arithmetic = 2.0 * matrices * rows * columns * depth / reached_rate;
         let traffic = bytes / (self.rates.bandwidth.0 * reached.bandwidth_efficiency);
         let overlap = self.rates.compute.roofline_overlap;
         Seconds(roofline(arithmetic, traffic, overlap)) + reached.operation_overhead
     }
 
+    /// Tensor cores load rows of 8 elements of 16 bits (NVIDIA, Matrix Multiplication Background).
+    fn aligned(&self, columns: f64, depth: f64) -> f64 {
+        if columns % ALIGNMENT == 0.0 && depth % ALIGNMENT == 0.0 {
+            1.0
+        } else {
+            self.training.unaligned
+        }
+    }
+
     /// Between the columns of one product and the rows of the next: its input is kept.
-    fn activation_function(&self, before: f64, after: f64, walk: &mut Walk) {
-        let per_element = self.tokens() * self.activation();
-        let memory = self.rates.memory.0;
-        walk.cost.forward += Seconds(per_element * (before + after) / memory) + self.launch();
-        walk.cost.backward +=
-            Seconds(per_element * (2.0 * before + after) / memory) + self.launch();
+    fn activation_function(&self, tokens: f64, before: f64, after: f64, walk: &mut Walk) {
+        let per_element = tokens * self.activation();
+        let memory = self.rates.memory.0 / self.training.framework.elementwise;
+        let time = |elements: f64| Seconds(per_element * elements / memory) + self.launch();
+        self.forward(&mut walk.cost, time(before + after));
+        self.backward(&mut walk.cost, time(2.0 * before + after));
         walk.cost.kept += Bytes(per_element * before);
     }
 
@@ -300,11 +394,22 @@ impl Pricing<'_> {
     fn dispatch(&self, width: f64, copies: f64, cost: &mut LayerCost) {
         let elements = width * copies * self.stream();
         let payload = Bytes(self.tokens() * elements * self.activation());
-        let there_and_back = self.groups.expert.all_to_all(payload) * 2.0;
+        cost.routed += 1.0;
+        let group = &self.groups.expert;
+        // Experts of a token on the same distant host need it once.
+        let across = if self.training.framework.send_once {
+            let hosts = f64::from(group.domains());
+            let met = hosts * (1.0 - (1.0 - 1.0 / hosts).powf(copies));
+            (met / copies).min(1.0)
+        } else {
+            1.0
+        };
+        let there_and_back = group.all_to_all(payload, across) * 2.0;
         cost.expert_forward += there_and_back;
         cost.expert_backward += there_and_back;
         // Gathered into the order of experts and scattered back, each read and written.
-        self.pass(cost, elements, (4.0, 4.0), 0.0);
+        let sorted = 4.0 * self.training.framework.routing;
+        self.pass(cost, elements, (sorted, sorted), 0.0);
     }
 
     /// Cross-entropy over logits divided by vocabulary; the gradient of the head's input is summed
@@ -313,11 +418,13 @@ impl Pricing<'_> {
         let logits = self.tokens() * vocabulary;
         let memory = self.rates.memory.0;
         // Logits read and their softmax written; softmax read and the gradient written.
-        let each_way = Seconds(logits * (LOGIT + self.activation()) / memory) + self.launch();
-        cost.forward += each_way;
-        cost.backward += each_way;
-        cost.kept += Bytes(logits * LOGIT);
-        cost.transient += Bytes(logits * self.activation());
+        let traffic = logits * (LOGIT + self.activation()) * self.training.framework.loss;
+        let each_way = Seconds(traffic / memory) + self.launch();
+        self.forward(cost, each_way);
+        self.backward(cost, each_way);
+        let at_once = logits / f64::from(self.recipe.loss_chunks);
+        cost.kept += Bytes(at_once * LOGIT);
+        cost.transient += Bytes(at_once * self.activation());
         let payload = Bytes(self.tokens() * hidden * self.activation());
         cost.tensor_beside += self.groups.tensor.all_reduce(payload);
     }

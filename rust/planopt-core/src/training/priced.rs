@@ -74,9 +74,7 @@ impl PricedModel {
             blocks,
             embedding: price(&transformer.embedding, Part::Embedding),
             head,
-            tied: shared.map_or_else(Default::default, |operation| {
-                recipe.hold(operation, layout.tp, layout.ep)
-            }),
+            tied: shared.map_or_else(Default::default, |operation| recipe.hold(operation, layout)),
             checkpoint: whole_checkpoint(transformer, recipe),
             tied_checkpoint: shared.map_or(Bytes::ZERO, |operation| recipe.checkpoint(operation)),
         }

@@ -32,6 +32,8 @@ pub struct StageParts {
     pub offload: Seconds,
     /// What hidden messages slow arithmetic down by.
     pub contention: Seconds,
+    /// Waiting for the host: for launches that take longer than the kernels, and once a step.
+    pub host: Seconds,
 }
 
 impl StageParts {
@@ -47,6 +49,7 @@ impl StageParts {
             + self.pipeline
             + self.offload
             + self.contention
+            + self.host
     }
 
     fn add(&mut self, cost: &LayerCost, again: f64, core_again: f64, count: f64) {
@@ -122,6 +125,7 @@ impl StageParts {
             pipeline: self.pipeline * count,
             offload: self.offload * count,
             contention: self.contention * count,
+            host: self.host * count,
         }
     }
 }
@@ -208,7 +212,8 @@ impl Question<'_> {
         }
         let mut parts = slowest.times(micro_batches);
         parts.offload += closing.offload;
-        parts.contention += closing.hidden * self.training.contention;
+        parts.contention += closing.hidden * self.training.framework.data_contention;
+        parts.host += self.training.framework.step_overhead;
         let mut step = StepTime {
             parts,
             // Filling and draining: every other stage once, in chunks.
@@ -231,26 +236,45 @@ impl Question<'_> {
             Recompute::Layers(some) => ((f64::from(some) / layers.max(1.0)).min(1.0), 0.0),
         };
         let mut parts = StageParts::default();
+        let (mut kernels, mut routed) = (0.0, 0.0);
         let mut kept_by_layers = Bytes::ZERO;
         for (cost, &count) in self.priced.blocks.iter().zip(&stage.layers) {
             if count > 0.0 {
                 parts.add(cost, again, core_again, count);
+                kernels += (cost.forward_kernels * (1.0 + again) + cost.backward_kernels) * count;
+                routed += cost.routed * (2.0 + again) * count;
                 kept_by_layers += kept(cost, self.layout.recompute, layers) * count;
             }
         }
-        if stage.first {
-            parts.add(&self.priced.embedding, 0.0, 0.0, 1.0);
+        for (here, cost) in [
+            (stage.first, &self.priced.embedding),
+            (stage.last, &self.priced.head),
+        ] {
+            if here {
+                parts.add(cost, 0.0, 0.0, 1.0);
+                kernels += cost.forward_kernels + cost.backward_kernels;
+            }
         }
-        if stage.last {
-            parts.add(&self.priced.head, 0.0, 0.0, 1.0);
-        }
+        let framework = &self.training.framework;
         let arithmetic = parts.forward + parts.backward + parts.recompute;
-        let behind = parts.tensor.min(arithmetic * self.training.tensor_overlap);
-        let beside = parts.beside.min(parts.backward);
+        let behind = parts
+            .tensor
+            .min(arithmetic * self.training.framework.tensor_overlap);
+        let beside = parts
+            .beside
+            .min(parts.backward * framework.gradient_overlap);
         parts.tensor = parts.tensor - behind;
         parts.beside = parts.beside - beside;
         parts.contention += (behind + beside) * self.training.tensor_contention;
-        let messages = self.hop() * (2.0 * f64::from(self.layout.vpp));
+        let dispatched = parts.expert.min(arithmetic * framework.expert_overlap);
+        parts.expert = parts.expert - dispatched;
+        parts.contention += dispatched * self.training.contention;
+        let across = if self.groups.pipeline.domains() > 1 {
+            framework.hop_overhead
+        } else {
+            Seconds::ZERO
+        };
+        let messages = (self.hop() + across) * (2.0 * f64::from(self.layout.vpp));
         parts.pipeline = messages * (1.0 - self.training.pipeline_overlap);
         parts.contention += messages * (self.training.pipeline_overlap * self.training.contention);
         if self.layout.offload_activations {
@@ -258,6 +282,10 @@ impl Question<'_> {
             parts.offload = self.beyond(moved, parts.forward)
                 + self.beyond(moved, parts.backward + parts.recompute);
         }
+        // The host runs ahead of the accelerator until it is slower.
+        let launched = (framework.host_launch * kernels + framework.expert_launch * routed)
+            * self.rates.trainer.host;
+        parts.host = (launched - parts.total()).max(Seconds::ZERO);
         parts
     }
 
@@ -296,7 +324,7 @@ impl Question<'_> {
             (experts, groups.expert_shard, groups.expert_replicate),
         ];
         let sharding = self.layout.sharding;
-        let hidden = self.training.data_overlap;
+        let hidden = self.training.framework.data_overlap;
         let mut following = Following {
             window: [
                 parts.forward * hidden,
@@ -317,28 +345,37 @@ impl Question<'_> {
             } else {
                 f64::from(shard.ranks)
             };
-            let reduce = shard.reduce_scatter(held.gradients);
-            let across = replicate.all_reduce(held.gradients / share);
+            // Each bucket pays the latency of the whole group.
+            let bucket = self.training.framework.bucket;
+            let in_buckets = |bytes: Bytes, exchange: &dyn Fn(Bytes) -> Seconds| {
+                let buckets = (bytes / bucket).ceil().max(1.0);
+                exchange(bytes / buckets) * buckets
+            };
+            let gather = |bytes: Bytes| in_buckets(bytes, &|part| shard.all_gather(part));
+            let reduce = in_buckets(held.gradients, &|part| shard.reduce_scatter(part));
+            let across = in_buckets(held.gradients / share, &|part| replicate.all_reduce(part));
             let read = if self.recipe.adapters.is_some() {
                 held.weights
             } else {
                 held.trained
             };
             match sharding {
-                Sharding::None => once[1] += shard.all_reduce(held.gradients) + across,
+                Sharding::None => {
+                    once[1] += in_buckets(held.gradients, &|part| shard.all_reduce(part)) + across;
+                }
                 Sharding::Zero1 => {
-                    once[0] += shard.all_gather(held.trained);
+                    once[0] += gather(held.trained);
                     once[1] += reduce + across;
                 }
                 Sharding::Zero2 => {
-                    once[0] += shard.all_gather(held.trained);
+                    once[0] += gather(held.trained);
                     each[1] += reduce;
                     once[1] += across;
                 }
                 Sharding::Zero3 => {
-                    let gather = shard.all_gather(read);
-                    each[0] += gather;
-                    each[1] += gather + reduce;
+                    let gathered = gather(read);
+                    each[0] += gathered;
+                    each[1] += gathered + reduce;
                     once[1] += across;
                 }
             }

@@ -178,7 +178,7 @@ pub fn with_training_space<T>(
     let convention = request.run.convention()?;
     let assumptions = &with_prices(catalog, request.electricity_usd_per_kwh, request.years);
     let training = assumptions
-        .training
+        .training_with(request.run.framework(assumptions)?)
         .ok_or_else(|| vec![no_training(assumptions)])?;
     let axes = request.axes()?;
     let selection = Selection {

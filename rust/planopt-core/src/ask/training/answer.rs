@@ -53,6 +53,8 @@ pub struct StepAnswer {
     pub offload_seconds: f64,
     /// What hidden messages slow arithmetic down by.
     pub contention_seconds: f64,
+    /// Waiting for the host: for launches that take longer than the kernels, and once a step.
+    pub host_seconds: f64,
     /// Waiting of a stage for the others.
     pub bubble_seconds: f64,
     /// The optimizer's pass over its state.

@@ -27,6 +27,7 @@ impl EvaluateTraining {
             ("micro_batch", Some(self.micro_batch), LARGEST_BATCH),
             ("global_batch", self.global_batch, LARGEST_BATCH),
             ("seq_len", self.seq_len, LONGEST_SEQUENCE),
+            ("loss_chunks", Some(self.loss_chunks), LARGEST_COUNT),
             ("shard_group", self.shard_group, LARGEST_COUNT),
             ("lora_rank", self.lora_rank, LARGEST_COUNT),
             (

@@ -8,9 +8,9 @@ use super::words::{
 };
 use crate::ask::ModelRequest;
 use crate::ask::request::{format_named, unknown_name, wrong_option};
-use crate::catalog::Format;
+use crate::catalog::{Assumptions, Format};
 use crate::diagnostic::{Diagnostic, Problems};
-use crate::training::{Adapters, FlopsConvention, Layout, Precision, Recipe};
+use crate::training::{Adapters, FlopsConvention, Layout, Recipe};
 use crate::transformer::Transformer;
 
 /// One configuration of a training run, whether or not it works.
@@ -75,6 +75,11 @@ pub struct EvaluateTraining {
     #[serde(default = "one")]
     pub ep: u32,
 
+    /// Tensor-parallel degree of experts: `tp` (default), or 1, where its ranks hold experts of
+    /// their own and `ep` divides `tp * dp * cp`.
+    #[serde(default)]
+    pub expert_tp: Option<u32>,
+
     /// Sequences of a micro-batch.
     #[serde(default = "one")]
     pub micro_batch: u32,
@@ -100,7 +105,7 @@ pub struct EvaluateTraining {
     /// Ranks that shard among each other, the groups being replicas (HSDP); else all of `dp * cp`.
     #[serde(default)]
     pub shard_group: Option<u32>,
-    /// `bf16` (default), `fp16`, `fp8` or `fp32`.
+    /// `bf16` (default), `fp16`, `fp8`, `nvfp4` or `fp32`.
     #[serde(default)]
     pub precision: Option<String>,
     /// Format that gradients are summed and reduced in: `fp32` (default), `bf16` or `fp16`.
@@ -109,6 +114,15 @@ pub struct EvaluateTraining {
     /// `adam` (default), `adam8bit`, `sgd`, `adafactor` or `muon`.
     #[serde(default)]
     pub optimizer: Option<String>,
+    /// Framework that trains, as the assumptions name them; else the first of theirs.
+    #[serde(default)]
+    pub framework: Option<String>,
+    /// Pieces in which the head and the loss go through the tokens of a micro-batch.
+    #[serde(default = "one")]
+    pub loss_chunks: u32,
+    /// Master weights in 32 bits; without them moments are in the weights' own format.
+    #[serde(default = "yes")]
+    pub master_weights: bool,
     /// What rests in the memory of the host: any of `optimizer` and `activations`.
     #[serde(default)]
     pub offload: Vec<String>,
@@ -160,6 +174,10 @@ fn yes() -> bool {
 /// Tokens of a step where no batch is given: what models of the size of LLaMA-2 were trained with
 /// (arXiv 2307.09288, section 2.2).
 const TOKENS_PER_STEP: u32 = 4 << 20;
+/// Framework where none is named.
+const USUAL_FRAMEWORK: &str = "megatron";
+/// The same where attention stores its probabilities, as everybody's did then.
+const FRAMEWORK_BEFORE_FLASH: &str = "megatron-2022";
 /// Tokens of a sequence where none are given.
 const SEQUENCE: u32 = 4096;
 
@@ -219,10 +237,12 @@ impl EvaluateTraining {
                 &OPTIMIZERS,
                 &mut problems,
             ),
+            master_weights: self.master_weights,
+            loss_chunks: self.loss_chunks,
             adapters: self.lora_rank.map(|rank| Adapters {
                 rank,
                 frozen: frozen.unwrap_or(match precision {
-                    Precision::Fp8 => Format::Bf16,
+                    precision if precision.casts() => Format::Bf16,
                     other => other.format(),
                 }),
             }),
@@ -247,6 +267,13 @@ impl EvaluateTraining {
     /// Words that are no choice, with those that are.
     pub fn layout(&self) -> Result<Layout, Vec<Diagnostic>> {
         let mut problems = Problems::default();
+        if let Some(degree) = self
+            .expert_tp
+            .filter(|degree| *degree != 1 && *degree != self.tp)
+        {
+            let accepted = format!("1 or {}, the tensor-parallel degree", self.tp);
+            problems.push(wrong_option("expert_tp", degree.to_string(), accepted));
+        }
         let default_schedule = if self.vpp > 1 { "interleaved" } else { "1f1b" };
         let schedule = self.schedule.as_deref().unwrap_or(default_schedule);
         for word in &self.offload {
@@ -270,6 +297,7 @@ impl EvaluateTraining {
                 &mut problems,
             ),
             ep: self.ep,
+            whole_experts: self.tp > 1 && self.expert_tp == Some(1),
             micro_batch: self.micro_batch,
             recompute: recompute(self.recompute.as_deref(), &mut problems),
             sharding: chosen("shard", self.shard.as_deref(), &SHARDINGS, &mut problems),
@@ -278,6 +306,27 @@ impl EvaluateTraining {
             offload_activations: offloads("activations"),
         };
         problems.unless_any(layout)
+    }
+
+    /// The framework, by the name of its assumptions.
+    ///
+    /// # Errors
+    ///
+    /// A name that they do not have.
+    pub fn framework<'q>(&'q self, assumptions: &Assumptions) -> Result<&'q str, Vec<Diagnostic>> {
+        let Some(name) = self.framework.as_deref() else {
+            return Ok(if self.flash_attention {
+                USUAL_FRAMEWORK
+            } else {
+                FRAMEWORK_BEFORE_FLASH
+            });
+        };
+        let names = || assumptions.frameworks.iter().map(|(name, _)| name.as_str());
+        if names().any(|known| known == name) {
+            return Ok(name);
+        }
+        let accepted = names().collect::<Vec<_>>().join(", ");
+        Err(vec![unknown_name("framework", name, accepted)])
     }
 
     /// Which arithmetic counts as the model's.

@@ -217,6 +217,7 @@ fn step_answer(step: &StepTime) -> StepAnswer {
         data_seconds: step.data.0,
         offload_seconds: parts.offload.0,
         contention_seconds: parts.contention.0,
+        host_seconds: parts.host.0,
         bubble_seconds: step.bubble.0,
         optimizer_seconds: step.optimizer.0,
         straggler_seconds: step.straggler.0,

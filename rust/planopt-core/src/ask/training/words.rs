@@ -20,10 +20,11 @@ pub(super) const SHARDINGS: [(&str, Sharding); 4] = [
     ("zero2", Sharding::Zero2),
     ("zero3", Sharding::Zero3),
 ];
-pub(super) const PRECISIONS: [(&str, Precision); 4] = [
+pub(super) const PRECISIONS: [(&str, Precision); 5] = [
     ("bf16", Precision::Bf16),
     ("fp16", Precision::Fp16),
     ("fp8", Precision::Fp8),
+    ("nvfp4", Precision::Nvfp4),
     ("fp32", Precision::Fp32),
 ];
 pub(super) const GRADIENTS: [(&str, Format); 3] = [

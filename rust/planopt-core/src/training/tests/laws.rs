@@ -213,6 +213,8 @@ impl<'c> Candidate<'c> {
                 precision: Precision::Bf16,
                 gradients: crate::catalog::Format::Fp32,
                 optimizer: Optimizer::Adam,
+                master_weights: true,
+                loss_chunks: 1,
                 adapters: None,
                 flash_attention: true,
                 dropout: false,

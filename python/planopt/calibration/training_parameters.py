@@ -1,0 +1,147 @@
+"""What is fitted of training: per framework, per family, per accelerator; no model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from planopt.calibration.parameters import Parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["SWITCHES", "training_parameters"]
+
+# Frameworks that launch the kernels of the newest transformer libraries.
+_NEW: Final = ("megatron", "nemo", "nemo-2026")
+_ALL: Final = (
+    *_NEW,
+    "megatron-2022",
+    "megatron-2021",
+    "megatron-deepspeed",
+    "fsdp",
+    "internevo",
+    "jax",
+    "ddp",
+)
+# Microseconds of the host for a kernel, of frameworks that launch each from Python.
+_EAGER: Final = {"megatron-deepspeed": 60.0, "ddp": 20.0, "fsdp": 20.0}
+
+SWITCHES: Final[dict[str, dict[str, float | bool]]] = {
+    **{f"frameworks.{name}": {"send_once": True} for name in _NEW},
+    "frameworks.fsdp": {"portable_attention": True},
+    "frameworks.megatron-deepspeed": {"gradient_copy": 4, "memory_reserve": 1.16},
+    "frameworks.internevo": {"gradient_copy": 6, "memory_reserve": 1.45},
+}
+"""What frameworks are known to do, and what was read off their memory."""
+
+
+def training_parameters() -> list[Parameter]:
+    """Return everything that the fit of training moves, with its prior."""
+    return [*_frameworks(), *_trainers(), *_general()]
+
+
+def _of(
+    framework: str, key: str, start: float, **rest: float | str | bool
+) -> Parameter:
+    return Parameter(table=f"frameworks.{framework}", key=key, start=start, **rest)  # type: ignore[arg-type] # keywords of Parameter, each of its own type
+
+
+def _frameworks() -> Iterator[Parameter]:
+    for name in _ALL:
+        passes = 1.0 if name == "megatron-2022" else 1.2
+        losses = 1.5 if name in _NEW else 3.0
+        yield _of(name, "elementwise", passes, low=0.3, high=5.0, spread=0.4)
+        yield _of(name, "loss", losses, low=0.3, high=20.0, spread=0.5)
+        yield _of(
+            name, "step_overhead", 20.0, low=1.0, high=1000.0, spread=1.0, unit="ms"
+        )
+        if name != "megatron-2022":
+            yield _share(name, "data_overlap", 0.8, spread=0.25)
+        if name in _EAGER:
+            yield _of(
+                name,
+                "host_launch",
+                _EAGER[name],
+                low=0.5,
+                high=200.0,
+                spread=0.5,
+                unit="us",
+            )
+    for name in ("fsdp", "internevo", "jax", "nemo", "megatron-deepspeed"):
+        yield _share(name, "data_contention", 0.15, spread=0.15)
+    for name in ("internevo", "nemo", "megatron-deepspeed", "fsdp"):
+        size = 50.0 if name == "internevo" else 200.0
+        yield _of(name, "bucket", size, low=0.5, high=5000.0, spread=1.0, unit="MB")
+    for name in ("nemo", "nemo-2026"):
+        yield _share(name, "tensor_overlap", 0.1, spread=0.15)
+    yield _share("megatron-2021", "gradient_overlap", 0.2, spread=0.2)
+    yield _share("megatron-deepspeed", "gradient_overlap", 0.1, spread=0.1)
+    yield _of(
+        "megatron-deepspeed",
+        "hop_overhead",
+        3.0,
+        low=0.05,
+        high=100.0,
+        spread=1.0,
+        unit="ms",
+    )
+    for name in (*_NEW, "fsdp", "jax"):
+        yield _of(name, "casts", 1.0, low=0.05, high=6.0, spread=0.6)
+    for name in _NEW:
+        launch = 2.0 if name == "nemo-2026" else 7.0
+        yield _of(name, "routing", 1.5, low=0.1, high=20.0, spread=0.6)
+        yield _share(name, "expert_overlap", 0.2, spread=0.25)
+        yield _of(
+            name, "expert_launch", launch, low=0.05, high=20.0, spread=0.7, unit="ms"
+        )
+
+
+def _share(framework: str, key: str, start: float, *, spread: float) -> Parameter:
+    return _of(framework, key, start, low=0.0, high=1.0, spread=spread, linear=True)
+
+
+def _trainer(
+    name: str, key: str, start: float, low: float, high: float, spread: float
+) -> Parameter:
+    return Parameter(
+        table=f"trainers.{name}",
+        key=key,
+        start=start,
+        low=low,
+        high=high,
+        spread=spread,
+    )
+
+
+def _trainers() -> Iterator[Parameter]:
+    families = ("ampere", "hopper", "blackwell", "volta", "ada", "turing")
+    for family in families:
+        known = family == "ampere"
+        yield _trainer(family, "sustained", 0.98, 0.3, 1.6, 0.05 if known else 0.2)
+    for family, attention in (("ampere", 0.6), ("hopper", 0.6), ("blackwell", 0.5)):
+        yield _trainer(family, "attention_forward", attention, 0.1, 1.0, 0.3)
+        yield _trainer(family, "attention_backward", 0.8 * attention, 0.1, 1.0, 0.3)
+        yield _trainer(family, "attention_half_head", 32.0, 1.0, 256.0, 0.5)
+    # Over kernels whose scales stand in blocks: those of whole tensors are faster.
+    for family, share in (("hopper", 1.1), ("blackwell", 1.3)):
+        yield _trainer(family, "sustained_8bit", share, 0.2, 3.0, 0.3)
+    yield _trainer("hopper", "portable_attention", 0.6, 0.2, 1.0, 0.3)
+    yield _trainer("blackwell", "sustained_4bit", 1.0, 0.1, 3.0, 0.4)
+    for name in ("gb200", "gb300", "b200", "b300"):
+        yield _trainer(name, "clock", 1.0, 0.6, 1.4, 0.1)
+    for name in ("gb200", "gb300"):
+        yield _trainer(name, "host", 0.5, 0.05, 2.0, 0.5)
+
+
+def _general() -> Iterator[Parameter]:
+    yield Parameter(
+        table="training", key="unaligned", start=0.7, low=0.2, high=1.0, spread=0.4
+    )
+    yield Parameter(
+        table="training",
+        key="straggler_spread",
+        start=0.004,
+        low=0.0005,
+        high=0.05,
+        spread=0.7,
+    )
