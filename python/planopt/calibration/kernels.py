@@ -39,7 +39,21 @@ _FORMATS: Final = {
     "mxfp4": (("w4a16_mxfp4",), 0.53125),
 }
 _EXPERT_RANKS: Final = 16
+# Kernels that multiply inputs of 8 bits with weights of 4: Blackwell has instructions.
+_EIGHT_BIT_INPUTS: Final = {"mxfp4": ("w4a8_mxfp4_mxfp8",)}
+_EXPERT_SHAPE: Final = [
+    "num_tokens",
+    "hidden_size",
+    "inter_size",
+    "topk",
+    "num_experts",
+    "moe_tp_size",
+    "moe_ep_size",
+]
 
+# Tensor cores work on 16 rows. More would be a floor under products of one row, which
+# kernels for them do not have, and which cards with less arithmetic would run into.
+_TILE_ROWS: Final = Bounds(8, 1, 16)
 _EFFICIENCY: Final = Bounds(0.7, 0.02, 1.0)
 _BANDWIDTH: Final = Bounds(0.8, 0.2, 1.0)
 
@@ -85,7 +99,7 @@ def products(kernels: Kernels, system: System, peak: Peak, weights: str) -> Fit 
 
     parameters = {
         "efficiency": _EFFICIENCY,
-        "half_rows": Bounds(30, 1, 300),
+        "half_rows": _TILE_ROWS,
         "half_columns": Bounds(100, 1, 3000),
         "half_depth": Bounds(100, 1, 1000),
         "bandwidth_efficiency": _BANDWIDTH,
@@ -97,22 +111,24 @@ def products(kernels: Kernels, system: System, peak: Peak, weights: str) -> Fit 
 def experts(kernels: Kernels, system: System, peak: Peak, weights: str) -> Fit | None:
     """Fit the two products of experts, with the sorting of tokens around them."""
     names, weight = _FORMATS[weights]
-    rows = _rows(
-        kernels,
+    every = _joined(
         (
             table[
-                (table["moe_dtype"] == name)
+                table["moe_dtype"].isin((*names, *_EIGHT_BIT_INPUTS.get(weights, ())))
                 & (table["distribution"] == "power_law_1.01")
                 & (table["moe_ep_size"] <= _EXPERT_RANKS)
                 & (table["num_experts"] % table["moe_ep_size"] == 0)
                 & (table["inter_size"] / table["moe_tp_size"] >= _LEAST_WIDTH / 2)
             ]
             for _, table in kernels.read(system, "moe")
-            for name in names
         ),
     )
+    if every is None:
+        return None
+    # Engines choose among kernels by what is measured: the fastest of a shape counts.
+    rows = kernels.sample(every.groupby(_EXPERT_SHAPE, as_index=False)["seconds"].min())
     rate = peak.flops.get("bf16" if weights in ("int4", "mxfp4") else weights)
-    if rows is None or rate is None:
+    if rate is None:
         return None
     tokens, hidden = _column(rows, "num_tokens"), _column(rows, "hidden_size")
     width = _column(rows, "inter_size") / _column(rows, "moe_tp_size")
@@ -141,7 +157,7 @@ def experts(kernels: Kernels, system: System, peak: Peak, weights: str) -> Fit |
         "half_rows": Bounds(30, 1, 300),
         "half_columns": Bounds(100, 1, 3000),
         "bandwidth_efficiency": _BANDWIDTH,
-        "operation_overhead": Bounds(15, 1, 60),
+        "operation_overhead": Bounds(10, 1, 60),
     }
     return fit(parameters, predict, _column(rows, "seconds"))
 
@@ -228,7 +244,12 @@ def _full_attention(table: pd.DataFrame) -> pd.DataFrame:
 
 def _rows(kernels: Kernels, tables: Iterable[pd.DataFrame]) -> pd.DataFrame | None:
     """Join samples of the tables that have rows."""
-    kept = [kernels.sample(table) for table in tables if len(table)]
+    return _joined(kernels.sample(table) for table in tables)
+
+
+def _joined(tables: Iterable[pd.DataFrame]) -> pd.DataFrame | None:
+    """Join the tables that have rows."""
+    kept = [table for table in tables if len(table)]
     return pd.concat(kept) if kept else None
 
 

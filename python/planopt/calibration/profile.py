@@ -74,7 +74,7 @@ def _products(folder: Path, rate: float, bandwidth: float) -> Fit:
 
     parameters = {
         "efficiency": Bounds(0.9, 0.2, 1.0),
-        "half_rows": Bounds(30, 1, 300),
+        "half_rows": Bounds(8, 1, 16),
         "bandwidth_efficiency": Bounds(0.9, 0.2, 1.0),
         "operation_overhead": Bounds(2, 0.5, 20),
     }

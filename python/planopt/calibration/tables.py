@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,8 @@ import pandas as pd
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+_NUMBERS: Final = re.compile(r"\d+")
 
 __all__ = ["SYSTEMS", "Kernels", "System"]
 
@@ -43,14 +46,19 @@ class Kernels:
 
     folder: Path
     seed: int = 0
-    rows: int = 2500
+    rows: int = 5000
 
     def read(self, system: System, kind: str) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield the tables of a kind of kernel with the engine that was measured."""
+        """Yield the tables of a kind of kernel, the latest of each engine."""
         pattern = f"*/*/*/{kind}_perf.parquet"
-        for path in sorted((self.folder / system.folder).glob(pattern)):
+        latest: dict[str, Path] = {}
+        for path in (self.folder / system.folder).glob(pattern):
+            engine = path.parts[-3]
+            if engine not in latest or _version(path) > _version(latest[engine]):
+                latest[engine] = path
+        for engine, path in sorted(latest.items()):
             table = pd.read_parquet(path)
-            yield path.parts[-3], table.assign(seconds=table["latency"] / 1e3)
+            yield engine, table.assign(seconds=table["latency"] / 1e3)
 
     def sample(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return some of the rows, the same ones every time."""
@@ -60,3 +68,7 @@ class Kernels:
             len(table), self.rows, replace=False
         )
         return table.iloc[np.sort(chosen)]
+
+
+def _version(path: Path) -> tuple[int, ...]:
+    return tuple(int(number) for number in _NUMBERS.findall(path.parts[-2]))

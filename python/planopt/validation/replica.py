@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import re
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from planopt.catalog import open_catalog
+from planopt.catalog import bundled_folder, open_catalog
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MeasuredReplica", "UnpredictableError", "catalog_of", "known_models"]
 
+_ENGINE_TABLE: Final = re.compile(r"^\[engines\.([\w-]+)\]", re.MULTILINE)
 _INT4_BITS: Final = 8 * 0.51953125
 # Requests of a closed loop beside its users: InferenceMAX asks ten times as many.
 PROMPTS_PER_USER: Final = 10
@@ -179,6 +182,8 @@ class MeasuredReplica:
     ) -> Mapping[str, Any]:
         """Return what a benchmark at a fixed concurrency sees, its opening included."""
         requests = max(min(users * PROMPTS_PER_USER, _MOST_PROMPTS), users)
+        # Benchmarks lift the engine's limit on sequences beyond their own users.
+        pools.setdefault("engine", {"max_sequences": users})
         return self.simulated(
             {"kind": "closed", "users": users, "think_seconds": 0.0},
             prompt=prompt,
@@ -187,13 +192,10 @@ class MeasuredReplica:
             **pools,
         )
 
-    def with_(self, **changes: Any) -> MeasuredReplica:
-        """Return the same with some things different."""
-        return replace(self, **changes)
-
-
 @lru_cache(maxsize=4)
 def _engines_of(assumptions: str) -> frozenset[str]:
-    figures = catalog_of(assumptions).show("assumptions", assumptions)["figures"]
-    fields = (figure["field"].split(".") for figure in figures)
-    return frozenset(parts[1] for parts in fields if parts[0] == "engines")
+    """Return the engines that an assumptions file says anything of."""
+    path = Path(assumptions)
+    if not path.is_file():
+        path = bundled_folder() / "assumptions" / f"{assumptions}.toml"
+    return frozenset(_ENGINE_TABLE.findall(path.read_text(encoding="utf-8")))

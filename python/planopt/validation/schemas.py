@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.validation.inference import INFERENCE
+from planopt.validation.microbench import MICROBENCH
 from planopt.validation.silicon import SILICON
 from planopt.validation.training import TRAINING
 
@@ -13,4 +14,4 @@ if TYPE_CHECKING:
 
 __all__ = ["SCHEMAS"]
 
-SCHEMAS: tuple[Schema, ...] = (TRAINING, SILICON, INFERENCE)
+SCHEMAS: tuple[Schema, ...] = (TRAINING, SILICON, INFERENCE, MICROBENCH)

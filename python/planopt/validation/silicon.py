@@ -119,7 +119,7 @@ def _simulated(row: Row, assumptions: str) -> tuple[MeasuredReplica, Mapping[str
     request = decode.request(batch=1, prompt=lengths["prompt"], context=1)
     request["context"] = sum(lengths.values())
     request["replicas"] = int(float(row["decode_num_workers"]))
-    request["engine"] = {}
+    request["engine"] = {"max_sequences": users}
     request["transfer"] = {
         "latency_seconds": _TRANSFER_LATENCY,
         "seconds_per_token": _cached_bytes_per_token(decode)

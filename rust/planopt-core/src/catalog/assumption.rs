@@ -75,6 +75,7 @@ fn engine_shares(fields: &mut Fields<'_>, step_overhead: Seconds) -> EngineShare
         arithmetic: fields.or("arithmetic", 1.0, factor),
         bandwidth: fields.or("bandwidth", 1.0, factor),
         overhead: fields.or("overhead", 1.0, factor),
+        bandwidth_limit: fields.optional("bandwidth_limit", Fields::positive),
         step_overhead: fields.or("step_overhead", step_overhead, Fields::quantity),
     }
 }

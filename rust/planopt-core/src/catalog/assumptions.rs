@@ -94,6 +94,8 @@ pub struct EngineShares {
     pub bandwidth: f64,
     /// Of the launch of an operation.
     pub overhead: f64,
+    /// Bytes per second that its kernels of few rows keep under way at most.
+    pub bandwidth_limit: Option<BytesPerSecond>,
     /// Scheduling and sampling of one step.
     pub step_overhead: Seconds,
 }
@@ -134,6 +136,8 @@ pub struct ComputeAssumptions {
     pub attention_time: bool,
     /// Scheduling and sampling of one step.
     pub step_overhead: Seconds,
+    /// Bytes per second that an engine's kernels reach at most.
+    pub bandwidth_limit: Option<BytesPerSecond>,
 }
 
 impl ComputeAssumptions {
@@ -155,6 +159,7 @@ impl ComputeAssumptions {
             attention_overhead: self.attention_overhead * engine.overhead,
             kv_bandwidth_efficiency: self.kv_bandwidth_efficiency * engine.bandwidth,
             step_overhead: engine.step_overhead,
+            bandwidth_limit: engine.bandwidth_limit,
             ..self.clone()
         }
     }

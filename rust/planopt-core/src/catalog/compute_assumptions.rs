@@ -78,6 +78,7 @@ pub(super) fn compute(fields: &mut Fields<'_>) -> (ComputeAssumptions, ComputeTa
         activation_traffic: fields.flag("activation_traffic"),
         attention_time: fields.flag("attention_time"),
         step_overhead: fields.quantity("step_overhead"),
+        bandwidth_limit: None,
     };
     (compute, table)
 }

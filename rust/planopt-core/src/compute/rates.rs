@@ -94,7 +94,8 @@ impl Rates {
             // Weight-only formats are widened to 16 bits before the product.
             Format::Int4 | Format::Mxfp4 | Format::Fp32 | Format::Bf16 | Format::Fp16 => base,
         };
-        let bandwidth = accelerator.memory_bandwidth;
+        let own = accelerator.memory_bandwidth;
+        let bandwidth = compute.bandwidth_limit.map_or(own, |limit| own.min(limit));
         Some(Self {
             base,
             quantised,

@@ -1,0 +1,125 @@
+"""Rows of microbench.csv: all-reduces of one host, by the slow reference's formulas."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from planopt.catalog import bundled_folder
+from planopt.validation.measurement import Comparison, Missing
+from planopt.verify import Facts
+from planopt.verify.communication import (
+    Fabric,
+    all_reduce,
+    fabric,
+    scale_up_ring,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planopt.validation.measurement import Outcome, Row
+
+__all__ = ["MICROBENCH"]
+
+_GIGA, _MICRO = 1e9, 1e-6
+_SIZE: Final = re.compile(r"^([\d.]+)\s*(B|[KMG]i?B)?$")
+_UNITS: Final = {
+    "": 1.0,
+    "B": 1.0,
+    "KB": 1e3,
+    "MB": 1e6,
+    "GB": 1e9,
+    "KiB": 2.0**10,
+    "MiB": 2.0**20,
+    "GiB": 2.0**30,
+}
+# Sources that do not say what their sizes count: elements of 4 bytes, by the slope of
+# their times over that of the same kernels elsewhere.
+_ELEMENTS: Final = {"sglang PR 2904": 4.0, "sglang PR 2688": 4.0}
+# Kernels launched one by one from Python, not in a graph: seconds of each launch.
+_LAUNCH: Final = {
+    "sglang PR 2904": 4e-6,
+    "sglang PR 2688": 6e-6,
+    "ml-engineering all-reduce P6-B200": 20e-6,
+}
+_HOSTS: Final = {"sxm": "hgx-8", "pcie": "pcie-8gpu"}
+
+
+class _Microbench:
+    """The schema of microbench.csv."""
+
+    name = "kernels and messages"
+    columns = frozenset({"kind", "accelerator", "n_accelerators", "size", "value"})
+
+    def predict(self, rows: Sequence[Row], assumptions: str) -> Iterator[Outcome]:
+        """Predict the seconds of every all-reduce inside of a host."""
+        for row in rows:
+            yield _predict(row, assumptions)
+
+
+MICROBENCH: Final = _Microbench()
+
+
+def _predict(row: Row, assumptions: str) -> Outcome:
+    if not row["kind"].startswith("allreduce"):
+        return Missing(row=row["id"], reason=f"{row['kind']} is fitted, not predicted")
+    payload = _bytes(row)
+    if payload is None:
+        return Missing(row=row["id"], reason="no size is stated")
+    links = _links(row, assumptions)
+    if links is None:
+        return Missing(row=row["id"], reason="not ranks of one host")
+    ranks = links.t
+    sent = 2 * (ranks - 1) / ranks * payload
+    value = float(row["value"])
+    measured = (
+        value * _MICRO
+        if row["kind"].endswith("latency")
+        else sent / (value * _GIGA)
+    )
+    ring = "custom" not in row["notes"]
+    over_link = ranks <= links.accelerator.scale_up_domain
+    seconds = (
+        scale_up_ring(payload, ranks, links)
+        if ring and over_link
+        else all_reduce(payload, links)
+    )
+    return Comparison(
+        row=row["id"],
+        source=row["source"],
+        metric="all_reduce",
+        measured=measured / _MICRO,
+        predicted=(seconds + _LAUNCH.get(row["source"], 0.0)) / _MICRO,
+        unit="us",
+        accelerator=row["accelerator"],
+        model=f"{ranks} ranks",
+        engine="nccl" if ring else row["notes"].split(" custom")[0],
+        why={"bytes": payload},
+    )
+
+
+def _bytes(row: Row) -> float | None:
+    found = _SIZE.match(row["size"])
+    if found is None:
+        return None
+    size = float(found[1]) * _UNITS[found[2] or ""]
+    return size * _ELEMENTS.get(row["source"], 1.0)
+
+
+def _links(row: Row, assumptions: str) -> Fabric | None:
+    facts = _facts(assumptions)
+    accelerator = facts.accelerator(row["accelerator"])
+    host = facts.host(_HOSTS.get(accelerator.form_factor, "pcie-8gpu"))
+    ranks = int(row["n_accelerators"])
+    if ranks > max(host.slots, accelerator.scale_up_domain) or "nodes" in str(
+        row["interconnect"]
+    ):
+        return None
+    return fabric(facts, accelerator, host, None, nics_per_host=0, t=ranks, p=1)
+
+
+@lru_cache(maxsize=4)
+def _facts(assumptions: str) -> Facts:
+    return Facts(bundled_folder(), assumptions=assumptions)
