@@ -43,7 +43,7 @@ _BETWEEN: Final = (0.1, 2.0)
 _OUTLIER: Final = 0.15
 # Waiting is what happens before a step, and says little of how long one takes.
 _FITTED: Final = ("decode", "prefill", "tpot", "throughput")
-_EVALUATIONS: Final = 90
+_EVALUATIONS: Final = 45
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def rows_of_engine(
         if one.engine == engine and one.metric in _FITTED and one.standing == "counted":
             key = (one.metric, one.accelerator, one.model, one.precision)
             groups.setdefault(key, []).append(one.row)
-    chooser = random.Random(seed)  # noqa: S311 - a sample, nothing secret
+    chooser = random.Random(seed)
     chosen = {
         row
         for members in groups.values()

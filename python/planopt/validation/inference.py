@@ -46,6 +46,9 @@ _SATURATED_ENGINE: Final = {
     "max_sequences": _MOST_USERS,
     "kv_policy": "reserve",
 }
+# Rounds of a run at saturation: its ends, at which fewer are served, hardly count.
+_ROUNDS: Final = 10
+_REQUESTS: Final = re.compile(r"(\d+) requests")
 _OFFERED: Final = re.compile(r"(\d+) requests, offered QPS=(INF|[\d.]+)")
 _LAYERS_SPLIT: Final = "llama-cpp"
 _UNREPEATED: Final = ("id", "url_or_path", "date", "notes", "framework_version")
@@ -198,11 +201,12 @@ def _loaded(
     room = replica.cached_tokens(context=prompt + output) // (prompt + output)
     users = max(min(_SATURATED * room, _MOST_USERS), 1)
     arrivals = {"kind": "closed", "users": users, "think_seconds": 0.0}
+    stated = _REQUESTS.search(row["notes"])
+    requests = int(stated[1]) if stated else _ROUNDS * users
     return replica.simulated(
         arrivals,
         **lengths,
-        requests=_SATURATED * users,
-        warm_up=users,
+        requests=max(min(requests, _ROUNDS * users), users),
         engine=_SATURATED_ENGINE,
     )
 

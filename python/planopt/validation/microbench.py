@@ -75,9 +75,7 @@ def _predict(row: Row, assumptions: str) -> Outcome:
     sent = 2 * (ranks - 1) / ranks * payload
     value = float(row["value"])
     measured = (
-        value * _MICRO
-        if row["kind"].endswith("latency")
-        else sent / (value * _GIGA)
+        value * _MICRO if row["kind"].endswith("latency") else sent / (value * _GIGA)
     )
     ring = "custom" not in row["notes"]
     over_link = ranks <= links.accelerator.scale_up_domain

@@ -192,6 +192,7 @@ class MeasuredReplica:
             **pools,
         )
 
+
 @lru_cache(maxsize=4)
 def _engines_of(assumptions: str) -> frozenset[str]:
     """Return the engines that an assumptions file says anything of."""

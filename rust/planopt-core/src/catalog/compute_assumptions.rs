@@ -21,6 +21,8 @@ const FORMATS: [(&str, Format); 5] = [
 pub(super) struct ComputeTable {
     products: ProductTables,
     formats: Vec<(Format, ProductTables)>,
+    decode_attention_efficiency: Option<f64>,
+    attention_overhead: Option<Seconds>,
 }
 
 /// Figures of the products of one format, as far as they are given.
@@ -56,9 +58,10 @@ pub(super) fn compute(fields: &mut Fields<'_>) -> (ComputeAssumptions, ComputeTa
             experts: experts(fields),
         },
         formats: formats(fields),
+        decode_attention_efficiency: fields.optional("decode_attention_efficiency", share),
+        attention_overhead: fields.optional("attention_overhead", Fields::quantity),
     };
     let attention_efficiency = share(fields, "attention_efficiency");
-    let overhead = dense.operation_overhead.unwrap_or(Seconds::ZERO);
     let compute = ComputeAssumptions {
         products: table.products.resolved(),
         formats: table.resolved_formats(),
@@ -68,12 +71,10 @@ pub(super) fn compute(fields: &mut Fields<'_>) -> (ComputeAssumptions, ComputeTa
         }),
         attention_efficiency,
         half_prompt: fields.or("half_prompt", 0.0, number),
-        decode_attention_efficiency: fields.or(
-            "decode_attention_efficiency",
-            attention_efficiency,
-            share,
-        ),
-        attention_overhead: fields.or("attention_overhead", overhead, Fields::quantity),
+        decode_attention_efficiency: table
+            .decode_attention_efficiency
+            .unwrap_or(attention_efficiency),
+        attention_overhead: table.resolved_attention_overhead(),
         kv_bandwidth_efficiency: share(fields, "kv_bandwidth_efficiency"),
         activation_traffic: fields.flag("activation_traffic"),
         attention_time: fields.flag("attention_time"),
@@ -95,27 +96,21 @@ pub(super) fn compute_over(
             experts: experts(fields),
         },
         formats: formats(fields),
+        decode_attention_efficiency: fields.optional("decode_attention_efficiency", share),
+        attention_overhead: fields.optional("attention_overhead", Fields::quantity),
     };
     let table = own.over(general_table);
+    let attention_efficiency =
+        fields.or("attention_efficiency", general.attention_efficiency, share);
     ComputeAssumptions {
         products: table.products.resolved(),
         formats: table.resolved_formats(),
-        attention_efficiency: fields.or(
-            "attention_efficiency",
-            general.attention_efficiency,
-            share,
-        ),
+        attention_efficiency,
         half_prompt: fields.or("half_prompt", general.half_prompt, number),
-        decode_attention_efficiency: fields.or(
-            "decode_attention_efficiency",
-            general.decode_attention_efficiency,
-            share,
-        ),
-        attention_overhead: fields.or(
-            "attention_overhead",
-            general.attention_overhead,
-            Fields::quantity,
-        ),
+        decode_attention_efficiency: table
+            .decode_attention_efficiency
+            .unwrap_or(attention_efficiency),
+        attention_overhead: table.resolved_attention_overhead(),
         kv_bandwidth_efficiency: fields.or(
             "kv_bandwidth_efficiency",
             general.kv_bandwidth_efficiency,
@@ -138,7 +133,17 @@ impl ComputeTable {
         Self {
             products: self.products.over(general.products),
             formats: formats.collect(),
+            decode_attention_efficiency: self
+                .decode_attention_efficiency
+                .or(general.decode_attention_efficiency),
+            attention_overhead: self.attention_overhead.or(general.attention_overhead),
         }
+    }
+
+    /// Attention is launched like any operation, unless it is known to take longer.
+    fn resolved_attention_overhead(&self) -> Seconds {
+        self.attention_overhead
+            .unwrap_or(self.products.resolved().dense.operation_overhead)
     }
 
     fn format(&self, format: Format) -> Option<ProductTables> {

@@ -1,0 +1,66 @@
+"""The fit finds what made-up kernels were made with, and writes it where it belongs."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+np = pytest.importorskip("numpy")
+pytest.importorskip("scipy")
+
+from planopt.calibration.fit import OVERLAP, Bounds, fit, roofline  # noqa: E402
+from planopt.calibration.write import (  # noqa: E402
+    BEGIN,
+    END,
+    replace_fitted,
+    section,
+)
+from planopt.errors import InputError  # noqa: E402
+
+
+def test_what_kernels_were_made_with_is_found_again() -> None:
+    rows = np.geomspace(1, 1e4, 200)
+
+    def seconds(values: Mapping[str, float]) -> Any:
+        arithmetic = 2e-9 * rows / values["efficiency"]
+        traffic = np.full_like(rows, 1e-6) / values["bandwidth"]
+        return roofline(arithmetic, traffic)
+
+    truth = {"efficiency": 0.7, "bandwidth": 0.9}
+    parameters = {
+        "efficiency": Bounds(0.4, 0.1, 1.0),
+        "bandwidth": Bounds(0.5, 0.1, 1.0),
+    }
+    found = fit(parameters, seconds, seconds(truth))
+    assert found.values == pytest.approx(truth, rel=1e-4)
+    assert found.median_error < 1e-4
+    assert found.rows == 200
+
+
+def test_the_roofline_is_a_fifth_above_where_both_take_as_long() -> None:
+    both = roofline(np.array([1.0]), np.array([1.0]))[0]
+    assert both == pytest.approx(1 + (1 - OVERLAP) ** 0.5)
+
+
+def test_fitted_tables_take_the_place_of_those_before(tmp_path: Path) -> None:
+    path = tmp_path / "made.toml"
+    path.write_text(f"a = 1\n{BEGIN}\nold = 2\n{END}\n", encoding="utf-8")
+    found = fit({"x": Bounds(1.0, 0.5, 2.0)}, lambda v: np.array([v["x"]]), [1.0])
+    figures = {"efficiency": 0.512345, "operation_overhead": 3.2}
+    replace_fitted(path, [section("accelerators.card", figures, [found], "it", "now")])
+    text = path.read_text(encoding="utf-8")
+    assert "old" not in text
+    assert 'efficiency = { value = 0.5123, source = "fit-card" }' in text
+    assert 'operation_overhead = { value = "3.2 us", source = "fit-card" }' in text
+    assert "1 rows, median error 0.0%" in text
+    # Written again it is the same.
+    replace_fitted(path, [section("accelerators.card", figures, [found], "it", "now")])
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_a_file_without_a_place_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "plain.toml"
+    path.write_text("a = 1\n", encoding="utf-8")
+    with pytest.raises(InputError):
+        replace_fitted(path, [])
