@@ -61,6 +61,7 @@ def acquired(table: Mapping[str, Any], facts: Facts) -> Bought:
             network=table["network"],
             nics_per_host=table["nics_per_host"],
             accelerators=table["accelerators"],
+            spares=0,
         )
         return Bought(
             table["accelerators"],
