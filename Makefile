@@ -59,6 +59,9 @@ bench-fleet: ## What planning a fleet costs: five named instances, as a table
 calibrate: $(BIN)/python ## Fit what accelerators reach: TABLES= systems/data, PROFILE= rtx4090-llama-3.1-8b, VERSION=, DATE=
 	$(BIN)/python -m planopt.calibration --tables "$(TABLES)" --profile "$(PROFILE)" --version "$(VERSION)" --date "$(DATE)"
 
+calibrate-engines: $(BIN)/python ## Fit engines and cards to serving figures: FILES= inference.csv and others, DATE=
+	$(BIN)/python -m planopt.calibration.serving $(FILES) --date "$(DATE)"
+
 calibrate-training: $(BIN)/python ## Fit training and its error bars: DATA= files, DATE=
 	$(BIN)/python -m planopt.calibration.training $(foreach file,$(DATA),--data "$(file)") --date "$(DATE)"
 

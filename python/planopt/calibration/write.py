@@ -12,10 +12,21 @@ if TYPE_CHECKING:
 
     from planopt.calibration.fit import Fit
 
-__all__ = ["Section", "replace_fitted", "section"]
+__all__ = [
+    "ENGINES_BEGIN",
+    "ENGINES_END",
+    "Section",
+    "replace_fitted",
+    "section",
+    "sourced",
+]
 
 BEGIN: Final = "# Fitted to measured kernels by `make calibrate`: do not edit by hand."
 END: Final = "# End of what was fitted."
+ENGINES_BEGIN: Final = (
+    "# Fitted to serving figures by `make calibrate-engines`: do not edit by hand."
+)
+ENGINES_END: Final = "# End of the engines."
 
 _SECONDS: Final = ("overhead", "latency")
 _DIGITS: Final = 4
@@ -52,7 +63,17 @@ def section(
     return lines
 
 
-def replace_fitted(path: Path, sections: Iterable[Section]) -> None:
+def sourced(table: str, figures: Mapping[str, str], source: str, cite: str) -> Section:
+    """Write a table of figures that were fitted to what users measured."""
+    lines = [f"[{table}]"]
+    for name, shown in figures.items():
+        lines.append(f'{name} = {{ value = {shown}, source = "{source}" }}')
+    return [*lines, "", f"[sources.{source}]", *cite.splitlines(), ""]
+
+
+def replace_fitted(
+    path: Path, sections: Iterable[Section], *, begin: str = BEGIN, end: str = END
+) -> None:
     """Put the tables in place of those that were fitted before.
 
     Raises
@@ -61,14 +82,14 @@ def replace_fitted(path: Path, sections: Iterable[Section]) -> None:
         E007 for a file without the two lines between which they stand.
     """
     text = path.read_text(encoding="utf-8")
-    if BEGIN not in text or END not in text:
+    if begin not in text or end not in text:
         raise InputError.of(
             "E007",
             "there is no place for fitted figures in the file",
             value=str(path),
-            accepted=f"the lines `{BEGIN}` and `{END}`",
+            accepted=f"the lines `{begin}` and `{end}`",
         )
-    before = text[: text.index(BEGIN) + len(BEGIN)]
-    after = text[text.index(END) :]
+    before = text[: text.index(begin) + len(begin)]
+    after = text[text.index(end) :]
     body = "\n".join(line for lines in sections for line in lines)
     path.write_text(f"{before}\n{body}\n{after}", encoding="utf-8")

@@ -46,7 +46,9 @@ def test_the_roofline_is_a_fifth_above_where_both_take_as_long() -> None:
 def test_fitted_tables_take_the_place_of_those_before(tmp_path: Path) -> None:
     path = tmp_path / "made.toml"
     path.write_text(f"a = 1\n{BEGIN}\nold = 2\n{END}\n", encoding="utf-8")
-    found = fit({"x": Bounds(1.0, 0.5, 2.0)}, lambda v: np.array([v["x"]]), [1.0])
+    found = fit(
+        {"x": Bounds(1.0, 0.5, 2.0)}, lambda v: np.array([v["x"]]), np.array([1.0])
+    )
     figures = {"efficiency": 0.512345, "operation_overhead": 3.2}
     replace_fitted(path, [section("accelerators.card", figures, [found], "it", "now")])
     text = path.read_text(encoding="utf-8")

@@ -1,0 +1,133 @@
+"""What cards without measured kernels reach: from their batch-1 rows of llama.cpp.
+
+Each card for itself, on a grid: launch and bandwidth from decoding, arithmetic from
+prompts. Kernels of one row know no tiles, so `half_rows` is one.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from planopt.validation.inference import INFERENCE
+from planopt.validation.measurement import Comparison
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from planopt.validation.measurement import Row
+
+__all__ = ["CardFit", "fit_cards"]
+
+SOURCE: Final = "XiongjieDai"
+# Their kernels were measured, or are those of an accelerator whose were.
+_MEASURED: Final = {
+    "a100-sxm-80",
+    "a100-pcie-80",
+    "h100-pcie",
+    "l40s",
+    "rtx-4090",
+}
+_BANDWIDTHS: Final = (0.62, 0.7, 0.78, 0.86, 0.93, 0.98)
+_OVERHEADS: Final = (1.5, 3.0)
+_EFFICIENCIES: Final = (0.15, 0.25, 0.35, 0.5, 0.65, 0.8, 1.0)
+# Attention is several kernels: three times the launch of one.
+_ATTENTION_LAUNCHES: Final = 3
+
+Figures = dict[str, float]
+
+
+@dataclass(frozen=True)
+class CardFit:
+    """Figures of a card, and the mean errors that they leave."""
+
+    figures: Figures
+    decode_error: float
+    prompt_error: float
+    rows: int
+
+
+def fit_cards(rows: Sequence[Row], base: Path) -> dict[str, CardFit]:
+    """Fit every card that llama.cpp was measured on, over some assumptions."""
+    own = [
+        row
+        for row in rows
+        if row["source"].startswith(SOURCE) and row["accelerator"] not in _MEASURED
+    ]
+    decoding = [row for row in own if row["metric"] == "decode_tok_s_per_user"]
+    prompts = [row for row in own if row["metric"] == "prefill_tok_s"]
+    cards = sorted({row["accelerator"] for row in decoding})
+    text = base.read_text(encoding="utf-8")
+    grid = [
+        {
+            "half_rows": 1.0,
+            "bandwidth_efficiency": bandwidth,
+            "kv_bandwidth_efficiency": bandwidth,
+            "operation_overhead": overhead,
+            "attention_overhead": _ATTENTION_LAUNCHES * overhead,
+        }
+        for bandwidth, overhead in product(_BANDWIDTHS, _OVERHEADS)
+    ]
+    decoded = _best(cards, dict.fromkeys(cards, grid), decoding, text)
+    with_arithmetic = {
+        card: [
+            decoded[card][1] | {"efficiency": efficiency}
+            for efficiency in _EFFICIENCIES
+        ]
+        for card in cards
+    }
+    read = _best(cards, with_arithmetic, prompts, text)
+    return {
+        card: CardFit(
+            figures=read[card][1],
+            decode_error=decoded[card][0],
+            prompt_error=read[card][0],
+            rows=sum(row["accelerator"] == card for row in decoding),
+        )
+        for card in cards
+    }
+
+
+def _best(
+    cards: Sequence[str],
+    grids: Mapping[str, Sequence[Figures]],
+    rows: Sequence[Row],
+    text: str,
+) -> dict[str, tuple[float, Figures]]:
+    """Return of each card the figures that leave the least error, all cards at once."""
+    best: dict[str, tuple[float, Figures]] = {}
+    for place in range(len(next(iter(grids.values())))):
+        tried = {card: grids[card][place] for card in cards}
+        errors = _errors(tried, rows, text)
+        for card in cards:
+            found = (errors[card], tried[card])
+            best[card] = min(best.get(card, found), found, key=lambda each: each[0])
+    return best
+
+
+def _errors(
+    tried: Mapping[str, Figures], rows: Sequence[Row], text: str
+) -> dict[str, float]:
+    tables = "".join(_table(card, figures) for card, figures in tried.items())
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "calibrated.toml"
+        path.write_text(text + tables, encoding="utf-8")
+        outcomes = list(INFERENCE.predict(rows, str(path)))
+    off: dict[str, list[float]] = {card: [] for card in tried}
+    for each in outcomes:
+        if isinstance(each, Comparison):
+            off[each.accelerator].append(abs(np.log1p(each.error)))
+    return {card: float(np.mean(found or [0.0])) for card, found in off.items()}
+
+
+def _table(card: str, figures: Figures) -> str:
+    lines = [f"\n[accelerators.{card}]"]
+    for name, value in figures.items():
+        shown = f'"{value} us"' if name.endswith("overhead") else f"{value}"
+        lines.append(f"{name} = {shown}")
+    return "\n".join(lines) + "\n"
