@@ -115,7 +115,8 @@ def test_every_figure_of_an_evaluation_is_marked_as_verified(question: str) -> N
     (deployment,) = plan_of(question)["deployments"]
     for field, value in leaves(deployment["evaluation"], "deployments[0].evaluation"):
         # Without rejections there is nothing to verify, nor where a figure is unknown.
-        if value is not None:
+        # Intervals come from errors of measured rows, which nothing computes again.
+        if value is not None and ".intervals." not in field:
             assert mark_of(field) == "verified", field
 
 
@@ -129,6 +130,8 @@ def test_beside_figures_the_parts_of_a_deployment_hold_together() -> None:
     tried = 0
     for field, value in leaves(plan["deployments"], "deployments"):
         if value is None or field.endswith(SAY_NOTHING) or mark_of(field) == "verified":
+            continue
+        if ".intervals." in field:
             continue
         tried += 1
         changed = forged(plan, field, other(value))
