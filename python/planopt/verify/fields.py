@@ -94,6 +94,7 @@ _OF_A_STEP: Final = (
     "data",
     "offload",
     "contention",
+    "host",
     "bubble",
     "optimizer",
     "straggler",

@@ -49,6 +49,10 @@ _RECORDED: Final = (
     "optimizer",
     "offload",
     "lora_rank",
+    "expert_tp",
+    "framework",
+    "loss_chunks",
+    "master_weights",
 )
 _DERIVED: Final = ("micro_batches", "expert_data_parallel")
 _NOT_IN_A_PLAN: Final = ("global_batch", "seq_len", "mtp_modules", *_DERIVED)
