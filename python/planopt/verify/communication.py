@@ -77,6 +77,11 @@ class Fabric:
         )
 
     @property
+    def scale_up_domain(self) -> int:
+        """Return how many accelerators the scale-up link joins."""
+        return self.accelerator.domain_in(self.host.slots)
+
+    @property
     def stage_ranks(self) -> int:
         """Return the ranks of a stage."""
         return self.t * self.d
@@ -201,7 +206,7 @@ def across_hosts_all_reduce(message: float, fabric: Fabric) -> float:
     hosts = fabric.t // slots
     if slots == 1:
         local = 0.0
-    elif slots <= fabric.accelerator.scale_up_domain:
+    elif slots <= fabric.scale_up_domain:
         local = scale_up_ring(message, slots, fabric)
     else:
         local = pcie_all_reduce(message, slots, fabric)
@@ -211,7 +216,7 @@ def across_hosts_all_reduce(message: float, fabric: Fabric) -> float:
 
 
 def _transfer_all_reduce(message: float, fabric: Fabric) -> float:
-    domain = fabric.accelerator.scale_up_domain
+    domain = fabric.scale_up_domain
     slots = fabric.host.slots
     over_scale_up = (fabric.scale_up_bandwidth, fabric.scale_up.latency)
     over_pcie = (fabric.pcie_bandwidth, fabric.pcie_latency)
@@ -247,7 +252,7 @@ def all_reduce(message: float, fabric: Fabric) -> float:
         return 0.0
     if fabric.assumptions.communication.all_reduce == "transfer":
         return _transfer_all_reduce(message, fabric)
-    if t <= fabric.accelerator.scale_up_domain:
+    if t <= fabric.scale_up_domain:
         return scale_up_all_reduce(message, t, fabric)
     if t <= fabric.host.slots:
         return pcie_all_reduce(message, t, fabric)
@@ -258,7 +263,7 @@ def all_reduce(message: float, fabric: Fabric) -> float:
 def hop_inside_host(message: float, fabric: Fabric) -> float:
     """Return the seconds of a hop between two stages on one host."""
     ranks = min(fabric.host.slots, fabric.stage_ranks * fabric.p)
-    if ranks <= fabric.accelerator.scale_up_domain:
+    if ranks <= fabric.scale_up_domain:
         return _scale_up_hop(message, fabric)
     return fabric.pcie_latency + message / fabric.pcie_bandwidth
 
@@ -270,7 +275,7 @@ def _scale_up_hop(message: float, fabric: Fabric) -> float:
 # Section 4, Pipeline hops: across hosts.
 def hop_across_hosts(message: float, fabric: Fabric) -> float:
     """Return the seconds of a hop between two stages on different hosts."""
-    if fabric.stage_ranks * fabric.p <= fabric.accelerator.scale_up_domain:
+    if fabric.stage_ranks * fabric.p <= fabric.scale_up_domain:
         return _scale_up_hop(message, fabric)
     senders = min(fabric.stage_ranks, fabric.host.slots)
     scattered = fabric.assumptions.communication.hop_payload == "scattered"
@@ -340,7 +345,9 @@ def fabric(
         If it needs a network that it lacks.
     """
     hosts = hosts_of_replica(accelerator, host, t=t, p=p, d=d)
-    if hosts > 1 and network is None and t * d * p > accelerator.scale_up_domain:
+    if hosts > 1 and network is None and t * d * p > accelerator.domain_in(
+        host.slots
+    ):
         raise UnconnectedError(hosts)
     if network is not None and nics_per_host < 1:
         message = f"network {network.id} needs at least one NIC in a host"

@@ -20,7 +20,7 @@ def copies(places: int, parts: int, active: int) -> float:
 # Section 4, "An all-to-all of `n` neighbours".
 def among_neighbours(sent: float, neighbours: int, fabric: Fabric) -> float:
     """Return the seconds in which each neighbour sends `sent` bytes to all of them."""
-    if neighbours <= fabric.accelerator.scale_up_domain:
+    if neighbours <= fabric.scale_up_domain:
         latency = fabric.scale_up.one_shot_latency
         bandwidth = fabric.scale_up_bandwidth
     else:
@@ -58,7 +58,7 @@ def exchange_seconds(
         sent *= operation.outputs * rank.activation_bytes
     ranks, slots = fabric.stage_ranks, fabric.host.slots
     to_ranks = sent * copies(ranks, rank.e, operation.active)
-    if ranks <= max(slots, fabric.accelerator.scale_up_domain):
+    if ranks <= max(slots, fabric.scale_up_domain):
         return among_neighbours(to_ranks, ranks, fabric)
     hosts = ranks // slots
     to_hosts = slots * sent * copies(hosts, rank.e, operation.active)

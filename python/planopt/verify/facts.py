@@ -61,7 +61,15 @@ class Accelerator:
     scale_up_name: str | None
     scale_up_bandwidth: float
     scale_up_domain: int
+    scale_up_between_hosts: bool
     price: int | None
+
+    # Section 4, domain.
+    def domain_in(self, slots: int) -> int:
+        """Return how many of it the scale-up link joins in hosts of `slots`."""
+        if self.scale_up_between_hosts:
+            return self.scale_up_domain
+        return min(self.scale_up_domain, slots)
 
 
 @dataclass(frozen=True)
@@ -154,6 +162,9 @@ def _accelerator(table: Table) -> Accelerator:
             else units.quantity(scale_up["bandwidth"], "bytes/s")
         ),
         scale_up_domain=0 if scale_up is None else units.count(scale_up["domain"]),
+        scale_up_between_hosts=(
+            scale_up is not None and bool(scale_up.get("between_hosts"))
+        ),
         price=_optional(table, "price", units.price),
     )
 

@@ -155,7 +155,7 @@ class Groups:
 def groups_of(candidate: Candidate, fabric: Fabric, slots: int) -> Groups:
     """Place the ranks of a candidate and say who talks to whom over what."""
     t, c, e, p = candidate.tp, candidate.cp, candidate.ep, candidate.pp
-    domain = fabric.accelerator.scale_up_domain
+    domain = fabric.accelerator.domain_in(slots)
     reach = max(slots, domain)
     near = max(reach // t, 1)
     beyond = e // gcd(e, candidate.folded)
@@ -216,7 +216,7 @@ def with_stages_apart(
 
 # Section 6, "The local line".
 def _local_line(fabric: Fabric, local: int, span: int) -> Line:
-    if span <= fabric.accelerator.scale_up_domain:
+    if span <= fabric.scale_up_domain:
         reached = fabric.scale_up
         rate = fabric.accelerator.scale_up_bandwidth
         return Line(

@@ -217,6 +217,7 @@ impl Bench {
                     name,
                     bandwidth,
                     domain,
+                    between_hosts: false,
                 });
             }
         }

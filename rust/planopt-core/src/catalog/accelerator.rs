@@ -79,5 +79,6 @@ fn scale_up(fields: &mut Fields<'_>) -> ScaleUp {
         name: fields.text("name"),
         bandwidth: fields.positive("bandwidth"),
         domain: fields.positive("domain"),
+        between_hosts: fields.or("between_hosts", false, Fields::flag),
     }
 }

@@ -117,6 +117,20 @@ pub struct ScaleUp {
     pub bandwidth: BytesPerSecond,
     /// How many accelerators reach each other at that bandwidth.
     pub domain: u32,
+    /// Whether it joins accelerators of several hosts (racks of NVL72, pods of TPUs).
+    pub between_hosts: bool,
+}
+
+impl ScaleUp {
+    /// The link as accelerators in hosts of `slots` have it.
+    #[must_use]
+    pub fn in_hosts_of(&self, slots: u32) -> Self {
+        let mut link = self.clone();
+        if !link.between_hosts {
+            link.domain = link.domain.min(slots);
+        }
+        link
+    }
 }
 
 /// An accelerator that can be evaluated, and, where it has a price, bought by itself.

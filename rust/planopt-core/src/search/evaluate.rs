@@ -92,11 +92,7 @@ pub fn with_replica<T>(
 ) -> Result<T, Rejection> {
     layout.check(transformer)?;
     let placement = layout.place(fit.host.slots)?;
-    let domain = fit
-        .accelerator
-        .scale_up
-        .as_ref()
-        .map_or(1, |link| link.domain);
+    let domain = fit.scale_up_domain();
     if placement.hosts > 1 && network.is_none() && placement.accelerators() > domain {
         return Err(Rejection::Network {
             hosts: placement.hosts,

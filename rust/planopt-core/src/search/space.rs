@@ -1,7 +1,7 @@
 //! What a question may be answered with: the accelerators and the hosts they fit, the networks
 //! between hosts.
 
-use crate::catalog::{Accelerator, Assumptions, BusBandwidth, Host, Link, Network};
+use crate::catalog::{Accelerator, Assumptions, BusBandwidth, Host, Link, Network, ScaleUp};
 use crate::communication::{Fabric, Links, NetworkLine};
 use crate::quantity::BytesPerSecond;
 
@@ -77,10 +77,22 @@ pub struct Fit<'a> {
 }
 
 impl Fit<'_> {
+    /// The scale-up link between the accelerators of these hosts.
+    pub fn scale_up(&self) -> Option<ScaleUp> {
+        let link = self.accelerator.scale_up.as_ref()?;
+        Some(link.in_hosts_of(self.host.slots))
+    }
+
+    /// Accelerators that it joins: 1 without any.
+    pub fn scale_up_domain(&self) -> u32 {
+        self.scale_up().map_or(1, |link| link.domain)
+    }
+
     /// The links of a replica on this hardware, as reached.
     pub fn fabric(&self, network: Option<NetworkLine>, assumptions: &Assumptions) -> Fabric {
+        let scale_up = self.scale_up();
         let links = Links {
-            scale_up: self.accelerator.scale_up.as_ref(),
+            scale_up: scale_up.as_ref(),
             pcie: self.pcie,
             all_reduce_bus: self.all_reduce_bus,
             network,

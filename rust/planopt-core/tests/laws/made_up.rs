@@ -156,11 +156,13 @@ fn price(most: i64) -> impl Strategy<Value = MicroUsd> {
 
 /// An accelerator with a price.
 pub(crate) fn accelerators() -> impl Strategy<Value = Accelerator> {
-    let scale_up = prop::option::of((gigabytes_per_second(10.0, 900.0), 1_u32..=8).prop_map(
-        |(bandwidth, domain)| ScaleUp {
+    let domains = (1_u32..=8, any::<bool>());
+    let scale_up = prop::option::of((gigabytes_per_second(10.0, 900.0), domains).prop_map(
+        |(bandwidth, (domain, between_hosts))| ScaleUp {
             name: "bridge".to_owned(),
             bandwidth,
             domain,
+            between_hosts,
         },
     ));
     (

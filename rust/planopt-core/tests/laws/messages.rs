@@ -27,6 +27,7 @@ proptest! {
             name: "bridge".to_owned(),
             bandwidth: BytesPerSecond(gigabytes_per_second * 1e9),
             domain: tp,
+            between_hosts: false,
         };
         let links = Links {
             scale_up: Some(&scale_up),

@@ -138,7 +138,7 @@ impl<'a> Subject<'_, 'a> {
     }
 
     fn hardware_answer(&self, placement: Option<Placement>, unit: Option<&Unit>) -> HardwareAnswer {
-        let scale_up = self.fit.accelerator.scale_up.as_ref();
+        let scale_up = self.fit.scale_up();
         let group = placement.map_or(1, |placement| placement.degrees.ranks());
         let link = match scale_up {
             Some(link) if group <= link.domain => link.name.clone(),

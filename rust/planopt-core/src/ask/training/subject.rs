@@ -118,7 +118,7 @@ impl<'a> Subject<'_, 'a> {
 
     /// Where it runs.
     pub(super) fn hardware(&self, cluster: Option<Cluster<'a>>) -> HardwareAnswer {
-        let link = match &self.fit.accelerator.scale_up {
+        let link = match self.fit.scale_up() {
             Some(link) if self.told.layout.tp <= link.domain => link.name.clone(),
             _ => self.fit.host.link.clone(),
         };

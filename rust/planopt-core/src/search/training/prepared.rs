@@ -73,11 +73,7 @@ impl<'s, 'a> Subject<'s, 'a> {
         rates: &'s Rates,
         layouts: &'s Layouts,
     ) -> Self {
-        let domain = fit
-            .accelerator
-            .scale_up
-            .as_ref()
-            .map_or(1, |link| link.domain);
+        let domain = fit.scale_up_domain();
         let mut subject = Self {
             search,
             fit,
