@@ -345,9 +345,7 @@ def fabric(
         If it needs a network that it lacks.
     """
     hosts = hosts_of_replica(accelerator, host, t=t, p=p, d=d)
-    if hosts > 1 and network is None and t * d * p > accelerator.domain_in(
-        host.slots
-    ):
+    if hosts > 1 and network is None and t * d * p > accelerator.domain_in(host.slots):
         raise UnconnectedError(hosts)
     if network is not None and nics_per_host < 1:
         message = f"network {network.id} needs at least one NIC in a host"
