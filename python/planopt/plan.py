@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import msgspec
 from msgspec import Struct
 
+from planopt.derivation import Derivation  # noqa: TC001 - msgspec reads it at run time
 from planopt.errors import InputError
 from planopt.evaluation import (
     BomLine,
@@ -405,6 +406,7 @@ class EvaluationDocument(ServingEvaluation, Document, frozen=True, kw_only=True)
     assumed: tuple[Assumed, ...] = ()
     warnings: tuple[PlanWarning, ...] = ()
     assumptions: str | None = None
+    derivation: tuple[Derivation, ...] = ()
 
 
 class PlanDocument(Document, frozen=True, kw_only=True):

@@ -46,6 +46,7 @@ app = typer.Typer(
     *LAYOUT,
     *LENGTHS,
     *LOAD,
+    switch("explain", "Show how each figure was worked out"),
     *ASSUMPTIONS,
 )
 def serving(*, json: JSON = False, **options: Any) -> int:

@@ -42,8 +42,17 @@ def render_evaluation(evaluation: EvaluationDocument, *, style: Style = PLAIN) -
             *section("Assumed", assumed_lines(evaluation.assumed), style),
             *([""] if warnings else []),
             *warnings,
+            *_derivation(evaluation, style),
         ]
     )
+
+
+def _derivation(evaluation: EvaluationDocument, style: Style) -> list[str]:
+    if not evaluation.derivation:
+        return []
+    from planopt.report.derivation import render_derivation
+
+    return ["", render_derivation(evaluation.derivation, style=style)]
 
 
 def _what(evaluation: EvaluationDocument) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = [
     "UNKNOWN",
     "count",
+    "in_unit",
     "milliseconds",
     "money",
     "money_per_hour",
@@ -80,3 +81,18 @@ def _significant(number: float) -> str:
     if magnitude >= 0.9995:
         return f"{number:.2f}"
     return f"{number:.3g}"
+
+
+_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+_BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+
+
+def in_unit(value: float, unit: str) -> str:
+    """Figure in the part or multiple of its unit that reads best: 4.87 us, 1.05 MB."""
+    sizes = {"s": _SECONDS, "bytes": _BYTES}.get(unit, ())
+    for scale, name in sizes:
+        if abs(value) >= scale:
+            return f"{value / scale:.4g} {name}"
+    whole = abs(value) < 1e15 and value == int(value)
+    number = f"{value:,.0f}" if whole else f"{value:.6g}"
+    return f"{number} {unit}".rstrip()

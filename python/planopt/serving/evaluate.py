@@ -51,6 +51,7 @@ def evaluate_serving(
     kv_heads: TextOrNumber | None = None,
     software_latency: TextOrNumber | None = None,
     pcie_all_reduce: str | None = None,
+    explain: bool = False,
     assumptions: str = DEFAULT_ASSUMPTIONS,
     catalog: Sequence[str] = (),
 ) -> EvaluationDocument:
@@ -88,6 +89,8 @@ def evaluate_serving(
         Latency of every message in place of the assumptions'; seconds.
     pcie_all_reduce : {"default", "slow", "good"}
         Class of all-reduce over PCIe.
+    explain : bool
+        Whether to tell how each figure was worked out, in ``derivation``.
     assumptions, catalog
         Assumptions by name or file, and overlay folders.
 
@@ -186,7 +189,7 @@ def evaluate_serving(
             ttft_seconds=latencies.ttft_seconds,
             tpot_seconds=latencies.tpot_seconds,
         )
-    return EvaluationDocument(
+    document = EvaluationDocument(
         **{name: getattr(evaluation, name) for name in evaluation.__struct_fields__},
         model=served.model,
         replicas=answer["replicas"],
@@ -208,6 +211,18 @@ def evaluate_serving(
         assumed=tuple(assumed),
         assumptions=assumptions,
     )
+    if not explain:
+        return document
+    from planopt.serving.derivation import derivation_of
+
+    derivation = derivation_of(
+        document,
+        opened,
+        prompt=served.lengths.prompt,
+        kv_heads=served.kv_heads,
+        pcie_all_reduce=pcie_all_reduce,
+    )
+    return with_changes(document, derivation=derivation)
 
 
 def _latency(reader: OptionReader, value: TextOrNumber | None) -> float | None:

@@ -1,0 +1,75 @@
+"""The derivation of a served configuration's figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planopt.catalog import bundled_folder
+from planopt.derivation import derive
+from planopt.shared_options import architecture_of
+
+if TYPE_CHECKING:
+    from planopt.catalog import Catalog
+    from planopt.derivation import Derivation
+    from planopt.plan import EvaluationDocument
+
+__all__ = ["derivation_of"]
+
+
+def derivation_of(
+    evaluation: EvaluationDocument,
+    catalog: Catalog,
+    *,
+    prompt: int,
+    kv_heads: int | None,
+    pcie_all_reduce: str | None,
+) -> tuple[Derivation, ...]:
+    """Work an evaluation out by the reference, and record how.
+
+    Parameters
+    ----------
+    evaluation : EvaluationDocument
+        What is to be explained.
+    catalog : Catalog
+        The catalogs it was evaluated with.
+    prompt : int
+        Tokens of a prompt.
+    kv_heads : int, optional
+        Key/value heads in place of the model's own.
+    pcie_all_reduce : str, optional
+        Class of hosts in place of that of the assumptions.
+    """
+    from planopt.verify import Facts, evaluate_serving
+
+    candidate, hardware = evaluation.candidate, evaluation.hardware
+    if candidate is None or hardware is None or evaluation.context_tokens is None:
+        return ()
+    model = str(evaluation.model)
+    facts = Facts(
+        bundled_folder(),
+        [Path(folder) for folder in catalog.overlays],
+        assumptions=catalog.assumptions,
+        pcie_all_reduce=pcie_all_reduce,
+    )
+    given: dict[str, Any] = {
+        "model": architecture_of(catalog, model) or model,
+        "accelerator": candidate.accelerator,
+        "host": hardware.host,
+        "network": hardware.network,
+        "nics_per_host": hardware.nics_per_host or 0,
+        "tp": candidate.tp,
+        "pp": candidate.pp,
+        "in_flight": candidate.in_flight,
+        "batch": candidate.batch,
+        "context": evaluation.context_tokens,
+        "prompt": prompt,
+        "weights": candidate.weights,
+        "kv": candidate.kv,
+        "overlap": candidate.overlap,
+        "kv_heads": kv_heads,
+    }
+    entities = {
+        kind: given[kind] for kind in ("accelerator", "host", "network") if given[kind]
+    }
+    return derive(lambda: evaluate_serving(facts, **given), catalog, entities)

@@ -1,0 +1,152 @@
+"""``--explain``: the tree says what was computed, and where each input comes from."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+import planopt
+from planopt.catalog import open_catalog
+from planopt.report.derivation import render_derivation
+from planopt.verify import serving  # noqa: F401 - its formulas are marked when it is read
+from planopt.verify.derivation import FORMULAS, formula, recording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from planopt.derivation import Derivation
+    from planopt.plan import EvaluationDocument
+
+
+@formula("area = width x height", section="0", unit="m2", reads=("compute.half_rows",))
+def area(width: float, height: float) -> float:
+    return width * height
+
+
+@formula("volume = area x depth", section="0", unit="m3")
+def volume(width: float, height: float, depth: float) -> float:
+    return sum(area(width, height) for _ in range(2)) / 2 * depth
+
+
+def test_a_tree_has_inputs_results_and_counts_what_is_alike() -> None:
+    with recording() as roots:
+        volume(2.0, 3.0, depth=4.0)
+
+    (root,) = roots
+    assert root.name == "volume"
+    assert root.inputs == {"width": 2.0, "height": 3.0, "depth": 4.0}
+    assert root.result == {"": 24.0}
+    (child,) = root.children
+    assert (child.name, child.times, child.result) == ("area", 2, {"": 6.0})
+    assert child.reads == ("compute.half_rows",)
+
+
+def test_nothing_is_recorded_outside_of_a_recording() -> None:
+    with recording() as roots:
+        pass
+    volume(1.0, 1.0, 1.0)
+
+    assert roots == []
+
+
+def test_a_formula_that_fails_leaves_no_trace_behind() -> None:
+    @formula("1/0", section="0")
+    def broken() -> float:
+        return area(1.0, 1.0) / 0
+
+    with recording() as roots:
+        with pytest.raises(ZeroDivisionError):
+            broken()
+        area(1.0, 2.0)
+
+    assert [root.name for root in roots] == ["area"]
+
+
+def explained() -> EvaluationDocument:
+    return planopt.evaluate(
+        model="llama-3.1-8b", accelerator="rtx-4090", tp=2, batch=4, explain=True
+    )
+
+
+def everything(derivations: tuple[Derivation, ...]) -> Iterator[Derivation]:
+    for derivation in derivations:
+        yield derivation
+        yield from everything(derivation.children)
+
+
+def test_the_tree_ends_in_the_figures_of_the_evaluation() -> None:
+    evaluation = explained()
+    roots = {root.name: root for root in evaluation.derivation}
+
+    decode = {figure.name: figure.value for figure in roots["decode_step"].result}
+    assert decode["step"] == pytest.approx(evaluation.decode.step_seconds, rel=1e-9)
+    (prefill,) = roots["prefill_seconds"].result
+    assert prefill.value == pytest.approx(evaluation.prefill.seconds, rel=1e-9)
+    assert prefill.unit == "s"
+    memory = roots["fullest_stage_memory"].result
+    assert evaluation.memory is not None
+    stated = {figure.name: figure.value for figure in memory}
+    assert stated["weights"] == pytest.approx(evaluation.memory.weights_bytes)
+    assert stated["kv_cache"] == pytest.approx(evaluation.memory.kv_cache_bytes)
+
+
+def test_facts_carry_their_source() -> None:
+    facts = {
+        fact.name: fact
+        for node in everything(explained().derivation)
+        for fact in node.facts
+    }
+
+    bandwidth = facts["accelerator.memory_bandwidth"]
+    assert bandwidth.text == "1008 GB/s"
+    assert bandwidth.source is not None
+    assert "TechPowerUp" in bandwidth.source
+
+
+def test_every_fact_that_a_formula_reads_exists() -> None:
+    catalog = open_catalog()
+    fields = {
+        figure["field"]
+        for figure in catalog.show("assumptions", "calibrated")["figures"]
+    }
+    for kind, ids in {
+        "accelerator": ("h100-sxm", "rtx-4090"),
+        "host": ("pcie-8gpu",),
+        "network": ("ethernet-10g",),
+    }.items():
+        for id_ in ids:
+            shown = catalog.show(f"{kind}s", id_)["figures"]
+            fields |= {f"{kind}.{figure['field']}" for figure in shown}
+    missing = {
+        f"{name}: {read}"
+        for name, marked in FORMULAS.items()
+        for read in marked.reads
+        if name.startswith("planopt.") and read not in fields
+    }
+
+    assert missing == set()
+
+
+def test_every_formula_stands_in_its_section_of_the_page(repository: Path) -> None:
+    page = (repository / "docs" / "reference" / "model.md").read_text(encoding="utf-8")
+    sections = set(re.findall(r"(?m)^## (\d+)\.", page))
+    ours = {
+        marked.section
+        for name, marked in FORMULAS.items()
+        if name.startswith("planopt.")
+    }
+
+    assert ours
+    assert ours <= sections
+
+
+def test_it_is_drawn_as_a_tree_with_numbered_sources() -> None:
+    text = render_derivation(explained().derivation)
+
+    assert "decode step = step" in text
+    assert "+- " in text
+    assert re.search(r"accelerator\.memory_bandwidth = 1008 GB/s +\[\d+\]", text)
+    assert re.search(r"(?m)^  \[1\] ", text)
