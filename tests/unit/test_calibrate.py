@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,8 +10,14 @@ import pytest
 from planopt.catalog import Catalog, open_catalog
 from planopt.errors import InputError
 from planopt.measurement import run
-from planopt.measurement.fit import efficiencies_of, rates_of
+from planopt.measurement.fit import Efficiencies, efficiencies_of, rates_of
+from planopt.measurement.overlay import Origin, assumptions_file
 from planopt.measurement.programme import Sample, measure
+
+if sys.version_info >= (3, 11):
+    from tomllib import loads
+else:
+    from tomli import loads
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,3 +153,22 @@ def test_calibrating_again_replaces_the_figures(
     )
     text = (twice / "assumptions" / "measured.toml").read_text(encoding="utf-8")
     assert text.count("[accelerators.rtx-4090]") == 1
+
+
+def test_what_else_is_known_of_the_accelerator_is_kept() -> None:
+    origin = Origin(device="it", software="made up", date="2026-11-21")
+    base = (
+        'id = "base"\ndescription = "d"\n'
+        "[accelerators.rtx-4090]\nefficiency = 0.5\nhalf_rows = 7.0\n"
+        "[accelerators.rtx-4090.formats.fp8]\nefficiency = 0.6\n"
+    )
+    efficiencies = Efficiencies(efficiency=0.9, bandwidth_efficiency=0.8)
+
+    text = assumptions_file(base, "rtx-4090", efficiencies, origin)
+
+    table = loads(text)
+    own = table["accelerators"]["rtx-4090"]
+    assert own["efficiency"]["value"] == 0.9
+    assert own["bandwidth_efficiency"]["value"] == 0.8
+    assert own["half_rows"] == 7.0
+    assert own["formats"]["fp8"]["efficiency"] == 0.6

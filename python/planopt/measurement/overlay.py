@@ -6,11 +6,11 @@ import csv
 import io
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from planopt.measurement.device import Device
     from planopt.measurement.fit import Efficiencies, Rates
@@ -107,16 +107,13 @@ def assumptions_file(
         kept,
         count=1,
     )
-    for section in (f"accelerators.{accelerator}", f"sources.{SOURCE}"):
-        kept = _without(section, kept)
-    return (
-        f"{kept.rstrip()}\n\n"
-        f"[accelerators.{accelerator}]\n"
-        f"efficiency = {_figure(f'{efficiencies.efficiency:.4g}', bare=True)}\n"
-        "bandwidth_efficiency = "
-        f"{_figure(f'{efficiencies.bandwidth_efficiency:.4g}', bare=True)}\n"
-        f"\n{origin.section()}"
-    )
+    kept = _without(f"sources.{SOURCE}", kept)
+    figures = {
+        key: _figure(f"{value:.4g}", bare=True)
+        for key, value in asdict(efficiencies).items()
+    }
+    section = f"accelerators.{accelerator}"
+    return f"{_with(section, figures, kept).rstrip()}\n\n{origin.section()}"
 
 
 def samples_file(samples: Sequence[Sample]) -> str:
@@ -142,6 +139,21 @@ def samples_file(samples: Sequence[Sample]) -> str:
 def _without(section: str, text: str) -> str:
     """Leave out a section, up to the next one."""
     return re.sub(rf"(?ms)^\[{re.escape(section)}\]\n.*?(?=^\[|\Z)", "", text)
+
+
+def _with(section: str, figures: Mapping[str, str], text: str) -> str:
+    """Put figures into a section: in the place of those of their names, or new."""
+    lines = "".join(f"{key} = {figure}\n" for key, figure in figures.items())
+    head = f"[{section}]\n"
+    before, found, after = text.partition(head)
+    if not found:
+        return f"{text.rstrip()}\n\n{head}{lines}"
+    next_section = re.compile(r"^\[", re.MULTILINE).search(after)
+    end = next_section.start() if next_section else len(after)
+    own, rest = after[:end], after[end:]
+    for key in figures:
+        own = re.sub(rf"(?m)^{key} = .*\n", "", own)
+    return f"{before}{head}{lines}{own}{rest}"
 
 
 def _in_units(value: float, unit: str, size: float) -> str:
