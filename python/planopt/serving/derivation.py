@@ -59,6 +59,8 @@ def derivation_of(
         "network": hardware.network,
         "nics_per_host": hardware.nics_per_host or 0,
         "tp": candidate.tp,
+        "dp": candidate.dp,
+        "ep": candidate.ep,
         "pp": candidate.pp,
         "in_flight": candidate.in_flight,
         "batch": candidate.batch,

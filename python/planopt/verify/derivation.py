@@ -218,12 +218,17 @@ def _figures(result: object) -> dict[str, float]:
         values = {each.name: getattr(result, each.name) for each in fields(result)}
     elif isinstance(result, Mapping):
         values = dict(result)
+    elif isinstance(result, tuple | list) and len(result) == 1:
+        values = {"": result[0]}
     elif isinstance(result, tuple | list):
         values = {str(place): value for place, value in enumerate(result)}
     else:
         values = {}
-    return {
-        str(name): float(value)
-        for name, value in values.items()
-        if isinstance(value, int | float)
-    }
+    figures: dict[str, float] = {}
+    for name, value in values.items():
+        if isinstance(value, int | float):
+            figures[str(name)] = float(value)
+        elif isinstance(value, tuple):
+            inner = _figures(value)
+            figures |= {f"{name}.{place}": each for place, each in inner.items()}
+    return figures
