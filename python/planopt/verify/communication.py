@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from planopt.verify.derivation import formula
+
 if TYPE_CHECKING:
     from planopt.verify.assumptions import Assumptions
     from planopt.verify.facts import Accelerator, Facts, Host, Link, Network
@@ -31,6 +33,11 @@ class UnconnectedError(ValueError):
 
 
 # Section 4, "a group sits on the first of".
+@formula(
+    "ceil(p / floor(slots/t)), or p t/slots",
+    section="4",
+    unit="hosts",
+)
 def hosts_of_replica(
     accelerator: Accelerator, host: Host, *, t: int, p: int, d: int = 1
 ) -> int:
@@ -232,6 +239,12 @@ def _transfer_all_reduce(message: float, fabric: Fabric) -> float:
 
 
 # Section 4, "a group sits on the first of".
+@formula(
+    "ring 2(n-1)/n S/W + 2(n-1) latency, or one-shot; across hosts 2(H-1)/H S/N + "
+    "2(H-1) l besides",
+    section="4",
+    unit="s",
+)
 def all_reduce(message: float, fabric: Fabric) -> float:
     """Return the seconds of an all-reduce of the tensor-parallel group.
 
@@ -284,6 +297,11 @@ def hop_across_hosts(message: float, fabric: Fabric) -> float:
 
 
 # Section 4, Pipeline hops.
+@formula(
+    "p - 1 times latency + S/B inside of a host, l + X/N across",
+    section="4",
+    unit="s",
+)
 def pipeline_hops(message: float, fabric: Fabric) -> float:
     """Return the seconds of all hops of one token: none with one stage."""
     p = fabric.p

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from planopt.verify.derivation import formula
 from planopt.verify.operations import (
     AllReduce,
     Attention,
@@ -68,6 +69,16 @@ def _first_present(peak: dict[str, float], names: Iterable[str], weights: str) -
 
 
 # Section 2, "base(weights)".
+@formula(
+    "the first rate that the accelerator has: of fp16 weights fp16, bf16, fp32; "
+    "of others bf16, fp16, fp32",
+    section="2",
+    unit="FLOP/s",
+    reads=(
+        "accelerator.peak.bf16",
+        "accelerator.peak.fp16",
+    ),
+)
 def base_rate(
     accelerator: Accelerator, assumptions: Assumptions, weights: str
 ) -> float:
@@ -90,6 +101,17 @@ def base_rate(
 
 
 # Section 2, "Quantised operations run at".
+@formula(
+    "the rate of the format of the weights; the base rate where only weights are "
+    "quantised",
+    section="2",
+    unit="FLOP/s",
+    reads=(
+        "accelerator.peak.fp8",
+        "accelerator.peak.int8",
+        "accelerator.peak.fp4",
+    ),
+)
 def quantised_rate(
     accelerator: Accelerator, assumptions: Assumptions, weights: str
 ) -> float:
@@ -243,6 +265,13 @@ class Duration:
 
 
 # Section 3, the first formula.
+@formula(
+    "t = (a + b + sqrt((a - b)^2 + 4 (1 - overlap) a b)) / 2 + overhead, a "
+    "arithmetic, b traffic",
+    section="3",
+    unit="s",
+    reads=("compute.roofline_overlap",),
+)
 def duration(
     rank: Rank, arithmetic: float, traffic: float, overhead: float
 ) -> Duration:
@@ -252,6 +281,11 @@ def duration(
 
 
 # Section 3, MatMul: D = E (1 - (1 - k_E/E)^m).
+@formula(
+    "D = E (1 - (1 - k_E/E)^m)",
+    section="3",
+    unit="matrices",
+)
 def distinct_matrices(experts: int, active: int, tokens: float) -> float:
     """Return how many matrices `tokens` tokens meet, on average."""
     if experts == active:
@@ -277,6 +311,17 @@ def matmul_efficiency(
 
 
 # Section 3, MatMul.
+@formula(
+    "a = 2 m k_E k' n' / (rate e), b = (D k' n' B_w + m k_E (k' + n') B_a) / "
+    "(bandwidth e_b)",
+    section="3",
+    unit="s",
+    reads=(
+        "accelerator.memory_bandwidth",
+        "compute.bandwidth_efficiency",
+        "compute.operation_overhead",
+    ),
+)
 def matmul_time(operation: MatMul, step: Step, rank: Rank) -> Duration:
     """Return the time of a product on one rank."""
     reached = rank.products(operation)
@@ -303,6 +348,11 @@ def matmul_time(operation: MatMul, step: Step, rank: Rank) -> Duration:
 
 
 # Section 3, Attention: l of a chunk. The sum of min(c + i, w) over its tokens i.
+@formula(
+    "l = u + (s + 1)/2, or the mean of min(u + i, w) over the tokens i of the chunk",
+    section="3",
+    unit="tokens",
+)
 def mean_tokens_looked_at(chunk: int, window: int | None, cached: int = 0) -> float:
     """Return the tokens that a token of a causal chunk looks at, on average."""
     if window is None or cached + chunk <= window:
@@ -313,6 +363,11 @@ def mean_tokens_looked_at(chunk: int, window: int | None, cached: int = 0) -> fl
 
 
 # Section 3, Attention: l of decoding.
+@formula(
+    "l = min(c, window)",
+    section="3",
+    unit="tokens",
+)
 def tokens_looked_at(context: int, window: int | None) -> int:
     """Return the tokens that a decoded token looks at."""
     return context if window is None else min(context, window)
@@ -323,6 +378,11 @@ Work = tuple[float, float]
 
 
 # Section 3, Attention.
+@formula(
+    "FLOP = m 4 (a/t) d l; bytes = m l 2 (g/min(t, g)) d B_kv",
+    section="3",
+    unit="FLOP, bytes",
+)
 def attention_work(
     operation: Attention, step: Step, rank: Rank
 ) -> tuple[Work | None, Work | None]:
@@ -342,6 +402,12 @@ def attention_work(
 
 
 # Section 3, Latent attention.
+@formula(
+    "FLOP = m 2 (a/t) c (2 latent + rope), bytes = m c (latent + rope) B_kv; of a "
+    "prompt m 2 (a/t) (nope + rope + value) l",
+    section="3",
+    unit="FLOP, bytes",
+)
 def latent_attention_work(
     operation: LatentAttention, step: Step, rank: Rank
 ) -> tuple[Work | None, Work | None]:
@@ -363,6 +429,11 @@ def latent_attention_work(
 
 
 # Section 3 and section 5, the cache of one token of one layer.
+@formula(
+    "2 (g/min(t, g)) d B_kv, or (latent + rope) B_kv",
+    section="5",
+    unit="bytes",
+)
 def kv_bytes_per_token(operation: Attention | LatentAttention, rank: Rank) -> float:
     """Return the bytes that one rank keeps of one token in one layer."""
     if isinstance(operation, LatentAttention):
@@ -371,6 +442,18 @@ def kv_bytes_per_token(operation: Attention | LatentAttention, rank: Rank) -> fl
     return 2 * heads * operation.head_dim * rank.kv_bytes
 
 
+@formula(
+    "a = FLOP / (rate e), b = bytes / (bandwidth e_b)",
+    section="3",
+    unit="s",
+    reads=(
+        "accelerator.memory_bandwidth",
+        "compute.attention_efficiency",
+        "compute.half_prompt",
+        "compute.kv_bandwidth_efficiency",
+        "compute.attention_overhead",
+    ),
+)
 def _attention_time(
     operation: Attention | LatentAttention, step: Step, rank: Rank
 ) -> list[Duration]:
@@ -398,6 +481,16 @@ def _attention_time(
 
 
 # Section 3, Elementwise.
+@formula(
+    "b = 2 m width B_a / (bandwidth e_b)",
+    section="3",
+    unit="s",
+    reads=(
+        "accelerator.memory_bandwidth",
+        "compute.bandwidth_efficiency",
+        "compute.operation_overhead",
+    ),
+)
 def elementwise_time(width: int, step: Step, rank: Rank) -> Duration:
     """Return the time to read and write a vector of `width` for each token."""
     reached = rank.elementwise

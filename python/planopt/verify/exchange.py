@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.verify.derivation import formula
+
 if TYPE_CHECKING:
     from planopt.verify.communication import Fabric
     from planopt.verify.compute import Rank
@@ -11,6 +13,11 @@ if TYPE_CHECKING:
 
 
 # Section 4, C(n).
+@formula(
+    "C(n) = n (1 - (1 - 1/min(e, n))^k_E)",
+    section="4",
+    unit="copies",
+)
 def copies(places: int, parts: int, active: int) -> float:
     """Return the ranks, or hosts, that have any of a token's experts, on average."""
     missed: float = (1 - 1 / min(parts, places)) ** active
@@ -30,6 +37,11 @@ def among_neighbours(sent: float, neighbours: int, fabric: Fabric) -> float:
 
 
 # Section 4, Exchange.
+@formula(
+    "an all-to-all among neighbours, and across hosts what goes through their NICs",
+    section="4",
+    unit="s",
+)
 def exchange_seconds(
     operation: MatMul, tokens: int, rank: Rank, fabric: Fabric
 ) -> float:

@@ -12,6 +12,7 @@ from planopt.verify.compute import (
     kv_bytes_per_token,
     tokens_looked_at,
 )
+from planopt.verify.derivation import formula
 from planopt.verify.operations import (
     Attention,
     LatentAttention,
@@ -56,6 +57,11 @@ class Memory:
 
 
 # Section 5, "Layers per stage".
+@formula(
+    "floor(L/p), and one more for stages p-2, p-3, ... until the rest is dealt",
+    section="5",
+    unit="layers",
+)
 def layers_per_stage(layers: int, p: int) -> list[int]:
     """Deal layers to `p` stages, the rest from the last but one stage backwards."""
     each, rest = divmod(layers, p)
@@ -80,6 +86,11 @@ def stages(model: Model, p: int) -> list[Stage]:
 
 
 # Section 5, weights.
+@formula(
+    "sum over operations of parameters x fraction x (B_w if quantised else B_a)",
+    section="5",
+    unit="bytes",
+)
 def weights_bytes(stage: Stage, model: Model, rank: Rank) -> float:
     """Return the bytes of the parameters that one rank of a stage holds."""
     own = math.fsum(
@@ -95,12 +106,23 @@ def weights_bytes(stage: Stage, model: Model, rank: Rank) -> float:
 
 
 # Section 5, pages(x).
+@formula(
+    "ceil(x / page_tokens) page_tokens",
+    section="5",
+    unit="tokens",
+    reads=("memory.page_tokens",),
+)
 def paged(tokens: int, page_tokens: int) -> int:
     """Return the tokens of the pages that `tokens` tokens take up."""
     return math.ceil(tokens / page_tokens) * page_tokens
 
 
 # Section 5, "sequences".
+@formula(
+    "b x in_flight, twice that with two-batch overlap",
+    section="5",
+    unit="sequences",
+)
 def resident_sequences(batch: int, in_flight: int, overlap: str) -> int:
     """Return the sequences of a replica whose cache is kept."""
     batches = 2 if overlap == "two-batch" else 1
@@ -108,6 +130,11 @@ def resident_sequences(batch: int, in_flight: int, overlap: str) -> int:
 
 
 # Section 5, KV cache.
+@formula(
+    "sequences x sum over layers of pages(min(c, window)) x bytes of a token",
+    section="5",
+    unit="bytes",
+)
 def kv_cache_bytes(stage: Stage, rank: Rank, *, sequences: int, context: int) -> float:
     """Return the bytes of the cache of one rank of a stage."""
     page_tokens = rank.assumptions.memory.page_tokens
@@ -126,6 +153,12 @@ def _cached_tokens(operation: Attention | LatentAttention, context: int) -> int:
 
 
 # Section 5, activations.
+@formula(
+    "workspace_tokens B_a max active (k' + n'), on the last stage + b (V/t) 4",
+    section="5",
+    unit="bytes",
+    reads=("memory.workspace_tokens",),
+)
 def activations_bytes(stage: Stage, model: Model, rank: Rank, *, batch: int) -> float:
     """Return the bytes of the workspace, and of the logits on the last stage."""
     widest = max(
@@ -151,6 +184,15 @@ def _rows(operation: MatMul, rank: Rank) -> float:
 
 
 # Section 5, overhead.
+@formula(
+    "overhead, or overhead_group if t p > 1",
+    section="5",
+    unit="bytes",
+    reads=(
+        "memory.overhead",
+        "memory.overhead_group",
+    ),
+)
 def overhead_bytes(rank: Rank, p: int) -> float:
     """Return the bytes of the engine, with communication buffers in a group."""
     memory = rank.assumptions.memory
@@ -158,6 +200,16 @@ def overhead_bytes(rank: Rank, p: int) -> float:
 
 
 # Section 5, capacity.
+@formula(
+    "memory x usable_fraction (unified_usable_fraction)",
+    section="5",
+    unit="bytes",
+    reads=(
+        "accelerator.memory",
+        "memory.usable_fraction",
+        "memory.unified_usable_fraction",
+    ),
+)
 def capacity_bytes(rank: Rank) -> float:
     """Return the bytes that the engine may plan with."""
     memory = rank.assumptions.memory
@@ -188,6 +240,11 @@ def kv_capacity_tokens(
 
 
 # Section 5, "The fullest stage".
+@formula(
+    "the stage with the largest weights + KV cache + activations + overhead",
+    section="5",
+    unit="bytes",
+)
 def fullest_stage_memory(
     model: Model, rank: Rank, *, p: int, batch: int, sequences: int, context: int
 ) -> Memory:

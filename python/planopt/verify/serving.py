@@ -24,6 +24,7 @@ from planopt.verify.compute import (
     is_choice,
     operation_times,
 )
+from planopt.verify.derivation import formula
 from planopt.verify.exchange import exchange_seconds
 from planopt.verify.memory import (
     Memory,
@@ -64,12 +65,22 @@ class StepTime:
 
 
 # Section 4, "Message of an all-reduce or a hop".
+@formula(
+    "S = m h B_a",
+    section="4",
+    unit="bytes",
+)
 def message_bytes(tokens: int, width: int, rank: Rank) -> float:
     """Return the bytes of a vector of `width` for each token."""
     return tokens * width * rank.activation_bytes
 
 
 # Section 6, compute_j and all_reduce_j.
+@formula(
+    "compute_j, all_reduce_j: sums over the operations of the stage",
+    section="6",
+    unit="s",
+)
 def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime:
     """Return the time that one step spends on a stage."""
     durations: list[Duration] = [
@@ -104,6 +115,11 @@ def _durations(
 
 
 # Section 6, stage_j.
+@formula(
+    "stage_j = compute_j + all_reduce_j; with two-batch overlap their maximum",
+    section="6",
+    unit="s",
+)
 def stage_seconds(time: StageTime, overlap: str) -> float:
     """Return the seconds of a stage, with messages hidden where two batches overlap."""
     if overlap == "two-batch":
@@ -112,6 +128,13 @@ def stage_seconds(time: StageTime, overlap: str) -> float:
 
 
 # Section 6, turn and step.
+@formula(
+    "turn = step_overhead + sum_j stage_j + hops; step = max(turn, in_flight "
+    "max_j stage_j)",
+    section="6",
+    unit="s",
+    reads=("compute.step_overhead",),
+)
 def step_time(
     model: Model,
     rank: Rank,
@@ -136,6 +159,13 @@ def step_time(
 
 
 # Section 6, mixed.
+@formula(
+    "chunk = min(prompt, workspace_tokens - b): the last chunk beside the "
+    "decoding batch",
+    section="6",
+    unit="tokens",
+    reads=("memory.workspace_tokens",),
+)
 def mixed_step(rank: Rank, *, batch: int, context: int, prompt: int) -> Step:
     """Return a decoding step with the last chunk of a prompt in the room it leaves."""
     room = rank.assumptions.memory.workspace_tokens - math.ceil(batch / rank.d)
@@ -150,6 +180,12 @@ def time_per_output_token(step_seconds: float, overlap: str) -> float:
 
 
 # Section 6, Prefill.
+@formula(
+    "step_overhead + sum_j (compute_j + all_reduce_j) + hops, with m = prompt",
+    section="6",
+    unit="s",
+    reads=("compute.step_overhead",),
+)
 def prefill_seconds(model: Model, rank: Rank, links: Fabric, prompt: int) -> float:
     """Return the seconds of one prompt alone."""
     step = Step(chunk=prompt)
