@@ -69,6 +69,8 @@ pub(super) struct Row {
     pub(super) bubble: f64,
     /// What exchanges that are hidden slow the rest down by.
     pub(super) contention: f64,
+    /// What the host takes once a step.
+    pub(super) step_overhead: f64,
     pub(super) straggling: f64,
     pub(super) capacity: f64,
     /// Tokens of one micro-batch on all pipelines.
@@ -132,13 +134,16 @@ pub(super) fn evaluate(
         let (most_in_flight, most_logits) = (memory.most_in_flight, memory.most_logits);
         let (weights, gradients) = (memory.held.weights.0, memory.held.gradients.0);
         let (optimizer, overhead) = (memory.held.optimizer.0, memory.held.overhead.0);
+        let beyond_use = memory.reserve - 1.0;
         for lane in 0..count {
             let in_flight = least(most_in_flight, micro_batches[lane]);
             let logits = least(most_logits, micro_batches[lane]);
             let resident = least(kept * in_flight, most_resident);
             let activations =
                 resident + working + (embedding * in_flight + (head * logits + transient));
-            let total = weights + gradients + optimizer + activations + overhead;
+            let used = weights + gradients + optimizer + activations;
+            let overhead = overhead + used * beyond_use;
+            let total = used + overhead;
             let fuller = total > to.total_bytes[lane];
             to.total_bytes[lane] = pick(fuller, total, to.total_bytes[lane]);
             to.activations_bytes[lane] = pick(fuller, activations, to.activations_bytes[lane]);
@@ -182,6 +187,7 @@ pub(super) fn evaluate(
         let communication = (row.slowest - row.slowest_compute) * batches
             + closing.offload[lane]
             + row.contention * closing.hidden[lane]
+            + row.step_overhead
             + closing.data[lane];
         let compute = row.slowest_compute * batches + closing.optimizer[lane];
         let straggler = (communication + compute + row.bubble) * row.straggling;

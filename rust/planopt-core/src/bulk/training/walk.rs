@@ -183,7 +183,8 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
         }
         row.slowest_compute = pace.slowest_compute;
         row.bubble = (pace.path - pace.slowest) / f64::from(layout.vpp);
-        row.contention = subject.training.contention;
+        row.contention = subject.training.framework.data_contention;
+        row.step_overhead = subject.training.framework.step_overhead.0;
         row.straggling = cluster.straggling;
         row.accelerators = cluster.accelerators;
         row.peak = hardware.rates.quantised.0;
