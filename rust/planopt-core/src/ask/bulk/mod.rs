@@ -27,9 +27,9 @@ const STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum SpaceRequest {
     /// Of training.
-    Training(TrainingSpaceRequest),
+    Training(Box<TrainingSpaceRequest>),
     /// Of serving.
-    Serving(ServingSpaceRequest),
+    Serving(Box<ServingSpaceRequest>),
 }
 
 impl SpaceRequest {
