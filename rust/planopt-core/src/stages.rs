@@ -62,7 +62,7 @@ fn chunk_sizes(layers: usize, stages: usize, rounds: usize) -> Vec<usize> {
             .map(|stage| each + usize::from(stage < stages && stage + rest >= stages))
             .collect();
     }
-    let ends = if layers.is_multiple_of(chunks) { 0 } else { 1 };
+    let ends = usize::from(!layers.is_multiple_of(chunks));
     let (each, rest) = ((layers + 2 * ends) / chunks, (layers + 2 * ends) % chunks);
     let mut sizes: Vec<usize> = (0..chunks)
         .map(|chunk| each + usize::from(chunk < rest))

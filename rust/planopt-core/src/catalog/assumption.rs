@@ -272,8 +272,11 @@ fn framework(own: &mut Fields<'_>, general: &TrainingAssumptions) -> FrameworkAs
     }
 }
 
+/// A key and the value it stands for.
+type HardwareKey = (&'static str, fn(&mut HardwareAssumptions) -> &mut f64);
+
 /// Keys of an accelerator, or of a family, at training.
-const HARDWARE_KEYS: [(&str, fn(&mut HardwareAssumptions) -> &mut f64); 10] = [
+const HARDWARE_KEYS: [HardwareKey; 10] = [
     ("sustained", |own| &mut own.sustained),
     ("sustained_8bit", |own| &mut own.sustained_8bit),
     ("sustained_4bit", |own| &mut own.sustained_4bit),

@@ -103,7 +103,7 @@ impl Pricing<'_> {
             * hardware.clock
             * saturation(seen, hardware.attention_half_length)
             * saturation(
-                (heads.depth + heads.value) / 2.0,
+                f64::midpoint(heads.depth, heads.value),
                 hardware.attention_half_head,
             );
         let bytes = tokens
