@@ -132,6 +132,10 @@ impl Catalog {
     /// ------
     /// `InputError`
     ///     With everything that is wrong with it.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a path handed over by Python is made for this call"
+    )]
     fn fleet<'py>(&self, py: Python<'py>, file: PathBuf) -> PyResult<Bound<'py, PyAny>> {
         answer(py, py.detach(|| catalog::read_fleet(&file, &self.catalog)))
     }

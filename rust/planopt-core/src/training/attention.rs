@@ -112,9 +112,9 @@ impl Pricing<'_> {
             * self.activation();
         let memory = bytes / self.rates.memory.0;
         let forward = flop / (rate * hardware.attention_forward);
-        self.forward(cost, Seconds(forward.max(memory)) + self.launch());
+        cost.add_forward(Seconds(forward.max(memory)) + self.launch());
         let backward = FLASH_BACKWARD * flop / (rate * hardware.attention_backward);
-        self.backward(cost, Seconds(backward.max(2.0 * memory)) + self.launch());
+        cost.add_backward(Seconds(backward.max(2.0 * memory)) + self.launch());
         cost.forward_flop += flop;
         cost.kept += Bytes(tokens * heads.query * LOG_SUM);
     }

@@ -118,6 +118,10 @@ pub enum ContextParallel {
 
 /// What is trained: the same for every layout of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a choice of its own, named as frameworks name it"
+)]
 pub struct Recipe {
     /// Arithmetic of the products.
     pub precision: Precision,
@@ -147,6 +151,10 @@ pub struct Recipe {
 
 /// How it is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a choice of its own, named as frameworks name it"
+)]
 pub struct Layout {
     /// Tensor-parallel degree.
     pub tp: u32,

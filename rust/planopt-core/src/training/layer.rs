@@ -53,6 +53,20 @@ pub struct LayerCost {
     pub core_flop: f64,
 }
 
+impl LayerCost {
+    /// One more kernel of forward.
+    pub(super) fn add_forward(&mut self, time: Seconds) {
+        self.forward += time;
+        self.forward_kernels += 1.0;
+    }
+
+    /// One more kernel of backward.
+    pub(super) fn add_backward(&mut self, time: Seconds) {
+        self.backward += time;
+        self.backward_kernels += 1.0;
+    }
+}
+
 impl Add for LayerCost {
     type Output = Self;
     fn add(self, other: Self) -> Self {

@@ -134,20 +134,8 @@ impl Pricing<'_> {
         let per_byte = self.tokens() * elements * traffic / self.rates.memory.0;
         let time =
             |times: f64| Seconds((times * self.activation() + extra) * per_byte) + self.launch();
-        self.forward(cost, time(forward));
-        self.backward(cost, time(backward));
-    }
-
-    /// One more kernel of forward.
-    pub(super) fn forward(&self, cost: &mut LayerCost, time: Seconds) {
-        cost.forward += time;
-        cost.forward_kernels += 1.0;
-    }
-
-    /// One more kernel of backward.
-    pub(super) fn backward(&self, cost: &mut LayerCost, time: Seconds) {
-        cost.backward += time;
-        cost.backward_kernels += 1.0;
+        cost.add_forward(time(forward));
+        cost.add_backward(time(backward));
     }
 
     /// Peak rate of a product, and what products of its kind reach of it at sustained load.
@@ -299,9 +287,9 @@ impl Pricing<'_> {
         let stored = matrices * columns * depth;
         let of_weights = moved + stored * weight;
         let forward = self.time(rate, matrices, (rows, columns, depth), of_weights);
-        self.forward(cost, forward);
+        cost.add_forward(forward);
         let of_inputs = self.time(rate, matrices, (rows, depth, columns), of_weights);
-        self.backward(cost, of_inputs);
+        cost.add_backward(of_inputs);
         if operation.quantised && self.recipe.precision.casts() {
             self.casts(matrices * rows, (columns, depth), input, cost);
         }
@@ -311,7 +299,7 @@ impl Pricing<'_> {
                 // The gradient is added to what is there: read and written.
                 let summed = moved + stored * 2.0 * self.recipe.gradients.bytes_per_element();
                 let of_weights = self.time(rate, matrices, (depth, columns, rows), summed);
-                self.backward(cost, of_weights);
+                cost.add_backward(of_weights);
             }
             Some(adapters) if operation.quantised => {
                 let rank = f64::from(adapters.rank);
@@ -320,10 +308,10 @@ impl Pricing<'_> {
                     let base = self.base_rate();
                     cost.forward_flop += 2.0 * matrices * rows * width * rank;
                     let forward = self.time(base, matrices, (rows, rank, width), moved);
-                    self.forward(cost, forward);
+                    cost.add_forward(forward);
                     for shape in [(rows, width, rank), (width, rank, rows)] {
                         let time = self.time(base, matrices, shape, moved);
-                        self.backward(cost, time);
+                        cost.add_backward(time);
                     }
                 }
             }
@@ -342,8 +330,8 @@ impl Pricing<'_> {
             let bytes = rows * elements * (self.activation() + CAST_COPIES * narrow);
             Seconds(passes * bytes / self.rates.memory.0) + self.launch()
         };
-        self.forward(cost, time(depth));
-        self.backward(cost, time(columns));
+        cost.add_forward(time(depth));
+        cost.add_backward(time(columns));
     }
 
     /// A product of so many matrices: the roofline of serving (`compute.rs`), of any operand.
@@ -385,8 +373,8 @@ impl Pricing<'_> {
         let per_element = tokens * self.activation();
         let memory = self.rates.memory.0 / self.training.framework.elementwise;
         let time = |elements: f64| Seconds(per_element * elements / memory) + self.launch();
-        self.forward(&mut walk.cost, time(before + after));
-        self.backward(&mut walk.cost, time(2.0 * before + after));
+        walk.cost.add_forward(time(before + after));
+        walk.cost.add_backward(time(2.0 * before + after));
         walk.cost.kept += Bytes(per_element * before);
     }
 
@@ -420,8 +408,8 @@ impl Pricing<'_> {
         // Logits read and their softmax written; softmax read and the gradient written.
         let traffic = logits * (LOGIT + self.activation()) * self.training.framework.loss;
         let each_way = Seconds(traffic / memory) + self.launch();
-        self.forward(cost, each_way);
-        self.backward(cost, each_way);
+        cost.add_forward(each_way);
+        cost.add_backward(each_way);
         let at_once = logits / f64::from(self.recipe.loss_chunks);
         cost.kept += Bytes(at_once * LOGIT);
         cost.transient += Bytes(at_once * self.activation());
