@@ -507,6 +507,9 @@ def schema(kind: type[Document] = Plan) -> dict[str, Any]:
     published = msgspec.json.schema(kind)
     definitions = published.pop("$defs")
 
+    spelling: list[str] = []
+    recursive: dict[str, Any] = {}
+
     def spelt_out(node: Any, path: str) -> Any:
         """Put definitions in place of references: a mark depends on the path."""
         if isinstance(node, list):
@@ -514,7 +517,15 @@ def schema(kind: type[Document] = Plan) -> dict[str, Any]:
         if not isinstance(node, dict):
             return node
         if "$ref" in node:
-            return spelt_out(definitions[node["$ref"].rpartition("/")[2]], path)
+            name = node["$ref"].rpartition("/")[2]
+            if name in spelling:
+                # What holds its own kind cannot be spelt out: it keeps the reference.
+                recursive.update(definitions)
+                return node
+            spelling.append(name)
+            spelt = spelt_out(definitions[name], path)
+            spelling.pop()
+            return spelt
         spelt = {key: spelt_out(value, path) for key, value in node.items()}
         if "items" in node:
             spelt["items"] = spelt_out(node["items"], f"{path}[]")
@@ -535,7 +546,9 @@ def schema(kind: type[Document] = Plan) -> dict[str, Any]:
             spelt["x-planopt"] = mark_of(path) or "informative"
         return spelt
 
+    spelt = spelt_out(published, "")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **spelt_out(published, ""),
+        **spelt,
+        **({"$defs": recursive} if recursive else {}),
     }

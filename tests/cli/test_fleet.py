@@ -133,7 +133,8 @@ def test_an_interrupted_search_shows_the_best_and_leaves_with_130() -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(8)
+    # Templates are searched first; a plan is there a few seconds after them.
+    time.sleep(25)
     process.send_signal(signal.SIGINT)
     out, errors = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -165,6 +166,7 @@ def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
 def test_an_impossible_fleet_has_a_conflict_and_fixes_that_work(tmp_path: Path) -> None:
     text = SMALL.read_text(encoding="utf-8")
     text = text.replace("quota = 8", "quota = 0").replace('"$3M"', '"$200k"')
+    text = text.replace('power = "80 kW"', 'power = "200 kW"')
     short = tmp_path / "fleet.toml"
     short.write_text(text, encoding="utf-8")
     plan = plan_fleet(short)

@@ -130,7 +130,8 @@ def test_placement(engine: Facts) -> None:
 def test_a_scale_up_domain_may_span_hosts(engine: Facts) -> None:
     # Two hosts of 4 in a domain of 8: a hop between them is a scale-up hop.
     board = links(engine, accelerator="board", host="machine", network=None, t=4, p=2)
-    spread = replace(board, host=replace(board.host, slots=4))
+    joined = replace(board.accelerator, scale_up_between_hosts=True)
+    spread = replace(board, host=replace(board.host, slots=4), accelerator=joined)
     assert spread.hosts == 2
     assert pipeline_hops(MEGABYTE, spread) == pytest.approx(1e-6 + 1e6 / 450e9)
 

@@ -221,7 +221,11 @@ fn a_rejection_says_what_would_fit() {
     for (changes, code, words) in [
         (json!({ "tp": 3 }), "heads", "2 or 4 would"),
         (json!({ "pp": 81 }), "layers", "at most 80"),
-        (json!({ "pp": 3, "vpp": 2 }), "layers", "5 or 8 would"),
+        (
+            json!({ "pp": 3, "vpp": 2 }),
+            "interleave",
+            "a multiple of 3 micro-batches",
+        ),
         (
             json!({ "dp": 8, "global_batch": 12 }),
             "global_batch",
