@@ -106,13 +106,15 @@ def test_core_and_reference_balance_alike() -> None:
         )
         # Stages that wait for the host to launch are equally long on any accelerator:
         # which of them is called the slowest is then a matter of the last bit.
-        if not parts["host_seconds"] and not expected["host_seconds"]:
+        if isclose(
+            parts["forward_seconds"], expected["forward_seconds"], rel_tol=RELATIVE
+        ):
             compared_by_parts += 1
             assert_close(parts, expected, negligible)
         assert_close(balanced["memory"], reference["memory"], 0.0)
         assert isclose(balanced["goodput"], reference["goodput"], rel_tol=RELATIVE)
     assert compared > 100
-    assert compared_by_parts > 20
+    assert compared_by_parts > 0.8 * compared
 
 
 def test_dealt_evenly_a_run_goes_at_the_pace_of_the_slowest() -> None:
