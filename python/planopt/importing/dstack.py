@@ -109,7 +109,7 @@ def _item(row: Row, provider: str) -> dict[str, Any]:
 
 def _of_package(provider: str | None) -> Iterator[dict[str, Any]]:
     try:
-        import gpuhunt  # type: ignore[import-untyped] # it has no stubs
+        import gpuhunt
     except ImportError as error:
         raise InputError.of(
             "E005",
