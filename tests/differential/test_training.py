@@ -36,11 +36,11 @@ OF_THE_STEP = 1e-12
 # bundled assumptions set to 0, or never use, count here.
 OTHERWISE = {
     'id = "calibrated"': 'id = "otherwise"',
-    "tensor_overlap = { value = 0.0, source": "tensor_overlap = { value = 0.3, source",
-    "pipeline_overlap = { value = 0.0, source": "pipeline_overlap = { value = 0.4, source",
-    "context_overlap = { value = 0.9, source": "context_overlap = { value = 0.2, source",
-    "offload_overlap = { value = 0.9, source": "offload_overlap = { value = 0.1, source",
-    "data_overlap = { value = 0.9, source": "data_overlap = { value = 0.05, source",
+    "tensor_overlap = { value = 0.0,": "tensor_overlap = { value = 0.3,",
+    "pipeline_overlap = { value = 0.0,": "pipeline_overlap = { value = 0.4,",
+    "context_overlap = { value = 0.9,": "context_overlap = { value = 0.2,",
+    "offload_overlap = { value = 0.9,": "offload_overlap = { value = 0.1,",
+    "data_overlap = { value = 0.9,": "data_overlap = { value = 0.05,",
     'hop_payload = "scattered"': 'hop_payload = "full"',
     'all_reduce = "ring"': 'all_reduce = "transfer"',
 }
