@@ -81,7 +81,7 @@ def assert_close(found: Any, expected: Any, negligible: float) -> None:
 
 def test_core_and_reference_balance_alike() -> None:
     rng = random.Random(20261121)
-    compared = compared_by_parts = 0
+    compared = 0
     for _ in range(150):
         run, shares = made_up(rng)
         answer = ask(run, shares)
@@ -98,23 +98,10 @@ def test_core_and_reference_balance_alike() -> None:
         assert sum(layers) == model["layers"]
         assert min(layers) > 0
         negligible = 1e-12 * reference["step_seconds"]
-        parts, expected = balanced["step"], reference["step"]
-        assert isclose(
-            sum(parts[name] for name in expected),
-            sum(expected.values()),
-            rel_tol=RELATIVE,
-        )
-        # Stages that wait for the host to launch are equally long on any accelerator:
-        # which of them is called the slowest is then a matter of the last bit.
-        if isclose(
-            parts["forward_seconds"], expected["forward_seconds"], rel_tol=RELATIVE
-        ):
-            compared_by_parts += 1
-            assert_close(parts, expected, negligible)
+        assert_close(balanced["step"], reference["step"], negligible)
         assert_close(balanced["memory"], reference["memory"], 0.0)
         assert isclose(balanced["goodput"], reference["goodput"], rel_tol=RELATIVE)
     assert compared > 100
-    assert compared_by_parts > 0.8 * compared
 
 
 def test_dealt_evenly_a_run_goes_at_the_pace_of_the_slowest() -> None:

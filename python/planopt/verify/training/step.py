@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from planopt.verify.training.parameters import Bytes
     from planopt.verify.training.stages import Stage
 
+# Section 7: stages whose times are in a smaller ratio are equally long.
+_EQUALLY_LONG: Final = 1 + 1e-10
 # Section 7: reads and writes of the state, and passes over the gradients.
 _STATE_PASSES: Final = 2
 _GRADIENT_PASSES: Final = 5
@@ -305,9 +307,15 @@ def step_of(placed: Sequence[Placed], hosts: int) -> dict[str, float]:
     candidate, training = rank.candidate, rank.machine.training
     framework = rank.machine.framework
     micro_batches = [micro_batch(one.stage, one.fabric) for one in placed]
-    slowest = max(micro_batches, key=lambda one: one.seconds)
+    slowest = micro_batches[0]
+    for one in micro_batches[1:]:
+        if one.seconds > slowest.seconds * _EQUALLY_LONG:
+            slowest = one
     closings = [closing(one.stage, one.fabric, one.slots) for one in placed]
-    last = max(reversed(closings), key=lambda one: one.seconds)
+    last = closings[0]
+    for one in closings[1:]:
+        if one.seconds * _EQUALLY_LONG >= last.seconds:
+            last = one
     m = candidate.micro_batches
     others = sum(one.seconds for one in micro_batches) - slowest.seconds
     parts = {

@@ -9,6 +9,10 @@ use crate::catalog::{HopPayload, TrainingAssumptions};
 use crate::quantity::{Bytes, Seconds};
 use crate::stages::Stage;
 
+/// Times of stages in a smaller ratio than this are equally long. Stages that wait for the host
+/// take the same on any accelerator but for rounding, which must not decide whose parts are told.
+pub(crate) const EQUALLY_LONG: f64 = 1.0 + 1e-10;
+
 /// One micro-batch on one stage.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StageParts {
@@ -50,6 +54,11 @@ impl StageParts {
             + self.offload
             + self.contention
             + self.host
+    }
+
+    /// Whether it takes longer than another stage, rounding apart.
+    pub(crate) fn slower_than(&self, other: &Self) -> bool {
+        self.total() > other.total() * EQUALLY_LONG
     }
 
     fn add(&mut self, cost: &LayerCost, again: f64, core_again: f64, count: f64) {
@@ -139,6 +148,12 @@ struct Closing {
     optimizer: Seconds,
 }
 
+impl Closing {
+    fn total(&self) -> Seconds {
+        self.data + self.offload + self.optimizer
+    }
+}
+
 /// What follows the micro-batches on a stage, whatever their number: behind forward and behind
 /// backward, what data-parallel ranks exchange, and the optimizer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -200,13 +215,11 @@ impl Question<'_> {
         for (asked, stage) in stages {
             let parts = asked.stage(stage);
             path += parts.total() * stage.count;
-            if parts.total() > slowest.total() {
+            if parts.slower_than(&slowest) {
                 slowest = parts;
             }
             let own = asked.following(stage, &parts).closing(micro_batches);
-            if own.data + own.offload + own.optimizer
-                >= closing.data + closing.offload + closing.optimizer
-            {
+            if own.total() * EQUALLY_LONG >= closing.total() {
                 closing = own;
             }
         }

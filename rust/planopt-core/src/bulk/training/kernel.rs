@@ -9,7 +9,7 @@ use multiversion::multiversion;
 use super::columns::TrainingColumns;
 use crate::bulk::columns::{Column, LANES};
 use crate::bulk::lane::{least, pick};
-use crate::training::{Following, StageMemory};
+use crate::training::{EQUALLY_LONG, Following, StageMemory};
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
 const HOURS_PER_DAY: f64 = 24.0;
@@ -166,7 +166,7 @@ pub(super) fn evaluate(
             let data = stage.usual * (micro_batches[lane] - 1.0) + stage.last;
             let hidden = stage.each * micro_batches[lane] + stage.once - data;
             let key = data + stage.offload + stage.optimizer;
-            let later = key >= closing.key[lane];
+            let later = key * EQUALLY_LONG >= closing.key[lane];
             closing.key[lane] = pick(later, key, closing.key[lane]);
             closing.data[lane] = pick(later, data, closing.data[lane]);
             closing.hidden[lane] = pick(later, hidden, closing.hidden[lane]);

@@ -48,7 +48,7 @@ impl Pace {
         for stage in question.stages {
             let parts = question.stage(stage);
             self.path += parts.total().0 * stage.count;
-            if parts.total() > slowest.total() {
+            if parts.slower_than(&slowest) {
                 slowest = parts;
             }
             self.stages.push(parts);
