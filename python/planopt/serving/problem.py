@@ -5,23 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from planopt.acquisition import BUYING, Acquisition, is_offer, read_acquisition
+from planopt.acquisition import BUYING, Acquisition, read_acquisition
 from planopt.catalog import DEFAULT_ASSUMPTIONS
+from planopt.market import Market, read_market
 from planopt.money import read_cost
 from planopt.options import OptionReader
 from planopt.plan import Assumed, Request
 from planopt.serving.load import PERCENTILES
-from planopt.shared_options import (
-    architecture_of,
-    check_model,
-    check_names,
-    refuse_both,
-)
+from planopt.shared_options import architecture_of, check_model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    from typing_extensions import Unpack
 
     from planopt.catalog import Catalog
+    from planopt.market import MarketOptions
     from planopt.options import TextOrNumber
 
 __all__ = ["Lengths", "Problem", "ServedModel", "read_lengths", "read_problem"]
@@ -33,9 +32,6 @@ DEFAULT_PERCENTILE = "p95"
 DEFAULT_MAX_ACCELERATORS = 64
 """Accelerators of one replica that are searched for: beyond the largest replica of the
 published serving runs."""
-DEFAULT_TOP = 8
-DEFAULT_TIME_LIMIT_SECONDS = 10.0
-RACK_UNITS = 42
 WIDEST_BAND = 0.9
 """A price that is off by more is another price."""
 PESSIMISM = 0.2
@@ -92,7 +88,7 @@ class ServedModel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
+class Problem(Market):
     """A question of what to buy."""
 
     served: ServedModel
@@ -113,7 +109,6 @@ class Problem:
     requests_per_second: float | None = None
     batch: int | None = None
     in_flight: int | None = None
-    budget_usd: float | None = None
     budget_usd_per_hour: float | None = None
     acquisition: Acquisition = BUYING
     price_band: float | None = None
@@ -122,26 +117,12 @@ class Problem:
     robust: bool = False
     cost: dict[str, float] = field(default_factory=dict)
     """What is counted otherwise than the assumptions do."""
-    max_power_watts: float | None = None
-    max_racks: float | None = None
     accelerators_in_all: int | None = None
-    stock: dict[str, int] = field(default_factory=dict)
     redundancy: int = 0
-    accelerators: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-    networks: tuple[str, ...] = ()
-    datacenter: bool = False
     allow_quantization: tuple[str, ...] = ()
     pcie_all_reduce: str | None = None
-    top: int = DEFAULT_TOP
-    time_limit_seconds: float = DEFAULT_TIME_LIMIT_SECONDS
     memory_limit_bytes: float | None = None
     exhaustive: bool = False
-    catalog: tuple[str, ...] = ()
-    assumptions: str = DEFAULT_ASSUMPTIONS
-    assumed: tuple[Assumed, ...] = ()
-    typed: dict[str, str] = field(default_factory=dict)
 
     @property
     def replica_accelerators(self) -> int:
@@ -190,6 +171,7 @@ class Problem:
         """Put the question as a plan records it."""
         served, lengths = self.served, self.served.lengths
         return Request(
+            **self.recorded(),
             model=served.model,
             architecture=served.architecture,
             kv_heads=served.kv_heads,
@@ -207,7 +189,6 @@ class Problem:
             batch=self.batch,
             in_flight=self.in_flight,
             overlap=served.overlap,
-            budget_usd=self.budget_usd,
             budget_usd_per_hour=self.budget_usd_per_hour,
             acquire=self.acquisition.way,
             terms=self.acquisition.terms if self.acquisition.hourly else (),
@@ -219,24 +200,11 @@ class Problem:
             weights=served.weights,
             kv=served.kv,
             allow_quantization=self.allow_quantization,
-            accelerators=self.accelerators,
-            exclude=self.exclude,
-            stock=self.stock,
             redundancy=self.redundancy,
-            datacenter=self.datacenter,
-            max_power_watts=self.max_power_watts,
-            max_racks=self.max_racks,
             max_accelerators=self.accelerators_in_all,
-            top=self.top,
-            time_limit_seconds=self.time_limit_seconds,
             memory_limit_bytes=self.memory_limit_bytes,
             exhaustive=self.exhaustive,
             pcie_all_reduce=self.pcie_all_reduce,
-            hosts=self.hosts,
-            networks=self.networks,
-            assumptions=self.assumptions,
-            catalog=self.catalog,
-            typed=self.typed,
         )
 
 
@@ -315,27 +283,18 @@ def read_problem(
     weights: str | None = None,
     kv: str | None = None,
     allow_quantization: str | Sequence[str] | None = None,
-    accelerators: str | Sequence[str] | None = None,
-    exclude: str | Sequence[str] | None = None,
-    host: str | Sequence[str] | None = None,
-    network: str | Sequence[str] | None = None,
     acquire: str | None = None,
     terms: str | Sequence[str] | None = None,
     provider: str | Sequence[str] | None = None,
     region: str | Sequence[str] | None = None,
-    max_power: TextOrNumber | None = None,
-    max_racks: TextOrNumber | None = None,
     max_accelerators: TextOrNumber | None = None,
-    stock: Mapping[str, int] | Sequence[str] | str | None = None,
     redundancy: TextOrNumber | None = None,
-    datacenter: bool = False,
     pcie_all_reduce: str | None = None,
-    top: TextOrNumber | None = None,
-    time_limit: TextOrNumber | None = None,
     memory_limit: TextOrNumber | None = None,
     exhaustive: bool = False,
     assumptions: str = DEFAULT_ASSUMPTIONS,
     typed: dict[str, str] | None = None,
+    **market: Unpack[MarketOptions],
 ) -> Problem:
     """Read a question.
 
@@ -345,7 +304,7 @@ def read_problem(
         Where names are looked up.
     typed : dict
         The options as they were given, for the record.
-    **others
+    **market, others
         The options of ``planopt solve``: text with units, or numbers in SI units.
 
     Raises
@@ -399,6 +358,7 @@ def read_problem(
         region=region,
     )
     problem = Problem(
+        **read_market(reader, catalog, market),
         served=served,
         objective=reader.choice("objective", objective, GOALS) or "cheapest",
         target=reader.quantity("target", target, "tokens_per_second") or 0.0,
@@ -420,38 +380,17 @@ def read_problem(
         cost=read_cost(
             reader, years=years, duty=duty, electricity=electricity, pue=pue
         ),
-        max_power_watts=reader.quantity("max_power", max_power, "watts"),
-        max_racks=reader.quantity("max_racks", max_racks, "count"),
         accelerators_in_all=reader.count("max_accelerators", max_accelerators),
-        stock=reader.stock(stock),
         redundancy=reader.count("redundancy", redundancy, minimum=0) or 0,
-        accelerators=reader.names("accelerators", accelerators),
-        exclude=reader.names("exclude", exclude),
-        hosts=reader.names("host", host),
-        networks=reader.names("network", network),
-        datacenter=datacenter,
         allow_quantization=reader.names("allow_quantization", allow_quantization),
         pcie_all_reduce=pcie_all_reduce,
-        top=reader.count("top", top) or DEFAULT_TOP,
-        time_limit_seconds=reader.quantity("time_limit", time_limit, "seconds")
-        or DEFAULT_TIME_LIMIT_SECONDS,
         memory_limit_bytes=_memory_limit(reader, memory_limit),
         exhaustive=exhaustive,
-        catalog=catalog.overlays,
         assumptions=assumptions,
         assumed=tuple(assumed),
         typed=typed or {},
     )
     check_model(reader, catalog, served.model)
-    for kind, option, names in (
-        ("accelerators", "accelerators", problem.accelerators),
-        ("accelerators", "exclude", problem.exclude),
-        ("accelerators", "stock", problem.stock),
-        ("hosts", "host", [each for each in problem.hosts if not is_offer(each)]),
-        ("offers", "host", [each for each in problem.hosts if is_offer(each)]),
-        ("networks", "network", problem.networks),
-    ):
-        check_names(reader, catalog, kind, option, names)
     for name in problem.allow_quantization:
         reader.choice("allow_quantization", name, FORMATS)
     _check_consistency(reader, problem)
@@ -513,7 +452,6 @@ def _percentile(
 
 
 def _check_consistency(reader: OptionReader, problem: Problem) -> None:
-    refuse_both(reader, problem.accelerators, problem.exclude)
     if problem.objective == "throughput" and not problem.limited:
         reader.problem(
             "E005",

@@ -203,6 +203,8 @@ def find_units(
         served = replace(problem.served, weights=weights)
         request = {
             **served.native(),
+            **problem.hardware(),
+            "hosts": [each for each in problem.hosts if not is_offer(each)],
             "pcie_all_reduce": problem.pcie_all_reduce,
             "tokens_per_second_per_user": problem.predicted_target,
             "prefill_seconds": problem.predicted_ttft_seconds,
@@ -221,11 +223,6 @@ def find_units(
             "exhaustive": problem.exhaustive,
             "max_accelerators": problem.replica_accelerators,
             "price_cap_usd": price_cap_usd,
-            "accelerators": list(problem.accelerators),
-            "exclude": list(problem.exclude),
-            "hosts": [each for each in problem.hosts if not is_offer(each)],
-            "networks": list(problem.networks),
-            "datacenter": problem.datacenter,
         }
         hourly = problem.acquisition.hourly
         if problem.acquisition.way != "rent":

@@ -96,14 +96,12 @@ class Question:
         hourly = problem.acquisition.hourly
         budget = problem.budget_usd_per_hour if hourly else problem.budget_usd
         capital = problem.budget_usd if hourly else None
-        racks = problem.max_racks
-        of_a_rack = self.catalog.native.cost_assumptions()["rack_units"]
         return Limits(
             users=problem.users,
             tokens_per_second=problem.throughput,
             budget_micro_usd=None if budget is None else round(budget * MICRO_USD),
             power_watts=problem.max_power_watts,
-            rack_units=None if racks is None else racks * of_a_rack,
+            rack_units=problem.rack_units(self.catalog),
             accelerators=problem.accelerators_in_all,
             stock=problem.stock,
             redundancy=problem.redundancy,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.errors import InputError
+from planopt.market import MarketOptions
 from planopt.options import flag
 from planopt.procurement import Solver
 from planopt.shared_options import check_named
@@ -31,8 +32,8 @@ def read_question(catalog: Catalog, options: Mapping[str, Any]) -> TrainingProbl
     InputError
         With a diagnostic for each option that cannot be used.
     """
-    known = inspect.signature(read_training_problem).parameters
-    foreign = sorted(set(options) - set(known))
+    own = inspect.signature(read_training_problem).parameters
+    foreign = sorted(set(options) - set(own) - set(MarketOptions.__annotations__))
     if foreign:
         raise InputError.of(
             "E004",

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS
+from planopt.market import Market, read_market
 from planopt.options import OptionReader
 from planopt.plan import Assumed, Request
-from planopt.serving.problem import (
-    DEFAULT_MODEL,
-    DEFAULT_TIME_LIMIT_SECONDS,
-    DEFAULT_TOP,
-    RACK_UNITS,
-)
+from planopt.serving.problem import DEFAULT_MODEL
 from planopt.shared_options import (
     architecture_of,
-    check_names,
     read_purchase_money,
-    refuse_both,
     refuse_renting_alone,
 )
 from planopt.training.evaluate import read_mtp_modules, read_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from typing_extensions import Unpack
 
     from planopt.catalog import Catalog
+    from planopt.market import MarketOptions
     from planopt.options import TextOrNumber
 
 __all__ = ["LARGEST_CLUSTER", "TrainingProblem", "read_training_problem"]
@@ -45,7 +40,7 @@ GOALS: tuple[TrainingGoal, ...] = ("cheapest", "throughput")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingProblem:
+class TrainingProblem(Market):
     """A question of what to buy for a training run."""
 
     model: str
@@ -63,26 +58,11 @@ class TrainingProblem:
     kv_heads: int | None = None
     architecture: dict[str, Any] | None = None
     """The model itself, where it is a file that a plan must stand without."""
-    budget_usd: float | None = None
-    max_power_watts: float | None = None
-    max_racks: float | None = None
     max_accelerators: int = DEFAULT_MAX_ACCELERATORS
     redundancy: int | None = None
     """Spare hosts; as many as the assumptions ask for where it is left open."""
-    stock: dict[str, int] = field(default_factory=dict)
-    accelerators: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-    networks: tuple[str, ...] = ()
-    datacenter: bool = False
     rents: bool = False
     """Whether runs on rented instances are shown beside the purchase."""
-    top: int = DEFAULT_TOP
-    time_limit_seconds: float = DEFAULT_TIME_LIMIT_SECONDS
-    catalog: tuple[str, ...] = ()
-    assumptions: str = DEFAULT_ASSUMPTIONS
-    assumed: tuple[Assumed, ...] = ()
-    typed: dict[str, str] = field(default_factory=dict)
 
     def with_changes(self, **changes: Any) -> TrainingProblem:
         """Return the same question with other limits."""
@@ -105,14 +85,13 @@ class TrainingProblem:
         }
         return {name: value for name, value in run.items() if value is not None}
 
-    def native(self) -> dict[str, Any]:
+    def native(self, catalog: Catalog) -> dict[str, Any]:
         """Search of the compiled core.
 
         A budget limits the search only where the fastest run is sought; otherwise the
         cheapest cluster is found first, and the purchase sees whether it is within.
         """
         fastest = self.objective == "throughput"
-        racks = self.max_racks
         return {
             "run": self.run(),
             "aim": "fastest" if fastest else "cheapest",
@@ -120,18 +99,15 @@ class TrainingProblem:
             "max_accelerators": self.max_accelerators,
             "max_price_usd": self.budget_usd if fastest else None,
             "max_power_watts": self.max_power_watts,
-            "max_rack_units": None if racks is None else racks * RACK_UNITS,
+            "max_rack_units": self.rack_units(catalog),
             "stock": self.stock,
-            "accelerators": list(self.accelerators),
-            "exclude": list(self.exclude),
-            "hosts": list(self.hosts),
-            "networks": list(self.networks),
-            "datacenter": self.datacenter,
+            **self.hardware(),
         }
 
     def request(self) -> Request:
         """Put the question as a plan records it."""
         return Request(
+            **self.recorded(),
             model=self.model,
             architecture=self.architecture,
             kv_heads=self.kv_heads,
@@ -144,23 +120,9 @@ class TrainingProblem:
             gradients=self.gradients,
             optimizer=self.optimizer,
             mtp_modules=self.mtp_modules,
-            budget_usd=self.budget_usd,
-            accelerators=self.accelerators,
-            exclude=self.exclude,
-            hosts=self.hosts,
-            networks=self.networks,
-            stock=self.stock,
-            datacenter=self.datacenter,
             acquire="both" if self.rents else "buy",
-            max_power_watts=self.max_power_watts,
-            max_racks=self.max_racks,
             max_accelerators=self.max_accelerators,
             redundancy=self.redundancy,
-            top=self.top,
-            time_limit_seconds=self.time_limit_seconds,
-            assumptions=self.assumptions,
-            catalog=self.catalog,
-            typed=self.typed,
         )
 
 
@@ -179,21 +141,12 @@ def read_training_problem(
     mtp_modules: TextOrNumber | None = None,
     budget: TextOrNumber | None = None,
     objective: str | None = None,
-    accelerators: str | Sequence[str] | None = None,
-    exclude: str | Sequence[str] | None = None,
-    host: str | Sequence[str] | None = None,
-    network: str | Sequence[str] | None = None,
     acquire: str | None = None,
-    max_power: TextOrNumber | None = None,
-    max_racks: TextOrNumber | None = None,
     max_accelerators: TextOrNumber | None = None,
     redundancy: TextOrNumber | None = None,
-    stock: Mapping[str, int] | Sequence[str] | str | None = None,
-    datacenter: bool = False,
-    top: TextOrNumber | None = None,
-    time_limit: TextOrNumber | None = None,
     assumptions: str = DEFAULT_ASSUMPTIONS,
     typed: dict[str, str] | None = None,
+    **market: Unpack[MarketOptions],
 ) -> TrainingProblem:
     """Read a question.
 
@@ -203,7 +156,7 @@ def read_training_problem(
         Where names are looked up.
     typed : dict
         The options as they were given, for the record.
-    **others
+    **market, others
         The options of ``planopt train``: text with units, or numbers in SI units.
 
     Raises
@@ -251,6 +204,7 @@ def read_training_problem(
         number = f"{DEFAULT_MAX_ACCELERATORS:,} accelerators at most"
         assumed.append(Assumed(name="cluster", value=number))
     problem = TrainingProblem(
+        **read_market(reader, catalog, market),
         model=name,
         tokens=all_tokens or 0.0,
         seq_len=length,
@@ -263,27 +217,13 @@ def read_training_problem(
         mtp_modules=read_mtp_modules(reader, mtp_modules),
         kv_heads=reader.count("kv_heads", kv_heads),
         budget_usd=money,
-        max_power_watts=reader.quantity("max_power", max_power, "watts"),
-        max_racks=reader.quantity("max_racks", max_racks, "count"),
         max_accelerators=most or DEFAULT_MAX_ACCELERATORS,
         redundancy=reader.count("redundancy", redundancy, minimum=0),
-        stock=reader.stock(stock),
-        accelerators=reader.names("accelerators", accelerators),
-        exclude=reader.names("exclude", exclude),
-        hosts=reader.names("host", host),
-        networks=reader.names("network", network),
-        datacenter=datacenter,
         rents=acquire == "both",
-        top=reader.count("top", top) or DEFAULT_TOP,
-        time_limit_seconds=reader.quantity("time_limit", time_limit, "seconds")
-        or DEFAULT_TIME_LIMIT_SECONDS,
-        catalog=catalog.overlays,
         assumptions=assumptions,
         assumed=tuple(assumed),
         typed=typed or {},
     )
-    check_names(reader, catalog, "accelerators", "stock", problem.stock)
-    refuse_both(reader, problem.accelerators, problem.exclude)
     reader.finish()
     return replace(problem, architecture=architecture_of(catalog, name))
 

@@ -41,7 +41,7 @@ def renting(
     if not problem.rents or problem.deadline_seconds is None:
         return None
     asked = {
-        **problem.native(),
+        **problem.native(catalog),
         "aim": "cheapest",
         # What limits a purchase does not limit rent.
         "max_price_usd": None,

@@ -63,7 +63,7 @@ def find_clusters(catalog: Catalog, problem: TrainingProblem) -> Clusters:
     problem : TrainingProblem
         The question.
     """
-    answer = catalog.native.search_training(problem.native())
+    answer = catalog.native.search_training(problem.native(catalog))
     columns = answer["clusters"]
     cells = [
         dict(zip(columns, cell, strict=True))

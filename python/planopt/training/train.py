@@ -16,7 +16,6 @@ from planopt.prices import sourced
 from planopt.procurement import Solver, buy
 from planopt.procurement.problem import Limits, Objective, Purchase, Unit
 from planopt.procurement.purchase import PurchaseInterrupted
-from planopt.serving.problem import RACK_UNITS
 from planopt.training.build import TrainingBuild, build_cluster
 from planopt.training.plan import TrainingPlan
 from planopt.training.problem import TrainingProblem, read_training_problem
@@ -65,12 +64,12 @@ class TrainingQuestion:
     def limits(self) -> Limits:
         """What a purchase must stay within; it must carry one run."""
         problem = self.problem
-        budget, racks = problem.budget_usd, problem.max_racks
+        budget = problem.budget_usd
         return Limits(
             users=1,
             budget_micro_usd=None if budget is None else round(budget * MICRO_USD),
             power_watts=problem.max_power_watts,
-            rack_units=None if racks is None else racks * RACK_UNITS,
+            rack_units=problem.rack_units(self.catalog),
             accelerators=problem.max_accelerators,
             stock=problem.stock,
         )

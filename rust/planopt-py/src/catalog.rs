@@ -1,12 +1,11 @@
 //! A catalog, and the questions that are asked of it.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
-use planopt_core::ask::{
-    EvaluateMixed, EvaluateServing, EvaluateTraining, FastestLayout, SearchServing, SearchTraining,
-    SimulateServing, bulk,
-};
+use planopt_core::ask::bulk;
 use planopt_core::catalog::Kind;
+use planopt_core::diagnostic::Diagnostic;
 use planopt_core::{ask, catalog};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -149,42 +148,18 @@ impl Catalog {
     }
 
     /// Evaluates one serving configuration, whether or not it works.
-    fn evaluate_serving<'py>(
-        &self,
-        py: Python<'py>,
-        request: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let request: EvaluateServing = question(request)?;
-        answer(
-            py,
-            py.detach(|| ask::evaluate_serving(&self.catalog, &request)),
-        )
+    fn evaluate_serving<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.asked(request, ask::evaluate_serving)
     }
 
     /// Evaluates one configuration of a training run, whether or not it works.
-    fn evaluate_training<'py>(
-        &self,
-        py: Python<'py>,
-        request: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let request: EvaluateTraining = question(request)?;
-        answer(
-            py,
-            py.detach(|| ask::evaluate_training(&self.catalog, &request)),
-        )
+    fn evaluate_training<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.asked(request, ask::evaluate_training)
     }
 
     /// Evaluates one configuration over several kinds of accelerator.
-    fn evaluate_mixed<'py>(
-        &self,
-        py: Python<'py>,
-        request: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let request: EvaluateMixed = question(request)?;
-        answer(
-            py,
-            py.detach(|| ask::evaluate_mixed(&self.catalog, &request)),
-        )
+    fn evaluate_mixed<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.asked(request, ask::evaluate_mixed)
     }
 
     /// Candidates of a space.
@@ -221,68 +196,53 @@ impl Catalog {
     }
 
     /// Finds the clusters that train a model.
-    fn search_training<'py>(
-        &self,
-        py: Python<'py>,
-        request: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let request: SearchTraining = question(request)?;
-        let found = interruptible(py, |stop| {
-            ask::search_training(&self.catalog, &request, stop)
-        })?;
-        answer(py, found)
+    fn search_training<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.searched(request, ask::search_training)
     }
 
     /// Finds the units that meet a goal.
-    fn search_serving<'py>(
-        &self,
-        py: Python<'py>,
-        request: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let request: SearchServing = question(request)?;
-        let found = interruptible(py, |stop| {
-            ask::search_serving(&self.catalog, &request, stop)
-        })?;
-        answer(py, found)
+    fn search_serving<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.searched(request, ask::search_serving)
     }
 
     /// Simulates a load on one configuration.
-    fn simulate_serving<'py>(
-        &self,
-        py: Python<'py>,
-        request: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let request: SimulateServing = question(request)?;
-        let report = interruptible(py, |stop| {
-            ask::simulate_serving(&self.catalog, &request, stop)
-        })?;
-        answer(py, report)
+    fn simulate_serving<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.searched(request, ask::simulate_serving)
     }
 
     /// Estimates a load on one configuration by the closed form.
-    fn estimate_serving<'py>(
-        &self,
-        py: Python<'py>,
-        request: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let request: SimulateServing = question(request)?;
-        answer(
-            py,
-            py.detach(|| ask::estimate_serving(&self.catalog, &request)),
-        )
+    fn estimate_serving<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.asked(request, ask::estimate_serving)
     }
 
     /// The fastest layout on a purchase that is decided.
-    fn fastest_serving<'py>(
+    fn fastest_serving<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.asked(request, ask::fastest_serving)
+    }
+}
+
+impl Catalog {
+    /// Answers a short question without holding the interpreter's lock.
+    fn asked<'py, Q: DeserializeOwned + Sync, A: Serialize + Send>(
         &self,
-        py: Python<'py>,
         request: &Bound<'py, PyAny>,
+        ask: fn(&catalog::Catalog, &Q) -> Result<A, Vec<Diagnostic>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let request: FastestLayout = question(request)?;
-        answer(
-            py,
-            py.detach(|| ask::fastest_serving(&self.catalog, &request)),
-        )
+        let py = request.py();
+        let request: Q = question(request)?;
+        answer(py, py.detach(|| ask(&self.catalog, &request)))
+    }
+
+    /// Answers a question that may take long: Ctrl-C ends it.
+    fn searched<'py, Q: DeserializeOwned + Sync, A: Serialize + Send>(
+        &self,
+        request: &Bound<'py, PyAny>,
+        ask: fn(&catalog::Catalog, &Q, &AtomicBool) -> Result<A, Vec<Diagnostic>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = request.py();
+        let request: Q = question(request)?;
+        let found = interruptible(py, |stop| ask(&self.catalog, &request, stop))?;
+        answer(py, found)
     }
 }
 
@@ -292,7 +252,7 @@ fn question<T: DeserializeOwned>(request: &Bound<'_, PyAny>) -> PyResult<T> {
 
 fn answer<T: Serialize>(
     py: Python<'_>,
-    result: Result<T, Vec<planopt_core::diagnostic::Diagnostic>>,
+    result: Result<T, Vec<Diagnostic>>,
 ) -> PyResult<Bound<'_, PyAny>> {
     match result {
         Ok(answer) => Ok(pythonize::pythonize(py, &answer)?),
