@@ -13,7 +13,14 @@ if TYPE_CHECKING:
     from planopt.catalog import Catalog
     from planopt.options import OptionReader, TextOrNumber
 
-__all__ = ["BUYING", "Acquisition", "Way", "is_offer", "read_acquisition"]
+__all__ = [
+    "BUYING",
+    "Acquisition",
+    "Way",
+    "is_offer",
+    "read_acquisition",
+    "read_way",
+]
 
 Way = Literal["buy", "rent", "both", "own"]
 """To buy for the least price; to rent, to buy or rent, or to own for the fewest dollars
@@ -76,29 +83,13 @@ def read_acquisition(
     region: str | Sequence[str] | None,
 ) -> tuple[Acquisition, float | None, float | None]:
     """Read how to come by hardware, a budget to buy with and one per hour."""
-    way = reader.choice("acquire", acquire, WAYS) or "buy"
-    named = {"terms": terms, "provider": provider, "region": region}
-    if way == "buy":
-        for option, value in named.items():
-            if value is not None:
-                reader.problem(
-                    "E004",
-                    f"--{option} is about renting, and this question buys",
-                    option=option,
-                    value=value,
-                    accepted="--acquire rent or --acquire both beside it",
-                )
-        return BUYING, read_purchase_money(reader, budget, way), None
-    chosen = reader.names("terms", terms) or Acquisition.terms
-    acquisition = Acquisition(
-        way=way,
-        terms=tuple(each for each in chosen if reader.choice("terms", each, TERMS)),
-        providers=reader.names("provider", provider),
-        regions=reader.names("region", region),
+    acquisition = read_way(
+        reader, catalog, acquire=acquire, terms=terms, provider=provider, region=region
     )
-    _check_places(reader, catalog, acquisition)
+    if acquisition.way == "buy":
+        return BUYING, read_purchase_money(reader, budget, acquisition.way), None
     usd, per_hour = (None, False) if budget is None else reader.money("budget", budget)
-    if usd is not None and not per_hour and way == "rent":
+    if usd is not None and not per_hour and acquisition.way == "rent":
         reader.problem(
             "E004",
             "purchase money buys, and this question rents",
@@ -111,6 +102,40 @@ def read_acquisition(
         None if per_hour else usd,
         usd if per_hour else None,
     )
+
+
+def read_way(
+    reader: OptionReader,
+    catalog: Catalog,
+    *,
+    acquire: str | None,
+    terms: str | Sequence[str] | None = None,
+    provider: str | Sequence[str] | None,
+    region: str | Sequence[str] | None,
+) -> Acquisition:
+    """Read how to come by hardware, and where from."""
+    way = reader.choice("acquire", acquire, WAYS) or "buy"
+    named = {"terms": terms, "provider": provider, "region": region}
+    if way == "buy":
+        for option, value in named.items():
+            if value is not None:
+                reader.problem(
+                    "E004",
+                    f"--{option} is about renting, and this question buys",
+                    option=option,
+                    value=value,
+                    accepted="--acquire rent or --acquire both beside it",
+                )
+        return BUYING
+    chosen = reader.names("terms", terms) or Acquisition.terms
+    acquisition = Acquisition(
+        way=way,
+        terms=tuple(each for each in chosen if reader.choice("terms", each, TERMS)),
+        providers=reader.names("provider", provider),
+        regions=reader.names("region", region),
+    )
+    _check_places(reader, catalog, acquisition)
+    return acquisition
 
 
 def _check_places(

@@ -168,8 +168,11 @@ class Request(Struct, frozen=True, kw_only=True):
 
     @property
     def hourly(self) -> bool:
-        """Whether money is dollars per hour, because something may be rented."""
-        return self.acquire != "buy"
+        """Whether money is dollars per hour, because something may be rented.
+
+        A run of training ends, and is paid as a sum.
+        """
+        return self.acquire != "buy" and self.tokens is None
 
 
 # --- The plan: planopt.plan/1 ---------------------------------------------------------

@@ -22,7 +22,6 @@ __all__ = [
     "is_file",
     "read_purchase_money",
     "refuse_both",
-    "refuse_renting_alone",
 ]
 
 
@@ -33,18 +32,6 @@ TRAINING_MARKS = frozenset({"tokens", "deadline"})
 def asks_for_training(options: Iterable[str]) -> bool:
     """Tell by the names of its options whether a question is about training."""
     return not TRAINING_MARKS.isdisjoint(options)
-
-
-def refuse_renting_alone(reader: OptionReader, acquire: str | None) -> None:
-    """Refuse a plan of rented instances for a run: they stand beside a purchase."""
-    if reader.choice("acquire", acquire, ("buy", "rent", "both")) == "rent":
-        reader.problem(
-            "E004",
-            "a plan for training buys; rented runs stand beside it",
-            option="acquire",
-            value=acquire,
-            accepted="buy, or both for the cheapest rented runs beside the purchase",
-        )
 
 
 def read_purchase_money(

@@ -49,6 +49,13 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         "accelerators": "a100-sxm-80",
         "redundancy": 2,
     },
+    "rented": {
+        "model": "llama-3-8b",
+        "tokens": "100B",
+        "deadline": "30d",
+        "accelerators": "a100-sxm-80",
+        "acquire": "rent",
+    },
     "16-bit gradients": {
         "model": "llama-3-8b",
         "tokens": "100B",
@@ -57,7 +64,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     },
 }
 # Parts of a plan that say where a price is from, or how a link is called.
-SAY_NOTHING = ("source", "hardware.link", "hardware.switch_port_blocks")
+SAY_NOTHING = ("source", "hardware.link")
 
 
 @cache
@@ -99,7 +106,7 @@ def other(value: object) -> object:
     return f"{value}x" if isinstance(value, str) else ["something"]
 
 
-@pytest.mark.parametrize("question", ["thousands of A100", "experts"])
+@pytest.mark.parametrize("question", ["thousands of A100", "experts", "rented"])
 def test_no_forged_figure_holds(question: str) -> None:
     plan = plan_of(question)
     assert verify_plan(plan, bundled_folder()) == []

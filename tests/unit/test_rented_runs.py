@@ -52,6 +52,79 @@ def test_where_nothing_can_be_bought_rented_runs_are_still_shown() -> None:
     assert "Rented instead" in str(plan)
 
 
-def test_a_plan_of_rented_instances_alone_is_refused() -> None:
+def test_a_run_may_be_rented_instead() -> None:
+    beside = planopt.train(**QUESTION, acquire="both").renting
+    plan = planopt.train(**QUESTION, acquire="rent")
+
+    assert plan.status == "optimal"
+    assert beside is not None
+    assert plan.price_usd == pytest.approx(beside.runs[0].run_usd, abs=1e-6)
+    (deployment,) = plan.deployments
+    evaluation = deployment.evaluation
+    assert deployment.hardware.terms == "on-demand"
+    assert deployment.hardware.host == beside.runs[0].instance
+    assert evaluation.days is not None
+    hours = evaluation.days * 24
+    assert hours <= 30 * 24
+    (line,) = plan.bill_of_materials
+    assert line.kind == "instance"
+    assert line.usd_per_hour is not None
+    assert isclose(evaluation.run.usd or 0.0, hours * line.usd_per_hour)
+    # Its power is somebody else's.
+    assert plan.power_watts is None
+    assert evaluation.run.energy_kwh is None
+
+
+def test_a_budget_of_a_rented_run_is_a_sum() -> None:
+    cheapest = planopt.train(**QUESTION, acquire="rent")
+    assert cheapest.price_usd is not None
+    within = 10 * cheapest.price_usd
+    open_end = {name: QUESTION[name] for name in ("model", "tokens", "accelerators")}
+
+    fastest = planopt.train(**open_end, acquire="rent", budget=within)
+
+    assert fastest.objective == "throughput"
+    assert fastest.price_usd is not None
+    assert cheapest.price_usd <= fastest.price_usd <= within
+    first, second = fastest.deployments[0], cheapest.deployments[0]
+    assert (first.evaluation.days or 0.0) < (second.evaluation.days or 0.0)
+
+
+def test_a_longer_deadline_never_makes_a_rented_run_dearer() -> None:
+    prices = [
+        planopt.train(**{**QUESTION, "deadline": days}, acquire="rent").price_usd
+        for days in ("2d", "5d", "30d", "90d")
+    ]
+    assert prices == sorted(prices, key=lambda price: -(price or 0.0))
+
+
+def test_where_nothing_is_rented_out_in_time_there_is_the_nearest_change() -> None:
+    plan = planopt.train(
+        **{**QUESTION, "deadline": "2h"}, acquire="rent", provider="hyperstack"
+    )
+
+    assert plan.status == "infeasible"
+    assert plan.infeasibility is not None
+    assert "places" in [limit.name for limit in plan.infeasibility.binding]
+    proposed = [set(change.options) for change in plan.infeasibility.nearest]
+    assert {"deadline"} in proposed
+    assert {"provider", "region"} in proposed
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"budget": "$12/h"},
+        {"network": "infiniband-200g"},
+        {"stock": "h100-sxm=8"},
+        {"redundancy": 0},
+    ],
+)
+def test_what_only_a_purchase_has_is_refused(wrong: dict[str, str]) -> None:
     with pytest.raises(InputError, match="E004"):
-        planopt.train(**QUESTION, acquire="rent")
+        planopt.train(**QUESTION, acquire="rent", **wrong)
+
+
+def test_places_to_rent_in_are_no_limits_of_a_purchase() -> None:
+    with pytest.raises(InputError, match="E004"):
+        planopt.train(**QUESTION, provider="hyperstack")

@@ -125,10 +125,14 @@ SEARCH = (
     text("time_limit", "10s", "Time to search for; the best plan so far is given"),
 )
 
-RENTING = (
-    text("terms", "LIST", "on-demand, spot, reserved [default: on-demand]"),
+PLACES = (
     text("provider", "LIST", "Providers to rent from"),
     text("region", "LIST", "Regions to rent in, in the providers' words"),
+)
+
+RENTING = (
+    text("terms", "LIST", "on-demand, spot, reserved [default: on-demand]"),
+    *PLACES,
 )
 
 COST = (
@@ -190,6 +194,7 @@ TRAINING_QUESTION = (
         "Least price in time, or the fastest run [default: cheapest with --deadline]",
     ),
     *PURCHASE,
+    *PLACES,
     SPARE_HOSTS,
     *CATALOGS,
     *SEARCH,

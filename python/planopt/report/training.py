@@ -225,10 +225,12 @@ def run_lines(evaluation: TrainingEvaluation) -> list[str]:
             f"       {rate(failures.hosts_away)} hosts away at any time, "
             f"{spares} spare: all there {percent(failures.availability)} of the time"
         )
+    rented = evaluation.cost.price_usd == 0
+    paid_for = "of rent" if rented else "of the cluster's life"
     parts = [
         f"{count(run.energy_kwh)} kWh" if run.energy_kwh is not None else "",
         f"{count(run.kg_co2e)} kg CO2e" if run.kg_co2e is not None else "",
-        f"{money(run.usd and round(run.usd))} of the cluster's life"
+        f"{money(run.usd and round(run.usd))} {paid_for}"
         if run.usd is not None
         else "",
         f"{watts(evaluation.power_watts)} at work"

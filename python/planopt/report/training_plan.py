@@ -111,7 +111,8 @@ def _headline(plan: TrainingPlan, style: Style) -> list[str]:
         layout = f"{each.model}, {training_layout(each.candidate)}"
         lines += wrapped(layout, indent="      ", hanging="      ")
     budget = plan.request.budget_usd
-    of = f" of {money(budget)}" if budget is not None else ""
+    of = " for the run" if plan.request.acquire == "rent" else ""
+    of += f" of {money(budget)}" if budget is not None else ""
     lines.append(
         f"      {style.head(money(plan.price_usd) + of)}   {proof(plan, style)}"
     )

@@ -80,7 +80,9 @@ def _why_not(other: TrainingBuild, chosen: TrainingBuild) -> str:
     if dearer > 0:
         return f"${dearer:,} more" + (f", {span(later)} later" if later > 0 else "")
     money = f"${-dearer:,} less" if dearer else "same price"
-    return f"{money}, {span(later)} later" if later > 0 else f"{money}; more power"
+    if later > 0:
+        return f"{money}, {span(later)} later"
+    return money if other.rented else f"{money}; more power"
 
 
 def _without_cluster(question: TrainingQuestion) -> Iterator[TrainingAlternative]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from planopt.serving.build import bom_line, hardware_of
 from planopt.training.evaluate import candidate_of, evaluation_of, with_intervals
 from planopt.training.evaluation import TrainingDeployment
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     from planopt.training.problem import TrainingProblem
 
 __all__ = ["TrainingBuild", "build_cluster"]
+
+
+MICRO_USD_DIGITS = 6
+"""Prices are whole micro-dollars."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +43,17 @@ class TrainingBuild:
         return self.deployment.bill_of_materials
 
     @property
+    def rented(self) -> bool:
+        """Whether it is rented for the run."""
+        return self.deployment.hardware.terms is not None
+
+    @property
     def price_usd(self) -> float:
-        """Price of everything."""
-        return self.evaluation.cost.price_usd or 0.0
+        """Price of everything; of what is rented, for the whole run."""
+        evaluation = self.evaluation
+        if self.rented:
+            return round(evaluation.run.usd or 0.0, MICRO_USD_DIGITS)
+        return evaluation.cost.price_usd or 0.0
 
     @property
     def days(self) -> float:
@@ -48,21 +62,22 @@ class TrainingBuild:
 
     @property
     def networks(self) -> tuple[str, ...]:
-        """Networks between its hosts."""
+        """Networks between its hosts that are bought."""
         network = self.deployment.hardware.network
-        return () if network is None else (network,)
+        return () if network is None or self.rented else (network,)
 
     @property
     def summary(self) -> str:
         """The cluster in a line: accelerators, hosts, network, layout."""
         candidate, hardware = self.deployment.candidate, self.deployment.hardware
         parts = {line.kind: line for line in self.bill_of_materials}
-        cards, hosts = parts.get("accelerator"), parts["host"]
+        cards = parts.get("accelerator")
+        hosts = parts["instance" if self.rented else "host"]
         what = f"{hosts.quantity:,}x {hosts.name}"
         if cards is not None:  # A complete machine brings its own.
             what = f"{cards.quantity:,}x {cards.name} in {what}"
         over = ""
-        if hardware.network is not None:
+        if self.networks:
             over = f", {hardware.nics_per_host}x {hardware.network}"
         degrees = f"TP{candidate.tp} x PP{candidate.pp} x DP{candidate.dp}"
         return f"{what}{over}, {degrees}, {candidate.shard}"
@@ -84,11 +99,14 @@ def build_cluster(
     """
     request = {**problem.run(), **layout}
     answer = catalog.native.evaluate_training(request)
+    hardware = hardware_of(answer)
+    if "terms" in layout:
+        hardware = replace(hardware, terms=layout["terms"], goodput=1.0)
     return TrainingBuild(
         TrainingDeployment(
             model=problem.model,
             candidate=candidate_of(request, answer),
-            hardware=hardware_of(answer),
+            hardware=hardware,
             evaluation=with_intervals(catalog, evaluation_of(answer), request),
             bill_of_materials=tuple(
                 bom_line(line) for line in answer["bill_of_materials"]

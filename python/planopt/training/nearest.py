@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
+from msgspec.structs import replace as with_fields
 
+from planopt.acquisition import BUYING
 from planopt.plan import Accuracy, Change, Infeasibility, Limit
 from planopt.procurement import minimal_conflict
 from planopt.training.plan import TrainingPlan
@@ -29,6 +31,7 @@ BUDGET_STEP_USD = 1000
 """Budgets are proposed in whole thousands of dollars, upwards."""
 
 Drop = dict[str, Any]
+_ANYWHERE: Drop = {"providers": (), "regions": ()}
 
 
 def infeasible_plan(question: TrainingQuestion, started: float) -> TrainingPlan:
@@ -54,7 +57,7 @@ def infeasible_plan(question: TrainingQuestion, started: float) -> TrainingPlan:
         request=problem.request(),
         infeasibility=why,
         renting=renting(question.catalog, problem, None),
-        search=replace(question.found.search, seconds=seconds),
+        search=with_fields(question.found.search, seconds=seconds),
         assumed=problem.assumed,
         assumptions=problem.assumptions,
         accuracy=Accuracy(statement="no plan: nothing was predicted"),
@@ -77,7 +80,10 @@ def _drops(problem: TrainingProblem) -> dict[str, Drop]:
         "networks": {"networks": ()},
         "max-accelerators": {"max_accelerators": LARGEST_CLUSTER},
         "redundancy": {"redundancy": None},
+        "places": {"acquisition": replace(problem.acquisition, **_ANYWHERE)},
     }
+    if not problem.acquisition.providers and not problem.acquisition.regions:
+        del dropped["places"]
     return {
         name: drop
         for name, drop in dropped.items()
@@ -128,6 +134,9 @@ def _value(problem: TrainingProblem, name: str) -> str:
         "networks": ", ".join(problem.networks),
         "max-accelerators": problem.max_accelerators,
         "redundancy": problem.redundancy,
+        "places": ", ".join(
+            (*problem.acquisition.providers, *problem.acquisition.regions)
+        ),
     }
     forms = {
         "deadline": "<= {}",
@@ -158,6 +167,16 @@ def _nearest(question: TrainingQuestion) -> Iterator[Change]:
     if problem.redundancy is not None:
         note = "as many spare hosts as the assumptions ask for"
         yield from _asked(question, {"redundancy": ""}, note, redundancy=None)
+    if problem.acquisition.providers or problem.acquisition.regions:
+        yield from _asked(
+            question,
+            {"provider": "", "region": ""},
+            "from anybody, anywhere",
+            acquisition=replace(problem.acquisition, **_ANYWHERE),
+        )
+    if problem.rented:
+        note = "a cluster that is still there after the run"
+        yield from _asked(question, {"acquire": "buy"}, note, acquisition=BUYING)
     yield from _more_accelerators(question)
     if problem.accelerators:
         yield from _other_accelerators(question)

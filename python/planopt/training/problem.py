@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from planopt.acquisition import BUYING, Acquisition, read_way
 from planopt.catalog import DEFAULT_ASSUMPTIONS
 from planopt.market import Market, read_market
-from planopt.options import OptionReader
+from planopt.options import OptionReader, flag
 from planopt.plan import Assumed, Request
 from planopt.serving.problem import DEFAULT_MODEL
-from planopt.shared_options import (
-    architecture_of,
-    read_purchase_money,
-    refuse_renting_alone,
-)
+from planopt.shared_options import architecture_of
 from planopt.training.evaluate import read_mtp_modules, read_tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from typing_extensions import Unpack
 
     from planopt.catalog import Catalog
@@ -31,6 +30,9 @@ TOKENS_PER_STEP = 4 * 2**20
 """Tokens of a step where no batch is given: 1,024 sequences of 4,096, as LLaMA-2 was
 trained with (arXiv 2307.09288, section 2.2)."""
 DEFAULT_MAX_ACCELERATORS = 16_384
+
+PURCHASE_LIMITS = ("host", "network", "max_power", "max_racks", "stock")
+"""Limits that make no sense for what is rented."""
 
 LARGEST_CLUSTER = 2**20
 """Accelerators that are searched for, at most: beyond any cluster ever built."""
@@ -61,8 +63,8 @@ class TrainingProblem(Market):
     max_accelerators: int = DEFAULT_MAX_ACCELERATORS
     redundancy: int | None = None
     """Spare hosts; as many as the assumptions ask for where it is left open."""
-    rents: bool = False
-    """Whether runs on rented instances are shown beside the purchase."""
+    acquisition: Acquisition = BUYING
+    """Whether it is bought, rented for the run, or bought with rented runs beside."""
 
     def with_changes(self, **changes: Any) -> TrainingProblem:
         """Return the same question with other limits."""
@@ -102,7 +104,13 @@ class TrainingProblem(Market):
             "max_rack_units": self.rack_units(catalog),
             "stock": self.stock,
             **self.hardware(),
+            "rent": self.acquisition.rent_request() if self.rented else None,
         }
+
+    @property
+    def rented(self) -> bool:
+        """Whether the run is on rented instances: its price is then that of the run."""
+        return self.acquisition.way == "rent"
 
     def request(self) -> Request:
         """Put the question as a plan records it."""
@@ -120,7 +128,10 @@ class TrainingProblem(Market):
             gradients=self.gradients,
             optimizer=self.optimizer,
             mtp_modules=self.mtp_modules,
-            acquire="both" if self.rents else "buy",
+            acquire=self.acquisition.way,
+            terms=self.acquisition.terms if self.acquisition.rents else (),
+            providers=self.acquisition.providers,
+            regions=self.acquisition.regions,
             max_accelerators=self.max_accelerators,
             redundancy=self.redundancy,
         )
@@ -142,6 +153,8 @@ def read_training_problem(
     budget: TextOrNumber | None = None,
     objective: str | None = None,
     acquire: str | None = None,
+    provider: str | Sequence[str] | None = None,
+    region: str | Sequence[str] | None = None,
     max_accelerators: TextOrNumber | None = None,
     redundancy: TextOrNumber | None = None,
     assumptions: str = DEFAULT_ASSUMPTIONS,
@@ -181,8 +194,16 @@ def read_training_problem(
             accepted="a number of tokens, such as `2T`",
         )
     seconds = reader.quantity("deadline", deadline, "seconds")
-    refuse_renting_alone(reader, acquire)
-    money = read_purchase_money(reader, budget, acquire)
+    acquisition = read_way(
+        reader, catalog, acquire=acquire, provider=provider, region=region
+    )
+    _refuse_purchases(
+        reader,
+        acquisition,
+        redundancy=redundancy,
+        **{option: market.get(option) for option in PURCHASE_LIMITS},
+    )
+    money = _read_sum(reader, budget)
     goal = reader.choice("objective", objective, GOALS)
     if deadline is None and budget is None:
         reader.problem(
@@ -219,13 +240,46 @@ def read_training_problem(
         budget_usd=money,
         max_accelerators=most or DEFAULT_MAX_ACCELERATORS,
         redundancy=reader.count("redundancy", redundancy, minimum=0),
-        rents=acquire == "both",
+        acquisition=acquisition,
         assumptions=assumptions,
         assumed=tuple(assumed),
         typed=typed or {},
     )
     reader.finish()
     return replace(problem, architecture=architecture_of(catalog, name))
+
+
+def _refuse_purchases(
+    reader: OptionReader, acquisition: Acquisition, **limits: object
+) -> None:
+    """Refuse limits of a purchase where everything is rented."""
+    if acquisition.way != "rent":
+        return
+    for option, value in limits.items():
+        if value is not None:
+            reader.problem(
+                "E004",
+                f"{flag(option)} is about what is bought, and this question rents",
+                option=option,
+                value=str(value),
+                accepted="--provider, --region, --budget and --max-accelerators",
+            )
+
+
+def _read_sum(reader: OptionReader, budget: TextOrNumber | None) -> float | None:
+    """Read a sum: of a purchase, or of the whole of a rented run."""
+    if budget is None:
+        return None
+    usd, per_hour = reader.money("budget", budget)
+    if per_hour:
+        reader.problem(
+            "E004",
+            "a run ends: its budget is a sum, not money per time",
+            option="budget",
+            value=budget,
+            accepted="a sum, such as $2M",
+        )
+    return usd
 
 
 def _sequences(

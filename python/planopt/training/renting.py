@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from planopt import _native
@@ -26,9 +27,6 @@ def renting(
 ) -> Renting | None:
     """Find the cheapest runs on rented instances, where they are asked about.
 
-    Of each offer the smallest cluster that finishes in time is looked at: more
-    accelerators are shorter in use but no more efficient.
-
     Parameters
     ----------
     catalog : Catalog
@@ -38,20 +36,21 @@ def renting(
     bought : TrainingBuild, optional
         The cluster that would be bought.
     """
-    if not problem.rents or problem.deadline_seconds is None:
+    if problem.acquisition.way != "both" or problem.deadline_seconds is None:
         return None
-    asked = {
-        **problem.native(catalog),
-        "aim": "cheapest",
-        # What limits a purchase does not limit rent.
-        "max_price_usd": None,
-        "max_power_watts": None,
-        "max_rack_units": None,
-        "stock": {},
-        "hosts": [],
-        "networks": [],
-        "rent": {"terms": ["on-demand"]},
-    }
+    # What limits a purchase does not limit rent.
+    rented = problem.with_changes(
+        acquisition=replace(problem.acquisition, way="rent"),
+        objective="cheapest",
+        budget_usd=None,
+        max_power_watts=None,
+        max_racks=None,
+        stock={},
+        hosts=(),
+        networks=(),
+        redundancy=None,
+    )
+    asked = rented.native(catalog)
     columns = catalog.native.search_training(asked)["clusters"]
     cells = zip(*columns.values(), strict=True)
     runs = sorted(

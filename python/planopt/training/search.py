@@ -28,6 +28,7 @@ _LAYOUT = (
     "recompute",
     "shard",
 )
+SECONDS_PER_HOUR = 3600
 _HARDWARE = ("accelerator", "host", "network")
 
 
@@ -50,6 +51,8 @@ class Clusters:
         request = {name: cell[name] for name in names if cell[name] is not None}
         if cell["network"] is not None:
             request["nics_per_host"] = cell["nics_per_host"]
+        if cell["terms"] is not None:
+            request["terms"] = cell["terms"]
         return request
 
 
@@ -83,7 +86,11 @@ def find_clusters(catalog: Catalog, problem: TrainingProblem) -> Clusters:
 
 
 def _unit(index: int, cell: Mapping[str, Any]) -> Unit:
-    """Put a cluster up for sale: it serves one run, at the run's own speed."""
+    """Put a cluster up for sale: it serves one run, at the run's own speed.
+
+    What is rented costs what its run does; its price is that of an hour.
+    """
+    hours = 1.0 if cell["terms"] is None else cell["run_seconds"] / SECONDS_PER_HOUR
     return Unit(
         index=index,
         signature=(
@@ -97,7 +104,7 @@ def _unit(index: int, cell: Mapping[str, Any]) -> Unit:
         ),
         accelerator=cell["accelerator"],
         accelerators=cell["accelerators"],
-        price_micro_usd=cell["price_micro_usd"],
+        price_micro_usd=round(cell["price_micro_usd"] * hours),
         usd_per_hour=cell["usd_per_hour"],
         power_watts=cell["power_watts"],
         rack_units=cell["rack_units"],

@@ -351,15 +351,9 @@ def _rented(
     if hosts > 1 and replicas > 1:
         message = "several instances are a unit of one replica"
         raise PurchaseError(message)
-    offer = facts.offer(machine.id)
-    rent = rent_of(offer, terms)
-    card = facts.accelerator(offer.table["accelerator"])
-    name = (
-        f"{offer.provider['name']} {offer.table['instance']} "
-        f"({machine.slots}x {card.name}), {offer.table['region']}, {terms}"
-    )
+    line, rent = instance_line(facts, machine, terms, hosts)
     return Unit(
-        lines=(Line("instance", machine.id, name, hosts, rent.price),),
+        lines=(line,),
         replicas=replicas,
         hosts=hosts,
         accelerators=hosts * machine.slots,
@@ -368,6 +362,26 @@ def _rented(
         rack_units=0.0,
         rent=rent,
     )
+
+
+def instance_line(
+    facts: Facts, machine: Host, terms: str, hosts: int
+) -> tuple[Line, Rent]:
+    """Return the line of so many instances, whose price is that of an hour.
+
+    Raises
+    ------
+    RentError
+        If there is no such offer, or not on these terms.
+    """
+    offer = facts.offer(machine.id)
+    rent = rent_of(offer, terms)
+    card = facts.accelerator(offer.table["accelerator"])
+    name = (
+        f"{offer.provider['name']} {offer.table['instance']} "
+        f"({machine.slots}x {card.name}), {offer.table['region']}, {terms}"
+    )
+    return Line("instance", machine.id, name, hosts, rent.price), rent
 
 
 def merged(purchases: Iterable[tuple[int, Iterable[Line]]]) -> list[Line]:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
+from planopt.verify.cost import cost_table
 from planopt.verify.purchase import (
     Line,
     PurchaseError,
     accelerators_bought,
     check_fit,
+    instance_line,
     priced,
 )
+from planopt.verify.units import MICRO_USD_PER_USD
 
 if TYPE_CHECKING:
+    from planopt.verify.assumptions import Cost
     from planopt.verify.facts import Facts, Network, Part
 
 
@@ -64,7 +68,10 @@ def _cheapest_fabric(network: Network, nics: int) -> tuple[Part, int, int]:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Everything that is bought, with its power in watts and its rack units."""
+    """Everything that is bought, with its power in watts and its rack units.
+
+    Of what is rented lines are prices of an hour, and power is somebody else's: none.
+    """
 
     lines: tuple[Line, ...]
     hosts: int
@@ -73,11 +80,52 @@ class Cluster:
     switches: int
     power_watts: float
     rack_units: float
+    rented: bool = False
 
     @property
     def price(self) -> int:
         """Return the micro-dollars of all lines."""
         return sum(line.price for line in self.lines)
+
+    # Sections 10 and 13.
+    def paid(self, hours: float) -> int:
+        """Return the micro-dollars that a run of so many hours costs."""
+        return round(self.price * hours) if self.rented else self.price
+
+    # Sections 10 and 13; model.md, section 8.
+    def cost(self, tokens_per_second: float, cost: Cost) -> dict[str, float]:
+        """Return the `cost` of a run: what is rented is busy as long as it is paid."""
+        if self.rented:
+            busy, rent = replace(cost, duty=1.0), self.price / MICRO_USD_PER_USD
+            return cost_table(0, 0.0, 0.0, tokens_per_second, busy, rent)
+        return cost_table(
+            self.price, self.power_watts, self.rack_units, tokens_per_second, cost
+        )
+
+
+def rented_cluster(
+    facts: Facts, *, offer: str, terms: str, accelerators: int
+) -> Cluster:
+    """Return the instances of an offer that hold so many accelerators.
+
+    Raises
+    ------
+    RentError
+        If it is not offered on these terms.
+    """
+    machine = facts.host(offer)
+    hosts = ceil(accelerators / machine.slots)
+    line, _ = instance_line(facts, machine, terms, hosts)
+    return Cluster(
+        lines=(line,),
+        hosts=hosts,
+        accelerators=hosts * machine.slots,
+        switch=None,
+        switches=0,
+        power_watts=0.0,
+        rack_units=0.0,
+        rented=True,
+    )
 
 
 def cluster(

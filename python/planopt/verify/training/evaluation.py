@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt.verify import units
 from planopt.verify.architecture import model_from_table
 from planopt.verify.communication import Fabric, link_rate, pcie_link_rate
 from planopt.verify.cost import SECONDS_PER_HOUR
+from planopt.verify.rent import is_offer
 from planopt.verify.training.candidate import Candidate, candidate_from_request
 from planopt.verify.training.groups import groups_of
 from planopt.verify.training.memory import memory_of
@@ -31,6 +33,7 @@ from planopt.verify.training.work import Rank
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from planopt.verify.assumptions import Assumptions
     from planopt.verify.facts import Facts
     from planopt.verify.training.stages import Stage
 
@@ -93,7 +96,7 @@ def evaluate_training(
     groups = groups_of(candidate, fabric, slots)
     machine = Machine(
         fabric.accelerator,
-        facts.assumptions,
+        _of_rented(facts.assumptions) if is_offer(host) else facts.assumptions,
         candidate.precision,
         candidate.framework,
     )
@@ -102,6 +105,15 @@ def evaluate_training(
         return _rejected(broken)
     rank = Rank(candidate, architecture, machine, groups)
     return _evaluated(stages_of(rank), fabric, slots)
+
+
+# Section 13, "Rented runs".
+def _of_rented(assumptions: Assumptions) -> Assumptions:
+    """Return the assumptions where failed hosts are replaced at once."""
+    training = assumptions.training
+    if training is None:
+        return assumptions
+    return replace(assumptions, training=replace(training, repair=0.0))
 
 
 def _rejected(code: str) -> dict[str, Any]:

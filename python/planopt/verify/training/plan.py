@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planopt.verify.bill import bill_mismatches
 from planopt.verify.choices import not_allowed, only, part_mismatches
-from planopt.verify.cost import SECONDS_PER_HOUR, cost_table
+from planopt.verify.cost import SECONDS_PER_HOUR
 from planopt.verify.limits import outcome_mismatches
 from planopt.verify.mismatch import (
     RELATIVE_TOLERANCE,
@@ -14,7 +14,7 @@ from planopt.verify.mismatch import (
     compared,
     compared_money,
 )
-from planopt.verify.training.cluster import cluster
+from planopt.verify.training.cluster import cluster, rented_cluster
 from planopt.verify.training.evaluation import evaluate_training
 from planopt.verify.training.run import HOURS_PER_DAY, energy_of
 from planopt.verify.units import MICRO_USD_PER_USD
@@ -80,27 +80,35 @@ def training_plan_mismatches(
     (table,) = plan["deployments"]
     evaluation = recomputed_run(table, request, facts)
     bought = _bought(table, evaluation, facts)
-    cost = cost_table(
-        bought.price,
-        bought.power_watts,
-        bought.rack_units,
-        evaluation["tokens_per_second"] * evaluation["goodput"],
-        facts.assumptions.cost,
-    )
-    evaluation["run"] |= _energy(evaluation, bought, cost, facts)
+    hours = evaluation["days"] * HOURS_PER_DAY
+    productive = evaluation["tokens_per_second"] * evaluation["goodput"]
+    cost = bought.cost(productive, facts.assumptions.cost)
+    price = bought.paid(hours)
+    evaluation["run"] |= {
+        **_energy(hours, bought, facts),
+        "usd": hours * cost["usd_per_hour"],
+    }
     yield from _deployment_mismatches(table, evaluation, bought, cost)
+    yield from _link_mismatches(table, facts)
     yield from _choice_mismatches(table, request, facts)
     yield from bill_mismatches(
         "bill_of_materials", plan.get("bill_of_materials"), bought.lines
     )
     stated = plan.get("price_usd")
-    yield from compared_money("price_usd", stated, bought.price, _CATALOG)
+    yield from compared_money("price_usd", stated, price, _CATALOG)
     power = plan.get("power_watts")
-    yield from compared("power_watts", power, bought.power_watts, _CATALOG)
+    yield from compared("power_watts", power, _drawn(bought), _CATALOG)
     yield from compared("cost", plan.get("cost"), cost, _CATALOG)
     height = bought.rack_units / facts.assumptions.cost.rack_units
-    yield from _limit_mismatches(request, evaluation, bought, height)
-    yield from outcome_mismatches(plan, bought.price / MICRO_USD_PER_USD)
+    totals = {
+        "deadline_seconds": hours * SECONDS_PER_HOUR,
+        "budget_usd": price / MICRO_USD_PER_USD,
+        "max_power_watts": bought.power_watts,
+        "max_racks": height,
+        "max_accelerators": bought.accelerators,
+    }
+    yield from _limit_mismatches(request, totals, bought)
+    yield from outcome_mismatches(plan, price / MICRO_USD_PER_USD)
 
 
 def recomputed_run(table: Document, request: Document, facts: Facts) -> dict[str, Any]:
@@ -134,6 +142,13 @@ def recomputed_run(table: Document, request: Document, facts: Facts) -> dict[str
 
 def _bought(table: Document, evaluation: Document, facts: Facts) -> Cluster:
     hardware = table["hardware"]
+    if hardware.get("terms") is not None:
+        return rented_cluster(
+            facts,
+            offer=hardware["host"],
+            terms=hardware["terms"],
+            accelerators=evaluation["accelerators"],
+        )
     return cluster(
         facts,
         accelerator=table["candidate"]["accelerator"],
@@ -145,21 +160,14 @@ def _bought(table: Document, evaluation: Document, facts: Facts) -> Cluster:
     )
 
 
-# Section 9, energy, carbon and dollars.
-def _energy(
-    evaluation: Document,
-    bought: Cluster,
-    cost: Mapping[str, float],
-    facts: Facts,
-) -> dict[str, float]:
-    hours = evaluation["days"] * HOURS_PER_DAY
+# Section 9, energy and carbon: not known of what is rented.
+def _energy(hours: float, bought: Cluster, facts: Facts) -> Mapping[str, float | None]:
+    if bought.rented:
+        return {"energy_kwh": None, "kg_co2e": None}
     training = facts.assumptions.training
     carbon = 0.0 if training is None else training.carbon_kg_per_kwh
     pue = facts.assumptions.cost.pue
-    return {
-        **energy_of(bought.power_watts, hours, pue=pue, carbon_kg_per_kwh=carbon),
-        "usd": hours * cost["usd_per_hour"],
-    }
+    return energy_of(bought.power_watts, hours, pue=pue, carbon_kg_per_kwh=carbon)
 
 
 def _deployment_mismatches(
@@ -177,14 +185,37 @@ def _deployment_mismatches(
         if part not in _NOT_IN_A_PLAN:
             place = f"{field}.evaluation.{part}"
             yield from compared(place, stated.get(part), expected, _MODEL)
-    own = {"power_watts": bought.power_watts, "cost": cost}
+    own = {"power_watts": _drawn(bought), "cost": cost}
     yield from compared(f"{field}.evaluation", stated, own, _CATALOG)
-    hardware = {"hosts": evaluation["hosts"], "switch": bought.switch}
-    if bought.switch is not None:
-        hardware["switch_count"] = bought.switches
+    hardware = {
+        "hosts": evaluation["hosts"],
+        "switch": bought.switch,
+        "switch_count": bought.switches,
+        # Blocks of ports are of switches that replicas share; a run has its own.
+        "switch_port_blocks": 0,
+        "goodput": 1.0 if bought.rented else None,
+    }
     yield from compared(f"{field}.hardware", table["hardware"], hardware, _CATALOG)
     place = f"{field}.bill_of_materials"
     yield from bill_mismatches(place, table.get("bill_of_materials"), bought.lines)
+
+
+def _drawn(bought: Cluster) -> float | None:
+    """Return the power that the owner of a run pays for."""
+    return None if bought.rented else bought.power_watts
+
+
+def _link_mismatches(table: Document, facts: Facts) -> Iterator[Mismatch]:
+    """Check that the link inside a host is one that it has."""
+    host = facts.host(table["hardware"]["host"])
+    card = facts.accelerator(table["candidate"]["accelerator"])
+    links = {host.link, card.pcie_link, card.scale_up_name} - {None}
+    stated = table["hardware"].get("link")
+    if stated not in links:
+        known = ", ".join(sorted(link for link in links if link))
+        yield Mismatch(
+            "deployments[0].hardware.link", stated, known, "links of the host"
+        )
 
 
 def _choice_mismatches(
@@ -202,15 +233,8 @@ def _choice_mismatches(
 
 
 def _limit_mismatches(
-    request: Document, evaluation: Document, bought: Cluster, racks: float
+    request: Document, totals: Mapping[str, float], bought: Cluster
 ) -> Iterator[Mismatch]:
-    totals = {
-        "deadline_seconds": evaluation["days"] * HOURS_PER_DAY * SECONDS_PER_HOUR,
-        "budget_usd": bought.price / MICRO_USD_PER_USD,
-        "max_power_watts": bought.power_watts,
-        "max_racks": racks,
-        "max_accelerators": bought.accelerators,
-    }
     reason = "the plan needs more than allowed"
     for key, total in totals.items():
         limit = request.get(key)

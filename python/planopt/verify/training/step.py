@@ -313,9 +313,9 @@ def step_of(placed: Sequence[Placed], hosts: int) -> dict[str, float]:
             slowest = one
     closings = [closing(one.stage, one.fabric, one.slots) for one in placed]
     last = closings[0]
-    for one in closings[1:]:
-        if one.seconds * _EQUALLY_LONG >= last.seconds:
-            last = one
+    for other in closings[1:]:
+        if other.seconds * _EQUALLY_LONG >= last.seconds:
+            last = other
     m = candidate.micro_batches
     others = sum(one.seconds for one in micro_batches) - slowest.seconds
     parts = {

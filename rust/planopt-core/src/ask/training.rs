@@ -18,7 +18,7 @@ pub(in crate::ask) use search::{recompute_word, sharding_word};
 use self::subject::Subject;
 use self::tell::Told;
 use super::hardware::{Bench, Connection, Names, line_of};
-use super::request::unknown_name;
+use super::request::{HardwareKey, unknown_name};
 use crate::catalog::{Assumptions, Catalog, Spares, TrainingAssumptions};
 use crate::diagnostic::{Diagnostic, code};
 use crate::search::Fit;
@@ -39,9 +39,6 @@ pub fn evaluate_training(
     let convention = request.convention()?;
     let assumptions = &catalog.assumptions.entity;
     let training = request.assumptions(assumptions)?;
-    let bench = request.bench(catalog, &request.accelerator, layout.accelerators())?;
-    let fit = fit_of(catalog, &bench)?;
-    let network = request.connection(catalog, &fit)?;
     let told = Told {
         transformer: &transformer,
         recipe: &recipe,
@@ -50,15 +47,36 @@ pub fn evaluate_training(
         assumptions,
         training: &training,
     };
-    let subject = Subject {
-        told: &told,
-        fit: &fit,
-        network,
-    };
-    Ok(match subject.evaluate() {
-        Ok((rates, evaluation)) => told.answer(request, subject.ground(&rates), &evaluation),
-        Err(rejection) => told.unplaced(&rejection, subject.hardware(None)),
-    })
+    if request.terms.is_some() {
+        let key = request.offer();
+        let instances = key.rented(catalog)?;
+        let (fit, network) = key.resolve(catalog, &instances, assumptions)?;
+        return Ok(told.evaluated(request, &fit, network));
+    }
+    let bench = request.bench(catalog, &request.accelerator, layout.accelerators())?;
+    let fit = fit_of(catalog, &bench)?;
+    let network = request.connection(catalog, &fit)?;
+    Ok(told.evaluated(request, &fit, network))
+}
+
+impl Told<'_> {
+    /// The answer for what runs on an accelerator in its host, over a network.
+    fn evaluated<'a>(
+        &self,
+        request: &EvaluateTraining,
+        fit: &Fit<'a>,
+        network: Option<Connection<'a>>,
+    ) -> TrainingAnswer {
+        let subject = Subject {
+            told: self,
+            fit,
+            network,
+        };
+        match subject.evaluate() {
+            Ok((rates, evaluation)) => self.answer(request, subject.ground(&rates), &evaluation),
+            Err(rejection) => self.unplaced(&rejection, subject.hardware(None)),
+        }
+    }
 }
 
 impl EvaluateTraining {
@@ -70,10 +88,28 @@ impl EvaluateTraining {
         let training = assumptions
             .training_with(self.framework(assumptions)?)
             .ok_or_else(|| vec![no_training(assumptions)])?;
-        Ok(TrainingAssumptions {
+        let training = TrainingAssumptions {
             spares: self.redundancy.map_or(training.spares, Spares::Hosts),
             ..training
+        };
+        Ok(match self.terms {
+            Some(_) => training.of_rented(),
+            None => training,
         })
+    }
+
+    /// The offer that the question names as a host.
+    fn offer(&self) -> HardwareKey {
+        HardwareKey {
+            accelerator: self.accelerator.clone(),
+            host: self.host.clone().unwrap_or_default(),
+            network: self.network.clone(),
+            nics_per_host: 1,
+            switch: None,
+            hosts: 1,
+            accelerators: 1,
+            terms: self.terms.clone(),
+        }
     }
 
     /// So many accelerators in the host that the question names, or the smallest that fits.

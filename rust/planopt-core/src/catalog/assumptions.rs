@@ -326,6 +326,17 @@ pub struct TrainingAssumptions {
     pub framework: FrameworkAssumptions,
 }
 
+impl TrainingAssumptions {
+    /// The same on rented instances: whoever rents them out replaces those that fail.
+    #[must_use]
+    pub fn of_rented(self) -> Self {
+        Self {
+            repair: Seconds::ZERO,
+            ..self
+        }
+    }
+}
+
 /// Hosts beyond those at work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spares {

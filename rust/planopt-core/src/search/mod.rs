@@ -22,7 +22,7 @@ pub use layout::{Layout, Prepared};
 pub use reduce::{Aim, Demand};
 pub use space::{Fit, Selection, Shelf, Space};
 pub use training::{
-    FoundCluster, TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch, TrainingSearchResult,
-    TrainingTally,
+    FoundCluster, Payment, TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch,
+    TrainingSearchResult, TrainingTally,
 };
 pub use units::{FoundUnit, Nearest, SearchResult, Tally, search};

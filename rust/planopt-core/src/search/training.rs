@@ -30,6 +30,8 @@ use crate::quantity::{MicroUsd, Seconds, Watts};
 use crate::training::{Layout, Recipe, Rejection};
 use crate::transformer::Transformer;
 
+const SECONDS_PER_HOUR: f64 = 3600.0;
+
 /// What is sought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -45,7 +47,7 @@ pub enum TrainingAim {
 pub struct TrainingLimits {
     /// Accelerators at work.
     pub accelerators: u32,
-    /// Purchase.
+    /// Purchase, or the whole of a rented run.
     pub price: Option<MicroUsd>,
     /// Draw at work.
     pub power: Option<Watts>,
@@ -64,8 +66,37 @@ pub struct TrainingGoal {
     pub deadline: Option<Seconds>,
     /// What is sought.
     pub aim: TrainingAim,
+    /// What is paid for.
+    pub payment: Payment,
     /// What it may not exceed.
     pub limits: TrainingLimits,
+}
+
+/// What is paid for: the cluster, or the hours of the run on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payment {
+    /// Bought.
+    Purchase,
+    /// Rented: prices are those of an hour.
+    Hours,
+}
+
+impl Payment {
+    /// Dollars that a run costs on what has this price.
+    fn dollars(self, price: MicroUsd, run: Seconds) -> f64 {
+        match self {
+            Self::Purchase => price.usd(),
+            Self::Hours => price.usd() * run.0 / SECONDS_PER_HOUR,
+        }
+    }
+
+    /// The longest run that costs so many dollars.
+    fn longest(self, price: MicroUsd, dollars: f64) -> Seconds {
+        Seconds(match self {
+            Self::Purchase => f64::INFINITY,
+            Self::Hours => dollars / price.usd() * SECONDS_PER_HOUR,
+        })
+    }
 }
 
 /// A cluster with the layout that finishes first on it.
@@ -280,7 +311,7 @@ impl TrainingSearch<'_> {
             let Some(bought) = self.buy(subject.fit, connection, size, leader, result) else {
                 continue;
             };
-            let limit = self.latest(best.or(known).as_ref());
+            let limit = self.latest(bought.price, best.or(known).as_ref());
             let Some((layout, run)) = subject.fastest(&mut priced, size, limit, result) else {
                 continue;
             };
@@ -292,19 +323,32 @@ impl TrainingSearch<'_> {
         best
     }
 
-    /// A run longer than this is of no use: the deadline, or what is reached already.
-    fn latest(&self, known: Option<&FoundCluster>) -> Seconds {
-        let deadline = self.goal.deadline.unwrap_or(Seconds(f64::INFINITY));
-        match (self.goal.aim, known) {
-            (TrainingAim::Fastest, Some(known)) => deadline.min(known.run),
-            _ => deadline,
+    /// A run longer than this is of no use on what has this price: the deadline, what is
+    /// affordable, or what is reached already.
+    fn latest(&self, price: MicroUsd, known: Option<&FoundCluster>) -> Seconds {
+        let goal = self.goal;
+        let deadline = goal.deadline.unwrap_or(Seconds(f64::INFINITY));
+        let affordable = goal.limits.price.map_or(deadline, |most| {
+            deadline.min(goal.payment.longest(price, most.usd()))
+        });
+        match (goal.aim, known) {
+            (_, None) => affordable,
+            (TrainingAim::Fastest, Some(known)) => affordable.min(known.run),
+            (TrainingAim::Cheapest, Some(known)) => {
+                let dollars = self.dollars(known);
+                affordable.min(goal.payment.longest(price, dollars))
+            }
         }
+    }
+
+    fn dollars(&self, found: &FoundCluster) -> f64 {
+        self.goal.payment.dollars(found.price, found.run)
     }
 
     fn better(&self, one: &FoundCluster, other: &FoundCluster) -> bool {
         let key = |found: &FoundCluster| match self.goal.aim {
-            TrainingAim::Cheapest => (found.price.usd(), found.run.0),
-            TrainingAim::Fastest => (found.run.0, found.price.usd()),
+            TrainingAim::Cheapest => (self.dollars(found), found.run.0),
+            TrainingAim::Fastest => (found.run.0, self.dollars(found)),
         };
         key(one) < key(other)
     }
@@ -316,13 +360,15 @@ impl TrainingSearch<'_> {
         run: Seconds,
     ) -> FoundCluster<'a> {
         let tokens_per_second = self.goal.tokens / run.0;
-        let cost = of_purchase(
-            bought.price.usd(),
-            bought.power,
-            bought.rack_units,
-            tokens_per_second,
-            &self.assumptions.cost,
-        );
+        let price = bought.price.usd();
+        let usd_per_hour = match self.goal.payment {
+            Payment::Hours => price,
+            Payment::Purchase => {
+                let (power, height) = (bought.power, bought.rack_units);
+                let money = &self.assumptions.cost;
+                of_purchase(price, power, height, tokens_per_second, money).usd_per_hour
+            }
+        };
         FoundCluster {
             hardware: bought.hardware,
             layout,
@@ -333,7 +379,7 @@ impl TrainingSearch<'_> {
             price: bought.price,
             power: bought.power,
             rack_units: bought.rack_units,
-            usd_per_hour: cost.usd_per_hour,
+            usd_per_hour,
         }
     }
 }

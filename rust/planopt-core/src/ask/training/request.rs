@@ -34,6 +34,9 @@ pub struct EvaluateTraining {
     /// Host id; else the smallest of the catalog that holds `accelerators_per_host`.
     #[serde(default)]
     pub host: Option<String>,
+    /// Terms that the host is rented on, where it is an offer: `provider/instance/region`.
+    #[serde(default)]
+    pub terms: Option<String>,
     /// Accelerators of a host; else as many as it has slots.
     #[serde(default)]
     pub accelerators_per_host: Option<u32>,

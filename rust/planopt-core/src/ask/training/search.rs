@@ -13,8 +13,8 @@ use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
 use crate::quantity::{MicroUsd, Seconds, Watts};
 use crate::search::{
-    FoundCluster, Selection, Space, TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch,
-    TrainingTally,
+    FoundCluster, Payment, Selection, Space, TrainingAim, TrainingGoal, TrainingLimits,
+    TrainingSearch, TrainingTally,
 };
 use crate::training::{Recompute, Sharding};
 
@@ -31,7 +31,7 @@ pub struct SearchTraining {
     pub deadline_seconds: Option<f64>,
     /// Accelerators, at most.
     pub max_accelerators: u32,
-    /// Purchase, at most.
+    /// Purchase, or the whole of a rented run, at most.
     #[serde(default)]
     pub max_price_usd: Option<f64>,
     /// Draw at work, at most.
@@ -71,6 +71,8 @@ pub struct ClusterColumns {
     pub accelerator: Vec<String>,
     /// Host ids.
     pub host: Vec<String>,
+    /// Terms of instances that are rented; their prices are those of an hour.
+    pub terms: Vec<Option<String>>,
     /// Network ids.
     pub network: Vec<Option<String>>,
     /// NICs of a host.
@@ -118,6 +120,8 @@ impl ClusterColumns {
         let (hardware, layout) = (&found.hardware, &found.layout);
         self.accelerator.push(hardware.accelerator.id.clone());
         self.host.push(hardware.host.id.clone());
+        self.terms
+            .push(hardware.host.rent.map(|rent| rent.terms.name()));
         self.network
             .push(hardware.network.map(|(network, _)| network.id.clone()));
         self.nics_per_host
@@ -191,13 +195,10 @@ pub fn search_training(
     request.run.check()?;
     let recipe = request.run.recipe(&transformer)?;
     let assumptions = &catalog.assumptions.entity;
-    let mut training = request.run.assumptions(assumptions)?;
-    let instances = match &request.rent {
-        Some(rent) => {
-            training.repair = Seconds::ZERO;
-            Some(catalog.instances(rent)?)
-        }
-        None => None,
+    let training = request.run.assumptions(assumptions)?;
+    let (training, instances) = match &request.rent {
+        Some(rent) => (training.of_rented(), Some(catalog.instances(rent)?)),
+        None => (training, None),
     };
     let selection = known(
         catalog,
@@ -213,6 +214,10 @@ pub fn search_training(
         tokens: request.run.tokens.unwrap_or_default(),
         deadline: request.deadline_seconds.map(Seconds),
         aim: request.aim,
+        payment: match request.rent {
+            Some(_) => Payment::Hours,
+            None => Payment::Purchase,
+        },
         limits: TrainingLimits {
             accelerators: request.max_accelerators,
             price: request.max_price_usd.map(MicroUsd::from_usd),

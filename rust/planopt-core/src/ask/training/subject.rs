@@ -110,7 +110,11 @@ impl<'a> Subject<'_, 'a> {
             bill: cluster
                 .and_then(|cluster| cluster.bill_of_materials())
                 .unwrap_or_default(),
-            power: cluster.and_then(|cluster| cluster.power(self.told.assumptions)),
+            // Whoever rents an instance out pays for its power.
+            power: match self.fit.host.rent {
+                Some(_) => None,
+                None => cluster.and_then(|cluster| cluster.power(self.told.assumptions)),
+            },
             rack_units: cluster.map_or(0.0, |cluster| cluster.rack_units()),
             hardware: self.hardware(cluster),
         }

@@ -4,7 +4,7 @@ use super::EvaluateTraining;
 use super::answer::{FailureAnswer, RunAnswer, StepAnswer, TrainingAnswer, TrainingMemoryAnswer};
 use crate::ask::answer::{BillAnswer, HardwareAnswer, RejectionAnswer};
 use crate::catalog::{Assumptions, TrainingAssumptions};
-use crate::cost::{energy_kwh, of_purchase};
+use crate::cost::{Cost, energy_kwh, of_purchase, of_rent};
 use crate::purchase::BillLine;
 use crate::quantity::{MicroUsd, Watts};
 use crate::training::{
@@ -102,18 +102,9 @@ impl Told<'_> {
         let tokens_per_second = tokens_per_step / seconds;
         let mfu = utilisation(&step);
         let rejection = evaluation.rejection();
-        let (bill, power) = (&ground.bill, ground.power);
+        let power = ground.power;
         let goodput = evaluation.failures.goodput;
-        let cost = power.filter(|_| !bill.is_empty()).map(|power| {
-            let price: MicroUsd = bill.iter().map(BillLine::price).sum();
-            of_purchase(
-                price.usd(),
-                power,
-                ground.rack_units,
-                tokens_per_second * goodput,
-                &self.assumptions.cost,
-            )
-        });
+        let cost = self.cost(request, &ground, tokens_per_second * goodput);
         // A run that makes no headway has no length.
         let advances = !matches!(rejection, Some(Rejection::Failures { .. }));
         let tokens = request.tokens.filter(|_| advances);
@@ -177,6 +168,30 @@ impl Told<'_> {
             hardware: ground.hardware,
             bill_of_materials: ground.bill.iter().map(BillAnswer::from).collect(),
         }
+    }
+
+    /// What an hour of the hardware costs, where all of it has a price.
+    fn cost(
+        &self,
+        request: &EvaluateTraining,
+        ground: &Ground,
+        tokens_per_second: f64,
+    ) -> Option<Cost> {
+        if ground.bill.is_empty() {
+            return None;
+        }
+        let price: MicroUsd = ground.bill.iter().map(BillLine::price).sum();
+        if request.terms.is_some() {
+            // A run is paid for as long as it lasts, and busy all of it.
+            return Some(of_rent(price.usd(), 1.0, tokens_per_second, 1.0));
+        }
+        Some(of_purchase(
+            price.usd(),
+            ground.power?,
+            ground.rack_units,
+            tokens_per_second,
+            &self.assumptions.cost,
+        ))
     }
 }
 

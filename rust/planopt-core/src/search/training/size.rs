@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{FoundCluster, TrainingAim, TrainingSearch, TrainingSearchResult};
+use super::{FoundCluster, Payment, TrainingAim, TrainingSearch, TrainingSearchResult};
 use crate::catalog::Network;
 use crate::communication::NetworkLine;
 use crate::purchase::Hardware;
@@ -82,7 +82,9 @@ impl TrainingSearch<'_> {
         }
         let cheaper_known = self.goal.aim == TrainingAim::Cheapest
             && known.is_some_and(|known| bought.price >= known.price);
-        if cheaper_known || limits.price.is_some_and(|most| bought.price > most) {
+        let too_dear = cheaper_known || limits.price.is_some_and(|most| bought.price > most);
+        // What an hour costs says nothing of the run.
+        if too_dear && self.goal.payment == Payment::Purchase {
             result.rejected.price += candidates;
             return None;
         }
