@@ -106,12 +106,16 @@ def other(value: object) -> object:
     return f"{value}x" if isinstance(value, str) else ["something"]
 
 
-@pytest.mark.parametrize("question", ["thousands of A100", "experts", "rented"])
-def test_no_forged_figure_holds(question: str) -> None:
+@pytest.mark.parametrize(
+    ("question", "figures_at_least"),
+    # What is rented has no power, no energy and one line.
+    [("thousands of A100", 90), ("experts", 90), ("rented", 80)],
+)
+def test_no_forged_figure_holds(question: str, figures_at_least: int) -> None:
     plan = plan_of(question)
     assert verify_plan(plan, bundled_folder()) == []
     verified = figures(plan)
-    assert len(verified) > 90
+    assert len(verified) > figures_at_least
     for field, value in verified:
         changed = forged(plan, field, other(value))
         assert verify_plan(changed, bundled_folder()), field
