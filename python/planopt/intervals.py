@@ -1,7 +1,8 @@
 """How sure a prediction is: quantiles of errors of rows that no fit had seen.
 
-``measurements/residuals.toml`` has, for a metric and a class of hardware and model, the
-tenth and the ninetieth percentile of measured over predicted.
+``measurements/residuals.toml`` and ``serving-residuals.toml`` have, for a metric and a
+class of hardware and model, the tenth and the ninetieth percentile of measured over
+predicted.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ else:
     import tomli as tomllib
 
 __all__ = [
+    "ANY_ENGINE",
     "LEVEL",
     "Interval",
     "Residual",
     "interval",
+    "model_classes",
     "residual",
     "residuals",
-    "training_classes",
 ]
 
 LEVEL = 0.8
@@ -40,6 +42,9 @@ LEVEL = 0.8
 _LEAST_ROWS = 10
 """Rows below which a class says nothing of its own."""
 _EVERYTHING = "all"
+ANY_ENGINE = ", any engine"
+"""Behind a class: serving predicted without an engine, measured under any."""
+_FILES = ("residuals.toml", "serving-residuals.toml")
 
 
 class Interval(Struct, frozen=True, kw_only=True):
@@ -68,10 +73,13 @@ class Residual(Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=1)
 def _residuals() -> dict[tuple[str, str], Residual]:
-    path = bundled_folder() / "measurements" / "residuals.toml"
-    read: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    known = msgspec.convert(read["residual"], tuple[Residual, ...])
-    return {(each.metric, each.of): each for each in known}
+    known: dict[tuple[str, str], Residual] = {}
+    for name in _FILES:
+        path = bundled_folder() / "measurements" / name
+        read: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        errors = msgspec.convert(read["residual"], tuple[Residual, ...])
+        known.update({(each.metric, each.of): each for each in errors})
+    return known
 
 
 def residuals() -> tuple[Residual, ...]:
@@ -79,7 +87,9 @@ def residuals() -> tuple[Residual, ...]:
     return tuple(_residuals().values())
 
 
-def residual(metric: str, classes: Sequence[str]) -> tuple[Residual, bool] | None:
+def residual(
+    metric: str, classes: Sequence[str], *, everything: str = _EVERYTHING
+) -> tuple[Residual, bool] | None:
     """Return the errors of the nearest class, and whether that extrapolates.
 
     Parameters
@@ -88,18 +98,22 @@ def residual(metric: str, classes: Sequence[str]) -> tuple[Residual, bool] | Non
         Such as ``step_time``.
     classes : sequence of str
         From the narrowest to the widest; the class of everything follows.
+    everything : str
+        That class.
     """
     known = _residuals()
-    for name in (*classes, _EVERYTHING):
+    for name in (*classes, everything):
         found = known.get((metric, name))
         if found is not None and found.rows >= _LEAST_ROWS:
-            return found, name == _EVERYTHING
+            return found, name == everything
     return None
 
 
-def interval(metric: str, value: float, classes: Sequence[str]) -> Interval | None:
+def interval(
+    metric: str, value: float, classes: Sequence[str], *, everything: str = _EVERYTHING
+) -> Interval | None:
     """Return what a predicted value is expected to lie in, if anything is known."""
-    found = residual(metric, classes)
+    found = residual(metric, classes, everything=everything)
     if found is None:
         return None
     errors, extrapolated = found
@@ -108,8 +122,8 @@ def interval(metric: str, value: float, classes: Sequence[str]) -> Interval | No
     )
 
 
-def training_classes(catalog: Catalog, accelerator: str, model: str) -> list[str]:
-    """Return the classes of a training run, the narrowest first."""
+def model_classes(catalog: Catalog, accelerator: str, model: str) -> list[str]:
+    """Return the classes of a model on an accelerator, the narrowest first."""
     blocks = catalog.native.architecture(model)["block"]
     experts = any(block.get("mlp", {}).get("kind") == "experts" for block in blocks)
     kind = "moe" if experts else "dense"

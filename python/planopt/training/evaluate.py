@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
-from planopt.intervals import Interval, interval, training_classes
+from planopt.intervals import Interval, interval, model_classes
 from planopt.options import OptionReader
 from planopt.plan import Assumed
 from planopt.serving.build import bom_line, hardware_of
@@ -283,7 +283,7 @@ def with_intervals(
     catalog: Catalog, evaluation: TrainingEvaluation, request: Mapping[str, Any]
 ) -> TrainingEvaluation:
     """Add what the figures are expected to lie in."""
-    classes = training_classes(catalog, request["accelerator"], request["model"])
+    classes = model_classes(catalog, request["accelerator"], request["model"])
     step, memory = evaluation.step_seconds, evaluation.memory
     found: dict[str, Interval | None] = {}
     if memory is not None:

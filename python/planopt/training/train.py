@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
-from planopt.intervals import residual, training_classes
+from planopt.intervals import model_classes, residual
 from planopt.plan import Accuracy, Search
 from planopt.prices import sourced
 from planopt.procurement import Solver, buy
@@ -208,7 +208,7 @@ def _accuracy(question: TrainingQuestion, chosen: TrainingBuild) -> Accuracy:
     """Say how far step times of this hardware and kind of model have been off."""
     accelerator = chosen.deployment.candidate.accelerator
     problem = question.problem
-    classes = training_classes(question.catalog, accelerator, problem.model)
+    classes = model_classes(question.catalog, accelerator, problem.model)
     found = residual("step_time", classes)
     if found is None:
         return Accuracy(statement="no measurement says how far this may be off")

@@ -36,6 +36,9 @@ _GB: Final = 1e9
 _MILLI: Final = 1e3
 # Lengths where a decoding speed is published without any.
 _SHORT_PROMPT, _SHORT_OUTPUT = 5, 200
+# NVIDIA's quantised checkpoints say so in their hf_quant_config.json
+# (kv_cache_quant_algo: FP8), and TensorRT-LLM does as they say.
+_CHECKPOINT_CACHE: Final = {("trtllm", "fp8"): "fp8", ("trtllm", "nvfp4"): "fp8"}
 # Sources that are read at saturation, so many users as the cache has room for and
 # again: TensorRT-LLM's benchmark offers everything at once.
 _SATURATED: Final = 2
@@ -150,7 +153,7 @@ def _replica(row: Row, assumptions: str) -> MeasuredReplica:
         engine=engine,
         weights=weights,
         bits=bits,
-        kv=kv_of(row["kv_format"]),
+        kv=kv_of(row["kv_format"]) or _CHECKPOINT_CACHE.get((engine, weights)),
         tp=tp,
         pp=pp,
         dp=dp,

@@ -139,6 +139,7 @@ class MeasuredReplica:
         prompt: int,
         output: int,
         requests: int,
+        spread: float = 1.0,
         warm_up: int = 0,
         engine: Mapping[str, Any] | None = None,
         decode: Mapping[str, Any] | None = None,
@@ -158,8 +159,8 @@ class MeasuredReplica:
                 "arrivals": dict(arrivals),
                 "sizes": {
                     "kind": "independent",
-                    "prompt": {"kind": "fixed", "tokens": prompt},
-                    "output": {"kind": "fixed", "tokens": output},
+                    "prompt": _lengths(prompt, spread),
+                    "output": _lengths(output, spread),
                 },
             },
             "engine": dict(engine or {}),
@@ -191,6 +192,14 @@ class MeasuredReplica:
             requests=requests,
             **pools,
         )
+
+
+def _lengths(most: int, spread: float) -> dict[str, Any]:
+    """Return lengths evenly between a share of the most tokens and all of them."""
+    least = int(most * spread)
+    if least == most:
+        return {"kind": "fixed", "tokens": most}
+    return {"kind": "uniform", "least": max(least, 1), "most": most}
 
 
 @lru_cache(maxsize=4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isqrt
 from typing import TYPE_CHECKING, Any, Final
 
+from planopt.validation import harness
 from planopt.validation.measurement import Comparison, Missing
 from planopt.validation.replica import (
     MeasuredReplica,
@@ -35,8 +36,6 @@ _MILLI: Final = 1e3
 _HOST: Final = 8
 # Models whose published weights mix formats: they are served as they were published.
 _AS_PUBLISHED: Final = ("gpt-oss",)
-# Formats of weights that engines serve with a cache of 8 bits, unless told otherwise.
-_CACHE_OF_8_BITS: Final = {("trtllm", "fp8"), ("trtllm", "nvfp4"), ("sglang", "nvfp4")}
 # Caches of a disaggregated run go over the scale-up network or InfiniBand: 400 Gbit/s.
 _TRANSFER_BYTES_PER_SECOND: Final = 50e9
 _TRANSFER_LATENCY: Final = 1e-3
@@ -80,6 +79,7 @@ def _predict(row: Row, assumptions: str) -> Iterator[Outcome]:
     except UnpredictableError as error:
         yield Missing(row=row["id"], reason=str(error), metrics=metrics)
         return
+    is_told = harness.tells_of_drafts(row["id"])
     measured = {
         "ttft": (float(row["silicon_ttft_ms"]), report["ttft_seconds"]["mean"]),
         "tpot": (float(row["silicon_tpot_ms"]), report["tpot_seconds"]["mean"]),
@@ -97,7 +97,7 @@ def _predict(row: Row, assumptions: str) -> Iterator[Outcome]:
             accelerator=replica.accelerator,
             model=replica.model,
             engine=replica.engine or row["backend"],
-            standing="outside" if metric not in metrics else "counted",
+            standing="counted" if metric in metrics and is_told else "outside",
             precision=replica.weights or "",
             layout=replica.layout,
             why={
@@ -109,15 +109,18 @@ def _predict(row: Row, assumptions: str) -> Iterator[Outcome]:
 
 
 def _simulated(row: Row, assumptions: str) -> tuple[MeasuredReplica, Mapping[str, Any]]:
-    lengths = {"prompt": int(row["isl"]), "output": int(row["osl"])}
     users = int(float(row["concurrency"]))
+    spread = harness.LENGTH_SPREAD if harness.is_inferencex(row["id"]) else 1.0
+    lengths: dict[str, Any] = {"prompt": int(row["isl"]), "output": int(row["osl"])}
+    lengths["spread"] = spread
     if row["mode"] == "agg":
         replica = _replica(row, "", assumptions)
-        return replica, replica.closed_loop(users, **lengths)
+        engine = harness.engine_options(row, replica.model, users)
+        return replica, replica.closed_loop(users, **lengths, engine=engine)
     prefill = _replica(row, "prefill_", assumptions)
     decode = _replica(row, "decode_", assumptions)
     request = decode.request(batch=1, prompt=lengths["prompt"], context=1)
-    request["context"] = sum(lengths.values())
+    request["context"] = lengths["prompt"] + lengths["output"]
     request["replicas"] = int(float(row["decode_num_workers"]))
     request["engine"] = {"max_sequences": users}
     request["transfer"] = {
@@ -149,6 +152,7 @@ def _replica(row: Row, pool: str, assumptions: str) -> MeasuredReplica:
     tp = _count(row, f"{pool}tp_size")
     dp = _count(row, f"{pool}attention_dp_size")
     accelerators = _accelerators(tp, dp)
+    dp = min(dp, accelerators)
     ep = min(_count(row, f"{pool}moe_ep_size"), accelerators)
     return MeasuredReplica(
         assumptions=assumptions,
@@ -157,10 +161,10 @@ def _replica(row: Row, pool: str, assumptions: str) -> MeasuredReplica:
         engine=engine,
         weights=weights,
         bits=bits,
-        kv="fp8" if (engine, weights) in _CACHE_OF_8_BITS else None,
+        kv=harness.cache_format(row, engine, weights, model),
         tp=accelerators // dp,
         pp=_count(row, f"{pool}pp_size"),
-        dp=dp if dp <= accelerators else 1,
+        dp=dp,
         ep=ep if accelerators % ep == 0 else 1,
         network="infiniband-400g" if accelerators > _HOST else None,
     )

@@ -56,6 +56,7 @@ impl Line {
 #[derive(Clone, Copy, Debug)]
 pub struct Fabric {
     algorithm: AllReduceAlgorithm,
+    all_reduce_share: f64,
     hop_payload: HopPayload,
     return_hop: bool,
     /// Latencies of an all-reduce in which ranks read each other: in one shot, and in two.
@@ -118,6 +119,7 @@ impl Fabric {
             .map_or(reached.scale_up, |link| assumptions.scale_up_of(&link.name));
         Self {
             algorithm: reached.all_reduce,
+            all_reduce_share: reached.all_reduce_share,
             hop_payload: reached.hop_payload,
             return_hop: reached.return_hop,
             direct_latency: (direct.one_shot_latency, direct.two_shot_latency),
@@ -229,6 +231,10 @@ impl Fabric {
 
     /// All-reduce of `payload` over the tensor-parallel group of `placement`.
     pub fn all_reduce(&self, placement: Placement, payload: Bytes) -> Seconds {
+        self.tensor_all_reduce(placement, payload) * self.all_reduce_share
+    }
+
+    fn tensor_all_reduce(&self, placement: Placement, payload: Bytes) -> Seconds {
         let tp = placement.degrees.tp;
         if self.scale_up_for(tp).is_some() || tp <= placement.slots {
             return self.local_all_reduce(tp, payload);

@@ -3,12 +3,13 @@
 use super::assumptions::{
     AllReduceAlgorithm, Assumptions, CommunicationAssumptions, CostAssumptions, EngineAssumptions,
     EngineShares, ExpertAssumptions, FrameworkAssumptions, HardwareAssumptions, HardwareChanges,
-    HopPayload, MemoryAssumptions, ScaleUpAssumptions, Spares, SwitchSale, TrainingAssumptions,
+    HopPayload, MemoryAssumptions, ScaleUpAssumptions, Scheduling, Spares, SwitchSale, TrainingAssumptions,
 };
 use super::compute_assumptions::{compute, compute_over};
 use super::fields::Fields;
 use super::host::ALL_REDUCE_CLASSES;
 use crate::quantity::{Bytes, Dimension, Seconds};
+use crate::serving::engine::Policy;
 
 /// Folders of a catalog that stand for all of its hardware; "" is the catalog itself.
 const HARDWARE: &[&str] = &["", "article"];
@@ -42,6 +43,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
         compute,
         accelerators,
         families,
+        scheduling: Scheduling::default(),
         engines,
         communication,
         links,
@@ -68,6 +70,11 @@ fn memory(fields: &mut Fields<'_>) -> MemoryAssumptions {
     }
 }
 
+const POLICIES: &[(&str, Policy)] = &[
+    ("decode-first", Policy::DecodeFirst),
+    ("prefill-first", Policy::PrefillFirst),
+];
+
 /// What an engine makes of kernels; nothing where it says nothing.
 fn engine_shares(fields: &mut Fields<'_>, step_overhead: Seconds) -> EngineShares {
     let factor = |fields: &mut Fields<'_>, key| fields.positive_number(key, Dimension::Number);
@@ -75,8 +82,18 @@ fn engine_shares(fields: &mut Fields<'_>, step_overhead: Seconds) -> EngineShare
         arithmetic: fields.or("arithmetic", 1.0, factor),
         bandwidth: fields.or("bandwidth", 1.0, factor),
         overhead: fields.or("overhead", 1.0, factor),
+        experts: fields.or("experts", 1.0, factor),
+        all_reduce: fields.or("all_reduce", 1.0, factor),
         bandwidth_limit: fields.optional("bandwidth_limit", Fields::positive),
         step_overhead: fields.or("step_overhead", step_overhead, Fields::quantity),
+        prompt_launch: fields.or("prompt_launch", Seconds::ZERO, Fields::quantity),
+        request_overhead: fields.optional("request_overhead", Fields::quantity),
+        scheduling: Scheduling {
+            token_budget: fields.optional("token_budget", Fields::positive),
+            policy: fields.or("policy", Policy::default(), |fields, key| {
+                fields.choice(key, POLICIES)
+            }),
+        },
     }
 }
 
@@ -98,6 +115,7 @@ fn communication(fields: &mut Fields<'_>) -> CommunicationAssumptions {
     ];
     CommunicationAssumptions {
         all_reduce: fields.choice("all_reduce", ALL_REDUCE),
+        all_reduce_share: 1.0,
         scale_up: scale_up(fields, None),
         pcie_overhead: fields.or("pcie_overhead", Seconds::ZERO, Fields::quantity),
         pcie_efficiency: share(fields, "pcie_efficiency"),

@@ -2,6 +2,7 @@
 
 use super::entities::{Accelerator, Format};
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
+use crate::serving::engine::Policy;
 
 /// How the time of an all-reduce is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,10 +76,10 @@ pub struct ProductAssumptions {
 
 impl ProductAssumptions {
     /// The same kernels as an engine runs them.
-    fn under(self, engine: &EngineShares) -> Self {
+    fn under(self, engine: &EngineShares, share: f64) -> Self {
         Self {
-            efficiency: self.efficiency * engine.arithmetic,
-            bandwidth_efficiency: self.bandwidth_efficiency * engine.bandwidth,
+            efficiency: self.efficiency * engine.arithmetic * share,
+            bandwidth_efficiency: self.bandwidth_efficiency * engine.bandwidth * share,
             operation_overhead: self.operation_overhead * engine.overhead,
             ..self
         }
@@ -94,10 +95,29 @@ pub struct EngineShares {
     pub bandwidth: f64,
     /// Of the launch of an operation.
     pub overhead: f64,
+    /// Of what products of experts reach, besides.
+    pub experts: f64,
+    /// Of the time of an all-reduce.
+    pub all_reduce: f64,
     /// Bytes per second that its kernels of few rows keep under way at most.
     pub bandwidth_limit: Option<BytesPerSecond>,
     /// Scheduling and sampling of one step.
     pub step_overhead: Seconds,
+    /// Launch of each operation of a step that reads prompts.
+    pub prompt_launch: Seconds,
+    /// What a request takes outside of the steps until its first token is with the user.
+    pub request_overhead: Option<Seconds>,
+    /// What the engine does in a step.
+    pub scheduling: Scheduling,
+}
+
+/// What an engine does in a step, unless it is told otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scheduling {
+    /// Tokens of a step.
+    pub token_budget: Option<u32>,
+    /// Who goes first.
+    pub policy: Policy,
 }
 
 /// Products of one matrix, and of the matrices of experts side by side.
@@ -136,6 +156,9 @@ pub struct ComputeAssumptions {
     pub attention_time: bool,
     /// Scheduling and sampling of one step.
     pub step_overhead: Seconds,
+    /// Launch of each operation of a step that reads prompts, whose shapes no graph was captured
+    /// for: so long at least is such a step.
+    pub prompt_launch: Seconds,
     /// Bytes per second that an engine's kernels reach at most.
     pub bandwidth_limit: Option<BytesPerSecond>,
 }
@@ -144,8 +167,8 @@ impl ComputeAssumptions {
     /// The same kernels as an engine runs them.
     fn under(&self, engine: &EngineShares) -> Self {
         let all = |products: Products| Products {
-            dense: products.dense.under(engine),
-            experts: products.experts.under(engine),
+            dense: products.dense.under(engine, 1.0),
+            experts: products.experts.under(engine, engine.experts),
         };
         Self {
             products: all(self.products),
@@ -159,6 +182,7 @@ impl ComputeAssumptions {
             attention_overhead: self.attention_overhead * engine.overhead,
             kv_bandwidth_efficiency: self.kv_bandwidth_efficiency * engine.bandwidth,
             step_overhead: engine.step_overhead,
+            prompt_launch: engine.prompt_launch,
             bandwidth_limit: engine.bandwidth_limit,
             ..self.clone()
         }
@@ -211,6 +235,8 @@ impl ScaleUpAssumptions {
 pub struct CommunicationAssumptions {
     /// How an all-reduce is counted.
     pub all_reduce: AllReduceAlgorithm,
+    /// What an engine makes of the time of an all-reduce.
+    pub all_reduce_share: f64,
     /// Collectives over a scale-up link.
     pub scale_up: ScaleUpAssumptions,
     /// Start of a ring over PCIe, besides its steps.
@@ -442,6 +468,8 @@ pub struct Assumptions {
     pub accelerators: Vec<(String, ComputeAssumptions)>,
     /// The same of families of accelerators, for those that were not.
     pub families: Vec<(String, ComputeAssumptions)>,
+    /// What an engine does in a step, unless it is told otherwise.
+    pub scheduling: Scheduling,
     /// Engines that were compared with kernels, by name.
     pub engines: Vec<(String, EngineShares)>,
     /// Communication.
@@ -468,6 +496,11 @@ pub struct Assumptions {
 impl Assumptions {
     /// The same as `engine` makes of them, one of [`Self::engines`].
     pub fn under(&mut self, engine: &EngineShares) {
+        self.scheduling = engine.scheduling;
+        self.communication.all_reduce_share = engine.all_reduce;
+        if let (Some(own), Some(seconds)) = (&mut self.engine, engine.request_overhead) {
+            own.request_overhead = seconds;
+        }
         self.compute = self.compute.under(engine);
         for (_, compute) in self.accelerators.iter_mut().chain(&mut self.families) {
             *compute = compute.under(engine);

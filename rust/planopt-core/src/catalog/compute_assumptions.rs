@@ -79,6 +79,7 @@ pub(super) fn compute(fields: &mut Fields<'_>) -> (ComputeAssumptions, ComputeTa
         activation_traffic: fields.flag("activation_traffic"),
         attention_time: fields.flag("attention_time"),
         step_overhead: fields.quantity("step_overhead"),
+        prompt_launch: fields.or("prompt_launch", Seconds::ZERO, Fields::quantity),
         bandwidth_limit: None,
     };
     (compute, table)

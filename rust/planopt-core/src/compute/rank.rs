@@ -185,6 +185,12 @@ impl RankBlock {
             })
     }
 
+    /// Operations and messages that are launched.
+    pub fn launches(&self) -> f64 {
+        let messages = self.all_reduce_bytes_per_token.len() + self.exchanges.len();
+        real((self.operations.len() + messages) as u64)
+    }
+
     /// KV cache of one sequence of `context` tokens, in whole pages.
     pub fn kv_cache_bytes(&self, context: u64, page_tokens: u32) -> Bytes {
         let page = u64::from(page_tokens);

@@ -76,6 +76,7 @@ pub struct Replica<'a> {
     placement: Placement,
     question: &'a Question,
     step_overhead: Seconds,
+    prompt_launch: Seconds,
     step_tokens: f64,
 }
 
@@ -95,19 +96,23 @@ pub fn tokens_per_second(batch: f64, in_flight: f64, step: Seconds) -> f64 {
 struct StageTime {
     operations: OperationTime,
     messages: Seconds,
+    /// Time of the host that launches both one by one, if it does.
+    launches: Seconds,
 }
 
 impl StageTime {
     fn add(&mut self, other: Self, count: f64) {
         self.operations = self.operations.then(other.operations.times(count));
         self.messages += other.messages * count;
+        self.launches += other.launches * count;
     }
 
     fn total(self, overlap: Overlap) -> Seconds {
-        match overlap {
+        let executed = match overlap {
             Overlap::None => self.operations.total + self.messages,
             Overlap::TwoBatch => self.operations.total.max(self.messages),
-        }
+        };
+        executed.max(self.launches)
     }
 }
 
@@ -136,6 +141,7 @@ impl<'a> Replica<'a> {
         assumptions: &Assumptions,
     ) -> Self {
         let accelerators = placement.accelerators();
+        let reached = assumptions.compute_of(accelerator);
         Self {
             rank,
             stages,
@@ -149,7 +155,8 @@ impl<'a> Replica<'a> {
             fabric,
             placement,
             question,
-            step_overhead: assumptions.compute_of(accelerator).step_overhead,
+            step_overhead: reached.step_overhead,
+            prompt_launch: reached.prompt_launch,
             step_tokens: f64::from(assumptions.memory.workspace_tokens),
         }
     }
@@ -224,6 +231,11 @@ impl<'a> Replica<'a> {
         let turn = self.turn(&path);
         let interval = path.slowest_stage.max(turn * (1.0 / in_flight));
         (turn * self.question.overlap.resident(), interval)
+    }
+
+    /// Attention data-parallel ranks.
+    pub fn attention_groups(&self) -> u32 {
+        self.placement.degrees.dp
     }
 
     /// Sequences of a micro-batch on the busiest attention data-parallel rank.
@@ -323,9 +335,15 @@ impl<'a> Replica<'a> {
         for exchange in &block.exchanges {
             messages += self.fabric.exchange(self.placement, exchange, tokens);
         }
+        let launches = if step.prompts > 0.0 {
+            self.prompt_launch * block.launches()
+        } else {
+            Seconds::ZERO
+        };
         StageTime {
             operations: block.time(step, tokens),
             messages,
+            launches,
         }
     }
 }

@@ -137,6 +137,7 @@ pub(crate) fn case(number: u64) -> Case {
             Policy::PrefillFirst,
         ]),
         kv_policy: dice.one_of(&[KvPolicy::Preempt, KvPolicy::Preempt, KvPolicy::Reserve]),
+        receive_interval: 1,
     };
     let sizes = Sizes::Independent {
         prompt: dice.lengths(prompt_mean),

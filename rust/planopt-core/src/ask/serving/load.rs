@@ -122,6 +122,7 @@ pub fn simulate_serving(
     stop: &AtomicBool,
 ) -> Result<SimulationAnswer, Vec<Diagnostic>> {
     request.check()?;
+    let run = request.run(catalog)?;
     let mut front = None;
     let outcome = with_engine(
         catalog,
@@ -134,7 +135,7 @@ pub fn simulate_serving(
                 Ok(Ok(simulate(
                     &pool,
                     &request.load,
-                    request.run(catalog),
+                    run,
                     stop,
                 )))
             }
@@ -149,7 +150,7 @@ pub fn simulate_serving(
                         decode.transfer,
                         &pool(&decode.configuration, other, answering),
                         &request.load,
-                        request.run(catalog),
+                        run,
                         stop,
                     )))
                 },
@@ -207,7 +208,7 @@ pub fn estimate_serving(
         let accepted = "one pool; simulate two".to_owned();
         return Err(vec![wrong_option("decode", "a pool".to_owned(), accepted)]);
     }
-    let overhead = request.run(catalog).request_overhead;
+    let overhead = request.run(catalog)?.request_overhead;
     let replicas = f64::from(request.configuration.replicas);
     let traffic = Traffic::of(&request.load);
     let estimated = with_engine(
@@ -308,9 +309,10 @@ fn with_engine<T>(
 }
 
 impl SimulateServing {
-    fn run(&self, catalog: &Catalog) -> Run {
-        let engine = catalog.assumptions.entity.engine;
-        Run {
+    /// The run, with what the engine of the configuration adds to a request.
+    fn run(&self, catalog: &Catalog) -> Result<Run, Vec<Diagnostic>> {
+        let engine = self.configuration.serving.assumptions(catalog)?.engine;
+        Ok(Run {
             request_overhead: engine.map_or(0.0, |engine| engine.request_overhead.0),
             seed: self.run.seed,
             warm_up: self.run.warm_up,
@@ -320,7 +322,7 @@ impl SimulateServing {
                 ttft_seconds: self.run.ttft_seconds,
                 tpot_seconds: self.run.tpot_seconds,
             },
-        }
+        })
     }
 
     /// Checks that the load can be one.

@@ -43,6 +43,9 @@ pub struct EngineLimits {
     pub policy: Policy,
     /// How the KV cache is dealt.
     pub kv_policy: KvPolicy,
+    /// Steps that only decode from one look at what has arrived to the next (`SGLang`'s
+    /// `--scheduler-recv-interval`).
+    pub receive_interval: u32,
 }
 
 impl Default for EngineLimits {
@@ -56,6 +59,7 @@ impl Default for EngineLimits {
             micro_batches: 1,
             policy: Policy::default(),
             kv_policy: KvPolicy::default(),
+            receive_interval: 1,
         }
     }
 }

@@ -44,16 +44,18 @@ impl StepTime for ReplicaSteps<'_, '_> {
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct EngineOptions {
-    /// Tokens of a step.
+    /// Tokens of a step, of each attention data-parallel rank.
     pub token_budget: Option<u32>,
     /// Sequences of a micro-batch.
     pub max_sequences: Option<u32>,
     /// Tokens that the KV cache holds.
     pub kv_tokens: Option<u64>,
     /// Who goes first.
-    pub policy: Policy,
+    pub policy: Option<Policy>,
     /// How the cache is dealt.
     pub kv_policy: KvPolicy,
+    /// Steps that only decode from one look at what has arrived to the next.
+    pub receive_interval: Option<u32>,
 }
 
 impl EngineOptions {
@@ -72,7 +74,8 @@ impl EngineOptions {
     ) -> EngineLimits {
         let unlimited = EngineLimits::default();
         let of_step = Some(assumptions.memory.workspace_tokens).filter(|&tokens| tokens > 0);
-        let token_budget = self.token_budget.or(of_step);
+        let scheduling = assumptions.scheduling;
+        let token_budget = self.token_budget.or(scheduling.token_budget).or(of_step);
         let of_engine = assumptions.engine.map(|engine| engine.max_sequences);
         let max_sequences = self.max_sequences.or(of_engine);
         let resident = match overlap {
@@ -80,7 +83,10 @@ impl EngineOptions {
             Overlap::TwoBatch => 2,
         };
         EngineLimits {
-            token_budget: token_budget.unwrap_or(unlimited.token_budget).max(1),
+            token_budget: token_budget
+                .unwrap_or(unlimited.token_budget)
+                .max(1)
+                .saturating_mul(replica.attention_groups()),
             max_sequences: max_sequences.unwrap_or(unlimited.max_sequences).max(1),
             kv_tokens: self.kv_tokens.unwrap_or_else(|| {
                 let sequences = max_sequences.unwrap_or(1);
@@ -88,8 +94,9 @@ impl EngineOptions {
             }),
             page_tokens: assumptions.memory.page_tokens,
             micro_batches: in_flight.max(1) * resident,
-            policy: self.policy,
+            policy: self.policy.unwrap_or(scheduling.policy),
             kv_policy: self.kv_policy,
+            receive_interval: self.receive_interval.unwrap_or(1).max(1),
         }
     }
 }

@@ -41,6 +41,10 @@ pub(super) struct Engine<'a, T> {
     step: &'a T,
     lanes: Vec<Lane>,
     waiting: VecDeque<u32>,
+    /// Who has arrived since the engine last looked.
+    arrived: Vec<u32>,
+    /// Steps that only decoded since then.
+    unseen_steps: u32,
     sequences: Vec<Sequence>,
     free: Vec<u32>,
     pages: Pages,
@@ -58,6 +62,8 @@ impl<'a, T: StepTime> Engine<'a, T> {
             step,
             lanes: vec![lane; limits.micro_batches.max(1) as usize],
             waiting: VecDeque::new(),
+            arrived: Vec::new(),
+            unseen_steps: 0,
             sequences: Vec::new(),
             free: Vec::new(),
             pages: Pages::new(limits.kv_tokens, limits.page_tokens),
@@ -111,8 +117,23 @@ impl<'a, T: StepTime> Engine<'a, T> {
             self.sequences.push(sequence);
             u32::try_from(self.sequences.len() - 1).unwrap_or(u32::MAX)
         };
-        self.waiting.push_back(place);
+        if self.limits.receive_interval > 1 {
+            self.arrived.push(place);
+        } else {
+            self.waiting.push_back(place);
+        }
         true
+    }
+
+    /// Looks at what has arrived, unless the lane decodes and it is too early to look again.
+    fn receive(&mut self, index: usize) {
+        let lane = &self.lanes[index];
+        let only_decodes = lane.decoding > 0 && lane.reading.is_empty() && self.waiting.is_empty();
+        self.unseen_steps += 1;
+        if !only_decodes || self.unseen_steps >= self.limits.receive_interval {
+            self.unseen_steps = 0;
+            self.waiting.extend(self.arrived.drain(..));
+        }
     }
 
     /// Starts steps on lanes that have nothing to do but could.
@@ -143,13 +164,15 @@ impl<'a, T: StepTime> Engine<'a, T> {
     // --- A step starts --------------------------------------------------------------------
 
     fn start(&mut self, index: usize, now: f64) {
-        if self.waiting.is_empty() && self.lanes[index].sequences() == 0 {
+        let nobody_waits = self.waiting.is_empty() && self.arrived.is_empty();
+        if nobody_waits && self.lanes[index].sequences() == 0 {
             return;
         }
         if self.accepts_from > now {
             self.lanes[index].doing = Doing::Waits(self.accepts_from);
             return;
         }
+        self.receive(index);
         let work = match self.limits.policy {
             Policy::DecodeFirst => {
                 self.make_room(index, now);

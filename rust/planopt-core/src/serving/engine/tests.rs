@@ -6,7 +6,7 @@ use super::load::Source;
 use super::scheduler::Engine;
 use super::{
     AffineStep, Arrivals, EngineLimits, KvPolicy, Lengths, Load, LoadReport, Objectives, Policy,
-    Pool, Run, Sizes, Transfer, simulate, simulate_disaggregated,
+    Pool, Run, Sizes, StepTime, StepWork, Transfer, simulate, simulate_disaggregated,
 };
 
 fn load(arrivals: Arrivals, prompt: Lengths, output: Lengths) -> Load {
@@ -357,4 +357,39 @@ fn what_no_engine_can_hold_is_refused_and_told() {
     let found = on_one(&STEP, limits, &busy_load(1.0), run(1000));
     assert!(found.refused > 0 && found.requests > 0);
     assert_eq!(found.refused + found.requests, 1000);
+}
+
+#[test]
+fn an_engine_that_looks_seldom_lets_who_arrives_wait_for_decoding_steps() {
+    let seldom = EngineLimits {
+        receive_interval: 20,
+        ..EngineLimits::default()
+    };
+    // Few enough that somebody decodes and nobody else is read when the next one comes.
+    let load = busy_load(1.0);
+    let always = on_one(&STEP, EngineLimits::default(), &load, run(5_000));
+    let found = on_one(&STEP, seldom, &load, run(5_000));
+    let longest = 20.0 * STEP.seconds(&StepWork::decode(8.0, 2_000.0)).latency;
+    let waited = found.ttft_seconds.mean - always.ttft_seconds.mean;
+    assert!(waited > STEP.fixed && waited < longest, "waited {waited}");
+    close(found.tpot_seconds.mean, always.tpot_seconds.mean, 0.05);
+}
+
+#[test]
+fn an_idle_engine_takes_a_request_at_once_however_seldom_it_looks() {
+    let seldom = EngineLimits {
+        receive_interval: 1_000,
+        ..EngineLimits::default()
+    };
+    let alone = load(
+        Arrivals::Closed {
+            users: 1,
+            think_seconds: 1.0,
+        },
+        Lengths::Fixed { tokens: 100 },
+        Lengths::Fixed { tokens: 10 },
+    );
+    let found = on_one(&STEP, seldom, &alone, run(50));
+    let expected = on_one(&STEP, EngineLimits::default(), &alone, run(50));
+    close(found.ttft_seconds.mean, expected.ttft_seconds.mean, 1e-12);
 }

@@ -1,0 +1,294 @@
+"""Least squares of what engines make of kernels, over measured serving figures.
+
+Every engine is fitted for itself: a handful of named figures, the same for all models
+and accelerators. The logarithms of predicted over measured figures are made small (soft
+L1, with a prior on each figure) by a few Gauss-Newton steps with derivatives taken by
+simulating the rows again.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from planopt.calibration.parameters import Parameter
+from planopt.catalog import DEFAULT_ASSUMPTIONS, Catalog
+from planopt.intervals import model_classes
+from planopt.validation.measurement import Comparison
+from planopt.validation.schemas import SCHEMAS
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from planopt.validation.measurement import Row
+
+__all__ = ["ENGINES", "FITTED", "EngineFit", "EngineRows", "fit_engine", "left_out"]
+
+Array = Any
+"""A NumPy array of numbers."""
+
+ENGINES: Final = (
+    "vllm",
+    "sglang",
+    "trtllm",
+    "lmdeploy",
+    "llama-cpp",
+    "gpt-fast",
+    "exllama",
+    "exllamav2",
+)
+FITTED: Final = ("decode", "prefill", "tpot", "throughput", "ttft")
+_SCALE: Final = 0.1
+"""Error beyond which a figure pulls by its size and no longer by its square."""
+_STEP: Final = 0.05
+"""Step of a coordinate in which derivatives are taken."""
+_STRIDE: Final = 0.6
+"""Longest step of a round: what is simulated is not linear."""
+_CROWD: Final = 0.25
+"""Each of `n` figures of a metric, accelerator and model pulls by `n` to minus this."""
+_FOLDS: Final = 5
+_EVERYTHING: Final = "all"
+
+
+def engine_parameters(engine: str) -> list[Parameter]:
+    """Return what may be moved for an engine: figures with priors."""
+    table = f"engines.{engine}"
+
+    def factor(key: str) -> Parameter:
+        return Parameter(table=table, key=key, start=1, low=0.3, high=3, spread=0.3)
+
+    def time(key: str, start: float, spread: float) -> Parameter:
+        return Parameter(
+            table=table,
+            key=key,
+            start=start,
+            low=start / 100,
+            high=start * 30,
+            spread=spread,
+            unit="us",
+        )
+
+    return [
+        factor("arithmetic"),
+        factor("bandwidth"),
+        factor("overhead"),
+        factor("experts"),
+        factor("all_reduce"),
+        time("step_overhead", 500, 1.0),
+        time("prompt_launch", 30, 1.0),
+        time("request_overhead", 15000, 1.5),
+    ]
+
+
+class EngineRows:
+    """Rows that an engine was measured in, and their figures by what is assumed."""
+
+    def __init__(
+        self, engine: str, rows: Mapping[str, Sequence[Row]], base: Path
+    ) -> None:
+        self.engine = engine
+        self.rows = rows
+        self.parameters = engine_parameters(engine)
+        self._name = base.name
+        self._text = base.read_text(encoding="utf-8")
+
+    def predicted(self, coordinates: Array) -> dict[tuple[str, str], Comparison]:
+        """Return the figures of the rows by id and metric."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / self._name
+            path.write_text(self._assumptions(coordinates), encoding="utf-8")
+            found = (
+                outcome
+                for schema in SCHEMAS
+                if self.rows.get(schema.name)
+                for outcome in schema.predict(self.rows[schema.name], str(path))
+            )
+            return {
+                (each.row, each.metric): each
+                for each in found
+                if isinstance(each, Comparison)
+                and each.metric in FITTED
+                and each.engine == self.engine
+                and each.standing == "counted"
+            }
+
+    def _assumptions(self, coordinates: Array) -> str:
+        """Return the assumptions with the figures in their places."""
+        text = self._text
+        for parameter, coordinate in zip(self.parameters, coordinates, strict=True):
+            text = _put(text, parameter, parameter.text(parameter.value(coordinate)))
+        return text
+
+    def start(self) -> Array:
+        """Return the coordinates of what the file has, or of where it is drawn to."""
+        table = tomllib.loads(self._text)["engines"].get(self.engine, {})
+        return np.array(
+            [
+                each.coordinate(_figure(table[each.key]))
+                if each.key in table
+                else each.coordinate(each.start)
+                for each in self.parameters
+            ]
+        )
+
+    def linear(self, coordinates: Array) -> Linear:
+        """Return errors and their derivatives at a point."""
+        here = self.predicted(coordinates)
+        keys = sorted(here)
+        logs = np.log([here[key].predicted / here[key].measured for key in keys])
+        slopes = np.zeros((len(keys), len(coordinates)))
+        for column in range(len(coordinates)):
+            moved = np.array(coordinates)
+            moved[column] += _STEP
+            there = self.predicted(moved)
+            slopes[:, column] = [
+                np.log(there[key].predicted / here[key].predicted) / _STEP
+                for key in keys
+            ]
+        return Linear(np.array(coordinates), [here[key] for key in keys], logs, slopes)
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Errors of rows around a point, as logarithms of predicted over measured."""
+
+    at: Array
+    rows: list[Comparison]
+    errors: Array
+    slopes: Array
+
+    def of(self, kept: Array) -> Linear:
+        """Return some of the rows."""
+        rows = [row for row, keep in zip(self.rows, kept, strict=True) if keep]
+        return Linear(self.at, rows, self.errors[kept], self.slopes[kept])
+
+    def errors_at(self, coordinates: Array) -> Array:
+        """Return the errors elsewhere, to first order."""
+        return self.errors + self.slopes @ (coordinates - self.at)
+
+
+def solve(
+    linear: Linear,
+    parameters: Sequence[Parameter],
+    weights: Array,
+    *,
+    most: float | None = None,
+) -> Array:
+    """Return what is best to first order, no step being longer than `most`."""
+    low = np.array([each.bounds[0] for each in parameters])
+    high = np.array([each.bounds[1] for each in parameters])
+    if most is not None:
+        low, high = (
+            np.maximum(low, linear.at - most),
+            np.minimum(high, linear.at + most),
+        )
+
+    def residuals(coordinates: Array) -> Array:
+        scaled = linear.errors_at(coordinates) / _SCALE
+        soft = np.sign(scaled) * np.sqrt(2 * (np.sqrt(1 + scaled**2) - 1))
+        pulls = [
+            each.pull(coordinate)
+            for each, coordinate in zip(parameters, coordinates, strict=True)
+        ]
+        return np.concatenate([soft * weights, pulls])
+
+    inside = np.clip(linear.at, low + 1e-9, high - 1e-9)
+    return least_squares(residuals, inside, bounds=(low, high)).x
+
+
+@dataclass(frozen=True)
+class EngineFit:
+    """What an engine makes of kernels, and the errors that are left."""
+
+    linear: Linear
+    parameters: Sequence[Parameter]
+
+    @property
+    def figures(self) -> dict[str, str]:
+        """The figures as TOML."""
+        return {
+            each.key: each.text(float(f"{each.value(at):.4g}"))
+            for each, at in zip(self.parameters, self.linear.at, strict=True)
+        }
+
+
+def fit_engine(rows: EngineRows, *, rounds: int) -> EngineFit:
+    """Fit an engine in so many rounds of simulating its rows."""
+    at = rows.start()
+    for _ in range(rounds):
+        linear = rows.linear(at)
+        at = solve(linear, rows.parameters, _weights(linear.rows), most=_STRIDE)
+    return EngineFit(rows.linear(at), rows.parameters)
+
+
+def left_out(
+    rows: EngineRows, fit: EngineFit, seed: int
+) -> list[tuple[str, tuple[str, ...], float]]:
+    """Return metric, classes and measured over predicted of rows that were left out.
+
+    Whole groups of source, accelerator and model are left out, and the engine is fitted
+    again to the others: to first order around the fit to all, which is exact where what
+    is predicted is a power of the figures.
+    """
+    linear = rows.linear(fit.linear.at)
+    weights = _weights(linear.rows)
+    groups = sorted({each.group for each in linear.rows})
+    random.Random(seed).shuffle(groups)
+    fold = {group: place % _FOLDS for place, group in enumerate(groups)}
+    folds = np.array([fold[each.group] for each in linear.rows])
+    errors = np.zeros(len(folds))
+    for number in range(_FOLDS):
+        seen = folds != number
+        if not seen.any() or seen.all():
+            continue
+        part = linear.of(seen)
+        again = solve(part, rows.parameters, weights[seen], most=_STRIDE)
+        errors[~seen] = linear.errors_at(again)[~seen]
+    catalog = Catalog((), DEFAULT_ASSUMPTIONS)
+    return [
+        (
+            each.metric,
+            (*model_classes(catalog, each.accelerator, each.model), _EVERYTHING),
+            float(np.exp(-error)),
+        )
+        for each, error in zip(linear.rows, errors, strict=True)
+    ]
+
+
+def _weights(rows: Sequence[Comparison]) -> Array:
+    """Return how much each figure counts: less where there are many alike."""
+    keys = [(each.metric, each.accelerator, each.model) for each in rows]
+    crowd = Counter(keys)
+    return np.array([crowd[key] ** -_CROWD for key in keys])
+
+
+def _figure(entry: Any) -> float:
+    """Read a figure with or without a source; times are in microseconds."""
+    value = entry["value"] if isinstance(entry, dict) else entry
+    return float(str(value).removesuffix(" us"))
+
+
+def _put(text: str, parameter: Parameter, shown: str) -> str:
+    """Put a figure into its table, which may not have it yet."""
+    head = f"[{parameter.table}]\n"
+    line = f"{parameter.key} = {shown}"
+    start = text.index(head) + len(head)
+    end = text.find("\n\n", start)
+    body = text[start:end]
+    place = re.compile(rf"(?m)^{parameter.key} = .*$")
+    body = place.sub(line, body) if place.search(body) else f"{body}\n{line}"
+    return text[:start] + body + text[end:]
