@@ -418,14 +418,25 @@ def latent_attention_work(
     if step.chunk:
         looked_at = mean_tokens_looked_at(step.chunk, None, step.cached)
         width = operation.nope + operation.rope + operation.value
-        recovered = operation.latent * (operation.nope + operation.value)
-        flops = step.chunk * looked_at * width + step.cached * recovered
-        chunk = (2 * heads * flops, (step.chunk + step.cached) * per_token)
+        flops = 2 * heads * step.chunk * looked_at * width
+        chunk = (flops, (step.chunk + step.cached) * per_token)
     if step.decoding:
         seen = step.decoding * step.context
         width = 2 * operation.latent + operation.rope
         decoding = (2 * heads * seen * width, seen * per_token)
     return chunk, decoding
+
+
+# Section 3, Latent attention: "keys and values of the tokens before it are made again".
+@formula(
+    "FLOP = u 2 (a/t) latent (nope + value)",
+    section="3",
+    unit="FLOP",
+)
+def recovered_work(operation: LatentAttention, step: Step, rank: Rank) -> float:
+    """Return the arithmetic of making cached keys and values from their latents."""
+    width = operation.latent * (operation.nope + operation.value)
+    return 2 * operation.heads / rank.t * step.cached * width
 
 
 # Section 3 and section 5, the cache of one token of one layer.
@@ -470,9 +481,13 @@ def _attention_time(
     chunk, decoding = parts
     times = []
     if chunk is not None:
+        rate = rank.base_rate * compute.attention_efficiency
         share = step.chunk / (step.chunk + compute.half_prompt)
-        rate = rank.base_rate * compute.attention_efficiency * share
-        times.append(duration(rank, chunk[0] / rate, chunk[1] / bandwidth, overhead))
+        arithmetic = chunk[0] / (rate * share)
+        if isinstance(operation, LatentAttention) and step.cached:
+            share = step.cached / (step.cached + compute.half_prompt)
+            arithmetic += recovered_work(operation, step, rank) / (rate * share)
+        times.append(duration(rank, arithmetic, chunk[1] / bandwidth, overhead))
     if decoding is not None:
         flops, moved = decoding
         rate = rank.base_rate * compute.decode_attention_efficiency

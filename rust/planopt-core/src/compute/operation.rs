@@ -105,11 +105,14 @@ impl AttentionPrice {
     fn prefill(self, step: Step, overlap: f64, overhead: f64) -> OperationTime {
         let looked_at = causal_mean_behind(step.cached, step.chunk, self.window);
         let cached = self.within_window(step.cached);
-        let compute = step.chunk * looked_at * self.prefill_compute + cached * self.recover_compute;
-        let read = (step.chunk + cached) * self.memory_per_cached_token;
         let reached = saturation(step.chunk, self.half_prompt);
+        let mut compute = step.chunk * looked_at * self.prefill_compute / reached;
+        if cached > 0.0 {
+            compute += cached * self.recover_compute / saturation(cached, self.half_prompt);
+        }
+        let read = (step.chunk + cached) * self.memory_per_cached_token;
         OperationTime::roofline(
-            step.prompts * compute / reached,
+            step.prompts * compute,
             step.prompts * read,
             overlap,
             overhead,

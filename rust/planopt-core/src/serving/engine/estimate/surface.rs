@@ -46,11 +46,12 @@ impl Surface {
                 decode_sequences: population,
                 decode_context: context,
             };
-            // An empty step is what a step of a single token would take without the token.
+            // An empty step is what a step of a single token takes that looks at no other.
             let work = if work.is_empty() {
                 StepWork {
                     prefill_tokens: 1.0,
                     chunks: 1.0,
+                    prefill_context: 1.0,
                     ..work
                 }
             } else {
