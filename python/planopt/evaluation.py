@@ -23,6 +23,7 @@ __all__ = [
     "Prefill",
     "Rejection",
     "ServingEvaluation",
+    "UnderLoad",
 ]
 
 
@@ -85,6 +86,16 @@ class Percentiles(Struct, frozen=True, kw_only=True):
     p99: float | None = None
 
 
+class UnderLoad(Struct, frozen=True, kw_only=True):
+    """What comes out of all replicas under the load that latencies are of."""
+
+    users: int | None = None
+    """Who each wait for their answer; none where requests come of their own accord."""
+    requests_per_second: float | None = None
+    tokens_per_second: float | None = None
+    """Output tokens of the requests that were measured."""
+
+
 class Cost(Struct, frozen=True, kw_only=True):
     """Money: the purchase, and what an hour and a token come to with it."""
 
@@ -120,6 +131,7 @@ class ServingEvaluation(Struct, frozen=True, kw_only=True):
     """Tokens of KV cache that a replica holds, in sequences of this context."""
     ttft_seconds: Percentiles = msgspec.field(default_factory=Percentiles)
     tpot_seconds: Percentiles = msgspec.field(default_factory=Percentiles)
+    under_load: UnderLoad | None = None
     cost: Cost = msgspec.field(default_factory=Cost)
     power_watts: float | None = None
     messages: Messages | None = None
@@ -212,3 +224,10 @@ class Deployment(Struct, frozen=True, kw_only=True):
     replicas: int = 1
     """How many copies of the model they run together."""
     bill_of_materials: tuple[BomLine, ...] = ()
+
+    @property
+    def users(self) -> int:
+        """Sequences that all of them serve at the same time."""
+        candidate = self.candidate
+        resident = 2 if candidate.overlap == "two-batch" else 1
+        return candidate.batch * candidate.in_flight * resident * self.replicas

@@ -28,6 +28,10 @@ from planopt.evaluation import (
     ServingEvaluation,
 )
 
+from planopt.pools import (
+    Disaggregated,  # noqa: TC001 - msgspec reads it at run time
+)
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
@@ -472,6 +476,8 @@ class Plan(PlanDocument, frozen=True, kw_only=True):
     """Where `--steps` was asked for."""
     uncertainty: Uncertainty | None = None
     """Where `--price-band` was asked for."""
+    disaggregated: Disaggregated | None = None
+    """Two pools for the same question, where latencies are promised."""
     rent_or_buy: RentOrBuy | None = None
     """Both ways side by side, where renting was asked about."""
 

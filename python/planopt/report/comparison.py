@@ -109,7 +109,12 @@ def _decode(plan: Plan, figure: str) -> float | None:
 
 
 def _total(plan: Plan) -> float | None:
-    return _decode(plan, "tokens_per_second")
+    """Add up the tokens per second of all replicas."""
+    each = [
+        (one.evaluation.decode.tokens_per_second or 0.0) * one.replicas
+        for one in plan.deployments
+    ]
+    return sum(each) if any(each) else None
 
 
 def _per_thousand(plan: Plan) -> float | None:

@@ -25,6 +25,7 @@ from planopt.report.parts import (
     speed,
     warning_lines,
 )
+from planopt.report.pools import pool_lines
 from planopt.report.renting import price_lines, rent_or_buy_lines, step_lines
 from planopt.report.style import PLAIN, Style
 from planopt.report.table import table, wrapped
@@ -84,6 +85,7 @@ def _feasible_lines(plan: Plan, style: Style) -> list[str]:
         *section("A step of each limit", step_lines(plan, style), style),
         *section("If prices move", price_lines(plan), style),
         *section("Rent or buy", rent_or_buy_lines(plan.rent_or_buy, style), style),
+        *section("Aggregated or disaggregated", pool_lines(plan, style), style),
         *section("Three answers", _answers(plan, style), style),
         *section("Next best", _alternatives(plan, style), style),
         *section("If things were different", sensitivity_lines(plan), style),
@@ -119,9 +121,7 @@ def _cost_of_budget(plan: Plan) -> str:
 
 def _served(plan: Plan, deployment: Deployment) -> str:
     """Say for how many users at once, and with how much context each."""
-    candidate = deployment.candidate
-    resident = 2 if candidate.overlap == "two-batch" else 1
-    users = candidate.batch * candidate.in_flight * resident * deployment.replicas
+    users = deployment.users
     context = plan.request.context_tokens
     full = f" with {count(context)} tokens of context each" if context else ""
     return f"{count(users)} users at the same time{full}"

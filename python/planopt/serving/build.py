@@ -267,7 +267,7 @@ def _total(catalog: Catalog, deployments: tuple[Deployment, ...]) -> Build:
         power_watts=sum(
             (each.evaluation.power_watts or 0.0) * each.units for each in deployments
         ),
-        users=sum(_users(each) for each in deployments),
+        users=sum(each.users for each in deployments),
         tokens_per_second=tokens_per_second,
         tokens_per_second_per_user=min(
             (each.evaluation.decode.tokens_per_second_per_user or 0.0)
@@ -288,12 +288,6 @@ def cost_of(
         usd_per_million_tokens=usd_per_hour / (per_hour / TOKENS_PER_MILLION),
         tokens_per_usd=per_hour / usd_per_hour,
     )
-
-
-def _users(deployment: Deployment) -> int:
-    candidate = deployment.candidate
-    resident = 2 if candidate.overlap == "two-batch" else 1
-    return candidate.batch * candidate.in_flight * resident * deployment.replicas
 
 
 def _summary(deployment: Deployment) -> str:

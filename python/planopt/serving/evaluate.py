@@ -188,6 +188,7 @@ def evaluate_serving(
             evaluation,
             ttft_seconds=latencies.ttft_seconds,
             tpot_seconds=latencies.tpot_seconds,
+            under_load=latencies.under_load,
         )
     document = EvaluationDocument(
         **{name: getattr(evaluation, name) for name in evaluation.__struct_fields__},

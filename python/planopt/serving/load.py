@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planopt.evaluation import Percentiles
+from planopt.evaluation import Percentiles, UnderLoad
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +46,17 @@ class Latencies:
     tpot_seconds: Percentiles
     tokens_per_second: float
     requests_per_second: float
+    users: int | None = None
+    """Who each wait for their answer; none where requests come of their own accord."""
+
+    @property
+    def under_load(self) -> UnderLoad:
+        """What it puts out meanwhile."""
+        return UnderLoad(
+            users=self.users,
+            requests_per_second=self.requests_per_second,
+            tokens_per_second=self.tokens_per_second,
+        )
 
 
 def read_traffic(reader: OptionReader, path: str | None) -> dict[str, Any] | None:
@@ -124,7 +135,8 @@ def simulated(
         warm_up = max(WARM_UP, 2 * arrivals.get("users", 0))
         run = {"requests": measured, "warm_up": warm_up}
     request = {**configuration, "load": load, "run": run}
-    return _latencies(catalog.native.simulate_serving(request)["report"])
+    report = catalog.native.simulate_serving(request)["report"]
+    return _latencies(report, arrivals.get("users"))
 
 
 def estimated(
@@ -133,10 +145,11 @@ def estimated(
     """Estimate the same by the closed form; none if it cannot keep up either."""
     request = {**configuration, "load": load, "run": {"requests": 1}}
     answer = catalog.native.estimate_serving(request)
-    return _latencies(answer if answer["ttft_seconds"] is not None else None)
+    known = answer if answer["ttft_seconds"] is not None else None
+    return _latencies(known, load["arrivals"].get("users"))
 
 
-def _latencies(report: Mapping[str, Any] | None) -> Latencies | None:
+def _latencies(report: Mapping[str, Any] | None, users: int | None) -> Latencies | None:
     if report is None:
         return None
 
@@ -148,6 +161,7 @@ def _latencies(report: Mapping[str, Any] | None) -> Latencies | None:
         tpot_seconds=percentiles(report["tpot_seconds"]),
         tokens_per_second=report["tokens_per_second"],
         requests_per_second=report["requests_per_second"],
+        users=users,
     )
 
 
@@ -170,7 +184,11 @@ def latency_request(problem: Problem) -> dict[str, Any] | None:
 def simulated_deployment(
     catalog: Catalog, problem: Problem, deployment: Deployment, share: float
 ) -> Latencies | None:
-    """Simulate a deployment that gets its share of a question's load."""
+    """Simulate a deployment that gets its share of a question's load.
+
+    Where as much as possible is asked for, or so many tokens per second, that is all the
+    users whom it has room for.
+    """
     candidate, hardware = deployment.candidate, deployment.hardware
     served = {**problem.served.native(), "weights": candidate.weights}
     configuration = {
@@ -182,15 +200,20 @@ def simulated_deployment(
         "network": hardware.network,
         "nics_per_host": hardware.nics_per_host or None,
         "tp": candidate.tp,
+        "dp": candidate.dp,
+        "ep": candidate.ep,
         "pp": candidate.pp,
         "replicas": deployment.replicas,
         "batch": candidate.batch,
         "in_flight": candidate.in_flight,
     }
     rate = problem.requests_per_second
+    users = max(1, round(problem.users * share))
+    if problem.objective in ("throughput", "cost-per-token") or problem.throughput:
+        users = deployment.users
     load = load_of(
         problem.served.lengths,
-        users=max(1, round(problem.users * share)),
+        users=users,
         requests_per_second=None if rate is None else rate * share,
     )
     return simulated(catalog, configuration, load)

@@ -73,6 +73,7 @@ def simulated_build(question: Question, chosen: Build) -> Build:
             each.evaluation,
             ttft_seconds=latencies.ttft_seconds,
             tpot_seconds=latencies.tpot_seconds,
+            under_load=latencies.under_load,
         )
         deployments.append(with_changes(each, evaluation=evaluation))
     return replace(chosen, deployments=tuple(deployments))

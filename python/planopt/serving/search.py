@@ -13,9 +13,9 @@ from planopt.serving.load import latency_request
 
 if TYPE_CHECKING:
     from planopt.catalog import Catalog
-    from planopt.serving.problem import Problem
+    from planopt.serving.problem import Problem, ServedModel
 
-__all__ = ["Found", "find_units"]
+__all__ = ["Found", "find_units", "search_request"]
 
 
 @dataclass(frozen=True)
@@ -202,26 +202,9 @@ def find_units(
     for weights in (own_format, *problem.allow_quantization):
         served = replace(problem.served, weights=weights)
         request = {
-            **served.native(),
-            **problem.hardware(),
-            "hosts": [each for each in problem.hosts if not is_offer(each)],
-            "pcie_all_reduce": problem.pcie_all_reduce,
-            "tokens_per_second_per_user": problem.predicted_target,
-            "prefill_seconds": problem.predicted_ttft_seconds,
-            "latency": latency_request(problem),
-            "batch": problem.batch,
-            "in_flight": problem.in_flight,
+            **search_request(problem, served),
             "each_batch_up_to": each_batch_up_to,
-            "batches_that_share": problem.users
-            if problem.objective == "latency"
-            else None,
-            "users": problem.users,
-            "tokens_per_second": problem.throughput,
-            "redundancy": problem.redundancy,
-            "builds": problem.top + 1,
             "aim": aim,
-            "exhaustive": problem.exhaustive,
-            "max_accelerators": problem.replica_accelerators,
             "price_cap_usd": price_cap_usd,
         }
         hourly = problem.acquisition.hourly
@@ -236,3 +219,26 @@ def find_units(
             }
             found._add(catalog.native.search_serving(renting), hourly=hourly)
     return found
+
+
+def search_request(problem: Problem, served: ServedModel) -> dict[str, Any]:
+    """Put a question as the core searches for its answer."""
+    shares = problem.users if problem.objective == "latency" else None
+    return {
+        **served.native(),
+        "pcie_all_reduce": problem.pcie_all_reduce,
+        "tokens_per_second_per_user": problem.predicted_target,
+        "prefill_seconds": problem.predicted_ttft_seconds,
+        "latency": latency_request(problem),
+        "batch": problem.batch,
+        "in_flight": problem.in_flight,
+        "batches_that_share": shares,
+        "users": problem.users,
+        "tokens_per_second": problem.throughput,
+        "redundancy": problem.redundancy,
+        "builds": problem.top + 1,
+        "exhaustive": problem.exhaustive,
+        "max_accelerators": problem.replica_accelerators,
+        **problem.hardware(),
+        "hosts": [each for each in problem.hosts if not is_offer(each)],
+    }

@@ -129,6 +129,13 @@ class Question:
         """Lay a purchase out."""
         return build(self.catalog, self.problem, self.found, counts)
 
+    @property
+    def as_asked(self) -> Question:
+        """The same question without the care that simulations have taught."""
+        return self.about(
+            replace_problem(self.problem, ttft_margin=1.0, tpot_margin=1.0)
+        )
+
     def about(self, problem: Problem) -> Question:
         """Ask another question of the same catalog and solver."""
         return Question(self.catalog, problem, self.solver)
@@ -261,6 +268,7 @@ def _plan(
 def _explained(question: Question, plan: Plan, chosen: Build) -> Plan:
     """Add what lies beside the answer: other aims, other builds, what flips it."""
     from planopt.serving.cautions import flipped
+    from planopt.serving.pools import disaggregated
     from planopt.serving.price_ranges import uncertainty
     from planopt.serving.sensitivity import sensitivities
     from planopt.serving.steps import steps
@@ -271,6 +279,9 @@ def _explained(question: Question, plan: Plan, chosen: Build) -> Plan:
         plan,
         answers=_answers(question, plan.status, chosen),
         alternatives=others,
+        disaggregated=disaggregated(
+            question.as_asked, chosen.deployments[0].candidate.weights
+        ),
         rent_or_buy=rent_or_buy(question, chosen),
         steps=steps(question, chosen),
         uncertainty=uncertainty(question, chosen, others),

@@ -169,6 +169,8 @@ FIELDS: Final[dict[str, Mark]] = {
     # Simulated: percentiles are in order.
     "deployments[].evaluation.ttft_seconds": "checked",
     "deployments[].evaluation.tpot_seconds": "checked",
+    "deployments[].evaluation.under_load": "informative",
+    "disaggregated": "informative",
     **{f"cost.{key}": "verified" for key in _COST},
     "power_watts": "verified",
     **{f"deployments[].{key}": "verified" for key in _FLEET_DEPLOYMENT},

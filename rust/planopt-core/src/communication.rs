@@ -160,6 +160,11 @@ impl Fabric {
         self.scale_up.map(|(_, domain)| domain)
     }
 
+    /// The scale-up line of each accelerator, where `ranks` neighbours are all on it.
+    pub(crate) fn scale_up_line(&self, ranks: u32) -> Option<Line> {
+        self.scale_up_for(ranks)
+    }
+
     /// The line between an accelerator and its host.
     pub(crate) fn host_line(&self) -> Line {
         self.pcie

@@ -205,6 +205,11 @@ impl Catalog {
         self.searched(request, ask::search_serving)
     }
 
+    /// Finds the best two pools: replicas that read prompts, and others that answer them.
+    fn search_pools<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.searched(request, ask::find_pools)
+    }
+
     /// Simulates a load on one configuration.
     fn simulate_serving<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.searched(request, ask::simulate_serving)

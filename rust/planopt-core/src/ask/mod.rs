@@ -24,8 +24,9 @@ pub use request::{
     ServingRequest,
 };
 pub use serving::{
-    EngineAnswer, EstimateAnswer, RunRequest, SimulateServing, SimulationAnswer, estimate_serving,
-    evaluate_serving, fastest_serving, search_serving, simulate_serving,
+    EngineAnswer, EstimateAnswer, PoolAnswer, PoolsAnswer, PoolsSearchAnswer, RunRequest,
+    SearchPools, SimulateServing, SimulationAnswer, TransferAnswer, estimate_serving,
+    evaluate_serving, fastest_serving, find_pools, search_serving, simulate_serving,
 };
 pub use training::{
     ClusterAnswer, ClusterColumns, EvaluateMixed, EvaluateTraining, FailureAnswer, MixedAnswer,

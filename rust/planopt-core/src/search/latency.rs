@@ -2,8 +2,9 @@
 
 use super::batch::{Count, Goal, Miss, largest};
 use crate::catalog::Assumptions;
+use crate::compute::Step;
 use crate::serving::engine::{Arrivals, EngineOptions, Estimate, Estimator, ReplicaSteps, Traffic};
-use crate::serving::{Batching, Overlap, Replica};
+use crate::serving::{Batching, Replica};
 
 /// What a share of all requests is promised.
 #[derive(Clone, Copy, Debug)]
@@ -46,20 +47,85 @@ impl Supply {
     }
 }
 
-/// Rates are found to a hundredth: closer than the closed form knows them.
+/// Rates, and numbers of users, are found to a hundredth: closer than the closed form knows them.
 const RATE_STEP: f64 = 0.01;
 const BISECTIONS: u32 = 40;
+/// Steps by the closed form are no shorter than this share of those asked for directly: between the
+/// places of its grid it interpolates.
+const SHORTEST: f64 = 0.9;
+
+/// What a replica cannot supply more than, whatever the closed form says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Most {
+    /// Batches that fit in memory.
+    pub(crate) capacity: u32,
+    /// Sequences of a micro-batch.
+    pub(crate) batch: u32,
+    /// Tokens per second.
+    pub(crate) tokens_per_second: f64,
+}
+
+impl Most {
+    /// Of a replica that serves somebody in time: those who decode share steps that are no longer
+    /// than a token may take, the others wait for their first token; and prompts are read no faster
+    /// than in full steps.
+    pub(crate) fn of(
+        replica: &Replica,
+        latency: &LatencyGoal,
+        in_flight: u32,
+        assumptions: &Assumptions,
+    ) -> Option<Self> {
+        let overlap = replica.question().overlap;
+        let fits = |batch| replica.memory(Batching { batch, in_flight }).fits();
+        if !fits(1) {
+            return None;
+        }
+        let context = latency.traffic.usual_context();
+        let tpot = |batch: u32| {
+            let step = Step::decode(f64::from(batch), context);
+            let seconds = replica.step_seconds(step, f64::from(in_flight)).0;
+            SHORTEST * seconds * overlap.resident()
+        };
+        let in_time = |batch| latency.tpot.is_none_or(|most| tpot(batch) <= most);
+        if !in_time(1) {
+            return None;
+        }
+        let capacity = largest(1, fits);
+        let decoding = largest(1, |batch| batch <= capacity && in_time(batch));
+        let behind = (latency.output - 1.0).max(1.0);
+        let waiting = latency
+            .ttft
+            .map_or(f64::INFINITY, |ttft| ttft / (behind * tpot(1)));
+        let lanes = f64::from(in_flight) * overlap.resident();
+        let decoded = f64::from(decoding) * lanes / tpot(decoding);
+        let prompt = latency.traffic.mean_read();
+        let budget = f64::from(assumptions.memory.workspace_tokens).max(1.0);
+        let full = Step {
+            prompts: (budget / prompt).max(1.0),
+            chunk: prompt.min(budget),
+            ..Step::default()
+        };
+        let (_, interval) = replica.micro_batch(full, f64::from(in_flight));
+        let read = full.tokens() / prompt / (SHORTEST * interval.0);
+        Some(Self {
+            capacity,
+            batch: whole(f64::from(decoding) * (1.0 + waiting)).min(capacity),
+            tokens_per_second: decoded.min(read * latency.output),
+        })
+    }
+}
 
 /// The most that a layout supplies within the goal's latencies.
 pub(crate) fn supply(
     replica: &Replica,
     goal: &Goal,
     latency: &LatencyGoal,
-    overlap: Overlap,
     in_flight: u32,
+    most: Option<Most>,
     assumptions: &Assumptions,
     count: &mut Count,
 ) -> Result<Supply, Miss> {
+    let overlap = replica.question().overlap;
     let fits = |batch| replica.memory(Batching { batch, in_flight }).fits();
     let smallest = goal.batch.unwrap_or(1);
     if !fits(smallest) {
@@ -72,7 +138,7 @@ pub(crate) fn supply(
     }
     let capacity = match goal.batch {
         Some(batch) => batch,
-        None => largest(smallest, fits),
+        None => most.map_or_else(|| largest(smallest, fits), |most| most.capacity),
     };
     count.covered += u64::from(capacity - smallest) + 1;
     if let Some(miss) = alone(
@@ -102,7 +168,8 @@ pub(crate) fn supply(
     let (batch, estimate) = if latency.at_random {
         asked.most_requests(capacity, count)?
     } else {
-        asked.most_users(smallest, capacity, count)?
+        let highest = most.map_or(capacity, |most| most.batch.min(capacity));
+        asked.most_users(smallest, highest, count)?
     };
     Ok(Supply {
         batch,
@@ -157,7 +224,7 @@ impl Asked<'_> {
         }
         let (mut low, mut high) = (smallest, capacity.max(smallest));
         let mut best = fewest;
-        while low < high {
+        while f64::from(high - low) > RATE_STEP * f64::from(low) {
             let middle = if low.saturating_mul(4) < high {
                 low * 2
             } else {

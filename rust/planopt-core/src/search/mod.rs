@@ -7,6 +7,7 @@ mod evaluate;
 mod front;
 mod latency;
 mod layout;
+mod pools;
 mod reduce;
 mod space;
 mod training;
@@ -19,6 +20,9 @@ pub use evaluate::{
 };
 pub use latency::LatencyGoal;
 pub use layout::{Layout, Prepared};
+pub use pools::{
+    Asked, FoundPool, FoundPools, PoolCluster, PoolsAim, PoolsDemand, PoolsResult, search_pools,
+};
 pub use reduce::{Aim, Demand};
 pub use space::{Fit, Selection, Shelf, Space};
 pub use training::{

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::batch::{Count, Goal, Miss, batches};
 use super::front::keep;
-use super::latency::{Supply, supply};
+use super::latency::{Most, Supply, supply};
 use super::layout::{Layout, Prepared, stages};
 use super::reduce::{Demand, reduce};
 use super::space::{Fit, Space};
@@ -272,11 +272,8 @@ impl Task<'_> {
             network,
         };
         let mut fronts: BTreeMap<Purchase, Vec<FoundUnit<'a>>> = BTreeMap::new();
+        let mut candidates = Vec::new();
         for layout in self.layouts {
-            if self.stop.load(Ordering::Relaxed) {
-                result.interrupted = true;
-                return;
-            }
             let Ok(placement) = layout.place(fit.host.slots) else {
                 continue;
             };
@@ -303,6 +300,25 @@ impl Task<'_> {
                 self.assumptions,
             );
             let in_flight = self.goal.in_flight.unwrap_or(layout.pp);
+            let most = self.most(&replica, in_flight);
+            candidates.push((replica, in_flight, affordable, most));
+        }
+        // Those that may supply most come first: the others are then seen to be beaten.
+        candidates.sort_by(|(.., one), (.., other)| {
+            let tokens = |most: &Option<Most>| most.map_or(0.0, |most| most.tokens_per_second);
+            tokens(other).total_cmp(&tokens(one))
+        });
+        for (replica, in_flight, affordable, most) in candidates {
+            if self.stop.load(Ordering::Relaxed) {
+                result.interrupted = true;
+                return;
+            }
+            if let Some(most) = most
+                && self.is_beaten(most, in_flight, &affordable, &fronts)
+            {
+                result.covered += u64::from(most.capacity);
+                continue;
+            }
             let mut count = Count::default();
             let found = match &self.goal.latency {
                 None => batches(&replica, self.goal, in_flight, &mut count).map(|found| {
@@ -315,8 +331,8 @@ impl Task<'_> {
                     &replica,
                     self.goal,
                     latency,
-                    self.question.overlap,
                     in_flight,
+                    most,
                     self.assumptions,
                     &mut count,
                 )
@@ -334,6 +350,44 @@ impl Task<'_> {
             }
         }
         result.units.extend(fronts.into_values().flatten());
+    }
+
+    /// What a replica cannot supply more than, where latencies are judged and the batch is open.
+    fn most(&self, replica: &Replica, in_flight: u32) -> Option<Most> {
+        let latency = self.goal.latency.as_ref()?;
+        if self.goal.batch.is_some() || self.demand.speed {
+            return None;
+        }
+        Most::of(replica, latency, in_flight, self.assumptions)
+    }
+
+    /// Whether all units of a replica are beaten by others of the same parts, whatever it supplies.
+    fn is_beaten(
+        &self,
+        most: Most,
+        in_flight: u32,
+        units: &[(Unit, MicroUsd)],
+        fronts: &BTreeMap<Purchase, Vec<FoundUnit>>,
+    ) -> bool {
+        let batching = Batching {
+            batch: most.batch,
+            in_flight,
+        };
+        let users = batching.users(self.question.overlap);
+        units.iter().all(|(unit, _)| {
+            let Some(front) = fronts.get(&purchase_of(unit)) else {
+                return false;
+            };
+            let goodput = unit.hardware.host.rent.map_or(1.0, |rent| rent.goodput);
+            let tokens = most.tokens_per_second * f64::from(unit.replicas) * goodput;
+            let power = unit.power(self.assumptions).unwrap_or(Watts::ZERO);
+            front.iter().any(|other| {
+                other.users >= users * u64::from(unit.replicas)
+                    && other.tokens_per_second >= tokens
+                    && other.unit.replicas >= unit.replicas
+                    && other.power <= power
+            })
+        })
     }
 
     /// The units of a placement whose price is within the cap.

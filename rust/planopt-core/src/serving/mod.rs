@@ -2,6 +2,7 @@
 
 pub mod engine;
 mod evaluation;
+pub mod pools;
 mod replica;
 
 pub use evaluation::{Decode, Mixed, Percentiles, Prefill, Rejection, ReplicaEvaluation};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::answer::RejectionAnswer;
 use super::super::request::{EvaluateServing, LARGEST_COUNT, unknown_name, wrong_option};
+use super::pools::{TransferAnswer, transfer_between};
 use super::subject::rejection;
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
@@ -43,8 +44,9 @@ pub struct DecodePool {
     /// What is asked of the engine.
     #[serde(default)]
     pub engine: EngineOptions,
-    /// How caches get there.
-    pub transfer: Transfer,
+    /// How caches get there; worked out from the hardware where it is not given.
+    #[serde(default)]
+    pub transfer: Option<Transfer>,
 }
 
 /// How long a simulation runs, and what users are promised.
@@ -80,6 +82,8 @@ pub struct SimulationAnswer {
     pub report: Option<LoadReport>,
     /// Limits of an engine, and of the one that answers where that is another.
     pub engines: Vec<EngineAnswer>,
+    /// How caches get to the replicas that answer, where those are others and it was not given.
+    pub transfer: Option<TransferAnswer>,
 }
 
 /// Limits that an engine was simulated with.
@@ -124,6 +128,18 @@ pub fn simulate_serving(
     request.check()?;
     let run = request.run(catalog)?;
     let mut front = None;
+    let worked_out = match &request.decode {
+        Some(decode) if decode.transfer.is_none() => {
+            Some(transfer_between(catalog, &request.configuration, decode)?)
+        }
+        _ => None,
+    };
+    let way = worked_out
+        .as_ref()
+        .map_or_else(Transfer::default, |way| Transfer {
+            latency_seconds: way.latency_seconds,
+            seconds_per_token: way.seconds_per_token,
+        });
     let outcome = with_engine(
         catalog,
         &request.configuration,
@@ -147,7 +163,7 @@ pub fn simulate_serving(
                     front = Some(vec![limits, other]);
                     Ok(Ok(simulate_disaggregated(
                         &pool(&request.configuration, limits, steps),
-                        decode.transfer,
+                        decode.transfer.unwrap_or(way),
                         &pool(&decode.configuration, other, answering),
                         &request.load,
                         run,
@@ -164,12 +180,14 @@ pub fn simulate_serving(
             rejections: Vec::new(),
             report: Some(report),
             engines: engines.into_iter().map(EngineAnswer::from).collect(),
+            transfer: worked_out,
         },
         Err(reason) => SimulationAnswer {
             feasible: false,
             rejections: vec![rejection(&reason)],
             report: None,
             engines: Vec::new(),
+            transfer: None,
         },
     })
 }

@@ -1,12 +1,16 @@
 //! Questions about serving.
 
 mod load;
+mod pools;
 mod search;
 mod subject;
 
 pub use load::{
     EngineAnswer, EstimateAnswer, RunRequest, SimulateServing, SimulationAnswer, estimate_serving,
     simulate_serving,
+};
+pub use pools::{
+    PoolAnswer, PoolsAnswer, PoolsSearchAnswer, SearchPools, TransferAnswer, find_pools,
 };
 pub(super) use search::known;
 pub use search::search_serving;

@@ -83,7 +83,7 @@ pub fn search_serving(
 }
 
 /// What the question allows.
-fn select(
+pub(super) fn select(
     catalog: &Catalog,
     request: &SearchServing,
     rented: Option<&Instances>,

@@ -63,7 +63,12 @@ impl Machine<'_> {
         let chunk = (self.budget - beside).max(1.0);
         let mut full = [(0.0, 0.0); STRATA];
         let mut last = [(0.0, 0.0); STRATA];
+        let alike = self.traffic.prompts_are_alike();
         for at in 0..STRATA {
+            if alike && at > 0 {
+                (full[at], last[at]) = (full[0], last[0]);
+                continue;
+            }
             let tokens = self.traffic.read(at);
             let looked_at = self.traffic.looked_at(at);
             let steps = ((tokens / chunk).ceil() - 1.0).max(0.0);
@@ -102,12 +107,12 @@ impl Machine<'_> {
                 Policy::PrefillFirst => {
                     let together = 1.0 / (1.0 + rate * step);
                     let fixed = (self.surface.at(1.0, 0.0) - reading.per_token).max(0.0);
-                    let work = mean(|at| {
+                    let work = self.traffic.mean(|at| {
                         let (steps, each) = reading.full[at];
                         steps * each + reading.last[at].1 - fixed + fixed * together
                     });
                     let busy = rate * self.traffic.mean_read() * reading.per_token;
-                    let alone = mean(|at| reading.last[at].1);
+                    let alone = self.traffic.mean(|at| reading.last[at].1);
                     (work, alone / (1.0 - busy.min(0.9)))
                 }
             };
@@ -124,7 +129,7 @@ impl Machine<'_> {
 
     /// What a prompt adds to steps that decode anyhow, with `others` tokens in its last one.
     fn work_beside_decoding(&self, reading: &Reading, others: f64) -> f64 {
-        mean(|at| {
+        self.traffic.mean(|at| {
             let (steps, each) = reading.full[at];
             let (rest, _) = reading.last[at];
             let tokens = (rest + others).min(reading.chunk);

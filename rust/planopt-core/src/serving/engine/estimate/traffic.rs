@@ -168,6 +168,34 @@ impl Traffic {
         }
     }
 
+    /// The same load for a pool that reads prompts and puts out the first token of each answer.
+    #[must_use]
+    pub fn of_first_tokens(self) -> Self {
+        Self {
+            output: Spread::of(&Lengths::Fixed { tokens: 1 }),
+            ..self
+        }
+    }
+
+    /// The same load for a pool that answers prompts which others have read.
+    #[must_use]
+    pub fn of_read_prompts(self) -> Self {
+        Self {
+            hit_rate: 1.0,
+            ..self
+        }
+    }
+
+    /// Tokens of a prompt, on average.
+    pub fn mean_prompt(&self) -> f64 {
+        self.prompt.mean
+    }
+
+    /// Tokens cached for a sequence that decodes, on average.
+    pub fn usual_context(&self) -> f64 {
+        self.decode_context()
+    }
+
     /// Tokens of an output, on average.
     pub fn mean_output(&self) -> f64 {
         self.output.mean
@@ -183,9 +211,24 @@ impl Traffic {
         self.prompt.strata[at] * f64::midpoint(1.0, self.hit_rate)
     }
 
+    /// Mean of a figure over the strata of prompts: that of one where all are as long.
+    pub(super) fn mean(&self, of: impl Fn(usize) -> f64) -> f64 {
+        if self.prompts_are_alike() {
+            of(0)
+        } else {
+            mean(of)
+        }
+    }
+
+    /// Whether all prompts are as long as each other.
+    pub(super) fn prompts_are_alike(&self) -> bool {
+        let [first, .., last] = self.prompt.strata;
+        first >= last
+    }
+
     /// Tokens to read, on average.
-    pub(super) fn mean_read(&self) -> f64 {
-        mean(|at| self.read(at))
+    pub(crate) fn mean_read(&self) -> f64 {
+        self.mean(|at| self.read(at))
     }
 
     /// Tokens that a token of any prompt looks at, on average.

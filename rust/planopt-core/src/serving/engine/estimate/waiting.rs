@@ -5,7 +5,6 @@ use super::Estimator;
 use super::decoding::Source;
 use super::latency::Point;
 use super::population::{MOST_BUSY, Population};
-use super::traffic::mean;
 use crate::serving::engine::limits::Policy;
 
 /// The step under way when a prompt arrives.
@@ -92,13 +91,13 @@ impl SameStep {
                 variance: per_token.powi(2) * others * traffic.size_by_token(),
             };
         }
-        let room = (reading.chunk - mean(|at| reading.last[at].0)).max(0.0);
+        let room = (reading.chunk - traffic.mean(|at| reading.last[at].0)).max(0.0);
         let fitting = if others > 0.0 {
             others * room / (others + room)
         } else {
             0.0
         };
-        let longer = mean(|at| {
+        let longer = traffic.mean(|at| {
             let (last, _) = reading.last[at];
             let tokens = (last + fitting).min(reading.chunk);
             let surface = point.machine.surface;
@@ -153,8 +152,8 @@ impl Backlog {
             let looked_at = traffic.looked_at(at);
             machine.surface.looking_at(chunk, beside, looked_at) / chunk * traffic.read(at)
         };
-        let service = mean(time);
-        let square = mean(|at| time(at).powi(2)) * traffic.lost_square();
+        let service = traffic.mean(time);
+        let square = traffic.mean(|at| time(at).powi(2)) * traffic.lost_square();
         let busy = (rate * service).min(MOST_BUSY);
         let (left, cv2) = match source {
             Source::Open { .. } => (1.0 - busy, 1.0),

@@ -1,0 +1,106 @@
+"""One pool beside two, on the screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt.report.numbers import (
+    UNKNOWN,
+    count,
+    milliseconds,
+    money,
+    money_per_million,
+    rate,
+    size,
+)
+from planopt.report.table import table, wrapped
+
+if TYPE_CHECKING:
+    from planopt.plan import Plan
+    from planopt.pools import Disaggregated
+    from planopt.report.style import Style
+
+__all__ = ["pool_lines"]
+
+SECONDS_PER_HOUR = 3600
+TOKENS_PER_MILLION = 1e6
+
+
+def pool_lines(plan: Plan, style: Style) -> list[str]:
+    """Put the plan beside the best two pools for the same question."""
+    if plan.request.percentile is None or plan.disaggregated is None:
+        return []
+    two = plan.disaggregated
+    at = plan.request.percentile
+    header = ("", "price", "accelerators", "tok/s", f"{at} TTFT", f"{at} TPOT")
+    rows = [_of_one(plan, at), _of_two(two, at)]
+    titles = (*header, "$/Mtok", "layout")
+    return [*table(titles, rows, "<>>>>>><", style=style), *_way(two), *_late(two)]
+
+
+def _of_one(plan: Plan, at: str) -> tuple[str, ...]:
+    if not plan.deployments:
+        return ("aggregated", *[UNKNOWN] * 6, "no plan")
+    loads = [each.evaluation.under_load for each in plan.deployments]
+    tokens = sum((load.tokens_per_second or 0.0) for load in loads if load is not None)
+    layouts = (f"{each.replicas}x {each.candidate.layout}" for each in plan.deployments)
+    worst = [
+        max(
+            getattr(getattr(each.evaluation, name), at) or 0.0
+            for each in plan.deployments
+        )
+        for name in ("ttft_seconds", "tpot_seconds")
+    ]
+    hourly = plan.cost.usd_per_hour
+    each = hourly / (tokens * SECONDS_PER_HOUR) if hourly and tokens else None
+    bought = sum(
+        line.quantity for line in plan.bill_of_materials if line.kind == "accelerator"
+    )
+    used = sum(one.candidate.accelerators * one.replicas for one in plan.deployments)
+    return (
+        "aggregated",
+        money(plan.price_usd),
+        count(bought or used),
+        rate(tokens or None),
+        *map(milliseconds, worst),
+        money_per_million(each * TOKENS_PER_MILLION if each else None),
+        ", ".join(layouts),
+    )
+
+
+def _of_two(two: Disaggregated, at: str) -> tuple[str, ...]:
+    return (
+        "disaggregated",
+        money(two.price_usd),
+        count(two.accelerators),
+        rate(two.tokens_per_second),
+        milliseconds(getattr(two.ttft_seconds, at)),
+        milliseconds(getattr(two.tpot_seconds, at)),
+        money_per_million(two.cost.usd_per_million_tokens),
+        two.layout,
+    )
+
+
+def _way(two: Disaggregated) -> list[str]:
+    """Say how the cache gets across, and how evenly matched the pools are."""
+    way = two.transfer
+    over = f"over {way.network}" if way.network else "inside of the host"
+    cards = {pool.candidate.accelerator for pool in (two.prefill, two.decode)}
+    kinds = ""
+    if len(cards) > 1:
+        kinds = (
+            f"; {two.prefill.candidate.accelerator} reads, "
+            f"{two.decode.candidate.accelerator} answers"
+        )
+    return wrapped(
+        f"a prompt's cache of {size(way.bytes)} takes {milliseconds(way.seconds)} "
+        f"{over}; the pools carry {rate(two.prefill.requests_per_second)} and "
+        f"{rate(two.decode.requests_per_second)} requests/s in time{kinds}",
+        hanging="    ",
+    )
+
+
+def _late(two: Disaggregated) -> list[str]:
+    if two.in_time:
+        return []
+    return wrapped("simulated, the two pools are late", hanging="    ")

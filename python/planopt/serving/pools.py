@@ -1,0 +1,222 @@
+"""Two pools in place of one: searched for, simulated, and put beside the plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from planopt.evaluation import Candidate
+from planopt.pools import Disaggregated, Pool, Transfer
+from planopt.serving.build import bom_line, cost_of, evaluation_of
+from planopt.serving.load import PERCENTILES, Latencies, load_of, simulated
+from planopt.serving.refine import ATTEMPTS, TOLERANCE
+from planopt.serving.search import search_request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from planopt.catalog import Catalog
+    from planopt.serving.problem import Problem
+    from planopt.serving.solve import Question
+
+__all__ = ["disaggregated"]
+
+AIMS = ("cheapest", "throughput", "cost-per-token")
+"""Objectives that two pools are searched for."""
+
+
+def disaggregated(question: Question, weights: str | None) -> Disaggregated | None:
+    """Find the best two pools for a question, and simulate them.
+
+    Parameters
+    ----------
+    question : Question
+        What was asked.
+    weights : str or None
+        Format of the weights, where another than the published one was chosen.
+
+    Returns
+    -------
+    Disaggregated or None
+        None where nothing was promised that two pools could keep better, where one
+        layout was asked for, and where no two pools will do.
+    """
+    problem = question.problem
+    if not _is_asked(problem):
+        return None
+    if weights is not None:
+        problem = problem.with_model(weights=weights)
+    best = None
+    for _ in range(ATTEMPTS):
+        found = question.catalog.native.search_pools(_request(problem))["best"]
+        if found is None:
+            return best
+        best = _simulated(question.catalog, problem, found)
+        if best is None or best.in_time:
+            return best
+        late = _lateness(problem, best)
+        problem = replace(
+            problem,
+            ttft_margin=problem.ttft_margin / max(1.0, late["ttft"]),
+            tpot_margin=problem.tpot_margin / max(1.0, late["tpot"]),
+        )
+    return best
+
+
+def _is_asked(problem: Problem) -> bool:
+    one_layout = problem.batch is not None or problem.in_flight is not None
+    return (
+        problem.percentile is not None
+        and problem.objective in AIMS
+        and problem.acquisition.way != "rent"
+        and not (one_layout or problem.redundancy)
+    )
+
+
+def _request(problem: Problem) -> dict[str, Any]:
+    racks = problem.max_racks
+    return {
+        **search_request(problem, problem.served),
+        "pools_aim": problem.objective,
+        "requests_per_second": problem.requests_per_second,
+        "accelerators_in_all": problem.accelerators_in_all,
+        "budget_usd": problem.budget_usd,
+        "power_watts": problem.max_power_watts,
+        "rack_units": None if racks is None else racks * RACK_UNITS,
+        "stock": problem.stock,
+    }
+
+
+RACK_UNITS = 42
+
+
+def _simulated(
+    catalog: Catalog, problem: Problem, found: Mapping[str, Any]
+) -> Disaggregated | None:
+    """Run the load through both pools."""
+    rate = problem.requests_per_second
+    users = problem.users
+    if problem.objective != "cheapest":
+        users = found["users"]
+    load = load_of(problem.served.lengths, users=users, requests_per_second=rate)
+    if problem.throughput and rate is None:
+        load = load_of(
+            problem.served.lengths, requests_per_second=found["requests_per_second"]
+        )
+    configurations = {
+        name: _configuration(problem, found, name) for name in ("prefill", "decode")
+    }
+    transfer = found["transfer"]
+    way = {name: transfer[name] for name in ("latency_seconds", "seconds_per_token")}
+    request = {
+        **configurations["prefill"],
+        "decode": {**configurations["decode"], "transfer": way},
+    }
+    latencies = simulated(catalog, request, load)
+    if latencies is None:
+        return None
+    waiting = load["arrivals"].get("users", 0)
+    pools = {
+        name: _pool(catalog, problem, configuration, found[name])
+        for name, configuration in configurations.items()
+    }
+    answer = _answer(catalog, found, latencies, users=waiting, pools=pools)
+    late = _lateness(problem, answer)
+    return msgspec.structs.replace(
+        answer, in_time=max(late.values()) <= 1 + TOLERANCE
+    )
+
+
+def _configuration(
+    problem: Problem, found: Mapping[str, Any], name: str
+) -> dict[str, Any]:
+    """Put one pool as the core evaluates it."""
+    pool, network = found[name], found["transfer"]["network"]
+    degrees = {key: pool[key] for key in ("tp", "dp", "ep", "pp", "replicas", "batch")}
+    return {
+        **problem.served.native(),
+        "pcie_all_reduce": problem.pcie_all_reduce,
+        "accelerator": pool["accelerator"],
+        "host": pool["host"],
+        "network": network,
+        "nics_per_host": found["nics_per_host"] or None,
+        **degrees,
+    }
+
+
+def _pool(
+    catalog: Catalog,
+    problem: Problem,
+    configuration: Mapping[str, Any],
+    found: Mapping[str, Any],
+) -> Pool:
+    answer = catalog.native.evaluate_serving({**configuration, "replicas": 1})
+    evaluation = evaluation_of({**answer, "cost": None, "power_watts": None})
+    return Pool(
+        candidate=Candidate(
+            accelerator=found["accelerator"],
+            tp=found["tp"],
+            dp=found["dp"],
+            ep=found["ep"],
+            pp=found["pp"],
+            batch=found["batch"],
+            in_flight=answer["in_flight"],
+            overlap=problem.served.overlap,
+            weights=answer["weights"],
+            kv=answer["kv"],
+        ),
+        host=found["host"],
+        hosts=found["hosts"],
+        replicas=found["replicas"],
+        requests_per_second=found["requests_per_second"],
+        evaluation=evaluation,
+    )
+
+
+def _answer(
+    catalog: Catalog,
+    found: Mapping[str, Any],
+    latencies: Latencies,
+    *,
+    users: int,
+    pools: Mapping[str, Pool],
+) -> Disaggregated:
+    cost = found["cost"]
+    return Disaggregated(
+        prefill=pools["prefill"],
+        decode=pools["decode"],
+        transfer=msgspec.convert(found["transfer"], Transfer),
+        nics_per_host=found["nics_per_host"],
+        hosts=found["hosts"],
+        accelerators=found["accelerators"],
+        switch=found["switch"],
+        switch_count=found["switch_count"],
+        users=users,
+        requests_per_second=latencies.requests_per_second,
+        tokens_per_second=latencies.tokens_per_second,
+        ttft_seconds=latencies.ttft_seconds,
+        tpot_seconds=latencies.tpot_seconds,
+        price_usd=cost["price_usd"],
+        cost=cost_of(
+            catalog,
+            cost["price_usd"],
+            cost["usd_per_hour"],
+            latencies.tokens_per_second,
+        ),
+        power_watts=found["power_watts"],
+        bill_of_materials=tuple(bom_line(line) for line in found["bill_of_materials"]),
+    )
+
+
+def _lateness(problem: Problem, answer: Disaggregated) -> dict[str, float]:
+    """Give each latency as a multiple of what was promised."""
+    name = problem.percentile or next(iter(PERCENTILES))
+    ttft = getattr(answer.ttft_seconds, name) or 0.0
+    tpot = getattr(answer.tpot_seconds, name) or 0.0
+    promised = problem.ttft_seconds
+    return {
+        "ttft": ttft / promised if promised else 0.0,
+        "tpot": tpot * problem.target,
+    }
