@@ -160,6 +160,12 @@ class Candidate(Struct, frozen=True, kw_only=True):
     """Number format of the weights."""
     kv: str | None = None
     """Number format of the KV cache."""
+    draft: str | None = None
+    """What drafts tokens that the model checks: ``mtp``, or a smaller model."""
+    draft_tokens: int | None = None
+    """Tokens drafted ahead of a check."""
+    acceptance: float | None = None
+    """Chance that one of them is accepted."""
 
     @property
     def accelerators(self) -> int:

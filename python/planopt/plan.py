@@ -27,7 +27,6 @@ from planopt.evaluation import (
     Rejection,
     ServingEvaluation,
 )
-
 from planopt.pools import (
     Disaggregated,  # noqa: TC001 - msgspec reads it at run time
 )
@@ -113,6 +112,13 @@ class Request(Struct, frozen=True, kw_only=True):
     batch: int | None = None
     in_flight: int | None = None
     overlap: str | None = None
+    draft: str | None = None
+    """What drafts tokens that the model checks: ``mtp``, or a smaller model."""
+    draft_tokens: int | None = None
+    acceptance: float | None = None
+    """Chance that a drafted token is accepted."""
+    engine: dict[str, int | str] = {}
+    """Policy and limits of the engine under a load, where they are not assumed."""
     tokens: float | None = None
     """Tokens of a training run."""
     deadline_seconds: float | None = None

@@ -8,6 +8,8 @@ from planopt.cli.exits import OK
 from planopt.cli.options import (
     ASSUMPTIONS,
     CATALOGS,
+    DRAFTING,
+    ENGINE,
     JSON,
     LAYOUT,
     LENGTHS,
@@ -45,7 +47,9 @@ app = typer.Typer(
     count("replicas", "Copies of the model"),
     *LAYOUT,
     *LENGTHS,
+    *DRAFTING,
     *LOAD,
+    *ENGINE,
     switch("explain", "Show how each figure was worked out"),
     *ASSUMPTIONS,
 )

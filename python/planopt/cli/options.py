@@ -99,6 +99,19 @@ ASSUMPTIONS = (
     ),
 )
 
+DRAFTING = (
+    text("draft", "mtp|MODEL", "What drafts tokens (speculative decoding)"),
+    count("draft_tokens", "Tokens drafted ahead of a check [default: 1]"),
+    text("acceptance", "80%", "Share of drafted tokens that are accepted"),
+)
+
+ENGINE = (
+    text("policy", "decode-first|prefill-first", "Who goes first in a step"),
+    count("token_budget", "Tokens of a step, prompts and answers together"),
+    count("max_sequences", "Sequences of a micro-batch"),
+)
+"""The engine under a load."""
+
 LAYOUT = (
     count("batch", "Sequences per micro-batch"),
     count("in_flight", "Micro-batches that circulate in a pipeline [default: stages]"),
@@ -160,6 +173,8 @@ QUESTION = (
     count("users", "Users at the same time [default: 8]"),
     *LENGTHS,
     *LAYOUT,
+    *DRAFTING,
+    *ENGINE,
     BUDGET,
     text(
         "objective",

@@ -32,7 +32,7 @@ def render_evaluation(evaluation: EvaluationDocument, *, style: Style = PLAIN) -
     return "\n".join(
         [
             *wrapped(_what(evaluation), indent="", hanging="  "),
-            f"  {verdict}   {speed(evaluation)}",
+            f"  {verdict}   {speed(evaluation, evaluation.replicas)}",
             *_rejections(evaluation, style),
             "",
             *figure_lines(evaluation),

@@ -61,6 +61,11 @@ def layout(candidate: Candidate) -> str:
         parts.append(f"{candidate.kv} KV cache")
     flights = f" x {candidate.in_flight} in flight" if candidate.in_flight > 1 else ""
     parts.append(f"batch {count(candidate.batch)}{flights}")
+    if candidate.draft is not None:
+        parts.append(
+            f"{candidate.draft_tokens} drafted by {candidate.draft}, "
+            f"{candidate.acceptance:.0%} accepted"
+        )
     if candidate.overlap != "none":
         parts.append(f"{candidate.overlap} overlap")
     return ", ".join(parts)
@@ -196,11 +201,12 @@ def cost_line(cost: Cost, power: float | None, *, rented: bool = False) -> list[
     return ["  " + "   ".join(said)] if said else []
 
 
-def speed(evaluation: ServingEvaluation) -> str:
-    """Say how fast it is, per user and in total."""
+def speed(evaluation: ServingEvaluation, replicas: int) -> str:
+    """Say how fast it is, per user and of all replicas."""
     decode = evaluation.decode
     per_user = rate(decode.tokens_per_second_per_user)
-    total = rate(decode.tokens_per_second)
+    of_one = decode.tokens_per_second
+    total = rate(None if of_one is None else of_one * replicas)
     return f"{per_user} tok/s per user   {total} tok/s in total"
 
 

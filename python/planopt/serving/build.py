@@ -171,6 +171,7 @@ def _deploy(
             overlap=served.overlap,
             weights=row.weights,
             kv=row.kv,
+            **served.drafted,
         ),
         hardware=msgspec.structs.replace(
             hardware_of(evaluation),

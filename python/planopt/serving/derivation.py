@@ -70,6 +70,9 @@ def derivation_of(
         "kv": candidate.kv,
         "overlap": candidate.overlap,
         "kv_heads": kv_heads,
+        "draft": candidate.draft,
+        "draft_tokens": candidate.draft_tokens or 0,
+        "acceptance": candidate.acceptance or 0.0,
     }
     entities = {
         kind: given[kind] for kind in ("accelerator", "host", "network") if given[kind]

@@ -12,10 +12,12 @@ from planopt.options import OptionReader
 from planopt.plan import Assumed, EvaluationDocument
 from planopt.serving.build import bom_line, evaluation_of, hardware_of
 from planopt.serving.load import estimated, load_of, read_traffic, simulated
-from planopt.serving.problem import DEFAULT_MODEL, OVERLAPS, ServedModel, read_lengths
+from planopt.serving.served import ServedOptions, read_served
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from typing_extensions import Unpack
 
     from planopt.options import TextOrNumber
 
@@ -24,7 +26,6 @@ __all__ = ["evaluate_serving"]
 
 def evaluate_serving(
     *,
-    model: str | None = None,
     accelerator: str | None = None,
     host: str | None = None,
     link: str | None = None,
@@ -38,22 +39,15 @@ def evaluate_serving(
     replicas: TextOrNumber | None = None,
     batch: TextOrNumber | None = None,
     in_flight: TextOrNumber | None = None,
-    overlap: str | None = None,
-    workload: str | None = None,
-    prompt: TextOrNumber | None = None,
-    output: TextOrNumber | None = None,
-    context: TextOrNumber | None = None,
     requests: TextOrNumber | None = None,
     users: TextOrNumber | None = None,
     traffic: str | None = None,
-    weights: str | None = None,
-    kv: str | None = None,
-    kv_heads: TextOrNumber | None = None,
     software_latency: TextOrNumber | None = None,
     pcie_all_reduce: str | None = None,
     explain: bool = False,
     assumptions: str = DEFAULT_ASSUMPTIONS,
     catalog: Sequence[str] = (),
+    **options: Unpack[ServedOptions],
 ) -> EvaluationDocument:
     """Evaluate one way of serving a model.
 
@@ -109,11 +103,12 @@ def evaluate_serving(
     >>> planopt.evaluate(accelerator="rtx-4090", tp=4, pp=2, batch=8).feasible
     True
     """
+    if unknown := options.keys() - ServedOptions.__optional_keys__:
+        message = f"unknown options: {', '.join(sorted(unknown))}"
+        raise TypeError(message)
     opened = open_catalog(catalog, assumptions)
     reader = OptionReader()
     assumed: list[Assumed] = []
-    if model is None:
-        assumed.append(Assumed(name="model", value=DEFAULT_MODEL))
     if accelerator is None:
         reader.problem(
             "E005",
@@ -121,22 +116,7 @@ def evaluate_serving(
             option="accelerator",
             accepted="an id of `planopt catalog list accelerators`",
         )
-    served = ServedModel(
-        model=DEFAULT_MODEL if model is None else model,
-        kv_heads=reader.count("kv_heads", kv_heads),
-        weights=weights,
-        kv=kv,
-        lengths=read_lengths(
-            reader,
-            opened,
-            assumed,
-            workload=workload,
-            prompt=prompt,
-            output=output,
-            context=context,
-        ),
-        overlap=reader.choice("overlap", overlap, OVERLAPS) or "none",
-    )
+    served = read_served(reader, opened, assumed, options)
     request = {
         **served.native(),
         "accelerator": accelerator,
@@ -177,12 +157,12 @@ def evaluate_serving(
             requests_per_second=rate,
             traffic=own_traffic,
         )
-        latencies = simulated(opened, request, load)
+        latencies = simulated(opened, request, load, engine=served.engine)
     elif evaluation.feasible and batch is not None:
         in_batches = request["batch"] * answer["in_flight"] * request["replicas"]
         resident = 2 if served.overlap == "two-batch" else 1
         load = load_of(served.lengths, users=in_batches * resident)
-        latencies = estimated(opened, request, load)
+        latencies = estimated(opened, request, load, engine=served.engine)
     if latencies is not None:
         evaluation = with_changes(
             evaluation,
@@ -205,6 +185,7 @@ def evaluate_serving(
             overlap=served.overlap,
             weights=answer["weights"],
             kv=answer["kv"],
+            **served.drafted,
         ),
         hardware=hardware_of(answer),
         bill_of_materials=tuple(bom_line(line) for line in answer["bill_of_materials"]),

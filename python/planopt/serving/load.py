@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from planopt.catalog import Catalog
     from planopt.evaluation import Deployment
     from planopt.options import OptionReader
-    from planopt.serving.problem import Lengths, Problem
+    from planopt.serving.problem import Problem
+    from planopt.serving.served import Lengths
 
 __all__ = [
     "PERCENTILES",
@@ -124,7 +125,11 @@ def load_of(
 
 
 def simulated(
-    catalog: Catalog, configuration: Mapping[str, Any], load: Mapping[str, Any]
+    catalog: Catalog,
+    configuration: Mapping[str, Any],
+    load: Mapping[str, Any],
+    *,
+    engine: Mapping[str, Any],
 ) -> Latencies | None:
     """Simulate a load on a configuration; none if the configuration does not work."""
     arrivals = load["arrivals"]
@@ -134,16 +139,21 @@ def simulated(
         measured = max(REQUESTS, ROUNDS_OF_USERS * arrivals.get("users", 0))
         warm_up = max(WARM_UP, 2 * arrivals.get("users", 0))
         run = {"requests": measured, "warm_up": warm_up}
-    request = {**configuration, "load": load, "run": run}
+    request = {**configuration, "load": load, "run": run, "engine": engine}
     report = catalog.native.simulate_serving(request)["report"]
     return _latencies(report, arrivals.get("users"))
 
 
 def estimated(
-    catalog: Catalog, configuration: Mapping[str, Any], load: Mapping[str, Any]
+    catalog: Catalog,
+    configuration: Mapping[str, Any],
+    load: Mapping[str, Any],
+    *,
+    engine: Mapping[str, Any],
 ) -> Latencies | None:
     """Estimate the same by the closed form; none if it cannot keep up either."""
-    request = {**configuration, "load": load, "run": {"requests": 1}}
+    run = {"requests": 1}
+    request = {**configuration, "load": load, "run": run, "engine": engine}
     answer = catalog.native.estimate_serving(request)
     known = answer if answer["ttft_seconds"] is not None else None
     return _latencies(known, load["arrivals"].get("users"))
@@ -178,6 +188,7 @@ def latency_request(problem: Problem) -> dict[str, Any] | None:
         "ttft_seconds": None if ttft is None else ttft * problem.ttft_margin,
         "tpot_seconds": problem.tpot_margin / target if target else None,
         "load": load,
+        "engine": problem.served.engine,
     }
 
 
@@ -186,8 +197,8 @@ def simulated_deployment(
 ) -> Latencies | None:
     """Simulate a deployment that gets its share of a question's load.
 
-    Where as much as possible is asked for, or so many tokens per second, that is all the
-    users whom it has room for.
+    Where as much as possible is asked for, or so many tokens per second, that is all
+    the users whom it has room for.
     """
     candidate, hardware = deployment.candidate, deployment.hardware
     served = {**problem.served.native(), "weights": candidate.weights}
@@ -216,4 +227,4 @@ def simulated_deployment(
         users=users,
         requests_per_second=None if rate is None else rate * share,
     )
-    return simulated(catalog, configuration, load)
+    return simulated(catalog, configuration, load, engine=problem.served.engine)

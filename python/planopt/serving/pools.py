@@ -50,7 +50,8 @@ def disaggregated(question: Question, weights: str | None) -> Disaggregated | No
         problem = problem.with_model(weights=weights)
     best = None
     for _ in range(ATTEMPTS):
-        found = question.catalog.native.search_pools(_request(problem))["best"]
+        request = _request(question.catalog, problem)
+        found = question.catalog.native.search_pools(request)["best"]
         if found is None:
             return best
         best = _simulated(question.catalog, problem, found)
@@ -75,8 +76,7 @@ def _is_asked(problem: Problem) -> bool:
     )
 
 
-def _request(problem: Problem) -> dict[str, Any]:
-    racks = problem.max_racks
+def _request(catalog: Catalog, problem: Problem) -> dict[str, Any]:
     return {
         **search_request(problem, problem.served),
         "pools_aim": problem.objective,
@@ -84,12 +84,9 @@ def _request(problem: Problem) -> dict[str, Any]:
         "accelerators_in_all": problem.accelerators_in_all,
         "budget_usd": problem.budget_usd,
         "power_watts": problem.max_power_watts,
-        "rack_units": None if racks is None else racks * RACK_UNITS,
+        "rack_units": problem.rack_units(catalog),
         "stock": problem.stock,
     }
-
-
-RACK_UNITS = 42
 
 
 def _simulated(
@@ -112,9 +109,13 @@ def _simulated(
     way = {name: transfer[name] for name in ("latency_seconds", "seconds_per_token")}
     request = {
         **configurations["prefill"],
-        "decode": {**configurations["decode"], "transfer": way},
+        "decode": {
+            **configurations["decode"],
+            "transfer": way,
+            "engine": problem.served.engine,
+        },
     }
-    latencies = simulated(catalog, request, load)
+    latencies = simulated(catalog, request, load, engine=problem.served.engine)
     if latencies is None:
         return None
     waiting = load["arrivals"].get("users", 0)
@@ -124,9 +125,7 @@ def _simulated(
     }
     answer = _answer(catalog, found, latencies, users=waiting, pools=pools)
     late = _lateness(problem, answer)
-    return msgspec.structs.replace(
-        answer, in_time=max(late.values()) <= 1 + TOLERANCE
-    )
+    return msgspec.structs.replace(answer, in_time=max(late.values()) <= 1 + TOLERANCE)
 
 
 def _configuration(
@@ -166,6 +165,7 @@ def _pool(
             overlap=problem.served.overlap,
             weights=answer["weights"],
             kv=answer["kv"],
+            **problem.served.drafted,
         ),
         host=found["host"],
         hosts=found["hosts"],

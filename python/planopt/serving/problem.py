@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from planopt.acquisition import BUYING, Acquisition, read_acquisition
 from planopt.catalog import DEFAULT_ASSUMPTIONS
-from planopt.market import Market, read_market
+from planopt.market import Market, MarketOptions, read_market
 from planopt.money import read_cost
 from planopt.options import OptionReader
 from planopt.plan import Assumed, Request
 from planopt.serving.load import PERCENTILES
+from planopt.serving.served import ServedModel, ServedOptions, read_served
 from planopt.shared_options import architecture_of, check_model
 
 if TYPE_CHECKING:
@@ -20,13 +21,10 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from planopt.catalog import Catalog
-    from planopt.market import MarketOptions
     from planopt.options import TextOrNumber
 
-__all__ = ["Lengths", "Problem", "ServedModel", "read_lengths", "read_problem"]
+__all__ = ["Problem", "read_problem"]
 
-DEFAULT_MODEL = "llama-2-70b"
-DEFAULT_WORKLOAD = "chat"
 DEFAULT_USERS = 8
 DEFAULT_PERCENTILE = "p95"
 DEFAULT_MAX_ACCELERATORS = 64
@@ -43,48 +41,10 @@ SEARCH_MEMORY_BYTES = 500e6
 LARGEST_MEMORY_BYTES = 1e15
 """A petabyte of memory to search with, which no machine has."""
 
-Overlap = Literal["none", "two-batch"]
-OVERLAPS: tuple[Overlap, ...] = ("none", "two-batch")
 Goal = Literal["cheapest", "throughput", "cost-per-token", "latency"]
 FORMATS = ("fp32", "bf16", "fp16", "fp8", "int8", "int4", "mxfp4", "nvfp4")
 """Number formats of weights that the core knows."""
 GOALS: tuple[Goal, ...] = ("cheapest", "throughput", "cost-per-token", "latency")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lengths:
-    """Tokens of a prompt, of an output, and cached when speed is judged."""
-
-    workload: str
-    prompt: int
-    output: int
-    context: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServedModel:
-    """What is served: the part of a question that the evaluation needs."""
-
-    model: str
-    kv_heads: int | None
-    weights: str | None
-    kv: str | None
-    lengths: Lengths
-    overlap: Overlap = "none"
-    architecture: dict[str, Any] | None = None
-    """The model itself, where it is a file that a plan must stand without."""
-
-    def native(self) -> dict[str, Any]:
-        """Request of the compiled core."""
-        return {
-            "model": self.model,
-            "kv_heads": self.kv_heads,
-            "weights": self.weights,
-            "kv": self.kv,
-            "context": self.lengths.context,
-            "prompt": self.lengths.prompt,
-            "overlap": self.overlap,
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,6 +149,8 @@ class Problem(Market):
             batch=self.batch,
             in_flight=self.in_flight,
             overlap=served.overlap,
+            **served.drafted,
+            engine=served.engine,
             budget_usd_per_hour=self.budget_usd_per_hour,
             acquire=self.acquisition.way,
             terms=self.acquisition.terms if self.acquisition.hourly else (),
@@ -208,69 +170,21 @@ class Problem(Market):
         )
 
 
-def read_lengths(
-    reader: OptionReader,
-    catalog: Catalog,
-    assumed: list[Assumed],
-    *,
-    workload: str | None = None,
-    prompt: TextOrNumber | None = None,
-    output: TextOrNumber | None = None,
-    context: TextOrNumber | None = None,
-) -> Lengths:
-    """Read prompt, output and context; what is not given comes from the workload."""
-    name = DEFAULT_WORKLOAD if workload is None else workload
-    usual = catalog.native.workload(name)
-    cached = reader.count("context", context)
-    prompt_tokens = reader.count("prompt", prompt)
-    output_tokens = reader.count("output", output)
-    if workload is None and None in (prompt_tokens, output_tokens) and cached is None:
-        lengths = f"prompt {usual['prompt']} + output {usual['output']} tokens"
-        assumed.append(Assumed(name="workload", value=f"{name}: {lengths}"))
-    if prompt_tokens is None:
-        prompt_tokens = min(usual["prompt"], cached or usual["prompt"])
-    if output_tokens is None:
-        output_tokens = usual["output"]
-    if cached is None:
-        cached = prompt_tokens + output_tokens
-        assumed.append(
-            Assumed(
-                name="context",
-                value=f"{cached} tokens per user",
-                why="prompt + output; never a model's maximum. Say --context N",
-            )
-        )
-    elif prompt_tokens > cached:
-        reader.problem(
-            "E004",
-            f"a prompt of {prompt_tokens} tokens does not fit a context of {cached}",
-            option="prompt",
-            value=prompt_tokens,
-            accepted=f"at most {cached} tokens, or a longer --context",
-        )
-    return Lengths(
-        workload=name, prompt=prompt_tokens, output=output_tokens, context=cached
-    )
+class QuestionOptions(MarketOptions, ServedOptions, total=False):
+    """Options of ``planopt solve`` that other questions have, too."""
 
 
 def read_problem(
     catalog: Catalog,
     *,
-    model: str | None = None,
-    kv_heads: TextOrNumber | None = None,
     target: TextOrNumber | None = None,
     ttft: TextOrNumber | None = None,
     percentile: str | None = None,
     throughput: TextOrNumber | None = None,
     requests: TextOrNumber | None = None,
     users: TextOrNumber | None = None,
-    workload: str | None = None,
-    prompt: TextOrNumber | None = None,
-    output: TextOrNumber | None = None,
-    context: TextOrNumber | None = None,
     batch: TextOrNumber | None = None,
     in_flight: TextOrNumber | None = None,
-    overlap: str | None = None,
     budget: TextOrNumber | None = None,
     years: TextOrNumber | None = None,
     duty: TextOrNumber | None = None,
@@ -280,8 +194,6 @@ def read_problem(
     electricity: TextOrNumber | None = None,
     pue: TextOrNumber | None = None,
     objective: str | None = None,
-    weights: str | None = None,
-    kv: str | None = None,
     allow_quantization: str | Sequence[str] | None = None,
     acquire: str | None = None,
     terms: str | Sequence[str] | None = None,
@@ -294,7 +206,7 @@ def read_problem(
     exhaustive: bool = False,
     assumptions: str = DEFAULT_ASSUMPTIONS,
     typed: dict[str, str] | None = None,
-    **market: Unpack[MarketOptions],
+    **options: Unpack[QuestionOptions],
 ) -> Problem:
     """Read a question.
 
@@ -304,7 +216,7 @@ def read_problem(
         Where names are looked up.
     typed : dict
         The options as they were given, for the record.
-    **market, others
+    **options, others
         The options of ``planopt solve``: text with units, or numbers in SI units.
 
     Raises
@@ -312,27 +224,12 @@ def read_problem(
     InputError
         With a diagnostic for each option that cannot be used.
     """
+    if unknown := options.keys() - QuestionOptions.__optional_keys__:
+        message = f"unknown options: {', '.join(sorted(unknown))}"
+        raise TypeError(message)
     reader = OptionReader()
     assumed: list[Assumed] = []
-    lengths = read_lengths(
-        reader,
-        catalog,
-        assumed,
-        workload=workload,
-        prompt=prompt,
-        output=output,
-        context=context,
-    )
-    if model is None:
-        assumed.append(Assumed(name="model", value=DEFAULT_MODEL))
-    served = ServedModel(
-        model=DEFAULT_MODEL if model is None else model,
-        kv_heads=reader.count("kv_heads", kv_heads),
-        weights=weights,
-        kv=kv,
-        lengths=lengths,
-        overlap=reader.choice("overlap", overlap, OVERLAPS) or "none",
-    )
+    served = read_served(reader, catalog, assumed, options)
     given_batch = reader.count("batch", batch)
     given_in_flight = reader.count("in_flight", in_flight)
     request_rate = reader.quantity("requests", requests, "requests_per_second")
@@ -346,7 +243,7 @@ def read_problem(
                 value=requests,
                 accepted="one of the two",
             )
-        demand = request_rate * lengths.output
+        demand = request_rate * served.lengths.output
     given_users = reader.count("users", users)
     acquisition, budget_usd, budget_usd_per_hour = read_acquisition(
         reader,
@@ -358,7 +255,7 @@ def read_problem(
         region=region,
     )
     problem = Problem(
-        **read_market(reader, catalog, market),
+        **read_market(reader, catalog, options),
         served=served,
         objective=reader.choice("objective", objective, GOALS) or "cheapest",
         target=reader.quantity("target", target, "tokens_per_second") or 0.0,
@@ -391,6 +288,8 @@ def read_problem(
         typed=typed or {},
     )
     check_model(reader, catalog, served.model)
+    if served.drafting is not None and served.drafting.draft != "mtp":
+        check_model(reader, catalog, served.drafting.draft)
     for name in problem.allow_quantization:
         reader.choice("allow_quantization", name, FORMATS)
     _check_consistency(reader, problem)

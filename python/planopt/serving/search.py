@@ -13,7 +13,8 @@ from planopt.serving.load import latency_request
 
 if TYPE_CHECKING:
     from planopt.catalog import Catalog
-    from planopt.serving.problem import Problem, ServedModel
+    from planopt.serving.problem import Problem
+    from planopt.serving.served import ServedModel
 
 __all__ = ["Found", "find_units", "search_request"]
 

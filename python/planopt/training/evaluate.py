@@ -11,7 +11,7 @@ from planopt.intervals import Interval, interval, model_classes
 from planopt.options import OptionReader
 from planopt.plan import Assumed
 from planopt.serving.build import bom_line, hardware_of
-from planopt.serving.problem import DEFAULT_MODEL
+from planopt.serving.served import DEFAULT_MODEL
 from planopt.training.evaluation import TrainingCandidate, TrainingEvaluation
 from planopt.training.mixed import better_of, mixed_of, read_shares
 from planopt.training.plan import TrainingDocument

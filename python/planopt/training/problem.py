@@ -10,7 +10,7 @@ from planopt.catalog import DEFAULT_ASSUMPTIONS
 from planopt.market import Market, read_market
 from planopt.options import OptionReader, flag
 from planopt.plan import Assumed, Request
-from planopt.serving.problem import DEFAULT_MODEL
+from planopt.serving.served import DEFAULT_MODEL
 from planopt.shared_options import architecture_of
 from planopt.training.evaluate import read_mtp_modules, read_tokens
 

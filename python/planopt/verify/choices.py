@@ -46,6 +46,10 @@ def choice_mismatches(
             candidate.get("overlap"),
             only(request.get("overlap") or "none"),
         ),
+        **{
+            f"candidate.{name}": (candidate.get(name), only(request.get(name)))
+            for name in ("draft", "draft_tokens", "acceptance")
+        },
         "candidate.weights": (
             candidate.get("weights"),
             _weights(request, facts),

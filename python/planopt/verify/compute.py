@@ -148,6 +148,7 @@ class Rank:
     t: int
     d: int = 1
     e: int = 1
+    drafter: Drafter | None = None
 
     # Section 1, t_e.
     def dividing(self, operation: Operation) -> int:
@@ -217,6 +218,16 @@ class Rank:
         return self.activation_bytes
 
 
+# Section 9, "What drafts".
+@dataclass(frozen=True)
+class Drafter:
+    """What drafts `tokens` tokens, one by one, on the ranks of the last stage."""
+
+    operations: tuple[Operation, ...]
+    rank: Rank
+    tokens: int
+
+
 def is_choice(operation: Operation) -> bool:
     """Return whether an operation is a choice of experts."""
     return isinstance(operation, MatMul) and operation.experts > 1
@@ -228,7 +239,8 @@ class Step:
 
     `decoding` sequences gain one token each over `context` cached ones, and `chunk`
     tokens of one prompt are read behind `cached` ones. Meanwhile other groups of the
-    stage bring `elsewhere` tokens to the experts.
+    stage bring `elsewhere` tokens to the experts. Each sequence has `drafted` tokens
+    checked beside the one that it gains.
     """
 
     decoding: int = 0
@@ -236,23 +248,25 @@ class Step:
     chunk: int = 0
     cached: int = 0
     elsewhere: int = 0
+    drafted: int = 0
 
     # Section 3, Groups.
     def of_group(self, d: int) -> Step:
         """Return the step as the busiest of `d` groups sees it."""
         decoding = math.ceil(self.decoding / d)
         others = max(min(d, self.decoding) - 1, 0)
-        return replace(self, decoding=decoding, elsewhere=decoding * others)
+        elsewhere = decoding * (1 + self.drafted) * others
+        return replace(self, decoding=decoding, elsewhere=elsewhere)
 
     @property
     def tokens(self) -> int:
         """Return the tokens that pass through the layers."""
-        return self.decoding + self.chunk
+        return self.decoding * (1 + self.drafted) + self.chunk
 
     @property
     def in_head(self) -> Step:
         """Return what passes through the head: of a chunk the last token."""
-        return Step(decoding=self.decoding, chunk=min(self.chunk, 1))
+        return replace(self, chunk=min(self.chunk, 1), elsewhere=0)
 
 
 @dataclass(frozen=True)
@@ -397,7 +411,7 @@ def attention_work(
     if step.decoding:
         cached = tokens_looked_at(step.context, operation.window)
         seen = step.decoding * cached
-        decoding = (seen * flops, seen * per_token)
+        decoding = (seen * (1 + step.drafted) * flops, seen * per_token)
     return chunk, decoding
 
 
@@ -423,7 +437,8 @@ def latent_attention_work(
     if step.decoding:
         seen = step.decoding * step.context
         width = 2 * operation.latent + operation.rope
-        decoding = (2 * heads * seen * width, seen * per_token)
+        flops = 2 * heads * seen * (1 + step.drafted) * width
+        decoding = (flops, seen * per_token)
     return chunk, decoding
 
 

@@ -99,6 +99,14 @@ def weights_bytes(stage: Stage, model: Model, rank: Rank) -> float:
         * rank.parameter_bytes(operation)
         for operation in (*stage.body, *stage.head)
     )
+    if stage.head and rank.drafter is not None:
+        drafter = rank.drafter
+        own += math.fsum(
+            operation.parameters
+            * drafter.rank.fraction(operation)
+            * drafter.rank.parameter_bytes(operation)
+            for operation in drafter.operations
+        )
     if model.tied and stage.head and not stage.embedding:
         embedding = model.vocabulary * model.hidden / rank.t
         return own + embedding * rank.activation_bytes
@@ -138,10 +146,14 @@ def resident_sequences(batch: int, in_flight: int, overlap: str) -> int:
 def kv_cache_bytes(stage: Stage, rank: Rank, *, sequences: int, context: int) -> float:
     """Return the bytes of the cache of one rank of a stage."""
     page_tokens = rank.assumptions.memory.page_tokens
+    cached = [(operation, rank) for operation in stage.body]
+    if stage.head and rank.drafter is not None:
+        drafter = rank.drafter
+        cached += [(operation, drafter.rank) for operation in drafter.operations]
     return sequences * math.fsum(
         paged(_cached_tokens(operation, context), page_tokens)
-        * kv_bytes_per_token(operation, rank)
-        for operation in stage.body
+        * kv_bytes_per_token(operation, holder)
+        for operation, holder in cached
         if isinstance(operation, Attention | LatentAttention)
     )
 
@@ -174,7 +186,8 @@ def activations_bytes(stage: Stage, model: Model, rank: Rank, *, batch: int) -> 
     workspace = tokens * rank.activation_bytes * widest
     if not stage.head:
         return workspace
-    return workspace + batch * model.vocabulary / rank.t * _LOGIT_BYTES
+    rows = batch * (1 + (rank.drafter.tokens if rank.drafter is not None else 0))
+    return workspace + rows * model.vocabulary / rank.t * _LOGIT_BYTES
 
 
 # Section 5, x.

@@ -202,6 +202,9 @@ def _recomputed(table: Document, request: Document, facts: Facts) -> Deployment:
         kv=candidate.get("kv"),
         overlap=_overlap(candidate, request),
         kv_heads=request.get("kv_heads"),
+        draft=candidate.get("draft"),
+        draft_tokens=candidate.get("draft_tokens") or 0,
+        acceptance=candidate.get("acceptance") or 0.0,
     )
     if not evaluation["feasible"]:
         reasons = "; ".join(one["message"] for one in evaluation["rejections"])

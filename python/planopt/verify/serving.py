@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from planopt.verify.architecture import model_from_table
@@ -16,6 +16,7 @@ from planopt.verify.communication import (
     pipeline_hops,
 )
 from planopt.verify.compute import (
+    Drafter,
     Duration,
     FormatError,
     Rank,
@@ -52,6 +53,15 @@ class StageTime:
     traffic: float
     compute: float
     all_reduce: float
+
+    def and_then(self, other: StageTime) -> StageTime:
+        """Return both, one after the other."""
+        return StageTime(
+            arithmetic=self.arithmetic + other.arithmetic,
+            traffic=self.traffic + other.traffic,
+            compute=self.compute + other.compute,
+            all_reduce=self.all_reduce + other.all_reduce,
+        )
 
 
 @dataclass(frozen=True)
@@ -107,6 +117,48 @@ def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime
     )
 
 
+# Section 9, drafting.
+@formula(
+    "k times the operations of what drafts, for one token of each sequence",
+    section="9",
+    unit="s",
+)
+def draft_time(drafter: Drafter, one_token: Step, links: Fabric) -> StageTime:
+    """Return the time that the last stage spends on drafting ahead of a check."""
+    alone = Stage(embedding=drafter.operations, layers=(), head=())
+    once = stage_time(alone, one_token, drafter.rank, links)
+    return StageTime(
+        arithmetic=drafter.tokens * once.arithmetic,
+        traffic=drafter.tokens * once.traffic,
+        compute=drafter.tokens * once.compute,
+        all_reduce=drafter.tokens * once.all_reduce,
+    )
+
+
+# Section 9, E.
+@formula(
+    "E = (1 - acceptance^(k+1)) / (1 - acceptance), or k + 1",
+    section="9",
+    unit="tokens",
+)
+def tokens_per_check(drafted: int, acceptance: float) -> float:
+    """Return the tokens that a sequence gains when `drafted` ones are checked."""
+    return math.fsum(acceptance**place for place in range(drafted + 1))
+
+
+def _drafter(
+    facts: Facts, draft: str | None, tokens: int, model: Model, rank: Rank
+) -> Drafter | None:
+    """Return what drafts: a module of the model's own, or another model."""
+    if draft is None:
+        return None
+    if draft == "mtp":
+        return Drafter(tuple(model.mtp_operations()), rank, tokens)
+    other = model_from_table(facts.model_table(draft))
+    divided = replace(rank, t=math.gcd(rank.t, *other.heads), d=1, e=1)
+    return Drafter(tuple(other.operations()), divided, tokens)
+
+
 def _durations(
     operations: Iterable[Operation], step: Step, rank: Rank
 ) -> Iterator[Duration]:
@@ -145,8 +197,13 @@ def step_time(
     overlap: str,
 ) -> StepTime:
     """Return the times of a step of `in_flight` micro-batches that are all alike."""
+    one_token = replace(step, chunk=0).of_group(rank.d)
+    if rank.drafter is not None:
+        step = replace(step, drafted=rank.drafter.tokens)
     step = step.of_group(rank.d)
     times = [stage_time(stage, step, rank, links) for stage in stages(model, links.p)]
+    if rank.drafter is not None and step.decoding:
+        times[-1] = times[-1].and_then(draft_time(rank.drafter, one_token, links))
     hops = pipeline_hops(message_bytes(step.tokens, model.hidden, rank), links)
     seconds = [stage_seconds(time, overlap) for time in times]
     turn = rank.compute.step_overhead + math.fsum(seconds) + hops
@@ -298,6 +355,9 @@ def evaluate_serving(
     kv: str | None = None,
     overlap: str = "none",
     kv_heads: int | None = None,
+    draft: str | None = None,
+    draft_tokens: int = 0,
+    acceptance: float = 0.0,
 ) -> dict[str, Any]:
     """Evaluate one configuration, whether or not it fits.
 
@@ -327,6 +387,9 @@ def evaluate_serving(
         `none` or `two-batch`.
     kv_heads : int, optional
         Key/value heads in place of the model's own.
+    draft, draft_tokens, acceptance
+        What drafts tokens (`mtp`, or the id of a model), how many ahead of a check,
+        and the chance that one of them is accepted.
 
     Returns
     -------
@@ -345,6 +408,10 @@ def evaluate_serving(
     card, machine = facts.accelerator(accelerator), facts.host(host)
     formats = (weights or transformer.weights, kv)
     rank = Rank(card, facts.assumptions, *formats, tp, dp, ep)
+    rank = replace(
+        rank, drafter=_drafter(facts, draft, draft_tokens, transformer, rank)
+    )
+    gained = tokens_per_check(draft_tokens if draft else 0, acceptance)
     accelerators = tp * dp * pp
     if rejection := _shape_rejection(transformer, t=tp, p=pp):
         return _evaluation([rejection], accelerators=accelerators)
@@ -401,7 +468,7 @@ def evaluate_serving(
     mixed = step_time(
         transformer, rank, links, with_chunk, in_flight=in_flight, overlap=overlap
     )
-    tpot = time_per_output_token(decode.step, overlap)
+    tpot = time_per_output_token(decode.step, overlap) / gained
     return _evaluation(
         rejections,
         memory=_memory_table(memory),
@@ -412,7 +479,7 @@ def evaluate_serving(
             "communication_seconds": decode.communication,
             "tpot_seconds": tpot,
             "tokens_per_second_per_user": 1 / tpot,
-            "tokens_per_second": in_flight * batch / decode.step,
+            "tokens_per_second": in_flight * batch * gained / decode.step,
         },
         prefill={
             "seconds": prefill_seconds(transformer, rank, links, prompt),

@@ -91,7 +91,12 @@ impl StageMemory {
                 weights += rank.tied_weights;
             }
         }
-        let logits = if stage.last { rank.logits } else { 0.0 };
+        let mut logits = if stage.last { rank.logits } else { 0.0 };
+        if let (true, Some(draft)) = (stage.last, &rank.draft) {
+            weights += draft.weights();
+            kv_cache_per_sequence += draft.kv_cache_bytes(context, memory.page_tokens);
+            logits *= 1.0 + draft.tokens;
+        }
         Self {
             weights,
             kv_cache_per_sequence,

@@ -9,8 +9,8 @@ use crate::degrees::Degrees;
 use crate::diagnostic::{Diagnostic, code};
 use crate::search::{Aim, LatencyGoal};
 use crate::serving::engine::{Arrivals, EngineOptions, Load, Traffic};
-use crate::serving::{Overlap, Question};
-use crate::transformer::{Architecture, AttentionShape, Transformer};
+use crate::serving::{Overlap, Question, Speculation};
+use crate::transformer::{Architecture, AttentionShape, Drafter, Transformer};
 
 /// Which model.
 #[derive(Clone, Debug, Deserialize)]
@@ -41,6 +41,15 @@ pub struct ServingRequest {
     /// `none` or `two-batch`.
     #[serde(default)]
     pub overlap: Option<String>,
+    /// What drafts tokens: `mtp`, or a model as [`ModelRequest::model`].
+    #[serde(default)]
+    pub draft: Option<String>,
+    /// Tokens drafted ahead of a check.
+    #[serde(default)]
+    pub draft_tokens: Option<u32>,
+    /// Chance that one of them is accepted.
+    #[serde(default)]
+    pub acceptance: Option<f64>,
     /// Engine that serves, one of the assumptions; kernels as measured where there is none.
     #[serde(default)]
     pub engine_name: Option<String>,
@@ -315,7 +324,49 @@ fn set_kv_heads(architecture: &mut Architecture, wanted: u64) -> Result<(), Vec<
     Ok(())
 }
 
+/// Tokens drafted ahead of a check, at most: beyond what any engine drafts.
+const MOST_DRAFTED: u32 = 64;
+
 impl ServingRequest {
+    /// The model as a list of operations, with what drafts for it.
+    ///
+    /// # Errors
+    ///
+    /// Unknown names and unreadable files, with what would be accepted.
+    pub fn transformer(&self, catalog: &Catalog) -> Result<Transformer, Vec<Diagnostic>> {
+        let mut transformer = self.model.transformer(catalog)?;
+        transformer.drafter = match self.draft.as_deref() {
+            None => None,
+            Some("mtp") => Some(Drafter::Mtp),
+            Some(model) => {
+                let architecture = catalog.architecture(model).map_err(|problems| {
+                    let of_draft = |problem: Diagnostic| problem.field("--draft");
+                    problems.into_iter().map(of_draft).collect::<Vec<_>>()
+                })?;
+                Some(Drafter::Model(Box::new(Transformer::from(&architecture))))
+            }
+        };
+        if matches!(transformer.drafter, Some(Drafter::Mtp)) && transformer.mtp_modules == 0 {
+            let accepted = "a smaller model: this one has no multi-token prediction".to_owned();
+            return Err(vec![wrong_option("draft", "mtp".to_owned(), accepted)]);
+        }
+        Ok(transformer)
+    }
+
+    fn speculation(&self, problems: &mut Vec<Diagnostic>) -> Option<Speculation> {
+        self.draft.as_ref()?;
+        let (tokens, acceptance) = (self.draft_tokens.unwrap_or(1), self.acceptance?);
+        if !(1..=MOST_DRAFTED).contains(&tokens) {
+            let accepted = format!("a whole number from 1 to {MOST_DRAFTED}");
+            problems.push(wrong_option("draft_tokens", tokens.to_string(), accepted));
+        }
+        if !(0.0..=1.0).contains(&acceptance) {
+            let accepted = "a share from 0 to 1".to_owned();
+            problems.push(wrong_option("acceptance", acceptance.to_string(), accepted));
+        }
+        Some(Speculation { tokens, acceptance })
+    }
+
     /// The question, with the formats the model is published in where none are given.
     ///
     /// # Errors
@@ -338,6 +389,7 @@ impl ServingRequest {
                 Overlap::None
             }
         };
+        let speculation = self.speculation(&mut problems);
         if problems.is_empty() {
             let formats = Formats { weights, kv };
             Ok(Question {
@@ -345,6 +397,7 @@ impl ServingRequest {
                 context: self.context,
                 prompt: self.prompt,
                 overlap,
+                speculation,
             })
         } else {
             Err(problems)

@@ -10,7 +10,7 @@ mod rates;
 mod shape;
 mod step;
 
-pub use rank::{Exchange, Rank, RankBlock};
+pub use rank::{Exchange, Rank, RankBlock, RankDraft};
 pub use rates::{Formats, Rates};
 pub use shape::{causal_mean, distinct_experts, local_shape, parameter_fraction};
 pub(crate) use shape::{real, saturation, share_met};

@@ -122,7 +122,7 @@ impl AttentionPrice {
     fn decode(self, step: Step, overlap: f64, overhead: f64) -> OperationTime {
         let seen = step.sequences * self.within_window(step.context);
         OperationTime::roofline(
-            seen * self.decode_compute,
+            seen * (1.0 + step.drafted) * self.decode_compute,
             seen * self.memory_per_cached_token,
             overlap,
             overhead,

@@ -7,7 +7,7 @@ use super::shape::{local_shape, real, weights};
 use super::step::{OperationTime, Step};
 use crate::degrees::Degrees;
 use crate::quantity::Bytes;
-use crate::transformer::{Operation, Shard, Transformer, Work};
+use crate::transformer::{Drafter, Operation, Shard, Transformer, Work};
 
 /// The operations of one kind of layer, of the embedding or of the head, on one rank.
 #[derive(Clone, Debug)]
@@ -42,6 +42,86 @@ pub struct Rank {
     pub hidden_bytes: f64,
     /// Bytes per element of activations.
     pub activation_bytes: f64,
+    /// What drafts tokens for it on the last stage, if anything does.
+    pub draft: Option<RankDraft>,
+}
+
+/// What drafts tokens on the ranks of the last stage.
+#[derive(Clone, Debug)]
+pub struct RankDraft {
+    /// Its blocks, and how often each runs for one token.
+    pub blocks: Vec<(RankBlock, f64)>,
+    /// Tokens that it drafts ahead of a check.
+    pub tokens: f64,
+}
+
+impl RankDraft {
+    /// Prices what drafts `tokens` tokens for `transformer` on one rank. A model whose heads so many
+    /// ranks do not divide is kept whole on as many groups of them.
+    pub fn new(
+        transformer: &Transformer,
+        drafter: &Drafter,
+        tokens: u32,
+        formats: Formats,
+        rates: &Rates,
+        degrees: Degrees,
+    ) -> Self {
+        let blocks = match drafter {
+            Drafter::Mtp => {
+                let module = &transformer.mtp;
+                let layer = &transformer.blocks[module.kind].operations;
+                [&module.entry, layer, &module.exit]
+                    .map(|operations| (RankBlock::new(operations, formats, rates, degrees), 1.0))
+                    .to_vec()
+            }
+            Drafter::Model(model) => {
+                let divided = common_divisor(u64::from(degrees.tp), model.heads);
+                let degrees = Degrees::tensor(u32::try_from(divided).unwrap_or(1));
+                let Rank {
+                    blocks,
+                    embedding,
+                    head,
+                    ..
+                } = Rank::new(model, formats, rates, degrees);
+                let layers = |kind| {
+                    let of_kind = model.layers.iter().filter(|&&layer| layer == kind);
+                    f64::from(u32::try_from(of_kind.count()).unwrap_or(u32::MAX))
+                };
+                let mut counted: Vec<(RankBlock, f64)> = blocks
+                    .into_iter()
+                    .enumerate()
+                    .map(|(kind, block)| (block, layers(kind)))
+                    .collect();
+                counted.extend([(embedding, 1.0), (head, 1.0)]);
+                counted
+            }
+        };
+        Self {
+            blocks,
+            tokens: f64::from(tokens),
+        }
+    }
+
+    /// Bytes of its parameters.
+    pub fn weights(&self) -> Bytes {
+        self.blocks
+            .iter()
+            .map(|(block, count)| block.weights * *count)
+            .sum()
+    }
+
+    /// KV cache of one sequence of `context` tokens.
+    pub fn kv_cache_bytes(&self, context: u64, page_tokens: u32) -> Bytes {
+        self.blocks
+            .iter()
+            .map(|(block, count)| block.kv_cache_bytes(context, page_tokens) * *count)
+            .sum()
+    }
+}
+
+/// The largest number that divides both.
+fn common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
 impl Rank {
@@ -81,7 +161,14 @@ impl Rank {
             logits: logits.unwrap_or(0.0),
             hidden_bytes: real(transformer.hidden) * formats.activation_bytes(),
             activation_bytes: formats.activation_bytes(),
+            draft: None,
         }
+    }
+
+    /// The same with something that drafts tokens for it.
+    #[must_use]
+    pub fn with_draft(self, draft: Option<RankDraft>) -> Self {
+        Self { draft, ..self }
     }
 }
 

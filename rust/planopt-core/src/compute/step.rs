@@ -16,6 +16,8 @@ pub struct Step {
     pub sequences: f64,
     /// Tokens cached of each of them.
     pub context: f64,
+    /// Tokens that each of them has drafted beside the one it gains (speculative decoding).
+    pub drafted: f64,
     /// Tokens that other attention data-parallel ranks bring to the experts meanwhile.
     pub elsewhere: f64,
 }
@@ -48,7 +50,12 @@ impl Step {
 
     /// Tokens that pass through the layers.
     pub fn tokens(self) -> f64 {
-        self.prompts * self.chunk + self.sequences
+        self.prompts * self.chunk + self.decoded_tokens()
+    }
+
+    /// Tokens of the sequences that decode: the one each gains, and those it has drafted.
+    pub fn decoded_tokens(self) -> f64 {
+        self.sequences * (1.0 + self.drafted)
     }
 
     /// The same step as the busiest of `dp` attention data-parallel ranks sees it, to which
@@ -64,7 +71,7 @@ impl Step {
             ..self
         };
         // Ranks with sequences all have as many as the busiest: engines fill up the others.
-        let decoded = busiest.sequences * dp.min(self.sequences);
+        let decoded = busiest.decoded_tokens() * dp.min(self.sequences);
         let everywhere = self.prompts * self.chunk + decoded;
         Self {
             elsewhere: everywhere - busiest.tokens(),
@@ -74,7 +81,7 @@ impl Step {
 
     /// Tokens whose logits are needed: the last of each chunk, and each decoded one.
     pub fn head_tokens(self) -> f64 {
-        self.prompts + self.sequences
+        self.prompts + self.decoded_tokens()
     }
 }
 

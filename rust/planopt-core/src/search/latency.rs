@@ -68,7 +68,7 @@ pub(crate) struct Most {
 impl Most {
     /// Of a replica that serves somebody in time: those who decode share steps that are no longer
     /// than a token may take, the others wait for their first token; and prompts are read no faster
-    /// than in full steps.
+    /// than in full steps, which nobody shortens who decodes beside them.
     pub(crate) fn of(
         replica: &Replica,
         latency: &LatencyGoal,
@@ -92,12 +92,8 @@ impl Most {
         }
         let capacity = largest(1, fits);
         let decoding = largest(1, |batch| batch <= capacity && in_time(batch));
-        let behind = (latency.output - 1.0).max(1.0);
-        let waiting = latency
-            .ttft
-            .map_or(f64::INFINITY, |ttft| ttft / (behind * tpot(1)));
+        // A request takes its share of the steps that decode, and what its prompt adds to them.
         let lanes = f64::from(in_flight) * overlap.resident();
-        let decoded = f64::from(decoding) * lanes / tpot(decoding);
         let prompt = latency.traffic.mean_read();
         let budget = f64::from(assumptions.memory.workspace_tokens).max(1.0);
         let full = Step {
@@ -105,12 +101,19 @@ impl Most {
             chunk: prompt.min(budget),
             ..Step::default()
         };
-        let (_, interval) = replica.micro_batch(full, f64::from(in_flight));
-        let read = full.tokens() / prompt / (SHORTEST * interval.0);
+        let (full_step, interval) = replica.micro_batch(full, f64::from(in_flight));
+        let each = tpot(decoding);
+        let behind = (latency.output - 1.0).max(0.0);
+        let steps_of_prompt = prompt / full.tokens();
+        let added = SHORTEST * steps_of_prompt * (full_step.0 - each / SHORTEST).max(0.0);
+        let served = lanes / (behind * each / f64::from(decoding) + added);
+        let read = 1.0 / (steps_of_prompt * SHORTEST * interval.0);
+        let rate = served.min(read);
+        let waiting = latency.ttft.map_or(f64::INFINITY, |ttft| rate * ttft);
         Some(Self {
             capacity,
-            batch: whole(f64::from(decoding) * (1.0 + waiting)).min(capacity),
-            tokens_per_second: decoded.min(read * latency.output),
+            batch: whole(f64::from(decoding) + waiting / lanes).min(capacity),
+            tokens_per_second: rate * latency.output,
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::catalog::{Accelerator, Assumptions};
-use crate::compute::{Rank, Rates};
+use crate::compute::{Rank, RankDraft, Rates};
 use crate::degrees::Degrees;
 use crate::placement::Placement;
 use crate::serving::{Question, Rejection};
@@ -117,7 +117,13 @@ impl Prepared {
         let mut ranks = BTreeMap::new();
         for layout in layouts {
             ranks.entry(layout.degrees).or_insert_with(|| {
-                Rank::new(transformer, question.formats, &rates, layout.degrees)
+                let (formats, degrees) = (question.formats, layout.degrees);
+                let draft = question.speculation.zip(transformer.drafter.as_ref());
+                let draft = draft.map(|(speculation, drafter)| {
+                    let tokens = speculation.tokens;
+                    RankDraft::new(transformer, drafter, tokens, formats, &rates, degrees)
+                });
+                Rank::new(transformer, formats, &rates, degrees).with_draft(draft)
             });
         }
         Ok(Self { ranks })

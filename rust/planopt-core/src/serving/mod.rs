@@ -6,4 +6,6 @@ pub mod pools;
 mod replica;
 
 pub use evaluation::{Decode, Mixed, Percentiles, Prefill, Rejection, ReplicaEvaluation};
-pub use replica::{Batching, Overlap, Question, Replica, step_seconds, tokens_per_second};
+pub use replica::{
+    Batching, Overlap, Question, Replica, Speculation, step_seconds, tokens_per_second,
+};

@@ -35,6 +35,28 @@ impl Overlap {
     }
 }
 
+/// How many tokens are drafted ahead of a check, and how often one is accepted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speculation {
+    /// Tokens drafted.
+    pub tokens: u32,
+    /// Chance that the model accepts one of them, whatever stands before it.
+    pub acceptance: f64,
+}
+
+impl Speculation {
+    /// Tokens that a check brings forward on average: those accepted before the first that is not,
+    /// and the one that the model puts in its place (Leviathan et al., arXiv 2211.17192, eq. 1).
+    pub fn tokens_per_check(self) -> f64 {
+        let all = f64::from(self.tokens) + 1.0;
+        if self.acceptance >= 1.0 {
+            all
+        } else {
+            (1.0 - self.acceptance.powf(all)) / (1.0 - self.acceptance)
+        }
+    }
+}
+
 /// What is served, apart from the hardware and the batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
@@ -46,6 +68,15 @@ pub struct Question {
     pub prompt: u64,
     /// Overlap of communication.
     pub overlap: Overlap,
+    /// Speculative decoding, if any.
+    pub speculation: Option<Speculation>,
+}
+
+impl Question {
+    /// Tokens that a sequence gains in a step: more than one where some are drafted.
+    pub fn tokens_per_step(&self) -> f64 {
+        self.speculation.map_or(1.0, Speculation::tokens_per_check)
+    }
 }
 
 /// How many sequences circulate.
@@ -182,7 +213,8 @@ impl<'a> Replica<'a> {
         let in_flight = f64::from(batching.in_flight);
         let path = self.path(Step::decode(batch, real(self.question.context)));
         let step_seconds = self.step_of(&path, in_flight);
-        let tpot_seconds = step_seconds * self.question.overlap.resident();
+        let gained = self.question.tokens_per_step();
+        let tpot_seconds = step_seconds * (self.question.overlap.resident() / gained);
         Decode {
             step_seconds,
             compute_seconds: path.operations.compute,
@@ -190,7 +222,7 @@ impl<'a> Replica<'a> {
             communication_seconds: path.messages + path.hops,
             tpot_seconds,
             tokens_per_second_per_user: 1.0 / tpot_seconds.0,
-            tokens_per_second: tokens_per_second(batch, in_flight, step_seconds),
+            tokens_per_second: tokens_per_second(batch, in_flight, step_seconds) * gained,
         }
     }
 
@@ -225,11 +257,20 @@ impl<'a> Replica<'a> {
 
     /// Time of a step of one micro-batch, and from when on the next may follow it: for an engine
     /// whose micro-batches are not alike. [`Overlap::resident`] batches take turns, so that each
-    /// takes as many times longer.
+    /// takes as many times longer. Where tokens are drafted, what decoding takes is shared by the
+    /// tokens that it gains on average.
     pub fn micro_batch(&self, step: Step, in_flight: f64) -> (Seconds, Seconds) {
         let path = self.path(step);
-        let turn = self.turn(&path);
-        let interval = path.slowest_stage.max(turn * (1.0 / in_flight));
+        let mut turn = self.turn(&path);
+        let mut slowest_stage = path.slowest_stage;
+        let gained = self.question.tokens_per_step();
+        if gained > 1.0 && step.sequences > 0.0 {
+            let decoding = self.path(Step::decode(step.sequences, step.context));
+            let of_others = 1.0 - 1.0 / gained;
+            turn = turn - self.turn(&decoding) * of_others;
+            slowest_stage = slowest_stage - decoding.slowest_stage * of_others;
+        }
+        let interval = slowest_stage.max(turn * (1.0 / in_flight));
         (turn * self.question.overlap.resident(), interval)
     }
 
@@ -281,7 +322,10 @@ impl<'a> Replica<'a> {
 
     /// What a step takes along the path of a token.
     pub(crate) fn path(&self, step: Step) -> PathTime {
-        let step = step.dealt_to(f64::from(self.placement.degrees.dp));
+        let drafted = self.rank.draft.as_ref().map_or(0.0, |draft| draft.tokens);
+        let groups = f64::from(self.placement.degrees.dp);
+        let one_token = Step::decode(step.sequences, step.context).dealt_to(groups);
+        let step = Step { drafted, ..step }.dealt_to(groups);
         let tokens = step.tokens();
         let kinds = &self.rank.blocks;
         let mut few = [StageTime::default(); FEW_KINDS];
@@ -313,6 +357,7 @@ impl<'a> Replica<'a> {
             }
             if stage.last {
                 time.add(head, 1.0);
+                time.add(self.drafting(one_token), 1.0);
             }
             let total = time.total(self.question.overlap);
             path.stages += total * stage.count;
@@ -321,6 +366,22 @@ impl<'a> Replica<'a> {
             path.messages += time.messages * stage.count;
         }
         path
+    }
+
+    /// Drafting for the sequences of a step of one token each, as often as tokens are drafted.
+    fn drafting(&self, step: Step) -> StageTime {
+        let mut time = StageTime::default();
+        let Some(draft) = &self.rank.draft else {
+            return time;
+        };
+        if step.sequences <= 0.0 {
+            return time;
+        }
+        for (block, count) in &draft.blocks {
+            let each = self.block(block, step, step.sequences);
+            time.add(each, count * draft.tokens);
+        }
+        time
     }
 
     fn block(&self, block: &RankBlock, step: Step, tokens: f64) -> StageTime {

@@ -30,6 +30,7 @@ impl From<&Architecture> for Transformer {
             mtp_modules: model.mtp_modules,
             outside: model.outside.clone(),
             weights: model.weights,
+            drafter: None,
         }
     }
 }

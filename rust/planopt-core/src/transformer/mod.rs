@@ -34,6 +34,16 @@ pub struct MtpModule {
     pub exit: Vec<Operation>,
 }
 
+/// What proposes tokens that the model then checks all at once (speculative decoding: Leviathan et
+/// al., arXiv 2211.17192).
+#[derive(Clone, Debug)]
+pub enum Drafter {
+    /// Its own module of multi-token prediction.
+    Mtp,
+    /// A smaller model with the same vocabulary.
+    Model(Box<Transformer>),
+}
+
 /// A model: its kinds of layer, which layer is of which kind, and what stands before and after.
 #[derive(Clone, Debug)]
 pub struct Transformer {
@@ -65,6 +75,8 @@ pub struct Transformer {
     pub outside: Vec<(String, u64)>,
     /// Format the weights are published in.
     pub weights: Format,
+    /// What drafts for it where it is served, if anything does.
+    pub drafter: Option<Drafter>,
 }
 
 /// The largest number that divides both.

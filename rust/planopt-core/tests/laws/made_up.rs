@@ -334,6 +334,7 @@ pub(crate) fn questions() -> impl Strategy<Value = Question> {
         select(vec![Overlap::None, Overlap::TwoBatch]),
     )
         .prop_map(|(weights, kv, (context, prompt), overlap)| Question {
+            speculation: None,
             formats: Formats { weights, kv },
             context,
             prompt,

@@ -55,6 +55,9 @@ pub struct ServingSpaceRequest {
 impl ServingSpaceRequest {
     fn request(&self) -> ServingRequest {
         ServingRequest {
+            draft: None,
+            draft_tokens: None,
+            acceptance: None,
             model: ModelRequest {
                 model: self.model.clone(),
                 kv_heads: None,

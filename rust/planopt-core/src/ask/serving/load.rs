@@ -285,7 +285,7 @@ fn with_engine<T>(
     options: &EngineOptions,
     ask: impl FnOnce(&ReplicaSteps<'_, '_>, EngineLimits) -> Outcome<T>,
 ) -> Outcome<T> {
-    let transformer = request.serving.model.transformer(catalog)?;
+    let transformer = request.serving.transformer(catalog)?;
     let question = request.serving.question(&transformer)?;
     let assumptions = request.serving.assumptions(catalog)?;
     request.check()?;

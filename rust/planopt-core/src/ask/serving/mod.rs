@@ -32,7 +32,7 @@ pub fn fastest_serving(
     catalog: &Catalog,
     request: &FastestLayout,
 ) -> Result<Option<FastestAnswer>, Vec<Diagnostic>> {
-    let transformer = request.serving.model.transformer(catalog)?;
+    let transformer = request.serving.transformer(catalog)?;
     let question = request.serving.question(&transformer)?;
     let assumptions = request.serving.assumptions(catalog)?;
     let rented = request.hardware.rented(catalog)?;
@@ -92,7 +92,7 @@ pub fn evaluate_serving(
     catalog: &Catalog,
     request: &EvaluateServing,
 ) -> Result<EvaluationAnswer, Vec<Diagnostic>> {
-    let transformer = request.serving.model.transformer(catalog)?;
+    let transformer = request.serving.transformer(catalog)?;
     let question = request.serving.question(&transformer)?;
     let assumptions = request.serving.assumptions(catalog)?;
     request.check()?;

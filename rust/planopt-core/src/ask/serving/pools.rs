@@ -168,7 +168,7 @@ pub fn find_pools(
     stop: &AtomicBool,
 ) -> Result<PoolsSearchAnswer, Vec<Diagnostic>> {
     let search = &request.search;
-    let transformer = search.serving.model.transformer(catalog)?;
+    let transformer = search.serving.transformer(catalog)?;
     let question = search.serving.question(&transformer)?;
     let assumptions = search.serving.assumptions(catalog)?;
     let selection = select(catalog, search, None)?;
@@ -273,7 +273,7 @@ pub(super) fn transfer_between(
     to: &DecodePool,
 ) -> Result<TransferAnswer, Vec<Diagnostic>> {
     let to = &to.configuration;
-    let transformer = from.serving.model.transformer(catalog)?;
+    let transformer = from.serving.transformer(catalog)?;
     let question = from.serving.question(&transformer)?;
     let assumptions = from.serving.assumptions(catalog)?;
     let line = from.network_line(catalog)?;

@@ -21,7 +21,7 @@ pub fn search_serving(
     request: &SearchServing,
     stop: &AtomicBool,
 ) -> Result<SearchAnswer, Vec<Diagnostic>> {
-    let transformer = request.serving.model.transformer(catalog)?;
+    let transformer = request.serving.transformer(catalog)?;
     let question = request.serving.question(&transformer)?;
     let assumptions = request.serving.assumptions(catalog)?;
     let rented = match &request.rent {

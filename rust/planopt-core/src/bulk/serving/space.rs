@@ -114,6 +114,7 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
                         context: lengths.context,
                         prompt: lengths.prompt,
                         overlap,
+                        speculation: None,
                     });
                 }
             }

@@ -20,6 +20,7 @@ use super::layout::{Layout, Prepared};
 use super::space::{Fit, Space};
 use super::units::connects;
 use crate::catalog::{Assumptions, Network};
+use crate::communication::NetworkLine;
 use crate::compute::Rates;
 use crate::cost::of_purchase;
 use crate::placement::Placement;
@@ -136,8 +137,12 @@ pub struct PoolsResult<'a> {
 
 /// Kinds of hardware that are paired with other kinds.
 const PAIRED_KINDS: usize = 4;
+/// Networks that are asked about: the fastest of those worth it.
+const MOST_NETWORKS: usize = 6;
 /// Replicas of a pool, at most.
 const MOST_REPLICAS: u32 = 256;
+/// Ways that differ by no more of their time are as long as each other.
+const ALIKE: f64 = 1e-6;
 /// Share of the time that the line between pools may be busy.
 const BUSIEST_LINE: f64 = 0.8;
 
@@ -147,6 +152,16 @@ struct Kind<'a> {
     cache: Bytes,
     prefill: Vec<Side<'a>>,
     decode: Vec<Side<'a>>,
+}
+
+impl Kind<'_> {
+    fn is_like(&self, other: &Self) -> bool {
+        same_hardware(&self.fit, &other.fit)
+    }
+}
+
+fn same_hardware(one: &Fit, other: &Fit) -> bool {
+    one.accelerator.id == other.accelerator.id && one.host.id == other.host.id
 }
 
 /// Finds the best two pools in `space`.
@@ -181,14 +196,56 @@ pub fn search_pools<'a>(asked: &Asked, space: &Space<'a>) -> PoolsResult<'a> {
     let alone = kinds(None);
     let mut result = PoolsResult::default();
     matched(asked, None, &alone, &[], &mut result);
-    for &joined in &space.networks {
+    for joined in worth_joining(&space.networks) {
         if asked.stop.load(Ordering::Relaxed) {
             break;
         }
-        let spread = kinds(Some(joined));
+        let mut spread = kinds(Some(joined));
+        for kind in &mut spread {
+            // Prompts are read by more replicas, not by larger ones, wherever one host holds one.
+            if alone
+                .iter()
+                .any(|other| other.is_like(kind) && !other.prefill.is_empty())
+            {
+                kind.prefill.clear();
+            }
+        }
         matched(asked, Some(joined), &alone, &spread, &mut result);
     }
     result
+}
+
+/// The networks of which no other one is both faster and cheaper, to a host.
+fn worth_joining<'a>(networks: &[Joined<'a>]) -> Vec<Joined<'a>> {
+    let bandwidth = |line: &NetworkLine| line.rate.0 * f64::from(line.nics_per_host);
+    let price = |(network, line): &Joined| {
+        let nic = network.nic.price.map_or(f64::INFINITY, MicroUsd::usd);
+        let cable = network
+            .cable
+            .as_ref()
+            .map_or(0.0, |cable| cable.price.usd());
+        let port = network
+            .switches
+            .iter()
+            .filter_map(|switch| Some(switch.price?.usd() / f64::from(switch.ports)))
+            .fold(f64::INFINITY, f64::min);
+        let port = if port.is_finite() { port } else { 0.0 };
+        f64::from(line.nics_per_host) * (nic + cable + port)
+    };
+    let mut worth: Vec<Joined<'a>> = networks
+        .iter()
+        .filter(|one| {
+            !networks.iter().any(|other| {
+                bandwidth(&other.1) >= bandwidth(&one.1)
+                    && price(other) < price(one)
+                    && other.1.rdma >= one.1.rdma
+            })
+        })
+        .copied()
+        .collect();
+    worth.sort_by(|one, other| bandwidth(&other.1).total_cmp(&bandwidth(&one.1)));
+    worth.truncate(MOST_NETWORKS);
+    worth
 }
 
 fn kind<'a>(
@@ -243,9 +300,6 @@ fn matched<'a>(
     for kind in &kinds {
         result.sides += kind.prefill.len() + kind.decode.len();
     }
-    let same = |one: &Fit, other: &Fit| {
-        one.accelerator.id == other.accelerator.id && one.host.id == other.host.id
-    };
     let few = kinds.len() <= PAIRED_KINDS * 2;
     let found: Vec<(usize, Option<FoundPools<'a>>)> = kinds
         .par_iter()
@@ -253,11 +307,12 @@ fn matched<'a>(
             let mut pairs = 0;
             let mut best: Option<FoundPools<'a>> = None;
             for decode in &kinds {
-                let alike = same(&prefill.fit, &decode.fit);
+                let alike = same_hardware(&prefill.fit, &decode.fit);
                 if !(alike || (few && network.is_some())) {
                     continue;
                 }
                 for one in &prefill.prefill {
+                    let mut known = None;
                     for other in &decode.decode {
                         pairs += 1;
                         let pair = Pair {
@@ -268,7 +323,7 @@ fn matched<'a>(
                             cache: prefill.cache,
                             alike,
                         };
-                        best = better(best, pair.best());
+                        best = better(best, pair.best(&mut known));
                     }
                 }
             }
@@ -311,8 +366,8 @@ struct Carried {
 
 impl<'a> Pair<'_, 'a> {
     /// The best numbers of replicas, if any will do.
-    fn best(&self) -> Option<FoundPools<'a>> {
-        let carried = self.carried()?;
+    fn best(&self, known: &mut Option<(f64, f64)>) -> Option<FoundPools<'a>> {
+        let carried = self.carried(known)?;
         match self.asked.demand.aim {
             PoolsAim::Cheapest => {
                 let (x, y) = self.for_demand(carried)?;
@@ -322,7 +377,9 @@ impl<'a> Pair<'_, 'a> {
         }
     }
 
-    fn carried(&self) -> Option<Carried> {
+    /// What replicas carry; `known` is for how long a cache is on its way and at what rate prompts
+    /// are then read in time, for those that follow.
+    fn carried(&self, known: &mut Option<(f64, f64)>) -> Option<Carried> {
         let Asked { goal, question, .. } = self.asked;
         let line = self.network.map(|(_, line)| line);
         let fabrics =
@@ -352,18 +409,16 @@ impl<'a> Pair<'_, 'a> {
             let share = (rate * busy).min(BUSIEST_LINE);
             transfer.latency_seconds + busy * (1.0 + share / 2.0 / (1.0 - share))
         };
-        let prefill = self.prefill.rate(|side, rate| {
-            rate * busy <= BUSIEST_LINE && side.reads_in_time(rate, goal, across(rate))
-        });
-        if prefill <= 0.0 {
-            return None;
-        }
-        let decode = self
-            .decode
-            .rate(|side, rate| side.answers_in_time(rate, goal));
-        (decode > 0.0).then_some(Carried {
+        let prefill = match *known {
+            Some((as_long, rate)) if (as_long - busy).abs() <= ALIKE * busy => rate,
+            _ => self.prefill.rate(|side, rate| {
+                rate * busy <= BUSIEST_LINE && side.reads_in_time(rate, goal, across(rate))
+            }),
+        };
+        *known = Some((busy, prefill));
+        (prefill > 0.0).then_some(Carried {
             prefill,
-            decode,
+            decode: self.decode.bound,
             transfer,
         })
     }

@@ -1,5 +1,9 @@
 //! One pool's part: the layouts that do it, and the rate of requests that each carries in time.
 
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
 use super::super::latency::LatencyGoal;
 use super::super::layout::{Layout, Prepared, stages};
 use super::super::space::Fit;
@@ -33,12 +37,12 @@ pub(super) struct Side<'a> {
     pub(super) estimator: Estimator,
     /// Micro-batches under way in it.
     pub(super) lanes: f64,
-    /// Requests per second that no replica exceeds.
+    /// Requests per second that no replica exceeds; of one that answers, those it answers in time.
     pub(super) bound: f64,
 }
 
-/// Layouts of one number of accelerators and hosts that are asked about in full.
-const ASKED_OF_A_SIZE: usize = 2;
+/// Sizes of replicas that are asked about in full.
+const MOST_SIZES: usize = 8;
 /// Rates are found to a hundredth: closer than the closed form knows them.
 const RATE_STEP: f64 = 0.01;
 const BISECTIONS: u32 = 24;
@@ -55,7 +59,7 @@ impl Side<'_> {
     }
 
     /// The highest rate of requests at which `in_time` holds of what the closed form says.
-    pub(super) fn rate(&self, in_time: impl Fn(&Side, f64) -> bool) -> f64 {
+    pub(super) fn rate(&self, in_time: impl Fn(&Self, f64) -> bool) -> f64 {
         let (mut low, mut high) = (0.0, self.bound);
         if in_time(self, high) {
             return high;
@@ -107,41 +111,48 @@ pub(super) struct Ground<'g, 'a> {
 }
 
 impl<'a> Ground<'_, 'a> {
-    /// The layouts worth asking about for one pool: of each size those that could carry most.
+    /// The layouts worth asking about for one pool.
     pub(super) fn sides(&self, role: Role) -> Vec<Side<'a>> {
         let asked = self.asked;
         let line = self.network.map(|(_, line)| line);
         let fabric = self.fit.fabric(line, asked.assumptions);
         let longest = self.layouts.iter().map(|layout| layout.pp).max();
         let stages = stages(asked.transformer, longest.unwrap_or(1));
-        let mut bounds: Vec<(u32, u32, f64, Layout, Placement)> = Vec::new();
-        for &layout in self.layouts {
-            let Ok(placement) = layout.place(self.fit.host.slots) else {
-                continue;
-            };
-            if (placement.hosts > 1) != self.network.is_some() {
-                continue;
-            }
-            let bound = self
-                .replica(layout, placement, &fabric, &stages)
-                .and_then(|replica| self.bound(&replica, layout, role));
-            if let Some(bound) = bound {
-                let size = (placement.accelerators(), placement.hosts);
-                bounds.push((size.0, size.1, bound, layout, placement));
-            }
-        }
-        bounds.sort_by(|one, other| {
-            (one.0, one.1)
-                .cmp(&(other.0, other.1))
-                .then(other.2.total_cmp(&one.2))
-                .then(one.3.cmp(&other.3))
-        });
-        bounds
-            .chunk_by(|one, other| (one.0, one.1) == (other.0, other.1))
-            .flat_map(|of_a_size| of_a_size.iter().take(ASKED_OF_A_SIZE))
-            .filter_map(|&(_, _, bound, layout, placement)| {
+        let mut bounds: Vec<(f64, Layout, Placement)> = self
+            .layouts
+            .par_iter()
+            .filter_map(|&layout| {
+                let placement = layout.place(self.fit.host.slots).ok()?;
+                if (placement.hosts > 1) != self.network.is_some() {
+                    return None;
+                }
                 let replica = self.replica(layout, placement, &fabric, &stages)?;
-                Some(self.side(&replica, layout, placement, bound, role))
+                let bound = self.bound(&replica, layout, role)?;
+                Some((bound, layout, placement))
+            })
+            .collect();
+        // Those that could carry most by accelerator, one of each size.
+        let by_accelerator = |(bound, _, placement): &(f64, Layout, Placement)| {
+            bound / f64::from(placement.accelerators())
+        };
+        bounds.sort_by(|one, other| {
+            by_accelerator(other)
+                .total_cmp(&by_accelerator(one))
+                .then(one.1.cmp(&other.1))
+        });
+        let mut sizes = BTreeSet::new();
+        bounds.retain(|(.., placement)| sizes.insert((placement.accelerators(), placement.hosts)));
+        bounds.truncate(MOST_SIZES);
+        bounds
+            .into_par_iter()
+            .filter_map(|(bound, layout, placement)| {
+                let replica = self.replica(layout, placement, &fabric, &stages)?;
+                let mut side = self.side(&replica, layout, placement, bound, role);
+                if role == Role::Decode {
+                    let goal = self.asked.goal;
+                    side.bound = side.rate(|side, rate| side.answers_in_time(rate, goal));
+                }
+                (side.bound > 0.0).then_some(side)
             })
             .collect()
     }

@@ -30,7 +30,7 @@ impl StepTime for ReplicaSteps<'_, '_> {
             cached: work.prefill_cached(),
             sequences: work.decode_sequences,
             context: work.decode_context,
-            elsewhere: 0.0,
+            ..Step::default()
         };
         let (latency, interval) = self.replica.micro_batch(step, f64::from(self.in_flight));
         StepSeconds {
