@@ -21,7 +21,7 @@ __all__ = ["plan_table", "training_plan_table"]
 def plan_table(plan: Plan) -> str:
     """Write a plan for serving as one HTML table."""
     told = [
-        f"{deployment_line(each)}: {speed(each.evaluation)}"
+        f"{deployment_line(each)}: {speed(each.evaluation, each.replicas)}"
         for each in plan.deployments
     ]
     return _table(plan, told)

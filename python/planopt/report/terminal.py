@@ -99,7 +99,9 @@ def _headline(plan: Plan, style: Style) -> list[str]:
     lines += [f"      {deployment_line(each)}" for each in plan.deployments]
     lines.append(f"      {style.head(_cost_of_budget(plan))}   {proof(plan, style)}")
     for each in plan.deployments:
-        lines.append(f"      {speed(each.evaluation, each.replicas)}{_over_target(plan)}")
+        lines.append(
+            f"      {speed(each.evaluation, each.replicas)}{_over_target(plan)}"
+        )
         lines.append(f"      {_served(plan, each)}")
     return lines
 

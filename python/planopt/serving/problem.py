@@ -42,7 +42,10 @@ LARGEST_MEMORY_BYTES = 1e15
 """A petabyte of memory to search with, which no machine has."""
 
 Goal = Literal["cheapest", "throughput", "cost-per-token", "latency"]
-FORMATS = ("fp32", "bf16", "fp16", "fp8", "int8", "int4", "mxfp4", "nvfp4")
+FORMATS = (
+    *("fp32", "bf16", "fp16", "fp8", "int8", "int4", "mxfp4", "nvfp4"),
+    *("w4a8", "q4_0", "q4_k_m", "fp8-2:4"),
+)
 """Number formats of weights that the core knows."""
 GOALS: tuple[Goal, ...] = ("cheapest", "throughput", "cost-per-token", "latency")
 

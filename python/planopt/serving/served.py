@@ -118,6 +118,7 @@ def read_served(
     options: ServedOptions,
 ) -> ServedModel:
     """Read what is served; what is not given comes from the model and the workload."""
+    lengths = _lengths(reader, catalog, assumed, options)
     model = options.get("model")
     if model is None:
         assumed.append(Assumed(name="model", value=DEFAULT_MODEL))
@@ -126,7 +127,7 @@ def read_served(
         kv_heads=reader.count("kv_heads", options.get("kv_heads")),
         weights=options.get("weights"),
         kv=options.get("kv"),
-        lengths=_lengths(reader, catalog, assumed, options),
+        lengths=lengths,
         overlap=reader.choice("overlap", options.get("overlap"), OVERLAPS) or "none",
         drafting=_drafting(reader, options),
         engine=_engine(reader, options),

@@ -33,7 +33,14 @@ BYTES_PER_ELEMENT: Final = {
     "int4": 0.51953125,
     "mxfp4": 0.53125,
     "nvfp4": 0.5625,
+    "w4a8": 0.51953125,
+    "q4_0": 0.5625,
+    "q4_k_m": 0.60625,
+    "fp8-2:4": 0.625,
 }
+
+# Section 2, "fp8-2:4": families whose products leave half of the work out.
+SPARSE_FAMILIES: Final = ("ampere", "ada", "hopper", "blackwell")
 
 
 class FormatError(ValueError):
@@ -129,6 +136,13 @@ def quantised_rate(
         return _first_present(peak, names, weights)
     if weights == "nvfp4":
         return _first_present(peak, ("fp4",), weights)
+    if weights == "w4a8":
+        return _first_present(peak, ("int8", "fp8"), weights)
+    if weights == "fp8-2:4":
+        if accelerator.family not in SPARSE_FAMILIES:
+            message = f"{accelerator.family} has no products of 2:4 sparse matrices"
+            raise FormatError(message)
+        return 2 * _first_present(peak, ("fp8",), weights)
     if weights == "int8" and "int8" in peak:
         return peak["int8"]
     return base_rate(accelerator, assumptions, weights)
@@ -174,6 +188,8 @@ class Rank:
         """Return the bytes of an element on its way to an expert."""
         if self.weights in ("fp8", "int8", "nvfp4"):
             return bytes_per_element(self.weights)
+        if self.weights in ("w4a8", "fp8-2:4"):
+            return bytes_per_element("fp8")
         return self.activation_bytes
 
     @property

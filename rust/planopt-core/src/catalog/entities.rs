@@ -24,11 +24,25 @@ pub enum Format {
     Mxfp4,
     /// NVIDIA 4-bit float: groups of 16 with an 8-bit scale.
     Nvfp4,
+    /// [`Self::Int4`] weights with 8-bit activations: products in 8 bits (`QServe`, arXiv
+    /// 2405.04532).
+    W4a8,
+    /// llama.cpp's blocks of 32 4-bit integers with a 16-bit scale.
+    #[serde(rename = "q4_0")]
+    Q40,
+    /// llama.cpp's mixture of superblocks of 4 bits, and of 6 in half of the value and down
+    /// products: 4.85 bits a weight (its table of quantisations).
+    #[serde(rename = "q4_k_m")]
+    Q4Km,
+    /// [`Self::Fp8`] of which two of every four are kept, each with two bits of where it was
+    /// (NVIDIA, "Accelerating Inference with Sparsity Using the NVIDIA Ampere Architecture").
+    #[serde(rename = "fp8-2:4")]
+    Fp8Sparse,
 }
 
 impl Format {
     /// Every format, in the order that messages list them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 12] = [
         Self::Fp32,
         Self::Bf16,
         Self::Fp16,
@@ -37,6 +51,10 @@ impl Format {
         Self::Int4,
         Self::Mxfp4,
         Self::Nvfp4,
+        Self::W4a8,
+        Self::Q40,
+        Self::Q4Km,
+        Self::Fp8Sparse,
     ];
 
     /// The name used in catalogs, flags and JSON.
@@ -50,6 +68,10 @@ impl Format {
             Self::Int4 => "int4",
             Self::Mxfp4 => "mxfp4",
             Self::Nvfp4 => "nvfp4",
+            Self::W4a8 => "w4a8",
+            Self::Q40 => "q4_0",
+            Self::Q4Km => "q4_k_m",
+            Self::Fp8Sparse => "fp8-2:4",
         }
     }
 
@@ -65,11 +87,16 @@ impl Format {
             Self::Bf16 | Self::Fp16 => 2.0,
             Self::Fp8 | Self::Int8 => 1.0,
             // (4 bits + (16 + 4) bits / 128) / 8
-            Self::Int4 => 0.519_531_25,
+            Self::Int4 | Self::W4a8 => 0.519_531_25,
             // (4 bits + 8 bits / 32) / 8
             Self::Mxfp4 => 0.531_25,
             // (4 bits + 8 bits / 16) / 8
-            Self::Nvfp4 => 0.562_5,
+            // and (4 bits + 16 bits / 32) / 8
+            Self::Nvfp4 | Self::Q40 => 0.562_5,
+            // 4.85 bits / 8
+            Self::Q4Km => 0.606_25,
+            // (2 x 8 bits + 2 x 2 bits) / 4 / 8
+            Self::Fp8Sparse => 0.625,
         }
     }
 }
