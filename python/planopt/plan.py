@@ -27,8 +27,10 @@ from planopt.evaluation import (
     Rejection,
     ServingEvaluation,
 )
-from planopt.pools import (
-    Disaggregated,  # noqa: TC001 - msgspec reads it at run time
+from planopt.pools import (  # noqa: TC001 - msgspec reads them at run time
+    Disaggregated,
+    Pool,
+    Transfer,
 )
 
 if TYPE_CHECKING:
@@ -415,6 +417,10 @@ class EvaluationDocument(ServingEvaluation, Document, frozen=True, kw_only=True)
     candidate: Candidate | None = None
     hardware: Hardware | None = None
     bill_of_materials: tuple[BomLine, ...] = ()
+    prefill_pool: Pool | None = None
+    """What reads the prompts, where the configuration only answers them."""
+    transfer: Transfer | None = None
+    """How the cache of a prompt gets from there."""
     context_tokens: int | None = None
     assumed: tuple[Assumed, ...] = ()
     warnings: tuple[PlanWarning, ...] = ()

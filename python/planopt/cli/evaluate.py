@@ -16,6 +16,7 @@ from planopt.cli.options import (
     LOAD,
     MODEL,
     MODEL_NAME,
+    PREFILL_POOL,
     RECIPE,
     SPARE_HOSTS,
     count,
@@ -50,6 +51,7 @@ app = typer.Typer(
     *DRAFTING,
     *LOAD,
     *ENGINE,
+    *PREFILL_POOL,
     switch("explain", "Show how each figure was worked out"),
     *ASSUMPTIONS,
 )

@@ -112,6 +112,17 @@ ENGINE = (
 )
 """The engine under a load."""
 
+PREFILL_POOL = (
+    count("prefill_replicas", "Replicas of a pool that only reads prompts"),
+    text("prefill_accelerator", "NAME", "Its accelerator [default: the same]"),
+    text("prefill_host", "NAME", "Its host"),
+    count("prefill_tp", "Its tensor-parallel degree"),
+    count("prefill_pp", "Its pipeline stages"),
+    count("prefill_dp", "Its attention data parallel degree"),
+    count("prefill_ep", "Its expert-parallel degree"),
+)
+"""Disaggregation: the configuration then answers alone."""
+
 LAYOUT = (
     count("batch", "Sequences per micro-batch"),
     count("in_flight", "Micro-batches that circulate in a pipeline [default: stages]"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.report.numbers import milliseconds, size
 from planopt.report.parts import (
     assumed_lines,
     bill_lines,
@@ -37,6 +38,7 @@ def render_evaluation(evaluation: EvaluationDocument, *, style: Style = PLAIN) -
             "",
             *figure_lines(evaluation),
             *latency_lines(evaluation),
+            *_prefill_pool(evaluation),
             *(["", *bill] if bill else []),
             *cost_line(evaluation.cost, evaluation.power_watts),
             *section("Assumed", assumed_lines(evaluation.assumed), style),
@@ -44,6 +46,24 @@ def render_evaluation(evaluation: EvaluationDocument, *, style: Style = PLAIN) -
             *warnings,
             *_derivation(evaluation, style),
         ]
+    )
+
+
+def _prefill_pool(evaluation: EvaluationDocument) -> list[str]:
+    """Say what reads the prompts, where that is a pool of its own."""
+    pool, way = evaluation.prefill_pool, evaluation.transfer
+    if pool is None or way is None:
+        return []
+    over = f"over {way.network}" if way.network else "inside of the host"
+    seconds = pool.evaluation.prefill.seconds if pool.evaluation else None
+    candidate = pool.candidate
+    return wrapped(
+        f"Prompts are read by {pool.replicas}x {candidate.layout} of "
+        f"{candidate.accelerator} in {pool.host}, {milliseconds(seconds)} each; their "
+        f"cache of {size(way.bytes)} takes {milliseconds(way.seconds)} {over}. Its "
+        "hardware is not in the bill.",
+        indent=" ",
+        hanging="  ",
     )
 
 

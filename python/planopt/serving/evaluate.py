@@ -12,6 +12,11 @@ from planopt.options import OptionReader
 from planopt.plan import Assumed, EvaluationDocument
 from planopt.serving.build import bom_line, evaluation_of, hardware_of
 from planopt.serving.load import estimated, load_of, read_traffic, simulated
+from planopt.serving.prefill_pool import (
+    PoolOptions,
+    read_prefill_pool,
+    simulated_with,
+)
 from planopt.serving.served import ServedOptions, read_served
 
 if TYPE_CHECKING:
@@ -22,6 +27,10 @@ if TYPE_CHECKING:
     from planopt.options import TextOrNumber
 
 __all__ = ["evaluate_serving"]
+
+
+class EvaluateOptions(ServedOptions, PoolOptions, total=False):
+    """Options of what is served, and of a pool that reads its prompts."""
 
 
 def evaluate_serving(
@@ -47,7 +56,7 @@ def evaluate_serving(
     explain: bool = False,
     assumptions: str = DEFAULT_ASSUMPTIONS,
     catalog: Sequence[str] = (),
-    **options: Unpack[ServedOptions],
+    **options: Unpack[EvaluateOptions],
 ) -> EvaluationDocument:
     """Evaluate one way of serving a model.
 
@@ -75,6 +84,16 @@ def evaluate_serving(
     traffic : str
         CSV of one's own traffic in place of fixed lengths: columns ``prompt``,
         ``output`` and, where it replaces the arrivals too, ``seconds``.
+    draft, draft_tokens, acceptance : str, int, str or float
+        Speculative decoding: ``mtp`` or a smaller model, tokens drafted ahead of a
+        check (1 unless given), and the share of them that is accepted.
+    policy, token_budget, max_sequences
+        The engine under the load: ``decode-first`` or ``prefill-first``, tokens of a
+        step, and sequences of a micro-batch.
+    prefill_accelerator, prefill_host, prefill_tp, prefill_pp, prefill_dp, prefill_ep, \
+    prefill_replicas
+        A pool that reads the prompts: the configuration then answers them alone. The
+        cache goes over the link of the host that holds both, or over `network`.
     weights, kv : str
         Number formats, as published unless given.
     kv_heads : int
@@ -103,7 +122,7 @@ def evaluate_serving(
     >>> planopt.evaluate(accelerator="rtx-4090", tp=4, pp=2, batch=8).feasible
     True
     """
-    if unknown := options.keys() - ServedOptions.__optional_keys__:
+    if unknown := options.keys() - EvaluateOptions.__optional_keys__:
         message = f"unknown options: {', '.join(sorted(unknown))}"
         raise TypeError(message)
     opened = open_catalog(catalog, assumptions)
@@ -146,23 +165,28 @@ def evaluate_serving(
             accepted="one of the two",
         )
     own_traffic = read_traffic(reader, traffic)
+    reading = read_prefill_pool(reader, request, options)
     reader.finish()
     answer = opened.native.evaluate_serving(request)
     evaluation = evaluation_of(answer)
-    latencies = None
-    if evaluation.feasible and (rate or asking or own_traffic):
+    latencies, two = None, None
+    asked = bool(rate or asking or own_traffic)
+    if evaluation.feasible and (asked or batch is not None or reading):
+        in_batches = request["batch"] * answer["in_flight"] * request["replicas"]
+        resident = 2 if served.overlap == "two-batch" else 1
         load = load_of(
             served.lengths,
-            users=asking,
+            users=asking if asked else in_batches * resident,
             requests_per_second=rate,
             traffic=own_traffic,
         )
-        latencies = simulated(opened, request, load, engine=served.engine)
-    elif evaluation.feasible and batch is not None:
-        in_batches = request["batch"] * answer["in_flight"] * request["replicas"]
-        resident = 2 if served.overlap == "two-batch" else 1
-        load = load_of(served.lengths, users=in_batches * resident)
-        latencies = estimated(opened, request, load, engine=served.engine)
+        if reading is not None:
+            two = simulated_with(opened, served, reading, request, load)
+            latencies = two.latencies
+        elif asked:
+            latencies = simulated(opened, request, load, engine=served.engine)
+        else:
+            latencies = estimated(opened, request, load, engine=served.engine)
     if latencies is not None:
         evaluation = with_changes(
             evaluation,
@@ -189,6 +213,8 @@ def evaluate_serving(
         ),
         hardware=hardware_of(answer),
         bill_of_materials=tuple(bom_line(line) for line in answer["bill_of_materials"]),
+        prefill_pool=two.pool if two else None,
+        transfer=two.transfer if two else None,
         context_tokens=served.lengths.context,
         assumed=tuple(assumed),
         assumptions=assumptions,

@@ -22,9 +22,11 @@ __all__ = [
     "PERCENTILES",
     "Latencies",
     "estimated",
+    "latencies_of",
     "latency_request",
     "load_of",
     "read_traffic",
+    "run_of",
     "simulated",
     "simulated_deployment",
 ]
@@ -132,16 +134,21 @@ def simulated(
     engine: Mapping[str, Any],
 ) -> Latencies | None:
     """Simulate a load on a configuration; none if the configuration does not work."""
+    request = {**configuration, "load": load, "run": run_of(load), "engine": engine}
+    report = catalog.native.simulate_serving(request)["report"]
+    return latencies_of(report, load["arrivals"].get("users"))
+
+
+def run_of(load: Mapping[str, Any]) -> dict[str, Any]:
+    """Say how long a load is simulated: a trace as it is, others until steady."""
     arrivals = load["arrivals"]
     if arrivals["kind"] == "trace":
-        run = {"requests": len(arrivals["seconds"]), "doors_close": True}
-    else:
-        measured = max(REQUESTS, ROUNDS_OF_USERS * arrivals.get("users", 0))
-        warm_up = max(WARM_UP, 2 * arrivals.get("users", 0))
-        run = {"requests": measured, "warm_up": warm_up}
-    request = {**configuration, "load": load, "run": run, "engine": engine}
-    report = catalog.native.simulate_serving(request)["report"]
-    return _latencies(report, arrivals.get("users"))
+        return {"requests": len(arrivals["seconds"]), "doors_close": True}
+    users = arrivals.get("users", 0)
+    return {
+        "requests": max(REQUESTS, ROUNDS_OF_USERS * users),
+        "warm_up": max(WARM_UP, 2 * users),
+    }
 
 
 def estimated(
@@ -156,10 +163,13 @@ def estimated(
     request = {**configuration, "load": load, "run": run, "engine": engine}
     answer = catalog.native.estimate_serving(request)
     known = answer if answer["ttft_seconds"] is not None else None
-    return _latencies(known, load["arrivals"].get("users"))
+    return latencies_of(known, load["arrivals"].get("users"))
 
 
-def _latencies(report: Mapping[str, Any] | None, users: int | None) -> Latencies | None:
+def latencies_of(
+    report: Mapping[str, Any] | None, users: int | None
+) -> Latencies | None:
+    """Read a report of the core."""
     if report is None:
         return None
 

@@ -3,7 +3,8 @@
 use super::assumptions::{
     AllReduceAlgorithm, Assumptions, CommunicationAssumptions, CostAssumptions, EngineAssumptions,
     EngineShares, ExpertAssumptions, FrameworkAssumptions, HardwareAssumptions, HardwareChanges,
-    HopPayload, MemoryAssumptions, ScaleUpAssumptions, Scheduling, Spares, SwitchSale, TrainingAssumptions,
+    HopPayload, MemoryAssumptions, ScaleUpAssumptions, Scheduling, Spares, SwitchSale,
+    TrainingAssumptions,
 };
 use super::compute_assumptions::{compute, compute_over};
 use super::fields::Fields;

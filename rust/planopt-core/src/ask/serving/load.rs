@@ -148,12 +148,7 @@ pub fn simulate_serving(
             None => {
                 front = Some(vec![limits]);
                 let pool = pool(&request.configuration, limits, steps);
-                Ok(Ok(simulate(
-                    &pool,
-                    &request.load,
-                    run,
-                    stop,
-                )))
+                Ok(Ok(simulate(&pool, &request.load, run, stop)))
             }
             Some(decode) => with_engine(
                 catalog,

@@ -12,7 +12,7 @@ use crate::ask::request::{EvaluateServing, SearchServing, wrong_option};
 use crate::catalog::Catalog;
 use crate::compute::Rates;
 use crate::cost::{Cost, of_purchase};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, code};
 use crate::quantity::MicroUsd;
 use crate::search::{
     Asked, FoundPool, FoundPools, Layout, PoolsAim, PoolsDemand, Space, search_pools,
@@ -327,8 +327,12 @@ pub(super) fn transfer_between(
     found
         .map(|found| TransferAnswer::new(found, network, cache.0, prompt))
         .ok_or_else(|| {
-            let hosts = "pools in different hosts".to_owned();
-            let accepted = "--network NAME between the hosts of both pools".to_owned();
-            vec![wrong_option("network", hosts, accepted)]
+            let message = "nothing joins the hosts of the two pools";
+            let accepted = "--network NAME between them, or a --host that holds both";
+            vec![
+                Diagnostic::new(code::OPTION_OUT_OF_RANGE, message)
+                    .field("--network")
+                    .accepted(accepted),
+            ]
         })
 }

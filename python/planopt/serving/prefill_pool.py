@@ -1,0 +1,128 @@
+"""A pool of its own that reads the prompts of one configuration that answers them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import msgspec
+
+from planopt.errors import InputError
+from planopt.evaluation import Candidate
+from planopt.pools import Pool, Transfer
+from planopt.serving.build import evaluation_of
+from planopt.serving.load import Latencies, latencies_of, run_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from planopt.catalog import Catalog
+    from planopt.options import OptionReader, TextOrNumber
+    from planopt.serving.served import ServedModel
+
+__all__ = ["PoolOptions", "read_prefill_pool", "simulated_with"]
+
+DEGREES = ("tp", "pp", "dp", "ep", "replicas")
+
+
+class PoolOptions(TypedDict, total=False):
+    """Options of the pool that reads prompts; the others are of what answers them."""
+
+    prefill_accelerator: str | None
+    prefill_host: str | None
+    prefill_tp: TextOrNumber | None
+    prefill_pp: TextOrNumber | None
+    prefill_dp: TextOrNumber | None
+    prefill_ep: TextOrNumber | None
+    prefill_replicas: TextOrNumber | None
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What came of a load on both pools."""
+
+    pool: Pool
+    transfer: Transfer
+    latencies: Latencies | None
+
+
+def read_prefill_pool(
+    reader: OptionReader, answering: Mapping[str, Any], options: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Read the pool that reads prompts, if there is one.
+
+    Parts that are not given are those of the configuration that answers; degrees are 1.
+    """
+    if all(options.get(name) is None for name in PoolOptions.__optional_keys__):
+        return None
+    degrees = {
+        name: reader.count(f"prefill_{name}", options.get(f"prefill_{name}")) or 1
+        for name in DEGREES
+    }
+    accelerator = options.get("prefill_accelerator")
+    same_host = accelerator in (None, answering["accelerator"])
+    return {
+        **answering,
+        **degrees,
+        "accelerator": accelerator or answering["accelerator"],
+        "host": options.get("prefill_host")
+        or (answering["host"] if same_host else None),
+        "hosts": None,
+        "batch": 1,
+        "in_flight": None,
+    }
+
+
+def simulated_with(
+    catalog: Catalog,
+    served: ServedModel,
+    reading: Mapping[str, Any],
+    answering: Mapping[str, Any],
+    load: Mapping[str, Any],
+) -> Simulated:
+    """Simulate a load on a pool that reads prompts and another one that answers.
+
+    Raises
+    ------
+    InputError
+        The pool that reads does not work, or nothing joins the two.
+    """
+    answer = catalog.native.evaluate_serving({**reading, "replicas": 1})
+    evaluation = evaluation_of({**answer, "cost": None, "power_watts": None})
+    if not evaluation.feasible:
+        why = "; ".join(each.message for each in evaluation.rejections)
+        raise InputError.of(
+            "E004",
+            f"the pool that reads prompts does not work: {why}",
+            field="--prefill-tp",
+            accepted="degrees and an accelerator that hold the model",
+        )
+    request = {
+        **reading,
+        "load": load,
+        "run": run_of(load),
+        "engine": served.engine,
+        "decode": {**answering, "engine": served.engine},
+    }
+    found = catalog.native.simulate_serving(request)
+    pool = Pool(
+        candidate=Candidate(
+            accelerator=reading["accelerator"],
+            **{name: reading[name] for name in DEGREES if name != "replicas"},
+            batch=1,
+            in_flight=answer["in_flight"],
+            overlap=served.overlap,
+            weights=answer["weights"],
+            kv=answer["kv"],
+        ),
+        host=answer["hardware"]["host"],
+        hosts=answer["hosts"] or 1,
+        replicas=reading["replicas"],
+        evaluation=evaluation,
+    )
+    users = load["arrivals"].get("users")
+    return Simulated(
+        pool=pool,
+        transfer=msgspec.convert(found["transfer"], Transfer),
+        latencies=latencies_of(found["report"], users),
+    )
