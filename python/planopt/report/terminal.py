@@ -68,7 +68,10 @@ def render_plan(
         Where the plan has been saved to.
     """
     body = (
-        infeasible_lines(plan, style)
+        [
+            *infeasible_lines(plan, style),
+            *section("Aggregated or disaggregated", pool_lines(plan, style), style),
+        ]
         if plan.status == "infeasible"
         else _feasible_lines(plan, style)
     )
@@ -158,6 +161,7 @@ def _figures(plan: Plan) -> list[str]:
         for deployment in plan.deployments
         for line in [
             "",
+            *([f" {deployment_line(deployment)}"] if len(plan.deployments) > 1 else []),
             *figure_lines(deployment.evaluation),
             *latency_lines(deployment.evaluation),
         ]

@@ -11,6 +11,7 @@ from msgspec.structs import replace as with_changes
 
 from planopt.plan import Accuracy, Change, Infeasibility, Limit, Plan
 from planopt.procurement import minimal_conflict, satisfiable
+from planopt.serving.pools import disaggregated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,14 +52,23 @@ def infeasible_plan(question: Question, purchase: Purchase, started: float) -> P
     started : float
         When it was asked, on the monotonic clock.
     """
+    deadline = started + question.problem.time_limit_seconds
     binding = tuple(_conflict(question))
-    nearest = tuple(_nearest_changes(question))
+    nearest, cut = _until(deadline, _nearest_changes(question))
     notes = []
+    if cut:
+        notes.append("the time limit was reached: other changes may help as well")
     if purchase.status == "unknown":
         notes.append("the time limit was reached: this is not proven")
     closest = _closest(question)
     if closest:
         notes.append(closest)
+    two = disaggregated(question.as_asked, None)
+    if two is not None and two.in_time:
+        notes.append(
+            "two pools do it, one that reads prompts and one that answers: "
+            f"{two.layout}, ${two.price_usd:,.0f}"
+        )
     return Plan(
         status="infeasible",
         objective=question.problem.objective,
@@ -66,11 +76,24 @@ def infeasible_plan(question: Question, purchase: Purchase, started: float) -> P
         infeasibility=Infeasibility(
             binding=binding, nearest=nearest, note="; ".join(notes) or None
         ),
+        disaggregated=two,
         search=with_changes(question.found.search, seconds=time.monotonic() - started),
         assumed=question.problem.assumed,
         assumptions=question.problem.assumptions,
         accuracy=Accuracy(statement="no plan: nothing was predicted"),
     )
+
+
+def _until(
+    deadline: float, changes: Iterator[Change]
+) -> tuple[tuple[Change, ...], bool]:
+    """Take changes until a time on the monotonic clock; whether it came first."""
+    taken = []
+    for change in changes:
+        taken.append(change)
+        if time.monotonic() > deadline:
+            return tuple(taken), True
+    return tuple(taken), False
 
 
 def _closest(question: Question) -> str | None:
@@ -220,6 +243,7 @@ def _limit(question: Question, name: str) -> Limit:
 def _nearest_changes(question: Question) -> Iterator[Change]:
     """Propose changes, each asked again with its limits and found to have a plan."""
     problem = question.problem
+    yield from _longer_wait(question)
     yield from _more_money(question, problem, {}, "keeps every other limit")
     for weights in NARROWER_FORMATS:
         if weights in (problem.served.weights, *problem.allow_quantization):
@@ -230,7 +254,6 @@ def _nearest_changes(question: Question) -> Iterator[Change]:
         same_budget = list(_asked(question, narrower, options, note))
         yield from same_budget or _more_money(question, narrower, options, note)
     yield from _slower(question)
-    yield from _longer_wait(question)
     yield from _fewer_users(question)
     yield from _more_room(question)
 
@@ -352,7 +375,8 @@ def _proposed_target(build: Build) -> float:
 def _fewer_users(question: Question) -> Iterator[Change]:
     """Find how many users the other limits allow, by halving."""
     problem = question.problem
-    if problem.users <= 1 or problem.batch is not None:
+    # What nothing serves in time serves fewer no better.
+    if problem.users <= 1 or problem.batch is not None or not question.found.units:
         return
 
     def serves(users: int) -> bool:

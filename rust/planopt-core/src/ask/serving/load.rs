@@ -5,7 +5,9 @@ use std::sync::atomic::AtomicBool;
 use serde::{Deserialize, Serialize};
 
 use super::super::answer::RejectionAnswer;
-use super::super::request::{EvaluateServing, LARGEST_COUNT, unknown_name, wrong_option};
+use super::super::request::{
+    EvaluateServing, HardwareKey, LARGEST_COUNT, unknown_name, wrong_option,
+};
 use super::pools::{TransferAnswer, transfer_between};
 use super::subject::rejection;
 use crate::catalog::Catalog;
@@ -23,6 +25,9 @@ pub struct SimulateServing {
     /// The configuration; its batch counts for nothing.
     #[serde(flatten)]
     pub configuration: EvaluateServing,
+    /// The purchase that it runs on, in place of what the configuration names: a unit of a plan.
+    #[serde(default)]
+    pub hardware: Option<HardwareKey>,
     /// What arrives.
     pub load: Load,
     /// What is asked of the engine.
@@ -142,7 +147,7 @@ pub fn simulate_serving(
         });
     let outcome = with_engine(
         catalog,
-        &request.configuration,
+        (&request.configuration, request.hardware.as_ref()),
         &request.engine,
         |steps, limits| match &request.decode {
             None => {
@@ -152,7 +157,7 @@ pub fn simulate_serving(
             }
             Some(decode) => with_engine(
                 catalog,
-                &decode.configuration,
+                (&decode.configuration, None),
                 &decode.engine,
                 |answering, other| {
                     front = Some(vec![limits, other]);
@@ -226,7 +231,7 @@ pub fn estimate_serving(
     let traffic = Traffic::of(&request.load);
     let estimated = with_engine(
         catalog,
-        &request.configuration,
+        (&request.configuration, request.hardware.as_ref()),
         &request.engine,
         |steps, limits| {
             let estimator = Estimator::new(steps, limits, traffic, overhead);
@@ -276,7 +281,7 @@ type Outcome<T> = Result<Result<T, Rejection>, Vec<Diagnostic>>;
 /// Asks about a configuration as an engine, if it can be one.
 fn with_engine<T>(
     catalog: &Catalog,
-    request: &EvaluateServing,
+    (request, hardware): (&EvaluateServing, Option<&HardwareKey>),
     options: &EngineOptions,
     ask: impl FnOnce(&ReplicaSteps<'_, '_>, EngineLimits) -> Outcome<T>,
 ) -> Outcome<T> {
@@ -284,12 +289,19 @@ fn with_engine<T>(
     let question = request.serving.question(&transformer)?;
     let assumptions = request.serving.assumptions(catalog)?;
     request.check()?;
-    let bench = request.bench(catalog)?;
-    let line = request.network_line(catalog)?.map(|(_, line)| line);
-    let Some(fit) = bench.fit(catalog, &assumptions) else {
-        let accepted = "links with a bandwidth".to_owned();
-        return Err(vec![unknown_name("link", "host's link", accepted)]);
+    let (rented, bench);
+    let (fit, network) = if let Some(key) = hardware {
+        rented = key.rented(catalog)?;
+        key.resolve(catalog, &rented, &assumptions)?
+    } else {
+        bench = request.bench(catalog)?;
+        let Some(fit) = bench.fit(catalog, &assumptions) else {
+            let accepted = "links with a bandwidth".to_owned();
+            return Err(vec![unknown_name("link", "host's link", accepted)]);
+        };
+        (fit, request.network_line(catalog)?)
     };
+    let line = network.map(|(_, line)| line);
     let layout = Layout {
         degrees: request.degrees(),
         pp: request.pp,

@@ -1,0 +1,127 @@
+"""Options of what arrives: read, simulated, and refused where they cannot be."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from planopt.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LAYOUT = (
+    *("evaluate", "serving", "--model", "llama-3.1-8b"),
+    *("--accelerator", "l40s", "--prompt", "512", "--output", "128"),
+)
+
+
+def asked(capsys: pytest.CaptureFixture[str], *options: str) -> Any:
+    with pytest.raises(SystemExit) as left:
+        main([*LAYOUT, *options, "--json"])
+    shown = capsys.readouterr()
+    assert left.value.code == 0, shown.err
+    return json.loads(shown.out)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    with pytest.raises(SystemExit) as left:
+        main([*LAYOUT, *options])
+    shown = capsys.readouterr()
+    assert left.value.code == 2
+    assert shown.out == ""
+    return shown.err
+
+
+@pytest.mark.parametrize("load", [("--users", "8"), ("--requests", "2/s")])
+def test_a_load_has_latencies(
+    load: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = asked(capsys, *load)
+    for latency in ("ttft_seconds", "tpot_seconds"):
+        of = answer[latency]
+        assert 0 < of["p50"] <= of["p95"] <= of["p99"]
+    assert answer["under_load"]["tokens_per_second"] > 0
+
+
+def test_without_a_load_there_are_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert asked(capsys)["ttft_seconds"]["p95"] is None
+
+
+def test_own_traffic_is_replayed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{i},{400 + i},{50 + i}" for i in range(40)]
+    file = tmp_path / "traffic.csv"
+    file.write_text("\n".join(["seconds,prompt,output", *rows]))
+    as_it_was = asked(capsys, "--traffic", str(file))
+    in_a_rush = asked(capsys, "--traffic", str(file), "--requests", "20/s")
+    assert as_it_was["ttft_seconds"]["p95"] < in_a_rush["ttft_seconds"]["p95"]
+
+
+def test_the_engine_may_read_prompts_first(capsys: pytest.CaptureFixture[str]) -> None:
+    load = ("--requests", "6/s")
+    answers = [
+        asked(capsys, *load, "--policy", policy)
+        for policy in ("prefill-first", "decode-first")
+    ]
+    waits = [answer["tpot_seconds"]["p99"] for answer in answers]
+    assert waits[0] != waits[1]
+
+
+def test_fewer_places_make_users_wait(capsys: pytest.CaptureFixture[str]) -> None:
+    few = asked(capsys, "--users", "32", "--max-sequences", "4")
+    many = asked(capsys, "--users", "32")
+    assert few["ttft_seconds"]["p50"] > 5 * many["ttft_seconds"]["p50"]
+
+
+def test_smaller_steps_make_tokens_even(capsys: pytest.CaptureFixture[str]) -> None:
+    small = asked(capsys, "--requests", "3/s", "--token-budget", "128")
+    large = asked(capsys, "--requests", "3/s", "--token-budget", "4096")
+    assert small["ttft_seconds"]["p50"] > large["ttft_seconds"]["p50"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "field"),
+    [
+        (("--users", "8", "--requests", "2/s"), "E004", "--users"),
+        (("--users", "0"), "E003", "--users"),
+        (("--requests", "2"), "E002", "--requests"),
+        (("--traffic", "nowhere.csv"), "E002", "--traffic"),
+        (("--policy", "fair", "--users", "8"), "E001", "--policy"),
+        (("--token-budget", "0", "--users", "8"), "E003", "--token-budget"),
+        (("--prefill-tp", "3", "--batch", "8"), "E004", "--prefill-tp"),
+    ],
+)
+def test_what_cannot_arrive_is_refused(
+    options: tuple[str, ...],
+    code: str,
+    field: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = refused(capsys, *options)
+    assert f"error[{code}]" in told
+    assert field in told
+
+
+def test_traffic_without_its_columns_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "traffic.csv"
+    file.write_text("in,out\n1,2\n")
+    assert "columns prompt and output" in refused(capsys, "--traffic", str(file))
+
+
+def test_solve_shows_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(
+            [
+                *("solve", "--model", "llama-3.1-8b", "--accelerators", "l40s"),
+                *("--ttft", "1s", "--target", "20tok/s", "--requests", "4/s"),
+            ]
+        )
+    assert left.value.code == 0
+    shown = capsys.readouterr().out
+    assert "Aggregated or disaggregated" in shown
