@@ -18,19 +18,32 @@ _ALL: Final = (
     "megatron-2022",
     "megatron-2021",
     "megatron-deepspeed",
+    "bigscience",
     "fsdp",
     "internevo",
     "jax",
     "ddp",
 )
 # Microseconds of the host for a kernel, of frameworks that launch each from Python.
-_EAGER: Final = {"megatron-deepspeed": 60.0, "ddp": 20.0, "fsdp": 20.0}
+_EAGER: Final = {
+    "megatron-deepspeed": 60.0,
+    "bigscience": 60.0,
+    "ddp": 20.0,
+    "fsdp": 20.0,
+}
+
+# Memory traffic between products over that of fused kernels: those of apex, or of PyTorch.
+_PASSES: Final = {"megatron-2022": 1.0, "bigscience": 3.0, "internevo": 3.0}
 
 SWITCHES: Final[dict[str, dict[str, float | bool]]] = {
     **{f"frameworks.{name}": {"send_once": True} for name in _NEW},
     "frameworks.fsdp": {"portable_attention": True},
-    "frameworks.megatron-deepspeed": {"gradient_copy": 4, "memory_reserve": 1.16},
-    "frameworks.internevo": {"gradient_copy": 6, "memory_reserve": 1.45},
+    "frameworks.bigscience": {
+        "gradients_everywhere": True,
+        "gradient_copy": 4,
+        "memory_reserve": 1.21,
+    },
+    "frameworks.internevo": {"gradient_copy": 6, "memory_reserve": 1.4},
 }
 """What frameworks are known to do, and what was read off their memory."""
 
@@ -48,14 +61,16 @@ def _of(
 
 def _frameworks() -> Iterator[Parameter]:
     for name in _ALL:
-        passes = 1.0 if name == "megatron-2022" else 1.2
+        passes = _PASSES.get(name, 1.2)
         losses = 1.5 if name in _NEW else 3.0
         yield _of(name, "elementwise", passes, low=0.3, high=5.0, spread=0.4)
         yield _of(name, "loss", losses, low=0.3, high=20.0, spread=0.5)
         yield _of(
             name, "step_overhead", 20.0, low=1.0, high=1000.0, spread=1.0, unit="ms"
         )
-        if name != "megatron-2022":
+        if name == "bigscience":  # It waits for the last micro-batch.
+            yield _share(name, "data_overlap", 0.05, spread=0.05)
+        elif name != "megatron-2022":
             yield _share(name, "data_overlap", 0.8, spread=0.25)
         if name in _EAGER:
             yield _of(
@@ -67,17 +82,18 @@ def _frameworks() -> Iterator[Parameter]:
                 spread=0.5,
                 unit="us",
             )
-    for name in ("fsdp", "internevo", "jax", "nemo", "megatron-deepspeed"):
+    for name in ("fsdp", "internevo", "jax", "nemo", "bigscience"):
         yield _share(name, "data_contention", 0.15, spread=0.15)
-    for name in ("internevo", "nemo", "megatron-deepspeed", "fsdp"):
+    for name in ("internevo", "nemo", "bigscience", "fsdp"):
         size = 50.0 if name == "internevo" else 200.0
         yield _of(name, "bucket", size, low=0.5, high=5000.0, spread=1.0, unit="MB")
     for name in ("nemo", "nemo-2026"):
         yield _share(name, "tensor_overlap", 0.1, spread=0.15)
     yield _share("megatron-2021", "gradient_overlap", 0.2, spread=0.2)
-    yield _share("megatron-deepspeed", "gradient_overlap", 0.1, spread=0.1)
+    for name in ("megatron-deepspeed", "bigscience"):
+        yield _share(name, "gradient_overlap", 0.1, spread=0.1)
     yield _of(
-        "megatron-deepspeed",
+        "bigscience",
         "hop_overhead",
         3.0,
         low=0.05,
@@ -85,6 +101,9 @@ def _frameworks() -> Iterator[Parameter]:
         spread=1.0,
         unit="ms",
     )
+    # Messages beside arithmetic came to Megatron-LM in 2023, with interleaving.
+    for name in _NEW:
+        yield _share(name, "pipeline_overlap", 0.8, spread=0.2)
     for name in (*_NEW, "fsdp", "jax"):
         yield _of(name, "casts", 1.0, low=0.05, high=6.0, spread=0.6)
     for name in _NEW:
@@ -117,16 +136,19 @@ def _trainers() -> Iterator[Parameter]:
     families = ("ampere", "hopper", "blackwell", "volta", "ada", "turing")
     for family in families:
         known = family == "ampere"
-        yield _trainer(family, "sustained", 0.98, 0.3, 1.6, 0.05 if known else 0.2)
+        yield _trainer(family, "sustained", 1.0, 0.3, 1.6, 0.03 if known else 0.2)
     for family, attention in (("ampere", 0.6), ("hopper", 0.6), ("blackwell", 0.5)):
         yield _trainer(family, "attention_forward", attention, 0.1, 1.0, 0.3)
         yield _trainer(family, "attention_backward", 0.8 * attention, 0.1, 1.0, 0.3)
         yield _trainer(family, "attention_half_head", 32.0, 1.0, 256.0, 0.5)
+        yield _trainer(family, "attention_half_length", 64.0, 1.0, 1024.0, 0.7)
     # Over kernels whose scales stand in blocks: those of whole tensors are faster.
-    for family, share in (("hopper", 1.1), ("blackwell", 1.3)):
+    for family, share in (("hopper", 0.8), ("blackwell", 0.8)):
         yield _trainer(family, "sustained_8bit", share, 0.2, 3.0, 0.3)
     yield _trainer("hopper", "portable_attention", 0.6, 0.2, 1.0, 0.3)
     yield _trainer("blackwell", "sustained_4bit", 1.0, 0.1, 3.0, 0.4)
+    for family, share in (("hopper", 0.8), ("blackwell", 0.8)):
+        yield _trainer(family, "grouped", share, 0.1, 1.5, 0.3)
     for name in ("gb200", "gb300", "b200", "b300"):
         yield _trainer(name, "clock", 1.0, 0.6, 1.4, 0.1)
     for name in ("gb200", "gb300"):
@@ -135,7 +157,7 @@ def _trainers() -> Iterator[Parameter]:
 
 def _general() -> Iterator[Parameter]:
     yield Parameter(
-        table="training", key="unaligned", start=0.7, low=0.2, high=1.0, spread=0.4
+        table="training", key="unaligned", start=0.15, low=0.02, high=1.0, spread=0.4
     )
     yield Parameter(
         table="training",

@@ -42,6 +42,8 @@ class SourceNotes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     causal: bool = True
     recompute: str | None = None
     shard: str | None = None
+    loss_chunks: int = 1
+    """Pieces that logits are there in, at a time."""
     model_flops: str | None = None
     """How its TFLOPS count: ``full``, ``causal``, ``hardware`` (recomputation too)."""
     network: str | None = None

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from planopt.validation.measurement import Row
 
-__all__ = ["Shape", "ShapeUnknownError", "model_key", "shape_of", "write_models"]
+__all__ = [
+    "Shape",
+    "ShapeUnknownError",
+    "model_key",
+    "shape_of",
+    "with_heads",
+    "write_models",
+]
 
 _BILLION = 1e9
 _HEAD = 128
@@ -118,6 +126,25 @@ def model_key(name: str) -> str:
 
 def _number(row: Row, column: str) -> int:
     return int(float(row[column])) if row.get(column) else 0
+
+
+def with_heads(rows: Iterable[Row]) -> Iterator[Row]:
+    """Fill in heads that a row leaves out from models as wide of the same source.
+
+    A source that varies the layout of a model gives its heads where they first stand.
+    """
+    kept = list(rows)
+    seen: dict[tuple[str, str], Counter[str]] = {}
+    for row in kept:
+        if row.get("heads"):
+            width = (row.get("source", ""), row.get("hidden", ""))
+            seen.setdefault(width, Counter())[row["heads"]] += 1
+    for row in kept:
+        width = (row.get("source", ""), row.get("hidden", ""))
+        if row.get("hidden") and not row.get("heads") and width in seen:
+            yield {**row, "heads": seen[width].most_common(1)[0][0]}
+        else:
+            yield row
 
 
 def shape_of(row: Row, known: Mapping[str, tuple[str, int, int]]) -> str | Shape:

@@ -15,6 +15,7 @@ from planopt.validation.geometry import (
     ShapeUnknownError,
     model_key,
     shape_of,
+    with_heads,
     write_models,
 )
 from planopt.validation.layouts import full_layout, layouts_to_try
@@ -122,7 +123,7 @@ def questions(
     families = Families(open_catalog((), assumptions))
     shapes: dict[str, Shape] = {}
     found: list[Question | Missing] = []
-    for row in latest_steps(rows):
+    for row in with_heads(latest_steps(rows)):
         read = read_row(row)
         if isinstance(read, Missing):
             found.append(read)

@@ -137,6 +137,12 @@ class TrainingRow:
         parts = [f"{name}{degree}" for name, degree in degrees.items() if degree]
         return " ".join((*parts, self.shard, self.recompute))
 
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """What rows that repeat each other have alike."""
+        columns = self.columns.items()
+        return tuple(text for name, text in columns if name not in _APART)
+
     def figure(self, column: str) -> float | None:
         """Return a measured figure, ``None`` where there is none."""
         text = self.columns.get(column, "")
@@ -216,6 +222,7 @@ class TrainingRow:
             "flash_attention": self.notes.flash_attention,
             "dropout": self.notes.dropout,
             "causal": self.notes.causal,
+            "loss_chunks": self.notes.loss_chunks,
             "model_flops": "causal" if convention == "causal" else "full",
         }
         if self.framework.gradients == "weights":

@@ -21,7 +21,7 @@ _DIMENSIONS: Final = {
     "step_overhead": "seconds",
     "bucket": "bytes",
 }
-_SWITCHES: Final = ("send_once", "portable_attention")
+_SWITCHES: Final = ("send_once", "portable_attention", "gradients_everywhere")
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,9 @@ class Framework:
     expert_overlap: float = 0.0
     tensor_overlap: float = 0.0
     gradient_overlap: float = 1.0
+    pipeline_overlap: float = 0.0
     hop_overhead: float = 0.0
+    gradients_everywhere: bool = False
     data_overlap: float = 0.0
     data_contention: float = 0.0
     bucket: float = inf
@@ -55,6 +57,7 @@ class Trainer:
     sustained: float = 1.0
     sustained_8bit: float = 1.0
     sustained_4bit: float = 1.0
+    grouped: float = 1.0
     attention_forward: float = 1.0
     attention_backward: float = 1.0
     portable_attention: float = 1.0
@@ -76,6 +79,7 @@ class Trainers:
         if training:
             self._general = Framework(
                 tensor_overlap=units.share(training["tensor_overlap"]),
+                pipeline_overlap=units.share(training["pipeline_overlap"]),
                 data_overlap=units.share(training["data_overlap"]),
                 data_contention=units.share(training["contention"]),
             )

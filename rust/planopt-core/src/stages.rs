@@ -18,15 +18,23 @@ pub struct Stage {
 /// Deals `layers` (the kind of each) to `pp` stages: as many to each, the rest one by one to the
 /// stages before the last, which has the head to carry already (as vLLM does).
 pub fn deal(layers: &[usize], kinds: usize, pp: u32) -> Vec<Stage> {
-    deal_chunks(layers, kinds, pp, 1)
+    deal_chunks(layers, kinds, pp, 1, 0)
 }
 
 /// Deals `layers` to `pp` stages in `chunks` rounds (the interleaved schedule of Narayanan et al.,
 /// arXiv 2104.04473). Where they do not divide evenly, embedding and head count as a layer each
 /// (Megatron-LM, `account_for_embedding_in_pipeline_split`), and the first chunks take the rest.
-pub fn deal_chunks(layers: &[usize], kinds: usize, pp: u32, chunks: u32) -> Vec<Stage> {
+/// What else stands on the last stage may count as so many layers `behind` those of the model
+/// (Megatron-LM, `pipeline_model_parallel_layout`): the last chunk has as many fewer.
+pub fn deal_chunks(
+    layers: &[usize],
+    kinds: usize,
+    pp: u32,
+    chunks: u32,
+    behind: usize,
+) -> Vec<Stage> {
     let stages = pp as usize;
-    let sizes = chunk_sizes(layers.len(), stages, chunks.max(1) as usize);
+    let sizes = chunk_sizes(layers.len(), stages, chunks.max(1) as usize, behind);
     let mut counts = vec![vec![0.0; kinds]; stages];
     let mut start = 0;
     for (chunk, size) in sizes.into_iter().enumerate() {
@@ -54,8 +62,19 @@ pub fn deal_chunks(layers: &[usize], kinds: usize, pp: u32, chunks: u32) -> Vec<
 }
 
 /// Layers of each chunk, in the order of the layers.
-fn chunk_sizes(layers: usize, stages: usize, rounds: usize) -> Vec<usize> {
+fn chunk_sizes(layers: usize, stages: usize, rounds: usize, behind: usize) -> Vec<usize> {
     let chunks = stages * rounds;
+    if behind > 0 && chunks > 1 {
+        let last = (layers + behind).div_ceil(chunks).saturating_sub(behind);
+        let (each, rest) = ((layers - last) / (chunks - 1), (layers - last) % (chunks - 1));
+        // The first chunks of an interleaved schedule take the rest, else the last but one.
+        let first = if rounds == 1 { chunks - 1 - rest } else { 0 };
+        let takes = |chunk: usize| (first..first + rest).contains(&chunk);
+        return (0..chunks - 1)
+            .map(|chunk| each + usize::from(takes(chunk)))
+            .chain([last])
+            .collect();
+    }
     if rounds == 1 {
         let (each, rest) = (layers / stages, layers % stages);
         return (1..=stages)

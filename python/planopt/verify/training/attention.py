@@ -128,7 +128,7 @@ def _stored(heads: Heads, candidate: Candidate, machine: Machine) -> Work:
         moved = matrices * (rows * depth + depth * columns + rows * columns) * element
         shape = Product(matrices, rows, columns, depth)
         rate = machine.base * machine.sustained(quantised=False)
-        return machine.product_time(shape, rate, machine.general, moved)
+        return machine.product_time(shape, rate, moved)
 
     def over_scores(bytes_each: float) -> float:
         return machine.pass_time(scores * bytes_each)

@@ -165,8 +165,8 @@ def groups_of(candidate: Candidate, fabric: Fabric, slots: int) -> Groups:
     dense_ranks, expert_ranks = candidate.dense_ranks, candidate.expert_ranks
     replicas = (
         min(reach // (t * p), dense_ranks)
-        if together
-        else min(near, c * expert_ranks_of_data)
+        if inner * p <= slots
+        else min(near, dense_ranks)
     )
     expert_replicas = max(replicas * candidate.folded // e, 1)
     # Without sharding every rank is a shard's replica of itself: one group of them all.

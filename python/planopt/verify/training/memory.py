@@ -72,7 +72,11 @@ def memory_of(stage: Stage) -> dict[str, float]:
         host, optimizer = host + optimizer, 0.0
     memory = machine.accelerator.memory
     used = weights + gradients + optimizer + activations
-    overhead = training.overhead + (machine.framework.memory_reserve - 1) * used
+    capacity = memory * training.usable_fraction
+    room = max(capacity - used - training.overhead, 0.0)
+    overhead = training.overhead + min(
+        (machine.framework.memory_reserve - 1) * used, room
+    )
     return {
         "weights_bytes": weights,
         "gradients_bytes": gradients,
@@ -80,7 +84,7 @@ def memory_of(stage: Stage) -> dict[str, float]:
         "activations_bytes": activations,
         "overhead_bytes": overhead,
         "total_bytes": used + overhead,
-        "capacity_bytes": memory * training.usable_fraction,
+        "capacity_bytes": capacity,
         "activations_per_layer_bytes": max(
             stage.recomputed(work).kept for work, _ in stage.kinds
         ),

@@ -30,6 +30,7 @@ class Product:
     rows: float
     columns: float
     depth: float
+    padded: bool = False
 
     @property
     def flops(self) -> float:
@@ -90,7 +91,7 @@ class Machine:
         return self.assumptions.trainers.trainer(self.accelerator)
 
     # Section 2, "at sustained load".
-    def sustained(self, *, quantised: bool) -> float:
+    def sustained(self, *, quantised: bool, routed: bool = False) -> float:
         """Return the share of the peak that is there for hours."""
         own = self.trainer
         share = own.sustained
@@ -98,22 +99,17 @@ class Machine:
             share = {"fp8": own.sustained_8bit, "nvfp4": own.sustained_4bit}.get(
                 self.precision, share
             )
-        return share * own.clock
+        return share * own.clock * (own.grouped if routed else 1.0)
 
     @cached_property
     def compute(self) -> Compute:
         """Return what the accelerator reaches."""
         return self.assumptions.compute(self.accelerator)
 
-    def products(self, *, quantised: bool, routed: bool = False) -> Products:
-        """Return what products reach, quantised ones and those of experts."""
-        weights = self.precision if quantised else None
-        return self.compute.products(weights, experts=routed)
-
     @cached_property
     def general(self) -> Products:
-        """Return what products that are not quantised reach, and passes over memory."""
-        return self.products(quantised=False)
+        """Return the curve that products of all formats follow, and passes."""
+        return self.compute.products(None, experts=False)
 
     @property
     def bandwidth(self) -> float:
@@ -131,8 +127,9 @@ class Machine:
         return self.general.efficiency
 
     # Section 2, fill.
-    def fill(self, product: Product, reached: Products) -> float:
+    def fill(self, product: Product) -> float:
         """Return the share of the tiles' outputs that are outputs of the product."""
+        reached = self.general
         edges = (product.rows + reached.half_rows) * (
             product.columns + reached.half_columns
         )
@@ -148,14 +145,16 @@ class Machine:
 
     # Section 2, t(n_m, r, n, k; X).
     def product_time(
-        self, product: Product, rate: float, reached: Products, moved: float
+        self, product: Product, rate: float, moved: float
     ) -> float:
         """Return the seconds of a product at a peak rate, `moved` bytes being moved."""
+        reached = self.general
         depth = product.depth / (product.depth + reached.half_depth)
-        filled = self.fill(product, reached) / self.fill_of_large_product
+        filled = self.fill(product) / self.fill_of_large_product
         aligned = product.columns % 8 == 0 and product.depth % 8 == 0
-        whole = 1.0 if aligned else self.assumptions.trainers.unaligned
-        reached_rate = rate * reached.efficiency * filled * depth * whole
+        whole = product.padded or aligned
+        rate *= 1.0 if whole else self.assumptions.trainers.unaligned
+        reached_rate = rate * reached.efficiency * filled * depth
         arithmetic = product.flops / reached_rate
         bandwidth = self.accelerator.memory_bandwidth * reached.bandwidth_efficiency
         seconds = self.compute.roofline(arithmetic, moved / bandwidth)

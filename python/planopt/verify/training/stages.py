@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
+from math import ceil, floor
 from typing import TYPE_CHECKING
 
 from planopt.verify.memory import layers_per_stage
+from planopt.verify.operations import MatMul
 from planopt.verify.training import parameters
 from planopt.verify.training.tally import Work, total
 from planopt.verify.training.work import (
@@ -19,6 +20,8 @@ from planopt.verify.training.work import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from planopt.verify.operations import Operation
     from planopt.verify.training.parameters import Bytes, Holdings
     from planopt.verify.training.work import Rank
@@ -189,28 +192,53 @@ def _chunks(layers: int, chunks: int) -> list[int]:
     return sizes
 
 
+# Section 5, "counts as".
+def _layers_behind(rank: Rank) -> int:
+    """Return the layers that modules of multi-token prediction count as."""
+    model, modules = rank.model, rank.candidate.mtp_modules
+    if not modules:
+        return 0
+
+    def weights_met(operations: Sequence[Operation]) -> float:
+        products = [each for each in operations if isinstance(each, MatMul)]
+        return sum(each.inputs * each.outputs * each.active for each in products)
+
+    heads = (1 + modules) * weights_met(model.head) / weights_met(model.layers[-1])
+    return min(modules + floor(heads + 0.5), len(model.layers))
+
+
+# Section 5, "the last chunk has".
+def _with_fewer_at_the_end(layers: int, chunks: int, v: int, behind: int) -> list[int]:
+    """Return the layers of each chunk where the last one has others to carry."""
+    last = max(ceil((layers + behind) / chunks) - behind, 0)
+    each, rest = divmod(layers - last, chunks - 1)
+    first = chunks - 1 - rest if v == 1 else 0
+    sizes = [each + (first <= chunk < first + rest) for chunk in range(chunks - 1)]
+    return [*sizes, last]
+
+
+def _sizes(rank: Rank) -> list[int]:
+    """Return the layers of each chunk, in their order."""
+    layers, v = len(rank.model.layers), rank.candidate.vpp
+    chunks, behind = rank.candidate.pp * v, _layers_behind(rank)
+    if behind and chunks > 1:
+        return _with_fewer_at_the_end(layers, chunks, v, behind)
+    return layers_per_stage(layers, chunks) if v == 1 else _chunks(layers, chunks)
+
+
 # Section 5, "Layers are dealt".
 def stages_of(rank: Rank) -> list[Stage]:
     """Deal the layers of the model to stages."""
     layers, candidate = rank.model.layers, rank.candidate
     p, v = candidate.pp, candidate.vpp
-    counts = layers_per_stage(len(layers), p * v)
-    if v == 1:
-        firsts = [sum(counts[:stage]) for stage in range(p)]
-        dealt = [
-            layers[first : first + counts[stage]] for stage, first in enumerate(firsts)
-        ]
-    else:
-        sizes = _chunks(len(layers), p * v)
-        starts = [sum(sizes[:chunk]) for chunk in range(p * v)]
-        dealt = [
-            tuple(
-                layer
-                for turn in range(v)
-                for layer in layers[starts[turn * p + stage] :][
-                    : sizes[turn * p + stage]
-                ]
-            )
-            for stage in range(p)
-        ]
+    sizes = _sizes(rank)
+    starts = [sum(sizes[:chunk]) for chunk in range(p * v)]
+    dealt = [
+        tuple(
+            layer
+            for turn in range(v)
+            for layer in layers[starts[turn * p + stage] :][: sizes[turn * p + stage]]
+        )
+        for stage in range(p)
+    ]
     return [Stage(rank, number, own) for number, own in enumerate(dealt)]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from planopt.verify.training.groups import Group
     from planopt.verify.training.parameters import Bytes
     from planopt.verify.training.stages import Stage
+    from planopt.verify.trainers import Framework
 
 # Section 7: stages whose times are in a smaller ratio are equally long.
 _EQUALLY_LONG: Final = 1 + 1e-10
@@ -93,7 +94,9 @@ def micro_batch(stage: Stage, fabric: Fabric) -> MicroBatch:
     framework = rank.machine.framework
     hidden = min(tensor, framework.tensor_overlap * arithmetic)
     beside = min(work.beside, framework.gradient_overlap * work.backward)
-    hops = 2 * rank.candidate.vpp * _hop(stage, fabric)
+    chunks = rank.candidate.vpp
+    hops = 2 * chunks * _hop(stage, fabric)
+    meanwhile = (framework if chunks > 1 else training).pipeline_overlap
     experts = work.expert_forward + work.expert_backward + again * body.expert_forward
     dispatched = min(experts, framework.expert_overlap * arithmetic)
     device = MicroBatch(
@@ -105,11 +108,11 @@ def micro_batch(stage: Stage, fabric: Fabric) -> MicroBatch:
         + work.context_backward
         + again * body.context_forward,
         expert=experts - dispatched,
-        pipeline=hops * (1 - training.pipeline_overlap),
+        pipeline=hops * (1 - meanwhile),
         offload=_offload_of_activations(stage, recompute, fabric),
         contention=training.tensor_contention * (hidden + beside)
         + training.contention * dispatched
-        + training.contention * hops * training.pipeline_overlap,
+        + training.contention * hops * meanwhile,
     )
     launched = _launched(stage)
     return replace(device, host=max(0.0, launched - device.seconds))
@@ -167,13 +170,13 @@ def _exchanges(
     replicas: Group,
     *,
     adapters: bool,
-    bucket: float,
+    framework: Framework,
 ) -> tuple[Exchange, Exchange]:
     """Return what is exchanged behind forward, and behind backward."""
     gradients, n = held.gradients, shards.ranks
 
     def in_buckets(exchange: Callable[[float], float], payload: float) -> float:
-        buckets = max(ceil(payload / bucket), 1)
+        buckets = max(ceil(payload / framework.bucket), 1)
         return buckets * exchange(payload / buckets)
 
     if shard == "none":
@@ -181,7 +184,8 @@ def _exchanges(
         return Exchange(), Exchange(
             once=once + in_buckets(replicas.all_reduce, gradients)
         )
-    scattered = in_buckets(shards.half, gradients)
+    whole = framework.gradients_everywhere
+    scattered = in_buckets(shards.all_reduce if whole else shards.half, gradients)
     replicated = in_buckets(replicas.all_reduce, gradients / n)
     if shard == "zero1":
         return (
@@ -227,7 +231,7 @@ def closing(stage: Stage, fabric: Fabric, slots: int) -> Closing:
         groups.shards,
         groups.shard_replicas,
         adapters=adapters,
-        bucket=rank.machine.framework.bucket,
+        framework=rank.machine.framework,
     )
     experts = _exchanges(
         held.experts,
@@ -235,7 +239,7 @@ def closing(stage: Stage, fabric: Fabric, slots: int) -> Closing:
         groups.expert_shards,
         groups.expert_shard_replicas,
         adapters=adapters,
-        bucket=rank.machine.framework.bucket,
+        framework=rank.machine.framework,
     )
     m = candidate.micro_batches
     behind_forward = _together(dense[0], experts[0])

@@ -23,7 +23,6 @@ from planopt.verify.training.tally import Work, total
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planopt.verify.reached import Products
     from planopt.verify.training.candidate import Candidate
     from planopt.verify.training.groups import Groups
 
@@ -75,7 +74,8 @@ class Rank:
         """Return the FLOP/s of a product that are there for hours."""
         quantised = operation.quantised
         peak = self.machine.quantised if quantised else self.machine.base
-        return peak * self.machine.sustained(quantised=quantised)
+        routed = operation.experts > 1
+        return peak * self.machine.sustained(quantised=quantised, routed=routed)
 
     def degree(self, operation: MatMul) -> int:
         """Return the ranks that a matrix is divided among, `t` or `t_e`."""
@@ -85,11 +85,6 @@ class Rank:
     def tokens_of(self, operation: MatMul) -> float:
         """Return the tokens that a rank brings to a product."""
         return self.tokens * self.degree(operation) / self.candidate.tp
-
-    def reached(self, operation: MatMul) -> Products:
-        """Return what products of an operation's kind reach."""
-        routed = operation.experts > 1
-        return self.machine.products(quantised=operation.quantised, routed=routed)
 
     def copies(self, operation: MatMul) -> float:
         """Return how many experts a token occupies, with their imbalance."""
@@ -113,11 +108,12 @@ def _product(operation: MatMul, rank: Rank) -> Work:
     moved = all_rows * (inputs + outputs) * machine.activation_bytes
     weights = count * inputs * outputs * rank.weight_bytes(operation)
     gradients = count * inputs * outputs * bytes_per_element(candidate.gradients)
-    rate, reached = rank.rate(operation), rank.reached(operation)
+    rate = rank.rate(operation)
 
     def time(rows: float, columns: float, depth: float, moved: float) -> float:
-        shape = Product(count, rows, columns, depth)
-        return machine.product_time(shape, rate, reached, moved)
+        padded = operation.name == "head"
+        shape = Product(count, rows, columns, depth, padded)
+        return machine.product_time(shape, rate, moved)
 
     to_weights = (
         time(inputs, outputs, rows, moved + 2 * gradients)
@@ -169,7 +165,7 @@ def _adapter(
 
     def time(product: Product) -> float:
         rate = machine.base * machine.sustained(quantised=False)
-        return machine.product_time(product, rate, machine.general, moved)
+        return machine.product_time(product, rate, moved)
 
     return Work(
         forward=time(forward),

@@ -221,6 +221,7 @@ fn training(fields: &mut Fields<'_>) -> TrainingAssumptions {
     TrainingAssumptions {
         framework: FrameworkAssumptions {
             tensor_overlap: general.tensor_overlap,
+            pipeline_overlap: general.pipeline_overlap,
             data_overlap: general.data_overlap,
             data_contention: general.contention,
             ..PLAIN_FRAMEWORK
@@ -241,7 +242,9 @@ const PLAIN_FRAMEWORK: FrameworkAssumptions = FrameworkAssumptions {
     expert_overlap: 0.0,
     tensor_overlap: 0.0,
     gradient_overlap: 1.0,
+    pipeline_overlap: 0.0,
     hop_overhead: Seconds::ZERO,
+    gradients_everywhere: false,
     data_overlap: 0.0,
     data_contention: 0.0,
     bucket: Bytes(f64::INFINITY),
@@ -256,6 +259,7 @@ const PLAIN_HARDWARE: HardwareAssumptions = HardwareAssumptions {
     sustained: 1.0,
     sustained_8bit: 1.0,
     sustained_4bit: 1.0,
+    grouped: 1.0,
     attention_forward: 1.0,
     attention_backward: 1.0,
     portable_attention: 1.0,
@@ -279,8 +283,10 @@ fn framework(own: &mut Fields<'_>, general: &TrainingAssumptions) -> FrameworkAs
         send_once: own.or("send_once", false, Fields::flag),
         expert_overlap: own.or("expert_overlap", general.expert_overlap, overlap),
         tensor_overlap: own.or("tensor_overlap", general.tensor_overlap, overlap),
+        pipeline_overlap: own.or("pipeline_overlap", general.pipeline_overlap, overlap),
         hop_overhead: own.or("hop_overhead", general.hop_overhead, Fields::quantity),
         gradient_overlap: own.or("gradient_overlap", general.gradient_overlap, overlap),
+        gradients_everywhere: own.or("gradients_everywhere", false, Fields::flag),
         data_overlap: own.or("data_overlap", general.data_overlap, overlap),
         data_contention: own.or("data_contention", general.data_contention, number),
         bucket: own.or("bucket", general.bucket, Fields::positive),
@@ -295,10 +301,11 @@ fn framework(own: &mut Fields<'_>, general: &TrainingAssumptions) -> FrameworkAs
 type HardwareKey = (&'static str, fn(&mut HardwareAssumptions) -> &mut f64);
 
 /// Keys of an accelerator, or of a family, at training.
-const HARDWARE_KEYS: [HardwareKey; 10] = [
+const HARDWARE_KEYS: [HardwareKey; 11] = [
     ("sustained", |own| &mut own.sustained),
     ("sustained_8bit", |own| &mut own.sustained_8bit),
     ("sustained_4bit", |own| &mut own.sustained_4bit),
+    ("grouped", |own| &mut own.grouped),
     ("attention_forward", |own| &mut own.attention_forward),
     ("attention_backward", |own| &mut own.attention_backward),
     ("portable_attention", |own| &mut own.portable_attention),

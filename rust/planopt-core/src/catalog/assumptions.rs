@@ -399,8 +399,13 @@ pub struct FrameworkAssumptions {
     pub tensor_overlap: f64,
     /// Share of the gradients of weights that tensor-parallel collectives can hide behind.
     pub gradient_overlap: f64,
+    /// Share of the messages between stages that goes on beside arithmetic where each stage has
+    /// several chunks.
+    pub pipeline_overlap: f64,
     /// What a message between stages on different hosts takes besides.
     pub hop_overhead: Seconds,
+    /// Whether gradients are all-reduced though each rank updates a share of the parameters only.
+    pub gradients_everywhere: bool,
     /// Share of the arithmetic that data-parallel collectives can hide behind.
     pub data_overlap: f64,
     /// By how much of their own time hidden data-parallel collectives slow arithmetic down.
@@ -427,6 +432,8 @@ pub struct HardwareAssumptions {
     pub sustained_8bit: f64,
     /// The same in 4 bits.
     pub sustained_4bit: f64,
+    /// Rate of the grouped products of experts over that of plain ones.
+    pub grouped: f64,
     /// Share of the peak rate that forward of attention reaches without stored probabilities.
     pub attention_forward: f64,
     /// That its backward reaches.

@@ -1,7 +1,8 @@
 //! Groups of ranks on the tiers they are placed on, and the time of their collectives.
 //!
 //! Order of ranks, innermost first: tensor, context, the data-parallel ranks among which experts
-//! are dealt, pipeline, the other data-parallel ranks. Every rank of a host sends at the same time
+//! are dealt, then a pipeline that a host holds and the other data-parallel ranks, or these and then
+//! a longer pipeline. Every rank of a host sends at the same time
 //! as the others, so that it has its share of the host's NICs.
 
 use super::candidate::{Layout, Sharding};
@@ -145,11 +146,12 @@ impl Groups {
         let inner = tp * cp * expert_data;
         let reach = place.reach();
         let near = (reach / tp).max(1);
-        // Of the ranks with the same weights, those of one domain.
-        let near_replicas = if inner * pp <= reach {
+        // Of the ranks with the same weights, those of one domain. They stand inside of pipelines
+        // that no host holds (the order of Megatron-LM's `parallel_state.py`).
+        let near_replicas = if inner * pp <= slots {
             (reach / (tp * pp)).min(replicas)
         } else {
-            near.min(cp * expert_data)
+            near.min(replicas)
         };
         let near_experts = (near * folded).min(layout.ep);
         let near_expert_replicas = (near_replicas * folded / layout.ep).max(1);

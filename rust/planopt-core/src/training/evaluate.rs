@@ -82,6 +82,8 @@ pub(crate) struct Question<'a> {
     pub(super) host_memory: BytesPerSecond,
     pub(super) hidden: f64,
     pub(super) hosts: u32,
+    /// Memory of an accelerator that training may take.
+    pub(super) capacity: Bytes,
 }
 
 impl Layout {
@@ -229,7 +231,7 @@ pub fn evaluate(
     let (accelerators, hosts) = (layout.accelerators(), question.hosts);
     TrainingEvaluation {
         memory,
-        capacity: hardware.accelerator.memory * training.usable_fraction,
+        capacity: question.capacity,
         step: question.step(),
         failures: Failures::of_cluster(accelerators, hosts, question.checkpoint(), training),
         recomputed_flop_ratio: question.recomputed_flop_ratio(),
@@ -259,6 +261,7 @@ impl<'a> Question<'a> {
             host_memory: job.training.host_memory_bandwidth / f64::from(slots),
             hidden: real(job.transformer.hidden),
             hosts: job.layout.accelerators().div_ceil(slots),
+            capacity: hardware.accelerator.memory * job.training.usable_fraction,
         }
     }
 }

@@ -128,8 +128,11 @@ pub(crate) struct StageMemory {
     pub(crate) working: Bytes,
     /// There once: gradients of logits.
     pub(crate) transient: Bytes,
-    /// What is held over what is in use.
+    /// What is held over what is in use, as far as there is room: a caching allocator gives its
+    /// blocks back before it fails.
     pub(crate) reserve: f64,
+    /// What there is.
+    pub(crate) capacity: Bytes,
 }
 
 impl StageMemory {
@@ -144,9 +147,10 @@ impl StageMemory {
         let offloaded = self.most_resident.0.is_finite();
         let activations = resident + self.working + kept_by_ends;
         let used = self.held.weights + self.held.gradients + self.held.optimizer + activations;
+        let room = (self.capacity - used - self.held.overhead).max(Bytes::ZERO);
         TrainingMemory {
             activations,
-            overhead: self.held.overhead + used * (self.reserve - 1.0),
+            overhead: self.held.overhead + (used * (self.reserve - 1.0)).min(room),
             in_flight,
             host: self.held.host + if offloaded { through } else { Bytes::ZERO },
             ..self.held
@@ -166,6 +170,7 @@ impl Question<'_> {
             most_in_flight: most_in_flight(layout, stage.index),
             most_logits: self.most_logits(),
             reserve: self.training.framework.memory_reserve,
+            capacity: self.capacity,
             ..StageMemory::default()
         };
         let layers: f64 = stage.layers.iter().sum();

@@ -6,7 +6,7 @@ use super::candidate::{Layout, Precision, Recipe};
 use super::collectives::Groups;
 use super::hold::is_routed;
 use super::layer::LayerCost;
-use crate::catalog::{ProductAssumptions, TrainingAssumptions};
+use crate::catalog::TrainingAssumptions;
 use crate::compute::{Rates, distinct_experts, local_shape, real, roofline, saturation};
 use crate::quantity::{Bytes, FlopsPerSecond, Seconds};
 use crate::transformer::{Operation, Shard, Work};
@@ -22,6 +22,9 @@ const REFERENCE_OUTPUTS: f64 = 8192.0 * 8192.0;
 const CAST_COPIES: f64 = 2.0;
 /// Elements that shapes of products are multiples of where tensor cores run at full rate.
 const ALIGNMENT: f64 = 8.0;
+/// The product into the vocabulary, which trainers pad (Megatron-LM,
+/// `make_vocab_size_divisible_by`).
+const HEAD: &str = "head";
 /// Products that read a latent and not the stream between layers.
 const LATENT_PRODUCTS: [&str; 2] = ["query_up", "key_value_up"];
 
@@ -32,6 +35,15 @@ pub(super) struct Pricing<'a> {
     pub(super) rates: &'a Rates,
     pub(super) groups: &'a Groups,
     pub(super) training: &'a TrainingAssumptions,
+}
+
+/// What a product runs at.
+#[derive(Clone, Copy)]
+pub(super) struct Rate {
+    /// The peak as far as it is there for hours.
+    flops: FlopsPerSecond,
+    /// Whether the shape is padded to whole rows of tensor cores.
+    padded: bool,
 }
 
 /// Where operations stand: it decides what lies around an all-reduce.
@@ -138,21 +150,33 @@ impl Pricing<'_> {
         cost.add_backward(time(backward));
     }
 
-    /// Peak rate of a product, and what products of its kind reach of it at sustained load.
-    fn sustained(&self, quantised: bool, routed: bool) -> (FlopsPerSecond, ProductAssumptions) {
+    /// Peak rate of a product at sustained load.
+    fn sustained(&self, operation: &Operation) -> Rate {
         let hardware = &self.rates.trainer;
-        let (rate, reached) = self.rates.of_operation(quantised, routed);
-        let share = match self.recipe.precision {
-            Precision::Fp8 if quantised => hardware.sustained_8bit,
-            Precision::Nvfp4 if quantised => hardware.sustained_4bit,
-            _ => hardware.sustained,
+        let (peak, share) = match self.recipe.precision {
+            _ if !operation.quantised => (self.rates.base, hardware.sustained),
+            Precision::Fp8 => (self.rates.quantised, hardware.sustained_8bit),
+            Precision::Nvfp4 => (self.rates.quantised, hardware.sustained_4bit),
+            _ => (self.rates.quantised, hardware.sustained),
         };
-        (rate * (share * hardware.clock), reached)
+        let grouped = if is_routed(operation) {
+            hardware.grouped
+        } else {
+            1.0
+        };
+        Rate {
+            flops: peak * (share * hardware.clock * grouped),
+            padded: operation.name == HEAD,
+        }
     }
 
     /// The same of products that are not quantised.
-    pub(super) fn base_rate(&self) -> (FlopsPerSecond, ProductAssumptions) {
-        self.sustained(false, false)
+    pub(super) fn base_rate(&self) -> Rate {
+        let hardware = &self.rates.trainer;
+        Rate {
+            flops: self.rates.base * (hardware.sustained * hardware.clock),
+            padded: false,
+        }
     }
 
     /// Normalisation: input read, output written; backward reads the input and the gradient.
@@ -277,7 +301,7 @@ impl Pricing<'_> {
         (rows, columns, depth): (f64, f64, f64),
         cost: &mut LayerCost,
     ) {
-        let rate = self.sustained(operation.quantised, is_routed(operation));
+        let rate = self.sustained(operation);
         let input = self.input_bytes(operation);
         let weight = match self.recipe.adapters {
             Some(adapters) if operation.quantised => adapters.frozen.bytes_per_element(),
@@ -335,24 +359,29 @@ impl Pricing<'_> {
     }
 
     /// A product of so many matrices: the roofline of serving (`compute.rs`), of any operand.
+    ///
+    /// Libraries of training follow one curve in all formats, that of plain products in 16 bits:
+    /// kernels of serving engines, which scale in blocks and are made for few rows, say nothing of
+    /// them.
     pub(super) fn time(
         &self,
-        (rate, reached): (FlopsPerSecond, ProductAssumptions),
+        rate: Rate,
         matrices: f64,
         (rows, columns, depth): (f64, f64, f64),
         bytes: f64,
     ) -> Seconds {
+        let reached = self.rates.base_products.dense;
         // Tiles stick out over the edges, and the last wave of them is half full in the mean.
         let filled = |matrices: f64, rows: f64, columns: f64| {
             let tiles = matrices * (rows + reached.half_rows) * (columns + reached.half_columns);
             matrices * rows * columns / (tiles + self.training.half_outputs)
         };
-        let reached_rate = rate.0
+        let reached_rate = rate.flops.0
             * reached.efficiency
             * (filled(matrices, rows, columns)
                 / saturation(REFERENCE_OUTPUTS, self.training.half_outputs))
             * saturation(depth, reached.half_depth)
-            * self.aligned(columns, depth);
+            * self.aligned(rate, columns, depth);
         let arithmetic = 2.0 * matrices * rows * columns * depth / reached_rate;
         let traffic = bytes / (self.rates.bandwidth.0 * reached.bandwidth_efficiency);
         let overlap = self.rates.compute.roofline_overlap;
@@ -360,8 +389,9 @@ impl Pricing<'_> {
     }
 
     /// Tensor cores load rows of 8 elements of 16 bits (NVIDIA, Matrix Multiplication Background).
-    fn aligned(&self, columns: f64, depth: f64) -> f64 {
-        if columns % ALIGNMENT == 0.0 && depth % ALIGNMENT == 0.0 {
+    fn aligned(&self, rate: Rate, columns: f64, depth: f64) -> f64 {
+        let whole = columns % ALIGNMENT == 0.0 && depth % ALIGNMENT == 0.0;
+        if rate.padded || whole {
             1.0
         } else {
             self.training.unaligned

@@ -288,8 +288,14 @@ impl Question<'_> {
             Seconds::ZERO
         };
         let messages = (self.hop() + across) * (2.0 * f64::from(self.layout.vpp));
-        parts.pipeline = messages * (1.0 - self.training.pipeline_overlap);
-        parts.contention += messages * (self.training.pipeline_overlap * self.training.contention);
+        // A stage with one chunk has nothing else to do.
+        let meanwhile = if self.layout.vpp > 1 {
+            framework.pipeline_overlap
+        } else {
+            self.training.pipeline_overlap
+        };
+        parts.pipeline = messages * (1.0 - meanwhile);
+        parts.contention += messages * (meanwhile * self.training.contention);
         if self.layout.offload_activations {
             let moved = self.host_line.message(kept_by_layers);
             parts.offload = self.beyond(moved, parts.forward)
@@ -365,7 +371,14 @@ impl Question<'_> {
                 exchange(bytes / buckets) * buckets
             };
             let gather = |bytes: Bytes| in_buckets(bytes, &|part| shard.all_gather(part));
-            let reduce = in_buckets(held.gradients, &|part| shard.reduce_scatter(part));
+            let whole = self.training.framework.gradients_everywhere;
+            let reduce = in_buckets(held.gradients, &|part| {
+                if whole {
+                    shard.all_reduce(part)
+                } else {
+                    shard.reduce_scatter(part)
+                }
+            });
             let across = in_buckets(held.gradients / share, &|part| replicate.all_reduce(part));
             let read = if self.recipe.adapters.is_some() {
                 held.weights

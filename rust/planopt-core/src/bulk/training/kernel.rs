@@ -134,7 +134,7 @@ pub(super) fn evaluate(
         let (most_in_flight, most_logits) = (memory.most_in_flight, memory.most_logits);
         let (weights, gradients) = (memory.held.weights.0, memory.held.gradients.0);
         let (optimizer, overhead) = (memory.held.optimizer.0, memory.held.overhead.0);
-        let beyond_use = memory.reserve - 1.0;
+        let (beyond_use, capacity) = (memory.reserve - 1.0, memory.capacity.0);
         for lane in 0..count {
             let in_flight = least(most_in_flight, micro_batches[lane]);
             let logits = least(most_logits, micro_batches[lane]);
@@ -142,7 +142,8 @@ pub(super) fn evaluate(
             let activations =
                 resident + working + (embedding * in_flight + (head * logits + transient));
             let used = weights + gradients + optimizer + activations;
-            let overhead = overhead + used * beyond_use;
+            let room = pick(capacity > used + overhead, capacity - used - overhead, 0.0);
+            let overhead = overhead + least(used * beyond_use, room);
             let total = used + overhead;
             let fuller = total > to.total_bytes[lane];
             to.total_bytes[lane] = pick(fuller, total, to.total_bytes[lane]);
