@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from planopt.cli.options import JSON, several, takes, text
+from planopt.cli.options import JSON, several, switch, takes, text
 from planopt.cli.output import show, write_file
 
 
@@ -11,12 +11,16 @@ from planopt.cli.output import show, write_file
     several("data", "FILE", "CSV of measurements [default: those planopt brings]"),
     text("assumptions", "NAME|FILE", "Assumptions to use [default: calibrated]"),
     text("plot", "FILE.svg", "Write predicted against measured as a picture"),
+    switch("folds", "Judge training by rows that no fit had seen"),
 )
 def validate(*, json: JSON = False, **options: Any) -> None:
     """Predict published measurements and say how far the predictions are off.
 
     planopt validate --data training.csv
     """
+    if options.pop("folds", False):
+        _judge(json=json, **options)
+        return
     from planopt.report.validation import render_validation
     from planopt.validation import validate as validate_rows
 
@@ -31,3 +35,12 @@ def validate(*, json: JSON = False, **options: Any) -> None:
         lambda style: render_validation(errors, style=style),
         json=json,
     )
+
+
+def _judge(*, json: bool, **options: Any) -> None:
+    """Show what predictions of rows left out are worth."""
+    from planopt.report.judged import render_judged
+    from planopt.validation.judged import judge
+
+    judged = judge(**options)
+    show(judged.to_json, lambda style: render_judged(judged, style=style), json=json)

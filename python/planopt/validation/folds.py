@@ -9,7 +9,6 @@ are judged: errors by class, layouts chosen, and what intervals cover.
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import TYPE_CHECKING

@@ -32,6 +32,7 @@ __all__ = [
     "Prediction",
     "Question",
     "TrainingSchema",
+    "comparisons",
     "predictions",
     "questions",
 ]
@@ -73,6 +74,17 @@ class Prediction:
         """The row asked about."""
         return self.question.row
 
+    @property
+    def counts(self) -> bool:
+        """Whether thresholds are about the row."""
+        return not self.searched and self.row.standing == "counted"
+
+    @property
+    def lacks_memory(self) -> bool:
+        """Whether the run is said not to fit."""
+        memory = self.answer["memory"]
+        return float(memory["total_bytes"]) > float(memory["capacity_bytes"])
+
 
 @dataclass(frozen=True)
 class TrainingSchema:
@@ -91,7 +103,7 @@ class TrainingSchema:
             if isinstance(each, Missing):
                 yield each
             else:
-                yield from _comparisons(each)
+                yield from comparisons(each)
 
 
 TRAINING = TrainingSchema()
@@ -217,7 +229,8 @@ def _answer(
     return Prediction(question=question, answer=answer, searched=not counted)
 
 
-def _comparisons(prediction: Prediction) -> Iterator[Comparison]:
+def comparisons(prediction: Prediction) -> Iterator[Comparison]:
+    """Put the figures of a row beside the predicted ones."""
     row, answer = prediction.row, prediction.answer
     standing = "searched" if prediction.searched else row.standing
     step = float(answer["step_seconds"])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from planopt.validation.conventions import Framework, NetworkOf, SourceNotes
     from planopt.validation.measurement import Row, Standing
 
-__all__ = ["TrainingRow", "latest_steps", "read_row"]
+__all__ = ["TrainingRow", "latest_steps", "ran_out", "read_row"]
 
 GIB = 2.0**30
 _OUTSIDE = re.compile(r"SUSPECT|samples NOT packed")
@@ -263,7 +263,7 @@ class TrainingRow:
 
 
 def latest_steps(rows: Iterable[Row]) -> list[Row]:
-    """Drop all but the last step of optimisation histories, and exact repeats."""
+    """Drop all but the last step of optimisation histories."""
     last: dict[tuple[str, ...], int] = {}
     for row in rows:
         if step := _HISTORY.search(row.get("notes", "")):
@@ -281,6 +281,12 @@ def _history(row: Row) -> tuple[str, ...]:
     return (row["source"], row["model"], row["accelerator"], row["n_accelerators"])
 
 
+def ran_out(row: Row) -> bool:
+    """Return whether the source says that the run did not fit."""
+    notes = row.get("notes", "")
+    return bool(_OUT_OF_MEMORY.search(notes)) and not row.get("step_time_s")
+
+
 def read_row(row: Row) -> TrainingRow | Missing:
     """Understand a row, or say why it cannot be."""
     notes = row.get("notes", "")
@@ -288,7 +294,7 @@ def read_row(row: Row) -> TrainingRow | Missing:
     def missing(reason: str) -> Missing:
         return Missing(row=row.get("id", ""), reason=reason)
 
-    if _OUT_OF_MEMORY.search(notes) and not row.get("step_time_s"):
+    if ran_out(row):
         return missing("ran out of memory: no figures")
     counts = ("accelerator", "n_accelerators", "seq_len", "global_batch")
     for column in counts:

@@ -144,9 +144,7 @@ class Machine:
         return outputs / (outputs + self.training.half_outputs)
 
     # Section 2, t(n_m, r, n, k; X).
-    def product_time(
-        self, product: Product, rate: float, moved: float
-    ) -> float:
+    def product_time(self, product: Product, rate: float, moved: float) -> float:
         """Return the seconds of a product at a peak rate, `moved` bytes being moved."""
         reached = self.general
         depth = product.depth / (product.depth + reached.half_depth)

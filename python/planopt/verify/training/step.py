@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from planopt.verify.communication import Fabric
+    from planopt.verify.trainers import Framework
     from planopt.verify.training.groups import Group
     from planopt.verify.training.parameters import Bytes
     from planopt.verify.training.stages import Stage
-    from planopt.verify.trainers import Framework
 
 # Section 7: stages whose times are in a smaller ratio are equally long.
 _EQUALLY_LONG: Final = 1 + 1e-10

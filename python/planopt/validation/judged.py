@@ -1,0 +1,108 @@
+"""``planopt validate --folds``: what training predictions are worth, beside thresholds.
+
+Step times are those of rows left out (`planopt.validation.folds`); coverage, memory and
+runs that are said not to fit are predicted anew with the assumptions in use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from planopt.catalog import DEFAULT_ASSUMPTIONS, bundled_folder
+from planopt.plan import to_json
+from planopt.validation.folds import (
+    Folds,
+    folds,
+)
+from planopt.validation.measurement import Missing, read_table
+from planopt.validation.statistics import (
+    Statistics,
+    statistics_of,
+)
+from planopt.validation.training import comparisons, predictions
+from planopt.validation.training_rows import ran_out
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from planopt.validation.measurement import Row
+    from planopt.validation.training import Prediction
+
+__all__ = ["Fitting", "Judged", "judge"]
+
+
+class Fitting(Struct, frozen=True, kw_only=True):
+    """Runs whose memory is known to have sufficed, or not."""
+
+    ran: int
+    """Rows with a full layout that ran."""
+    said_not_to_fit: int
+    """Of them, those predicted as out of memory."""
+    failed: int
+    """Rows that ran out of memory."""
+    said_to_fail: int
+    """Of them, those predicted so."""
+
+
+class Judged(Struct, frozen=True, kw_only=True):
+    """Predictions of training beside what was measured."""
+
+    folds: Folds
+    step_time: Statistics
+    """Of the rows with a full layout, by the fit to all of them: coverage."""
+    memory: Statistics
+    fitting: Fitting
+    uncovered: dict[str, int]
+    """Rows with a full layout and no prediction, by reason."""
+
+    def to_json(self) -> str:
+        """Return the document as JSON."""
+        return to_json(msgspec.to_builtins(self))
+
+
+def judge(*, assumptions: str = DEFAULT_ASSUMPTIONS) -> Judged:
+    """Judge the predictions of the training runs that planopt brings."""
+    rows = read_table(bundled_folder() / "measurements" / "training.csv").rows
+    outcomes = list(predictions(rows, assumptions))
+    missing = [each for each in outcomes if isinstance(each, Missing)]
+    predicted = [each for each in outcomes if not isinstance(each, Missing)]
+    counted = [each for each in predicted if each.counts]
+    uncovered: dict[str, int] = {}
+    for each in missing:
+        if "step_time" in each.metrics:
+            uncovered[each.reason] = uncovered.get(each.reason, 0) + 1
+    return Judged(
+        folds=folds(),
+        step_time=_statistics(counted, "step_time", sum(uncovered.values())),
+        memory=_statistics(counted, "memory", 0),
+        fitting=_fitting(counted, rows, assumptions),
+        uncovered=uncovered,
+    )
+
+
+def _statistics(counted: Iterable[Prediction], metric: str, missing: int) -> Statistics:
+    compared = (
+        pair for each in counted for pair in comparisons(each) if pair.metric == metric
+    )
+    return statistics_of(compared, missing=missing)
+
+
+def _fitting(
+    ran: Sequence[Prediction], rows: Sequence[Row], assumptions: str
+) -> Fitting:
+    # Their notes say that they failed, and nothing else of how they were run.
+    failed = [{**row, "notes": ""} for row in rows if ran_out(row)]
+    asked = [
+        each
+        for each in predictions(failed, assumptions)
+        if not isinstance(each, Missing)
+    ]
+    return Fitting(
+        ran=len(ran),
+        said_not_to_fit=sum(each.lacks_memory for each in ran),
+        failed=len(asked),
+        said_to_fail=sum(each.lacks_memory for each in asked),
+    )
