@@ -66,6 +66,27 @@ def test_tables_name_the_worst_rows_and_their_derivation(
     assert "layout searched" in out
 
 
+def test_rows_left_out_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "--folds", "--json")
+    judged = json.loads(out)
+    assert code == 0
+    classes = {each["of"]: each for each in judged["folds"]["in_folds"]}
+    assert classes["h100-sxm dense"]["n"] >= 80
+    assert 0.7 < judged["folds"]["covered"] < 0.9
+    assert judged["fitting"]["ran"] == judged["step_time"]["n"]
+    code, out, _ = run(capsys, "--folds")
+    assert "whole sources left out" in out
+    assert "80 % intervals cover" in out
+
+
+def test_rows_left_out_are_those_that_come_along(
+    capsys: pytest.CaptureFixture[str], few_rows: Path
+) -> None:
+    code, _, err = run(capsys, "--folds", "--data", str(few_rows))
+    assert code == 2
+    assert "E004" in err
+
+
 def test_the_plot_has_a_mark_for_each_row(
     capsys: pytest.CaptureFixture[str], few_rows: Path, tmp_path: Path
 ) -> None:

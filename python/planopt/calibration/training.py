@@ -28,7 +28,15 @@ from scipy.optimize import least_squares
 from planopt.calibration.parameters import Parameter, sections, with_block
 from planopt.calibration.training_parameters import SWITCHES, training_parameters
 from planopt.catalog import Catalog, bundled_folder
-from planopt.validation.folds import COLUMNS, LeftOut, errors_by_class, without_repeats
+from planopt.validation.folds import (
+    COLUMNS,
+    SINGLE_NODE,
+    LeftOut,
+    coverage,
+    errors_by_class,
+    regrets,
+    without_repeats,
+)
 from planopt.validation.measurement import Missing, read_table
 from planopt.validation.training import Question, questions
 
@@ -283,17 +291,31 @@ def main() -> None:
         )
     ]
     measurements = folder / "measurements"
-    _write_left_out(measurements / "training-left-out.csv", left_out)
-    fitted = [left_out[place] for place in fit.fitted]
-    (measurements / "residuals.toml").write_text(
-        _residuals(fitted, arguments.seed), encoding="utf-8"
+    _write_left_out(
+        measurements / "training-left-out.csv",
+        [row for row in left_out if not row.of_grid],
     )
+    (measurements / "residuals.toml").write_text(
+        _residuals(left_out, arguments.seed), encoding="utf-8"
+    )
+    _report(left_out)
+
+
+def _report(left_out: Sequence[LeftOut]) -> None:
+    """Print what left-out rows say, the grid of single hosts included."""
     for each in errors_by_class(without_repeats(left_out), lambda row: row.in_folds):
         print(
             f"{each.of:36} n {each.n:5} median {each.median_ape:6.1%} "
             f"MAPE {each.mape:6.1%} bias {each.bias:+6.1%}",
             flush=True,
         )
+    chosen = regrets(left_out)
+    fitted = without_repeats(row for row in left_out if row.fitted)
+    print(
+        f"layouts ranked first lose {chosen.regret:.1%} in {chosen.groups} groups; "
+        f"intervals cover {coverage(fitted):.1%}",
+        flush=True,
+    )
 
 
 def _left_out(row: Row, fold: int, in_folds: float, without_source: float) -> LeftOut:
@@ -366,7 +388,8 @@ def _residuals(rows: Sequence[LeftOut], seed: int) -> str:
     """Write quantiles of measured over predicted by class, of rows left out."""
     classes: dict[str, list[float]] = {}
     for row in rows:
-        for name in (*row.classes, "all"):
+        names = (*row.classes, "all") if row.fitted else ()
+        for name in (*names, SINGLE_NODE) if row.of_grid else names:
             classes.setdefault(name, []).append(row.measured / row.in_folds)
     lines = [
         "# Measured over predicted, of rows that the fit had not seen (five grouped "

@@ -32,7 +32,7 @@ _EAGER: Final = {
     "fsdp": 20.0,
 }
 
-# Memory traffic between products over that of fused kernels: those of apex, or of PyTorch.
+# Memory traffic between products over that of fused kernels (apex), or of PyTorch's.
 _PASSES: Final = {"megatron-2022": 1.0, "bigscience": 3.0, "internevo": 3.0}
 
 SWITCHES: Final[dict[str, dict[str, float | bool]]] = {

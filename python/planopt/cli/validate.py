@@ -39,8 +39,18 @@ def validate(*, json: JSON = False, **options: Any) -> None:
 
 def _judge(*, json: bool, **options: Any) -> None:
     """Show what predictions of rows left out are worth."""
+    from planopt.errors import InputError
     from planopt.report.judged import render_judged
     from planopt.validation.judged import judge
 
+    for name in ("data", "plot"):
+        if name in options:
+            raise InputError.of(
+                "E004",
+                "--folds is about the measurements that planopt brings",
+                field=f"--{name}",
+                value=options[name],
+                accepted="--folds alone, or with --assumptions and --json",
+            )
     judged = judge(**options)
     show(judged.to_json, lambda style: render_judged(judged, style=style), json=json)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from planopt.report.style import PLAIN, Style
 from planopt.report.table import table
+from planopt.validation.folds import SINGLE_NODE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,10 +23,15 @@ def render_judged(judged: Judged, *, style: Style = PLAIN) -> str:
     """Lay out errors in folds, by source, choices, intervals, memory and coverage."""
     found, fitting = judged.folds, judged.fitting
     steps, memory = judged.step_time, judged.memory
+    grid = judged.single_node
     facts = [
+        f"{SINGLE_NODE}: {grid.rows} rows, median {grid.median_ape:.1%}, "
+        f"MAPE {grid.mape:.1%} (on file: the rows do not come along)"
+        if grid
+        else f"{SINGLE_NODE}: not fitted",
         f"rows: {found.rows}, exact repeats counted once: {found.counted}",
-        f"choice: the layout ranked first is {found.choices.regret:.1%} slower than the "
-        f"best measured one in the mean of {found.choices.groups} groups "
+        f"choice: the layout ranked first is {found.choices.regret:.1%} slower than "
+        f"the best measured one in the mean of {found.choices.groups} groups "
         f"(best one found in {found.choices.best_found:.0%})",
         f"80 % intervals cover {found.covered:.1%} of the rows left out",
         f"coverage: {steps.n} of {steps.n_total} rows with a full layout "

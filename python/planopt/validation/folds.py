@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLUMNS",
+    "SINGLE_NODE",
     "Choices",
     "Errors",
     "Folds",
@@ -51,8 +52,9 @@ COLUMNS = (
     "without_source",
     "fitted",
 )
-_SINGLE_NODE = "vTrain"
-"""The source of the grid of single hosts that has a threshold of its own."""
+_GRID = "vTrain"
+"""The source of the grid of single hosts, which has a threshold of its own."""
+SINGLE_NODE = "single node (vTrain)"
 _LEAST_ROWS = 10
 """Rows below which a class has no interval of its own (`planopt.intervals`)."""
 _EVERYTHING = "all"
@@ -72,7 +74,7 @@ class LeftOut:
     repeats: str
     """The same for exact repeats, which count once."""
     choice: str
-    """The same for layouts of one model on the same hardware; empty for a single one."""
+    """The same for layouts of one model on the same hardware."""
     layout: str
     measured: float
     """Seconds of a sequence."""
@@ -82,10 +84,15 @@ class LeftOut:
     """Whether other folds fitted to it: of large grids a part is."""
 
     @property
+    def of_grid(self) -> bool:
+        """Whether it is of the grid of single hosts, whose rows do not come along."""
+        return self.source.startswith(_GRID)
+
+    @property
     def classes_judged(self) -> tuple[str, ...]:
         """Classes that thresholds are of: the single-host grid is one of its own."""
-        if self.source.startswith(_SINGLE_NODE):
-            return ("single node (vTrain)",)
+        if self.of_grid:
+            return (SINGLE_NODE,)
         kind = self.classes[0].rpartition(" ")[2]
         return (*self.classes, f"all {kind}")
 
@@ -206,9 +213,8 @@ def regrets(rows: Iterable[LeftOut]) -> Choices:
     """
     groups: dict[str, dict[str, list[LeftOut]]] = {}
     for row in rows:
-        if row.choice:
-            layouts = groups.setdefault(row.choice, {})
-            layouts.setdefault(row.layout, []).append(row)
+        layouts = groups.setdefault(row.choice, {})
+        layouts.setdefault(row.layout, []).append(row)
     lost = []
     for layouts in groups.values():
         if len(layouts) > 1:

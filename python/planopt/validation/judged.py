@@ -12,8 +12,13 @@ import msgspec
 from msgspec import Struct
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, bundled_folder
+from planopt.intervals import (
+    Residual,
+    residuals,
+)
 from planopt.plan import to_json
 from planopt.validation.folds import (
+    SINGLE_NODE,
     Folds,
     folds,
 )
@@ -51,6 +56,8 @@ class Judged(Struct, frozen=True, kw_only=True):
     """Predictions of training beside what was measured."""
 
     folds: Folds
+    single_node: Residual | None
+    """Of the grid of single hosts, as the fit left it on file."""
     step_time: Statistics
     """Of the rows with a full layout, by the fit to all of them: coverage."""
     memory: Statistics
@@ -76,6 +83,9 @@ def judge(*, assumptions: str = DEFAULT_ASSUMPTIONS) -> Judged:
             uncovered[each.reason] = uncovered.get(each.reason, 0) + 1
     return Judged(
         folds=folds(),
+        single_node=next(
+            (each for each in residuals() if each.of == SINGLE_NODE), None
+        ),
         step_time=_statistics(counted, "step_time", sum(uncovered.values())),
         memory=_statistics(counted, "memory", 0),
         fitting=_fitting(counted, rows, assumptions),

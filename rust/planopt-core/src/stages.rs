@@ -66,7 +66,10 @@ fn chunk_sizes(layers: usize, stages: usize, rounds: usize, behind: usize) -> Ve
     let chunks = stages * rounds;
     if behind > 0 && chunks > 1 {
         let last = (layers + behind).div_ceil(chunks).saturating_sub(behind);
-        let (each, rest) = ((layers - last) / (chunks - 1), (layers - last) % (chunks - 1));
+        let (each, rest) = (
+            (layers - last) / (chunks - 1),
+            (layers - last) % (chunks - 1),
+        );
         // The first chunks of an interleaved schedule take the rest, else the last but one.
         let first = if rounds == 1 { chunks - 1 - rest } else { 0 };
         let takes = |chunk: usize| (first..first + rest).contains(&chunk);
