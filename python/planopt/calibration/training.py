@@ -54,6 +54,8 @@ _CROWD: Final = 0.2
 """Each of `n` rows of one source on one accelerator pulls with `n` to minus this."""
 _MOST: Final = 120
 """Of more rows of one source on one accelerator every second, third ... is fitted."""
+_SOURCE_ROUNDS: Final = 2
+"""Rounds of the fits without one source, of which there are many."""
 _MARK: Final = "training"
 _GENERAL: Final = "training"
 _FOLDS: Final = 5
@@ -283,7 +285,7 @@ def main() -> None:
         few = max(arguments.rounds // 4, 2)
         parts = fit.folds(arguments.seed)
         in_folds = fit.left_out(parts, coordinates, rounds=few)
-        without = fit.left_out(fit.sources(), coordinates, rounds=few)
+        without = fit.left_out(fit.sources(), coordinates, rounds=_SOURCE_ROUNDS)
     left_out = [
         _left_out(row, part, float(one), float(other))
         for row, part, one, other in zip(
