@@ -9,6 +9,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
+from planopt.intervals import Interval  # noqa: TC001 - msgspec reads the types
+
 __all__ = [
     "BomLine",
     "Candidate",
@@ -139,6 +141,8 @@ class ServingEvaluation(Struct, frozen=True, kw_only=True):
     """Hosts of one replica."""
     accelerators: int | None = None
     """Accelerators of one replica."""
+    intervals: dict[str, Interval] = msgspec.field(default_factory=dict)
+    """What figures are expected to lie in, from errors of measured serving runs."""
 
 
 class Candidate(Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from planopt.intervals import Residual, residuals
+from planopt.intervals import ANY_ENGINE, Residual, residuals
 
 __all__ = ["table", "with_table"]
 
@@ -20,8 +20,14 @@ def table() -> str:
         "| 80 % interval |",
         "|---|---|---|---|---|---|",
     ]
-    lines += [_line(each) for each in residuals() if each.rows >= _LEAST_ROWS]
+    lines += [_line(each) for each in residuals() if _is_shown(each)]
     return "\n".join(lines)
+
+
+def _is_shown(each: Residual) -> bool:
+    """Leave out what few rows tell, and all but the sum where no engine is named."""
+    in_part = each.of.endswith(ANY_ENGINE) and each.of != f"all{ANY_ENGINE}"
+    return each.rows >= _LEAST_ROWS and not in_part
 
 
 def _line(each: Residual) -> str:

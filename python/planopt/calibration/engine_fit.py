@@ -45,6 +45,7 @@ ENGINES: Final = (
     "vllm",
     "sglang",
     "trtllm",
+    "trtllm-cpp",
     "lmdeploy",
     "llama-cpp",
     "gpt-fast",
@@ -60,6 +61,8 @@ _STRIDE: Final = 0.6
 """Longest step of a round: what is simulated is not linear."""
 _CROWD: Final = 0.25
 """Each of `n` figures of a metric, accelerator and model pulls by `n` to minus this."""
+_TOLD: Final = 1e-3
+"""Slope below which nothing is known of a figure."""
 _FOLDS: Final = 5
 _EVERYTHING: Final = "all"
 
@@ -219,10 +222,26 @@ class EngineFit:
 
     @property
     def figures(self) -> dict[str, str]:
-        """The figures as TOML."""
+        """The figures as TOML, as far as any row depends on them."""
+        told = np.abs(self.linear.slopes).max(axis=0) > _TOLD
         return {
             each.key: each.text(float(f"{each.value(at):.4g}"))
-            for each, at in zip(self.parameters, self.linear.at, strict=True)
+            for each, at, is_told in zip(
+                self.parameters, self.linear.at, told, strict=True
+            )
+            if is_told
+        }
+
+    @property
+    def summary(self) -> dict[str, str]:
+        """Median and mean errors by metric."""
+        metrics = np.array([each.metric for each in self.linear.rows])
+        errors = np.abs(np.expm1(self.linear.errors))
+        return {
+            str(metric): f"n {sum(metrics == metric)} "
+            f"median {np.median(errors[metrics == metric]):.1%} "
+            f"mean {np.mean(errors[metrics == metric]):.1%}"
+            for metric in sorted(set(metrics))
         }
 
 
@@ -235,16 +254,14 @@ def fit_engine(rows: EngineRows, *, rounds: int) -> EngineFit:
     return EngineFit(rows.linear(at), rows.parameters)
 
 
-def left_out(
-    rows: EngineRows, fit: EngineFit, seed: int
-) -> list[tuple[str, tuple[str, ...], float]]:
+def left_out(fit: EngineFit, seed: int) -> list[tuple[str, tuple[str, ...], float]]:
     """Return metric, classes and measured over predicted of rows that were left out.
 
     Whole groups of source, accelerator and model are left out, and the engine is fitted
     again to the others: to first order around the fit to all, which is exact where what
     is predicted is a power of the figures.
     """
-    linear = rows.linear(fit.linear.at)
+    linear = fit.linear
     weights = _weights(linear.rows)
     groups = sorted({each.group for each in linear.rows})
     random.Random(seed).shuffle(groups)
@@ -253,10 +270,13 @@ def left_out(
     errors = np.zeros(len(folds))
     for number in range(_FOLDS):
         seen = folds != number
-        if not seen.any() or seen.all():
+        if seen.all():
             continue
-        part = linear.of(seen)
-        again = solve(part, rows.parameters, weights[seen], most=_STRIDE)
+        again = (
+            solve(linear.of(seen), fit.parameters, weights[seen], most=_STRIDE)
+            if seen.any()
+            else np.array([each.coordinate(each.start) for each in fit.parameters])
+        )
         errors[~seen] = linear.errors_at(again)[~seen]
     catalog = Catalog((), DEFAULT_ASSUMPTIONS)
     return [

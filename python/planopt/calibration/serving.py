@@ -53,6 +53,7 @@ _KNOWN: Final[Mapping[str, Mapping[str, str]]] = {
     "sglang": {"token_budget": "16384", "policy": '"prefill-first"'},
     # max_num_tokens of trtllm-serve.
     "trtllm": {"token_budget": "8192", "policy": '"decode-first"'},
+    "trtllm-cpp": {"token_budget": "8192", "policy": '"decode-first"'},
     # Kernels of one row keep no more under way than this, whatever the memory: by the
     # rows of A100 and H100 under llama.cpp, which are half as fast as their kernels.
     "llama-cpp": {"bandwidth_limit": '"1300 GB/s"'},
@@ -60,8 +61,10 @@ _KNOWN: Final[Mapping[str, Mapping[str, str]]] = {
 _ENGINE_TABLES: Final = re.compile(r"(?m)^\[engines\.[^\]]+\]\n(?:.+\n)+")
 # Its attention picks tokens by an indexer that is in no list of operations.
 _UNMODELLED: Final = ("glm-5",)
-# Figures of a group that a fit looks at: there are hundreds of some.
-_OF_A_GROUP: Final = 4
+# Rows of a metric that a fit looks at, and users of a closed loop: more say no more and
+# take long to simulate.
+_MOST_ROWS: Final = 150
+_MOST_USERS: Final = 128
 
 
 def main() -> None:
@@ -83,15 +86,10 @@ def main() -> None:
         if any(rows.values()):
             found = EngineRows(engine, rows, base)
             fits[engine] = fit_engine(found, rounds=arguments.rounds)
+            print(engine, fits[engine].summary, flush=True)
     sections = [_engine(name, fit, closing) for name, fit in fits.items()]
     replace_fitted(base, [*sections, *cards], begin=ENGINES_BEGIN, end=ENGINES_END)
-    errors = [
-        each
-        for engine, fit in fits.items()
-        for each in left_out(
-            EngineRows(engine, measured.rows_of(engine), base), fit, arguments.seed
-        )
-    ]
+    errors = [each for fit in fits.values() for each in left_out(fit, arguments.seed)]
     errors += _any_engine(arguments.files, base)
     write_residuals(
         bundled_folder() / "measurements" / "serving-residuals.toml", errors, arguments
@@ -123,8 +121,11 @@ class Measured:
     def __init__(self, files: Iterable[Path]) -> None:
         self.tables: list[tuple[str, tuple[Row, ...]]] = []
         self.compared: list[Comparison] = []
+        self.plain: set[str] = set()
+        """Ids of rows that a fit may look at."""
         for file in files:
             table = read_table(file)
+            self.plain.update(row["id"] for row in table.rows if _is_plain(row))
             names = (s.name for s in SCHEMAS if s.columns <= set(table.columns))
             self.tables.append((next(names), table.rows))
             self.compared += [
@@ -135,23 +136,29 @@ class Measured:
                 and each.standing == "counted"
             ]
 
-    def rows_of(self, engine: str, *, seed: int | None = None) -> dict[str, list[Row]]:
-        """Return an engine's rows by schema; with a seed, so many of each group."""
-        groups: dict[tuple[str, ...], set[str]] = {}
+    def rows_of(self, engine: str, *, seed: int) -> dict[str, list[Row]]:
+        """Return so many rows of each metric of an engine, by schema."""
+        of_metric: dict[str, set[str]] = {}
         for one in self.compared:
             if one.engine == engine and one.model not in _UNMODELLED:
-                key = (one.metric, one.accelerator, one.model, one.precision)
-                groups.setdefault(key, set()).add(one.row)
+                of_metric.setdefault(one.metric, set()).add(one.row)
         chosen: set[str] = set()
-        for members in groups.values():
-            kept = sorted(members)
-            if seed is not None and len(kept) > _OF_A_GROUP:
-                kept = random.Random(seed).sample(kept, _OF_A_GROUP)
-            chosen.update(kept)
+        for members in of_metric.values():
+            kept = sorted(members & self.plain)
+            chosen.update(random.Random(seed).sample(kept, min(_MOST_ROWS, len(kept))))
         return {
             name: [row for row in rows if row["id"] in chosen]
             for name, rows in self.tables
         }
+
+
+def _is_plain(row: Row) -> bool:
+    """Leave out two pools with a router between, and prompts that may be cached."""
+    if "backend" not in row:
+        return True
+    users = float(row["concurrency"] or 0)
+    cached = row["id"].startswith(("nvidia_", "qwen_"))
+    return row["mode"] == "agg" and users <= _MOST_USERS and not cached
 
 
 def _engine(name: str, fit: EngineFit, closing: str) -> Section:

@@ -16,6 +16,7 @@ from planopt.evaluation import (
     Hardware,
     ServingEvaluation,
 )
+from planopt.serving.sure import with_intervals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -178,7 +179,13 @@ def _deploy(
             terms=row.terms,
             goodput=row.goodput if row.terms else None,
         ),
-        evaluation=evaluation_of(evaluation),
+        evaluation=with_intervals(
+            catalog,
+            evaluation_of(evaluation),
+            model=problem.served.model,
+            accelerator=row.accelerator,
+            batch=answer["batch"],
+        ),
         bill_of_materials=tuple(
             bom_line(line, count) for line in evaluation["bill_of_materials"]
         ),

@@ -18,6 +18,7 @@ from planopt.serving.prefill_pool import (
     simulated_with,
 )
 from planopt.serving.served import ServedOptions, read_served
+from planopt.serving.sure import with_intervals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -194,6 +195,13 @@ def evaluate_serving(
             tpot_seconds=latencies.tpot_seconds,
             under_load=latencies.under_load,
         )
+    evaluation = with_intervals(
+        opened,
+        evaluation,
+        model=served.model,
+        accelerator=request["accelerator"],
+        batch=request["batch"],
+    )
     document = EvaluationDocument(
         **{name: getattr(evaluation, name) for name in evaluation.__struct_fields__},
         model=served.model,

@@ -21,6 +21,7 @@ from planopt.serving.build import Build, build
 from planopt.serving.problem import Problem, read_problem
 from planopt.serving.rent_or_buy import price_of_an_hourly_dollar, rent_or_buy
 from planopt.serving.search import Found, find_units
+from planopt.serving.sure import statement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,13 +37,6 @@ FIRST_CAP_USD = 20_000.0
 CAP_STEP = 5
 LAST_CAP_USD = 1e8
 """Prices of a unit that are tried in turn where there is no budget."""
-
-UNFITTED = (
-    "no error bars for serving yet: what kernels, links and cards reach is fitted to "
-    "measurements; on the rows fitted to, a step is off by 5 to 30 % in the median, by "
-    "engine and model (`planopt validate`)"
-)
-"""What is said of accuracy until issue "Accuracy" has measured it."""
 
 
 @dataclass
@@ -261,7 +255,9 @@ def _plan(
         search=replace(question.found.search, seconds=time.monotonic() - started),
         assumed=question.problem.assumed,
         assumptions=question.problem.assumptions,
-        accuracy=Accuracy(statement=UNFITTED),
+        accuracy=Accuracy(
+            statement=statement(each.evaluation for each in chosen.deployments)
+        ),
     )
 
 

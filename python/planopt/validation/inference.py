@@ -38,7 +38,10 @@ _MILLI: Final = 1e3
 _SHORT_PROMPT, _SHORT_OUTPUT = 5, 200
 # NVIDIA's quantised checkpoints say so in their hf_quant_config.json
 # (kv_cache_quant_algo: FP8), and TensorRT-LLM does as they say.
-_CHECKPOINT_CACHE: Final = {("trtllm", "fp8"): "fp8", ("trtllm", "nvfp4"): "fp8"}
+_CHECKPOINT_CACHE: Final[Mapping[tuple[str | None, str | None], str]] = {
+    ("trtllm", "fp8"): "fp8",
+    ("trtllm", "nvfp4"): "fp8",
+}
 # Sources that are read at saturation, so many users as the cache has room for and
 # again: TensorRT-LLM's benchmark offers everything at once.
 _SATURATED: Final = 2
@@ -50,7 +53,7 @@ _SATURATED_ENGINE: Final = {
     "kv_policy": "reserve",
 }
 # Rounds of a run at saturation: its ends, at which fewer are served, hardly count.
-_ROUNDS: Final = 10
+_ROUNDS: Final = 5
 _REQUESTS: Final = re.compile(r"(\d+) requests")
 _OFFERED: Final = re.compile(r"(\d+) requests, offered QPS=(INF|[\d.]+)")
 _LAYERS_SPLIT: Final = "llama-cpp"

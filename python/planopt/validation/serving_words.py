@@ -12,7 +12,9 @@ _ENGINES: Final = (
     ("vllm", "vllm"),
     ("sglang", "sglang"),
     ("trtllm", "trtllm"),
-    ("tensorrt", "trtllm"),
+    # The PyTorch backend, the default from 1.0 on; before, engines run by C++.
+    ("tensorrt-llm (pytorch", "trtllm"),
+    ("tensorrt", "trtllm-cpp"),
     ("llama.cpp", "llama-cpp"),
     ("lmdeploy", "lmdeploy"),
     ("gpt-fast", "gpt-fast"),

@@ -1,0 +1,29 @@
+"""Evaluations of serving say how sure they are, where anything is known of it."""
+
+from __future__ import annotations
+
+import planopt
+from planopt.serving.sure import statement
+
+
+def test_an_evaluation_has_intervals_around_its_figures() -> None:
+    found = planopt.evaluate(model="llama-3.1-8b", accelerator="h100-sxm", batch=16)
+    token = found.intervals["tpot_seconds"]
+    assert found.decode.tpot_seconds is not None
+    assert token.low < token.high
+    assert token.low / 2 < found.decode.tpot_seconds < token.high * 2
+    assert not token.extrapolated
+    speed = found.intervals["tokens_per_second_per_user"]
+    assert (speed.low, speed.high) == (1 / token.high, 1 / token.low)
+    assert "measured serving runs" in statement([found])
+
+
+def test_hardware_that_nobody_measured_is_extrapolated() -> None:
+    found = planopt.evaluate(model="llama-2-7b", accelerator="rx-7900-xtx", batch=16)
+    assert found.intervals["tpot_seconds"].extrapolated
+    assert "none of them is of this hardware" in statement([found])
+
+
+def test_other_assumptions_have_no_intervals() -> None:
+    found = planopt.evaluate(accelerator="rtx-4090", tp=8, assumptions="article")
+    assert found.intervals == {}

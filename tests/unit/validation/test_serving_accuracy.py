@@ -1,0 +1,104 @@
+"""Serving figures stay as close to what was measured as they are."""
+
+from __future__ import annotations
+
+from functools import cache
+from statistics import fmean, median
+from typing import TYPE_CHECKING
+
+import pytest
+
+from planopt.catalog import bundled_folder
+from planopt.validation import harness
+from planopt.validation.inference import INFERENCE
+from planopt.validation.measurement import Comparison, read_table
+from planopt.validation.microbench import MICROBENCH
+from planopt.validation.silicon import SILICON
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from planopt.validation.measurement import Row
+
+MEASUREMENTS = bundled_folder() / "measurements"
+# Rows of a table of throughputs that are simulated: all of them take half a minute.
+EVERY = 12
+LEAST_BYTES = 32 * 2**10
+LEAST_SIZES = 4
+
+
+def rows(name: str) -> tuple[Row, ...]:
+    return read_table(MEASUREMENTS / f"{name}.csv").rows
+
+
+def errors(compared: list[Comparison]) -> list[float]:
+    return [abs(each.error) for each in compared if each.standing == "counted"]
+
+
+@cache
+def decoding() -> list[Comparison]:
+    chosen = [row for row in rows("inference") if row["metric"].startswith("decode")]
+    found = INFERENCE.predict(chosen, "calibrated")
+    return [
+        each
+        for each in found
+        if isinstance(each, Comparison) and each.metric == "decode"
+    ]
+
+
+def test_one_user_decodes_as_fast_as_measured() -> None:
+    found = errors(decoding())
+    assert len(found) >= 460
+    assert fmean(found) <= 0.08
+
+
+def test_tables_of_throughput_are_close() -> None:
+    chosen = [
+        row
+        for row in rows("inference")
+        if row["source"].startswith("TensorRT")
+        and row["metric"] == "output_tok_s_total"
+    ][::EVERY]
+    found = INFERENCE.predict(chosen, "calibrated")
+    compared = [each for each in found if isinstance(each, Comparison)]
+    assert len(compared) >= 30
+    assert median(errors(compared)) <= 0.16
+
+
+@pytest.mark.parametrize(("pcie", "most"), [(False, 0.2), (True, 0.3)])
+def test_all_reduces_of_many_sizes_are_close(pcie: bool, most: float) -> None:
+    groups: dict[tuple[str, str, str], list[Comparison]] = {}
+    for each in MICROBENCH.predict(rows("microbench"), "calibrated"):
+        if isinstance(each, Comparison) and float(each.why["bytes"]) >= LEAST_BYTES:
+            key = (each.accelerator, each.model, each.engine)
+            groups.setdefault(key, []).append(each)
+    medians = [
+        median(errors(found))
+        for (accelerator, _, _), found in groups.items()
+        if len(found) >= LEAST_SIZES and ("pcie" in accelerator) is pcie
+    ]
+    assert medians
+    assert median(medians) <= most
+
+
+@pytest.mark.shared
+def test_closed_loop_runs_are_close(shared: Path) -> None:
+    table = read_table(shared / "validation" / "serving_silicon.csv")
+    chosen = [row for row in table.rows if row["mode"] == "agg"][::40]
+    found = SILICON.predict(chosen, "calibrated")
+    compared = [each for each in found if isinstance(each, Comparison)]
+    for metric, most in (("tpot", 0.15), ("ttft", 0.35)):
+        one = [each for each in compared if each.metric == metric]
+        assert len(one) >= 20
+        assert median(errors(one)) <= most
+
+
+def test_lengths_and_options_are_those_of_the_benchmark_s_scripts() -> None:
+    row = {"id": "dsr1_h200_trt", "backend": "trtllm", "isl": "8192", "system": "h200"}
+    assert harness.is_inferencex(row["id"])
+    # (16 + 8192 + 64 + 63) / 64 tiles of 64.
+    assert harness.engine_options(row, "deepseek-v3", 16)["token_budget"] == 8320
+    other = row | {"id": "nvidia_qwen3_32b"}
+    assert harness.engine_options(other, "qwen3-32b", 16) == {"max_sequences": 16}
+    assert harness.tells_of_drafts("dsr1_b200_trtllm_fp8_agg_1024x1024_c4_cfg75")
+    assert not harness.tells_of_drafts("2026_03_25_deepseek_r1_b200_sxm_trtllm_fp8")
