@@ -422,6 +422,8 @@ class EvaluationDocument(ServingEvaluation, Document, frozen=True, kw_only=True)
     transfer: Transfer | None = None
     """How the cache of a prompt gets from there."""
     context_tokens: int | None = None
+    engine: str | None = None
+    """Engine whose measured factors and schedule count; none: kernels as measured."""
     assumed: tuple[Assumed, ...] = ()
     warnings: tuple[PlanWarning, ...] = ()
     assumptions: str | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import planopt
 from planopt.serving.sure import statement
 
@@ -16,6 +18,28 @@ def test_an_evaluation_has_intervals_around_its_figures() -> None:
     speed = found.intervals["tokens_per_second_per_user"]
     assert (speed.low, speed.high) == (1 / token.high, 1 / token.low)
     assert "measured serving runs" in statement([found])
+
+
+def test_an_engine_has_its_own_speed_and_its_own_errors() -> None:
+    asked = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "batch": 16}
+    plain = planopt.evaluate(**asked)
+    found = planopt.evaluate(**asked, engine="vllm")
+    assert (plain.engine, found.engine) == (None, "vllm")
+    assert found.decode.tpot_seconds != plain.decode.tpot_seconds
+    assert found.intervals.keys() == plain.intervals.keys()
+    assert found.ttft_seconds.mean is not None
+    assert plain.ttft_seconds.mean is not None
+    # What a request takes beside its steps is known of engines alone.
+    assert found.ttft_seconds.mean > plain.ttft_seconds.mean
+
+
+def test_engines_are_known_by_name_and_explained_by_nobody() -> None:
+    with pytest.raises(planopt.InputError) as unknown:
+        planopt.evaluate(accelerator="h100-sxm", engine="steam")
+    assert "vllm" in str(unknown.value.diagnostics[0].accepted)
+    with pytest.raises(planopt.InputError) as both:
+        planopt.evaluate(accelerator="h100-sxm", engine="vllm", explain=True)
+    assert both.value.diagnostics[0].code == "E004"
 
 
 def test_hardware_that_nobody_measured_is_extrapolated() -> None:

@@ -52,6 +52,7 @@ app = typer.Typer(
     *LOAD,
     *ENGINE,
     *PREFILL_POOL,
+    text("engine", "NAME", "Engine: vllm, sglang, trtllm, llama-cpp ..."),
     switch("explain", "Show how each figure was worked out"),
     *ASSUMPTIONS,
 )

@@ -54,6 +54,7 @@ def evaluate_serving(
     traffic: str | None = None,
     software_latency: TextOrNumber | None = None,
     pcie_all_reduce: str | None = None,
+    engine: str | None = None,
     explain: bool = False,
     assumptions: str = DEFAULT_ASSUMPTIONS,
     catalog: Sequence[str] = (),
@@ -103,8 +104,13 @@ def evaluate_serving(
         Latency of every message in place of the assumptions'; seconds.
     pcie_all_reduce : {"default", "slow", "good"}
         Class of all-reduce over PCIe.
+    engine : str
+        Engine that serves, such as ``vllm``: what it makes of kernels and of a step.
+        Without one, kernels as they were measured, in an engine that adds a step's
+        overhead.
     explain : bool
-        Whether to tell how each figure was worked out, in ``derivation``.
+        Whether to tell how each figure was worked out, in ``derivation``; without an
+        engine, which the slow reference does not know.
     assumptions, catalog
         Assumptions by name or file, and overlay folders.
 
@@ -155,6 +161,8 @@ def evaluate_serving(
         "software_latency_seconds": _latency(reader, software_latency),
         "pcie_all_reduce": pcie_all_reduce,
     }
+    if engine is not None:
+        request["engine_name"] = engine
     rate = reader.quantity("requests", requests, "requests_per_second")
     asking = reader.count("users", users)
     if rate is not None and asking is not None:
@@ -163,6 +171,14 @@ def evaluate_serving(
             "--requests and --users both say what arrives",
             option="users",
             value=users,
+            accepted="one of the two",
+        )
+    if engine is not None and explain:
+        reader.problem(
+            "E004",
+            "--explain works figures out by a reference that knows no engines",
+            option="engine",
+            value=engine,
             accepted="one of the two",
         )
     own_traffic = read_traffic(reader, traffic)
@@ -201,6 +217,7 @@ def evaluate_serving(
         model=served.model,
         accelerator=request["accelerator"],
         batch=request["batch"],
+        engine=engine,
     )
     document = EvaluationDocument(
         **{name: getattr(evaluation, name) for name in evaluation.__struct_fields__},
@@ -225,6 +242,7 @@ def evaluate_serving(
         transfer=two.transfer if two else None,
         context_tokens=served.lengths.context,
         assumed=tuple(assumed),
+        engine=engine,
         assumptions=assumptions,
     )
     if not explain:

@@ -1,7 +1,7 @@
 """How sure figures of serving are: 80 % intervals, and the sentence of a plan.
 
-Whoever asks for an evaluation or a plan names no engine. The errors behind the
-intervals are those of the same figures without one: of measured runs under any engine.
+Plans name no engine, and few evaluations do. The errors behind their intervals are
+those of the same figures without one: of measured runs under any engine.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def with_intervals(
     model: str,
     accelerator: str,
     batch: int,
+    engine: str | None = None,
 ) -> ServingEvaluation:
     """Add what the figures are expected to lie in, as far as anything is known.
 
@@ -45,13 +46,14 @@ def with_intervals(
         Of what.
     batch : int
         Sequences of a micro-batch: one user alone is measured apart.
+    engine : str
+        Engine that the figures are of, if one was named.
     """
     if catalog.assumptions != DEFAULT_ASSUMPTIONS:
         # Errors of other assumptions are not known.
         return evaluation
-    classes = [
-        f"{name}{ANY_ENGINE}" for name in model_classes(catalog, accelerator, model)
-    ]
+    of = ANY_ENGINE if engine is None else ""
+    classes = [f"{name}{of}" for name in model_classes(catalog, accelerator, model)]
     decode = evaluation.decode
     token = _TOKEN[batch == 1]
     figures = {
@@ -64,7 +66,7 @@ def with_intervals(
     for name, (metric, value) in figures.items():
         if value is None:
             continue
-        found = interval(metric, value, classes, everything=f"all{ANY_ENGINE}")
+        found = interval(metric, value, classes, everything=f"all{of}")
         if found is not None:
             known[name] = _of_seconds(found, value) if metric in _RATES else found
     if "tpot_seconds" in known:
