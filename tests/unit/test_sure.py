@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 import planopt
 from planopt.serving.sure import statement
+
+if TYPE_CHECKING:
+    from planopt.plan import EvaluationDocument
 
 
 def test_an_evaluation_has_intervals_around_its_figures() -> None:
@@ -21,9 +26,12 @@ def test_an_evaluation_has_intervals_around_its_figures() -> None:
 
 
 def test_an_engine_has_its_own_speed_and_its_own_errors() -> None:
-    asked = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "batch": 16}
-    plain = planopt.evaluate(**asked)
-    found = planopt.evaluate(**asked, engine="vllm")
+    def asked(engine: str | None) -> EvaluationDocument:
+        return planopt.evaluate(
+            model="llama-3.1-8b", accelerator="h100-sxm", batch=16, engine=engine
+        )
+
+    plain, found = asked(None), asked("vllm")
     assert (plain.engine, found.engine) == (None, "vllm")
     assert found.decode.tpot_seconds != plain.decode.tpot_seconds
     assert found.intervals.keys() == plain.intervals.keys()

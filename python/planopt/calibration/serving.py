@@ -90,14 +90,14 @@ def main() -> None:
     sections = [_engine(name, fit, closing) for name, fit in fits.items()]
     replace_fitted(base, [*sections, *cards], begin=ENGINES_BEGIN, end=ENGINES_END)
     errors = [each for fit in fits.values() for each in left_out(fit, arguments.seed)]
-    errors += _any_engine(arguments.files, base)
+    errors += _any_engine(arguments.files, base, measured.plain)
     write_residuals(
         bundled_folder() / "measurements" / "serving-residuals.toml", errors, arguments
     )
 
 
 def _any_engine(
-    files: Iterable[Path], base: Path
+    files: Iterable[Path], base: Path, plain: set[str]
 ) -> Iterator[tuple[str, tuple[str, ...], float]]:
     """Yield errors of the same figures where no engine is named: nothing is fitted."""
     text = base.read_text(encoding="utf-8")
@@ -111,7 +111,7 @@ def _any_engine(
                     continue
                 names = model_classes(catalog, each.accelerator, each.model)
                 classes = tuple(f"{name}{ANY_ENGINE}" for name in (*names, "all"))
-                if each.standing == "counted":
+                if each.standing == "counted" and each.row in plain:
                     yield each.metric, classes, each.measured / each.predicted
 
 
