@@ -7,7 +7,7 @@ import typer
 
 from planopt.cli.exits import INTERRUPTED, NO_PLAN, OK
 from planopt.cli.options import ASSUMPTIONS, JSON, count, takes, text
-from planopt.cli.output import show, write_file
+from planopt.cli.output import note, show, write_file
 
 
 @takes(
@@ -42,7 +42,7 @@ def fleet(
 
     interrupted = False
     try:
-        plan = plan_fleet(file, compare=compare, **options)
+        plan = plan_fleet(file, compare=compare, told=note, **options)
     except FleetInterrupted as stop:
         if stop.plan is None:
             raise

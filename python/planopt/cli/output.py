@@ -64,6 +64,12 @@ def tell(diagnostics: Iterable[Diagnostic]) -> None:
         print(f"  = note: {hint}", file=sys.stderr)
 
 
+def note(line: str) -> None:
+    """Write a line on how far a command is to stderr."""
+    style = style_of(sys.stderr)
+    print(style.faint(_speakable(line, sys.stderr)), file=sys.stderr, flush=True)
+
+
 def _speakable(text: str, stream: TextIO) -> str:
     """Text with characters that the stream's encoding lacks replaced."""
     encoding = stream.encoding or "utf-8"

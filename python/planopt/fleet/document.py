@@ -147,6 +147,8 @@ class OneType(Struct, frozen=True, kw_only=True):
     """No fleet of this kind costs less."""
     more_usd: float | None = None
     """By how much it costs more than the plan."""
+    why: str | None = None
+    """Why there is none."""
 
 
 class StageNote(Struct, frozen=True, kw_only=True):

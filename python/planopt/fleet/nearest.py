@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import time
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from planopt.fleet.mix import mix
@@ -12,14 +13,15 @@ from planopt.procurement.conflict import minimal_conflict
 from planopt.procurement.solver import Effort
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from planopt.fleet.problem import Fleet
-    from planopt.fleet.question import Question
     from planopt.procurement import Solver
 
 __all__ = ["explain"]
 
 SECONDS = 5.0
-"""For each question that an explanation asks."""
+"""For each question that an explanation asks, at most."""
 
 CENTS = 100
 STEPS = {
@@ -30,12 +32,23 @@ STEPS = {
 }
 """In what steps more of a limit is sought; single pieces where nothing is said."""
 
-MOST_STEPS = 10**6
+MOST = 10**6
+"""Of such steps."""
 
 
-def explain(question: Question, solver: Solver) -> Infeasibility:
-    """Find a conflict that cannot be resolved within itself, and what resolves it."""
-    fleet = question.fleet
+def explain(fleet: Fleet, solver: Solver, time_limit: float) -> Infeasibility:
+    """Find a conflict that cannot be resolved within itself, and what resolves it.
+
+    Parameters
+    ----------
+    fleet : Fleet
+        That has no answer.
+    solver : Solver
+        To ask.
+    time_limit : float
+        Seconds for all of it: half for the conflict, which is sound but may be larger
+        than need be where they do not suffice, half for what resolves it.
+    """
     unserved = [
         stream.name
         for place, stream in enumerate(fleet.streams)
@@ -49,27 +62,78 @@ def explain(question: Question, solver: Solver) -> Infeasibility:
             note="none of the hardware in the file can keep these promises: allow a "
             "lower target or a longer time to the first token, or other hardware",
         )
-    names = [stream.name for stream in fleet.streams if stream.active]
-    groups = (*names, *sorted(fleet.limits))
+    return _Explanation(fleet, solver, time_limit).infeasibility()
 
-    def feasible(kept: tuple[str, ...]) -> bool:
-        model = mix(_only(fleet, kept)).model
-        outcome = solver.solve(model, SECONDS, effort=Effort(first=True))
+
+@dataclass
+class _Explanation:
+    """What is asked of one fleet, and how much time there is for it."""
+
+    fleet: Fleet
+    solver: Solver
+    time_limit: float
+    started: float = field(default_factory=time.monotonic)
+
+    def infeasibility(self) -> Infeasibility:
+        names = [stream.name for stream in self.fleet.streams if stream.active]
+        groups = (*names, *sorted(self.fleet.limits))
+        conflict = minimal_conflict(groups, self._feasible)
+        changes = (
+            self._enough(name, conflict)
+            for name in conflict
+            if name in self.fleet.limits
+        )
+        note = None if conflict else "nothing can be had even without limits"
+        if self._left() <= 0:
+            note = (
+                "the time limit ended the search for a smaller conflict and for fixes"
+            )
+        return Infeasibility(
+            binding=tuple(_limit(self.fleet, name) for name in conflict),
+            nearest=tuple(change for change in changes if change is not None),
+            note=note,
+        )
+
+    def _left(self) -> float:
+        return max(0.0, self.started + self.time_limit - time.monotonic())
+
+    def _feasible(self, kept: tuple[str, ...]) -> bool:
+        """Whether demands and limits can hold together, as far as there is time."""
+        everything = {each.name for each in self.fleet.streams if each.active}
+        if everything.union(self.fleet.limits) <= set(kept):
+            return False  # which is why this is asked
+        left = self._left() - self.time_limit / 2
+        if left <= 0:
+            return True
+        effort = Effort(first=True)
+        model = mix(_only(self.fleet, kept)).model
+        outcome = self.solver.solve(model, min(SECONDS, left), effort=effort)
         return outcome.status != "infeasible"
 
-    if feasible(groups):
-        return Infeasibility(note="no plan was found within the time limit")
-    conflict = minimal_conflict(groups, feasible)
-    return Infeasibility(
-        binding=tuple(_limit(fleet, name) for name in conflict),
-        nearest=tuple(
-            change
-            for name in conflict
-            if name in fleet.limits
-            and (change := _enough(fleet, name, solver)) is not None
-        ),
-        note=None if conflict else "nothing can be had even without limits",
-    )
+    def _enough(self, name: str, conflict: Sequence[str]) -> Change | None:
+        """Find how much of one limit is enough, all others as they are."""
+        limited = [each for each in conflict if each in self.fleet.limits]
+        fixes_left = len(limited) - limited.index(name)
+        seconds = min(SECONDS, self._left() / fixes_left / 2)
+        if seconds <= 0:
+            return None
+        step = STEPS.get(name.partition(":")[0], 1)
+        elastic = _without_prices(self.fleet, Container(name, {name: step}, 1, MOST))
+        least = self.solver.solve(mix(elastic).model, seconds)
+        if least.objective is None:
+            return None
+        enough = self.fleet.limits[name] + step * least.objective
+        changed = replace(self.fleet, limits={**self.fleet.limits, name: enough})
+        solved = self.solver.solve(mix(changed).model, seconds)
+        if solved.objective is None:
+            return None
+        return Change(
+            options={name: _amount(name, enough)},
+            summary=f"a fleet for ${solved.objective / CENTS:,.0f} over all periods",
+            note="least that does, all else as it is"
+            if least.status == "optimal"
+            else "it does; less may, too",
+        )
 
 
 def _only(fleet: Fleet, kept: tuple[str, ...]) -> Fleet:
@@ -84,33 +148,17 @@ def _only(fleet: Fleet, kept: tuple[str, ...]) -> Fleet:
     return replace(fleet, streams=streams, limits=limits)
 
 
-def _enough(fleet: Fleet, name: str, solver: Solver) -> Change | None:
-    """Find how much of one limit is enough, all others as they are."""
-    step = STEPS.get(name.partition(":")[0], 1)
-    more = Container(f"more {name}", {name: step}, 1, MOST_STEPS)
+def _without_prices(fleet: Fleet, more: Container) -> Fleet:
+    """Return the question of how much more of a limit is needed, whatever it costs."""
     free = tuple(
-        replace(kit, charge_cents=tuple(0 for _ in kit.charge_cents))
-        if kit.way != "rent"
-        else replace(kit, micro_usd_per_hour=0)
+        replace(
+            kit,
+            charge_cents=tuple(0 for _ in kit.charge_cents),
+            micro_usd_per_hour=0,
+        )
         for kit in fleet.kits
     )
-    elastic = replace(fleet, kits=free, containers=(more,))
-    outcome = solver.solve(mix(elastic).model, SECONDS)
-    if outcome.objective is None:
-        return None
-    enough = fleet.limits[name] + step * outcome.objective
-    changed = replace(fleet, limits={**fleet.limits, name: enough})
-    free_mix = mix(changed)
-    solved = solver.solve(free_mix.model, SECONDS)
-    if solved.objective is None:
-        return None
-    return Change(
-        options={name: _amount(name, enough)},
-        summary=f"a fleet for ${solved.objective / CENTS:,.0f} over all periods",
-        note="least that does, all else as it is"
-        if outcome.status == "optimal"
-        else "it does; less may, too",
-    )
+    return replace(fleet, kits=free, containers=(more,))
 
 
 def _limit(fleet: Fleet, name: str) -> Limit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,7 +24,7 @@ from planopt.prices import sourced
 from planopt.procurement import Solver
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from planopt.catalog import Catalog
@@ -39,8 +39,11 @@ DEFAULT_TIME_LIMIT_SECONDS = 10.0
 MOST_WORKERS = 2
 """Searches of the free mix that can run at the same time."""
 
-SHARE_FOR_ONE_TYPE = 0.2
-"""Of the time limit, for each fleet of one type that the plan is compared with."""
+SHARE_FOR_ONE_TYPE = 0.4
+"""Of the time limit, for all fleets of one type that the plan is compared with."""
+
+SHARE_FOR_REASONS = 0.5
+"""Of the time limit, for why there is no plan and what is nearest to one."""
 
 
 class FleetInterrupted(KeyboardInterrupt):
@@ -63,6 +66,7 @@ def plan_fleet(
     time_limit: TextOrNumber | None = None,
     workers: TextOrNumber | None = None,
     compare: bool = True,
+    told: Callable[[str], None] | None = None,
     catalog: Sequence[str] = (),
     assumptions: str = DEFAULT_ASSUMPTIONS,
 ) -> FleetPlan:
@@ -73,11 +77,14 @@ def plan_fleet(
     file : str or Path
         Such as ``fleet.toml``; docs/how-to/fleet.md describes it.
     time_limit : str or float, optional
-        Time after which the best plan so far is the answer; default: 10 s.
+        Time after which the best plan so far is the answer, comparisons and reasons
+        included; default: 10 s.
     workers : int, optional
         Solver processes, 1 or 2; they change how long it takes and nothing else.
     compare : bool
         Whether to plan fleets of one type of accelerator as well, for comparison.
+    told : callable, optional
+        Told how far it is, a line at a time.
     catalog : sequence of str
         Folders laid over the bundled catalog.
     assumptions : str
@@ -115,7 +122,7 @@ def plan_fleet(
             },
             FleetRequest,
         )
-        planning = _Planning(opened, request, solvers, time.monotonic())
+        planning = _Planning(opened, request, solvers, told or (lambda _: None))
         return planning.plan(compare=compare)
 
 
@@ -126,15 +133,22 @@ class _Planning:
     catalog: Catalog
     request: FleetRequest
     solvers: list[Solver]
-    started: float
+    told: Callable[[str], None]
+    started: float = field(default_factory=time.monotonic)
 
     def plan(self, *, compare: bool) -> FleetPlan:
         """Search, and lay out what is found."""
         whole = ask(self.catalog, self.request)
         question = whole.only(undominated(whole.fleet))
-        limit = self.request.time_limit_seconds or DEFAULT_TIME_LIMIT_SECONDS
+        self.told(
+            f"{len(whole.fleet.templates)} ways to serve "
+            f"{len(whole.fleet.streams)} demands, of which "
+            f"{len(question.fleet.templates)} are worth a look"
+        )
+        types = _types(self.request) if compare else []
+        share = 1.0 - (SHARE_FOR_ONE_TYPE if types else 0.0)
         try:
-            answer = solve(question.fleet, self.solvers, limit)
+            answer = self._solve(question, share)
         except StagesInterrupted as stop:
             best = self._document(question, stop.answer)
             raise FleetInterrupted(best if stop.answer.purchase else None) from None
@@ -142,9 +156,25 @@ class _Planning:
         try:
             if answer.purchase is None:
                 return self._explained(question, plan)
-            return self._compared(question, plan) if compare else plan
+            return self._compared(question, plan, types) if types else plan
         except (KeyboardInterrupt, StagesInterrupted):
             raise FleetInterrupted(plan) from None
+
+    @property
+    def _time_limit(self) -> float:
+        return self.request.time_limit_seconds or DEFAULT_TIME_LIMIT_SECONDS
+
+    def _solve(self, question: Question, share: float, of: str = "") -> Answer:
+        """Search for a share of the time limit."""
+
+        def tell(known: Answer) -> None:
+            stage = known.stages[-1]
+            found, bound = _dollars(known.cost_cents), _dollars(known.bound_cents)
+            best = "no fleet yet" if found is None else f"${found:,.2f}"
+            least = "" if bound is None else f", none below ${bound:,.2f}"
+            self.told(f"{of}{stage.name}, {stage.seconds:.1f} s: {best}{least}")
+
+        return solve(question.fleet, self.solvers, share * self._time_limit, tell)
 
     def _document(self, question: Question, answer: Answer) -> FleetPlan:
         notes = tuple(
@@ -204,46 +234,49 @@ class _Planning:
         why = "queues grow without bound near 100 %; say `utilisation`"
         return (Assumed(name="utilisation", value=value, why=why),)
 
-    def _compared(self, question: Question, plan: FleetPlan) -> FleetPlan:
+    def _compared(
+        self, question: Question, plan: FleetPlan, types: Sequence[str]
+    ) -> FleetPlan:
         """Add the best fleets that buy and rent one type of accelerator alone."""
-        types = sorted(
-            {
-                use.source.accelerator
-                for use in question.uses
-                if not isinstance(use.source, Owned)
-            }
-        )
-        if len(types) < 2 or plan.total_usd is None:
-            return plan
-        limit = (self.request.time_limit_seconds or 0.0) * SHARE_FOR_ONE_TYPE
-        rows = []
-        for accelerator in types:
-            places = [
-                place
-                for place, use in enumerate(question.uses)
-                if use.source.accelerator == accelerator
-                or isinstance(use.source, Owned)
-            ]
-            alone = question.fleet.only(places)
-            if any(not alone.of_stream[s] for s in range(len(alone.streams))):
-                rows.append(OneType(accelerator=accelerator, status="infeasible"))
-                continue
-            answer = solve(alone, self.solvers, limit)
-            total = _dollars(answer.cost_cents)
-            rows.append(
-                OneType(
-                    accelerator=accelerator,
-                    status=answer.status,
-                    total_usd=total,
-                    total_bound_usd=_dollars(answer.bound_cents),
-                    more_usd=None if total is None else total - plan.total_usd,
-                )
-            )
+        rows = [self._alone(question, plan, each, len(types)) for each in types]
         rows.sort(key=lambda row: (row.total_usd is None, row.total_usd))
         return replace(
             plan,
             one_type=tuple(rows),
             search=replace(plan.search, seconds=time.monotonic() - self.started),
+        )
+
+    def _alone(
+        self, question: Question, plan: FleetPlan, accelerator: str, types: int
+    ) -> OneType:
+        """Plan the fleet of one type, beside whatever is owned."""
+        places = [
+            place
+            for place, use in enumerate(question.uses)
+            if use.source.accelerator == accelerator or isinstance(use.source, Owned)
+        ]
+        alone = question.only(places)
+        streams = alone.fleet.streams
+        unserved = [
+            stream.name
+            for place, stream in enumerate(streams)
+            if stream.active and not alone.fleet.of_stream[place]
+        ]
+        if unserved:
+            why = f"cannot serve {', '.join(unserved)}"
+            return OneType(accelerator=accelerator, status="infeasible", why=why)
+        share = SHARE_FOR_ONE_TYPE / types
+        answer = self._solve(alone, share, of=f"{accelerator} alone: ")
+        total = _dollars(answer.cost_cents)
+        return OneType(
+            accelerator=accelerator,
+            status=answer.status,
+            total_usd=total,
+            total_bound_usd=_dollars(answer.bound_cents),
+            more_usd=None
+            if total is None or plan.total_usd is None
+            else total - plan.total_usd,
+            why=_WHY_NOT_ALONE.get(answer.status),
         )
 
     def _explained(self, question: Question, plan: FleetPlan) -> FleetPlan:
@@ -253,7 +286,26 @@ class _Planning:
         if plan.stages and plan.stages[-1].status == "unknown":
             note = "neither found nor excluded within the time limit"
             return replace(plan, infeasibility=Infeasibility(note=note))
-        return replace(plan, infeasibility=explain(question, self.solvers[0]))
+        self.told("there is no fleet; looking for what stands in the way")
+        limit = SHARE_FOR_REASONS * self._time_limit
+        return replace(
+            plan,
+            infeasibility=explain(question.fleet, self.solvers[0], limit),
+            search=replace(plan.search, seconds=time.monotonic() - self.started),
+        )
+
+
+_WHY_NOT_ALONE = {
+    "infeasible": "the limits of the file do not allow it",
+    "unknown": "neither found nor excluded in the time",
+}
+
+
+def _types(request: FleetRequest) -> list[str]:
+    """Types of accelerator that can be had, where there is more than one."""
+    types = {each.accelerator for each in request.buy}
+    types |= {each.accelerator for each in request.rent}
+    return sorted(types) if len(types) > 1 else []
 
 
 def _dollars(cents: int | None) -> float | None:

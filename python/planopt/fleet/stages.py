@@ -6,6 +6,9 @@
 4. The free mix of the few templates that are near at hand, then of some more: better
    answers, sooner.
 
+Where a fleet falls into parts that share nothing but limits, the last two are asked of
+each part; of the whole only if what the parts buy exceeds the limits together.
+
 Selections mostly end at a proof. From the second stage on there is a fixed amount of
 work and not of seconds, so that the same question has the same answer on every machine;
 the clock stops it only on machines that are too slow, and the answer then says so. The
@@ -18,13 +21,14 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from planopt.errors import InternalError
 from planopt.fleet.exact import Purchase, cost_cents, shortfalls
 from planopt.fleet.mix import mix
 from planopt.fleet.near import Near
+from planopt.fleet.parts import of_part, parts_of, together
 from planopt.fleet.selection import select
 from planopt.procurement.solver import Effort, SolveInterrupted
 
@@ -35,7 +39,7 @@ if TYPE_CHECKING:
     from planopt.procurement.model import Model
     from planopt.procurement.solver import Outcome, Solver
 
-__all__ = ["Answer", "Stage", "StagesInterrupted", "solve"]
+__all__ = ["Answer", "Stage", "StagesInterrupted", "Told", "solve"]
 
 QUARTERS = 4
 """Parts that a demand is divided into where two shapes share it."""
@@ -109,6 +113,9 @@ class Answer:
         return (self.cost_cents - self.bound_cents) / max(1, self.cost_cents)
 
 
+Told: TypeAlias = "Callable[[Answer], None]"
+
+
 class StagesInterrupted(KeyboardInterrupt):
     """The user stopped the search.
 
@@ -123,7 +130,12 @@ class StagesInterrupted(KeyboardInterrupt):
         super().__init__(answer)
 
 
-def solve(fleet: Fleet, solvers: Sequence[Solver], time_limit: float) -> Answer:
+def solve(
+    fleet: Fleet,
+    solvers: Sequence[Solver],
+    time_limit: float,
+    told: Told | None = None,
+) -> Answer:
     """Find the cheapest answer.
 
     Parameters
@@ -134,13 +146,15 @@ def solve(fleet: Fleet, solvers: Sequence[Solver], time_limit: float) -> Answer:
         Solver processes: one, or two that share the work.
     time_limit : float
         Seconds after which the best so far is the answer.
+    told : callable, optional
+        Told of what is known at the end of each stage.
 
     Raises
     ------
     StagesInterrupted
         On KeyboardInterrupt, with the best so far.
     """
-    search = _Search(fleet, time_limit)
+    search = _Search(fleet, time_limit, told)
     try:
         search.run(solvers)
     except KeyboardInterrupt:
@@ -151,8 +165,9 @@ def solve(fleet: Fleet, solvers: Sequence[Solver], time_limit: float) -> Answer:
 class _Search:
     """The stages of one question, and the best that they have come to."""
 
-    def __init__(self, fleet: Fleet, time_limit: float) -> None:
+    def __init__(self, fleet: Fleet, time_limit: float, told: Told | None) -> None:
         self._fleet = fleet
+        self._told = told
         self._time_limit = time_limit
         self._deadline = time.monotonic() + time_limit
         self._best: Purchase | None = None
@@ -185,12 +200,62 @@ class _Search:
 
     def run(self, solvers: Sequence[Solver]) -> None:
         """Go through the stages."""
+        self._select(solvers[0])
+        parts = parts_of(self._fleet)
+        if len(parts) < 2 or not self._mix_parts(parts, solvers):
+            self._mix(solvers)
+
+    def _select(self, solver: Solver) -> None:
+        """Find the best selections."""
         one = select(self._fleet)
-        outcome = self._solve(solvers[0], "one shape", one.model, one.lift, Effort())
+        outcome = self._solve(solver, "one shape", one.model, one.lift, Effort())
         two = select(self._fleet, QUARTERS)
         known = two.widened(one.chosen(outcome.values)) if outcome.values else None
         effort = Effort(work=TWO_SHAPES * self._time_limit)
-        self._solve(solvers[0], "two shapes", two.model, two.lift, effort, known)
+        self._solve(solver, "two shapes", two.model, two.lift, effort, known)
+
+    def _mix_parts(self, parts: Sequence[Fleet], solvers: Sequence[Solver]) -> bool:
+        """Mix each part by itself; tell whether that settles the whole."""
+        searches = []
+        for part in parts:
+            search = _Search(part, self._time_limit / len(parts), None)
+            if self._best is not None:
+                search._keep_better(of_part(self._fleet, part, self._best))
+            searches.append(search)
+        for number, search in enumerate(searches, start=1):
+            parts_left = len(parts) - number + 1
+            now = time.monotonic()
+            search._deadline = now + max(0.0, self._deadline - now) / parts_left
+            try:
+                search._mix(solvers)
+            except KeyboardInterrupt:
+                self._put_together(searches)
+                raise
+            of = f"part {number} of {len(parts)}"
+            for stage in search._stages:
+                self._note(replace(stage, name=f"{of}: {stage.name}"))
+        self._by_the_clock |= any(each._by_the_clock for each in searches)
+        self._impossible = any(each._impossible for each in searches)
+        bounds = [each._bound for each in searches]
+        if None not in bounds:
+            self._bound = sum(each for each in bounds if each is not None)
+        return self._impossible or self._put_together(searches)
+
+    def _put_together(self, parts: Sequence[_Search]) -> bool:
+        """Take what the parts buy for an answer, if it keeps the limits together."""
+        bought = [each.answer().purchase for each in parts]
+        if None in bought:
+            return False
+        whole = together(each for each in bought if each is not None)
+        if shortfalls(self._fleet, whole):
+            return False
+        self._keep_better(whole)
+        if all(each._proven is not None for each in parts):
+            self._proven = whole
+        return True
+
+    def _mix(self, solvers: Sequence[Solver]) -> None:
+        """Mix freely, from where the selections have ended."""
         start = self._best
         if len(solvers) == 1:
             self._mix_all(solvers[0], start)
@@ -238,7 +303,8 @@ class _Search:
         outcome = self._solve(
             solver, "mix of all", free.model, free.purchase, self._work(WHOLE), hint
         )
-        self._bound = outcome.bound
+        if outcome.bound is not None:
+            self._bound = max(outcome.bound, self._bound or outcome.bound)
         self._impossible = outcome.status == "infeasible"
         if outcome.status == "optimal":
             self._proven = free.purchase(outcome.values)
@@ -267,22 +333,32 @@ class _Search:
         with self._lock:
             unfinished = outcome.status in ("feasible", "unknown")
             self._by_the_clock |= unfinished and seconds >= left
-            self._stages.append(
+            self._note(
                 Stage(name, outcome.status, outcome.objective, outcome.bound, seconds)
             )
         return outcome
 
-    def _keep(self, outcome: Outcome, read: Read) -> None:
-        """Keep a solution that is better; what the solver says is added up again.
+    def _note(self, stage: Stage) -> None:
+        """Note a stage, and tell what is known after it."""
+        self._stages.append(stage)
+        if self._told is not None:
+            self._told(self.answer())
 
-        Of two that cost the same the one whose spelling sorts first is kept, so that it
-        does not matter which comes first.
-        """
+    def _keep(self, outcome: Outcome, read: Read) -> None:
+        """Keep a solution that is better; what the solver says is added up again."""
         if outcome.objective is None:
             return
         purchase = read(outcome.values)
         if broken := shortfalls(self._fleet, purchase):
             raise InternalError.of("E903", f"the solver's answer breaks {broken}")
+        self._keep_better(purchase)
+
+    def _keep_better(self, purchase: Purchase) -> None:
+        """Keep an answer that costs less.
+
+        Of two that cost the same the one whose spelling sorts first is kept, so that it
+        does not matter which comes first.
+        """
         cost = cost_cents(self._fleet, purchase)
         with self._lock:
             if self._cost is None or (cost, purchase.spelling) < (

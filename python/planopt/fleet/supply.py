@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from planopt.fleet.request import Rented
@@ -111,7 +111,9 @@ def units_of(
         top=1,
         **_where(source),
     )
-    found = find_units(catalog, problem)
+    # Networks of one's own are part of what is bought, and of nothing else.
+    within_host = getattr(source, "network", None) is None
+    found = find_units(catalog, replace(problem, within_host=within_host))
     fitting = [unit for unit in found.units if _fits(source, found.row(unit))]
     each = getattr(source, "accelerators", None) or max(
         (unit.accelerators // found.row(unit).hosts for unit in fitting), default=0

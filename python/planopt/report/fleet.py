@@ -148,7 +148,7 @@ def _one_type(plan: FleetPlan, style: Style) -> list[str]:
             money(each.total_usd),
             money(each.total_bound_usd),
             money(each.more_usd),
-            "no fleet" if each.total_usd is None else "",
+            each.why or "",
         ]
         for each in plan.one_type
     ]

@@ -82,6 +82,8 @@ class Problem(Market):
     """What is counted otherwise than the assumptions do."""
     accelerators_in_all: int | None = None
     redundancy: int = 0
+    within_host: bool = False
+    """Whether no replica may span hosts."""
     allow_quantization: tuple[str, ...] = ()
     pcie_all_reduce: str | None = None
     memory_limit_bytes: float | None = None

@@ -207,6 +207,7 @@ def find_units(
             "each_batch_up_to": each_batch_up_to,
             "aim": aim,
             "price_cap_usd": price_cap_usd,
+            "within_host": problem.within_host,
         }
         hourly = problem.acquisition.hourly
         if problem.acquisition.way != "rent":

@@ -188,6 +188,9 @@ pub struct SearchServing {
     /// Network ids; empty for all.
     #[serde(default)]
     pub networks: Vec<String>,
+    /// Only replicas within a host.
+    #[serde(default)]
+    pub within_host: bool,
     /// Only parts whose licence allows a data center.
     #[serde(default)]
     pub datacenter: bool,

@@ -59,6 +59,8 @@ pub struct Selection {
     pub hosts: Vec<String>,
     /// Network ids; empty for all.
     pub networks: Vec<String>,
+    /// Only replicas within a host: no networks.
+    pub within_host: bool,
     /// Only parts whose licence allows a data center.
     pub datacenter: bool,
 }
@@ -135,6 +137,7 @@ impl<'a> Space<'a> {
         let networks = shelf
             .networks
             .iter()
+            .filter(|_| !selection.within_host)
             .filter(|network| listed(&selection.networks, &network.id))
             .filter(|network| network.nic.price.is_some())
             .flat_map(|network| {

@@ -122,7 +122,7 @@ pub fn with_serving_space<T>(
         exclude: request.exclude.clone(),
         hosts: request.hosts.clone(),
         networks: request.networks.clone(),
-        datacenter: false,
+        ..Selection::default()
     };
     let hardware = connected(catalog, selection)?;
     Ok(work(&ServingSpace::new(

@@ -186,7 +186,7 @@ pub fn with_training_space<T>(
         exclude: request.exclude.clone(),
         hosts: request.hosts.clone(),
         networks: request.networks.clone(),
-        datacenter: false,
+        ..Selection::default()
     };
     let hardware = connected(catalog, selection)?;
     let subject = TrainingSubject {

@@ -93,6 +93,7 @@ pub(super) fn select(
         exclude: request.exclude.clone(),
         hosts: Vec::new(),
         networks: Vec::new(),
+        within_host: request.within_host,
         datacenter: request.datacenter,
     };
     let Some(rented) = rented else {

@@ -208,6 +208,7 @@ pub fn search_training(
             hosts: request.hosts.clone(),
             networks: request.networks.clone(),
             datacenter: request.datacenter,
+            ..Selection::default()
         },
     )?;
     let goal = TrainingGoal {
