@@ -23,6 +23,9 @@ __all__ = [
 
 DEFAULT_ASSUMPTIONS = "calibrated"
 
+LIMITED_TO = "@"
+"""What parts the id of an accelerator from a power limit, as in ``rtx-4090@350W``."""
+
 KINDS = (
     "accelerators",
     "hosts",
@@ -100,6 +103,28 @@ class Catalog:
         other.native = self.native.at_price(price)
         return other
 
+    def with_power_limits(self, accelerators: object) -> Catalog:
+        """Return the same catalog with accelerators that are named with a limit.
+
+        Parameters
+        ----------
+        accelerators : str or sequence of str, optional
+            As an option has them: of `rtx-4090,rtx-4090@350W` the second is added.
+        """
+        names = (
+            accelerators.split(",")
+            if isinstance(accelerators, str)
+            else accelerators
+            if isinstance(accelerators, (list, tuple))
+            else ()
+        )
+        other = copy.copy(self)
+        for name in names:
+            if LIMITED_TO in str(name):
+                id_ = str(name).strip().partition(":")[0]
+                other.native = other.native.with_power_limit(id_)
+        return other
+
     def list(self, kind: str) -> list[dict[str, Any]]:
         """Id and name of each entity of a kind."""
         listed: list[dict[str, Any]] = self.native.list(kind)
@@ -121,7 +146,9 @@ def _opened(overlays: tuple[str, ...], assumptions: str) -> Catalog:
 
 
 def open_catalog(
-    catalog: Sequence[str] = (), assumptions: str = DEFAULT_ASSUMPTIONS
+    catalog: Sequence[str] = (),
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    accelerators: object = None,
 ) -> Catalog:
     """Open the bundled catalog with overlays.
 
@@ -133,6 +160,8 @@ def open_catalog(
         Overlay folders, the last one winning.
     assumptions : str
         Name, or path of a TOML file.
+    accelerators : str or sequence of str, optional
+        Names that a question has, some of them perhaps with a power limit.
 
     Raises
     ------
@@ -140,5 +169,7 @@ def open_catalog(
         With every problem of every file.
     """
     if catalog or assumptions.endswith(".toml"):
-        return Catalog(tuple(catalog), assumptions)
-    return _opened((), assumptions)
+        opened = Catalog(tuple(catalog), assumptions)
+    else:
+        opened = _opened((), assumptions)
+    return opened.with_power_limits(accelerators)

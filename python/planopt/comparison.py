@@ -88,7 +88,7 @@ def compare(
             **options,
         )
     with Solver() as solver:
-        opened = open_catalog(catalog, assumptions)
+        opened = open_catalog(catalog, assumptions, accelerators)
         typed = {name: str(value) for name, value in options.items()}
         problem = read_problem(
             opened,

@@ -484,6 +484,8 @@ class Plan(PlanDocument, frozen=True, kw_only=True):
 
     kind: Literal["serving"] = "serving"
     deployments: tuple[Deployment, ...] = ()
+    kg_co2e_per_year: float | None = None
+    """Carbon dioxide and its equivalents of the electricity of what is bought."""
     answers: Answers = msgspec.field(default_factory=Answers)
     alternatives: tuple[Alternative, ...] = ()
     steps: tuple[Step, ...] = ()

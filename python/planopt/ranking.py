@@ -119,7 +119,7 @@ def per_dollar(
     >>> ranking.standings[0].best
     1.0
     """
-    opened = open_catalog(catalog, assumptions)
+    opened = open_catalog(catalog, assumptions, accelerators)
     if accelerators is not None and all:
         reader = OptionReader()
         reader.problem(

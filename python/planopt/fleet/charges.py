@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from planopt.fleet.runs import Run
     from planopt.fleet.supply import Served
 
-__all__ = ["charge_cents", "running_usd_per_hour", "written_off"]
+__all__ = ["charge_cents", "kg_co2e", "running_usd_per_hour", "written_off"]
 
 HOURS_PER_YEAR = 8760
 MICRO_USD = 10**6
 CENTS = 100
+WATTS_PER_KILOWATT = 1000
 
 
 def charge_cents(
@@ -40,6 +41,26 @@ def charge_cents(
         assumptions, region, unit.power_watts, unit.rack_units
     )
     return math.ceil(round((lost + running * hours) * CENTS, 6))
+
+
+def kg_co2e(
+    catalog: Catalog,
+    request: FleetRequest,
+    region: Region,
+    power_watts: float,
+    period: int,
+) -> float | None:
+    """Carbon dioxide of a unit from the beginning of a period to the end."""
+    assumptions = catalog.native.cost_assumptions()
+    carbon = region.carbon_kg_per_kwh
+    if carbon is None:
+        carbon = assumptions["carbon_kg_per_kwh"]
+    if carbon is None:
+        return None
+    hours = (request.periods - period) * request.period_hours
+    kilowatts = power_watts / WATTS_PER_KILOWATT
+    kwh = kilowatts * hours * assumptions["duty"] * assumptions["pue"]
+    return float(kwh * carbon)
 
 
 def written_off(assumptions: dict[str, float], hours: float) -> float:

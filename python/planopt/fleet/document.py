@@ -175,6 +175,8 @@ class FleetPlan(PlanDocument, frozen=True, kw_only=True):
     charge_usd: float | None = None
     """The part of it for what is bought and owned."""
     rent_usd: float | None = None
+    kg_co2e: float | None = None
+    """Of the electricity of all periods, of what is bought and owned."""
     deployments: tuple[FleetDeployment, ...] = ()
     runs: tuple[FleetRun, ...] = ()
     acquisitions: tuple[Acquisition, ...] = ()

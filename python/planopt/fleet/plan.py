@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.fleet.charges import kg_co2e
 from planopt.fleet.document import FleetPlan, OneType, StageNote
 from planopt.fleet.dominance import undominated
 from planopt.fleet.layout import Layout
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planopt.catalog import Catalog
+    from planopt.fleet.document import Acquisition
     from planopt.fleet.question import Question
     from planopt.fleet.stages import Answer
     from planopt.options import TextOrNumber
@@ -122,6 +124,9 @@ def plan_fleet(
             },
             FleetRequest,
         )
+        named = [each.accelerator for each in request.buy]
+        named += [each.accelerator for each in request.own]
+        opened = opened.with_power_limits(named)
         planning = _Planning(opened, request, solvers, told or (lambda _: None))
         return planning.plan(compare=compare)
 
@@ -219,6 +224,7 @@ class _Planning:
             charge_usd=charge / CENTS,
             rent_usd=(cost - charge) / CENTS,
             power_watts=periods[-1].power_watts if periods else 0.0,
+            kg_co2e=self._kg_co2e(acquisitions),
             bill_of_materials=parts,
             deployments=deployments,
             runs=layout.runs(),
@@ -226,6 +232,24 @@ class _Planning:
             streams=layout.streams(),
             periods=periods,
         )
+
+    def _kg_co2e(self, acquisitions: Sequence[Acquisition]) -> float | None:
+        """Add up the carbon dioxide of all electricity, where it is known."""
+        each = [
+            (units, self._emitted(one, period))
+            for one in acquisitions
+            for period, units in enumerate(one.units)
+            if units
+        ]
+        known = [
+            units * kilograms for units, kilograms in each if kilograms is not None
+        ]
+        return sum(known) if len(known) == len(each) else None
+
+    def _emitted(self, one: Acquisition, period: int) -> float | None:
+        region = self.request.region(one.region)
+        watts = one.power_watts
+        return kg_co2e(self.catalog, self.request, region, watts, period)
 
     def _assumed(self) -> tuple[Assumed, ...]:
         if all(workload.utilisation for workload in self.request.workloads):

@@ -31,6 +31,10 @@ class Region(Struct, frozen=True, kw_only=True):
     """Of the switches that hosts are reached through, one for each host."""
     ports_of_a_switch: int | None = None
     electricity_usd_per_kwh: float | None = None
+    """In place of that of the assumptions; of a tariff, its mean."""
+    electricity_by_hour: tuple[float, ...] = ()
+    """The tariff: dollars per kWh in the hours of a day."""
+    carbon_kg_per_kwh: float | None = None
     """In place of that of the assumptions."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.report.numbers import count, money, rate, watts
+from planopt.report.numbers import count, money, rate, tonnes, watts
 from planopt.report.style import PLAIN
 from planopt.report.table import table, wrapped
 
@@ -68,6 +68,11 @@ def _verdict(plan: FleetPlan, style: Style) -> list[str]:
             f"{money(plan.charge_usd)} falls into these periods); "
             f"rent for {money(plan.rent_usd)}; "
             f"{watts(plan.power_watts)} of hosts at the end"
+            + (
+                ""
+                if plan.kg_co2e is None
+                else f"; {tonnes(plan.kg_co2e)} of their electricity"
+            )
         ),
         "",
     ]

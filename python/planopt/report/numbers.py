@@ -13,12 +13,14 @@ __all__ = [
     "rate",
     "share",
     "size",
+    "tonnes",
     "watts",
 ]
 
 UNKNOWN = "-"
 
 _GIGABYTE = 1e9
+_KG_PER_TONNE = 1e3
 
 
 def money(usd: float | None) -> str:
@@ -96,3 +98,8 @@ def in_unit(value: float, unit: str) -> str:
     whole = abs(value) < 1e15 and value == int(value)
     number = f"{value:,.0f}" if whole else f"{value:.6g}"
     return f"{number} {unit}".rstrip()
+
+
+def tonnes(kilograms: float) -> str:
+    """Mass of carbon dioxide and its equivalents."""
+    return f"{_significant(kilograms / _KG_PER_TONNE)} t CO2e"

@@ -13,6 +13,7 @@ from planopt.report.numbers import (
     money_per_million,
     rate,
     size,
+    tonnes,
     watts,
 )
 from planopt.report.table import beside, table, wrapped
@@ -185,7 +186,13 @@ def _prices(line: BomLine) -> tuple[str, str]:
     return money(line.unit_price_usd), money(line.price_usd)
 
 
-def cost_line(cost: Cost, power: float | None, *, rented: bool = False) -> list[str]:
+def cost_line(
+    cost: Cost,
+    power: float | None,
+    *,
+    rented: bool = False,
+    kg_co2e_per_year: float | None = None,
+) -> list[str]:
     """Say what it costs to run, in one line."""
     span = "on average" if rented else "over its life"
     parts = [
@@ -196,6 +203,7 @@ def cost_line(cost: Cost, power: float | None, *, rented: bool = False) -> list[
         if cost.usd_per_million_tokens is not None
         else "",
         f"{watts(power)} at work" if power is not None else "",
+        f"{tonnes(kg_co2e_per_year)} a year" if kg_co2e_per_year is not None else "",
     ]
     said = [part for part in parts if part]
     return ["  " + "   ".join(said)] if said else []

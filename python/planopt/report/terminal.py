@@ -84,7 +84,12 @@ def _feasible_lines(plan: Plan, style: Style) -> list[str]:
         *_figures(plan),
         "",
         *bill_lines(plan.bill_of_materials, style),
-        *cost_line(plan.cost, plan.power_watts, rented=plan.price_usd == 0),
+        *cost_line(
+            plan.cost,
+            plan.power_watts,
+            rented=plan.price_usd == 0,
+            kg_co2e_per_year=plan.kg_co2e_per_year,
+        ),
         *section("A step of each limit", step_lines(plan, style), style),
         *section("If prices move", price_lines(plan), style),
         *section("Rent or buy", rent_or_buy_lines(plan.rent_or_buy, style), style),

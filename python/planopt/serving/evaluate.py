@@ -132,7 +132,7 @@ def evaluate_serving(
     if unknown := options.keys() - EvaluateOptions.__optional_keys__:
         message = f"unknown options: {', '.join(sorted(unknown))}"
         raise TypeError(message)
-    opened = open_catalog(catalog, assumptions)
+    opened = open_catalog(catalog, assumptions, accelerator)
     reader = OptionReader()
     assumed: list[Assumed] = []
     if accelerator is None:

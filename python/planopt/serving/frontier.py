@@ -83,7 +83,7 @@ def frontier(
     >>> len(table) > 0
     True
     """
-    opened = open_catalog(catalog, assumptions)
+    opened = open_catalog(catalog, assumptions, options.get("accelerators"))
     problem = read_problem(opened, assumptions=assumptions, **options)
     counted = opened.with_cost(problem.cost)
     found = find_units(counted, problem, each_batch_up_to=DEFAULT_BATCHES)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from planopt.acquisition import is_offer
+from planopt.catalog import LIMITED_TO
 from planopt.plan import Search
 from planopt.procurement.problem import MICRO_USD, Unit
 from planopt.serving.load import latency_request
@@ -120,7 +121,7 @@ def _unit(index: int, cell: dict[str, Any], weights: str) -> Unit:
     return Unit(
         index=index,
         signature=signature,
-        accelerator=cell["accelerator"],
+        accelerator=cell["accelerator"].partition(LIMITED_TO)[0],
         accelerators=cell["accelerators"],
         price_micro_usd=cell["price_micro_usd"],
         usd_per_hour=cell["usd_per_hour"],

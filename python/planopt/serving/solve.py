@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["Question", "solve"]
 
 MICRO_USD = 10**6
+HOURS_PER_YEAR = 8760
+WATTS_PER_KILOWATT = 1000
 REACH = 2
 """Units are searched for up to so many times the budget or the best price known."""
 FIRST_CAP_USD = 20_000.0
@@ -191,7 +193,7 @@ def solve(
     'optimal'
     """
     with Solver() as solver:
-        opened = open_catalog(catalog, assumptions)
+        opened = open_catalog(catalog, assumptions, options.get("accelerators"))
         typed = {name: str(value) for name, value in options.items()}
         problem = read_problem(opened, assumptions=assumptions, typed=typed, **options)
         return answer(Question(opened.with_cost(problem.cost), problem, solver))
@@ -251,6 +253,7 @@ def _plan(
         deployments=chosen.deployments,
         cost=chosen.cost,
         power_watts=None if chosen.rented else chosen.power_watts,
+        kg_co2e_per_year=_kg_co2e_per_year(question, chosen),
         warnings=cautions(question, chosen),
         search=replace(question.found.search, seconds=time.monotonic() - started),
         assumed=question.problem.assumed,
@@ -259,6 +262,17 @@ def _plan(
             statement=statement(each.evaluation for each in chosen.deployments)
         ),
     )
+
+
+def _kg_co2e_per_year(question: Question, chosen: Build) -> float | None:
+    """Carbon dioxide of a year's electricity of what is bought, where it is known."""
+    assumptions = question.catalog.native.cost_assumptions()
+    carbon = assumptions["carbon_kg_per_kwh"]
+    if chosen.rented or carbon is None:
+        return None
+    kilowatts = chosen.power_watts / WATTS_PER_KILOWATT
+    hours = HOURS_PER_YEAR * assumptions["duty"] * assumptions["pue"]
+    return float(kilowatts * hours * carbon)
 
 
 def _explained(question: Question, plan: Plan, chosen: Build) -> Plan:

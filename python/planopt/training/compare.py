@@ -69,7 +69,7 @@ def compare_training(
         With a diagnostic for each option that cannot be used.
     """
     with Solver() as solver:
-        opened = open_catalog(catalog, assumptions)
+        opened = open_catalog(catalog, assumptions, accelerators)
         typed = {name: str(value) for name, value in options.items()}
         asked = {**options, "accelerators": accelerators, "assumptions": assumptions}
         problem = read_question(opened, {**asked, "typed": typed})

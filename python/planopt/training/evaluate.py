@@ -176,7 +176,7 @@ def evaluate_training(
     >>> evaluation.feasible
     True
     """
-    opened = open_catalog(catalog, assumptions)
+    opened = open_catalog(catalog, assumptions, accelerator or accelerators)
     reader = OptionReader()
     assumed: list[Assumed] = []
     if model is None:

@@ -141,7 +141,7 @@ def train(
     'optimal'
     """
     with Solver() as solver:
-        opened = open_catalog(catalog, assumptions)
+        opened = open_catalog(catalog, assumptions, options.get("accelerators"))
         typed = {name: str(value) for name, value in options.items()}
         problem = read_training_problem(
             opened, assumptions=assumptions, typed=typed, **options

@@ -92,6 +92,7 @@ class Cost:
     rack_usd_per_month: float
     rack_units: float
     load_fraction: float
+    carbon_kg_per_kwh: float | None = None
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,8 @@ class Assumptions:
     hardware: str
     pcie_all_reduce: str
     switch_port_block: int | None
+    host_limits: bool
+    power_limit_exponent: float | None
     memory: Memory
     communication: Communication
     experts: Experts
@@ -192,6 +195,11 @@ def _cost(table: Table) -> Cost:
         rack_usd_per_month=units.dollars_per(table["rack"], "month"),
         rack_units=units.share(table["rack_units"]),
         load_fraction=units.share(table["load_fraction"]),
+        carbon_kg_per_kwh=(
+            units.share(table["carbon_kg_per_kwh"])
+            if "carbon_kg_per_kwh" in table
+            else None
+        ),
     )
 
 
@@ -227,6 +235,12 @@ def assumptions_from_table(table: Table) -> Assumptions:
         hardware=str(units.unwrapped(table.get("hardware", ""))),
         pcie_all_reduce=str(units.unwrapped(table["pcie_all_reduce"])),
         switch_port_block=_switch_port_block(table["switch_sale"]),
+        power_limit_exponent=(
+            units.share(table["power_limit_exponent"])
+            if "power_limit_exponent" in table
+            else None
+        ),
+        host_limits=bool(units.unwrapped(table.get("host_limits", False))),
         memory=_memory(table["memory"]),
         communication=_communication(table["communication"]),
         experts=_experts(table.get("experts", {})),

@@ -25,6 +25,12 @@ def amortised_usd_per_hour(price: int, cost: Cost) -> float:
     return lost / (cost.years * HOURS_PER_YEAR)
 
 
+# Section 7, kg_co2e.
+def electricity_kwh(power_watts: float, hours: float, cost: Cost) -> float:
+    """Return kilowatt-hours that so many hours take, with cooling."""
+    return power_watts / WATTS_PER_KILOWATT * hours * cost.duty * cost.pue
+
+
 def electricity_usd_per_hour(power_watts: float, cost: Cost) -> float:
     """Return dollars per hour of electricity, with cooling."""
     kilowatts = power_watts / WATTS_PER_KILOWATT * cost.duty * cost.pue

@@ -63,6 +63,13 @@ class Accelerator:
     scale_up_domain: int
     scale_up_between_hosts: bool
     price: int | None
+    card_slots: int | None
+    """Slots of a case that a card covers."""
+
+    @property
+    def model_id(self) -> str:
+        """Return its id without a power limit."""
+        return self.id.partition("@")[0]
 
     # Section 4, domain.
     def domain_in(self, slots: int) -> int:
@@ -99,6 +106,9 @@ class Host:
     included_accelerator: str | None
     included_count: int
     on_request: bool = False
+    card_slots: int | None = None
+    """Slots of the case for cards."""
+    power_supply: float | None = None
 
 
 @dataclass(frozen=True)
@@ -166,6 +176,7 @@ def _accelerator(table: Table) -> Accelerator:
             scale_up is not None and bool(scale_up.get("between_hosts"))
         ),
         price=_optional(table, "price", units.price),
+        card_slots=_optional(table, "slots", units.count),
     )
 
 
@@ -207,6 +218,8 @@ def _host(table: Table) -> Host:
         included_accelerator=None if includes is None else includes["accelerator"],
         included_count=0 if includes is None else units.count(includes["count"]),
         on_request=table.get("on_request", False),
+        card_slots=_optional(table, "card_slots", units.count),
+        power_supply=_optional(table, "power_supply", _watts),
     )
 
 
@@ -234,7 +247,7 @@ def _network(table: Table) -> Network:
 
 def _takes(host: Host, card: Accelerator) -> bool:
     if host.included_accelerator is not None:
-        return host.included_accelerator == card.id
+        return host.included_accelerator == card.model_id
     return card.form_factor in host.form_factors
 
 
@@ -289,9 +302,26 @@ class Facts:
         )
         self._hardware = self.assumptions.hardware
 
+    # Section 7, "A power limit".
     def accelerator(self, name: str) -> Accelerator:
-        """Return the accelerator of that id."""
-        return self._entity("accelerators", name, _accelerator)
+        """Return the accelerator of that id, below its power if that says so."""
+        id_, at, limit = name.partition("@")
+        full: Accelerator = self._entity("accelerators", id_, _accelerator)
+        if not at:
+            return full
+        exponent = self.assumptions.power_limit_exponent
+        if full.power is None or exponent is None:
+            message = f"it is not known what a power limit makes of {id_}"
+            raise FactError(message)
+        watts = _watts(limit)
+        speed = (watts / full.power) ** exponent
+        return replace(
+            full,
+            id=name,
+            name=f"{full.name} at {watts:.0f} W",
+            peak={kind: rate * speed for kind, rate in full.peak.items()},
+            power=watts,
+        )
 
     def offer(self, name: str) -> Offer:
         """Return the offer of that id."""
@@ -303,6 +333,24 @@ class Facts:
         if is_offer(name):
             return self._instance(name)
         return self._entity("hosts", name, _host)
+
+    # Section 7, "A host takes".
+    def host_for(self, name: str, accelerator: str) -> Host:
+        """Return the host with as many slots as it takes of an accelerator."""
+        host, card = self.host(name), self.accelerator(accelerator)
+        boarded = host.whole or host.included_accelerator is not None
+        if boarded or not self.assumptions.host_limits:
+            return host
+        slots = host.slots
+        if host.card_slots is not None and card.card_slots is not None:
+            slots = min(slots, host.card_slots // max(card.card_slots, 1))
+        if host.power_supply is not None and card.power is not None:
+            while slots and host.power + slots * card.power > host.power_supply:
+                slots -= 1
+        if not slots:
+            message = f"`{name}` has no room or no power for one {accelerator}"
+            raise FactError(message)
+        return replace(host, slots=slots)
 
     # Section 8, "inside like".
     def _instance(self, name: str) -> Host:

@@ -184,6 +184,8 @@ FIELDS: Final[dict[str, Mark]] = {
     "total_usd": "verified",
     "charge_usd": "verified",
     "rent_usd": "verified",
+    "kg_co2e": "verified",
+    "kg_co2e_per_year": "verified",
     "total_bound_usd": "checked",
     "runs": "checked",
     "one_type": "informative",

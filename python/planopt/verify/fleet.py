@@ -62,6 +62,8 @@ def fleet_mismatches(
         field = f"acquisitions[{index}]"
         yield from _acquisition_mismatches(field, table, one, request, facts)
     yield from _money_mismatches(plan, bought, request)
+    emitted = _kg_co2e(plan, bought, request, facts)
+    yield from compared("kg_co2e", plan.get("kg_co2e"), emitted, _TOTALS)
     yield from _stream_mismatches(plan, demands, request, facts)
     yield from _held_mismatches(plan, request)
     yield from limit_mismatches(plan, bought, request)
@@ -137,13 +139,35 @@ def charge_cents(
     hours = (request["periods"] - period) * request["period_hours"]
     gone = min(1.0, hours / (cost.years * HOURS_PER_YEAR)) * (1.0 - cost.residual)
     region = _named(request["regions"], table["region"])
+    tariff = region.get("electricity_by_hour") or ()
     own = region.get("electricity_usd_per_kwh")
+    own = math.fsum(tariff) / len(tariff) if tariff else own
     per_kwh = cost.electricity_usd_per_kwh if own is None else own
     energy = bought.power_watts / 1000 * cost.duty * cost.pue * per_kwh
     running = energy + rack_usd_per_hour(bought.rack_units, cost)
     dollars = price / MICRO_USD_PER_USD * gone + running * hours
     cents: float = round(dollars * CENTS, 6)
     return math.ceil(cents)
+
+
+def _kg_co2e(
+    plan: Document,
+    bought: list[Bought],
+    request: Mapping[str, Any],
+    facts: Facts,
+) -> float | None:
+    """Carbon dioxide of the electricity of all that is held, to the end."""
+    cost, total = facts.assumptions.cost, 0.0
+    for table, one in zip(plan["acquisitions"], bought, strict=True):
+        own = _named(request["regions"], table["region"]).get("carbon_kg_per_kwh")
+        carbon = cost.carbon_kg_per_kwh if own is None else own
+        if carbon is None:
+            return None
+        for period, units in enumerate(table["units"]):
+            hours = units * (request["periods"] - period) * request["period_hours"]
+            energy = one.power_watts / 1000 * hours * cost.duty * cost.pue
+            total += energy * carbon
+    return total
 
 
 def _money_mismatches(

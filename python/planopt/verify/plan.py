@@ -9,7 +9,12 @@ from typing import Any, Final
 from planopt.verify.bill import bill_mismatches
 from planopt.verify.choices import choice_mismatches
 from planopt.verify.communication import PlacementError
-from planopt.verify.cost import cost_table, rent_usd_per_hour
+from planopt.verify.cost import (
+    HOURS_PER_YEAR,
+    cost_table,
+    electricity_kwh,
+    rent_usd_per_hour,
+)
 from planopt.verify.facts import FactError, Facts
 from planopt.verify.fleet import fleet_mismatches
 from planopt.verify.limits import Deployment, limit_mismatches, outcome_mismatches
@@ -365,6 +370,13 @@ def _total_mismatches(
     yield from compared(
         "power_watts", plan.get("power_watts"), expected_power, _CATALOG
     )
+    carbon = facts.assumptions.cost.carbon_kg_per_kwh
+    emitted = None
+    if owned and carbon is not None:
+        kwh = electricity_kwh(power, HOURS_PER_YEAR, facts.assumptions.cost)
+        emitted = kwh * carbon
+    stated = plan.get("kg_co2e_per_year")
+    yield from compared("kg_co2e_per_year", stated, emitted, _CATALOG)
     expected = cost_table(
         price,
         power,

@@ -243,7 +243,7 @@ def _power_watts(
 def check_fit(accelerator: Accelerator, host: Host, nics_per_host: int) -> None:
     """Refuse accelerators and NICs that a host does not take."""
     included = host.included_accelerator
-    if included not in (None, accelerator.id):
+    if included not in (None, accelerator.model_id):
         message = f"{host.id} comes with {included}, not {accelerator.id}"
         raise PurchaseError(message)
     if accelerator.form_factor not in host.form_factors:
@@ -297,7 +297,8 @@ def unit(
     PurchaseError
         If it cannot be bought.
     """
-    card, machine = facts.accelerator(accelerator), facts.host(host)
+    card = facts.accelerator(accelerator)
+    machine = facts.host_for(host, accelerator)
     hosts = hosts_of_unit(card, machine, t=tp * dp, p=pp, replicas=replicas)
     check_fit(card, machine, nics_per_host if hosts > 1 else 0)
     if terms is not None:

@@ -109,7 +109,7 @@ class Reached:
     def compute(self, accelerator: Accelerator) -> Compute:
         """Return what an accelerator reaches: as measured, else as its family does."""
         general = self.table["compute"]
-        own = self.table.get("accelerators", {}).get(accelerator.id)
+        own = self.table.get("accelerators", {}).get(accelerator.model_id)
         family = self.table.get("families", {}).get(accelerator.family, {})
         return Compute(_laid_over(general, family if own is None else own))
 

@@ -405,7 +405,8 @@ def evaluate_serving(
     """
     table = facts.model_table(model) if isinstance(model, str) else model
     transformer = model_from_table(table, kv_heads=kv_heads)
-    card, machine = facts.accelerator(accelerator), facts.host(host)
+    card = facts.accelerator(accelerator)
+    machine = facts.host_for(host, accelerator)
     formats = (weights or transformer.weights, kv)
     rank = Rank(card, facts.assumptions, *formats, tp, dp, ep)
     rank = replace(

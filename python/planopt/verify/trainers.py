@@ -99,7 +99,7 @@ class Trainers:
         """Return an accelerator: its own figures over those of its family."""
         reached = self._trainer
         known = {field.name for field in fields(Trainer)}
-        for name in (accelerator.family, accelerator.id):
+        for name in (accelerator.family, accelerator.model_id):
             own = self._trainers.get(name, {})
             reached = replace(
                 reached, **{key: units.share(own[key]) for key in own if key in known}

@@ -8,8 +8,12 @@ use std::path::{Path, PathBuf};
 pub mod code {
     /// No entity has the id that was asked for.
     pub const UNKNOWN_NAME: &str = "E001";
+    /// An option with a value that cannot be read.
+    pub const MALFORMED_OPTION: &str = "E002";
     /// An option with a number that cannot be.
     pub const OPTION_OUT_OF_RANGE: &str = "E003";
+    /// Options that cannot be together.
+    pub const CONTRADICTION: &str = "E004";
     /// A file or folder cannot be read.
     pub const UNREADABLE: &str = "E006";
     /// The text is not TOML.

@@ -74,7 +74,7 @@ impl Hardware<'_> {
     /// Whether the accelerator goes into the host, or comes with it.
     fn accelerator_fits(&self) -> bool {
         match &self.host.includes {
-            Some(included) => included.accelerator == self.accelerator.id,
+            Some(included) => included.accelerator == self.accelerator.model_id(),
             None => self
                 .host
                 .form_factors

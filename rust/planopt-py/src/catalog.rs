@@ -84,6 +84,19 @@ impl Catalog {
             .map_err(|problems| input_error(py, &problems))
     }
 
+    /// The same catalog with one accelerator more: an id and a power limit, `rtx-4090@350W`.
+    ///
+    /// Raises
+    /// ------
+    /// `InputError`
+    ///     There is no such accelerator, or it cannot be limited so.
+    fn with_power_limit(&self, py: Python<'_>, name: &str) -> PyResult<Self> {
+        self.catalog
+            .with_power_limit(name)
+            .map(|catalog| Self { catalog })
+            .map_err(|problem| input_error(py, &[problem]))
+    }
+
     /// Entities of a kind: id and name.
     fn list<'py>(&self, py: Python<'py>, kind: &str) -> PyResult<Bound<'py, PyAny>> {
         let kind = Kind::from_name(kind).map_err(|problem| input_error(py, &[problem]))?;

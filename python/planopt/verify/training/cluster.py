@@ -163,7 +163,8 @@ def cluster(
     PurchaseError
         If it cannot be bought.
     """
-    card, machine = facts.accelerator(accelerator), facts.host(host)
+    card = facts.accelerator(accelerator)
+    machine = facts.host_for(host, accelerator)
     at_work = ceil(accelerators / machine.slots)
     hosts = at_work + spares
     check_fit(card, machine, nics_per_host if hosts > 1 else 0)

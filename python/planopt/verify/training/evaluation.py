@@ -85,7 +85,7 @@ def evaluate_training(
         longest_context=units.count(table["max_context"]),
         mtp_modules=architecture.mtp_modules,
     )
-    machine_host = facts.host(host)
+    machine_host = facts.host_for(host, accelerator)
     slots = machine_host.slots
     if accelerators_per_host is not None and not machine_host.whole:
         slots = accelerators_per_host
@@ -129,7 +129,8 @@ def fabric_of(
     candidate: Candidate,
 ) -> Fabric:
     """Return the links of an accelerator in its host."""
-    chosen, machine = facts.accelerator(accelerator), facts.host(host)
+    chosen = facts.accelerator(accelerator)
+    machine = facts.host_for(host, accelerator)
     joined = None if network is None else facts.network(network)
     link = None if joined is None else facts.link(joined.link)
     return Fabric(

@@ -44,7 +44,7 @@ def _of_share(
     nics_per_host: int,
 ) -> tuple[Rank, Placed]:
     """Return the rank of a share, and an empty stage in its place."""
-    slots = facts.host(share.host).slots
+    slots = facts.host_for(share.host, share.accelerator).slots
     fabric = fabric_of(
         facts, share.accelerator, share.host, network, nics_per_host, candidate
     )
@@ -117,7 +117,11 @@ def evaluate_balanced(
     ]
     kinds = [
         AtWork(
-            share.accelerators, -(-share.accelerators // facts.host(share.host).slots)
+            share.accelerators,
+            -(
+                -share.accelerators
+                // facts.host_for(share.host, share.accelerator).slots
+            ),
         )
         for share in shares
     ]

@@ -284,7 +284,7 @@ impl HardwareKey {
                 vec![unknown_name(
                     "host",
                     &self.host,
-                    "hosts whose link has a bandwidth".to_owned(),
+                    "hosts with a link to it, and with width and power for one".to_owned(),
                 )]
             })?;
         let network = match &self.network {
@@ -344,7 +344,7 @@ fn smallest_host(
     accelerators: u32,
 ) -> Host {
     let takes = |host: &&Host| match &host.includes {
-        Some(included) => included.accelerator == accelerator.id,
+        Some(included) => included.accelerator == accelerator.model_id(),
         None => host.form_factors.contains(&accelerator.form_factor),
     };
     let mut fitting: Vec<&Host> = catalog
@@ -372,6 +372,8 @@ pub(super) fn unknown_host(accelerator: &Accelerator, slots: u32) -> Host {
         name: format!("unknown host of {slots} x {}", accelerator.name),
         form_factors: vec![accelerator.form_factor.clone()],
         slots,
+        card_slots: None,
+        power_supply: None,
         whole: false,
         on_request: false,
         link: UNKNOWN_HOST_LINK.to_owned(),

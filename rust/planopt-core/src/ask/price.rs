@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::catalog::{Catalog, Terms};
+use crate::catalog::{Catalog, LIMITED_TO, Terms};
 use crate::diagnostic::Diagnostic;
 use crate::quantity::MicroUsd;
 
@@ -34,8 +34,11 @@ impl Catalog {
         let set = |own: &mut Option<MicroUsd>| *own = own.map(|_| price);
         match choice.kind.as_str() {
             "accelerator" => {
-                if let Some(entry) = catalog.accelerators.get_mut(id) {
-                    set(&mut entry.entity.price);
+                let bought = id.split(LIMITED_TO).next().unwrap_or(id);
+                for entry in catalog.accelerators.values_mut() {
+                    if entry.entity.model_id() == bought {
+                        set(&mut entry.entity.price);
+                    }
                 }
             }
             "host" => {

@@ -235,6 +235,8 @@ fn instance(
             rent.terms.name()
         ),
         slots: offer.count,
+        card_slots: None,
+        power_supply: None,
         whole: true,
         on_request: false,
         nics: 1,
@@ -253,7 +255,7 @@ fn instance(
 /// The host of the catalog that an instance of `count` accelerators is like inside.
 fn alike(catalog: &Catalog, accelerator: &Accelerator, count: u32) -> Host {
     let takes = |host: &&Host| match &host.includes {
-        Some(included) => included.accelerator == accelerator.id,
+        Some(included) => included.accelerator == accelerator.model_id(),
         None => host.form_factors.contains(&accelerator.form_factor),
     };
     let hosts = catalog.hosts.values().map(|entry| &entry.entity);

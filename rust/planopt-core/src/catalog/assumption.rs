@@ -57,6 +57,10 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
         general_trainer,
         trainers,
         switch_sale: switch_sale(fields),
+        power_limit_exponent: fields.optional("power_limit_exponent", |fields, key| {
+            fields.positive_number(key, Dimension::Number)
+        }),
+        host_limits: fields.or("host_limits", false, Fields::flag),
     }
 }
 
@@ -185,6 +189,9 @@ fn cost(fields: &mut Fields<'_>) -> CostAssumptions {
         load_fraction: fields.number("load_fraction", Dimension::Share),
         hosted_usd_per_million_tokens: fields.optional("hosted_million_tokens", |fields, key| {
             fields.number(key, Dimension::Usd)
+        }),
+        carbon_kg_per_kwh: fields.optional("carbon_kg_per_kwh", |fields, key| {
+            fields.number(key, Dimension::Number)
         }),
     }
 }

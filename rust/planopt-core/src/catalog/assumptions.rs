@@ -296,6 +296,8 @@ pub struct CostAssumptions {
     pub load_fraction: f64,
     /// Price of a million tokens from those who serve models, where the set has one.
     pub hosted_usd_per_million_tokens: Option<f64>,
+    /// Carbon dioxide and its equivalents of a kilowatt-hour, in kg, where the set says.
+    pub carbon_kg_per_kwh: Option<f64>,
 }
 
 /// Rates and chances of a training run.
@@ -498,6 +500,11 @@ pub struct Assumptions {
     pub trainers: Vec<(String, HardwareChanges)>,
     /// How switches are sold.
     pub switch_sale: SwitchSale,
+    /// How speed falls with a power limit: as this power of the share of its power that an
+    /// accelerator may draw.
+    pub power_limit_exponent: Option<f64>,
+    /// Whether width of cards and power supplies limit what hosts take.
+    pub host_limits: bool,
 }
 
 impl Assumptions {
@@ -527,7 +534,7 @@ impl Assumptions {
         let named = |entries: &'_ [(String, ComputeAssumptions)], name: &str| {
             entries.iter().position(|(own, _)| own == name)
         };
-        if let Some(index) = named(&self.accelerators, &accelerator.id) {
+        if let Some(index) = named(&self.accelerators, accelerator.model_id()) {
             return &self.accelerators[index].1;
         }
         named(&self.families, &accelerator.family)
@@ -551,7 +558,7 @@ impl Assumptions {
     /// the general ones.
     pub fn trainer(&self, accelerator: &Accelerator) -> HardwareAssumptions {
         let mut reached = self.general_trainer;
-        for wanted in [&accelerator.family, &accelerator.id] {
+        for wanted in [accelerator.family.as_str(), accelerator.model_id()] {
             let own = self.trainers.iter().find(|(name, _)| name == wanted);
             for (place, value) in own.into_iter().flat_map(|(_, changes)| changes) {
                 *place(&mut reached) = *value;

@@ -240,8 +240,12 @@ pub struct Host {
     pub name: String,
     /// Form factors of accelerator that fit.
     pub form_factors: Vec<String>,
-    /// Accelerators that fit.
+    /// Accelerators that can be plugged in.
     pub slots: u32,
+    /// Width that there is for them, in slots of a case; none where it is no matter.
+    pub card_slots: Option<u32>,
+    /// What its power supply gives, or the circuit that it hangs on; none where it is no matter.
+    pub power_supply: Option<Watts>,
     /// Whether accelerators come only as a whole board of `slots`.
     pub whole: bool,
     /// Whether it is only considered where a question names it: builds that few would choose.

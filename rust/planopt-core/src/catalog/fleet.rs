@@ -18,7 +18,7 @@ pub use sources::{Bought, Owned, Rented};
 /// A quarter of a year.
 const QUARTER_HOURS: f64 = 8760.0 / 4.0;
 const SECONDS_PER_HOUR: f64 = 3600.0;
-const HOURS_OF_A_DAY: usize = 24;
+const HOURS_OF_A_DAY: u32 = 24;
 
 /// A question of a whole fleet.
 #[derive(Clone, Debug, Serialize)]
@@ -62,8 +62,13 @@ pub struct Region {
     pub switch_ports: Option<u32>,
     /// Ports of one such switch.
     pub ports_of_a_switch: Option<u32>,
-    /// Price of electricity, in place of that of the assumptions.
+    /// Price of electricity, in place of that of the assumptions; of a tariff, its mean.
     pub electricity_usd_per_kwh: Option<f64>,
+    /// Prices of electricity in the hours of a day; empty where all are the same.
+    pub electricity_by_hour: Vec<f64>,
+    /// Carbon dioxide and its equivalents of a kilowatt-hour, in kg, in place of that of the
+    /// assumptions.
+    pub carbon_kg_per_kwh: Option<f64>,
 }
 
 /// Shares of the peak demand by the hour.
@@ -269,6 +274,15 @@ fn horizon(fields: &mut Fields<'_>) -> (u32, f64, Option<f64>) {
 
 fn region(fields: &mut Fields<'_>) -> Region {
     let watts = |fields: &mut Fields<'_>, key| fields.positive::<Watts>(key).0;
+    let electricity_by_hour = tariff(fields);
+    let flat = fields.optional("electricity", |fields, key| {
+        fields.number(key, Dimension::UsdPerKwh)
+    });
+    let mean = electricity_by_hour.iter().sum::<f64>() / f64::from(HOURS_OF_A_DAY);
+    if flat.is_some() && !electricity_by_hour.is_empty() {
+        let problem = Diagnostic::new(code::OUT_OF_RANGE, "electricity has two prices here");
+        fields.reject("electricity_by_hour", problem.accepted("one of the two"));
+    }
     Region {
         name: fields.text("name"),
         power_watts: fields.optional("power", watts),
@@ -276,17 +290,39 @@ fn region(fields: &mut Fields<'_>) -> Region {
         rack_watts: fields.optional("rack_power", watts),
         switch_ports: fields.optional("switch_ports", Fields::quantity),
         ports_of_a_switch: fields.optional("ports_of_a_switch", Fields::positive),
-        electricity_usd_per_kwh: fields.optional("electricity", |fields, key| {
-            fields.number(key, Dimension::UsdPerKwh)
+        electricity_usd_per_kwh: if electricity_by_hour.is_empty() {
+            flat
+        } else {
+            Some(mean)
+        },
+        electricity_by_hour,
+        carbon_kg_per_kwh: fields.optional("carbon_kg_per_kwh", |fields, key| {
+            fields.number(key, Dimension::Number)
         }),
     }
+}
+
+fn tariff(fields: &mut Fields<'_>) -> Vec<f64> {
+    fields.or("electricity_by_hour", Vec::new(), |fields, key| {
+        let prices = fields.shares(key);
+        let right =
+            prices.len() == HOURS_OF_A_DAY as usize && prices.iter().all(|price| *price >= 0.0);
+        within(
+            fields,
+            key,
+            right,
+            "24 prices in dollars per kWh, none below 0",
+        );
+        prices
+    })
 }
 
 fn curve(fields: &mut Fields<'_>) -> Curve {
     let mut day = |key: &'static str| {
         let shares = fields.shares(key);
         let right = shares.is_empty()
-            || shares.len() == HOURS_OF_A_DAY && shares.iter().all(|s| (0.0..=1.0).contains(s));
+            || shares.len() == HOURS_OF_A_DAY as usize
+                && shares.iter().all(|s| (0.0..=1.0).contains(s));
         within(fields, key, right, "24 shares of the peak, from 0 to 1");
         shares
     };

@@ -14,6 +14,8 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Host {
         name: fields.text("name"),
         form_factors: fields.words("form_factors", FORM_FACTORS),
         slots: fields.positive("slots"),
+        card_slots: fields.optional("card_slots", Fields::positive),
+        power_supply: fields.optional("power_supply", Fields::quantity),
         whole: fields.flag("whole"),
         on_request: fields.or("on_request", false, Fields::flag),
         link: fields.text("link"),

@@ -15,6 +15,7 @@ mod load;
 mod model;
 mod network;
 mod offer;
+mod power;
 mod read;
 mod value;
 mod view;
@@ -25,6 +26,7 @@ pub use entities::*;
 pub use entry::{Entry, Figure, Source, Status};
 pub use fleet::read_fleet;
 pub use offer::{Offer, Provider, Rent, Reserved, Spot, Terms};
+pub(crate) use power::LIMITED_TO;
 pub use view::{Description, FigureView, Kind, Listed};
 
 use crate::diagnostic::Diagnostic;

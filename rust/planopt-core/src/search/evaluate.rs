@@ -91,7 +91,7 @@ pub fn with_replica<T>(
     ask: impl FnOnce(&Replica, Placement) -> T,
 ) -> Result<T, Rejection> {
     layout.check(transformer)?;
-    let placement = layout.place(fit.host.slots)?;
+    let placement = layout.place(fit.slots)?;
     let domain = fit.scale_up_domain();
     if placement.hosts > 1 && network.is_none() && placement.accelerators() > domain {
         return Err(Rejection::Network {
@@ -193,7 +193,7 @@ pub fn fastest_layout<'a>(
         if !given.allows(layout) {
             continue;
         }
-        let Ok(placement) = layout.place(key.fit.host.slots) else {
+        let Ok(placement) = layout.place(key.fit.slots) else {
             continue;
         };
         if (placement.hosts > 1) != key.network.is_some() {

@@ -72,6 +72,8 @@ pub struct Fit<'a> {
     pub accelerator: &'a Accelerator,
     /// The host.
     pub host: &'a Host,
+    /// Accelerators that one host takes.
+    pub slots: u32,
     /// Bandwidth between them.
     pub pcie: BytesPerSecond,
     /// All-reduce over PCIe in that host.
@@ -82,7 +84,7 @@ impl Fit<'_> {
     /// The scale-up link between the accelerators of these hosts.
     pub fn scale_up(&self) -> Option<ScaleUp> {
         let link = self.accelerator.scale_up.as_ref()?;
-        Some(link.in_hosts_of(self.host.slots))
+        Some(link.in_hosts_of(self.slots))
     }
 
     /// Accelerators that it joins: 1 without any.
@@ -149,20 +151,51 @@ impl<'a> Space<'a> {
         Self { fits, networks }
     }
 
-    /// An accelerator in a host, whether or not they can be bought.
+    /// An accelerator in a host, whether or not they can be bought; nothing if the host has no link
+    /// to it, or neither width nor power for one.
     pub fn fit(
         shelf: &Shelf<'a>,
         accelerator: &'a Accelerator,
         host: &'a Host,
         assumptions: &Assumptions,
     ) -> Option<Fit<'a>> {
+        let slots = if assumptions.host_limits {
+            slots_for(host, accelerator)
+        } else {
+            host.slots
+        };
+        if slots == 0 {
+            return None;
+        }
         Some(Fit {
             accelerator,
             host,
+            slots,
             pcie: shelf.pcie(accelerator, host)?,
             all_reduce_bus: bus_of_class(host, &assumptions.pcie_all_reduce),
         })
     }
+}
+
+/// Accelerators that a host takes by its slots, by their width and by its power supply. A board or
+/// a complete machine was built for what it holds.
+fn slots_for(host: &Host, accelerator: &Accelerator) -> u32 {
+    if host.whole || host.includes.is_some() {
+        return host.slots;
+    }
+    let by_width = match (host.card_slots, accelerator.slots) {
+        (Some(there), Some(each)) => there / each.max(1),
+        _ => host.slots,
+    };
+    let by_power = match (host.power_supply, accelerator.power) {
+        (Some(supply), Some(each)) => {
+            let cards = (1..=host.slots).rev();
+            let mut fitting = cards.filter(|&n| (host.power + each * f64::from(n)).0 <= supply.0);
+            fitting.next().unwrap_or(0)
+        }
+        _ => host.slots,
+    };
+    host.slots.min(by_width).min(by_power)
 }
 
 /// All-reduce bus bandwidth of the class that the assumptions name, else the default one.
@@ -183,7 +216,7 @@ fn can_be_had(accelerator: &Accelerator, host: &Host) -> bool {
         return false;
     }
     match &host.includes {
-        Some(included) => included.accelerator == accelerator.id,
+        Some(included) => included.accelerator == accelerator.model_id(),
         None => accelerator.price.is_some() && host.form_factors.contains(&accelerator.form_factor),
     }
 }

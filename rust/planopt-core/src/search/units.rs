@@ -274,7 +274,7 @@ impl Task<'_> {
         let mut fronts: BTreeMap<Purchase, Vec<FoundUnit<'a>>> = BTreeMap::new();
         let mut candidates = Vec::new();
         for layout in self.layouts {
-            let Ok(placement) = layout.place(fit.host.slots) else {
+            let Ok(placement) = layout.place(fit.slots) else {
                 continue;
             };
             if (placement.hosts > 1) != network.is_some() {

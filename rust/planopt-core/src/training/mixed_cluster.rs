@@ -35,20 +35,20 @@ impl<'a> OfKind<'a> {
 }
 
 impl<'a> MixedCluster<'a> {
-    /// So many accelerators of each kind of hardware, and so many spare hosts; all of it is on the
+    /// Of each kind of hardware so many in a host, so many in all, and spare hosts; all of it is on the
     /// network of the first. Nothing without a network, or if that has no switches for so many
     /// NICs.
-    pub fn new(kinds: &[(Hardware<'a>, u32, u32)]) -> Option<Self> {
+    pub fn new(kinds: &[(Hardware<'a>, u32, u32, u32)]) -> Option<Self> {
         let (network, _) = kinds.first()?.0.network?;
         let kinds: Vec<OfKind> = kinds
             .iter()
-            .map(|&(hardware, accelerators, spare_hosts)| {
+            .map(|&(hardware, slots, accelerators, spare_hosts)| {
                 let alone = Hardware {
                     network: None,
                     ..hardware
                 };
                 OfKind {
-                    at_work: Unit::of_accelerators(alone, accelerators, hardware.host.slots),
+                    at_work: Unit::of_accelerators(alone, accelerators, slots),
                     spare_hosts,
                     nics_per_host: hardware.network.map_or(0, |(_, nics)| nics),
                 }

@@ -34,6 +34,7 @@ impl Candidate {
     /// Its evaluation; every candidate made here can at least be laid out.
     pub(crate) fn evaluate(&self) -> ReplicaEvaluation {
         let fit = Fit {
+            slots: self.host.slots,
             accelerator: &self.accelerator,
             host: &self.host,
             pcie: self.pcie,

@@ -222,6 +222,8 @@ pub(crate) fn hosts() -> impl Strategy<Value = Host> {
     )
         .prop_map(
             |((slots, whole, nics), (bus, power, rack_units), price)| Host {
+                card_slots: None,
+                power_supply: None,
                 id: "h".to_owned(),
                 name: "host".to_owned(),
                 form_factors: vec!["pcie".to_owned()],

@@ -160,7 +160,7 @@ impl EvaluateMixed {
                     accelerator: share.accelerator.clone(),
                     accelerators: share.accelerators,
                     host: subject.fit.host.id.clone(),
-                    hosts: share.accelerators.div_ceil(subject.fit.host.slots),
+                    hosts: share.accelerators.div_ceil(subject.fit.slots),
                     step_seconds: alone.as_ref().ok().map(|all| all[place].step.total().0),
                     layers: both
                         .balanced
@@ -198,7 +198,7 @@ impl EvaluateMixed {
                     accelerator: subject.fit.accelerator,
                     rates,
                     fabric,
-                    slots: subject.fit.host.slots,
+                    slots: subject.fit.slots,
                 },
                 accelerators: share.accelerators,
             })
@@ -232,7 +232,8 @@ impl EvaluateMixed {
         let kinds: Vec<_> = kinds
             .map(|(subject, share)| {
                 let (spares, _) = subject.at_work(share.accelerators).spares(training);
-                (subject.parts(), share.accelerators, spares)
+                let slots = subject.fit.slots;
+                (subject.parts(), slots, share.accelerators, spares)
             })
             .collect();
         MixedCluster::new(&kinds)
@@ -264,7 +265,7 @@ impl EvaluateMixed {
             names.dedup();
             names.join(" + ")
         };
-        let slots = subjects.iter().map(|subject| subject.fit.host.slots);
+        let slots = subjects.iter().map(|subject| subject.fit.slots);
         let hosts = self.shares.iter().zip(slots);
         let network = subjects.first().and_then(|subject| subject.network);
         let switching = cluster.and_then(|cluster| cluster.switching);

@@ -44,7 +44,7 @@ impl<'a> Subject<'_, 'a> {
             ..
         } = self.told;
         layout.check(transformer, recipe)?;
-        let slots = self.fit.host.slots;
+        let slots = self.fit.slots;
         let fabric = self.fabric();
         let groups = layout.place(&fabric, slots)?;
         let rates = self.rates()?;
@@ -71,21 +71,21 @@ impl<'a> Subject<'_, 'a> {
     }
 
     fn hosts(&self) -> u32 {
-        let slots = self.fit.host.slots;
+        let slots = self.fit.slots;
         self.told.layout.accelerators().div_ceil(slots)
     }
 
     fn cluster(&self) -> Option<Cluster<'a>> {
         let accelerators = self.told.layout.accelerators();
         let (spares, _) = self.at_work(accelerators).spares(self.told.training);
-        Cluster::new(self.parts(), accelerators, self.fit.host.slots, spares)
+        Cluster::new(self.parts(), accelerators, self.fit.slots, spares)
     }
 
     /// So many of its accelerators in as few hosts as hold them.
     pub(super) fn at_work(&self, accelerators: u32) -> AtWork {
         AtWork {
             accelerators,
-            hosts: accelerators.div_ceil(self.fit.host.slots),
+            hosts: accelerators.div_ceil(self.fit.slots),
         }
     }
 

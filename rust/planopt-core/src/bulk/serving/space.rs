@@ -243,9 +243,7 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
         layout
             .check(self.transformer)
             .map_err(|_| Rejected::Layout)?;
-        let placement = layout
-            .place(fit.host.slots)
-            .map_err(|_| Rejected::Placement)?;
+        let placement = layout.place(fit.slots).map_err(|_| Rejected::Placement)?;
         let units = cheapest_units(hardware, placement, replicas, self.assumptions.switch_sale);
         let bought: u32 = units
             .iter()

@@ -94,7 +94,7 @@ impl Platform<'_> {
             accelerator: self.fit.accelerator,
             rates: self.rates.as_ref()?,
             fabric: &self.fabric,
-            slots: self.fit.host.slots,
+            slots: self.fit.slots,
         })
     }
 }
@@ -384,7 +384,7 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
             training,
             ..
         } = self.subject;
-        let slots = platform.fit.host.slots;
+        let slots = platform.fit.slots;
         let hardware = Hardware {
             accelerator: platform.fit.accelerator,
             host: platform.fit.host,
@@ -452,7 +452,7 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
             self.subject.recipe,
             &layout,
             rates,
-            &Groups::new(&layout, &platform.fabric, platform.fit.host.slots),
+            &Groups::new(&layout, &platform.fabric, platform.fit.slots),
             self.subject.training,
         ))
     }

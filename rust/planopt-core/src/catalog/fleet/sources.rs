@@ -1,6 +1,7 @@
 //! Where hardware comes from: bought, owned or rented.
 
 use super::{Names, one_of};
+use crate::catalog::LIMITED_TO;
 use crate::catalog::fields::Fields;
 use crate::diagnostic::{Diagnostic, code};
 use serde::Serialize;
@@ -60,9 +61,12 @@ pub struct Rented {
 
 fn accelerator(fields: &mut Fields<'_>, names: &Names<'_>) -> String {
     let id = fields.text("accelerator");
-    if !id.is_empty()
-        && let Err(problem) = names.catalog.accelerator(&id)
-    {
+    let problem = if id.contains(LIMITED_TO) {
+        names.catalog.with_power_limit(&id).err()
+    } else {
+        names.catalog.accelerator(&id).err()
+    };
+    if let Some(problem) = problem.filter(|_| !id.is_empty()) {
         fields.reject("accelerator", problem);
     }
     id

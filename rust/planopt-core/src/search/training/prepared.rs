@@ -82,7 +82,7 @@ impl<'s, 'a> Subject<'s, 'a> {
             sizes: sizes(&layouts.candidates),
             passes: Vec::new(),
             too_large: vec![false; layouts.candidates.len()],
-            reach: fit.host.slots.max(domain),
+            reach: fit.slots.max(domain),
         };
         let alone = fit.fabric(None, search.assumptions);
         subject.passes = layouts
@@ -101,7 +101,7 @@ impl<'s, 'a> Subject<'s, 'a> {
 
     /// The sizes that need a network, or those that one host holds.
     pub(super) fn sizes(&self, network: bool) -> Vec<Size> {
-        let slots = self.fit.host.slots;
+        let slots = self.fit.slots;
         let sizes = self.sizes.iter();
         sizes
             .filter(|size| (size.accelerators > slots) == network)
@@ -116,7 +116,7 @@ impl<'s, 'a> Subject<'s, 'a> {
             search.recipe,
             layout,
             self.rates,
-            &Groups::new(layout, fabric, self.fit.host.slots),
+            &Groups::new(layout, fabric, self.fit.slots),
             search.training,
         )
     }
@@ -188,7 +188,7 @@ impl<'s, 'a> Subject<'s, 'a> {
     ) -> Result<Seconds, Rejection> {
         let search = self.search;
         let layout = &candidate.layout;
-        let groups = layout.place(priced.fabric, self.fit.host.slots)?;
+        let groups = layout.place(priced.fabric, self.fit.slots)?;
         let shape = &mut priced.shapes[candidate.shape];
         let model = shape.get_or_insert_with(|| {
             self.price(&self.layouts.shapes[candidate.shape], priced.fabric)
@@ -197,7 +197,7 @@ impl<'s, 'a> Subject<'s, 'a> {
             accelerator: self.fit.accelerator,
             rates: self.rates,
             fabric: priced.fabric,
-            slots: self.fit.host.slots,
+            slots: self.fit.slots,
         };
         result.evaluated += 1;
         let evaluation = evaluate(

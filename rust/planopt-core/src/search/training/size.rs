@@ -43,7 +43,7 @@ impl TrainingSearch<'_> {
             host: fit.host,
             network: connection.map(|(network, line)| (network, line.nics_per_host)),
         };
-        let slots = fit.host.slots;
+        let slots = fit.slots;
         let at_work = AtWork {
             accelerators: size.accelerators,
             hosts: size.accelerators.div_ceil(slots),
@@ -69,7 +69,7 @@ impl TrainingSearch<'_> {
             return None;
         };
         let limits = &self.goal.limits;
-        let stock = limits.stock.get(&fit.accelerator.id);
+        let stock = limits.stock.get(fit.accelerator.model_id());
         let exceeded = limits.power.is_some_and(|most| bought.power > most)
             || limits
                 .rack_units
