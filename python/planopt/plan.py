@@ -50,6 +50,7 @@ __all__ = [
     "Deployment",
     "Document",
     "EvaluationDocument",
+    "Flip",
     "Hardware",
     "Infeasibility",
     "Limit",
@@ -336,12 +337,31 @@ class PriceRange(Struct, frozen=True, kw_only=True):
     """What the choice costs too much at the worse end of the band."""
 
 
+class Flip(Struct, frozen=True, kw_only=True):
+    """How far an assumption may move before another choice is better.
+
+    Found by asking again within the band: a side without a limit holds for all of it.
+    """
+
+    name: str
+    """Of the assumptions of cost, ``context_tokens``, or ``predicted_speed``: the share
+    of its predicted speed that the choice really has."""
+    value: float
+    """What is assumed."""
+    low: float | None = None
+    """Below it another choice is better."""
+    high: float | None = None
+    low_choice: str | None = None
+    high_choice: str | None = None
+
+
 class Uncertainty(Struct, frozen=True, kw_only=True):
     """How far the choice holds where prices are not what they are said to be."""
 
     price_band: float
     """Share by which a price may be off, either way."""
     prices: tuple[PriceRange, ...] = ()
+    flips: tuple[Flip, ...] = ()
     worst_regret_usd: float = 0.0
     runner_up: str | None = None
     runner_up_regret_usd: float | None = None

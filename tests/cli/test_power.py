@@ -19,9 +19,9 @@ QUESTION: dict[str, Any] = {
     "model": "llama-3.1-8b",
     "accelerators": "rtx-4090",
     "host": "frame",
-    "target": "20tok/s",
-    "users": 64,
-    "max_power": "20kW",
+    "target": "10tok/s",
+    "users": 800,
+    "context": 1024,
 }
 
 
@@ -58,20 +58,20 @@ def test_a_host_takes_what_its_width_and_its_supply_allow(
     tmp_path: Path, limits: str, most: int
 ) -> None:
     catalog = frame(tmp_path, limits)
-    plan = planopt.solve(**{**QUESTION, "model": "llama-2-70b"}, catalog=catalog)
+    plan = planopt.solve(**QUESTION, catalog=catalog)
     cards = sum(
         line.quantity for line in plan.bill_of_materials if line.kind == "accelerator"
     )
     hosts = sum(line.quantity for line in plan.bill_of_materials if line.kind == "host")
     assert plan.status == "optimal"
-    assert cards <= most * hosts
+    assert cards > 4
     assert hosts == -(-cards // most)
     assert verify_plan(json.loads(plan.to_json()), bundled_folder()) == []
 
 
 def test_a_plan_that_overfills_a_host_is_refused(tmp_path: Path) -> None:
     roomy = frame(tmp_path, "card_slots = 12")
-    plan = planopt.solve(**{**QUESTION, "model": "llama-2-70b"}, catalog=roomy)
+    plan = planopt.solve(**QUESTION, catalog=roomy)
     document = json.loads(plan.to_json())
     frame(tmp_path, "card_slots = 8")
     assert verify_plan(document, bundled_folder())
@@ -130,7 +130,7 @@ def test_fifty_watts_less_cost_seven_percent() -> None:
 def test_a_limit_is_a_choice_that_the_plan_makes(tmp_path: Path) -> None:
     """A supply that is too small for full cards is enough for limited ones."""
     catalog = frame(tmp_path, 'power_supply = "1600 W"')
-    question = {**QUESTION, "model": "llama-2-70b", "catalog": catalog}
+    question = {**QUESTION, "catalog": catalog}
     question["accelerators"] = "rtx-4090,rtx-4090@320W"
     plan = planopt.solve(**question)
     (card,) = {each.candidate.accelerator for each in plan.deployments}

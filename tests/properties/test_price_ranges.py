@@ -13,6 +13,8 @@ from planopt.serving.problem import read_problem
 from planopt.serving.solve import Question
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from planopt.plan import Plan, PriceRange
 
 BAND = 0.3
@@ -106,3 +108,70 @@ def test_a_robust_plan_is_as_fast_as_a_higher_target() -> None:
     assert plain.price_usd is not None
     assert robust.price_usd is not None
     assert plain.price_usd <= robust.price_usd
+
+
+def choice(question: dict[str, Any], **changed: Any) -> tuple[object, ...] | None:
+    """Parts of the best purchase of a question with something changed."""
+    plan = planopt.solve(**{**question, **changed})
+    return tuple((e.id, e.quantity) for e in plan.bill_of_materials) or None
+
+
+OPTIONS: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "electricity_usd_per_kwh": lambda value: {"electricity": f"${value}/kWh"},
+    "duty": lambda value: {"duty": value},
+    "years": lambda value: {"years": value},
+    "pue": lambda value: {"pue": value},
+    "context_tokens": lambda value: {"context": round(value)},
+}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"model": "mixtral-8x7b", "target": "12tok/s", "users": 20, "context": 2048},
+        {
+            "model": "llama-2-70b",
+            "target": "5tok/s",
+            "acquire": "both",
+            "duty": 0.4,
+            "context": 1024,
+        },
+    ],
+)
+def test_an_assumption_flips_the_choice_where_the_plan_says(
+    question: dict[str, Any],
+) -> None:
+    plan = planopt.solve(**question, price_band=BAND)
+    assert plan.uncertainty is not None
+    own = choice(question)
+    flips = {each.name: each for each in plan.uncertainty.flips}
+    assert "predicted_speed" in flips
+    assert "context_tokens" in flips
+    assert ("duty" in flips) == plan.request.hourly
+    limits = 0
+    for name, flip in flips.items():
+        if name == "predicted_speed":
+            continue
+        resolution = BAND * flip.value / 100
+        for limit, inwards in ((flip.low, 1), (flip.high, -1)):
+            if limit is None:
+                continue
+            limits += 1
+            assert choice(question, **OPTIONS[name](limit)) != own
+            inside = limit + inwards * resolution
+            assert choice(question, **OPTIONS[name](inside)) == own
+    assert limits, "nothing within the band flips the choice: the test shows nothing"
+
+
+def test_a_choice_that_is_slower_than_predicted_is_another_one() -> None:
+    question = QUESTIONS[0]
+    plan = planopt.solve(**question, price_band=0.8)
+    assert plan.uncertainty is not None
+    (speed,) = [e for e in plan.uncertainty.flips if e.name == "predicted_speed"]
+    assert speed.low is not None
+    predicted = plan.deployments[0].evaluation.decode.tokens_per_second_per_user
+    assert predicted is not None
+    assert speed.low == pytest.approx(5 / predicted)
+    own = choice(question)
+    assert choice(question, target=predicted * 0.999) == own
+    assert choice(question, target=predicted * 1.001) != own

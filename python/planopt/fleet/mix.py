@@ -226,7 +226,7 @@ class _Statement:
                 )
                 # Where nothing is rented the peak says it all.
                 if rents or step == 0:
-                    self._write_step(asked, copies, there.demand, peak=step == 0)
+                    self._write_step(asked, copies, there.demand, asked.peak(period))
 
     def _copies(self, stream: int, period: int, step: int) -> dict[int, int]:
         """Variables of the copies at work in a step, each with its template."""
@@ -242,7 +242,7 @@ class _Statement:
         }
 
     def _write_step(
-        self, asked: Stream, copies: Mapping[int, int], demand: int, *, peak: bool
+        self, asked: Stream, copies: Mapping[int, int], demand: int, peak: int
     ) -> None:
         """Ask that what is at work meets a demand, failures aside."""
         supplies, losses = {}, {}
@@ -252,8 +252,7 @@ class _Statement:
         terms = dict(supplies)
         if asked.losses and copies:
             terms[self._write_reserve(asked, losses)] = -1
-            if peak:
-                self._write_average_loss(asked, supplies, losses, demand)
+            self._write_average_loss(asked, copies, losses, peak)
         self._writer.row(asked.name, terms, lower=demand)
 
     def _write_reserve(self, asked: Stream, losses: Mapping[int, int]) -> int:
@@ -275,19 +274,28 @@ class _Statement:
     def _write_average_loss(
         self,
         asked: Stream,
-        supplies: Mapping[int, int],
+        copies: Mapping[int, int],
         losses: Mapping[int, int],
-        demand: int,
+        peak: int,
     ) -> None:
         """Ask that the average loss is kept: true anyhow, and much sharper in the LP.
 
         The largest loss M is no less than the average of those at work, weighted by
         supply. If all supply together is at most S, then ``S M >= sum of loss * supply
-        * copies``. And S may be the demand with the largest reserve and one copy more:
-        where the supply of a peak is larger, a copy can be left out.
+        * copies``. And S may be the peak with the largest reserve and one copy more:
+        where supply is larger, a copy can be left out at the peak. In other hours there
+        is no more than that: what is bought or owned is there at the peak as well, and
+        as long as anything is rented it can be left out.
         """
+        templates = [self._fleet.templates[place] for place in copies.values()]
+        useful = [_useful(asked, each, peak) for each in templates]
+        supplies = {
+            variable: supply
+            for variable, (supply, _) in zip(copies, useful, strict=True)
+        }
         reserve = self._places.reserves[-1].variable
-        most = demand + max(losses.values()) + max(supplies.values())
+        largest = max(loss for _, loss in useful)
+        most = peak + largest + max(supplies.values())
         self._writer.row(f"no more than enough of {asked.name}", supplies, upper=most)
         average = {
             variable: -(AVERAGING * losses[variable] * supply // most)

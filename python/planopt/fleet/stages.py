@@ -223,9 +223,7 @@ class _Search:
                 search._keep_better(of_part(self._fleet, part, self._best))
             searches.append(search)
         for number, search in enumerate(searches, start=1):
-            parts_left = len(parts) - number + 1
-            now = time.monotonic()
-            search._deadline = now + max(0.0, self._deadline - now) / parts_left
+            search._deadline = self._deadline
             try:
                 search._mix(solvers)
             except KeyboardInterrupt:

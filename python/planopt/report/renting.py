@@ -15,12 +15,13 @@ from planopt.report.numbers import (
 from planopt.report.table import table, wrapped
 
 if TYPE_CHECKING:
-    from planopt.plan import Plan, PriceRange, RentOrBuy
+    from planopt.plan import Flip, Plan, PriceRange, RentOrBuy
     from planopt.report.style import Style
 
 __all__ = ["price_lines", "rent_or_buy_lines", "step_lines"]
 
 DAYS_PER_YEAR = 365
+MONTHS_PER_YEAR = 12
 
 
 def rent_or_buy_lines(ways: RentOrBuy | None, style: Style) -> list[str]:
@@ -55,6 +56,8 @@ def _break_even(ways: RentOrBuy) -> str:
     if ways.break_even_days is None:
         return f"{span}: owning never pays"
     said = f"{span}: owning has paid off on day {count(ways.break_even_days)}"
+    months = ways.break_even_days / DAYS_PER_YEAR * MONTHS_PER_YEAR
+    said += f" (so long it takes whoever rents it out for as much: {months:.1f} months)"
     if ways.break_even_days > ways.years * DAYS_PER_YEAR:
         return f"{said}, when it is written off already"
     if ways.break_even_duty is not None:
@@ -73,6 +76,8 @@ def price_lines(plan: Plan) -> list[str]:
         for each in told.prices
         for line in wrapped(_price_range(each, told.price_band), hanging="    ")
     ]
+    for flip in told.flips:
+        lines += wrapped(_flip(flip, told.price_band), hanging="    ")
     shown = money_per_hour if hourly else money
     if told.worst_regret_usd:
         worst = f"at worst the choice costs {shown(told.worst_regret_usd)} too much"
@@ -94,6 +99,27 @@ def _price_range(each: PriceRange, band: float) -> str:
     if not said:
         return f"{now}the same choice at any price within {band:.0%}"
     return f"{now}{'; '.join(said)}"
+
+
+_ASSUMED = {
+    "electricity_usd_per_kwh": ("electricity", "${:.3g}/kWh"),
+    "duty": ("share of hours that are busy", "{:.1%}"),
+    "years": ("years that a purchase lasts", "{:.3g}"),
+    "pue": ("power usage effectiveness", "{:.3g}"),
+    "context_tokens": ("tokens cached for each user", "{:,.0f}"),
+    "predicted_speed": ("speed as a share of the predicted", "{:.0%}"),
+}
+
+
+def _flip(each: Flip, band: float) -> str:
+    name, figure = _ASSUMED[each.name]
+    now = f"{name}, assumed {figure.format(each.value)}: "
+    said = []
+    if each.low is not None:
+        said.append(f"below {figure.format(each.low)} {each.low_choice}")
+    if each.high is not None:
+        said.append(f"above {figure.format(each.high)} {each.high_choice}")
+    return f"{now}{'; '.join(said) or f'the same choice within {band:.0%}'}"
 
 
 def step_lines(plan: Plan, style: Style) -> list[str]:

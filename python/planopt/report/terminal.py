@@ -91,7 +91,7 @@ def _feasible_lines(plan: Plan, style: Style) -> list[str]:
             kg_co2e_per_year=plan.kg_co2e_per_year,
         ),
         *section("A step of each limit", step_lines(plan, style), style),
-        *section("If prices move", price_lines(plan), style),
+        *section("If prices or assumptions move", price_lines(plan), style),
         *section("Rent or buy", rent_or_buy_lines(plan.rent_or_buy, style), style),
         *section("Aggregated or disaggregated", pool_lines(plan, style), style),
         *section("Three answers", _answers(plan, style), style),

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.plan import PriceRange, Uncertainty
+from planopt.serving.flips import flips
 from planopt.serving.rent_or_buy import price_of_an_hourly_dollar
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def uncertainty(
     return Uncertainty(
         price_band=band,
         prices=ranges,
+        flips=flips(question, chosen, band),
         worst_regret_usd=max((each.regret_usd for each in ranges), default=0.0),
         runner_up=None if next_best is None else next_best.summary,
         runner_up_regret_usd=None

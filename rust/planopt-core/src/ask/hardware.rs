@@ -231,17 +231,29 @@ impl Bench {
 
 impl Bench {
     /// The accelerator in its host.
+    ///
+    /// # Errors
+    ///
+    /// A host that cannot take one.
     pub(crate) fn fit<'c>(
         &'c self,
         catalog: &'c Catalog,
         assumptions: &Assumptions,
-    ) -> Option<Fit<'c>> {
-        let mut fit = Space::fit(&catalog.shelf(), &self.accelerator, &self.host, assumptions)?;
+    ) -> Result<Fit<'c>, Vec<Diagnostic>> {
+        let (accelerator, host) = (&self.accelerator, &self.host);
+        let mut fit = Space::fit(&catalog.shelf(), accelerator, host, assumptions)
+            .ok_or_else(|| vec![cannot_take(&host.id)])?;
         if let Some(bandwidth) = self.pcie.as_ref().and_then(|link| link.bandwidth) {
             fit.pcie = bandwidth;
         }
-        Some(fit)
+        Ok(fit)
     }
+}
+
+/// A host without a link, or without width or power, for one accelerator.
+fn cannot_take(host: &str) -> Diagnostic {
+    let accepted = "hosts with a link to it, and with width and power for one".to_owned();
+    unknown_name("host", host, accepted)
 }
 
 impl HardwareKey {
@@ -279,14 +291,8 @@ impl HardwareKey {
             .accelerator(&self.accelerator)
             .map_err(|p| vec![p])?;
         let host = catalog.host(&self.host).map_err(|problem| vec![problem])?;
-        let fit =
-            Space::fit(&catalog.shelf(), accelerator, host, assumptions).ok_or_else(|| {
-                vec![unknown_name(
-                    "host",
-                    &self.host,
-                    "hosts with a link to it, and with width and power for one".to_owned(),
-                )]
-            })?;
+        let fit = Space::fit(&catalog.shelf(), accelerator, host, assumptions)
+            .ok_or_else(|| vec![cannot_take(&self.host)])?;
         let network = match &self.network {
             Some(id) => line_of(catalog, id, self.nics_per_host)?,
             None => None,

@@ -18,7 +18,7 @@ pub(in crate::ask) use search::{recompute_word, sharding_word};
 use self::subject::Subject;
 use self::tell::Told;
 use super::hardware::{Bench, Connection, Names, line_of};
-use super::request::{HardwareKey, unknown_name};
+use super::request::HardwareKey;
 use crate::catalog::{Assumptions, Catalog, Spares, TrainingAssumptions};
 use crate::diagnostic::{Diagnostic, code};
 use crate::search::Fit;
@@ -157,10 +157,7 @@ impl EvaluateTraining {
 /// What is on a bench, with its links.
 fn fit_of<'c>(catalog: &'c Catalog, bench: &'c Bench) -> Result<Fit<'c>, Vec<Diagnostic>> {
     let assumptions = &catalog.assumptions.entity;
-    bench.fit(catalog, assumptions).ok_or_else(|| {
-        let accepted = "hosts whose link has a bandwidth".to_owned();
-        vec![unknown_name("host", "of the accelerator", accepted)]
-    })
+    bench.fit(catalog, assumptions)
 }
 
 pub(in crate::ask) fn no_training(assumptions: &Assumptions) -> Diagnostic {

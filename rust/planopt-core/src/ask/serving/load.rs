@@ -5,9 +5,7 @@ use std::sync::atomic::AtomicBool;
 use serde::{Deserialize, Serialize};
 
 use super::super::answer::RejectionAnswer;
-use super::super::request::{
-    EvaluateServing, HardwareKey, LARGEST_COUNT, unknown_name, wrong_option,
-};
+use super::super::request::{EvaluateServing, HardwareKey, LARGEST_COUNT, wrong_option};
 use super::pools::{TransferAnswer, transfer_between};
 use super::subject::rejection;
 use crate::catalog::Catalog;
@@ -295,10 +293,7 @@ fn with_engine<T>(
         key.resolve(catalog, &rented, &assumptions)?
     } else {
         bench = request.bench(catalog)?;
-        let Some(fit) = bench.fit(catalog, &assumptions) else {
-            let accepted = "links with a bandwidth".to_owned();
-            return Err(vec![unknown_name("link", "host's link", accepted)]);
-        };
+        let fit = bench.fit(catalog, &assumptions)?;
         (fit, request.network_line(catalog)?)
     };
     let line = network.map(|(_, line)| line);

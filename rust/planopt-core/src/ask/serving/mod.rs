@@ -106,14 +106,7 @@ pub fn evaluate_serving(
         degrees: request.degrees(),
         pp: request.pp,
     };
-    let Some(fit) = bench.fit(catalog, &assumptions) else {
-        let accepted = "links with a bandwidth".to_owned();
-        return Err(vec![super::request::unknown_name(
-            "link",
-            "host's link",
-            accepted,
-        )]);
-    };
+    let fit = bench.fit(catalog, &assumptions)?;
     let subject = Subject {
         transformer: &transformer,
         question: &question,

@@ -283,9 +283,7 @@ pub(super) fn transfer_between(
     };
     let mut ends = Vec::new();
     for (bench, request) in benches.iter().zip([from, to]) {
-        let fit = bench
-            .fit(catalog, &assumptions)
-            .ok_or_else(|| unknown("link", "links with a bandwidth"))?;
+        let fit = bench.fit(catalog, &assumptions)?;
         let layout = Layout {
             degrees: request.degrees(),
             pp: request.pp,

@@ -1,0 +1,112 @@
+"""Plans of random small fleets: verify takes each, and none with a field changed."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from planopt.catalog import bundled_folder
+from planopt.fleet.plan import plan_fleet
+from planopt.verify import verify_plan
+from planopt.verify.fields import figures
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOURS = ", ".join(["0.05"] * 8 + ["0.2"] * 12 + ["0.1"] * 4)
+ELECTRICITY = ('electricity = "$0.08/kWh"', f"electricity_by_hour = [{HOURS}]", "")
+DAY = ", ".join(["0.25"] * 8 + ["1.0"] * 10 + ["0.4"] * 6)
+
+
+@st.composite
+def files(draw: st.DrawFn) -> str:
+    """A fleet of one model and up to two sizes of requests, hardware of three ways."""
+    lines = ["[horizon]", f"periods = {draw(st.integers(1, 3))}"]
+    if draw(st.booleans()):
+        lines.append(f'budget = "${draw(st.integers(500, 3000))}k"')
+    lines += ["[[region]]", 'name = "here"', draw(st.sampled_from(ELECTRICITY))]
+    if draw(st.booleans()):
+        lines.append("carbon_kg_per_kwh = 0.2")
+    if draw(st.booleans()):
+        lines.append(f'power = "{draw(st.integers(30, 200))} kW"')
+    if draw(st.booleans()):
+        lines += [f"racks = {draw(st.integers(2, 20))}", 'rack_power = "40 kW"']
+    lines += ["[[curve]]", 'name = "day"', f"weekday = [{DAY}]", f"weekend = [{DAY}]"]
+    lines += ["[[class]]", 'name = "answers"', 'target = "15 tok/s"', 'ttft = "3 s"']
+    lines += ["[[workload]]", 'name = "chat"', 'model = "llama-3.1-8b"']
+    lines += ['class = "answers"', f"growth = {draw(st.sampled_from([0, 0.2, 0.5]))}"]
+    if draw(st.booleans()):
+        lines.append('curve = "day"')
+    failure = draw(st.sampled_from(["replica", "host", "rack"]))
+    lines += [f"failures = {draw(st.integers(0, 1))}", f'failure = "{failure}"']
+    short = draw(st.sampled_from([1.0, 0.75]))
+    lines += ["[[workload.size]]", 'name = "short"', f"share = {short}"]
+    lines += ["prompt = 512", "output = 256"]
+    if short < 1:
+        lines += ["[[workload.size]]", 'name = "long"', f"share = {1 - short}"]
+        lines += ["prompt = 4096", "output = 512"]
+    lines += ["[[workload.demand]]", 'region = "here"']
+    lines.append(f'requests = "{draw(st.integers(5, 120))}/s"')
+    card = draw(st.sampled_from(["l40s", "rtx-4090", "rtx-4090@350W"]))
+    lines += ["[[buy]]", f'accelerator = "{card}"', 'host = "pcie-4gpu"']
+    if draw(st.booleans()):
+        lines.append(f"stock = {draw(st.integers(4, 200))}")
+    if draw(st.booleans()):
+        lines += ["[[own]]", 'accelerator = "a100-sxm-80"', 'host = "hgx-8"']
+        lines += ['region = "here"', f"hosts = {draw(st.integers(1, 2))}"]
+    if draw(st.booleans()):
+        lines += ["[[rent]]", 'offer = "lambda/gpu_8x_h100_sxm5/us-east-1"']
+        lines += ['region = "here"', f"quota = {draw(st.integers(0, 4))}"]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fleets")
+
+
+@settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(files(), st.data())
+def test_verify_takes_a_plan_and_refuses_it_with_any_one_field_changed(
+    folder: Path, text: str, data: st.DataObject
+) -> None:
+    file = folder / "fleet.toml"
+    file.write_text(text, encoding="utf-8")
+    plan = plan_fleet(file, compare=False, time_limit="5s")
+    if plan.total_usd is None:
+        assert plan.infeasibility is not None
+    assume(plan.total_usd is not None)
+    document = json.loads(plan.to_json())
+    assert verify_plan(document, bundled_folder()) == []
+    field, value = data.draw(st.sampled_from(figures(document)))
+    changed = copy.deepcopy(document)
+    put(changed, field, other_than(value))
+    assert verify_plan(changed, bundled_folder()), f"{field}: {value}"
+
+
+def put(document: Any, field: str, value: object) -> None:
+    """Put a value in the place of a field."""
+    *path, last = field.replace("[", ".[").split(".")
+    for key in path:
+        document = document[int(key[1:-1])] if key.startswith("[") else document[key]
+    document[int(last[1:-1]) if last.startswith("[") else last] = value
+
+
+def other_than(value: object) -> object:
+    """Something else of the same type."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, float):
+        return value * 1.01 + 0.01
+    return f"{value}x" if isinstance(value, str) else [value]
