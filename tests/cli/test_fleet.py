@@ -9,19 +9,19 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import jsonschema
 import pytest
 
 from planopt.catalog import bundled_folder
 from planopt.cli import main
 from planopt.errors import InputError
+from planopt.fleet.document import FleetPlan
 from planopt.fleet.plan import plan_fleet
+from planopt.plan import schema
 from planopt.verify import verify_plan
 from planopt.verify.fields import leaves, mark_of
-
-if TYPE_CHECKING:
-    from planopt.fleet.document import FleetPlan
 
 SMALL = Path(__file__).with_name("fleet_small.toml")
 WORKED = Path(__file__).parents[2] / "docs" / "how-to" / "fleet.toml"
@@ -200,6 +200,42 @@ def test_an_impossible_fleet_has_a_conflict_and_the_least_that_resolves_it(
     )
     less = f'{key} = "{sign}{least - size:g}{unit}"'
     assert planned(text.replace(short, less)).status == "infeasible"
+
+
+def test_a_tariff_costs_its_mean_and_carbon_is_that_of_the_region(
+    plan: FleetPlan, tmp_path: Path
+) -> None:
+    flat = 'electricity = "$0.08/kWh"'
+    text = SMALL.read_text(encoding="utf-8")
+    hours = ", ".join(["0.04"] * 12 + ["0.12"] * 12)
+    file = tmp_path / "fleet.toml"
+    file.write_text(
+        text.replace(flat, f"electricity_by_hour = [{hours}]\ncarbon_kg_per_kwh = 0.1"),
+        encoding="utf-8",
+    )
+    clean = plan_fleet(file, compare=False)
+    assert clean.total_usd == plan.total_usd
+    assert plan.kg_co2e is not None
+    assert clean.kg_co2e == pytest.approx(plan.kg_co2e * 0.1 / 0.4235)
+    twice = text.replace(flat, f"{flat}\nelectricity_by_hour = [{hours}]")
+    for bad in (twice, text.replace(flat, "electricity_by_hour = [0.1, 0.2]")):
+        file.write_text(bad, encoding="utf-8")
+        with pytest.raises(InputError) as refused:
+            plan_fleet(file)
+        (problem,) = refused.value.diagnostics
+        assert problem.field is not None
+        assert "electricity_by_hour" in problem.field
+        assert problem.line
+
+
+def test_the_plan_is_what_its_schema_says(document: dict[str, Any]) -> None:
+    published = schema(FleetPlan)
+    jsonschema.Draft202012Validator.check_schema(published)
+    validator = jsonschema.Draft202012Validator(published)
+    assert validator.is_valid(document)
+    assert not validator.is_valid({**document, "periods": "six"})
+    marks = published["properties"]["total_usd"]["x-planopt"]
+    assert marks == "verified"
 
 
 def test_an_impossible_limit_of_time_is_refused() -> None:

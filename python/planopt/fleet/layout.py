@@ -243,8 +243,9 @@ def _times(line: BomLine, count: int) -> BomLine:
 def _acquired(acquisitions: tuple[Acquisition, ...], period: int) -> list[str]:
     verbs = {"buy": "buy", "own": "use"}
     return [
-        f"{verbs[each.way]} {each.units[period]} x {each.accelerators}x "
-        f"{each.accelerator} in {each.hosts}x {each.host}, {each.region}"
+        f"{verbs[each.way]} {each.units[period]} x "
+        f"{'' if each.hosts == 1 else f'{each.hosts} '}{each.host} with "
+        f"{each.accelerators} {each.accelerator}, {each.region}"
         for each in acquisitions
         if each.units[period]
     ]

@@ -73,20 +73,23 @@ class _Explanation:
     solver: Solver
     time_limit: float
     started: float = field(default_factory=time.monotonic)
+    cut_short: bool = False
+    """Whether something was not asked because the time was over."""
 
     def infeasibility(self) -> Infeasibility:
         names = [stream.name for stream in self.fleet.streams if stream.active]
         groups = (*names, *sorted(self.fleet.limits))
         conflict = minimal_conflict(groups, self._feasible)
-        changes = (
+        changes = [
             self._enough(name, conflict)
             for name in conflict
             if name in self.fleet.limits
-        )
+        ]
         note = None if conflict else "nothing can be had even without limits"
-        if self._left() <= 0:
+        if self.cut_short:
             note = (
-                "the time limit ended the search for a smaller conflict and for fixes"
+                "the time limit came first: a longer one may find a smaller conflict "
+                "and more that would do"
             )
         return Infeasibility(
             binding=tuple(_limit(self.fleet, name) for name in conflict),
@@ -104,6 +107,7 @@ class _Explanation:
             return False  # which is why this is asked
         left = self._left() - self.time_limit / 2
         if left <= 0:
+            self.cut_short = True
             return True
         effort = Effort(first=True)
         model = mix(_only(self.fleet, kept)).model
@@ -116,6 +120,7 @@ class _Explanation:
         fixes_left = len(limited) - limited.index(name)
         seconds = min(SECONDS, self._left() / fixes_left / 2)
         if seconds <= 0:
+            self.cut_short = True
             return None
         step = STEPS.get(name.partition(":")[0], 1)
         elastic = _without_prices(self.fleet, Container(name, {name: step}, 1, MOST))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from planopt.catalog import Catalog
     from planopt.fleet.document import Acquisition
+    from planopt.fleet.problem import Fleet
     from planopt.fleet.question import Question
     from planopt.fleet.stages import Answer
     from planopt.options import TextOrNumber
@@ -262,45 +263,27 @@ class _Planning:
         self, question: Question, plan: FleetPlan, types: Sequence[str]
     ) -> FleetPlan:
         """Add the best fleets that buy and rent one type of accelerator alone."""
-        rows = [self._alone(question, plan, each, len(types)) for each in types]
+        alone = {each: _alone(question, each) for each in types}
+        unserved = {each: _unserved(alone[each].fleet) for each in types}
+        able = [each for each in types if not unserved[each]]
+        rows = [
+            OneType(
+                accelerator=each,
+                status="infeasible",
+                why=f"cannot serve {', '.join(unserved[each])}",
+            )
+            for each in types
+            if unserved[each]
+        ]
+        for each in able:
+            share = SHARE_FOR_ONE_TYPE / len(able)
+            answer = self._solve(alone[each], share, of=f"{each} alone: ")
+            rows.append(_one_type(plan, each, answer))
         rows.sort(key=lambda row: (row.total_usd is None, row.total_usd))
         return replace(
             plan,
             one_type=tuple(rows),
             search=replace(plan.search, seconds=time.monotonic() - self.started),
-        )
-
-    def _alone(
-        self, question: Question, plan: FleetPlan, accelerator: str, types: int
-    ) -> OneType:
-        """Plan the fleet of one type, beside whatever is owned."""
-        places = [
-            place
-            for place, use in enumerate(question.uses)
-            if use.source.accelerator == accelerator or isinstance(use.source, Owned)
-        ]
-        alone = question.only(places)
-        streams = alone.fleet.streams
-        unserved = [
-            stream.name
-            for place, stream in enumerate(streams)
-            if stream.active and not alone.fleet.of_stream[place]
-        ]
-        if unserved:
-            why = f"cannot serve {', '.join(unserved)}"
-            return OneType(accelerator=accelerator, status="infeasible", why=why)
-        share = SHARE_FOR_ONE_TYPE / types
-        answer = self._solve(alone, share, of=f"{accelerator} alone: ")
-        total = _dollars(answer.cost_cents)
-        return OneType(
-            accelerator=accelerator,
-            status=answer.status,
-            total_usd=total,
-            total_bound_usd=_dollars(answer.bound_cents),
-            more_usd=None
-            if total is None or plan.total_usd is None
-            else total - plan.total_usd,
-            why=_WHY_NOT_ALONE.get(answer.status),
         )
 
     def _explained(self, question: Question, plan: FleetPlan) -> FleetPlan:
@@ -323,6 +306,39 @@ _WHY_NOT_ALONE = {
     "infeasible": "the limits of the file do not allow it",
     "unknown": "neither found nor excluded in the time",
 }
+
+
+def _alone(question: Question, accelerator: str) -> Question:
+    """Return the question with one type of accelerator, beside whatever is owned."""
+    return question.only(
+        [
+            place
+            for place, use in enumerate(question.uses)
+            if use.source.accelerator == accelerator or isinstance(use.source, Owned)
+        ]
+    )
+
+
+def _unserved(fleet: Fleet) -> list[str]:
+    """List the demands that nothing serves."""
+    return [
+        stream.name
+        for place, stream in enumerate(fleet.streams)
+        if stream.active and not fleet.of_stream[place]
+    ]
+
+
+def _one_type(plan: FleetPlan, accelerator: str, answer: Answer) -> OneType:
+    total = _dollars(answer.cost_cents)
+    known = total is not None and plan.total_usd is not None
+    return OneType(
+        accelerator=accelerator,
+        status=answer.status,
+        total_usd=total,
+        total_bound_usd=_dollars(answer.bound_cents),
+        more_usd=(total or 0.0) - (plan.total_usd or 0.0) if known else None,
+        why=_WHY_NOT_ALONE.get(answer.status),
+    )
 
 
 def _types(request: FleetRequest) -> list[str]:

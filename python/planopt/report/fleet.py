@@ -57,16 +57,21 @@ def _verdict(plan: FleetPlan, style: Style) -> list[str]:
     proven = plan.status == "optimal"
     head = f"Fleet for {periods} periods: {money(plan.total_usd)}"
     how = "PROVEN CHEAPEST" if proven else "BEST FOUND"
-    gap = "" if proven or plan.gap is None else f", {100 * plan.gap:.1f} % above"
-    bound = f"no mix costs less than {money(plan.total_bound_usd)}{gap and gap}"
     seconds = plan.search.seconds or 0.0
+    if proven:
+        bound = "no fleet of these parts costs less"
+    elif plan.gap is None:
+        bound = "how much less a fleet may cost is not known yet"
+    else:
+        least = money(plan.total_bound_usd)
+        bound = f"no fleet costs less than {least}: {plan.gap:.1%} may be left to gain"
     return [
         f"{style.head(head)}  {style.good(how) if proven else style.warn(how)}",
         *wrapped(f"{bound}; {seconds:.1f} s"),
         *wrapped(
-            f"buy for {money(plan.price_usd)} (of which, with electricity and hosting, "
-            f"{money(plan.charge_usd)} falls into these periods); "
-            f"rent for {money(plan.rent_usd)}; "
+            f"owned: {money(plan.charge_usd)} of it, what is written off in these "
+            f"periods of {money(plan.price_usd)} of purchases, with electricity and "
+            f"hosting; rented: {money(plan.rent_usd)}; "
             f"{watts(plan.power_watts)} of hosts at the end"
             + (
                 ""
@@ -104,8 +109,9 @@ def _demands(plan: FleetPlan, style: Style) -> list[str]:
         of_it = [each for each in plan.deployments if each.stream == stream.stream]
         of_runs = [each for each in plan.runs if each.stream == stream.stream]
         served = [
-            f"{each.units[last]} x {each.replicas}x TP{each.candidate.tp} on "
-            f"{each.candidate.accelerator}{' rented' if each.way == 'rent' else ''}"
+            f"{each.units[last]} {'rented ' if each.way == 'rent' else ''}"
+            f"{each.candidate.accelerator} hosts of {each.replicas} x TP"
+            f"{each.candidate.tp}"
             for each in of_it
             if each.units[last]
         ]
@@ -166,10 +172,16 @@ def _one_type(plan: FleetPlan, style: Style) -> list[str]:
     best = plan.one_type[0]
     if best.total_usd is not None and plan.total_usd:
         saved = best.total_usd - plan.total_usd
-        lines += wrapped(
+        said = (
             f"The mixed fleet costs {money(saved)} ({saved / best.total_usd:.1%}) less "
-            f"than the best fleet of one type that was found ({best.accelerator})."
+            f"than the best fleet of one type that was found ({best.accelerator})"
         )
+        possible = [each for each in plan.one_type if each.status != "infeasible"]
+        least = min((each.total_bound_usd or 0.0 for each in possible), default=0.0)
+        if least > plan.total_usd:
+            proven = f"at least {money(least - plan.total_usd)} less than any"
+            said += f", and {proven} of one type (proven)"
+        lines += wrapped(f"{said}.")
     return [*lines, ""]
 
 

@@ -23,7 +23,7 @@ __all__ = ["flips"]
 OF_AN_HOUR = ("electricity_usd_per_kwh", "duty", "years", "pue")
 """Assumptions that dollars per hour depend on; a purchase price does not."""
 
-BISECTIONS = 7
+BISECTIONS = 5
 """The limit is known to the band divided by 2 to the power of this."""
 
 JUST_MORE = 1 + 1e-9
