@@ -9,6 +9,7 @@ import pytest
 import planopt
 from planopt.catalog import open_catalog
 from planopt.procurement import Solver
+from planopt.serving.flips import BISECTIONS
 from planopt.serving.problem import read_problem
 from planopt.serving.solve import Question
 
@@ -128,11 +129,12 @@ OPTIONS: dict[str, Callable[[Any], dict[str, Any]]] = {
 @pytest.mark.parametrize(
     "question",
     [
-        {"model": "mixtral-8x7b", "target": "12tok/s", "users": 20, "context": 2048},
+        {"model": "llama-3.1-8b", "target": "10tok/s", "users": 200, "context": 2000},
         {
             "model": "llama-2-70b",
             "target": "5tok/s",
             "acquire": "both",
+            "accelerators": "rtx-4090,a100-sxm-80",
             "duty": 0.4,
             "context": 1024,
         },
@@ -152,7 +154,7 @@ def test_an_assumption_flips_the_choice_where_the_plan_says(
     for name, flip in flips.items():
         if name == "predicted_speed":
             continue
-        resolution = BAND * flip.value / 100
+        resolution = BAND * flip.value / 2**BISECTIONS
         for limit, inwards in ((flip.low, 1), (flip.high, -1)):
             if limit is None:
                 continue
