@@ -73,7 +73,7 @@ def fleets(draw: st.DrawFn) -> Fleet:
                 stream=draw(st.integers(0, len(streams) - 1)),
                 kit=draw(st.integers(0, len(kits) - 1)),
                 supply=supply,
-                loss=draw(st.integers(1, supply)),
+                loss=draw(st.integers(1, 2 * supply)),
                 uses={"power": draw(st.integers(0, 3))},
             )
         )

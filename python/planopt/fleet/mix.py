@@ -143,10 +143,11 @@ def _useful(stream: Stream, template: Template, demand: int) -> tuple[int, int]:
     What goes beyond the demand is of no use, and leaving it out makes the LP sharp.
     With one failure to be borne, a copy is two pieces, what fails at once and what is
     left of it, and of each no more than the demand counts: if any piece that survives
-    is cut, it meets the demand alone; if none is, all count in full.
+    is cut, it meets the demand alone; if none is, all count in full. Copies that fail
+    together, as those of a rack do, are no such pieces.
     """
     supply, loss = template.supply, reserve_of(stream, template)
-    if stream.losses > 1:
+    if stream.losses > 1 or loss > supply:
         return supply, loss
     return min(supply - loss, demand) + min(loss, demand), min(loss, demand)
 

@@ -75,7 +75,7 @@ def _verdict(plan: FleetPlan, style: Style) -> list[str]:
             f"{watts(plan.power_watts)} of hosts at the end"
             + (
                 ""
-                if plan.kg_co2e is None
+                if not plan.kg_co2e
                 else f"; {tonnes(plan.kg_co2e)} of their electricity"
             )
         ),

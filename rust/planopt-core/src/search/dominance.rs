@@ -92,10 +92,11 @@ impl Template {
         let fits = |(&need, &room): (&u64, &u64)| {
             need.checked_mul(copies).is_some_and(|total| total <= room)
         };
-        let left = other.supply.saturating_sub(other.loss);
+        // Copies may fail together, so that more is lost than one of them supplies.
+        let left = |supply: u64, loss: u64| i128::from(supply) - i128::from(loss);
         let no_less_left = copies
             .checked_mul(self.supply)
-            .is_some_and(|supply| supply.saturating_sub(self.loss) >= left);
+            .is_some_and(|supply| left(supply, self.loss) >= left(other.supply, other.loss));
         no_less_left && self.needs.iter().zip(&other.needs).all(fits)
     }
 }
@@ -133,6 +134,11 @@ mod tests {
     #[test]
     fn what_leaves_less_after_a_failure_replaces_nothing() {
         assert_eq!(kept(&[0, 0], &[9, 8], &[9, 4], &[vec![1, 1]]), [0, 1]);
+    }
+
+    #[test]
+    fn more_lost_together_is_no_replacement_though_both_lose_more_than_they_give() {
+        assert_eq!(kept(&[0, 0], &[9, 9], &[90, 18], &[vec![1, 2]]), [0, 1]);
     }
 
     #[test]
