@@ -175,9 +175,9 @@ class _Planning:
 
         def tell(known: Answer) -> None:
             stage = known.stages[-1]
-            found, bound = _dollars(known.cost_cents), _dollars(known.bound_cents)
-            best = "no fleet yet" if found is None else f"${found:,.2f}"
-            least = "" if bound is None else f", none below ${bound:,.2f}"
+            found, bound = _dollars(stage.cost_cents), _dollars(stage.bound_cents)
+            best = "nothing found" if found is None else f"${found:,.2f}"
+            least = "" if bound is None else f", nothing below ${bound:,.2f}"
             self.told(f"{of}{stage.name}, {stage.seconds:.1f} s: {best}{least}")
 
         return solve(question.fleet, self.solvers, share * self._time_limit, tell)

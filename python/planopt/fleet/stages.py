@@ -44,8 +44,9 @@ __all__ = ["Answer", "Stage", "StagesInterrupted", "Told", "solve"]
 QUARTERS = 4
 """Parts that a demand is divided into where two shapes share it."""
 
-NEAR: tuple[tuple[int, float], ...] = ((1, 0.1), (4, 0.2))
-"""Templates of each pool that are near at hand, and the work of their mix."""
+NEAR: tuple[tuple[int, float, bool], ...] = ((1, 0.1, False), (4, 0.06, True))
+"""Templates of each pool that are near at hand, the work of their mix, and whether it
+only looks around the best so far."""
 
 TWO_SHAPES = 0.2
 WHOLE = 0.1
@@ -223,7 +224,9 @@ class _Search:
                 search._keep_better(of_part(self._fleet, part, self._best))
             searches.append(search)
         for number, search in enumerate(searches, start=1):
-            search._deadline = self._deadline
+            now = time.monotonic()
+            left = max(0.0, self._deadline - now)
+            search._deadline = now + left / (len(parts) - number + 1)
             try:
                 search._mix(solvers)
             except KeyboardInterrupt:
@@ -276,7 +279,7 @@ class _Search:
     def _mix_near(self, solver: Solver, start: Purchase | None) -> None:
         """Mix few templates, then more, each from where the last one ended."""
         best = start
-        for each, share in NEAR:
+        for each, share, improving in NEAR:
             near = Near(self._fleet, best, each)
             free = mix(near.fleet)
             hint = None if best is None else free.values(near.narrowed(best))
@@ -289,9 +292,10 @@ class _Search:
                 return widened(purchase(values))
 
             name = f"mix of {len(near.fleet.templates)} templates"
-            outcome = self._solve(
-                solver, name, free.model, read, self._work(share), hint
-            )
+            effort = self._work(share)
+            if improving and hint is not None:
+                effort = replace(effort, relaxing=False, improving=True)
+            outcome = self._solve(solver, name, free.model, read, effort, hint)
             if outcome.objective is not None:
                 best = read(outcome.values)
 

@@ -71,6 +71,10 @@ RELAXING = (
     "linearization_level:2",
 )
 
+IMPROVING = ("use_lns_only:true", "interleave_search:true", "num_workers:8")
+"""Neighbourhoods of the best solution, searched in turns by one thread: as reproducible
+as one worker."""
+
 
 @dataclass(frozen=True, slots=True)
 class Effort:
@@ -91,6 +95,8 @@ class Effort:
     relaxing : bool
         Spend little on presolve and more on linear relaxations: for programmes whose
         proof is out of reach, where the bound is what counts.
+    improving : bool
+        Only better solutions than the hint are sought, and no bound.
     """
 
     workers: int = 1
@@ -98,11 +104,12 @@ class Effort:
     work: float | None = None
     first: bool = False
     relaxing: bool = False
+    improving: bool = False
 
     def parameters(self) -> str:
         """Parameters of CP-SAT, as its text format has them."""
         parts = [
-            f"num_workers:{self.workers}",
+            *(IMPROVING if self.improving else (f"num_workers:{self.workers}",)),
             f"random_seed:{self.seed}",
             f"mip_max_bound:{MAX_ACTIVITY}",
         ]
