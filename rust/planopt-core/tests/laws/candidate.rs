@@ -132,7 +132,7 @@ fn catalogued() -> impl Strategy<Value = Candidate> {
                 ..question.formats
             };
             planopt_core::compute::Rates::of(fit.accelerator, transformer.weights, assumptions)?;
-            let layout = layout(&transformer, fit.host.slots, pick);
+            let layout = layout(&transformer, fit.slots, pick);
             Some(Candidate {
                 transformer,
                 question,

@@ -140,7 +140,7 @@ impl Hunt {
         .expect("made-up accelerators have a rate for every format that is asked for");
         let fabric = fit.fabric(network.map(|(_, line)| line), &self.assumptions);
         for layout in layouts {
-            let Ok(placement) = layout.place(fit.host.slots) else {
+            let Ok(placement) = layout.place(fit.slots) else {
                 continue;
             };
             if (placement.hosts > 1) != network.is_some() {

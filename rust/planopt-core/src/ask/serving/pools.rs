@@ -289,7 +289,7 @@ pub(super) fn transfer_between(
             pp: request.pp,
         };
         let placement = layout
-            .place(fit.host.slots)
+            .place(fit.slots)
             .map_err(|_| unknown("tp", "ranks that fill whole hosts"))?;
         let fabric = fit.fabric(line.map(|(_, line)| line), &assumptions);
         ends.push((fit, placement, fabric));

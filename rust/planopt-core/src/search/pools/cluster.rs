@@ -48,7 +48,7 @@ impl<'a> PoolCluster<'a> {
                     placement: Placement {
                         degrees: Degrees::tensor(accelerators),
                         pp: 1,
-                        slots: fit.host.slots,
+                        slots: fit.slots,
                         hosts,
                     },
                     replicas: 1,

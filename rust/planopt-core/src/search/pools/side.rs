@@ -122,7 +122,7 @@ impl<'a> Ground<'_, 'a> {
             .layouts
             .par_iter()
             .filter_map(|&layout| {
-                let placement = layout.place(self.fit.host.slots).ok()?;
+                let placement = layout.place(self.fit.slots).ok()?;
                 if (placement.hosts > 1) != self.network.is_some() {
                     return None;
                 }
