@@ -244,8 +244,17 @@ def test_an_impossible_limit_of_time_is_refused() -> None:
 
 def test_the_worked_fleet_is_cheaper_mixed_than_of_one_type() -> None:
     plan = plan_fleet(WORKED, workers=2, time_limit="20s")
-    best = plan.one_type[0]
+    alone = {each.accelerator: each for each in plan.one_type}
+    assert alone.keys() == {"h100-sxm", "l40s", "rtx-4090"}
     assert plan.total_usd is not None
-    assert best.total_usd is not None
-    assert best.more_usd == pytest.approx(best.total_usd - plan.total_usd)
-    assert plan.total_usd < 0.9 * best.total_usd
+    assert plan.total_bound_usd is not None
+    for each in alone.values():
+        # Each is a fleet that costs more, or there is a reason why there is none.
+        assert (each.total_usd is None) == (each.why is not None)
+        if each.total_usd is not None:
+            assert each.more_usd == pytest.approx(each.total_usd - plan.total_usd)
+            assert each.more_usd > 0
+    assert plan.one_type[0].total_usd is not None
+    assert plan.total_bound_usd <= plan.total_usd
+    ways = {each.way for each in plan.deployments}
+    assert ways == {"own", "buy", "rent"}
