@@ -8,6 +8,7 @@ keeps the limits, it is an answer of the whole.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from planopt.fleet.exact import Purchase
 from planopt.fleet.problem import Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from planopt.fleet.problem import Fleet
 
@@ -56,19 +57,14 @@ def of_part(fleet: Fleet, part: Fleet, purchase: Purchase) -> Purchase:
 
 def together(purchases: Iterable[Purchase]) -> Purchase:
     """Put the answers of all parts together."""
-    acquired: dict[tuple[int, int], int] = {}
-    deployed: dict[tuple[int, int], int] = {}
-    rented: dict[tuple[int, int, int], int] = {}
+    acquired: Counter[tuple[int, int]] = Counter()
+    deployed: Counter[tuple[int, int]] = Counter()
+    rented: Counter[tuple[int, int, int]] = Counter()
     for each in purchases:
-        _add(acquired, each.acquired)
-        _add(deployed, each.deployed)
-        _add(rented, each.rented)
+        acquired.update(each.acquired)
+        deployed.update(each.deployed)
+        rented.update(each.rented)
     return Purchase(acquired, deployed, rented)
-
-
-def _add(counts: dict, more: Mapping) -> None:  # type: ignore[type-arg]  # of any keys
-    for key, count in more.items():
-        counts[key] = counts.get(key, 0) + count
 
 
 def _only(fleet: Fleet, streams: set[int]) -> Fleet:
