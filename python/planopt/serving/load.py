@@ -115,8 +115,8 @@ def load_of(
         arrivals = {"kind": "closed", "users": users or 1}
     sizes = {
         "kind": "independent",
-        "prompt": {"kind": "fixed", "tokens": lengths.prompt},
-        "output": {"kind": "fixed", "tokens": lengths.output},
+        "prompt": _lengths(lengths.prompt, lengths.prompt_cv),
+        "output": _lengths(lengths.output, lengths.output_cv),
     }
     load: dict[str, Any] = {"arrivals": arrivals, "sizes": sizes}
     if traffic is None:
@@ -124,6 +124,12 @@ def load_of(
     if users is not None or requests_per_second is not None:
         return {**load, "sizes": traffic["sizes"]}
     return {**load, **traffic}
+
+
+def _lengths(mean: int, cv: float | None) -> dict[str, Any]:
+    if cv is None:
+        return {"kind": "fixed", "tokens": mean}
+    return {"kind": "lognormal", "mean": mean, "cv": cv}
 
 
 def simulated(

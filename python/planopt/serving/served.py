@@ -56,6 +56,9 @@ class Lengths:
     prompt: int
     output: int
     context: int
+    prompt_cv: float | None = None
+    """Standard deviation of prompts over their mean; none where all are as long."""
+    output_cv: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,10 +191,13 @@ def _lengths(
     if workload is None and None in (prompt, output) and cached is None:
         lengths = f"prompt {usual['prompt']} + output {usual['output']} tokens"
         assumed.append(Assumed(name="workload", value=f"{name}: {lengths}"))
+    spread: dict[str, float | None] = {"prompt_cv": None, "output_cv": None}
     if prompt is None:
         prompt = min(usual["prompt"], cached or usual["prompt"])
+        spread["prompt_cv"] = usual["prompt_cv"]
     if output is None:
         output = usual["output"]
+        spread["output_cv"] = usual["output_cv"]
     if cached is None:
         cached = prompt + output
         assumed.append(
@@ -209,4 +215,6 @@ def _lengths(
             value=prompt,
             accepted=f"at most {cached} tokens, or a longer --context",
         )
-    return Lengths(workload=name, prompt=prompt, output=output, context=cached)
+    return Lengths(
+        workload=name, prompt=prompt, output=output, context=cached, **spread
+    )

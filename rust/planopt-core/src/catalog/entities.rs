@@ -353,4 +353,8 @@ pub struct Workload {
     pub prompt: u32,
     /// Tokens of the output.
     pub output: u32,
+    /// Standard deviation of prompts over their mean; none where all are as long.
+    pub prompt_cv: Option<f64>,
+    /// The same of outputs.
+    pub output_cv: Option<f64>,
 }
