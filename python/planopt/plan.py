@@ -1,13 +1,13 @@
 """The plan and the evaluation: documents that are saved, read again, checked and shown.
 
 Every figure has its unit in its name. ``None`` says that a figure is not known or not
-modelled; it is never 0. `schema` publishes the documents as JSON Schema.
+modelled; it is never 0. `planopt.schema` publishes the documents as JSON Schema.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import msgspec
 from msgspec import Struct
@@ -32,6 +32,7 @@ from planopt.pools import (  # noqa: TC001 - msgspec reads them at run time
     Pool,
     Transfer,
 )
+from planopt.request import Assumed, Objective, Request
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -65,23 +66,10 @@ __all__ = [
     "Search",
     "Sensitivity",
     "ServingEvaluation",
-    "schema",
     "to_json",
 ]
 
 Status = Literal["optimal", "feasible", "infeasible"]
-Objective = Literal["cheapest", "throughput", "cost-per-token", "latency"]
-
-
-# --- The question and what was made of it ---------------------------------------------
-
-
-class Assumed(Struct, frozen=True, kw_only=True):
-    """Something the question left open."""
-
-    name: str
-    value: str
-    why: str | None = None
 
 
 class PlanWarning(Struct, frozen=True, kw_only=True):
@@ -90,102 +78,6 @@ class PlanWarning(Struct, frozen=True, kw_only=True):
     code: str
     message: str
     help: str | None = None
-
-
-class Request(Struct, frozen=True, kw_only=True):
-    """The question as it was understood; `typed` has it as it was written."""
-
-    model: str | None = None
-    """Id of the catalog, or path of a config.json."""
-    architecture: dict[str, Any] | None = None
-    """The model itself, in the shape of a model file, where no catalog has it."""
-    objective: Objective = "cheapest"
-    target_tokens_per_second: float | None = None
-    """Decode speed of each user."""
-    throughput_tokens_per_second: float | None = None
-    requests_per_second: float | None = None
-    ttft_seconds: float | None = None
-    percentile: str | None = None
-    users: int | None = None
-    workload: str | None = None
-    prompt_tokens: int | None = None
-    output_tokens: int | None = None
-    context_tokens: int | None = None
-    """Cached per user when speed is judged."""
-    batch: int | None = None
-    in_flight: int | None = None
-    overlap: str | None = None
-    draft: str | None = None
-    """What drafts tokens that the model checks: ``mtp``, or a smaller model."""
-    draft_tokens: int | None = None
-    acceptance: float | None = None
-    """Chance that a drafted token is accepted."""
-    engine: dict[str, int | str] = {}
-    """Policy and limits of the engine under a load, where they are not assumed."""
-    tokens: float | None = None
-    """Tokens of a training run."""
-    deadline_seconds: float | None = None
-    """Time that a training run may take."""
-    seq_len: int | None = None
-    """Tokens of a sequence that is trained on."""
-    global_batch: int | None = None
-    """Sequences of a step of training."""
-    mtp_modules: int | None = None
-    """Modules of multi-token prediction that are trained."""
-    precision: str | None = None
-    gradients: str | None = None
-    optimizer: str | None = None
-    budget_usd: float | None = None
-    budget_usd_per_hour: float | None = None
-    """Where anything may be rented: rent, and what is bought written off and run."""
-    acquire: str = "buy"
-    terms: tuple[str, ...] = ()
-    """Terms to rent on: ``on-demand``, ``spot``, ``reserved``."""
-    providers: tuple[str, ...] = ()
-    """Providers to rent from; empty for all."""
-    regions: tuple[str, ...] = ()
-    price_band: float | None = None
-    """Share by which each price may be off."""
-    robust: bool = False
-    """Whether targets are met at the pessimistic end of the model's error."""
-    cost: dict[str, float] = {}
-    """What is counted otherwise than the assumptions do: ``years``, ``duty``, ``pue``,
-    ``electricity_usd_per_kwh``."""
-    weights: str | None = None
-    kv: str | None = None
-    kv_heads: int | None = None
-    """Key/value heads in place of the model's own."""
-    allow_quantization: tuple[str, ...] = ()
-    accelerators: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-    networks: tuple[str, ...] = ()
-    stock: dict[str, int] = {}
-    redundancy: int | None = 0
-    """Replicas to spare, or hosts of a run; none where the assumptions say."""
-    datacenter: bool = False
-    max_power_watts: float | None = None
-    max_racks: float | None = None
-    max_accelerators: int | None = None
-    top: int | None = None
-    time_limit_seconds: float | None = None
-    memory_limit_bytes: float | None = None
-    exhaustive: bool = False
-    assumptions: str | None = None
-    pcie_all_reduce: str | None = None
-    """Class of PCIe all-reduce in place of that of the assumptions."""
-    catalog: tuple[str, ...] = ()
-    """Folders laid over the bundled catalogs."""
-    typed: dict[str, str] = {}
-    """Options as the user wrote them, by name."""
-
-    @property
-    def hourly(self) -> bool:
-        """Whether money is dollars per hour, because something may be rented.
-
-        A run of training ends, and is paid as a sum.
-        """
-        return self.acquire != "buy" and self.tokens is None
 
 
 # --- The plan: planopt.plan/1 ---------------------------------------------------------
@@ -533,67 +425,3 @@ class Plan(PlanDocument, frozen=True, kw_only=True):
 def to_json(value: object) -> str:
     """Write any answer as JSON text: plans, lists of them, rows."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-
-
-def schema(kind: type[Document] = Plan) -> dict[str, Any]:
-    """JSON Schema of a document.
-
-    In a plan each figure says under ``x-planopt`` whether `planopt verify` computes it
-    again (``verified``), holds it against others (``checked``), or takes it as a remark
-    (``informative``).
-
-    Parameters
-    ----------
-    kind : type
-        `Plan`, `EvaluationDocument`, or their counterparts of `planopt.training`.
-    """
-    from planopt.verify.fields import mark_of
-
-    published = msgspec.json.schema(kind)
-    definitions = published.pop("$defs")
-
-    spelling: list[str] = []
-    recursive: dict[str, Any] = {}
-
-    def spelt_out(node: Any, path: str) -> Any:
-        """Put definitions in place of references: a mark depends on the path."""
-        if isinstance(node, list):
-            return [spelt_out(each, path) for each in node]
-        if not isinstance(node, dict):
-            return node
-        if "$ref" in node:
-            name = node["$ref"].rpartition("/")[2]
-            if name in spelling:
-                # What holds its own kind cannot be spelt out: it keeps the reference.
-                recursive.update(definitions)
-                return node
-            spelling.append(name)
-            spelt = spelt_out(definitions[name], path)
-            spelling.pop()
-            return spelt
-        spelt = {key: spelt_out(value, path) for key, value in node.items()}
-        if "items" in node:
-            spelt["items"] = spelt_out(node["items"], f"{path}[]")
-        if "properties" in node:
-            spelt["properties"] = {
-                key: marked(value, f"{path}.{key}".lstrip("."))
-                for key, value in node["properties"].items()
-            }
-        return spelt
-
-    def marked(node: Any, path: str) -> Any:
-        """Mark a figure; what holds figures is marked through them."""
-        spelt = spelt_out(node, path)
-        forms = [spelt, *spelt.get("anyOf", ())]
-        forms += [form["items"] for form in forms if form.get("items")]
-        holds_figures = any("properties" in form for form in forms)
-        if issubclass(kind, PlanDocument) and not holds_figures:
-            spelt["x-planopt"] = mark_of(path) or "informative"
-        return spelt
-
-    spelt = spelt_out(published, "")
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **spelt,
-        **({"$defs": recursive} if recursive else {}),
-    }

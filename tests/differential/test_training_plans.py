@@ -13,7 +13,7 @@ import pytest
 
 import planopt
 from planopt.catalog import bundled_folder
-from planopt.plan import schema
+from planopt.schema import schema
 from planopt.training.plan import TrainingPlan
 from planopt.verify import verify_plan
 from planopt.verify.fields import figures, leaves, mark_of

@@ -11,7 +11,8 @@ import pytest
 
 from planopt.errors import InputError
 from planopt.evaluation import Rejection
-from planopt.plan import EvaluationDocument, Plan, schema
+from planopt.plan import EvaluationDocument, Plan
+from planopt.schema import schema
 from planopt.verify.fields import FIELDS, leaves, mark_of
 
 if TYPE_CHECKING:

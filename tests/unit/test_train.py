@@ -17,7 +17,7 @@ import pytest
 import planopt
 from planopt.catalog import open_catalog
 from planopt.errors import InputError
-from planopt.plan import schema
+from planopt.schema import schema
 from planopt.training.plan import TrainingDocument, TrainingPlan
 from planopt.training.problem import read_training_problem
 from planopt.training.search import find_clusters

@@ -40,6 +40,12 @@ CAP_STEP = 5
 LAST_CAP_USD = 1e8
 """Prices of a unit that are tried in turn where there is no budget."""
 
+SIMULATED = (
+    "latencies under a load are simulated: `planopt verify` holds them against each "
+    "other, and does not compute them again"
+)
+"""What is said besides where latencies are judged."""
+
 
 @dataclass
 class Question:
@@ -258,9 +264,7 @@ def _plan(
         search=replace(question.found.search, seconds=time.monotonic() - started),
         assumed=question.problem.assumed,
         assumptions=question.problem.assumptions,
-        accuracy=Accuracy(
-            statement=statement(each.evaluation for each in chosen.deployments)
-        ),
+        accuracy=Accuracy(statement=_statement(question, chosen)),
     )
 
 
@@ -273,6 +277,12 @@ def _kg_co2e_per_year(question: Question, chosen: Build) -> float | None:
     kilowatts = chosen.power_watts / WATTS_PER_KILOWATT
     hours = HOURS_PER_YEAR * assumptions["duty"] * assumptions["pue"]
     return float(kilowatts * hours * carbon)
+
+
+def _statement(question: Question, chosen: Build) -> str:
+    """Say how sure the figures are, and which are of a simulation."""
+    sure = statement(each.evaluation for each in chosen.deployments)
+    return f"{sure}; {SIMULATED}" if question.problem.percentile else sure
 
 
 def _explained(question: Question, plan: Plan, chosen: Build) -> Plan:

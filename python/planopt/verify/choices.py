@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planopt.verify.compute import activation_bytes, bytes_per_element
+from planopt.verify.formats import activation_bytes, bytes_per_element
 from planopt.verify.mismatch import Mismatch
 from planopt.verify.rent import is_offer
 

@@ -18,15 +18,14 @@ from planopt.verify.communication import (
 from planopt.verify.compute import (
     Drafter,
     Duration,
-    FormatError,
     Rank,
     Step,
-    bytes_per_element,
     is_choice,
     operation_times,
 )
 from planopt.verify.derivation import formula
 from planopt.verify.exchange import exchange_seconds
+from planopt.verify.formats import FormatError, bytes_per_element
 from planopt.verify.memory import (
     Memory,
     Stage,

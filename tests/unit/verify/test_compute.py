@@ -5,18 +5,16 @@ import pytest
 from planopt.verify import Facts
 from planopt.verify.architecture import model_from_table
 from planopt.verify.compute import (
-    FormatError,
     Rank,
     Step,
     attention_work,
-    base_rate,
     distinct_matrices,
     latent_attention_work,
     matmul_time,
     mean_tokens_looked_at,
     operation_times,
-    quantised_rate,
 )
+from planopt.verify.formats import FormatError, base_rate, quantised_rate
 from planopt.verify.operations import Attention, Elementwise, LatentAttention, MatMul
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Final
 
-from planopt.verify.compute import bytes_per_element
+from planopt.verify.formats import bytes_per_element
 from planopt.verify.operations import MatMul, Operation
 
 if TYPE_CHECKING:

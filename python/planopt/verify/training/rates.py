@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from planopt.verify.compute import activation_bytes, base_rate, quantised_rate
+from planopt.verify.formats import activation_bytes, base_rate, quantised_rate
 
 if TYPE_CHECKING:
     from planopt.verify.assumptions import Assumptions, Training

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.verify.compute import FormatError
+from planopt.verify.formats import FormatError
 from planopt.verify.operations import MatMul
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from planopt.verify.compute import bytes_per_element, distinct_matrices
+from planopt.verify.compute import distinct_matrices
+from planopt.verify.formats import bytes_per_element
 from planopt.verify.operations import (
     AllReduce,
     Attention,
