@@ -26,6 +26,7 @@ from planopt.evaluation import (
     Prefill,
     Rejection,
     ServingEvaluation,
+    UnderLoad,
 )
 from planopt.pools import (  # noqa: TC001 - msgspec reads them at run time
     Disaggregated,
@@ -66,6 +67,7 @@ __all__ = [
     "Search",
     "Sensitivity",
     "ServingEvaluation",
+    "UnderLoad",
     "to_json",
 ]
 

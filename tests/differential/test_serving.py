@@ -101,6 +101,10 @@ def _has_experts(side: Sides, model: str) -> bool:
     return any(block.get("mlp", {}).get("kind") == "experts" for block in blocks)
 
 
+DRAFTS = ("llama-3.2-1b", "gemma-2-9b", "deepseek-v2-lite")
+"""Grouped heads, sliding windows, latent attention with experts."""
+
+
 def _often(pick: Pick, usual: Sequence[_T], odd: Sequence[_T]) -> _T:
     """Pick what works, and now and then what may not."""
     chosen: _T = pick(odd if pick(range(8)) == 0 else usual)
@@ -133,6 +137,19 @@ def candidate(pick: Pick, side: Sides, model: str | None = None) -> dict[str, An
         "kv": pick([None, None, *FORMATS]),
         "overlap": pick(["none", "none", "two-batch"]),
         "kv_heads": pick([None, None, *shared]) if grouped else None,
+        **drafting(pick, side, model),
+    }
+
+
+def drafting(pick: Pick, side: Sides, model: str) -> dict[str, Any]:
+    """Make up speculative decoding now and then, by what the model allows."""
+    own = ["mtp"] if side.reference.model_table(model).get("mtp_modules") else []
+    draft = pick([None, None, None, *own, *DRAFTS])
+    tokens = pick([1, 2, 5]) if draft else 0
+    return {
+        "draft": draft,
+        "draft_tokens": tokens,
+        "acceptance": pick([0.3, 0.85, 1.0]) if draft else 0.0,
     }
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Percentiles,
         PlanWarning,
         ServingEvaluation,
+        UnderLoad,
     )
     from planopt.report.style import Style
 
@@ -98,6 +99,18 @@ def latency_lines(evaluation: ServingEvaluation) -> list[str]:
     return [
         *_percentiles("TTFT", evaluation.ttft_seconds),
         *_percentiles("TPOT", evaluation.tpot_seconds),
+        *_load(evaluation.under_load),
+    ]
+
+
+def _load(load: UnderLoad | None) -> list[str]:
+    """Say what all replicas put out while latencies are such."""
+    if load is None:
+        return []
+    who = f"{count(load.users)} users" if load.users else "at random"
+    return [
+        f" Load  {who}: {rate(load.requests_per_second)} requests/s, "
+        f"{rate(load.tokens_per_second)} tok/s in all"
     ]
 
 
