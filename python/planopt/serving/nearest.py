@@ -11,6 +11,7 @@ from msgspec.structs import replace as with_changes
 
 from planopt.plan import Accuracy, Change, Infeasibility, Limit, Plan
 from planopt.procurement import minimal_conflict, satisfiable
+from planopt.serving.late import fastest_speed, late, shortest_wait
 from planopt.serving.pools import disaggregated
 
 if TYPE_CHECKING:
@@ -104,35 +105,12 @@ def _closest(question: Question) -> str | None:
         nearest.get("memory_ratio"),
     )
     if question.problem.percentile is not None and not question.found.units:
-        return _late(question)
+        return late(question)
     if speed is not None and not question.found.units:
         return f"the fastest that fits reaches {speed:.2f} tok/s"
     if ratio is not None and not question.found.units:
         return f"the closest needs {ratio:.2f} times the memory there is"
     return None
-
-
-def _late(question: Question) -> str | None:
-    """Say which percentile is too long wherever the model fits, and by how much."""
-    problem, nearest = question.problem, question.found.nearest
-    said = []
-    ttft, speed = (
-        nearest.get("prefill_seconds"),
-        nearest.get("tokens_per_second_per_user"),
-    )
-    if ttft is not None and problem.ttft_seconds is not None:
-        over = ttft / problem.ttft_seconds - 1
-        said.append(
-            f"{problem.percentile} TTFT fails: {ttft:.3g} s at best, "
-            f"{over:.0%} over {problem.ttft_seconds:g} s"
-        )
-    if speed is not None and problem.target:
-        over = problem.target / speed - 1
-        said.append(
-            f"{problem.percentile} TPOT fails: {1e3 / speed:.3g} ms at best, "
-            f"{over:.0%} over {1e3 / problem.target:.3g} ms"
-        )
-    return " where the other is met; ".join(said) or None
 
 
 # --- The conflict ---------------------------------------------------------------------
@@ -243,7 +221,7 @@ def _limit(question: Question, name: str) -> Limit:
 def _nearest_changes(question: Question) -> Iterator[Change]:
     """Propose changes, each asked again with its limits and found to have a plan."""
     problem = question.problem
-    yield from _longer_wait(question)
+    yield from _what_is_reached(question)
     yield from _more_money(question, problem, {}, "keeps every other limit")
     for weights in NARROWER_FORMATS:
         if weights in (problem.served.weights, *problem.allow_quantization):
@@ -319,22 +297,31 @@ def _slower(question: Question) -> Iterator[Change]:
         )
 
 
-def _longer_wait(question: Question) -> Iterator[Change]:
-    """Find the shortest time to the first token there is, and ask again with it."""
+SLACK = (1.05, 1.25, 1.6, 2.5)
+"""What is best has one user: it is given so much more until somebody is served."""
+
+
+def _what_is_reached(question: Question) -> Iterator[Change]:
+    """Ask for what can be reached, of what is promised to a share of all requests."""
     problem = question.problem
-    shortest = question.found.nearest.get("prefill_seconds")
-    if problem.percentile is None or problem.ttft_seconds is None or not shortest:
+    if problem.percentile is None or question.found.units:
         return
-    # What is shortest has one user: up in steps until somebody is served.
-    for more in (1.05, 1.25, 1.6, 2.5):
-        wait = _two_digits(shortest * more)
-        if wait <= problem.ttft_seconds:
-            continue
-        longer = replace(problem, ttft_seconds=wait)
-        changes = list(
-            _asked(question, longer, {"ttft": f"{wait:g}s"}, "waiting longer at first")
-        )
-        if changes:
+    shortest, fastest = shortest_wait(question), fastest_speed(question)
+    if shortest is None and fastest is None:
+        # Each is met, and not both: the wait gives way.
+        shortest = question.found.nearest.get("prefill_seconds")
+    for more in SLACK:
+        options, changed = {}, problem
+        if shortest is not None and problem.ttft_seconds is not None:
+            wait = max(_two_digits(shortest * more), problem.ttft_seconds)
+            options["ttft"] = f"{wait:g}s"
+            changed = replace(changed, ttft_seconds=wait)
+        if fastest is not None:
+            speed = round(math.floor(fastest / more / SPEED_STEP) * SPEED_STEP, 1)
+            options["target"] = f"{speed:g}tok/s"
+            changed = replace(changed, target=speed)
+        changes = list(_asked(question, changed, options, "what can be reached"))
+        if changes or not options:
             yield from changes
             return
 
@@ -414,6 +401,8 @@ def _more_room(question: Question) -> Iterator[Change]:
     if problem.ttft_seconds is not None:
         lifted.append(({"ttft": ""}, replace(problem, ttft_seconds=None)))
     for options, changed in lifted:
+        if changed.objective == "throughput" and not changed.limited:
+            continue
         build = question.about(changed).best()
         if build is None:
             continue

@@ -68,7 +68,8 @@ class Question:
         if problem.budget_usd is not None and not hourly:
             return self.find(REACH * problem.budget_usd)
         if problem.objective != "cheapest":
-            aim = None if problem.limited else problem.objective
+            alone = problem.objective in ("cost-per-token", "latency")
+            aim = problem.objective if alone and not problem.limited else None
             return find_units(self.catalog, problem, aim=aim)
         if problem.acquisition.way == "rent":
             return self.find(None)
@@ -137,6 +138,16 @@ class Question:
         return self.about(
             replace_problem(self.problem, ttft_margin=1.0, tpot_margin=1.0)
         )
+
+    @cached_property
+    def without_target(self) -> Question:
+        """The same question at any speed."""
+        return self.about(replace_problem(self.problem, target=0.0))
+
+    @cached_property
+    def without_ttft(self) -> Question:
+        """The same question after any wait."""
+        return self.about(replace_problem(self.problem, ttft_seconds=None))
 
     def about(self, problem: Problem) -> Question:
         """Ask another question of the same catalog and solver."""

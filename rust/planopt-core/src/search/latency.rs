@@ -228,8 +228,9 @@ impl Asked<'_> {
         let (mut low, mut high) = (smallest, capacity.max(smallest));
         let mut best = fewest;
         while f64::from(high - low) > RATE_STEP * f64::from(low) {
+            // By ratio while the ends are far apart: the answer is rarely a few.
             let middle = if low.saturating_mul(4) < high {
-                low * 2
+                whole((f64::from(low) * f64::from(high)).sqrt())
             } else {
                 low + (high - low).div_ceil(2)
             };
