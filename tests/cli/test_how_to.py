@@ -30,3 +30,22 @@ def test_the_page_on_money(command: str, capsys: pytest.CaptureFixture[str]) -> 
     shown = capsys.readouterr()
     assert "$" in shown.out
     assert "error" not in shown.err
+
+
+@pytest.mark.parametrize("command", commands("latency.md"))
+def test_the_page_on_latencies(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, *arguments = shlex.split(command)
+    assert name == "planopt"
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    shown = capsys.readouterr().out
+    if "400tok/s" in arguments:
+        assert left.value.code == 1
+        assert "p95 TTFT fails" in shown
+        assert "p95 TPOT fails" in shown
+        assert "--ttft" in shown.split("Nearest changes")[1]
+    else:
+        assert left.value.code == 0
+        assert "TTFT" in shown
