@@ -19,7 +19,7 @@ from planopt.cli import main
 from planopt.errors import InputError
 from planopt.fleet.document import FleetPlan
 from planopt.fleet.plan import plan_fleet
-from planopt.plan import schema
+from planopt.schema import schema
 from planopt.verify import verify_plan
 from planopt.verify.fields import leaves, mark_of
 
