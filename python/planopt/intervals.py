@@ -28,6 +28,7 @@ else:
 
 __all__ = [
     "ANY_ENGINE",
+    "LEAST_ROWS",
     "LEVEL",
     "Interval",
     "Residual",
@@ -39,7 +40,7 @@ __all__ = [
 
 LEVEL = 0.8
 """Share of measurements that an interval is to cover."""
-_LEAST_ROWS = 10
+LEAST_ROWS = 20
 """Rows below which a class says nothing of its own."""
 _EVERYTHING = "all"
 ANY_ENGINE = ", any engine"
@@ -104,7 +105,7 @@ def residual(
     known = _residuals()
     for name in (*classes, everything):
         found = known.get((metric, name))
-        if found is not None and found.rows >= _LEAST_ROWS:
+        if found is not None and found.rows >= LEAST_ROWS:
             return found, name == everything
     return None
 

@@ -402,7 +402,7 @@ def _residuals(rows: Sequence[LeftOut], seed: int) -> str:
     for name, ratios in sorted(classes.items()):
         ordered = np.sort(ratios)
         spread = np.abs(1 / ordered - 1)
-        low, high = np.quantile(ordered, (0.1, 0.9))
+        low, high = np.quantile(ordered, (0.1, 0.9), method="weibull")
         lines += [
             "",
             "[[residual]]",

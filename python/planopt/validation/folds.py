@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from planopt.catalog import bundled_folder
-from planopt.intervals import LEVEL
+from planopt.intervals import LEAST_ROWS, LEVEL
 from planopt.validation.statistics import rank_correlation
 
 if TYPE_CHECKING:
@@ -55,8 +55,6 @@ COLUMNS = (
 _GRID = "vTrain"
 """The source of the grid of single hosts, which has a threshold of its own."""
 SINGLE_NODE = "single node (vTrain)"
-_LEAST_ROWS = 10
-"""Rows below which a class has no interval of its own (`planopt.intervals`)."""
 _EVERYTHING = "all"
 
 
@@ -129,7 +127,8 @@ class Folds(Struct, frozen=True, kw_only=True):
     in_folds: tuple[Errors, ...]
     """By class; whole groups of source, accelerator and model left out."""
     without_source: tuple[Errors, ...]
-    """By class; whole sources left out."""
+    """By class; whole sources left out, by fits that go two rounds from the whole one
+    and so have not forgotten all of it."""
     choices: Choices
     covered: float
     """Share of the rows within the 80 % interval of the errors of the other folds."""
@@ -253,14 +252,17 @@ def _quantiles(rows: Iterable[LeftOut]) -> dict[str, tuple[float, float]]:
     return {
         name: (_quantile(own, (1 - LEVEL) / 2), _quantile(own, (1 + LEVEL) / 2))
         for name, own in ratios.items()
-        if len(own) >= _LEAST_ROWS or name == _EVERYTHING
+        if len(own) >= LEAST_ROWS or name == _EVERYTHING
     }
 
 
 def _quantile(values: Sequence[float], share: float) -> float:
-    """Return a quantile, between the two values it falls between."""
+    """Return a quantile that one more value falls below in that share of cases.
+
+    Weibull's plotting position: of `n` values the `share (n + 1)`-th.
+    """
     ordered = sorted(values)
-    place = share * (len(ordered) - 1)
+    place = min(max(share * (len(ordered) + 1) - 1, 0.0), len(ordered) - 1.0)
     below = int(place)
     above = min(below + 1, len(ordered) - 1)
     return ordered[below] + (place - below) * (ordered[above] - ordered[below])

@@ -56,9 +56,9 @@ class Question:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Classes of hardware and model that errors are summed up by."""
+        """Classes of hardware and model that errors are summed up by, narrow first."""
         kind = "moe" if self.row.columns.get("moe_experts") else "dense"
-        return (f"{self.family} {kind}", f"{self.row.accelerator} {kind}")
+        return (f"{self.row.accelerator} {kind}", f"{self.family} {kind}")
 
 
 @dataclass(frozen=True, kw_only=True)
