@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ __all__ = [
     "KINDS",
     "Catalog",
     "bundled_folder",
+    "catalog_digest",
     "open_catalog",
 ]
 
@@ -42,6 +44,27 @@ KINDS = (
 def bundled_folder() -> Path:
     """Folder of the catalogs that planopt brings."""
     return Path(__file__).parent / "catalogs"
+
+
+def catalog_digest(overlays: Sequence[str], assumptions: str) -> str:
+    """Tell apart catalogs: a hash of every file, and of the version that reads them.
+
+    Parameters
+    ----------
+    overlays : sequence of str
+        Folders laid over the bundled catalog.
+    assumptions : str
+        Name, or path of a TOML file.
+    """
+    digest = hashlib.sha256(_native.build_info()["version"].encode())
+    for folder in (bundled_folder(), *map(Path, overlays)):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                digest.update(str(path.relative_to(folder)).encode())
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
+    if assumptions.endswith(".toml"):
+        digest.update(Path(assumptions).read_bytes())
+    return digest.hexdigest()
 
 
 class Catalog:

@@ -14,6 +14,7 @@ from planopt.errors import InputError
 from planopt.sweep import SweepResult, read_study, sweep
 from planopt.sweep.parts import Parts
 from planopt.sweep.run import merged
+from planopt.sweep.work import _frozen
 
 STUDY = """
 about = "a few candidates"
@@ -43,6 +44,17 @@ model = "llama-2-13b"
 accelerator = "h100-sxm"
 seq_len = 4096
 tokens = 1e12
+"""
+WORKLOAD = """
+id = "short"
+name = "Short answers"
+prompt = { value = 256, source = "chosen" }
+output = { value = 64, source = "chosen" }
+
+[sources.chosen]
+cite = "chosen for a test"
+date = "2026-11-21"
+status = "assumed"
 """
 CANDIDATES = 2 * 2 * (2 * 3 * 2 * 3 * 2 * 3 * 2 * 9)
 
@@ -141,6 +153,41 @@ def test_parts_of_another_study_are_not_mixed(study: str, tmp_path: Path) -> Non
     Path(study).write_text(STUDY.replace("0.3", "0.4"), encoding="utf-8")
     with pytest.raises(InputError) as refused:
         sweep(study, out=str(tmp_path / "out"))
+    assert refused.value.diagnostics[0].code == "E008"
+
+
+@pytest.fixture
+def overlay(tmp_path: Path) -> Path:
+    """A catalog of the user's own, with one workload in it."""
+    folder = tmp_path / "overlay" / "workloads"
+    folder.mkdir(parents=True)
+    (folder / "short.toml").write_text(WORKLOAD, encoding="utf-8")
+    return folder.parent
+
+
+def test_a_catalog_that_changes_is_not_mixed(
+    study: str, overlay: Path, tmp_path: Path
+) -> None:
+    out, catalog = str(tmp_path / "out"), [str(overlay)]
+
+    class Changing(_Failing):
+        """Changes the catalog after two chunks, as an installation does."""
+
+        def submit(
+            self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+        ) -> Future[Any]:
+            if self.left == 3:
+                _frozen.cache_clear()
+                changed = WORKLOAD.replace("256", "512")
+                (overlay / "workloads" / "short.toml").write_text(changed)
+            return super().submit(fn, *args, **kwargs)
+
+    with pytest.raises(InputError) as refused:
+        sweep(study, out=out, catalog=catalog, executor=Changing(5))
+    assert refused.value.diagnostics[0].code == "E009"
+    assert len(list(Path(out).glob("part-*.parquet"))) <= 2
+    with pytest.raises(InputError) as refused:
+        sweep(study, out=out, catalog=catalog)
     assert refused.value.diagnostics[0].code == "E008"
 
 

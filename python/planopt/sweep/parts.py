@@ -136,7 +136,12 @@ class Parts:
             "candidates": study.candidates,
             "chunk": study.chunk,
             "cases": [
-                {"case": case.index, "candidates": case.candidates, **case.values}
+                {
+                    "case": case.index,
+                    "candidates": case.candidates,
+                    "catalog_digest": case.digest,
+                    **case.values,
+                }
                 for case in study.cases
             ],
             "chunks": [

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.catalog import DEFAULT_ASSUMPTIONS, catalog_digest, open_catalog
 from planopt.errors import InputError
 from planopt.spaces import Space, read_space, read_toml, space_of_tables
 
@@ -42,6 +42,8 @@ class Case:
         Assumptions by name or file.
     candidates : int
         Candidates of the space.
+    digest : str
+        Of the catalog and the assumptions, which are the same on every worker.
     """
 
     index: int
@@ -49,6 +51,7 @@ class Case:
     request: dict[str, Any]
     assumptions: str
     candidates: int
+    digest: str
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,8 @@ class Study:
         """Tell apart studies whose parts must not be mixed."""
         told = [self.kind, self.chunk, self.catalog]
         told += [
-            [case.request, case.assumptions, case.candidates] for case in self.cases
+            [case.request, case.assumptions, case.candidates, case.digest]
+            for case in self.cases
         ]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
@@ -182,6 +186,8 @@ def _cases(
         "assumptions": [DEFAULT_ASSUMPTIONS],
         **{name: axes[name] for name in AXES if name in axes},
     }
+    # Before anything is read of it: what changes afterwards is found by the workers.
+    digests = {name: catalog_digest(catalog, name) for name in given["assumptions"]}
     every = itertools.product(*(given[name] for name in AXES))
     for index, (model, hardware, workload, prices, assumptions) in enumerate(every):
         request = _request(space, model, {**hardware, **prices}, workload)
@@ -194,7 +200,8 @@ def _cases(
                     for name, value in table.items()
                 }
             )
-        yield Case(index, values, request, assumptions, native.space_count(request))
+        count = native.space_count(request)
+        yield Case(index, values, request, assumptions, count, digests[assumptions])
 
 
 def _request(

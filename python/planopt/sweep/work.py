@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+from planopt.catalog import Catalog, catalog_digest
+from planopt.errors import InputError
 
 if TYPE_CHECKING:
     from planopt.sweep.study import Chunk, Study
@@ -16,6 +20,7 @@ def task_of(study: Study, chunk: Chunk) -> dict[str, Any]:
         "space": chunk.case.request,
         "assumptions": chunk.case.assumptions,
         "catalog": study.catalog,
+        "digest": chunk.case.digest,
         "start": chunk.start,
         "end": chunk.end,
     }
@@ -33,14 +38,36 @@ def evaluate(task: dict[str, Any]) -> dict[str, Any]:
     -------
     dict
         The front under ``rows``, with the counts and the checksum of all candidates.
-    """
-    from planopt.catalog import open_catalog
 
-    opened = open_catalog(tuple(task["catalog"]), task["assumptions"])
+    Raises
+    ------
+    InputError
+        If the catalog is not the one that the study was read with.
+    """
+    frozen = _frozen(tuple(task["catalog"]), task["assumptions"], task["digest"])
     options = {
         "start": task["start"],
         "end": task["end"],
         "exhaustive": True,
         "threads": 1,
     }
-    return dict(opened.native.front(task["space"], options))
+    return dict(frozen.native.front(task["space"], options))
+
+
+@lru_cache(maxsize=8)
+def _frozen(overlays: tuple[str, ...], assumptions: str, digest: str) -> Catalog:
+    """Open the catalog of this digest, which did not change while it was read."""
+    before = catalog_digest(overlays, assumptions)
+    opened = Catalog(overlays, assumptions)
+    after = catalog_digest(overlays, assumptions)
+    if not before == after == digest:
+        raise InputError.of(
+            "E009",
+            "the catalog is another one than that of the study",
+            field="catalog",
+            value=after[:12],
+            accepted=f"the catalog of digest {digest[:12]}, on every worker",
+            help="install the same planopt everywhere; start again in a new folder "
+            "if the catalog was changed",
+        )
+    return opened
