@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.errors import InputError
 from planopt.spaces import read_space
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-__all__ = ["Front", "front"]
+    from planopt._native import Table
+
+__all__ = ["Front", "figures", "front"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ def front(
     exhaustive: bool = False,
     assumptions: str = DEFAULT_ASSUMPTIONS,
     catalog: Sequence[str] = (),
+    progress: Callable[[int, int], object] | None = None,
 ) -> Front:
     """Find the front of a space: price and days of a run, or cost and time of a token.
 
@@ -54,6 +58,8 @@ def front(
         Evaluate every candidate; the front is the same.
     assumptions, catalog
         Assumptions by name or file, and overlay folders.
+    progress : callable, optional
+        Told some times a second how many candidates are done, and of how many.
 
     Raises
     ------
@@ -62,5 +68,53 @@ def front(
     """
     request = read_space(space).request
     native = open_catalog(catalog, assumptions).native
-    found = native.front(request, {"exhaustive": exhaustive})
+    found = native.front(request, {"exhaustive": exhaustive}, progress)
     return Front(**{name: found[name] for name in Front.__dataclass_fields__})
+
+
+def figures(
+    space: str,
+    start: int = 0,
+    end: int | None = None,
+    *,
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    catalog: Sequence[str] = (),
+) -> Table:
+    """Every figure of candidates that work, as columns that nobody has to copy.
+
+    ``pyarrow.table(figures(...))``, ``polars.from_arrow`` and all others that speak the
+    Arrow PyCapsule protocol take the table as it is; ``numpy.asarray`` takes a column.
+
+    Parameters
+    ----------
+    space : str
+        Name of a space, or its file.
+    start, end : int
+        Places of candidates: from the first one to behind the last one; without `end`
+        to the last one of the space.
+    assumptions, catalog
+        Assumptions by name or file, and overlay folders.
+
+    Returns
+    -------
+    Table
+        ``len``, ``names``, ``column(name)``: one row for each candidate that works.
+
+    Raises
+    ------
+    InputError
+        For what is unknown, and for places that there are not.
+    """
+    request = read_space(space).request
+    native = open_catalog(catalog, assumptions).native
+    count = native.space_count(request)
+    last = count if end is None else end
+    if not 0 <= start <= last <= count:
+        raise InputError.of(
+            "E003",
+            "there are no such candidates",
+            field="start, end",
+            value=f"{start}, {last}",
+            accepted=f"0 <= start <= end <= {count}",
+        )
+    return native.figures(request, start, last)

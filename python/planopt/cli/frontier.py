@@ -42,10 +42,13 @@ def frontier(
         rows = units(**options).to_dicts()
     else:
         from planopt.fronts import front
+        from planopt.progress import Progress
 
         shared = ("assumptions", "catalog", "exhaustive")
         given = {name: options[name] for name in shared if name in options}
-        rows = front(space, **given).rows
+        progress = Progress("candidates")
+        rows = front(space, **given, progress=progress).rows
+        progress.close()
     if out is not None:
         write_rows(out, rows)
     show(

@@ -1,6 +1,5 @@
 """``planopt sweep``: a whole study, here or on a cluster."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -40,21 +39,17 @@ def sweep(
     planopt sweep study.toml --out DIR --on dask://localhost:8786
     """
     from planopt.plan import to_json
+    from planopt.progress import Progress
     from planopt.report.sweep import render_sweep
     from planopt.sweep import sweep as run
 
+    progress = Progress("candidates")
     result = run(
-        str(study), out=str(out), on=on, catalog=catalog or (), progress=_progress
+        str(study), out=str(out), on=on, catalog=catalog or (), progress=progress
     )
+    progress.close()
     show(
         lambda: to_json(result.to_dict()),
         lambda style: render_sweep(result, style=style),
         json=json,
     )
-
-
-def _progress(done: int, of: int, rate: float, left: float) -> None:
-    """One line on stderr that is written over; on no terminal a line each."""
-    end = "\r" if sys.stderr.isatty() and done < of else "\n"
-    line = f"{done} of {of} chunks, {rate:.3g} candidates/s, {left:.0f} s left   "
-    print(line, end=end, file=sys.stderr, flush=True)

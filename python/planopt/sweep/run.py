@@ -76,7 +76,7 @@ def sweep(
     on: str = "local",
     executor: Executor | None = None,
     catalog: Sequence[str] = (),
-    progress: Callable[[int, int, float, float], None] | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> SweepResult:
     """Evaluate every candidate of a study, and keep the front of each case.
 
@@ -93,7 +93,7 @@ def sweep(
     catalog : sequence of str
         Overlay folders, which workers must see under the same path.
     progress : callable, optional
-        Shown chunks done, chunks in all, candidates per second, and seconds left.
+        Told how many candidates of this run are done, and of how many.
 
     Returns
     -------
@@ -112,37 +112,13 @@ def sweep(
     if todo:
         opened = executor_on(on) if executor is None else nullcontext(executor)
         with opened as running:
-            tell = _Progress(len(chunks), todo, progress)
+            done, of = 0, sum(chunk.end - chunk.start for chunk in todo)
             for chunk, found in _evaluated(running, asked, todo):
                 parts.write(chunk, found)
-                tell.done(chunk)
+                done += chunk.end - chunk.start
+                if progress is not None:
+                    progress(done, of)
     return _result(asked, parts, chunks, len(chunks) - len(todo), started)
-
-
-class _Progress:
-    """Tells how far a run is."""
-
-    def __init__(
-        self,
-        of: int,
-        todo: Sequence[Chunk],
-        tell: Callable[[int, int, float, float], None] | None,
-    ) -> None:
-        self._of = of
-        self._chunks = of - len(todo)
-        self._left = sum(chunk.end - chunk.start for chunk in todo)
-        self._finished = 0
-        self._started = time.perf_counter()
-        self._tell = tell
-
-    def done(self, chunk: Chunk) -> None:
-        """Count a chunk that is written."""
-        self._chunks += 1
-        self._finished += chunk.end - chunk.start
-        self._left -= chunk.end - chunk.start
-        rate = self._finished / (time.perf_counter() - self._started)
-        if self._tell is not None:
-            self._tell(self._chunks, self._of, rate, self._left / rate)
 
 
 def _evaluated(

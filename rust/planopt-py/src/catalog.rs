@@ -12,7 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::errors::input_error;
-use crate::interrupt::interruptible;
+use crate::interrupt::{interruptible, watched};
+use crate::table::Table;
 
 /// What can be bought or evaluated, and the assumptions it is judged with.
 #[pyclass(frozen, module = "planopt._native")]
@@ -196,16 +197,45 @@ impl Catalog {
     }
 
     /// The Pareto front of a part of a space.
+    ///
+    /// Parameters
+    /// ----------
+    /// space, options : mapping
+    ///     Which candidates, and how they are gone through.
+    /// progress : callable, optional
+    ///     Told some times a second how many candidates are done, and of how many.
+    #[pyo3(signature = (space, options, progress=None))]
     fn front<'py>(
         &self,
         py: Python<'py>,
         space: &Bound<'py, PyAny>,
         options: &Bound<'py, PyAny>,
+        progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let space: bulk::SpaceRequest = question(space)?;
         let options: bulk::FrontOptions = question(options)?;
-        let found = interruptible(py, |stop| space.front(&self.catalog, options, stop))?;
+        let course = bulk::Course::default();
+        let work = |stop: &AtomicBool| space.front(&self.catalog, options, stop, &course);
+        let found = watched(py, work, || match (&progress, course.so_far()) {
+            (Some(tell), Some((done, of))) => tell.call1((done, of)).map(|_| ()),
+            _ => Ok(()),
+        })?;
         answer(py, found)
+    }
+
+    /// Every figure of the candidates of a space from `start` to `end` that work.
+    fn figures(
+        &self,
+        py: Python<'_>,
+        space: &Bound<'_, PyAny>,
+        start: u64,
+        end: u64,
+    ) -> PyResult<Table> {
+        let space: bulk::SpaceRequest = question(space)?;
+        let found = interruptible(py, |stop| space.figures(&self.catalog, start, end, stop))?;
+        found
+            .map(Table::new)
+            .map_err(|problems| input_error(py, &problems))
     }
 
     /// Finds the clusters that train a model.

@@ -18,6 +18,15 @@ pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&AtomicBool) -> T + Send,
 ) -> PyResult<T> {
+    watched(py, work, || Ok(()))
+}
+
+/// The same, and `tell` is asked each time that signals are looked at.
+pub(crate) fn watched<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&AtomicBool) -> T + Send,
+    tell: impl Fn() -> PyResult<()>,
+) -> PyResult<T> {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let (done, mut finished) = channel();
@@ -40,7 +49,7 @@ pub(crate) fn interruptible<T: Send>(
                     return Err(InternalError::new_err(()));
                 }
             }
-            if let Err(signal) = py.check_signals() {
+            if let Err(signal) = py.check_signals().and_then(|()| tell()) {
                 stop.store(true, Ordering::Relaxed);
                 return Err(signal);
             }

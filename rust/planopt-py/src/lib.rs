@@ -1,8 +1,10 @@
 //! Python's door to `planopt-core`: names in, plain mappings out, no arithmetic.
 
+mod arrow;
 mod catalog;
 mod errors;
 mod interrupt;
+mod table;
 
 use pyo3::prelude::*;
 
@@ -14,6 +16,8 @@ mod _native {
 
     #[pymodule_export]
     use crate::catalog::Catalog;
+    #[pymodule_export]
+    use crate::table::{Column, Table};
 
     use planopt_core::training::bounds;
     use planopt_core::{cost, quantity, search, serving};

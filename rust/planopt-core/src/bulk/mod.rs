@@ -6,14 +6,15 @@
 //! any part of a space can be evaluated anywhere, and nothing is kept but what a [`Sink`] keeps.
 //! Measured: `docs/performance.md`.
 
-mod cache;
 mod checksum;
 mod columns;
 mod front;
 mod lane;
+mod level;
 mod radix;
 pub mod serving;
 mod sink;
+mod table;
 pub mod training;
 mod walk;
 
@@ -22,4 +23,5 @@ pub use columns::{Column, Figures, LANES};
 pub use front::{Front, FrontSink, Point, Ranked};
 pub use radix::Radix;
 pub use sink::{Rejected, Sink, Tally};
+pub use table::Table;
 pub use walk::{Candidates, Walk, front, tally};

@@ -43,9 +43,51 @@ impl<const AXES: usize> Radix<AXES> {
     }
 }
 
+/// Some of the axes of a space, numbered apart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part<const AXES: usize, const SOME: usize> {
+    axes: [usize; SOME],
+    radix: Radix<SOME>,
+}
+
+impl<const AXES: usize, const SOME: usize> Part<AXES, SOME> {
+    /// Of these axes of `whole`.
+    pub(super) fn of(whole: &Radix<AXES>, axes: [usize; SOME]) -> Self {
+        let sizes = axes.map(|axis| whole.sizes[axis]);
+        Self {
+            axes,
+            radix: Radix { sizes },
+        }
+    }
+
+    /// Numbers there are.
+    pub(super) fn count(&self) -> u64 {
+        self.radix.count()
+    }
+
+    /// Whether an axis is of this part.
+    pub(super) fn has(&self, axis: usize) -> bool {
+        self.axes.contains(&axis)
+    }
+
+    /// The number of a value of each axis; the axes that are not of this part do not matter.
+    pub(super) fn place(&self, digits: &[usize; AXES]) -> u64 {
+        self.radix.place(self.axes.map(|axis| digits[axis]))
+    }
+
+    /// The value of each axis at a place, and the first one of the axes that are not of this part.
+    pub(super) fn digits(&self, place: u64) -> [usize; AXES] {
+        let mut digits = [0; AXES];
+        for (axis, digit) in self.axes.into_iter().zip(self.radix.digits(place)) {
+            digits[axis] = digit;
+        }
+        digits
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Radix;
+    use super::{Part, Radix};
 
     #[test]
     fn every_place_has_its_own_digits() {
@@ -55,6 +97,16 @@ mod tests {
         assert_eq!(radix.digits(11), [2, 0, 3]);
         for place in 0..radix.count() {
             assert_eq!(radix.place(radix.digits(place)), place);
+        }
+    }
+
+    #[test]
+    fn a_part_knows_its_axes_alone() {
+        let part = Part::of(&Radix::new([3, 2, 4]), [0, 2]);
+        assert_eq!(part.count(), 12);
+        assert_eq!(part.place(&[2, 1, 3]), part.place(&[2, 0, 3]));
+        for place in 0..12 {
+            assert_eq!(part.place(&part.digits(place)), place);
         }
     }
 }

@@ -41,12 +41,13 @@ const SAMPLE: u64 = 1 << 8;
 const SAMPLED: u64 = 1 << 9;
 
 /// The front of the candidates from `start` to `end`. Unless it is `exhaustive`, rows are passed
-/// over whose bound some known candidate beats; the front is the same. `go_on` ends it early.
+/// over whose bound some known candidate beats; the front is the same. `go_on` is told how many
+/// candidates come next, and may end it early.
 pub fn front<S: Candidates>(
     space: &S,
     (start, end): (u64, u64),
     exhaustive: bool,
-    go_on: impl Fn() -> bool + Sync,
+    go_on: impl Fn(u64) -> bool + Sync,
 ) -> FrontSink {
     let parts = |size: u64, step: u64, known: Option<&Front>| {
         (0..(end - start).div_ceil(step))
@@ -58,9 +59,10 @@ pub fn front<S: Candidates>(
                         known: known.cloned(),
                         ..FrontSink::default()
                     };
-                    if go_on() {
-                        let from = start + number * step;
-                        walker.walk(from, end.min(from + size), &mut sink);
+                    let from = start + number * step;
+                    let to = end.min(from + size);
+                    if go_on(to - from) {
+                        walker.walk(from, to, &mut sink);
                     }
                     sink
                 },

@@ -34,14 +34,13 @@ pub(crate) use evaluate::{LEAST_GOODPUT, Question};
 pub use evaluate::{TrainingEvaluation, TrainingHardware, evaluate};
 pub use flops::{FlopsConvention, model_flops_per_token};
 pub use layer::LayerCost;
-pub(crate) use memory::StageMemory;
 pub use memory::TrainingMemory;
 pub use mixed::{Balanced, Job, Share};
 pub use mixed_cluster::MixedCluster;
 pub use priced::PricedModel;
 pub use rejection::Rejection;
 pub use run::{AtWork, Failures, failure_interval};
-pub(crate) use step::{EQUALLY_LONG, Following, straggling};
+pub(crate) use step::{EQUALLY_LONG, straggling};
 pub use step::{StageParts, StepTime};
 
 #[cfg(test)]

@@ -271,7 +271,7 @@ proptest! {
         let request = training_request("llama-2-13b", true);
         let found = with_training_space(bundled("calibrated"), &request, |space| {
             let part = (start, (start + length).min(space.count()));
-            [true, false].map(|exhaustive| front(space, part, exhaustive, || true))
+            [true, false].map(|exhaustive| front(space, part, exhaustive, |_| true))
         });
         let [whole, bounded] = found.expect("a space");
         prop_assert_eq!(whole.tally.pruned, 0);

@@ -1,6 +1,6 @@
 //! The front of a space, with what each candidate on it is.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,21 @@ pub struct FrontOptions {
     /// Threads; 0 for those of the process.
     #[serde(default)]
     pub threads: usize,
+}
+
+/// How far a search has come, for others to look at.
+#[derive(Debug, Default)]
+pub struct Course {
+    done: AtomicU64,
+    of: AtomicU64,
+}
+
+impl Course {
+    /// Candidates that are done or being looked at, and of how many; nothing before it starts.
+    pub fn so_far(&self) -> Option<(u64, u64)> {
+        let of = self.of.load(Ordering::Relaxed);
+        (of > 0).then(|| (self.done.load(Ordering::Relaxed).min(of), of))
+    }
 }
 
 /// The front of a part of a space.
@@ -125,12 +140,17 @@ pub(super) fn front_of<S: Described>(
     space: &S,
     options: FrontOptions,
     stop: &AtomicBool,
+    course: &Course,
 ) -> FrontAnswer {
     let started = Instant::now();
     let count = space.count();
     let end = options.end.map_or(count, |end| end.min(count));
     let start = options.start.min(end);
-    let go_on = || !stop.load(Ordering::Relaxed);
+    course.of.store(end - start, Ordering::Relaxed);
+    let go_on = |candidates: u64| {
+        course.done.fetch_add(candidates, Ordering::Relaxed);
+        !stop.load(Ordering::Relaxed)
+    };
     let found = on_threads(options.threads, || {
         front(space, (start, end), options.exhaustive, go_on)
     });
@@ -155,6 +175,6 @@ pub(super) fn front_of<S: Described>(
         pruned: tally.pruned,
         checksum: format!("{:016x}", tally.checksum.0),
         seconds: started.elapsed().as_secs_f64(),
-        interrupted: !go_on(),
+        interrupted: stop.load(Ordering::Relaxed),
     }
 }

@@ -4,7 +4,7 @@ mod front;
 mod serving;
 mod training;
 
-pub use front::{FrontAnswer, FrontOptions};
+pub use front::{Course, FrontAnswer, FrontOptions};
 
 pub use serving::{ServingSpaceRequest, with_serving_space};
 pub use training::{TrainingSpaceRequest, with_training_space};
@@ -14,13 +14,16 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bulk::{Candidates, Tally, Walk, tally};
+use crate::bulk::{Candidates, Table, Tally, Walk, tally};
 use crate::catalog::{Assumptions, Catalog};
 use crate::diagnostic::Diagnostic;
 
 /// From one place to the next of random access: odd, and far from any short period modulo the
 /// size of a space (2^64 over the golden ratio).
 const STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// Candidates whose figures are collected between two looks at Ctrl-C.
+const FIGURES_AT_ONCE: u64 = 1 << 16;
 
 /// A space of candidates of either kind.
 #[derive(Clone, Debug, Deserialize)]
@@ -76,16 +79,53 @@ impl SpaceRequest {
         catalog: &Catalog,
         options: FrontOptions,
         stop: &AtomicBool,
+        course: &Course,
     ) -> Result<FrontAnswer, Vec<Diagnostic>> {
         match self {
             Self::Training(request) => with_training_space(catalog, request, |space| {
-                front::front_of(space, options, stop)
+                front::front_of(space, options, stop, course)
             }),
             Self::Serving(request) => with_serving_space(catalog, request, |space| {
-                front::front_of(space, options, stop)
+                front::front_of(space, options, stop, course)
             }),
         }
     }
+
+    /// Every figure of the candidates from `start` to `end` that work.
+    ///
+    /// # Errors
+    ///
+    /// Everything in the request that is not known or cannot be.
+    pub fn figures(
+        &self,
+        catalog: &Catalog,
+        start: u64,
+        end: u64,
+        stop: &AtomicBool,
+    ) -> Result<Table, Vec<Diagnostic>> {
+        match self {
+            Self::Training(request) => {
+                with_training_space(catalog, request, |space| figures(space, start, end, stop))
+            }
+            Self::Serving(request) => {
+                with_serving_space(catalog, request, |space| figures(space, start, end, stop))
+            }
+        }
+    }
+}
+
+/// Every figure of the candidates from `start` to `end` that work.
+fn figures<S: Candidates>(space: &S, start: u64, end: u64, stop: &AtomicBool) -> Table {
+    let mut table = Table::of::<S::Columns>();
+    let mut walker = space.walker();
+    let end = end.min(space.count());
+    let mut place = start;
+    while place < end && !stop.load(Ordering::Relaxed) {
+        let next = end.min(place + FIGURES_AT_ONCE);
+        walker.walk(place, next, &mut table);
+        place = next;
+    }
+    table
 }
 
 /// Assumptions with other prices of money over time.

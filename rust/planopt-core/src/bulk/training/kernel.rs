@@ -7,9 +7,11 @@
 use multiversion::multiversion;
 
 use super::columns::TrainingColumns;
+use super::levels::{StageExchange, StageHeld, StageKept, StagePace};
 use crate::bulk::columns::{Column, LANES};
-use crate::bulk::lane::{least, pick};
-use crate::training::{EQUALLY_LONG, Following, StageMemory};
+use crate::bulk::lane::{least, most, pick};
+use crate::stages::Stage;
+use crate::training::EQUALLY_LONG;
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
 const HOURS_PER_DAY: f64 = 24.0;
@@ -19,43 +21,65 @@ const TERA: f64 = 1e12;
 /// A stage, less what the number of micro-batches decides.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StageTerms {
-    memory: StageMemory,
+    kept: StageKept,
+    held: StageHeld,
     /// Exposed exchange of every micro-batch but the last, and of the last.
     usual: f64,
     last: f64,
     /// Exchange of each micro-batch, and of a step.
     each: f64,
     once: f64,
-    offload: f64,
-    optimizer: f64,
+    /// The optimizer's pass.
+    update: f64,
+}
+
+/// Bytes of a stage that depend on the number of micro-batches.
+struct Used {
+    activations: f64,
+    overhead: f64,
+    total: f64,
 }
 
 impl StageTerms {
-    pub(super) fn new(memory: StageMemory) -> Self {
+    pub(super) fn new(
+        pace: &StagePace,
+        exchange: &StageExchange,
+        kept: StageKept,
+        held: StageHeld,
+    ) -> Self {
+        let [forward, backward] = [0, 1].map(|pass| {
+            let usual = exchange.each[pass] - pace.window[pass];
+            let last = exchange.each[pass] + exchange.once[pass] - pace.window[pass];
+            (most(usual, 0.0), most(last, 0.0))
+        });
         Self {
-            memory,
-            ..Self::default()
+            kept,
+            held,
+            usual: forward.0 + backward.0,
+            last: forward.1 + backward.1 + pace.tied,
+            each: exchange.each[0] + exchange.each[1],
+            once: exchange.once[0] + exchange.once[1] + pace.tied,
+            update: exchange.update,
         }
     }
 
-    /// Adds what follows the micro-batches.
-    pub(super) fn follow(&mut self, following: &Following) {
-        let [forward, backward] = [0, 1].map(|pass| {
-            let each = following.each[pass] - following.window[pass];
-            let last = each + following.once[pass];
-            (each.0.max(0.0), last.0.max(0.0))
-        });
-        self.usual = forward.0 + backward.0;
-        self.last = forward.1 + backward.1 + following.tied.0;
-        self.each = following.each[0].0 + following.each[1].0;
-        self.once = following.once[0].0 + following.once[1].0 + following.tied.0;
-        self.offload = following.offload.0;
-        self.optimizer = following.optimizer.0;
-    }
-
-    /// Memory with so many micro-batches: it never falls as they grow.
-    pub(super) fn total_bytes(&self, micro_batches: f64) -> f64 {
-        self.memory.with(micro_batches).total().0
+    /// Memory with so many micro-batches, as `StageMemory::with` has it.
+    #[inline]
+    fn used(&self, micro_batches: f64) -> Used {
+        let Self { kept, held, .. } = self;
+        let in_flight = least(kept.most_in_flight, micro_batches);
+        let logits = least(kept.most_logits, micro_batches);
+        let activations = kept.by_layers * in_flight
+            + kept.working
+            + (kept.by_embedding * in_flight + (kept.by_head * logits + kept.transient));
+        let used = held.weights + held.gradients + held.optimizer + activations;
+        let room = most(held.capacity - used - held.overhead, 0.0);
+        let overhead = held.overhead + least(used * (held.reserve - 1.0), room);
+        Used {
+            activations,
+            overhead,
+            total: used + overhead,
+        }
     }
 }
 
@@ -88,6 +112,28 @@ pub(super) struct Row {
 }
 
 impl Row {
+    /// Takes what one micro-batch takes on the stages of a pipeline in chunks: of equally long
+    /// stages the first is the slowest.
+    pub(super) fn pace(&mut self, paces: &[StagePace], stages: &[Stage], chunks: f64) {
+        (self.slowest, self.slowest_compute) = (0.0, 0.0);
+        let mut path = 0.0;
+        for (pace, stage) in paces.iter().zip(stages) {
+            path += pace.seconds * stage.count;
+            // No branch: what is behind it need not wait for memory.
+            let slower = pace.seconds > self.slowest * EQUALLY_LONG;
+            self.slowest = pick(slower, pace.seconds, self.slowest);
+            self.slowest_compute = pick(slower, pace.compute, self.slowest_compute);
+        }
+        // Filling and draining: every other stage once, in chunks.
+        self.bubble = (path - self.slowest) / chunks;
+    }
+
+    /// Whether it fits in memory with so many micro-batches; more of them never need less.
+    pub(super) fn fits(&self, micro_batches: f64) -> bool {
+        let fits = |stage: &StageTerms| stage.used(micro_batches).total <= self.capacity;
+        self.stages.iter().all(fits)
+    }
+
     /// No candidate of the row takes fewer days: the slowest stage has to do every micro-batch. The
     /// bound is a little lower than that, so that rounding cannot lift it above a candidate.
     pub(super) fn least_days(&self) -> f64 {
@@ -98,12 +144,23 @@ impl Row {
 }
 
 /// What closes the step: of the stage whose end comes last, the last of equals.
-struct Closing {
+#[derive(Clone, Debug)]
+pub(super) struct Closing {
     data: Column,
     hidden: Column,
-    offload: Column,
-    optimizer: Column,
+    update: Column,
     key: Column,
+}
+
+impl Default for Closing {
+    fn default() -> Self {
+        Self {
+            data: [0.0; LANES],
+            hidden: [0.0; LANES],
+            update: [0.0; LANES],
+            key: [0.0; LANES],
+        }
+    }
 }
 
 /// Evaluates candidates of `row` with so many micro-batches each, given with their inverses.
@@ -120,6 +177,7 @@ pub(super) fn evaluate(
     row: &Row,
     micro_batches: &[f64],
     inverse: &[f64],
+    closing: &mut Closing,
     to: &mut TrainingColumns,
 ) {
     let count = micro_batches.len().min(inverse.len()).min(LANES);
@@ -127,52 +185,30 @@ pub(super) fn evaluate(
 
     to.total_bytes[..count].fill(f64::NEG_INFINITY);
     for stage in &row.stages {
-        let memory = &stage.memory;
-        let (kept, most_resident) = (memory.kept_by_layers.0, memory.most_resident.0);
-        let (embedding, head) = (memory.kept_by_embedding.0, memory.kept_by_head.0);
-        let (working, transient) = (memory.working.0, memory.transient.0);
-        let (most_in_flight, most_logits) = (memory.most_in_flight, memory.most_logits);
-        let (weights, gradients) = (memory.held.weights.0, memory.held.gradients.0);
-        let (optimizer, overhead) = (memory.held.optimizer.0, memory.held.overhead.0);
-        let (beyond_use, capacity) = (memory.reserve - 1.0, memory.capacity.0);
+        let StageTerms { held, .. } = stage;
         for lane in 0..count {
-            let in_flight = least(most_in_flight, micro_batches[lane]);
-            let logits = least(most_logits, micro_batches[lane]);
-            let resident = least(kept * in_flight, most_resident);
-            let activations =
-                resident + working + (embedding * in_flight + (head * logits + transient));
-            let used = weights + gradients + optimizer + activations;
-            let room = pick(capacity > used + overhead, capacity - used - overhead, 0.0);
-            let overhead = overhead + least(used * beyond_use, room);
-            let total = used + overhead;
-            let fuller = total > to.total_bytes[lane];
-            to.total_bytes[lane] = pick(fuller, total, to.total_bytes[lane]);
-            to.activations_bytes[lane] = pick(fuller, activations, to.activations_bytes[lane]);
-            to.weights_bytes[lane] = pick(fuller, weights, to.weights_bytes[lane]);
-            to.gradients_bytes[lane] = pick(fuller, gradients, to.gradients_bytes[lane]);
-            to.optimizer_bytes[lane] = pick(fuller, optimizer, to.optimizer_bytes[lane]);
-            to.overhead_bytes[lane] = pick(fuller, overhead, to.overhead_bytes[lane]);
+            let used = stage.used(micro_batches[lane]);
+            let fuller = used.total > to.total_bytes[lane];
+            to.total_bytes[lane] = pick(fuller, used.total, to.total_bytes[lane]);
+            to.activations_bytes[lane] = pick(fuller, used.activations, to.activations_bytes[lane]);
+            to.weights_bytes[lane] = pick(fuller, held.weights, to.weights_bytes[lane]);
+            to.gradients_bytes[lane] = pick(fuller, held.gradients, to.gradients_bytes[lane]);
+            to.optimizer_bytes[lane] = pick(fuller, held.optimizer, to.optimizer_bytes[lane]);
+            to.overhead_bytes[lane] = pick(fuller, used.overhead, to.overhead_bytes[lane]);
         }
     }
 
-    let mut closing = Closing {
-        data: [0.0; LANES],
-        hidden: [0.0; LANES],
-        offload: [0.0; LANES],
-        optimizer: [0.0; LANES],
-        key: [0.0; LANES],
-    };
+    closing.key[..count].fill(f64::NEG_INFINITY);
     for stage in &row.stages {
         for lane in 0..count {
             let data = stage.usual * (micro_batches[lane] - 1.0) + stage.last;
             let hidden = stage.each * micro_batches[lane] + stage.once - data;
-            let key = data + stage.offload + stage.optimizer;
+            let key = data + stage.update;
             let later = key * EQUALLY_LONG >= closing.key[lane];
             closing.key[lane] = pick(later, key, closing.key[lane]);
             closing.data[lane] = pick(later, data, closing.data[lane]);
             closing.hidden[lane] = pick(later, hidden, closing.hidden[lane]);
-            closing.offload[lane] = pick(later, stage.offload, closing.offload[lane]);
-            closing.optimizer[lane] = pick(later, stage.optimizer, closing.optimizer[lane]);
+            closing.update[lane] = pick(later, stage.update, closing.update[lane]);
         }
     }
 
@@ -186,11 +222,10 @@ pub(super) fn evaluate(
     for lane in 0..count {
         let batches = micro_batches[lane];
         let communication = (row.slowest - row.slowest_compute) * batches
-            + closing.offload[lane]
             + row.contention * closing.hidden[lane]
             + row.step_overhead
             + closing.data[lane];
-        let compute = row.slowest_compute * batches + closing.optimizer[lane];
+        let compute = row.slowest_compute * batches + closing.update[lane];
         let straggler = (communication + compute + row.bubble) * row.straggling;
         let waiting = row.bubble + straggler;
         let step = communication + compute + waiting;

@@ -2,60 +2,26 @@
 
 use rayon::prelude::*;
 
+use super::axes::{
+    AXES, CONTEXT, DATA, Digits, EXPERT, MICRO_BATCH, PIPELINE, PLATFORM, ROUNDS, TENSOR,
+    TrainingAxes,
+};
 use super::columns::TrainingColumns;
+use super::levels::{Levels, with_experts_dealt};
+use super::platform::{ClusterTerms, Platform};
 use super::walk::TrainingWalker;
-use crate::bulk::radix::Radix;
+use crate::bulk::radix::{Part, Radix};
 use crate::bulk::sink::Rejected;
 use crate::bulk::walk::Candidates;
 use crate::catalog::{Assumptions, Network, TrainingAssumptions};
-use crate::communication::{Fabric, NetworkLine};
-use crate::compute::Rates;
-use crate::cost::of_purchase;
-use crate::purchase::Hardware;
+use crate::communication::NetworkLine;
+use crate::quantity::Bytes;
 use crate::search::Fit;
 use crate::stages::Stage;
 use crate::training::{
-    AtWork, Cluster, Failures, FlopsConvention, Groups, LEAST_GOODPUT, Layout, PricedModel, Recipe,
-    Recompute, Schedule, Sharding, TrainingHardware, deal_model, model_flops_per_token, straggling,
+    FlopsConvention, Groups, Layout, PricedModel, Recipe, deal_model, model_flops_per_token,
 };
 use crate::transformer::Transformer;
-
-/// Stages of a pipeline, chunks of each, and the order of micro-batches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pipeline {
-    /// Stages.
-    pub pp: u32,
-    /// Chunks of each.
-    pub vpp: u32,
-    /// Order.
-    pub schedule: Schedule,
-}
-
-/// Values of each axis of a space of training candidates.
-#[derive(Clone, Debug, Default)]
-pub struct TrainingAxes {
-    /// Tensor-parallel degree, and whether the sequence is divided.
-    pub tensor: Vec<(u32, bool)>,
-    /// Context-parallel degrees.
-    pub context: Vec<u32>,
-    /// Expert-parallel degrees.
-    pub expert: Vec<u32>,
-    /// Sequences of a micro-batch.
-    pub micro_batch: Vec<u32>,
-    /// Pipelines.
-    pub pipeline: Vec<Pipeline>,
-    /// What is recomputed.
-    pub recompute: Vec<Recompute>,
-    /// Data-parallel degrees.
-    pub data: Vec<u32>,
-    /// What data-parallel ranks divide.
-    pub sharding: Vec<Sharding>,
-    /// Micro-batches of a step for each stage of a pipeline: `rounds * pp` in all, so that the
-    /// batch of a step is `rounds * pp * micro_batch * dp` sequences.
-    pub rounds: Vec<u32>,
-    /// Accelerators, at most.
-    pub most_accelerators: u32,
-}
 
 /// What all candidates of a space share.
 #[derive(Clone, Copy, Debug)]
@@ -72,48 +38,6 @@ pub struct TrainingSubject<'s> {
     pub assumptions: &'s Assumptions,
     /// Those of training.
     pub training: &'s TrainingAssumptions,
-}
-
-/// Hardware that candidates run on, with what depends on it alone.
-#[derive(Clone, Debug)]
-pub struct Platform<'a> {
-    /// The accelerator in its host.
-    pub fit: Fit<'a>,
-    /// The network between hosts.
-    pub network: Option<(&'a Network, NetworkLine)>,
-    pub(super) fabric: Fabric,
-    pub(super) rates: Option<Rates>,
-    /// Clusters by number of accelerators, as in [`TrainingSpace::sizes`].
-    clusters: Vec<Option<ClusterTerms>>,
-}
-
-impl Platform<'_> {
-    /// As a candidate meets it, if the accelerator computes in this format.
-    pub(super) fn hardware(&self) -> Option<TrainingHardware<'_>> {
-        Some(TrainingHardware {
-            accelerator: self.fit.accelerator,
-            rates: self.rates.as_ref()?,
-            fabric: &self.fabric,
-            slots: self.fit.slots,
-        })
-    }
-}
-
-/// What the number of accelerators alone decides.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ClusterTerms {
-    pub(super) price_usd: f64,
-    pub(super) usd_per_hour: f64,
-    pub(super) accelerators: f64,
-    pub(super) straggling: f64,
-    /// With one stage, and with several, which write a shared matrix twice.
-    goodput: [f64; 2],
-}
-
-impl ClusterTerms {
-    pub(super) fn goodput(&self, pp: u32) -> f64 {
-        self.goodput[usize::from(pp > 1)]
-    }
 }
 
 /// Micro-batches of steps of so many rounds.
@@ -134,9 +58,6 @@ impl Steps {
     }
 }
 
-/// Axes of a space, the fastest last.
-pub const AXES: usize = 10;
-
 /// A space of training candidates, each known by its place.
 #[derive(Clone, Debug)]
 pub struct TrainingSpace<'s, 'a> {
@@ -147,18 +68,18 @@ pub struct TrainingSpace<'s, 'a> {
     /// Hardware: the slowest axis.
     pub platforms: Vec<Platform<'a>>,
     pub(super) radix: Radix<AXES>,
+    /// Kinds of stages of each pipeline.
     pub(super) stages: Vec<Vec<Stage>>,
     /// Micro-batches of each round, by pipeline.
     pub(super) steps: Vec<Steps>,
     pub(super) flops_per_token: f64,
-    /// Numbers of accelerators that occur, growing.
-    sizes: Vec<u32>,
-    layouts: Radix<5>,
-    /// Place in `sizes` of each way to lay out, or why there is none.
+    check_axes: Part<AXES, 6>,
+    /// Which of a platform's clusters each layout needs, or why there is none.
     checked: Vec<Result<u32, Rejected>>,
-    blocks: Radix<5>,
+    block_axes: Part<AXES, 5>,
     /// Costs of one micro-batch, on each platform that computes in this format.
     priced: Vec<Option<PricedModel>>,
+    pub(super) levels: Levels,
 }
 
 impl<'s, 'a> TrainingSpace<'s, 'a> {
@@ -168,72 +89,41 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
         axes: TrainingAxes,
         hardware: &[(Fit<'a>, Option<(&'a Network, NetworkLine)>)],
     ) -> Self {
+        let radix = Radix::new(axes.sizes(hardware.len()));
+        let block = [PLATFORM, TENSOR, CONTEXT, EXPERT, MICRO_BATCH];
+        let check = [PLATFORM, TENSOR, CONTEXT, EXPERT, PIPELINE, DATA];
+        let (transformer, recipe) = (subject.transformer, subject.recipe);
         let mut space = Self {
-            radix: Radix::new([
-                hardware.len(),
-                axes.tensor.len(),
-                axes.context.len(),
-                axes.expert.len(),
-                axes.micro_batch.len(),
-                axes.pipeline.len(),
-                axes.recompute.len(),
-                axes.data.len(),
-                axes.sharding.len(),
-                axes.rounds.len(),
-            ]),
             stages: axes
                 .pipeline
                 .iter()
-                .map(|line| deal_model(subject.transformer, subject.recipe, line.pp, line.vpp))
+                .map(|line| deal_model(transformer, recipe, line.pp, line.vpp))
                 .collect(),
             steps: axes
                 .pipeline
                 .iter()
-                .map(|pipeline| Steps::new(pipeline.pp, &axes.rounds))
+                .map(|line| Steps::new(line.pp, &axes.rounds))
                 .collect(),
-            flops_per_token: model_flops_per_token(
-                subject.transformer,
-                subject.recipe,
-                subject.convention,
-            ),
-            sizes: Vec::new(),
-            layouts: Radix::new([
-                axes.tensor.len(),
-                axes.context.len(),
-                axes.expert.len(),
-                axes.pipeline.len(),
-                axes.data.len(),
-            ]),
+            flops_per_token: model_flops_per_token(transformer, recipe, subject.convention),
+            platforms: hardware
+                .iter()
+                .map(|(fit, network)| Platform::new(&subject, *fit, *network))
+                .collect(),
+            check_axes: Part::of(&radix, check),
             checked: Vec::new(),
-            blocks: Radix::new([
-                hardware.len(),
-                axes.tensor.len(),
-                axes.context.len(),
-                axes.expert.len(),
-                axes.micro_batch.len(),
-            ]),
+            block_axes: Part::of(&radix, block),
             priced: Vec::new(),
-            platforms: Vec::new(),
+            levels: Levels::by(&radix),
+            radix,
             subject,
             axes,
         };
-        space.check_layouts();
-        space.platforms = hardware
-            .iter()
-            .map(|(fit, network)| space.platform(*fit, *network))
-            .collect();
-        space.priced = (0..space.blocks.count())
+        space.priced = (0..space.block_axes.count())
             .into_par_iter()
-            .map(|place| space.price(space.blocks.digits(place)))
+            .map(|place| space.price(&space.block_axes.digits(place)))
             .collect();
-        let clusters: Vec<_> = space
-            .platforms
-            .par_iter()
-            .map(|platform| space.clusters(platform))
-            .collect();
-        for (platform, clusters) in space.platforms.iter_mut().zip(clusters) {
-            platform.clusters = clusters;
-        }
+        space.check();
+        space.levels = space.levels.of_all(&space);
         space
     }
 
@@ -245,216 +135,108 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
     /// The platform and the layout of a candidate, with the batch of its step.
     pub fn candidate(&self, place: u64) -> (&Platform<'a>, Layout, u32) {
         let digits = self.radix.digits(place);
-        let layout = self.layout(&digits);
-        let micro_batches = self.axes.rounds[digits[9]] * layout.pp;
+        let layout = self.axes.layout(&digits);
+        let micro_batches = self.axes.rounds[digits[ROUNDS]] * layout.pp;
         let batch = micro_batches * layout.micro_batch * layout.dp;
-        (&self.platforms[digits[0]], layout, batch)
+        (&self.platforms[digits[PLATFORM]], layout, batch)
     }
 
-    pub(super) fn layout(&self, digits: &[usize; AXES]) -> Layout {
-        let axes = &self.axes;
-        let (tp, sequence_parallel) = axes.tensor[digits[1]];
-        let pipeline = axes.pipeline[digits[5]];
-        Layout {
-            tp,
-            sequence_parallel,
-            cp: axes.context[digits[2]],
-            ep: axes.expert[digits[3]],
-            micro_batch: axes.micro_batch[digits[4]],
-            pp: pipeline.pp,
-            vpp: pipeline.vpp,
-            schedule: pipeline.schedule,
-            recompute: axes.recompute[digits[6]],
-            dp: axes.data[digits[7]],
-            sharding: axes.sharding[digits[8]],
-            ..Layout::SINGLE
-        }
+    /// The cluster that a row runs on, or why it does not.
+    #[inline]
+    pub(super) fn cluster(&self, digits: &Digits) -> Result<&ClusterTerms, Rejected> {
+        let place = usize::try_from(self.check_axes.place(digits)).unwrap_or(usize::MAX);
+        let known = self.checked.get(place).copied();
+        let size = known.unwrap_or(Err(Rejected::Layout))?;
+        let clusters = &self.platforms[digits[PLATFORM]].clusters;
+        let cluster = clusters.get(size as usize).and_then(Option::as_ref);
+        cluster.ok_or(Rejected::Network)
     }
 
-    /// Place among the sizes of what a row is laid out on, or why it cannot be.
-    pub(super) fn checked(&self, digits: &[usize; AXES]) -> Result<u32, Rejected> {
-        let [_, tensor, context, expert, _, pipeline, _, data, _, _] = *digits;
-        let place = self
-            .layouts
-            .place([tensor, context, expert, pipeline, data]);
-        at(&self.checked, place).unwrap_or(Err(Rejected::Layout))
+    /// Tokens of one micro-batch on all pipelines.
+    pub(super) fn tokens_per_micro_batch(&self, digits: &Digits) -> f64 {
+        let sequences = self.axes.data[digits[DATA]] * self.axes.micro_batch[digits[MICRO_BATCH]];
+        f64::from(sequences) * f64::from(self.subject.recipe.seq_len)
     }
 
-    /// Of what groups of ranks depend on: all of `Groups::new`.
-    pub(super) fn groups_key(&self, digits: &[usize; AXES]) -> u64 {
-        let [
-            platform,
-            tensor,
-            context,
-            expert,
-            _,
-            pipeline,
-            _,
-            data,
-            _,
-            _,
-        ] = *digits;
-        let layout = self
-            .layouts
-            .place([tensor, context, expert, pipeline, data]);
-        platform as u64 * self.layouts.count() + layout
-    }
-
-    /// Of what one micro-batch through a pipeline depends on: the axes up to recomputation.
-    pub(super) fn pace_key(&self, digits: &[usize; AXES]) -> u64 {
-        let [
-            platform,
-            tensor,
-            context,
-            expert,
-            micro_batch,
-            pipeline,
-            recompute,
-            ..,
-        ] = *digits;
-        let block = [platform, tensor, context, expert, micro_batch];
-        let pipelines = self.axes.pipeline.len() as u64;
-        let recomputes = self.axes.recompute.len() as u64;
-        (self.blocks.place(block) * pipelines + pipeline as u64) * recomputes + recompute as u64
-    }
-
-    pub(super) fn priced(&self, digits: &[usize; AXES]) -> Option<&PricedModel> {
-        let [platform, tensor, context, expert, micro_batch, ..] = *digits;
-        let block = [platform, tensor, context, expert, micro_batch];
-        let place = usize::try_from(self.blocks.place(block)).ok()?;
+    /// Costs of one micro-batch on a platform, if it computes in the format.
+    pub(super) fn priced(&self, platform: usize, digits: &Digits) -> Option<&PricedModel> {
+        let mut digits = *digits;
+        digits[PLATFORM] = platform;
+        let place = usize::try_from(self.block_axes.place(&digits)).ok()?;
         self.priced.get(place)?.as_ref()
     }
 
-    pub(super) fn cluster(&self, platform: usize, size: u32) -> Option<ClusterTerms> {
-        at(&self.platforms[platform].clusters, u64::from(size)).flatten()
-    }
-
-    /// Checks each way to lay out once; the batch of a step is whole rounds of any size.
-    fn check_layouts(&mut self) {
-        let mut found = Vec::new();
-        for place in 0..self.layouts.count() {
-            let [tensor, context, expert, pipeline, data] = self.layouts.digits(place);
-            let digits = [0, tensor, context, expert, 0, pipeline, 0, data, 0, 0];
-            let layout = self.layout(&digits);
-            let recipe = Recipe {
-                global_batch: layout.dp * layout.micro_batch * layout.pp,
-                ..*self.subject.recipe
-            };
-            let accelerators = layout.accelerators();
-            found.push(
-                if layout.check(self.subject.transformer, &recipe).is_err() {
-                    Err(Rejected::Layout)
-                } else if accelerators > self.axes.most_accelerators {
-                    Err(Rejected::Accelerators)
-                } else {
-                    Ok(accelerators)
-                },
-            );
-        }
-        self.sizes = found.iter().filter_map(|size| size.ok()).collect();
-        self.sizes.sort_unstable();
-        self.sizes.dedup();
-        let place_of = |size: u32| self.sizes.partition_point(|other| *other < size);
-        self.checked = found
-            .into_iter()
-            .map(|size| size.map(|size| u32::try_from(place_of(size)).unwrap_or(u32::MAX)))
-            .collect();
-    }
-
-    fn platform(&self, fit: Fit<'a>, network: Option<(&'a Network, NetworkLine)>) -> Platform<'a> {
-        let TrainingSubject {
-            recipe,
-            assumptions,
-            ..
-        } = self.subject;
-        let format = recipe.precision.format();
-        Platform {
-            fit,
-            network,
-            fabric: fit.fabric(network.map(|(_, line)| line), assumptions),
-            rates: Rates::of(fit.accelerator, format, assumptions),
-            clusters: Vec::new(),
-        }
-    }
-
-    /// The clusters of each size that a platform makes.
-    fn clusters(&self, platform: &Platform) -> Vec<Option<ClusterTerms>> {
-        let TrainingSubject {
-            assumptions,
-            training,
-            ..
-        } = self.subject;
-        let slots = platform.fit.slots;
-        let hardware = Hardware {
-            accelerator: platform.fit.accelerator,
-            host: platform.fit.host,
-            network: platform
-                .network
-                .map(|(network, line)| (network, line.nics_per_host)),
-        };
-        // What a checkpoint writes is the model's, whatever it is priced on.
-        let checkpoints = self.priced.iter().flatten().next().map(|priced| {
-            let once = priced.checkpoint;
-            [once, once + priced.tied_checkpoint]
-        });
-        let terms = |&accelerators: &u32| {
-            let hosts = accelerators.div_ceil(slots);
-            let (spares, _) = AtWork {
-                accelerators,
-                hosts,
-            }
-            .spares(training);
-            let cluster = Cluster::new(hardware, accelerators, slots, spares)?;
-            let price_usd = cluster.price()?.usd();
-            let power = cluster.power(assumptions)?;
-            // Only what does not depend on speed is taken of it.
-            let cost = of_purchase(
-                price_usd,
-                power,
-                cluster.rack_units(),
-                1.0,
-                &assumptions.cost,
-            );
-            let goodput = checkpoints?
-                .map(|bytes| Failures::of_cluster(accelerators, hosts, bytes, training).goodput);
-            Some(ClusterTerms {
-                price_usd,
-                usd_per_hour: cost.usd_per_hour,
-                accelerators: f64::from(accelerators),
-                straggling: straggling(training, hosts),
-                goodput,
-            })
-        };
-        self.sizes.iter().map(terms).collect()
-    }
-
-    /// Costs of one micro-batch; they depend on no other axis than these.
-    fn price(
-        &self,
-        [platform, tensor, context, expert, micro_batch]: [usize; 5],
-    ) -> Option<PricedModel> {
-        let platform = &self.platforms[platform];
+    /// Costs of one micro-batch; they depend on the axes of a block alone.
+    fn price(&self, digits: &Digits) -> Option<PricedModel> {
+        let platform = &self.platforms[digits[PLATFORM]];
         let rates = platform.rates.as_ref()?;
-        let (tp, sequence_parallel) = self.axes.tensor[tensor];
-        let ep = self.axes.expert[expert];
         let layout = Layout {
-            tp,
-            sequence_parallel,
-            cp: self.axes.context[context],
-            ep,
-            // Enough replicas to deal the experts to; more change nothing.
-            dp: ep,
-            micro_batch: self.axes.micro_batch[micro_batch],
-            ..Layout::SINGLE
+            pp: 1,
+            vpp: 1,
+            ..with_experts_dealt(self.axes.layout(digits))
         };
         Some(PricedModel::new(
             self.subject.transformer,
             self.subject.recipe,
             &layout,
             rates,
-            &Groups::new(&layout, &platform.fabric, platform.fit.slots),
+            &Groups::new(&layout, &platform.fabric, platform.fit.host.slots),
             self.subject.training,
         ))
+    }
+
+    /// Checks each way to lay out on each platform once, and makes the clusters that are needed.
+    fn check(&mut self) {
+        let layouts: Vec<Result<u32, Rejected>> = (0..self.check_axes.count())
+            .map(|place| self.accelerators(&self.axes.layout(&self.check_axes.digits(place))))
+            .collect();
+        let mut sizes: Vec<u32> = layouts.iter().filter_map(|size| size.ok()).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        if let Some(checkpoints) = self.checkpoints() {
+            let subject = &self.subject;
+            self.platforms.par_iter_mut().for_each(|platform| {
+                let cluster = |&size: &u32| platform.cluster(subject, size, checkpoints);
+                platform.clusters = sizes.iter().map(cluster).collect();
+            });
+        }
+        self.checked = layouts
+            .into_par_iter()
+            .enumerate()
+            .map(|(place, accelerators)| {
+                let accelerators = accelerators?;
+                let size = sizes.partition_point(|other| *other < accelerators);
+                let digits = self.check_axes.digits(place as u64);
+                let platform = &self.platforms[digits[PLATFORM]];
+                let cluster = platform.clusters.get(size).and_then(Option::as_ref);
+                platform.check(&self.axes.layout(&digits), cluster)?;
+                u32::try_from(size).map_err(|_| Rejected::Accelerators)
+            })
+            .collect();
+    }
+
+    /// Accelerators of a layout, if the model can be divided so: the batch of a step is whole
+    /// rounds of any size.
+    pub(super) fn accelerators(&self, layout: &Layout) -> Result<u32, Rejected> {
+        let recipe = Recipe {
+            global_batch: layout.dp * layout.micro_batch * layout.pp,
+            ..*self.subject.recipe
+        };
+        let checked = layout.check(self.subject.transformer, &recipe);
+        checked.map_err(|_| Rejected::Layout)?;
+        let accelerators = layout.accelerators();
+        if accelerators > self.axes.most_accelerators {
+            return Err(Rejected::Accelerators);
+        }
+        Ok(accelerators)
+    }
+
+    /// What a checkpoint writes of the model on one stage, and on several.
+    fn checkpoints(&self) -> Option<[Bytes; 2]> {
+        // It is the model's, whatever it is priced on.
+        let priced = self.priced.iter().flatten().next()?;
+        let once = priced.checkpoint;
+        Some([once, once + priced.tied_checkpoint])
     }
 }
 
@@ -473,13 +255,4 @@ impl Candidates for TrainingSpace<'_, '_> {
     fn walker(&self) -> Self::Walker<'_> {
         TrainingWalker::new(self)
     }
-}
-
-/// Whether a run with this goodput never ends.
-pub(super) fn fails(goodput: f64) -> bool {
-    goodput < LEAST_GOODPUT
-}
-
-fn at<T: Copy>(list: &[T], place: u64) -> Option<T> {
-    list.get(usize::try_from(place).ok()?).copied()
 }

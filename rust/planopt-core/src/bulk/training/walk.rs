@@ -1,24 +1,23 @@
 //! From place to place in a space: what neighbours share is kept.
 
+use super::axes::{PIPELINE, PLATFORM, Pipeline};
 use super::columns::TrainingColumns;
-use super::kernel::{Row, StageTerms, evaluate};
-use super::space::{TrainingSpace, fails};
-use crate::bulk::cache::Cache;
+use super::kernel::{Closing, Row, StageTerms, evaluate};
+use super::levels::Known;
+use super::space::TrainingSpace;
 use crate::bulk::columns::LANES;
 use crate::bulk::sink::{Rejected, Sink};
 use crate::bulk::walk::Walk;
-use crate::training::{Groups, Job, Question, Recipe, StageParts};
 
 /// Walks through a space. Neighbouring rows are cheap, any other one is possible.
 #[derive(Debug)]
 pub struct TrainingWalker<'w, 's, 'a> {
     space: &'w TrainingSpace<'s, 'a>,
-    recipe: Recipe,
     /// Place of the row that is prepared, and its pipeline.
     at: Option<(u64, usize)>,
     row: Row,
-    groups: Cache<Option<Groups>>,
-    paces: Cache<Pace>,
+    known: Known,
+    closing: Closing,
     columns: TrainingColumns,
 }
 
@@ -30,44 +29,15 @@ enum Sought {
     Pruned,
 }
 
-/// One micro-batch through a pipeline: the level between a block of layers and a row.
-#[derive(Clone, Debug, Default)]
-struct Pace {
-    stages: Vec<StageParts>,
-    slowest: f64,
-    slowest_compute: f64,
-    /// On all stages together.
-    path: f64,
-}
-
-impl Pace {
-    fn work_out(&mut self, question: &Question) {
-        self.stages.clear();
-        let mut slowest = StageParts::default();
-        self.path = 0.0;
-        for stage in question.stages {
-            let parts = question.stage(stage);
-            self.path += parts.total().0 * stage.count;
-            if parts.slower_than(&slowest) {
-                slowest = parts;
-            }
-            self.stages.push(parts);
-        }
-        self.slowest = slowest.total().0;
-        self.slowest_compute = (slowest.forward + slowest.backward + slowest.recompute).0;
-    }
-}
-
 impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
     /// At no place yet.
     pub fn new(space: &'w TrainingSpace<'s, 'a>) -> Self {
         Self {
             space,
-            recipe: *space.subject.recipe,
             at: None,
             row: Row::default(),
-            groups: Cache::new(),
-            paces: Cache::new(),
+            known: Known::default(),
+            closing: Closing::default(),
             columns: TrainingColumns::default(),
         }
     }
@@ -89,6 +59,7 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
                 &self.row,
                 &steps.micro_batches[from..from + count],
                 &steps.inverse[from..from + count],
+                &mut self.closing,
                 &mut self.columns,
             );
             sink.accept(place + done as u64, count, &self.columns);
@@ -102,15 +73,10 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
 
     /// How many of so many micro-batches fit in memory.
     fn fitting(&self, micro_batches: &[f64]) -> usize {
-        let fits = |count: f64| {
-            let capacity = self.row.capacity;
-            self.row
-                .stages
-                .iter()
-                .all(|stage| stage.total_bytes(count) <= capacity)
-        };
         match micro_batches.last() {
-            Some(&most) if !fits(most) => micro_batches.partition_point(|&count| fits(count)),
+            Some(&most) if !self.row.fits(most) => {
+                micro_batches.partition_point(|&count| self.row.fits(count))
+            }
             _ => micro_batches.len(),
         }
     }
@@ -127,71 +93,49 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
             return Ok(Sought::Ready);
         }
         self.at = None;
-        let digits = space.radix.digits(place);
-        let size = space.checked(&digits)?;
-        let layout = space.layout(&digits);
-        let platform = &space.platforms[digits[0]];
-        let hardware = platform.hardware().ok_or(Rejected::Format)?;
-        let priced = space.priced(&digits).ok_or(Rejected::Format)?;
-        let cluster = space.cluster(digits[0], size).ok_or(Rejected::Network)?;
-        let groups = self.groups.get_or(space.groups_key(&digits), |groups| {
-            let laid_out = layout.place(&platform.fabric, hardware.slots);
-            *groups = Some(laid_out.map_err(|_| Rejected::Placement)?);
-            Ok(())
-        })?;
-        let groups = groups.as_ref().ok_or(Rejected::Placement)?;
-        self.recipe.global_batch = layout.dp * layout.micro_batch * layout.pp;
+        let digits = &space.radix.digits(place);
+        let (levels, known) = (&space.levels, &mut self.known);
+        let paces = levels.paces.of(space, digits, &mut known.paces);
+        let exchanges = levels.exchanges.of(space, digits, &mut known.exchanges);
+        let kept = levels.kept.of(space, digits, &mut known.kept);
+        let held = levels.held.of(space, digits, &mut known.held);
+        let cluster = space.cluster(digits)?;
+        let platform = &space.platforms[digits[PLATFORM]];
+        let rates = platform.rates.as_ref().ok_or(Rejected::Format)?;
+        let pipeline = digits[PIPELINE];
+        let Pipeline { pp, vpp, .. } = space.axes.pipeline[pipeline];
+        let stages = &space.stages[pipeline];
         let subject = &space.subject;
-        let stages = &space.stages[digits[5]];
-        let job = Job {
-            transformer: subject.transformer,
-            recipe: &self.recipe,
-            layout: &layout,
-            assumptions: subject.assumptions,
-            training: subject.training,
-        };
-        let question = Question::new(&job, &hardware, priced, groups, stages);
         let row = &mut self.row;
-        row.goodput = cluster.goodput(layout.pp);
-        if fails(row.goodput) {
-            return Err(Rejected::Failures);
+        // What comes from far away in memory first, so that the rest is done while it comes.
+        row.stages.clear();
+        for stage in 0..stages.len() {
+            let (kept, held) = (kept[stage], held[stage]);
+            let terms = StageTerms::new(&paces[stage], &exchanges[stage], kept, held);
+            row.stages.push(terms);
         }
-        let pace = self.paces.get_or(space.pace_key(&digits), |pace| {
-            pace.work_out(&question);
-            Ok(())
-        })?;
-        row.slowest = pace.slowest;
-        row.tokens_per_micro_batch =
-            f64::from(layout.dp * layout.micro_batch) * f64::from(subject.recipe.seq_len);
+        row.pace(paces, stages, f64::from(vpp));
+        row.goodput = cluster.goodput(pp);
+        row.tokens_per_micro_batch = space.tokens_per_micro_batch(digits);
         row.tokens = subject.tokens;
         row.price_usd = cluster.price_usd;
+        row.capacity = platform.capacity;
         if prune(row.price_usd, row.least_days()) {
             return Ok(Sought::Pruned);
         }
-        row.capacity = (platform.fit.accelerator.memory * subject.training.usable_fraction).0;
-        row.stages.clear();
-        for stage in stages {
-            let memory = question.memory(stage);
-            // With the fewest micro-batches; more of them never need less.
-            if memory.with(f64::from(layout.pp)).total().0 > row.capacity {
-                return Err(Rejected::Memory);
-            }
-            row.stages.push(StageTerms::new(memory));
+        // With the fewest micro-batches; more of them never need less.
+        if !row.fits(f64::from(pp)) {
+            return Err(Rejected::Memory);
         }
-        for ((stage, parts), terms) in stages.iter().zip(&pace.stages).zip(&mut row.stages) {
-            terms.follow(&question.following(stage, parts));
-        }
-        row.slowest_compute = pace.slowest_compute;
-        row.bubble = (pace.path - pace.slowest) / f64::from(layout.vpp);
         row.contention = subject.training.framework.data_contention;
         row.step_overhead = subject.training.framework.step_overhead.0;
         row.straggling = cluster.straggling;
         row.accelerators = cluster.accelerators;
-        row.peak = hardware.rates.quantised.0;
+        row.peak = rates.quantised.0;
         row.flops_over_peak = space.flops_per_token / (cluster.accelerators * row.peak);
         row.usd_per_hour = cluster.usd_per_hour;
         row.duty = subject.assumptions.cost.duty;
-        self.at = Some((place, digits[5]));
+        self.at = Some((place, pipeline));
         Ok(Sought::Ready)
     }
 }

@@ -1,0 +1,78 @@
+//! Evaluation in bulk and by random access, on one thread: `cargo bench -p planopt-core`.
+//! `planopt bench` measures the same on all threads.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Duration;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use planopt_core::ask::bulk::{
+    ServingSpaceRequest, TrainingSpaceRequest, with_serving_space, with_training_space,
+};
+use planopt_core::bulk::{Candidates, Tally, Walk};
+use planopt_core::catalog::Catalog;
+use serde::de::DeserializeOwned;
+
+/// Candidates of a measurement of bulk evaluation: a few milliseconds.
+const BULK: u64 = 1 << 20;
+/// Candidates of a measurement of random access.
+const RANDOM: u64 = 1 << 12;
+/// From one place to the next: 2^64 over the golden ratio, far from any short period.
+const STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// A space of `benchmarks/spaces`.
+fn space<T: DeserializeOwned>(name: &str) -> T {
+    let path = Path::new(REPOSITORY).join(format!("benchmarks/spaces/{name}.toml"));
+    let text = std::fs::read_to_string(path).expect("a space that ships");
+    let mut tables: toml::Table = toml::from_str(&text).expect("a space that ships");
+    for told in ["kind", "about"] {
+        tables.remove(told);
+    }
+    tables.try_into().expect("a space that ships")
+}
+
+fn measure<S: Candidates>(bench: &mut Criterion, name: &str, space: &S) {
+    let mut group = bench.benchmark_group(name);
+    group.measurement_time(Duration::from_secs(5));
+    let mut walker = space.walker();
+    let bulk = BULK.min(space.count());
+    group.throughput(Throughput::Elements(bulk));
+    group.bench_function("bulk", |timer| {
+        timer.iter(|| {
+            let mut tally = Tally::default();
+            walker.walk(0, bulk, &mut tally);
+            black_box(tally)
+        });
+    });
+    group.throughput(Throughput::Elements(RANDOM));
+    let mut sample = 0_u64;
+    group.bench_function("random access", |timer| {
+        timer.iter(|| {
+            let mut tally = Tally::default();
+            for _ in 0..RANDOM {
+                sample = sample.wrapping_add(STRIDE);
+                let place = sample % space.count();
+                walker.walk(place, place + 1, &mut tally);
+            }
+            black_box(tally)
+        });
+    });
+    group.finish();
+}
+
+fn spaces(bench: &mut Criterion) {
+    let catalogs = Path::new(REPOSITORY).join("catalogs");
+    let catalog = Catalog::load(&catalogs, &[], "calibrated").expect("the bundled catalog");
+    let request: TrainingSpaceRequest = space("training");
+    with_training_space(&catalog, &request, |space| {
+        measure(bench, "training", space)
+    })
+    .expect("a space that ships");
+    let request: ServingSpaceRequest = space("serving");
+    with_serving_space(&catalog, &request, |space| measure(bench, "serving", space))
+        .expect("a space that ships");
+}
+
+criterion_group!(benches, spaces);
+criterion_main!(benches);

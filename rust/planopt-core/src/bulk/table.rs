@@ -1,0 +1,39 @@
+//! All figures of candidates, column by column.
+
+use super::columns::Figures;
+use super::sink::{Rejected, Sink};
+
+/// Every figure of the candidates that work, in the order of their places.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// Which candidates.
+    pub places: Vec<u64>,
+    /// Names of the figures.
+    pub names: &'static [&'static str],
+    /// Each figure of all of them.
+    pub columns: Vec<Vec<f64>>,
+}
+
+impl Table {
+    /// With no candidates yet.
+    pub fn of<C: Figures>() -> Self {
+        Self {
+            places: Vec::new(),
+            names: C::NAMES,
+            columns: vec![Vec::new(); C::NAMES.len()],
+        }
+    }
+}
+
+impl<C: Figures> Sink<C> for Table {
+    fn accept(&mut self, place: u64, count: usize, columns: &C) {
+        self.places.extend((place..).take(count));
+        columns.with(|columns| {
+            for (own, column) in self.columns.iter_mut().zip(columns) {
+                own.extend_from_slice(&column[..count]);
+            }
+        });
+    }
+
+    fn reject(&mut self, _place: u64, _count: u64, _reason: Rejected) {}
+}

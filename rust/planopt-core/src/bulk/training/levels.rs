@@ -1,0 +1,255 @@
+//! What rows have in common, level by level: each value is worked out once by the functions of
+//! the single evaluation, and rows are put together of them. Bytes depend on the layout alone,
+//! seconds on the hardware too.
+
+use super::axes::{
+    AXES, CONTEXT, DATA, Digits, EXPERT, MICRO_BATCH, PIPELINE, PLATFORM, RECOMPUTE, SHARDING,
+    TENSOR,
+};
+use super::space::TrainingSpace;
+use crate::bulk::level::{Last, Level};
+use crate::bulk::radix::{Part, Radix};
+use crate::stages::Stage;
+use crate::training::{Groups, Job, Layout, Question, StageParts};
+
+/// What is worked out of a stage.
+pub(super) trait OfStage: Clone + Default + Send + Sync {
+    /// By the single evaluation.
+    fn of_stage(question: &Question, stage: &Stage) -> Self;
+}
+
+/// Seconds of one micro-batch on a stage.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct StagePace {
+    /// All of it, and its arithmetic alone.
+    pub(super) seconds: f64,
+    pub(super) compute: f64,
+    /// What its arithmetic hides of exchanges, behind forward and behind backward.
+    pub(super) window: [f64; 2],
+    /// Once a step: exchange of the gradients of a matrix that two stages share.
+    pub(super) tied: f64,
+}
+
+impl OfStage for StagePace {
+    fn of_stage(question: &Question, stage: &Stage) -> Self {
+        let parts = question.stage(stage);
+        let following = question.following(stage, &parts);
+        Self {
+            seconds: parts.total().0,
+            compute: (parts.forward + parts.backward + parts.recompute).0,
+            window: following.window.map(|time| time.0),
+            tied: following.tied.0,
+        }
+    }
+}
+
+/// Seconds that data-parallel ranks exchange on a stage, and that its optimizer takes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct StageExchange {
+    /// With each micro-batch, behind forward and behind backward, and once a step.
+    pub(super) each: [f64; 2],
+    pub(super) once: [f64; 2],
+    /// The optimizer's pass.
+    pub(super) update: f64,
+}
+
+impl OfStage for StageExchange {
+    fn of_stage(question: &Question, stage: &Stage) -> Self {
+        // What arithmetic hides of it is the pace's.
+        let following = question.following(stage, &StageParts::default());
+        Self {
+            each: following.each.map(|time| time.0),
+            once: following.once.map(|time| time.0),
+            update: following.optimizer.0,
+        }
+    }
+}
+
+/// Bytes of a stage that depend on the number of micro-batches.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct StageKept {
+    /// Micro-batches whose activations, and whose logits, are there at once where there are enough.
+    pub(super) most_in_flight: f64,
+    pub(super) most_logits: f64,
+    /// What layers and embedding keep of each micro-batch in flight, and the head of each whose
+    /// logits are there.
+    pub(super) by_layers: f64,
+    pub(super) by_embedding: f64,
+    pub(super) by_head: f64,
+    /// There once.
+    pub(super) working: f64,
+    pub(super) transient: f64,
+}
+
+impl OfStage for StageKept {
+    fn of_stage(question: &Question, stage: &Stage) -> Self {
+        let memory = question.memory(stage);
+        Self {
+            most_in_flight: memory.most_in_flight,
+            most_logits: memory.most_logits,
+            by_layers: memory.kept_by_layers.0,
+            by_embedding: memory.kept_by_embedding.0,
+            by_head: memory.kept_by_head.0,
+            working: memory.working.0,
+            transient: memory.transient.0,
+        }
+    }
+}
+
+/// Bytes of a stage, whatever the number of micro-batches.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct StageHeld {
+    pub(super) weights: f64,
+    pub(super) gradients: f64,
+    pub(super) optimizer: f64,
+    pub(super) overhead: f64,
+    /// What is held over what is in use, as far as there is room.
+    pub(super) reserve: f64,
+    pub(super) capacity: f64,
+}
+
+impl OfStage for StageHeld {
+    fn of_stage(question: &Question, stage: &Stage) -> Self {
+        let memory = question.memory(stage);
+        Self {
+            weights: memory.held.weights.0,
+            gradients: memory.held.gradients.0,
+            optimizer: memory.held.optimizer.0,
+            overhead: memory.held.overhead.0,
+            reserve: memory.reserve,
+            capacity: memory.capacity.0,
+        }
+    }
+}
+
+/// What one thread knows of levels that are too large to be worked out beforehand.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    pub(super) paces: Last<StagePace>,
+    pub(super) exchanges: Last<StageExchange>,
+    pub(super) kept: Last<StageKept>,
+    pub(super) held: Last<StageHeld>,
+}
+
+/// Values of each kind of stage, by the axes that they depend on.
+#[derive(Clone, Debug)]
+pub(super) struct StageLevel<T, const SOME: usize> {
+    axes: Part<AXES, SOME>,
+    values: Level<T>,
+}
+
+impl<T: OfStage, const SOME: usize> StageLevel<T, SOME> {
+    /// With no values yet.
+    fn by(axes: Part<AXES, SOME>) -> Self {
+        let values = Level::default();
+        Self { axes, values }
+    }
+
+    /// Works out the values of a space, where they are not too many.
+    fn of_all(&self, space: &TrainingSpace) -> Self {
+        let axes = self.axes;
+        let kinds = space.stages.iter().map(Vec::len).max().unwrap_or_default();
+        let values = Level::new(axes.count(), kinds, |key, values| {
+            work_out(space, &axes, &axes.digits(key), values);
+        });
+        Self { axes, values }
+    }
+
+    /// Of the kinds of stages of a candidate.
+    #[inline]
+    pub(super) fn of<'v>(
+        &'v self,
+        space: &TrainingSpace,
+        digits: &Digits,
+        last: &'v mut Last<T>,
+    ) -> &'v [T] {
+        self.values.get(self.axes.place(digits), last, |values| {
+            work_out(space, &self.axes, digits, values);
+        })
+    }
+}
+
+/// The levels between a block of layers and a row.
+#[derive(Clone, Debug)]
+pub(super) struct Levels {
+    pub(super) paces: StageLevel<StagePace, 7>,
+    pub(super) exchanges: StageLevel<StageExchange, 7>,
+    pub(super) kept: StageLevel<StageKept, 6>,
+    pub(super) held: StageLevel<StageHeld, 6>,
+}
+
+impl Levels {
+    /// With no values yet.
+    pub(super) fn by(radix: &Radix<AXES>) -> Self {
+        let kept = [TENSOR, CONTEXT, EXPERT, MICRO_BATCH, PIPELINE, RECOMPUTE];
+        let held = [TENSOR, CONTEXT, EXPERT, PIPELINE, DATA, SHARDING];
+        let pace = with_hardware(kept);
+        let exchange = with_hardware(held);
+        Self {
+            paces: StageLevel::by(Part::of(radix, pace)),
+            exchanges: StageLevel::by(Part::of(radix, exchange)),
+            kept: StageLevel::by(Part::of(radix, kept)),
+            held: StageLevel::by(Part::of(radix, held)),
+        }
+    }
+
+    /// Works out the values of a space, where they are not too many.
+    pub(super) fn of_all(&self, space: &TrainingSpace) -> Self {
+        Self {
+            paces: self.paces.of_all(space),
+            exchanges: self.exchanges.of_all(space),
+            kept: self.kept.of_all(space),
+            held: self.held.of_all(space),
+        }
+    }
+}
+
+/// Asks the single evaluation about a candidate with these values of the axes that matter.
+fn work_out<T: OfStage, const SOME: usize>(
+    space: &TrainingSpace,
+    axes: &Part<AXES, SOME>,
+    digits: &Digits,
+    values: &mut [T],
+) {
+    let mut layout = space.axes.layout(digits);
+    if !axes.has(DATA) {
+        layout = with_experts_dealt(layout);
+    } else if space.accelerators(&layout).is_err() {
+        return;
+    }
+    // Bytes are the same on every platform that computes in the format.
+    let mut platforms = std::iter::once(digits[PLATFORM]).chain(0..space.platforms.len());
+    let asked = platforms.find_map(|platform| {
+        let hardware = space.platforms[platform].hardware()?;
+        Some((hardware, space.priced(platform, digits)?))
+    });
+    let Some((hardware, priced)) = asked else {
+        return;
+    };
+    let job = Job {
+        transformer: space.subject.transformer,
+        recipe: space.subject.recipe,
+        layout: &layout,
+        assumptions: space.subject.assumptions,
+        training: space.subject.training,
+    };
+    let groups = Groups::new(&layout, hardware.fabric, hardware.slots);
+    let stages = &space.stages[digits[PIPELINE]];
+    let question = Question::new(&job, &hardware, priced, &groups, stages);
+    for (value, stage) in values.iter_mut().zip(stages) {
+        *value = T::of_stage(&question, stage);
+    }
+}
+
+/// Axes of bytes are those of seconds, less the hardware.
+fn with_hardware([a, b, c, d, e, f]: [usize; 6]) -> [usize; 7] {
+    [PLATFORM, a, b, c, d, e, f]
+}
+
+/// With enough replicas to deal the experts to; to one micro-batch more make no difference.
+pub(super) fn with_experts_dealt(layout: Layout) -> Layout {
+    Layout {
+        dp: layout.ep,
+        ..layout
+    }
+}
