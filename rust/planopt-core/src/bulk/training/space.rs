@@ -180,7 +180,7 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
             self.subject.recipe,
             &layout,
             rates,
-            &Groups::new(&layout, &platform.fabric, platform.fit.host.slots),
+            &Groups::new(&layout, &platform.fabric, platform.fit.slots),
             self.subject.training,
         ))
     }
