@@ -50,8 +50,10 @@ class Derivation(msgspec.Struct, frozen=True, kw_only=True):
 
     Parameters
     ----------
-    name, formula, section : str
-        What it computes, how, and where the reference page says so.
+    name, formula : str
+        What it computes, and how.
+    page, section : str
+        Where docs/reference says so.
     inputs : dict
         What it was given.
     facts : tuple of Fact
@@ -66,6 +68,7 @@ class Derivation(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     formula: str
+    page: str
     section: str
     inputs: dict[str, float | int | str | bool]
     facts: tuple[Fact, ...]
@@ -101,6 +104,7 @@ def _derivation(node: Node, facts: Mapping[str, Fact]) -> Derivation:
     return Derivation(
         name=node.name,
         formula=node.formula,
+        page=node.page,
         section=node.section,
         inputs=dict(node.inputs),
         facts=tuple(facts[name] for name in node.reads if name in facts),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import planopt
 from planopt.catalog import open_catalog
+from planopt.errors import InputError
 from planopt.report.derivation import render_derivation
 from planopt.verify import serving  # noqa: F401 - its formulas are marked when it is read
 from planopt.verify.derivation import FORMULAS, formula, recording
@@ -96,6 +97,45 @@ def test_the_tree_ends_in_the_figures_of_the_evaluation() -> None:
     assert stated["kv_cache"] == pytest.approx(evaluation.memory.kv_cache_bytes)
 
 
+RUN: dict[str, Any] = {
+    "model": "llama-3.1-8b",
+    "accelerator": "h100-sxm",
+    "tp": 2,
+    "pp": 2,
+    "dp": 2,
+    "tokens": "1T",
+}
+
+
+def test_a_run_of_training_explains_itself_too() -> None:
+    run = planopt.evaluate_training(**RUN, explain=True)
+    last = {node.name: node for node in everything(run.derivation)}
+
+    def results(name: str) -> dict[str, float]:
+        return {figure.name: figure.value for figure in last[name].result}
+
+    step = results("step_of")
+    assert sum(step.values()) == pytest.approx(run.step_seconds, rel=1e-9)
+    assert step["tensor_seconds"] == pytest.approx(run.step.tensor_seconds, rel=1e-9)
+    assert results("failures_of")["goodput"] == pytest.approx(run.goodput, rel=1e-9)
+    totals = [
+        figure.value
+        for node in everything(run.derivation)
+        for figure in node.result
+        if node.name == "memory_of" and figure.name == "total_bytes"
+    ]
+    assert run.memory is not None
+    assert max(totals) == pytest.approx(run.memory.total_bytes, rel=1e-9)
+    assert last["product_time"].facts
+    assert "training.md, section 7" in str(run)
+    assert not planopt.evaluate_training(**RUN).derivation
+
+
+def test_what_the_reference_does_not_work_out_is_not_explained() -> None:
+    with pytest.raises(InputError, match="E004"):
+        planopt.evaluate_training(**RUN, link="nvlink-3", explain=True)
+
+
 def test_facts_carry_their_source() -> None:
     facts = {
         fact.name: fact
@@ -135,13 +175,16 @@ def test_every_fact_that_a_formula_reads_exists() -> None:
     assert missing == set()
 
 
-def test_every_formula_stands_in_its_section_of_the_page(repository: Path) -> None:
-    page = (repository / "docs" / "reference" / "model.md").read_text(encoding="utf-8")
-    sections = set(re.findall(r"(?m)^## (\d+)\.", page))
+@pytest.mark.parametrize("page", ["model.md", "training.md"])
+def test_every_formula_stands_in_its_section_of_the_page(
+    repository: Path, page: str
+) -> None:
+    text = (repository / "docs" / "reference" / page).read_text(encoding="utf-8")
+    sections = set(re.findall(r"(?m)^## (\d+)\.", text))
     ours = {
         marked.section
         for name, marked in FORMULAS.items()
-        if name.startswith("planopt.")
+        if name.startswith("planopt.") and marked.page == page
     }
 
     assert ours

@@ -197,8 +197,15 @@ def _layouts(most: int, batch: int, layers: int) -> Iterator[dict[str, Any]]:
     ):
         if batch % (dp * micro_batch) or tp * pp * dp > most:
             continue
-        shards = ("none",) if dp == 1 else ("zero1", "zero2", "zero3")
-        for shard, recompute in itertools.product(shards, ("none", "full")):
+        shards: list[tuple[str, int | None]] = [("none", None)]
+        if dp > 1:
+            shards = [("zero1", None), ("zero2", None), ("zero3", None)]
+        if dp > 8 // tp > 1:
+            shards.append(("zero3", 8 // tp))
+        some = [f"layers:{number}" for number in range(1, -(-layers // pp))]
+        for (shard, group), recompute in itertools.product(
+            shards, ("none", *some, "full")
+        ):
             yield {
                 "tp": tp,
                 "sequence_parallel": tp > 1,
@@ -207,6 +214,7 @@ def _layouts(most: int, batch: int, layers: int) -> Iterator[dict[str, Any]]:
                 "dp": dp,
                 "micro_batch": micro_batch,
                 "shard": shard,
+                **({} if group is None else {"shard_group": group}),
                 "recompute": recompute,
             }
 

@@ -116,6 +116,7 @@ def serving(*, json: JSON = False, **options: Any) -> int:
     text("nominal_parameters", "N", "Parameters of 6nd, as published figures round"),
     text("mfu", "43%", "Model FLOPs utilisation in place of the computed one"),
     count("kv_heads", "Key/value heads, in place of the model's own"),
+    switch("explain", "Show how each figure was worked out"),
     *CATALOGS,
 )
 def training(*, json: JSON = False, **options: Any) -> int:

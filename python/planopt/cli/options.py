@@ -227,6 +227,11 @@ TRAINING_QUESTION = (
 )
 
 ACCELERATORS = text("accelerators", "LIST", "Accelerators to consider")
+KINDS = text(
+    "accelerators",
+    "LIST",
+    "Accelerators to consider; with numbers, A:64,B:64, also all of them in one run",
+)
 
 
 def takes(*options: inspect.Parameter) -> Callable[[Command], Command]:

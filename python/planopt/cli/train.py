@@ -6,11 +6,11 @@ from typing import Annotated, Any
 import typer
 
 from planopt.cli.exits import INTERRUPTED, NO_PLAN, OK
-from planopt.cli.options import ACCELERATORS, JSON, TRAINING_QUESTION, takes
+from planopt.cli.options import JSON, KINDS, TRAINING_QUESTION, takes
 from planopt.cli.output import show, write_file
 
 
-@takes(ACCELERATORS, *TRAINING_QUESTION)
+@takes(KINDS, *TRAINING_QUESTION)
 def train(
     *,
     out: Annotated[

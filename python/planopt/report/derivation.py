@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     from planopt.derivation import Derivation, Fact, Figure
 
-__all__ = ["render_derivation"]
+__all__ = ["derivation_lines", "render_derivation"]
 
-_PAGE = "docs/reference/model.md"
+_PAGES = "docs/reference"
 
 
 def render_derivation(
@@ -25,12 +25,17 @@ def render_derivation(
     tree = _Tree(style)
     lines = [
         style.head(" How each figure was worked out"),
-        f"  Sections are those of {_PAGE}. What is alike is counted. Numbers in [] are"
+        f"  Pages are those of {_PAGES}. What is alike is counted. Numbers in [] are"
         " sources.",
     ]
     for derivation in derivations:
         lines += ["", *tree.node(derivation, "  ", "  ")]
     return "\n".join([*lines, "", style.head(" Sources"), *tree.sources()])
+
+
+def derivation_lines(derivations: Sequence[Derivation], style: Style) -> list[str]:
+    """Draw the trees below an evaluation, where it was asked to explain itself."""
+    return ["", render_derivation(derivations, style=style)] if derivations else []
 
 
 class _Tree:
@@ -45,7 +50,7 @@ class _Tree:
         style = self._style
         times = f"{node.times:,} x " if node.times > 1 else ""
         inner = rest + ("|  " if node.children else "   ")
-        section = style.faint(f"(section {node.section})")
+        section = style.faint(f"({node.page}, section {node.section})")
         lines = [
             f"{first}{times}{style.head(_title(node))} = {_results(node.result)}",
             f"{inner}{node.formula}   {section}",
@@ -79,7 +84,7 @@ _OPERATION = "operation.name"
 
 def _title(node: Derivation) -> str:
     """Name a figure, with the operation that it is of."""
-    words = node.name.strip("_").replace("_", " ")
+    words = node.name.strip("_").removesuffix("_of").replace("_", " ")
     operation = node.inputs.get(_OPERATION)
     return f"{words} of {operation}" if operation else words
 
@@ -94,11 +99,13 @@ def _inputs(node: Derivation) -> str:
 
 
 def _results(figures: Iterable[Figure]) -> str:
-    shown = (
+    """Show a figure, or those of several that are not zero."""
+    every = list(figures)
+    shown = [figure for figure in every if figure.value or len(every) == 1]
+    return ", ".join(
         " ".join(filter(None, (figure.name.replace("_", " "), _figure(figure))))
-        for figure in figures
+        for figure in shown
     )
-    return ", ".join(shown)
 
 
 def _figure(figure: Figure) -> str:

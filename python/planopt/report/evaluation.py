@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.report.derivation import derivation_lines
 from planopt.report.numbers import milliseconds, size
 from planopt.report.parts import (
     assumed_lines,
@@ -44,7 +45,7 @@ def render_evaluation(evaluation: EvaluationDocument, *, style: Style = PLAIN) -
             *section("Assumed", assumed_lines(evaluation.assumed), style),
             *([""] if warnings else []),
             *warnings,
-            *_derivation(evaluation, style),
+            *derivation_lines(evaluation.derivation, style),
         ]
     )
 
@@ -65,14 +66,6 @@ def _prefill_pool(evaluation: EvaluationDocument) -> list[str]:
         indent=" ",
         hanging="  ",
     )
-
-
-def _derivation(evaluation: EvaluationDocument, style: Style) -> list[str]:
-    if not evaluation.derivation:
-        return []
-    from planopt.report.derivation import render_derivation
-
-    return ["", render_derivation(evaluation.derivation, style=style)]
 
 
 def _what(evaluation: EvaluationDocument) -> str:

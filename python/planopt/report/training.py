@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from planopt.report.derivation import derivation_lines
 from planopt.report.numbers import UNKNOWN, count, money, rate, size, watts
 from planopt.report.parts import assumed_lines, bill_lines, section, warning_lines
 from planopt.report.style import PLAIN, Style
@@ -60,6 +61,7 @@ def render_training(evaluation: TrainingDocument, *, style: Style = PLAIN) -> st
             *section("Assumed", assumed_lines(evaluation.assumed), style),
             *([""] if warnings else []),
             *warnings,
+            *derivation_lines(evaluation.derivation, style),
         ]
     )
 
@@ -92,17 +94,29 @@ def training_layout(candidate: TrainingCandidate) -> str:
         parts.append(f"{candidate.vpp} chunks a stage")
     if candidate.sequence_parallel:
         parts.append("sequence parallel")
+    if candidate.context_parallel == "all-to-all":
+        parts.append("all-to-all between context ranks")
     if candidate.shard != "none":
-        parts.append(candidate.shard)
+        groups = candidate.shard_group
+        within = "" if groups is None else f" in groups of {groups}"
+        parts.append(f"{candidate.shard}{within}")
     if candidate.mtp_modules:
         parts.append(f"{candidate.mtp_modules} MTP")
     if candidate.recompute != "none":
-        parts.append(f"{candidate.recompute} recomputation")
+        parts.append(_recomputed(candidate.recompute))
     accumulated = candidate.micro_batches or 1
     many = f" x {count(accumulated)}" if accumulated > 1 else ""
     parts.append(f"micro-batch {count(candidate.batch)}{many}")
     parts.append(candidate.precision)
     return ", ".join(parts)
+
+
+def _recomputed(recompute: str) -> str:
+    """Say what forward does again."""
+    kind, _, layers = recompute.partition(":")
+    if kind == "layers":
+        return f"{layers} layers of a stage recomputed"
+    return f"{recompute} recomputation"
 
 
 def speed_line(evaluation: TrainingEvaluation) -> str:

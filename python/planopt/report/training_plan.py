@@ -20,14 +20,16 @@ from planopt.report.training import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from planopt.training.evaluation import Renting
-    from planopt.training.plan import TrainingPlan
+    from planopt.training.plan import TrainingAlternative, TrainingPlan
 
 __all__ = ["render_training_plan"]
 
 _SECONDS_PER_DAY = 86_400
+TOGETHER = "All of them in one run"
 
 
 def render_training_plan(
@@ -48,6 +50,7 @@ def render_training_plan(
         rented = renting_lines(plan.renting, style)
         body = [
             *infeasible_lines(plan, style),
+            *section(TOGETHER, _clusters(plan.together, style, last="limits"), style),
             *section("Rented instead, on demand", rented, style),
         ]
     else:
@@ -69,7 +72,8 @@ def _feasible_lines(plan: TrainingPlan, style: Style) -> list[str]:
         ),
         "",
         *bill_lines(plan.bill_of_materials, style),
-        *section("Next best by hardware", _alternatives(plan, style), style),
+        *section("Next best by hardware", _clusters(plan.alternatives, style), style),
+        *section(TOGETHER, _clusters(plan.together, style, last="limits"), style),
         *section(
             "Rented instead, on demand", renting_lines(plan.renting, style), style
         ),
@@ -128,7 +132,9 @@ def _deadline(plan: TrainingPlan) -> str:
     return f" (deadline {days(seconds / _SECONDS_PER_DAY)})" if seconds else ""
 
 
-def _alternatives(plan: TrainingPlan, style: Style) -> list[str]:
+def _clusters(
+    clusters: Sequence[TrainingAlternative], style: Style, last: str = "why not"
+) -> list[str]:
     rows = [
         (
             each.summary,
@@ -139,9 +145,9 @@ def _alternatives(plan: TrainingPlan, style: Style) -> list[str]:
             money(each.run_usd and round(each.run_usd)),
             each.why_not,
         )
-        for each in plan.alternatives
+        for each in clusters
     ]
     if not rows:
         return []
-    header = ("", "number", "price", "days", "MFU", "the run", "why not")
+    header = ("", "number", "price", "days", "MFU", "the run", last)
     return table(header, rows, "<>>>>><", style=style)

@@ -8,7 +8,7 @@ import msgspec
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.intervals import Interval, interval, model_classes
-from planopt.options import OptionReader
+from planopt.options import OptionReader, flag
 from planopt.plan import Assumed
 from planopt.serving.build import bom_line, hardware_of
 from planopt.serving.served import DEFAULT_MODEL
@@ -80,6 +80,7 @@ def evaluate_training(
     nominal_parameters: TextOrNumber | None = None,
     mfu: TextOrNumber | None = None,
     kv_heads: TextOrNumber | None = None,
+    explain: bool = False,
     assumptions: str = DEFAULT_ASSUMPTIONS,
     catalog: Sequence[str] = (),
 ) -> TrainingDocument:
@@ -154,6 +155,8 @@ def evaluate_training(
         Model FLOPs utilisation in place of the computed one.
     kv_heads : int
         Key/value heads in place of the model's own.
+    explain : bool
+        Show how each figure was worked out, and where its inputs come from.
     assumptions, catalog
         Assumptions by name or file, and overlay folders.
 
@@ -247,6 +250,8 @@ def evaluate_training(
         "dropout": dropout,
         "causal": _yes(reader, "causal", causal),
     }
+    if explain:
+        _refuse_unexplained(reader, accelerators=accelerators, link=link)
     reader.finish()
     request = {
         "model": DEFAULT_MODEL if model is None else model,
@@ -267,7 +272,7 @@ def evaluate_training(
     evaluation = evaluation_of(answer)
     if not shares and "mfu" not in request:
         evaluation = with_intervals(opened, evaluation, request)
-    return TrainingDocument(
+    document = TrainingDocument(
         **{name: getattr(evaluation, name) for name in evaluation.__struct_fields__},
         model=request["model"],
         candidate=candidate_of(request, answer),
@@ -277,6 +282,25 @@ def evaluate_training(
         assumed=tuple(assumed),
         assumptions=assumptions,
     )
+    if not explain:
+        return document
+    from planopt.training.derivation import derivation_of
+
+    derivation = derivation_of(request, document.hardware, opened)
+    return msgspec.structs.replace(document, derivation=derivation)
+
+
+def _refuse_unexplained(reader: OptionReader, **options: object) -> None:
+    """Refuse to explain what the reference works out for one catalog host alone."""
+    for option, value in options.items():
+        if value is not None:
+            reader.problem(
+                "E004",
+                f"{flag(option)} is not explained",
+                option=option,
+                value=str(value),
+                accepted="--accelerator, in a host of the catalog with its own links",
+            )
 
 
 def with_intervals(

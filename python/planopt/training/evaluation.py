@@ -216,6 +216,8 @@ class TrainingCandidate(Struct, frozen=True, kw_only=True):
     schedule: str | None = None
     dp: int = 1
     cp: int = 1
+    context_parallel: str | None = None
+    """How the tokens of a sequence on several ranks meet: ``ring``, ``all-to-all``."""
     ep: int = 1
     expert_data_parallel: int | None = None
     """Data-parallel degree of the experts: ``dp * cp / ep``."""
@@ -231,6 +233,8 @@ class TrainingCandidate(Struct, frozen=True, kw_only=True):
     """Modules of multi-token prediction."""
     recompute: str = "none"
     shard: str = "none"
+    shard_group: int | None = None
+    """Ranks that divide it among each other, groups being replicas; none for all."""
     precision: str = "bf16"
     optimizer: str = "adam"
     offload: tuple[str, ...] = ()

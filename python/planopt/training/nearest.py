@@ -15,6 +15,7 @@ from planopt.procurement import minimal_conflict
 from planopt.training.plan import TrainingPlan
 from planopt.training.problem import LARGEST_CLUSTER
 from planopt.training.renting import renting
+from planopt.training.together import together
 from planopt.training.why import held_back, span
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def infeasible_plan(question: TrainingQuestion, started: float) -> TrainingPlan:
         objective=problem.objective,
         request=problem.request(),
         infeasibility=why,
+        together=together(question),
         renting=renting(question.catalog, problem, None),
         search=with_fields(question.found.search, seconds=seconds),
         assumed=problem.assumed,

@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from planopt.derivation import Derivation  # noqa: TC001 - msgspec reads it at run time
 from planopt.plan import (
     Assumed,
     BomLine,
@@ -60,6 +61,8 @@ class TrainingDocument(TrainingEvaluation, Document, frozen=True, kw_only=True):
     assumed: tuple[Assumed, ...] = ()
     warnings: tuple[PlanWarning, ...] = ()
     assumptions: str | None = None
+    derivation: tuple[Derivation, ...] = ()
+    """How each figure was worked out, where `explain` asks for it."""
 
     def __str__(self) -> str:
         """Lay the evaluation out as the command line shows it."""
@@ -76,6 +79,9 @@ class TrainingPlan(PlanDocument, frozen=True, kw_only=True):
     kind: Literal["training"] = "training"
     deployments: tuple[TrainingDeployment, ...] = ()
     alternatives: tuple[TrainingAlternative, ...] = ()
+    together: tuple[TrainingAlternative, ...] = ()
+    """All accelerators that there are in one run, where several kinds are given with
+    their numbers: at the pace of the slowest, and with stages balanced by speed."""
     renting: Renting | None = None
     """Runs on rented instances, where `--acquire both` asks for them."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from planopt.acquisition import BUYING, Acquisition, read_way
@@ -13,6 +13,7 @@ from planopt.plan import Assumed, Request
 from planopt.serving.served import DEFAULT_MODEL
 from planopt.shared_options import architecture_of
 from planopt.training.evaluate import read_mtp_modules, read_tokens
+from planopt.training.mixed import read_shares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,6 +64,9 @@ class TrainingProblem(Market):
     max_accelerators: int = DEFAULT_MAX_ACCELERATORS
     redundancy: int | None = None
     """Spare hosts; as many as the assumptions ask for where it is left open."""
+    kinds: dict[str, int] = field(default_factory=dict)
+    """Accelerators that there are, by id, where each is given with its number: they may
+    share a run."""
     acquisition: Acquisition = BUYING
     """Whether it is bought, rented for the run, or bought with rented runs beside."""
 
@@ -203,6 +207,7 @@ def read_training_problem(
         redundancy=redundancy,
         **{option: market.get(option) for option in PURCHASE_LIMITS},
     )
+    kinds = _read_kinds(reader, market)
     money = _read_sum(reader, budget)
     goal = reader.choice("objective", objective, GOALS)
     if deadline is None and budget is None:
@@ -240,6 +245,7 @@ def read_training_problem(
         budget_usd=money,
         max_accelerators=most or DEFAULT_MAX_ACCELERATORS,
         redundancy=reader.count("redundancy", redundancy, minimum=0),
+        kinds=kinds,
         acquisition=acquisition,
         assumptions=assumptions,
         assumed=tuple(assumed),
@@ -247,6 +253,27 @@ def read_training_problem(
     )
     reader.finish()
     return replace(problem, architecture=architecture_of(catalog, name))
+
+
+def _read_kinds(reader: OptionReader, market: MarketOptions) -> dict[str, int]:
+    """Read accelerators with their numbers, which are then all that there are."""
+    named = reader.names("accelerators", market.get("accelerators"))
+    if not any(":" in name for name in named):
+        return {}
+    shares = read_shares(reader, named)
+    kinds: dict[str, int] = {}
+    for share in shares:
+        kinds[share["accelerator"]] = share["accelerators"] or 0
+    if market.get("stock") is not None:
+        reader.problem(
+            "E004",
+            "how many there are is said twice",
+            option="stock",
+            value=str(market["stock"]),
+            accepted="--accelerators ID:N,ID:N or --stock, not both",
+        )
+    market["accelerators"], market["stock"] = tuple(kinds), kinds
+    return kinds
 
 
 def _refuse_purchases(

@@ -23,10 +23,12 @@ _LAYOUT = (
     "vpp",
     "dp",
     "cp",
+    "context_parallel",
     "ep",
     "micro_batch",
     "recompute",
     "shard",
+    "shard_group",
 )
 SECONDS_PER_HOUR = 3600
 _HARDWARE = ("accelerator", "host", "network")

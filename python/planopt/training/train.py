@@ -21,6 +21,7 @@ from planopt.training.plan import TrainingPlan
 from planopt.training.problem import TrainingProblem, read_training_problem
 from planopt.training.renting import renting
 from planopt.training.search import Clusters, find_clusters
+from planopt.training.together import together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -243,6 +244,7 @@ def _explained(
         plan,
         alternatives=alternatives_of(question, chosen),
         sensitivity=sensitivities(question, chosen),
+        together=together(question),
         renting=renting(question.catalog, question.problem, chosen),
         search=_timed(question, started),
     )

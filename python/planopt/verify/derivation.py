@@ -23,6 +23,7 @@ __all__ = ["FORMULAS", "Formula", "Node", "formula", "recording"]
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
+_OF_TRAINING = "planopt.verify.training."
 Scalar = "int | float | str | bool"
 
 
@@ -31,6 +32,7 @@ class Formula:
     """What a marked function stands for: see :class:`Node`."""
 
     text: str
+    page: str
     section: str
     unit: str
     reads: tuple[str, ...]
@@ -49,7 +51,9 @@ class Node:
     name : str
         What it computes.
     formula : str
-        As docs/reference/model.md has it.
+        As the reference page has it.
+    page : str
+        The page, in docs/reference.
     section : str
         Where it stands there.
     inputs : mapping of str to int, float or str
@@ -69,6 +73,7 @@ class Node:
 
     name: str
     formula: str
+    page: str
     section: str
     inputs: Mapping[str, Any]
     reads: tuple[str, ...]
@@ -82,6 +87,7 @@ class Node:
         return {
             "name": self.name,
             "formula": self.formula,
+            "page": self.page,
             "section": self.section,
             "inputs": dict(self.inputs),
             "reads": list(self.reads),
@@ -125,10 +131,17 @@ def formula(
     text: str, *, section: str, unit: str = "", reads: Sequence[str] = ()
 ) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
     """Mark a function as the place where a formula is worked out."""
-    marked = Formula(text=text, section=section, unit=unit, reads=tuple(reads))
 
     def mark(function: Callable[Given, Result]) -> Callable[Given, Result]:
         signature = inspect.signature(function)
+        of_training = function.__module__.startswith(_OF_TRAINING)
+        marked = Formula(
+            text=text,
+            page="training.md" if of_training else "model.md",
+            section=section,
+            unit=unit,
+            reads=tuple(reads),
+        )
         FORMULAS[f"{function.__module__}.{function.__name__}"] = marked
 
         @functools.wraps(function)
@@ -146,6 +159,7 @@ def formula(
                 Node(
                     name=function.__name__,
                     formula=marked.text,
+                    page=marked.page,
                     section=marked.section,
                     inputs=_scalars(arguments),
                     reads=marked.reads,

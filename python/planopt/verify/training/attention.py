@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planopt.verify.compute import mean_tokens_looked_at
+from planopt.verify.derivation import formula
 from planopt.verify.operations import Attention, LatentAttention
 from planopt.verify.training.rates import Machine, Product
 from planopt.verify.training.tally import Work
@@ -84,6 +85,10 @@ def attention_work(
 
 
 # Section 3, "With `flash_attention`".
+@formula(
+    "max(F / (base q), X/W) + overhead",
+    section="3",
+)
 def _flash(heads: Heads, candidate: Candidate, machine: Machine) -> Work:
     tokens = candidate.tokens_of_micro_batch
     looked_at = tokens_looked_at(
@@ -118,6 +123,11 @@ def _flash(heads: Heads, candidate: Candidate, machine: Machine) -> Work:
 
 
 # Section 3, Attention, "Without".
+@formula(
+    "products of queries and keys, and of probabilities and values, and passes "
+    "over scores",
+    section="3",
+)
 def _stored(heads: Heads, candidate: Candidate, machine: Machine) -> Work:
     matrices = candidate.micro_batch * heads.query
     rows, sequence = candidate.seq_len / candidate.cp, candidate.seq_len

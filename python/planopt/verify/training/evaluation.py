@@ -156,9 +156,9 @@ def _fullest(stages: list[Stage]) -> dict[str, float]:
 def _evaluated(stages: list[Stage], fabric: Fabric, slots: int) -> dict[str, Any]:
     rank = stages[0].rank
     candidate = rank.candidate
-    memory = _fullest(stages)
     placed = [Placed(stage, fabric, slots) for stage in stages]
     parts = step_of(placed, candidate.hosts(slots))
+    memory = _fullest(stages)
     flops = model_flops(rank) * candidate.global_batch * candidate.seq_len
     peak = rank.machine.quantised * candidate.accelerators
     if candidate.mfu is not None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from math import ceil, gcd
 from typing import TYPE_CHECKING
 
+from planopt.verify.derivation import formula
+
 if TYPE_CHECKING:
     from planopt.verify.communication import Fabric
     from planopt.verify.training.candidate import Candidate
@@ -69,6 +71,11 @@ class Group:
         return self.ranks == 1 or payload == 0
 
     # Section 6, reduce-scatter and all-gather.
+    @formula(
+        "ring(1; n_l, S) + ring(1; n_h, S / n_l)",
+        section="6",
+        unit="s",
+    )
     def half(self, payload: float) -> float:
         """Return the seconds of a reduce-scatter, or of an all-gather."""
         return self._rings(payload, 1)
@@ -84,6 +91,11 @@ class Group:
         return local + self.network.ring(self.domains, payload / self.local, rounds)
 
     # Section 6, all-reduce.
+    @formula(
+        "ring(2; n_l, S) + ring(2; n_h, S / n_l)",
+        section="6",
+        unit="s",
+    )
     def all_reduce(self, payload: float) -> float:
         """Return the seconds of an all-reduce."""
         return self._rings(payload, 2)
@@ -97,6 +109,11 @@ class Group:
         )
 
     # Section 6, all-to-all.
+    @formula(
+        "alpha_l + S/n (n_l - 1)/W_l + alpha_n + S/n (n - n_l)/W_n",
+        section="6",
+        unit="s",
+    )
     def all_to_all(self, payload: float, across: float = 1.0) -> float:
         """Return the seconds in which every rank sends a part to every other.
 
@@ -115,6 +132,11 @@ class Group:
         return seconds
 
     # Section 6, message.
+    @formula(
+        "alpha + S / W",
+        section="6",
+        unit="s",
+    )
     def message(self, payload: float) -> float:
         """Return the seconds of one message between two neighbours."""
         if self.is_silent(payload):

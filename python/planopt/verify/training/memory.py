@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.verify.derivation import formula
 from planopt.verify.training.work import logits
 
 if TYPE_CHECKING:
@@ -51,6 +52,16 @@ def _activations(stage: Stage) -> tuple[float, float]:
     )
 
 
+@formula(
+    "weights + gradients + optimizer + activations + overhead, each over the "
+    "ranks that share it",
+    section="5",
+    reads=(
+        "accelerator.memory",
+        "training.overhead",
+        "training.usable_fraction",
+    ),
+)
 def memory_of(stage: Stage) -> dict[str, float]:
     """Return the memory of an accelerator of a stage, in bytes."""
     candidate, training = stage.rank.candidate, stage.rank.machine.training

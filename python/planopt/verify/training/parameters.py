@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Final
 
+from planopt.verify.derivation import formula
 from planopt.verify.formats import bytes_per_element
 from planopt.verify.operations import MatMul, Operation
 
@@ -153,6 +154,11 @@ def token_table(rank: Rank) -> Bytes:
 
 
 # Section 9, `C`: "section 4, each parameter once".
+@formula(
+    "state of every parameter once",
+    section="9",
+    unit="B",
+)
 def checkpoint_bytes(rank: Rank) -> float:
     """Return the bytes of a checkpoint of the whole model."""
     everything = list(rank.model.operations())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from planopt.verify.derivation import formula
 from planopt.verify.formats import activation_bytes, base_rate, quantised_rate
 
 if TYPE_CHECKING:
@@ -144,6 +145,21 @@ class Machine:
         return outputs / (outputs + self.training.half_outputs)
 
     # Section 2, t(n_m, r, n, k; X).
+    @formula(
+        "roofline(2 n_m r n k / (rate u whole e fill/fill_0 k/(k + half_depth)), "
+        "X / (bandwidth bandwidth_efficiency)) + operation_overhead",
+        section="2",
+        unit="s",
+        reads=(
+            "accelerator.memory_bandwidth",
+            "compute.efficiency",
+            "compute.half_rows",
+            "compute.half_columns",
+            "compute.bandwidth_efficiency",
+            "compute.operation_overhead",
+            "training.half_outputs",
+        ),
+    )
     def product_time(self, product: Product, rate: float, moved: float) -> float:
         """Return the seconds of a product at a peak rate, `moved` bytes being moved."""
         reached = self.general
@@ -164,6 +180,12 @@ class Machine:
         return self.pass_time(moved * self.framework.elementwise)
 
     # Section 2, a pass.
+    @formula(
+        "bytes / W + overhead",
+        section="2",
+        unit="s",
+        reads=("accelerator.memory_bandwidth",),
+    )
     def pass_time(self, moved: float) -> float:
         """Return the seconds to move so many bytes."""
         return moved / self.bandwidth + self.overhead

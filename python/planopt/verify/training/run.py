@@ -7,6 +7,7 @@ from math import ceil, exp, expm1, lgamma, log, prod, sqrt
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt.verify.cost import SECONDS_PER_HOUR, WATTS_PER_KILOWATT
+from planopt.verify.derivation import formula
 from planopt.verify.operations import Attention, LatentAttention, MatMul
 from planopt.verify.training.attention import heads_of, tokens_looked_at
 from planopt.verify.training.parameters import checkpoint_bytes
@@ -26,6 +27,11 @@ _ROUNDING: Final = 1e-9
 
 
 # Section 8, Model FLOPs of a token.
+@formula(
+    "3 (sum of 2 k n active + sum of 2 a (u + w) min(s, window))",
+    section="8",
+    unit="FLOP",
+)
 def model_flops(rank: Rank) -> float:
     """Return the FLOPs of a token by the convention asked for."""
     candidate, model = rank.candidate, rank.model
@@ -80,6 +86,11 @@ def recomputed_share(stages: Sequence[Stage]) -> float:
 
 
 # Section 9, tau.
+@formula(
+    "sqrt(2 delta M) (1 + y/3 + y^2/9) - delta, y = sqrt(delta / (2 M))",
+    section="9",
+    unit="s",
+)
 def checkpoint_interval(written: float, interval: float) -> float:
     """Return the seconds of work between two checkpoints."""
     work = interval
@@ -119,6 +130,19 @@ class AtWork:
 
 
 # Section 9.
+@formula(
+    "M = 1 / (N / accelerator_mtbf + H / host_mtbf); goodput = A tau / (M "
+    "exp(restart/M) (exp((tau + delta)/M) - 1))",
+    section="9",
+    reads=(
+        "training.accelerator_mtbf",
+        "training.host_mtbf",
+        "training.restart",
+        "training.repair",
+        "training.storage_bandwidth",
+        "training.storage_limit",
+    ),
+)
 def failures_of(rank: Rank, kinds: Sequence[AtWork]) -> dict[str, float]:
     """Return failures and checkpoints of the run, and its goodput."""
     training, candidate = rank.machine.training, rank.candidate
@@ -148,6 +172,10 @@ def failures_of(rank: Rank, kinds: Sequence[AtWork]) -> dict[str, float]:
 
 
 # Section 9, "`accelerator_hours` =".
+@formula(
+    "tokens / tokens per second / 3600 N / goodput",
+    section="9",
+)
 def run_of(
     rank: Rank, *, tokens: float, tokens_per_second: float, goodput: float
 ) -> dict[str, Any]:

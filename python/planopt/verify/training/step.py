@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from math import ceil, log, sqrt
 from typing import TYPE_CHECKING, Final
 
+from planopt.verify.derivation import formula
 from planopt.verify.training import parameters
 
 if TYPE_CHECKING:
@@ -84,6 +85,17 @@ def _recompute_seconds(stage: Stage) -> float:
 
 
 # Section 7, T_j.
+@formula(
+    "T_j = F + A + R + exposed + context + (expert - sent) + pipeline + offload + "
+    "contention + host",
+    section="7",
+    unit="s",
+    reads=(
+        "training.tensor_contention",
+        "training.contention",
+        "training.pipeline_overlap",
+    ),
+)
 def micro_batch(stage: Stage, fabric: Fabric) -> MicroBatch:
     """Return what one micro-batch takes on a stage."""
     rank, work, again = stage.rank, stage.whole, stage.share_done_again
@@ -220,6 +232,11 @@ class Closing:
         return self.data + self.offload + self.optimizer
 
 
+@formula(
+    "(m - 1) max(0, each - w) + max(0, each + once - w), and the optimizer",
+    section="7",
+    unit="s",
+)
 def closing(stage: Stage, fabric: Fabric, slots: int) -> Closing:
     """Return what closes a step on a stage."""
     rank, held = stage.rank, stage.holdings
@@ -305,6 +322,13 @@ class Placed:
     slots: int
 
 
+@formula(
+    "(m max T_j + bubble + data + offload + data_contention hidden + "
+    "step_overhead + optimizer) (1 + straggler_spread sqrt(2 ln H))",
+    section="7",
+    unit="s",
+    reads=("training.straggler_spread",),
+)
 def step_of(placed: Sequence[Placed], hosts: int) -> dict[str, float]:
     """Return the parts of a step, in seconds, by the names of an evaluation."""
     rank = placed[0].stage.rank

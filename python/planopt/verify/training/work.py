@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from planopt.verify.compute import distinct_matrices
+from planopt.verify.derivation import formula
 from planopt.verify.formats import bytes_per_element
 from planopt.verify.operations import (
     AllReduce,
@@ -95,6 +96,10 @@ class Rank:
 
 
 # Section 3, Product.
+@formula(
+    "t(rows; weights) forward, t(...) for inputs and for weights backward",
+    section="3",
+)
 def _product(operation: MatMul, rank: Rank) -> Work:
     machine, candidate = rank.machine, rank.candidate
     inputs, outputs = operation.divided(rank.degree(operation))

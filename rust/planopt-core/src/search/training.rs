@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use layouts::Layouts;
+use layouts::{Candidate, Layouts};
 use prepared::{Priced, Subject};
 
 use super::space::{Fit, Space};
@@ -189,19 +189,19 @@ impl TrainingSearchResult<'_> {
         self.memory_ratio = Some(self.memory_ratio.map_or(ratio, |best| best.min(ratio)));
     }
 
-    fn reject(&mut self, rejection: &Rejection) {
+    fn reject(&mut self, rejection: &Rejection, count: u64) {
         match rejection {
             Rejection::Memory {
                 needed_bytes,
                 capacity_bytes,
                 ..
             } => {
-                self.rejected.memory += 1;
+                self.rejected.memory += count;
                 self.note_memory(needed_bytes / capacity_bytes);
             }
-            Rejection::Failures { .. } => self.rejected.failures += 1,
-            Rejection::Network { .. } => self.rejected.network += 1,
-            _ => self.rejected.placement += 1,
+            Rejection::Failures { .. } => self.rejected.failures += count,
+            Rejection::Network { .. } => self.rejected.network += count,
+            _ => self.rejected.placement += count,
         }
     }
 }
@@ -266,7 +266,7 @@ impl TrainingSearch<'_> {
         connections.insert(0, None);
         let format = self.recipe.precision.format();
         let Some(rates) = Rates::of(fit.accelerator, format, self.assumptions) else {
-            let candidates = layouts.candidates.len() as u64;
+            let candidates: u64 = layouts.candidates.iter().map(Candidate::count).sum();
             result.covered += candidates;
             result.rejected.precision += candidates;
             return result;
@@ -306,7 +306,7 @@ impl TrainingSearch<'_> {
                 result.interrupted = true;
                 return best;
             }
-            result.covered += size.candidates.len() as u64;
+            result.covered += size.count;
             let leader = best.or(known);
             let Some(bought) = self.buy(subject.fit, connection, size, leader, result) else {
                 continue;

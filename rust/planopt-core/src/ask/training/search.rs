@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use serde::{Deserialize, Serialize};
 
 use super::EvaluateTraining;
-use super::words::SHARDINGS;
+use super::words::{CONTEXT_PARALLEL, SHARDINGS};
 use crate::ask::rent::RentRequest;
 use crate::ask::serving::known;
 use crate::catalog::Catalog;
@@ -93,6 +93,8 @@ pub struct ClusterColumns {
     pub dp: Vec<u32>,
     /// Context-parallel degree.
     pub cp: Vec<u32>,
+    /// How context-parallel ranks meet; none where there is one.
+    pub context_parallel: Vec<Option<&'static str>>,
     /// Expert-parallel degree.
     pub ep: Vec<u32>,
     /// Sequences of a micro-batch.
@@ -101,6 +103,8 @@ pub struct ClusterColumns {
     pub recompute: Vec<String>,
     /// What data-parallel ranks divide.
     pub shard: Vec<&'static str>,
+    /// Ranks that divide it among each other; none for all.
+    pub shard_group: Vec<Option<u32>>,
     /// The run, failures included.
     pub run_seconds: Vec<f64>,
     /// Tokens per second, failures included.
@@ -134,10 +138,13 @@ impl ClusterColumns {
         self.vpp.push(layout.vpp);
         self.dp.push(layout.dp);
         self.cp.push(layout.cp);
+        self.context_parallel
+            .push((layout.cp > 1).then(|| word(&CONTEXT_PARALLEL, layout.context)));
         self.ep.push(layout.ep);
         self.micro_batch.push(layout.micro_batch);
         self.recompute.push(recompute_word(layout.recompute));
         self.shard.push(sharding_word(layout.sharding));
+        self.shard_group.push(layout.shard_group);
         self.run_seconds.push(found.run.0);
         self.tokens_per_second.push(found.tokens_per_second);
         self.price_micro_usd.push(found.price.0);
@@ -160,7 +167,12 @@ pub(in crate::ask) fn recompute_word(recompute: Recompute) -> String {
 
 /// The word that asks for it.
 pub(in crate::ask) fn sharding_word(sharding: Sharding) -> &'static str {
-    let named = SHARDINGS.iter().find(|(_, one)| *one == sharding);
+    word(&SHARDINGS, sharding)
+}
+
+/// The word that asks for a choice.
+fn word<T: PartialEq>(words: &[(&'static str, T)], choice: T) -> &'static str {
+    let named = words.iter().find(|(_, one)| *one == choice);
     named.map_or("none", |(name, _)| name)
 }
 

@@ -16,6 +16,8 @@ const MOST_CHUNKS: u32 = 8;
 const LARGEST_ODD: u32 = 63;
 /// Largest context-parallel degree tried.
 const LARGEST_CONTEXT: u32 = 64;
+/// Ranks that shard among each other where not all do: those of a host of eight, as most are.
+const SHARDING_HOST: u32 = 8;
 /// Tokens that a context-parallel rank keeps at least: below, attention has too little to do.
 const LEAST_CONTEXT: u32 = 4096;
 
@@ -27,6 +29,16 @@ pub(super) struct Candidate {
     pub(super) shape: usize,
     /// Among those with the same stages.
     pub(super) pipeline: usize,
+    /// Layouts that do the forward pass of some layers of a stage again, for which one of full
+    /// recomputation stands: one less than its layers.
+    pub(super) partial: u32,
+}
+
+impl Candidate {
+    /// Layouts that it stands for.
+    pub(super) fn count(&self) -> u64 {
+        1 + u64::from(self.partial)
+    }
 }
 
 /// The layouts of a question, the fewest accelerators first.
@@ -52,7 +64,9 @@ impl Layouts {
         let degrees = data_degrees(recipe.global_batch);
         for (pp, vpp) in pipelines(transformer) {
             let pipeline = all.pipelines.len();
-            all.pipelines.push(deal_model(transformer, recipe, pp, vpp));
+            let stages = deal_model(transformer, recipe, pp, vpp);
+            let largest = most_layers(&stages);
+            all.pipelines.push(stages);
             for (place, shape) in shapes.iter().enumerate() {
                 let staged = Layout {
                     dp: 1,
@@ -67,10 +81,15 @@ impl Layouts {
                 };
                 for layout in spread(staged, recipe, &degrees, accelerators) {
                     if layout.check(transformer, recipe).is_ok() {
+                        let partial = match layout.recompute {
+                            Recompute::Full => largest - 1,
+                            _ => 0,
+                        };
                         all.candidates.push(Candidate {
                             layout,
                             shape: place,
                             pipeline,
+                            partial,
                         });
                     }
                 }
@@ -100,24 +119,35 @@ fn shapes(transformer: &Transformer, recipe: &Recipe) -> Vec<Layout> {
             continue;
         }
         for cp in powers_of_two(longest) {
-            for ep in powers_of_two(LARGEST_EXPERT.min(experts)) {
-                for micro_batch in MICRO_BATCHES {
-                    shapes.push(Layout {
-                        tp,
-                        sequence_parallel: tp > 1,
-                        cp,
-                        context: ContextParallel::Ring,
-                        ep,
-                        // Enough replicas to deal the experts to; more change nothing.
-                        dp: ep,
-                        micro_batch,
-                        ..Layout::SINGLE
-                    });
-                }
+            let contexts: &[ContextParallel] = if cp > 1 {
+                &[ContextParallel::Ring, ContextParallel::AllToAll]
+            } else {
+                &[ContextParallel::Ring]
+            };
+            let experts = powers_of_two(LARGEST_EXPERT.min(experts));
+            for (&context, ep) in experts.flat_map(|ep| contexts.iter().map(move |c| (c, ep))) {
+                shapes.extend(MICRO_BATCHES.map(|micro_batch| Layout {
+                    tp,
+                    sequence_parallel: tp > 1,
+                    cp,
+                    context,
+                    ep,
+                    // Enough replicas to deal the experts to; more change nothing.
+                    dp: ep,
+                    micro_batch,
+                    ..Layout::SINGLE
+                }));
             }
         }
     }
     shapes
+}
+
+/// Layers of the largest stage.
+fn most_layers(stages: &[Stage]) -> u32 {
+    let layers = stages.iter().map(|stage| stage.layers.iter().sum::<f64>());
+    let most = layers.fold(1.0, f64::max);
+    (1..).find(|count| f64::from(*count) >= most).unwrap_or(1)
 }
 
 /// Experts of a layer; 1 without any.
@@ -179,21 +209,32 @@ fn spread(layout: Layout, recipe: &Recipe, degrees: &[u32], accelerators: u32) -
         {
             continue;
         }
-        let shardings: &[Sharding] = if dp * layout.cp == 1 {
-            &[Sharding::None]
-        } else {
-            &[Sharding::Zero1, Sharding::Zero2, Sharding::Zero3]
-        };
-        for &sharding in shardings {
+        for (sharding, shard_group) in shardings(&layout, dp * layout.cp) {
             for &recompute in recomputes {
                 spread.push(Layout {
                     dp,
                     recompute,
                     sharding,
+                    shard_group,
                     ..layout
                 });
             }
         }
     }
     spread
+}
+
+/// What so many ranks with the same weights divide; whole weights also within a host alone.
+fn shardings(layout: &Layout, ranks: u32) -> Vec<(Sharding, Option<u32>)> {
+    if ranks == 1 {
+        return vec![(Sharding::None, None)];
+    }
+    let mut shardings: Vec<_> = [Sharding::Zero1, Sharding::Zero2, Sharding::Zero3]
+        .map(|sharding| (sharding, None))
+        .to_vec();
+    let within_host = SHARDING_HOST / layout.tp;
+    if within_host > 1 && ranks > within_host {
+        shardings.push((Sharding::Zero3, Some(within_host)));
+    }
+    shardings
 }

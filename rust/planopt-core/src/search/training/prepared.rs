@@ -12,6 +12,9 @@ use crate::training::{
 };
 use crate::transformer::Transformer;
 
+/// Candidates before one that differ in sharding group and recomputation alone, at most.
+const NEIGHBOURS: usize = 3;
+
 /// Arithmetic of one micro-batch through all layers.
 #[derive(Clone, Copy)]
 struct Pass {
@@ -62,6 +65,8 @@ pub(super) struct Subject<'s, 'a> {
     passes: Vec<Pass>,
     /// Candidates that are known not to fit in memory, over whatever network.
     too_large: Vec<bool>,
+    /// Layers of a stage that candidates of full recomputation have to do again at least.
+    fewest: Vec<Option<u32>>,
     /// Accelerators that a tensor-parallel group may have: those joined without a network.
     reach: u32,
 }
@@ -82,6 +87,7 @@ impl<'s, 'a> Subject<'s, 'a> {
             sizes: sizes(&layouts.candidates),
             passes: Vec::new(),
             too_large: vec![false; layouts.candidates.len()],
+            fewest: vec![None; layouts.candidates.len()],
             reach: fit.slots.max(domain),
         };
         let alone = fit.fabric(None, search.assumptions);
@@ -132,7 +138,8 @@ impl<'s, 'a> Subject<'s, 'a> {
         let layout = &candidate.layout;
         let pass = self.passes[candidate.shape];
         let again = match layout.recompute {
-            Recompute::Full => pass.again,
+            // One layer of the largest stage, if no more.
+            Recompute::Full => pass.again / f64::from(candidate.partial + 1),
             _ => Seconds::ZERO,
         };
         let micro_batches = f64::from(layout.micro_batches(self.search.recipe));
@@ -150,28 +157,52 @@ impl<'s, 'a> Subject<'s, 'a> {
     ) -> Option<(Layout, Seconds)> {
         let mut best: Option<(Layout, Seconds)> = None;
         let steps = self.steps();
+        // A layout that fits with all activations kept.
+        let mut keeps: Option<Layout> = None;
         for place in size.candidates.clone() {
-            let candidate = &self.layouts.candidates[place];
-            if candidate.layout.tp > self.reach {
-                result.rejected.placement += 1;
+            let candidate = self.layouts.candidates[place];
+            let layout = candidate.layout;
+            let count = candidate.count();
+            if layout.tp > self.reach {
+                result.rejected.placement += count;
                 continue;
             }
-            if self.too_large[place] {
-                result.rejected.memory += 1;
+            if self.known_too_large(place) {
+                self.too_large[place] = true;
+                result.rejected.memory += count;
                 continue;
             }
-            let least = self.least_step(candidate) * steps;
-            if late(least, latest, best, result) {
+            // Forward that is done again takes time; without need it is done once.
+            let in_full = layout.recompute == Recompute::Full;
+            let kept = Layout {
+                recompute: Recompute::None,
+                ..layout
+            };
+            if in_full && keeps == Some(kept) {
+                result.rejected.slower += count;
                 continue;
             }
-            match self.run(priced, candidate, result) {
+            let least = self.least_step(&candidate) * steps;
+            if late(least, latest, best, count, result) {
+                continue;
+            }
+            match self.least_again(priced, place, result) {
                 Err(rejection) => {
                     self.too_large[place] = matches!(rejection, Rejection::Memory { .. });
-                    result.reject(&rejection);
+                    result.reject(&rejection, count);
                 }
-                Ok(run) => {
-                    if !late(run, latest, best, result) {
-                        best = Some((candidate.layout, run));
+                Ok((recompute, run)) => {
+                    if recompute == Recompute::None {
+                        keeps = Some(layout);
+                    }
+                    if !late(run, latest, best, 1, result) {
+                        best = Some((
+                            Layout {
+                                recompute,
+                                ..layout
+                            },
+                            run,
+                        ));
                     }
                 }
             }
@@ -179,15 +210,68 @@ impl<'s, 'a> Subject<'s, 'a> {
         best
     }
 
+    /// The fewest layers of a stage that have to be done again for a layout to fit which with all
+    /// activations kept does not: with each layer more there is less in memory, and no less to do.
+    /// The memory is the same over every network, so they are found once.
+    fn least_again(
+        &mut self,
+        priced: &mut Priced,
+        place: usize,
+        result: &mut TrainingSearchResult,
+    ) -> Result<(Recompute, Seconds), Rejection> {
+        let candidate = self.layouts.candidates[place];
+        let recompute = |layers: u32| match layers {
+            all if all > candidate.partial => candidate.layout.recompute,
+            some => Recompute::Layers(some),
+        };
+        let known = self.fewest[place];
+        let mut fewest = known.unwrap_or(candidate.partial + 1);
+        let mut run = self.run(priced, &candidate, recompute(fewest), result)?;
+        if known.is_none() {
+            let mut too_few = 0;
+            while fewest - too_few > 1 {
+                let layers = too_few.midpoint(fewest);
+                match self.run(priced, &candidate, recompute(layers), result) {
+                    Ok(shorter) => (fewest, run) = (layers, shorter),
+                    Err(_) => too_few = layers,
+                }
+            }
+            self.fewest[place] = Some(fewest);
+        }
+        result.rejected.memory += u64::from(fewest - 1);
+        result.rejected.slower += u64::from(candidate.partial + 1 - fewest);
+        Ok((recompute(fewest), run))
+    }
+
+    /// Whether a candidate is known not to fit: itself, or the same with its weights divided
+    /// among all ranks and not only some.
+    fn known_too_large(&self, place: usize) -> bool {
+        let layout = self.layouts.candidates[place].layout;
+        let divided = Layout {
+            shard_group: None,
+            ..layout
+        };
+        let before = place.saturating_sub(NEIGHBOURS)..place;
+        self.too_large[place]
+            || layout.shard_group.is_some()
+                && before.into_iter().any(|other| {
+                    self.too_large[other] && self.layouts.candidates[other].layout == divided
+                })
+    }
+
     /// The run of a candidate, failures included.
     fn run(
         &self,
         priced: &mut Priced,
         candidate: &Candidate,
+        recompute: Recompute,
         result: &mut TrainingSearchResult,
     ) -> Result<Seconds, Rejection> {
         let search = self.search;
-        let layout = &candidate.layout;
+        let layout = &Layout {
+            recompute,
+            ..candidate.layout
+        };
         let groups = layout.place(priced.fabric, self.fit.slots)?;
         let shape = &mut priced.shapes[candidate.shape];
         let model = shape.get_or_insert_with(|| {
@@ -223,14 +307,17 @@ fn late(
     run: Seconds,
     latest: Seconds,
     best: Option<(Layout, Seconds)>,
+    count: u64,
     result: &mut TrainingSearchResult,
 ) -> bool {
     if run > latest {
-        result.rejected.deadline += 1;
+        result.rejected.deadline += count;
         return true;
     }
     let slower = best.is_some_and(|(_, known)| run >= known);
-    result.rejected.slower += u64::from(slower);
+    if slower {
+        result.rejected.slower += count;
+    }
     slower
 }
 
@@ -240,10 +327,14 @@ fn sizes(candidates: &[Candidate]) -> Vec<Size> {
     for (place, candidate) in candidates.iter().enumerate() {
         let accelerators = candidate.layout.accelerators();
         match sizes.last_mut() {
-            Some(size) if size.accelerators == accelerators => size.candidates.end = place + 1,
+            Some(size) if size.accelerators == accelerators => {
+                size.candidates.end = place + 1;
+                size.count += candidate.count();
+            }
             _ => sizes.push(Size {
                 accelerators,
                 candidates: place..place + 1,
+                count: candidate.count(),
             }),
         }
     }

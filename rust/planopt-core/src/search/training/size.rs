@@ -15,6 +15,8 @@ use crate::training::{AtWork, Cluster};
 pub(super) struct Size {
     pub(super) accelerators: u32,
     pub(super) candidates: Range<usize>,
+    /// Layouts that they stand for.
+    pub(super) count: u64,
 }
 
 /// A cluster of a size.
@@ -37,7 +39,7 @@ impl TrainingSearch<'_> {
         known: Option<FoundCluster>,
         result: &mut TrainingSearchResult,
     ) -> Option<Bought<'a>> {
-        let candidates = size.candidates.len() as u64;
+        let candidates = size.count;
         let hardware = Hardware {
             accelerator: fit.accelerator,
             host: fit.host,

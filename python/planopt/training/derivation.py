@@ -1,0 +1,55 @@
+"""The derivation of a training run's figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planopt.catalog import bundled_folder
+from planopt.derivation import derive
+from planopt.shared_options import architecture_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from planopt.catalog import Catalog
+    from planopt.derivation import Derivation
+    from planopt.evaluation import Hardware
+
+__all__ = ["derivation_of"]
+
+
+def derivation_of(
+    request: Mapping[str, Any], hardware: Hardware, catalog: Catalog
+) -> tuple[Derivation, ...]:
+    """Work a run out by the reference, and record how.
+
+    Parameters
+    ----------
+    request : mapping
+        What was asked of the core.
+    hardware : Hardware
+        Where it was evaluated.
+    catalog : Catalog
+        The catalogs it was evaluated with.
+    """
+    from planopt.verify import Facts
+    from planopt.verify.training import evaluate_training
+
+    facts = Facts(
+        bundled_folder(),
+        [Path(folder) for folder in catalog.overlays],
+        assumptions=catalog.assumptions,
+    )
+    model = str(request["model"])
+    given = {
+        **request,
+        "model": architecture_of(catalog, model) or model,
+        "host": hardware.host,
+    }
+    entities = {
+        kind: given[kind]
+        for kind in ("accelerator", "host", "network")
+        if given.get(kind)
+    }
+    return derive(lambda: evaluate_training(facts, **given), catalog, entities)

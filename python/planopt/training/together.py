@@ -1,0 +1,127 @@
+"""One run over all accelerators that are there, of several kinds, beside the plan."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final
+
+from planopt.serving.build import bom_line, hardware_of
+from planopt.training.evaluate import candidate_of, evaluation_of
+from planopt.training.plan import TrainingAlternative
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from planopt.training.problem import TrainingProblem
+    from planopt.training.train import TrainingQuestion
+
+__all__ = ["together"]
+
+SECONDS_PER_DAY = 86_400
+WAYS: Final = {
+    "slowest": "evenly dealt, at the pace of the slowest",
+    "balanced": "stages balanced by speed",
+}
+LARGEST_TENSOR: Final = 8
+MICRO_BATCHES: Final = (1, 2, 4)
+RECOMPUTES: Final = ("none", "full")
+SHARDINGS: Final = ("zero1", "zero3")
+
+
+def together(question: TrainingQuestion) -> tuple[TrainingAlternative, ...]:
+    """Find the fastest layout of each way to share a run among several kinds.
+
+    Asked where every kind is given with its number. All hosts are on the network of the
+    fastest cluster of one kind. The hardware is the same whatever the layout: so the
+    fastest is the cheapest.
+
+    Parameters
+    ----------
+    question : TrainingQuestion
+        With two kinds of accelerator or more.
+    """
+    problem = question.problem
+    if len(problem.kinds) < 2 or problem.rented:
+        return ()
+    of_one_kind = question.about(deadline_seconds=None, objective="throughput").best()
+    hardware = None if of_one_kind is None else of_one_kind.deployment.hardware
+    if hardware is None or hardware.network is None:
+        return ()
+    shares = [
+        {"accelerator": name, "accelerators": number}
+        for name, number in problem.kinds.items()
+    ]
+    over = {"network": hardware.network}
+    best: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
+    for layout in _layouts(problem):
+        run = {**problem.run(), **over, **layout}
+        both = question.catalog.native.evaluate_mixed({"run": run, "shares": shares})
+        for way in WAYS:
+            answer = both[way]
+            known = best.get(way)
+            if answer["feasible"] and (
+                known is None or answer["days"] < known[1]["days"]
+            ):
+                best[way] = (run, answer)
+    return tuple(_alternative(problem, way, *best[way]) for way in WAYS if way in best)
+
+
+def _layouts(problem: TrainingProblem) -> Iterator[dict[str, Any]]:
+    """List the layouts of all accelerators together."""
+    everything = sum(problem.kinds.values())
+    degrees = [each for each in range(1, everything + 1) if everything % each == 0]
+    tensor = [each for each in degrees if each <= LARGEST_TENSOR]
+    for tp, pp, micro_batch in product(tensor, degrees, MICRO_BATCHES):
+        dp = everything // (tp * pp)
+        if everything % (tp * pp) or problem.global_batch % (dp * micro_batch):
+            continue
+        shardings = SHARDINGS if dp > 1 else ("none",)
+        for shard, recompute in product(shardings, RECOMPUTES):
+            yield {
+                "tp": tp,
+                "sequence_parallel": tp > 1,
+                "pp": pp,
+                "dp": dp,
+                "micro_batch": micro_batch,
+                "shard": shard,
+                "recompute": recompute,
+            }
+
+
+def _alternative(
+    problem: TrainingProblem,
+    way: str,
+    run: Mapping[str, Any],
+    answer: Mapping[str, Any],
+) -> TrainingAlternative:
+    evaluation = evaluation_of(answer)
+    kinds = " + ".join(f"{number:,}x {name}" for name, number in problem.kinds.items())
+    degrees = f"TP{run['tp']} x PP{run['pp']} x DP{run['dp']}, {run['shard']}"
+    return TrainingAlternative(
+        summary=f"{kinds} over {run['network']}, {degrees}, {WAYS[way]}",
+        why_not=_verdict(problem, evaluation.days, evaluation.cost.price_usd),
+        price_usd=evaluation.cost.price_usd,
+        days=evaluation.days,
+        mfu=evaluation.mfu,
+        goodput=evaluation.goodput,
+        run_usd=evaluation.run.usd,
+        accelerators=evaluation.accelerators,
+        power_watts=evaluation.power_watts,
+        candidate=candidate_of(
+            {**run, "accelerator": " + ".join(problem.kinds)}, answer
+        ),
+        hardware=hardware_of(answer),
+        bill_of_materials=tuple(bom_line(line) for line in answer["bill_of_materials"]),
+    )
+
+
+def _verdict(problem: TrainingProblem, days: float | None, price: float | None) -> str:
+    """Say which of the limits it would keep."""
+    said = []
+    deadline = problem.deadline_seconds
+    if deadline is not None and days is not None:
+        in_time = days * SECONDS_PER_DAY <= deadline
+        said.append("in time" if in_time else "too late")
+    if problem.budget_usd is not None and price is not None:
+        said.append("within budget" if price <= problem.budget_usd else "too dear")
+    return ", ".join(said)
