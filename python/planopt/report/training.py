@@ -121,6 +121,8 @@ def _recomputed(recompute: str) -> str:
 
 def speed_line(evaluation: TrainingEvaluation) -> str:
     """Say how fast a run is, and how well it uses the hardware."""
+    if evaluation.step_seconds is None:
+        return "cannot be laid out"
     parts = [f"{rate(evaluation.tokens_per_second)} tok/s"]
     if evaluation.mfu is not None:
         tflops = rate(evaluation.model_tflops_per_accelerator)
@@ -164,6 +166,8 @@ def _runs(layers: Sequence[int]) -> str:
 
 def step_and_memory(evaluation: TrainingEvaluation) -> list[str]:
     """Show where a step's time and an accelerator's memory go, side by side."""
+    if evaluation.step_seconds is None:
+        return []
     return beside(_step(evaluation), _memory(evaluation))
 
 
@@ -218,7 +222,8 @@ def run_lines(evaluation: TrainingEvaluation) -> list[str]:
     lines = []
     if run.accelerator_hours is not None:
         steps = f"{count(run.steps)} steps"
-        hours = f"{count(run.accelerator_hours)} accelerator-hours"
+        productive = f"{count(run.productive_accelerator_hours)} of them productive"
+        hours = f"{count(run.accelerator_hours)} accelerator-hours, {productive}"
         lines.append(f" Run   {days(evaluation.days)} days   {hours}   {steps}")
     if failures.interval_seconds is not None:
         every = duration(failures.checkpoint_interval_seconds)
