@@ -12,7 +12,7 @@ from planopt.serving.cautions import (
     memory_warnings,
     price_warnings,
 )
-from planopt.training.plan import TrainingAlternative
+from planopt.training.plan import TrainingAlternative, alternative_of
 from planopt.training.why import held_back, span
 
 if TYPE_CHECKING:
@@ -56,19 +56,14 @@ def alternatives_of(
 
 
 def _alternative(other: TrainingBuild, why_not: str) -> TrainingAlternative:
-    evaluation = other.evaluation
-    return TrainingAlternative(
+    deployment = other.deployment
+    return alternative_of(
+        other.evaluation,
         summary=other.summary,
         why_not=why_not,
         price_usd=other.price_usd,
-        days=other.days,
-        mfu=evaluation.mfu,
-        goodput=evaluation.goodput,
-        run_usd=evaluation.run.usd,
-        accelerators=evaluation.accelerators,
-        power_watts=evaluation.power_watts,
-        candidate=other.deployment.candidate,
-        hardware=other.deployment.hardware,
+        candidate=deployment.candidate,
+        hardware=deployment.hardware,
         bill_of_materials=other.bill_of_materials,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -23,7 +23,12 @@ from planopt.training.evaluation import (
     TrainingEvaluation,
 )
 
-__all__ = ["TrainingAlternative", "TrainingDocument", "TrainingPlan"]
+__all__ = [
+    "TrainingAlternative",
+    "TrainingDocument",
+    "TrainingPlan",
+    "alternative_of",
+]
 
 
 class TrainingAlternative(Struct, frozen=True, kw_only=True):
@@ -42,6 +47,21 @@ class TrainingAlternative(Struct, frozen=True, kw_only=True):
     candidate: TrainingCandidate | None = None
     hardware: Hardware | None = None
     bill_of_materials: tuple[BomLine, ...] = ()
+
+
+def alternative_of(
+    evaluation: TrainingEvaluation, **others: Any
+) -> TrainingAlternative:
+    """Put an evaluation up as an alternative, with what it does not say itself."""
+    return TrainingAlternative(
+        days=evaluation.days,
+        mfu=evaluation.mfu,
+        goodput=evaluation.goodput,
+        run_usd=evaluation.run.usd,
+        accelerators=evaluation.accelerators,
+        power_watts=evaluation.power_watts,
+        **others,
+    )
 
 
 class TrainingDocument(TrainingEvaluation, Document, frozen=True, kw_only=True):

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planopt.serving.build import bom_line, hardware_of
 from planopt.training.evaluate import candidate_of, evaluation_of
-from planopt.training.plan import TrainingAlternative
+from planopt.training.plan import alternative_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from planopt.training.plan import TrainingAlternative
     from planopt.training.problem import TrainingProblem
     from planopt.training.train import TrainingQuestion
 
@@ -97,16 +98,11 @@ def _alternative(
     evaluation = evaluation_of(answer)
     kinds = " + ".join(f"{number:,}x {name}" for name, number in problem.kinds.items())
     degrees = f"TP{run['tp']} x PP{run['pp']} x DP{run['dp']}, {run['shard']}"
-    return TrainingAlternative(
+    return alternative_of(
+        evaluation,
         summary=f"{kinds} over {run['network']}, {degrees}, {WAYS[way]}",
         why_not=_verdict(problem, evaluation.days, evaluation.cost.price_usd),
         price_usd=evaluation.cost.price_usd,
-        days=evaluation.days,
-        mfu=evaluation.mfu,
-        goodput=evaluation.goodput,
-        run_usd=evaluation.run.usd,
-        accelerators=evaluation.accelerators,
-        power_watts=evaluation.power_watts,
         candidate=candidate_of(
             {**run, "accelerator": " + ".join(problem.kinds)}, answer
         ),
