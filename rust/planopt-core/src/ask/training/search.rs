@@ -171,7 +171,7 @@ pub(in crate::ask) fn sharding_word(sharding: Sharding) -> &'static str {
 }
 
 /// The word that asks for a choice.
-fn word<T: PartialEq>(words: &[(&'static str, T)], choice: T) -> &'static str {
+fn word<T: Copy + PartialEq>(words: &[(&'static str, T)], choice: T) -> &'static str {
     let named = words.iter().find(|(_, one)| *one == choice);
     named.map_or("none", |(name, _)| name)
 }

@@ -147,7 +147,9 @@ fn shapes(transformer: &Transformer, recipe: &Recipe) -> Vec<Layout> {
 fn most_layers(stages: &[Stage]) -> u32 {
     let layers = stages.iter().map(|stage| stage.layers.iter().sum::<f64>());
     let most = layers.fold(1.0, f64::max);
-    (1..).find(|count| f64::from(*count) >= most).unwrap_or(1)
+    (1..=u32::MAX)
+        .find(|count| f64::from(*count) >= most)
+        .unwrap_or(1)
 }
 
 /// Experts of a layer; 1 without any.
