@@ -32,6 +32,8 @@ class Stage:
     embedding: tuple[Operation, ...]
     layers: tuple[tuple[Operation, ...], ...]
     head: tuple[Operation, ...]
+    last: bool = False
+    """Whether it is the last one, which drafts: not every model has a head."""
 
     @property
     def body(self) -> list[Operation]:
@@ -79,6 +81,7 @@ def stages(model: Model, p: int) -> list[Stage]:
                 embedding=model.embedding if stage == 0 else (),
                 layers=model.layers[first : first + layers],
                 head=model.head if stage == p - 1 else (),
+                last=stage == p - 1,
             )
         )
         first += layers
@@ -99,7 +102,7 @@ def weights_bytes(stage: Stage, model: Model, rank: Rank) -> float:
         * rank.parameter_bytes(operation)
         for operation in (*stage.body, *stage.head)
     )
-    if stage.head and rank.drafter is not None:
+    if stage.last and rank.drafter is not None:
         drafter = rank.drafter
         own += math.fsum(
             operation.parameters
@@ -147,7 +150,7 @@ def kv_cache_bytes(stage: Stage, rank: Rank, *, sequences: int, context: int) ->
     """Return the bytes of the cache of one rank of a stage."""
     page_tokens = rank.assumptions.memory.page_tokens
     cached = [(operation, rank) for operation in stage.body]
-    if stage.head and rank.drafter is not None:
+    if stage.last and rank.drafter is not None:
         drafter = rank.drafter
         cached += [(operation, drafter.rank) for operation in drafter.operations]
     return sequences * math.fsum(
