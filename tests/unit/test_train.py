@@ -324,7 +324,7 @@ def test_a_cluster_does_what_its_evaluation_says(question: dict[str, Any]) -> No
 
 
 def _networks_for_sale() -> list[str]:
-    """List the networks whose NICs have a price: the Internet between homes has none."""
+    """List the networks whose NICs have a price: the lines of homes have none."""
     catalog = open_catalog()
     return [
         entry["id"]
