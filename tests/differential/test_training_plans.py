@@ -63,9 +63,8 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         "gradients": "bf16",
     },
 }
-# Parts of a plan that say where a price is from, or how a link is called, or that move
-# no figure: logits are on the last stage, while the first one is the fullest.
-SAY_NOTHING = ("source", "hardware.link", "candidate.loss_chunks")
+# Parts of a plan that say where a price is from, or how a link is called.
+SAY_NOTHING = ("source", "hardware.link")
 
 
 @cache

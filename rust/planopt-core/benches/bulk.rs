@@ -20,12 +20,12 @@ const RANDOM: u64 = 1 << 12;
 /// From one place to the next: 2^64 over the golden ratio, far from any short period.
 const STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+const TRAINING: &str = include_str!("../../../benchmarks/spaces/training.toml");
+const SERVING: &str = include_str!("../../../benchmarks/spaces/serving.toml");
 
 /// A space of `benchmarks/spaces`.
-fn space<T: DeserializeOwned>(name: &str) -> T {
-    let path = Path::new(REPOSITORY).join(format!("benchmarks/spaces/{name}.toml"));
-    let text = std::fs::read_to_string(path).expect("a space that ships");
-    let mut tables: toml::Table = toml::from_str(&text).expect("a space that ships");
+fn space<T: DeserializeOwned>(text: &str) -> T {
+    let mut tables: toml::Table = toml::from_str(text).expect("a space that ships");
     for told in ["kind", "about"] {
         tables.remove(told);
     }
@@ -64,12 +64,12 @@ fn measure<S: Candidates>(bench: &mut Criterion, name: &str, space: &S) {
 fn spaces(bench: &mut Criterion) {
     let catalogs = Path::new(REPOSITORY).join("catalogs");
     let catalog = Catalog::load(&catalogs, &[], "calibrated").expect("the bundled catalog");
-    let request: TrainingSpaceRequest = space("training");
+    let request: TrainingSpaceRequest = space(TRAINING);
     with_training_space(&catalog, &request, |space| {
-        measure(bench, "training", space)
+        measure(bench, "training", space);
     })
     .expect("a space that ships");
-    let request: ServingSpaceRequest = space("serving");
+    let request: ServingSpaceRequest = space(SERVING);
     with_serving_space(&catalog, &request, |space| measure(bench, "serving", space))
         .expect("a space that ships");
 }

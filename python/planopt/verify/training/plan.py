@@ -231,6 +231,8 @@ def _choice_mismatches(
         for name in asked
     }
     chosen["model"] = (table["model"], only(request.get("model")))
+    # Nothing that a search chooses: logits of a micro-batch are there at once.
+    chosen["candidate.loss_chunks"] = (candidate.get("loss_chunks"), only(1))
     yield from not_allowed(field, chosen)
 
 
