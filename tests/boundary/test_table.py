@@ -9,10 +9,10 @@ from planopt import _native
 from planopt.catalog import open_catalog
 from planopt.errors import InputError
 from planopt.fronts import figures
+from planopt.spaces import read_space
 
-SPACE = "calculon-gpt3-175b"
-COUNT = 6 * 2 * 6 * 31 * 3 * 7 * 2 * 48
-"""More than the candidates of the space: twins are left out."""
+SPACE = "training"
+"""Most of its candidates work."""
 
 
 def table(start: int, length: int) -> _native.Table:
@@ -20,7 +20,7 @@ def table(start: int, length: int) -> _native.Table:
 
 
 @settings(max_examples=20, deadline=None)
-@given(start=st.integers(0, 100_000), length=st.integers(0, 20_000))
+@given(start=st.integers(0, 100_000_000), length=st.integers(0, 5_000))
 def test_arrow_and_numpy_see_the_memory_of_the_core(start: int, length: int) -> None:
     arrow = pytest.importorskip("pyarrow")
     found = table(start, length)
@@ -56,12 +56,9 @@ def test_a_column_outlives_its_table() -> None:
 
 
 def test_figures_are_those_of_the_front() -> None:
-    request_rows = open_catalog().native
-    from planopt.spaces import read_space
-
     request = read_space(SPACE).request
-    front = request_rows.front(request, {"exhaustive": True})["rows"]
-    for row in front[:5]:
+    rows = open_catalog().native.front(request, {})["rows"]
+    for row in rows[:5]:
         one = table(row["place"], 1)
         assert len(one) == 1
         for name in one.names:
@@ -71,8 +68,9 @@ def test_figures_are_those_of_the_front() -> None:
 def test_what_there_is_not_is_told() -> None:
     with pytest.raises(KeyError):
         table(0, 1).column("speed")
+    count = open_catalog().native.space_count(read_space(SPACE).request)
     with pytest.raises(InputError) as refused:
-        figures(SPACE, 0, COUNT + 1)
+        figures(SPACE, 0, count + 1)
     assert refused.value.diagnostics[0].code == "E003"
     with pytest.raises(InputError):
         figures(SPACE, -1, 5)
