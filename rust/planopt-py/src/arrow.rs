@@ -65,7 +65,7 @@ unsafe impl Send for Stream {}
 /// What a schema points to.
 struct SchemaParts {
     name: CString,
-    children: Vec<Box<Schema>>,
+    children: Vec<Schema>,
     pointers: Vec<*mut Schema>,
 }
 
@@ -73,7 +73,7 @@ struct SchemaParts {
 struct ArrayParts {
     _table: Arc<Table>,
     buffers: Vec<*const c_void>,
-    children: Vec<Box<Array>>,
+    children: Vec<Array>,
     pointers: Vec<*mut Array>,
 }
 
@@ -88,28 +88,24 @@ impl Schema {
     pub(crate) fn of(table: &Table) -> Self {
         let figures = table.names.iter().map(|name| Self::new(REAL, name, vec![]));
         let places = Self::new(UNSIGNED, "place", vec![]);
-        let columns = std::iter::once(places).chain(figures).map(Box::new);
+        let columns = std::iter::once(places).chain(figures);
         Self::new(STRUCT, "", columns.collect())
     }
 
-    fn new(format: &'static CStr, name: &str, children: Vec<Box<Self>>) -> Self {
+    fn new(format: &'static CStr, name: &str, children: Vec<Self>) -> Self {
         let mut parts = Box::new(SchemaParts {
             // Names of figures are those of fields of a struct, without a zero.
             name: CString::new(name).unwrap_or_default(),
             children,
             pointers: Vec::new(),
         });
-        parts.pointers = parts
-            .children
-            .iter_mut()
-            .map(|each| &raw mut **each)
-            .collect();
+        parts.pointers = parts.children.iter_mut().map(ptr::from_mut).collect();
         Self {
             format: format.as_ptr(),
             name: parts.name.as_ptr(),
             metadata: ptr::null(),
             flags: 0,
-            n_children: parts.pointers.len() as i64,
+            n_children: count(&parts.pointers),
             children: parts.pointers.as_mut_ptr(),
             dictionary: ptr::null_mut(),
             release: Some(release_schema),
@@ -126,7 +122,7 @@ impl Array {
             .columns
             .iter()
             .map(|column| Self::column(table, column.as_ptr().cast()));
-        let columns = std::iter::once(places).chain(figures).map(Box::new);
+        let columns = std::iter::once(places).chain(figures);
         Self::new(table, vec![ptr::null()], columns.collect())
     }
 
@@ -135,24 +131,20 @@ impl Array {
         Self::new(table, vec![ptr::null(), data], vec![])
     }
 
-    fn new(table: &Arc<Table>, buffers: Vec<*const c_void>, children: Vec<Box<Self>>) -> Self {
+    fn new(table: &Arc<Table>, buffers: Vec<*const c_void>, children: Vec<Self>) -> Self {
         let mut parts = Box::new(ArrayParts {
             _table: Arc::clone(table),
             buffers,
             children,
             pointers: Vec::new(),
         });
-        parts.pointers = parts
-            .children
-            .iter_mut()
-            .map(|each| &raw mut **each)
-            .collect();
+        parts.pointers = parts.children.iter_mut().map(ptr::from_mut).collect();
         Self {
-            length: table.places.len() as i64,
+            length: count(&table.places),
             null_count: 0,
             offset: 0,
-            n_buffers: parts.buffers.len() as i64,
-            n_children: parts.pointers.len() as i64,
+            n_buffers: count(&parts.buffers),
+            n_children: count(&parts.pointers),
             buffers: parts.buffers.as_mut_ptr(),
             children: parts.pointers.as_mut_ptr(),
             dictionary: ptr::null_mut(),
@@ -193,6 +185,11 @@ impl Stream {
             private_data: Box::into_raw(parts).cast(),
         }
     }
+}
+
+/// What a list in memory holds is below 2^63.
+fn count<T>(list: &[T]) -> i64 {
+    i64::try_from(list.len()).unwrap_or(i64::MAX)
 }
 
 /// What nobody took over is released by who made it.

@@ -210,13 +210,13 @@ impl Catalog {
         py: Python<'py>,
         space: &Bound<'py, PyAny>,
         options: &Bound<'py, PyAny>,
-        progress: Option<Bound<'py, PyAny>>,
+        progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let space: bulk::SpaceRequest = question(space)?;
         let options: bulk::FrontOptions = question(options)?;
         let course = bulk::Course::default();
         let work = |stop: &AtomicBool| space.front(&self.catalog, options, stop, &course);
-        let found = watched(py, work, || match (&progress, course.so_far()) {
+        let found = watched(py, work, || match (progress, course.so_far()) {
             (Some(tell), Some((done, of))) => tell.call1((done, of)).map(|_| ()),
             _ => Ok(()),
         })?;

@@ -66,7 +66,7 @@ impl Table {
     fn __arrow_c_array__<'py>(
         &self,
         py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
         let array = PyCapsule::new_with_value(py, Array::of(&self.table), c"arrow_array")?;
         Ok((self.__arrow_c_schema__(py)?, array))
@@ -77,7 +77,7 @@ impl Table {
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         PyCapsule::new_with_value(py, Stream::of(&self.table), c"arrow_array_stream")
     }
