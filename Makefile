@@ -65,7 +65,7 @@ calibrate-engines: $(BIN)/python ## Fit engines and cards to serving figures: FI
 calibrate-training: $(BIN)/python ## Fit training and its error bars: DATA= files, DATE=
 	$(BIN)/python -m planopt.calibration.training $(foreach file,$(DATA),--data "$(file)") --date "$(DATE)"
 
-accuracy: $(BIN)/python ## Write the error table of README from catalogs/measurements/residuals.toml
+accuracy: $(BIN)/python ## Write the error tables of README and docs from catalogs/measurements
 	$(BIN)/python -m planopt.calibration.accuracy
 
 wheel: $(BIN)/python ## A release wheel in dist/

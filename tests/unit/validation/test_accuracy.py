@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planopt.calibration.accuracy import with_table
+from planopt.calibration.accuracy import PAGES, with_table
 from planopt.intervals import interval
 from planopt.validation.measurement import Comparison
 from planopt.validation.run import bundled_measurements, compare_rows
@@ -53,9 +53,10 @@ def test_nearly_every_row_with_a_layout_is_predicted() -> None:
     assert len([each for each in counted if each.standing == "counted"]) >= 590
 
 
-def test_readme_shows_the_errors_on_file(repository: Path) -> None:
-    readme = (repository / "README.md").read_text(encoding="utf-8")
-    assert with_table(readme) == readme
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_show_the_errors_on_file(repository: Path, page: str) -> None:
+    text = (repository / page).read_text(encoding="utf-8")
+    assert with_table(text, PAGES[page]) == text
 
 
 def test_an_interval_extrapolates_where_nothing_was_measured() -> None:
