@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 /// Values that are worked out before any candidate is looked at: some hundred megabytes at most.
-const MOST_VALUES: u64 = 1 << 20;
+const MOST_VALUES: u64 = 1 << 21;
 
 /// A few values for each key, shared by all threads. Of a space with too many keys nothing is kept
 /// but the values of the last one, by each thread.

@@ -96,9 +96,6 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
         let digits = &space.radix.digits(place);
         let (levels, known) = (&space.levels, &mut self.known);
         let paces = levels.paces.of(space, digits, &mut known.paces);
-        let exchanges = levels.exchanges.of(space, digits, &mut known.exchanges);
-        let kept = levels.kept.of(space, digits, &mut known.kept);
-        let held = levels.held.of(space, digits, &mut known.held);
         let cluster = space.cluster(digits)?;
         let platform = &space.platforms[digits[PLATFORM]];
         let rates = platform.rates.as_ref().ok_or(Rejected::Format)?;
@@ -107,13 +104,6 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
         let stages = &space.stages[pipeline];
         let subject = &space.subject;
         let row = &mut self.row;
-        // What comes from far away in memory first, so that the rest is done while it comes.
-        row.stages.clear();
-        for stage in 0..stages.len() {
-            let (kept, held) = (kept[stage], held[stage]);
-            let terms = StageTerms::new(&paces[stage], &exchanges[stage], kept, held);
-            row.stages.push(terms);
-        }
         row.pace(paces, stages, f64::from(vpp));
         row.goodput = cluster.goodput(pp);
         row.tokens_per_micro_batch = space.tokens_per_micro_batch(digits);
@@ -122,6 +112,15 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
         row.capacity = platform.capacity;
         if prune(row.price_usd, row.least_days()) {
             return Ok(Sought::Pruned);
+        }
+        let exchanges = levels.exchanges.of(space, digits, &mut known.exchanges);
+        let kept = levels.kept.of(space, digits, &mut known.kept);
+        let held = levels.held.of(space, digits, &mut known.held);
+        row.stages.clear();
+        for stage in 0..stages.len() {
+            let (kept, held) = (kept[stage], held[stage]);
+            let terms = StageTerms::new(&paces[stage], &exchanges[stage], kept, held);
+            row.stages.push(terms);
         }
         // With the fewest micro-batches; more of them never need less.
         if !row.fits(f64::from(pp)) {
