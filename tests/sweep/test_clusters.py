@@ -23,6 +23,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 CANDIDATES = 1_012_248_576
 STUDY = 'space = "gpt3-175b"\n'
 WAIT_SECONDS = 240
+STORE_BYTES = 100_000_000
+"""Of Ray's object store: fronts of chunks are small."""
 
 
 @pytest.fixture(scope="module")
@@ -123,8 +125,11 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     with tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as folder:
         options = (
             f"-m ray.scripts.scripts start --head --block --port {port} --num-cpus 2 "
-            f"--include-dashboard false --disable-usage-stats --temp-dir {folder}"
+            f"--include-dashboard false --disable-usage-stats --temp-dir {folder} "
+            f"--object-store-memory {STORE_BYTES}"
         )
+        # Where /dev/shm is smaller still, such as in a container, a folder does.
+        monkeypatch.setenv("RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE", "1")
         with process(*options.split(), start_new_session=True) as head:
             monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
             wait_for(lambda: answers(port))
