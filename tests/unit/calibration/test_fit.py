@@ -4,19 +4,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-np = pytest.importorskip("numpy")
-pytest.importorskip("scipy")
-
-from planopt.calibration.fit import OVERLAP, Bounds, fit, roofline  # noqa: E402
-from planopt.calibration.write import (  # noqa: E402
+from planopt.calibration.fit import OVERLAP, Bounds, fit, roofline
+from planopt.calibration.write import (
     BEGIN,
     END,
     replace_fitted,
     section,
 )
-from planopt.errors import InputError  # noqa: E402
+from planopt.errors import InputError
 
 
 def test_what_kernels_were_made_with_is_found_again() -> None:
