@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from planopt.catalog import bundled_folder, open_catalog
 from planopt.verify import Facts
+from planopt.verify.facts import FactError
 from planopt.verify.training import evaluate_training
 
 if TYPE_CHECKING:
@@ -83,6 +84,18 @@ class Sides:
     def ids(self, kind: str) -> list[str]:
         return [entity["id"] for entity in self.core.list(kind)]
 
+    def hosts_for(self, accelerator: str) -> list[str]:
+        """Hosts with room and power for one of an accelerator, mostly an HGX host."""
+        fit = [host for host in self.ids("hosts") if self._holds(host, accelerator)]
+        return [*(["hgx-8"] * 2 if "hgx-8" in fit else []), *fit]
+
+    def _holds(self, host: str, accelerator: str) -> bool:
+        try:
+            self.reference.host_for(host, accelerator)
+        except FactError:
+            return False
+        return True
+
 
 @cache
 def calibrated() -> Sides:
@@ -120,14 +133,15 @@ def _common(numbers: Sequence[int], largest: int) -> list[int]:
 
 
 def hardware(pick: Pick, side: Sides) -> dict[str, Any]:
-    """Make up a cluster: most have a network."""
+    """Make up a cluster of hosts that take the card: most have a network."""
+    accelerator = pick(side.ids("accelerators"))
     asked = {
-        "accelerator": pick(side.ids("accelerators")),
-        "host": pick(["hgx-8", "hgx-8", *side.ids("hosts")]),
+        "accelerator": accelerator,
+        "host": pick(side.hosts_for(accelerator)),
         "network": _often(pick, side.ids("networks"), [None]),
         "nics_per_host": pick([1, 2, 4, 8]),
     }
-    host = side.reference.host(asked["host"])
+    host = side.reference.host_for(asked["host"], accelerator)
     slots = host.slots
     if not host.whole and pick(range(4)) == 0:
         asked["accelerators_per_host"] = pick(_divisors(slots, slots))
