@@ -302,11 +302,12 @@ impl Asked<'_> {
     }
 }
 
+/// The whole part of a count, at least one.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a cast of what is too many gives the most there is"
 )]
-fn whole(count: f64) -> u32 {
+pub(super) fn whole(count: f64) -> u32 {
     count.max(1.0) as u32
 }

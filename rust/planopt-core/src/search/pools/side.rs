@@ -12,6 +12,7 @@ use crate::catalog::Network;
 use crate::communication::{Fabric, NetworkLine};
 use crate::compute::Step;
 use crate::placement::Placement;
+use crate::search::latency::whole;
 use crate::serving::engine::{Arrivals, Estimator, ReplicaSteps, Traffic};
 use crate::serving::{Batching, Replica};
 use crate::stages::Stage;
@@ -55,7 +56,7 @@ impl Side<'_> {
     /// Sequences of a micro-batch that decode at a rate of requests.
     pub(super) fn batch(&self, per_second: f64) -> u32 {
         let decoding = self.estimator.at(&poisson(per_second), 1.0).decoding;
-        super::whole((decoding / self.lanes).ceil())
+        whole((decoding / self.lanes).ceil())
     }
 
     /// The highest rate of requests at which `in_time` holds of what the closed form says.
