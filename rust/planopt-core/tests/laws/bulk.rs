@@ -18,6 +18,9 @@ use crate::stock::bundled;
 /// multiplied with.
 const ROUNDING: f64 = 1e-12;
 
+/// Candidates that are walked at once in search of one that works.
+const WINDOW: u64 = 4096;
+
 /// Keeps what it is given of one candidate.
 #[derive(Default)]
 struct One {
@@ -37,6 +40,33 @@ impl<C: Figures> Sink<C> for One {
         assert_eq!(count, 1);
         self.rejected = Some(reason);
     }
+}
+
+/// Finds the first candidate that works among those that are walked.
+#[derive(Default)]
+struct First(Option<u64>);
+
+impl<C: Figures> Sink<C> for First {
+    fn accept(&mut self, place: u64, _count: usize, _columns: &C) {
+        self.0.get_or_insert(place);
+    }
+
+    fn reject(&mut self, _place: u64, _count: u64, _reason: Rejected) {}
+}
+
+/// Random places of a space and one that works, the first at or after a random one: few layouts
+/// of a large model work, so that random places alone may all be rejected.
+fn places(space: &impl Candidates, seeds: &[u64]) -> Vec<u64> {
+    let count = space.count();
+    let mut walker = space.walker();
+    let working = (0..count.div_ceil(WINDOW)).find_map(|window| {
+        let start = (seeds[0] % count + window * WINDOW) % count;
+        let mut first = First::default();
+        walker.walk(start, count.min(start + WINDOW), &mut first);
+        first.0
+    });
+    let random = seeds.iter().map(|seed| seed % count);
+    random.chain(working).collect()
 }
 
 fn training_request(model: &str, flash: bool) -> TrainingSpaceRequest {
@@ -129,8 +159,7 @@ fn check_training(catalog: &Catalog, request: &TrainingSpaceRequest, seeds: &[u6
     let checked = with_training_space(catalog, request, |space| {
         let mut walker = space.walker();
         let mut accepted = 0;
-        for seed in seeds {
-            let place = seed % space.count();
+        for place in places(space, seeds) {
             let mut one = One::default();
             walker.walk(place, place + 1, &mut one);
             let asked = single(space, request, place);
@@ -193,8 +222,7 @@ proptest! {
         let checked = with_serving_space(catalog, &request, |space| {
             let mut walker = space.walker();
             let mut accepted = 0;
-            for seed in &seeds {
-                let place = seed % space.count();
+            for place in places(space, &seeds) {
                 let mut one = One::default();
                 walker.walk(place, place + 1, &mut one);
                 let (platform, question, layout, replicas, in_flight, batch) =
