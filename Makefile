@@ -2,11 +2,12 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+ROUNDS ?= 10
 BIN := $(VENV)/bin
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help develop format lint types test test-rust test-python queueing readme bench bench-fleet calibrate calibrate-training accuracy ci wheel clean
+.PHONY: help develop format lint types test test-rust test-python fuzz queueing readme bench bench-fleet calibrate calibrate-training accuracy ci wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +43,12 @@ test-rust: ## Tests of the Rust core
 
 test-python: ## Tests of the Python package and of the command line
 	$(BIN)/pytest
+
+fuzz: ## Laws, properties and the independent reference with new random cases, ROUNDS=10 times over
+	for round in $$(seq $(ROUNDS)); do \
+	  cargo test --release --quiet --package planopt-core --test laws || exit 1; \
+	  env -u CI $(BIN)/pytest --quiet tests/properties tests/differential || exit 1; \
+	done
 
 queueing: ## The closed form of an engine against its simulation, 200 random cases (some 20 minutes)
 	cargo test --release --package planopt-core --test queueing -- --ignored --nocapture
