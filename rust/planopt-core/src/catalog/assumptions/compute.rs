@@ -1,0 +1,145 @@
+//! Rates that operations reach, and what engines make of them.
+
+use crate::catalog::entities::Format;
+use crate::quantity::{BytesPerSecond, Seconds};
+use crate::serving::engine::Policy;
+
+/// What matrix products in one format reach.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProductAssumptions {
+    /// Share of the peak rate that a large product reaches.
+    pub efficiency: f64,
+    /// Rows at which a product reaches half of that.
+    pub half_rows: f64,
+    /// Columns at which it does.
+    pub half_columns: f64,
+    /// Depth at which it does.
+    pub half_depth: f64,
+    /// Share of the memory bandwidth that reading weights and activations reaches.
+    pub bandwidth_efficiency: f64,
+    /// Launch of one operation, and what it takes to fill and drain the accelerator.
+    pub operation_overhead: Seconds,
+}
+
+impl ProductAssumptions {
+    /// The same kernels as an engine runs them.
+    pub(super) fn under(self, engine: &EngineShares, share: f64) -> Self {
+        Self {
+            efficiency: self.efficiency * engine.arithmetic * share,
+            bandwidth_efficiency: self.bandwidth_efficiency * engine.bandwidth * share,
+            operation_overhead: self.operation_overhead * engine.overhead,
+            ..self
+        }
+    }
+}
+
+/// What an engine makes of kernels: factors of what they reach, and what it adds to a step.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineShares {
+    /// Of the arithmetic of products and of prompts.
+    pub arithmetic: f64,
+    /// Of the memory bandwidth.
+    pub bandwidth: f64,
+    /// Of the launch of an operation.
+    pub overhead: f64,
+    /// Of what products of experts reach, besides.
+    pub experts: f64,
+    /// Of the time of an all-reduce.
+    pub all_reduce: f64,
+    /// Bytes per second that its kernels of few rows keep under way at most.
+    pub bandwidth_limit: Option<BytesPerSecond>,
+    /// Scheduling and sampling of one step.
+    pub step_overhead: Seconds,
+    /// Launch of each operation of a step that reads prompts.
+    pub prompt_launch: Seconds,
+    /// What a request takes outside of the steps until its first token is with the user.
+    pub request_overhead: Option<Seconds>,
+    /// What the engine does in a step.
+    pub scheduling: Scheduling,
+}
+
+/// What an engine does in a step, unless it is told otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scheduling {
+    /// Tokens of a step.
+    pub token_budget: Option<u32>,
+    /// Who goes first.
+    pub policy: Policy,
+}
+
+/// Products of one matrix, and of the matrices of experts side by side.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Products {
+    /// One matrix for all tokens.
+    pub dense: ProductAssumptions,
+    /// One matrix for each expert, of which tokens are sorted to theirs.
+    pub experts: ProductAssumptions,
+}
+
+/// Rates that operations reach.
+#[derive(Clone, Debug)]
+pub struct ComputeAssumptions {
+    /// Products that are not quantised, and of formats without an entry of their own.
+    pub products: Products,
+    /// Products of quantised formats.
+    pub formats: Vec<(Format, Products)>,
+    /// Whether products accumulate in FP16 where the accelerator can.
+    pub fp16_accumulate: bool,
+    /// Share of the shorter of arithmetic and memory traffic that hides behind the longer.
+    pub roofline_overlap: f64,
+    /// Share of the peak rate that attention over a long prompt reaches.
+    pub attention_efficiency: f64,
+    /// Tokens of a prompt at which it reaches half of that.
+    pub half_prompt: f64,
+    /// Share of the peak rate that attention of decoded tokens reaches.
+    pub decode_attention_efficiency: f64,
+    /// Launch of attention, its split over the accelerator and the sum of the parts.
+    pub attention_overhead: Seconds,
+    /// Share of the memory bandwidth that reading the KV cache reaches.
+    pub kv_bandwidth_efficiency: f64,
+    /// Whether activations count as memory traffic.
+    pub activation_traffic: bool,
+    /// Whether attention over the cache takes time.
+    pub attention_time: bool,
+    /// Scheduling and sampling of one step.
+    pub step_overhead: Seconds,
+    /// Launch of each operation of a step that reads prompts, whose shapes no graph was captured
+    /// for: so long at least is such a step.
+    pub prompt_launch: Seconds,
+    /// Bytes per second that an engine's kernels reach at most.
+    pub bandwidth_limit: Option<BytesPerSecond>,
+}
+
+impl ComputeAssumptions {
+    /// The same kernels as an engine runs them.
+    pub(super) fn under(&self, engine: &EngineShares) -> Self {
+        let all = |products: Products| Products {
+            dense: products.dense.under(engine, 1.0),
+            experts: products.experts.under(engine, engine.experts),
+        };
+        Self {
+            products: all(self.products),
+            formats: self
+                .formats
+                .iter()
+                .map(|(format, own)| (*format, all(*own)))
+                .collect(),
+            attention_efficiency: self.attention_efficiency * engine.arithmetic,
+            decode_attention_efficiency: self.decode_attention_efficiency * engine.arithmetic,
+            attention_overhead: self.attention_overhead * engine.overhead,
+            kv_bandwidth_efficiency: self.kv_bandwidth_efficiency * engine.bandwidth,
+            step_overhead: engine.step_overhead,
+            prompt_launch: engine.prompt_launch,
+            bandwidth_limit: engine.bandwidth_limit,
+            ..self.clone()
+        }
+    }
+
+    /// What products with weights in `format` reach.
+    pub fn products_in(&self, format: Format) -> Products {
+        self.formats
+            .iter()
+            .find(|(own, _)| *own == format)
+            .map_or(self.products, |(_, products)| *products)
+    }
+}

@@ -1,0 +1,172 @@
+//! Everything that is a choice of the modeller, as data: see `docs/reference/model.md`.
+
+mod communication;
+mod compute;
+mod training;
+
+pub use communication::*;
+pub use compute::*;
+pub use training::*;
+
+use super::entities::Accelerator;
+use crate::quantity::{Bytes, Seconds};
+
+/// How ports of a switch are paid for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SwitchSale {
+    /// Whole switches.
+    Whole,
+    /// Blocks of so many ports, each at the price of the switch over the blocks it holds.
+    PortBlocks(u32),
+}
+
+/// Memory that is not weights or KV cache.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryAssumptions {
+    /// Share of an accelerator's memory that the engine may plan with.
+    pub usable_fraction: f64,
+    /// The same where memory is shared with the processor.
+    pub unified_usable_fraction: f64,
+    /// Context, kernels and allocator of an accelerator working alone.
+    pub overhead: Bytes,
+    /// The same with communication buffers, in a group of two or more.
+    pub overhead_group: Bytes,
+    /// Tokens of a KV cache page.
+    pub page_tokens: u32,
+    /// Tokens of the largest step, for which the activation workspace is sized.
+    pub workspace_tokens: u32,
+}
+
+/// Limits of the engine that serves.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineAssumptions {
+    /// Sequences of a micro-batch, at most.
+    pub max_sequences: u32,
+    /// What a request takes outside of the steps until its first token is with the user.
+    pub request_overhead: Seconds,
+}
+
+/// How tokens are routed to experts.
+#[derive(Clone, Copy, Debug)]
+pub struct ExpertAssumptions {
+    /// Tokens of the busiest rank over the mean.
+    pub imbalance: f64,
+}
+
+impl Default for ExpertAssumptions {
+    /// Even routing.
+    fn default() -> Self {
+        Self { imbalance: 1.0 }
+    }
+}
+
+/// Money over time.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub struct CostAssumptions {
+    /// Years over which the purchase is written off.
+    pub years: f64,
+    /// Share of the price left then.
+    pub residual: f64,
+    /// Price of electricity, dollars per kWh.
+    pub electricity_usd_per_kwh: f64,
+    /// Share of hours busy.
+    pub duty: f64,
+    /// Power usage effectiveness.
+    pub pue: f64,
+    /// Rent of a rack, dollars per month.
+    pub rack_usd_per_month: f64,
+    /// Units of a rack.
+    pub rack_units: f64,
+    /// Draw of an accelerator at work, as a share of its power limit.
+    pub load_fraction: f64,
+    /// Price of a million tokens from those who serve models, where the set has one.
+    pub hosted_usd_per_million_tokens: Option<f64>,
+    /// Carbon dioxide and its equivalents of a kilowatt-hour, in kg, where the set says.
+    pub carbon_kg_per_kwh: Option<f64>,
+}
+
+/// A named set of assumptions.
+#[derive(Clone, Debug)]
+pub struct Assumptions {
+    /// Catalog id.
+    pub id: String,
+    /// What it stands for.
+    pub description: String,
+    /// Folder of hardware it is used with, inside the catalogs; empty for the general one.
+    pub hardware: String,
+    /// Class of PCIe all-reduce of hosts: `default`, `slow` or `good`.
+    pub pcie_all_reduce: String,
+    /// Memory.
+    pub memory: MemoryAssumptions,
+    /// The engine, where the set limits it.
+    pub engine: Option<EngineAssumptions>,
+    /// Compute.
+    pub compute: ComputeAssumptions,
+    /// The same of accelerators that were measured, by id.
+    pub accelerators: Vec<(String, ComputeAssumptions)>,
+    /// The same of families of accelerators, for those that were not.
+    pub families: Vec<(String, ComputeAssumptions)>,
+    /// What an engine does in a step, unless it is told otherwise.
+    pub scheduling: Scheduling,
+    /// Engines that were compared with kernels, by name.
+    pub engines: Vec<(String, EngineShares)>,
+    /// Communication.
+    pub communication: CommunicationAssumptions,
+    /// Collectives over scale-up links that were measured, by the link's name.
+    pub links: Vec<(String, ScaleUpAssumptions)>,
+    /// Experts.
+    pub experts: ExpertAssumptions,
+    /// Cost.
+    pub cost: CostAssumptions,
+    /// Training, where the set says anything of it; of no framework and accelerator in
+    /// particular.
+    pub training: Option<TrainingAssumptions>,
+    /// Training frameworks by their names.
+    pub frameworks: Vec<(String, FrameworkAssumptions)>,
+    /// What any accelerator reaches at training.
+    pub general_trainer: HardwareAssumptions,
+    /// Accelerators at training, by id or by family.
+    pub trainers: Vec<(String, HardwareChanges)>,
+    /// How switches are sold.
+    pub switch_sale: SwitchSale,
+    /// How speed falls with a power limit: as this power of the share of its power that an
+    /// accelerator may draw.
+    pub power_limit_exponent: Option<f64>,
+    /// Whether width of cards and power supplies limit what hosts take.
+    pub host_limits: bool,
+}
+
+impl Assumptions {
+    /// The same as `engine` makes of them, one of [`Self::engines`].
+    pub fn under(&mut self, engine: &EngineShares) {
+        self.scheduling = engine.scheduling;
+        self.communication.all_reduce_share = engine.all_reduce;
+        if let (Some(own), Some(seconds)) = (&mut self.engine, engine.request_overhead) {
+            own.request_overhead = seconds;
+        }
+        self.compute = self.compute.under(engine);
+        for (_, compute) in self.accelerators.iter_mut().chain(&mut self.families) {
+            *compute = compute.under(engine);
+        }
+    }
+
+    /// What collectives over the scale-up link of that name reach.
+    pub fn scale_up_of(&self, link: &str) -> ScaleUpAssumptions {
+        self.links
+            .iter()
+            .find(|(name, _)| name == link)
+            .map_or(self.communication.scale_up, |(_, measured)| *measured)
+    }
+
+    /// What `accelerator` reaches: as measured, else as its family does, else as any.
+    pub fn compute_of(&self, accelerator: &Accelerator) -> &ComputeAssumptions {
+        let named = |entries: &'_ [(String, ComputeAssumptions)], name: &str| {
+            entries.iter().position(|(own, _)| own == name)
+        };
+        if let Some(index) = named(&self.accelerators, accelerator.model_id()) {
+            return &self.accelerators[index].1;
+        }
+        named(&self.families, &accelerator.family)
+            .map_or(&self.compute, |index| &self.families[index].1)
+    }
+}

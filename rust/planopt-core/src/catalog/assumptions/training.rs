@@ -1,0 +1,187 @@
+//! Rates and chances of a training run.
+
+use super::Assumptions;
+use crate::catalog::entities::Accelerator;
+use crate::quantity::{Bytes, BytesPerSecond, Seconds};
+
+/// Rates and chances of a training run.
+#[derive(Clone, Copy, Debug)]
+pub struct TrainingAssumptions {
+    /// Share of an accelerator's memory that a training process can fill.
+    pub usable_fraction: f64,
+    /// Context, kernels, communication buffers and workspaces of a process.
+    pub overhead: Bytes,
+    /// Share of the peak rate that attention without stored probabilities reaches.
+    pub attention_efficiency: f64,
+    /// Outputs of a product, over all of its matrices, at which it reaches half of its rate.
+    pub half_outputs: f64,
+    /// Share of the arithmetic that tensor-parallel collectives which products wait for can hide
+    /// behind, by splitting products.
+    pub tensor_overlap: f64,
+    /// By how much of their own time hidden tensor-parallel collectives slow arithmetic down.
+    pub tensor_contention: f64,
+    /// Share of the attention that context-parallel messages can hide behind.
+    pub context_overlap: f64,
+    /// Share of the messages between stages that are hidden.
+    pub pipeline_overlap: f64,
+    /// Share of the arithmetic that data-parallel collectives can hide behind.
+    pub data_overlap: f64,
+    /// Share of the arithmetic that transfers to the host can hide behind.
+    pub offload_overlap: f64,
+    /// By how much of their own time other hidden messages slow arithmetic down.
+    pub contention: f64,
+    /// Spread (standard deviation over mean) of the step time of single hosts.
+    pub straggler_spread: f64,
+    /// Tokens of the busiest expert rank over the mean.
+    pub expert_imbalance: f64,
+    /// Bandwidth of a host's own memory.
+    pub host_memory_bandwidth: BytesPerSecond,
+    /// Mean time between failures of one accelerator.
+    pub accelerator_mtbf: Seconds,
+    /// Of one host, without its accelerators.
+    pub host_mtbf: Seconds,
+    /// What one host writes to storage.
+    pub storage_bandwidth: BytesPerSecond,
+    /// What storage takes from all hosts together.
+    pub storage_limit: BytesPerSecond,
+    /// From a failure until work goes on, the loading of a checkpoint included.
+    pub restart: Seconds,
+    /// How long a host that failed is away; 0 where it is back with the restart.
+    pub repair: Seconds,
+    /// Hosts that wait to take the place of one that failed.
+    pub spares: Spares,
+    /// Carbon dioxide and its equivalents of a kilowatt-hour, in kg.
+    pub carbon_kg_per_kwh: f64,
+    /// Share of the rate that products reach whose shape is no multiple of 8.
+    pub unaligned: f64,
+    /// Of the framework that trains.
+    pub framework: FrameworkAssumptions,
+}
+
+impl TrainingAssumptions {
+    /// The same on rented instances: whoever rents them out replaces those that fail.
+    #[must_use]
+    pub fn of_rented(self) -> Self {
+        Self {
+            repair: Seconds::ZERO,
+            ..self
+        }
+    }
+}
+
+/// Hosts beyond those at work.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Spares {
+    /// The fewest with which all hosts are there for this share of the time.
+    For(f64),
+    /// So many of each kind.
+    Hosts(u32),
+}
+
+/// What a training framework adds to the arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FrameworkAssumptions {
+    /// Time of the host to launch one kernel.
+    pub host_launch: Seconds,
+    /// Memory traffic between products over that of fused kernels.
+    pub elementwise: f64,
+    /// Memory traffic of the loss over that of a fused kernel.
+    pub loss: f64,
+    /// Memory traffic of casts to 8 bits and less over reading once and writing twice; 0 where
+    /// they are fused away.
+    pub casts: f64,
+    /// Memory traffic of sorting tokens by experts over that of fused kernels.
+    pub routing: f64,
+    /// Time of the host to launch what brings the tokens of a layer to their experts and back,
+    /// in forward and again in backward.
+    pub expert_launch: Seconds,
+    /// Whether a token crosses to another host once, however many of its experts are there
+    /// (`deepseek-ai/DeepEP`).
+    pub send_once: bool,
+    /// Share of the arithmetic that messages to experts can hide behind.
+    pub expert_overlap: f64,
+    /// Share of the arithmetic that tensor-parallel collectives which products wait for can hide
+    /// behind, by splitting products.
+    pub tensor_overlap: f64,
+    /// Share of the gradients of weights that tensor-parallel collectives can hide behind.
+    pub gradient_overlap: f64,
+    /// Share of the messages between stages that goes on beside arithmetic where each stage has
+    /// several chunks.
+    pub pipeline_overlap: f64,
+    /// What a message between stages on different hosts takes besides.
+    pub hop_overhead: Seconds,
+    /// Whether gradients are all-reduced though each rank updates a share of the parameters only.
+    pub gradients_everywhere: bool,
+    /// Share of the arithmetic that data-parallel collectives can hide behind.
+    pub data_overlap: f64,
+    /// By how much of their own time hidden data-parallel collectives slow arithmetic down.
+    pub data_contention: f64,
+    /// Bytes that data-parallel ranks exchange at a time.
+    pub bucket: Bytes,
+    /// Attention by kernels that are written for no generation of accelerators in particular
+    /// (FlashAttention-2).
+    pub portable_attention: bool,
+    /// Bytes per parameter of copies of gradients beside the optimizer's state, shared as it is.
+    pub gradient_copy: f64,
+    /// Memory that the allocator and flat buffers hold over what is in use.
+    pub memory_reserve: f64,
+    /// Data, logging and whatever else a step takes once.
+    pub step_overhead: Seconds,
+}
+
+/// What an accelerator reaches at work for hours.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HardwareAssumptions {
+    /// Rate of products in 16 bits and more under the power limit, over that of a cold product.
+    pub sustained: f64,
+    /// The same in 8 bits.
+    pub sustained_8bit: f64,
+    /// The same in 4 bits.
+    pub sustained_4bit: f64,
+    /// Rate of the grouped products of experts over that of plain ones.
+    pub grouped: f64,
+    /// Share of the peak rate that forward of attention reaches without stored probabilities.
+    pub attention_forward: f64,
+    /// That its backward reaches.
+    pub attention_backward: f64,
+    /// Of both, what portable kernels reach.
+    pub portable_attention: f64,
+    /// Tokens looked at for which attention reaches half of that.
+    pub attention_half_length: f64,
+    /// Width of a head for which it does.
+    pub attention_half_head: f64,
+    /// Clock under its power limit, over that of its family.
+    pub clock: f64,
+    /// Time of its host for a launch, over that of an x86 server.
+    pub host: f64,
+}
+
+/// Figures of an accelerator at training that differ from those of its family, or of a family
+/// that differ from the general ones: where each belongs, and its value.
+pub type HardwareChanges = Vec<(fn(&mut HardwareAssumptions) -> &mut f64, f64)>;
+
+impl Assumptions {
+    /// The assumptions of training with a framework, where the set says anything of training. A
+    /// framework without an entry adds nothing.
+    pub fn training_with(&self, framework: &str) -> Option<TrainingAssumptions> {
+        let general = self.training?;
+        let own = self.frameworks.iter().find(|(name, _)| name == framework);
+        Some(TrainingAssumptions {
+            framework: own.map_or(general.framework, |(_, own)| *own),
+            ..general
+        })
+    }
+
+    /// What an accelerator reaches at training: its own figures over those of its family, over
+    /// the general ones.
+    pub fn trainer(&self, accelerator: &Accelerator) -> HardwareAssumptions {
+        let mut reached = self.general_trainer;
+        for wanted in [accelerator.family.as_str(), accelerator.model_id()] {
+            let own = self.trainers.iter().find(|(name, _)| name == wanted);
+            for (place, value) in own.into_iter().flat_map(|(_, changes)| changes) {
+                *place(&mut reached) = *value;
+            }
+        }
+        reached
+    }
+}
