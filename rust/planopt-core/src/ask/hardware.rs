@@ -1,7 +1,8 @@
 //! Hardware by its names: for an evaluation, whether or not it can be bought.
 
 use super::rent::Instances;
-use super::request::{EvaluateServing, HardwareKey, ServingRequest, unknown_name, wrong_option};
+use super::request::{EvaluateServing, HardwareKey, unknown_name, wrong_option};
+use super::served::ServingRequest;
 use crate::catalog::{Accelerator, Assumptions, Catalog, Host, Link, Network, ScaleUp, Terms};
 use crate::communication::NetworkLine;
 use crate::diagnostic::Diagnostic;

@@ -9,6 +9,7 @@ mod model;
 mod price;
 mod rent;
 mod request;
+mod served;
 mod serving;
 mod training;
 
@@ -19,10 +20,8 @@ pub use architecture::describe_architecture;
 pub use model::{ModelAnswer, describe_model};
 pub use price::PriceChoice;
 pub use rent::{Instances, RentRequest};
-pub use request::{
-    CostChoice, EvaluateServing, FastestLayout, HardwareKey, ModelRequest, SearchServing,
-    ServingRequest,
-};
+pub use request::{CostChoice, EvaluateServing, FastestLayout, HardwareKey, SearchServing};
+pub use served::{ModelRequest, ServingRequest};
 pub use serving::{
     EngineAnswer, EstimateAnswer, PoolAnswer, PoolsAnswer, PoolsSearchAnswer, RunRequest,
     SearchPools, SimulateServing, SimulationAnswer, TransferAnswer, estimate_serving,

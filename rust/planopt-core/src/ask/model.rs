@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::request::ModelRequest;
+use super::served::ModelRequest;
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
 use crate::transformer::Operation;

@@ -7,7 +7,8 @@ use super::words::{
     recompute,
 };
 use crate::ask::ModelRequest;
-use crate::ask::request::{format_named, unknown_name, wrong_option};
+use crate::ask::request::{unknown_name, wrong_option};
+use crate::ask::served::format_named;
 use crate::catalog::{Assumptions, Format};
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::training::{Adapters, FlopsConvention, Layout, Recipe};

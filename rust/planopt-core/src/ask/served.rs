@@ -1,0 +1,191 @@
+//! What is served: which model, in which formats, at which context, and what drafts for it.
+
+use serde::Deserialize;
+
+use super::request::{unknown_name, wrong_option};
+use crate::catalog::{Catalog, Format};
+use crate::compute::Formats;
+use crate::diagnostic::Diagnostic;
+use crate::serving::{Overlap, Question, Speculation};
+use crate::transformer::{Architecture, AttentionShape, Drafter, Transformer};
+
+/// Which model.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ModelRequest {
+    /// Catalog id, or path of a Hugging Face `config.json`.
+    pub model: String,
+    /// Key/value heads in place of the model's own (the seed article asks for 64 and for 8).
+    #[serde(default)]
+    pub kv_heads: Option<u64>,
+}
+
+/// What is served.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ServingRequest {
+    /// Which model.
+    #[serde(flatten)]
+    pub model: ModelRequest,
+    /// Format of the weights in place of the published one.
+    #[serde(default)]
+    pub weights: Option<String>,
+    /// Format of the KV cache in place of that of the activations.
+    #[serde(default)]
+    pub kv: Option<String>,
+    /// Tokens cached per sequence when speed is judged.
+    pub context: u64,
+    /// Tokens of a prompt.
+    pub prompt: u64,
+    /// `none` or `two-batch`.
+    #[serde(default)]
+    pub overlap: Option<String>,
+    /// What drafts tokens: `mtp`, or a model as [`ModelRequest::model`].
+    #[serde(default)]
+    pub draft: Option<String>,
+    /// Tokens drafted ahead of a check.
+    #[serde(default)]
+    pub draft_tokens: Option<u32>,
+    /// Chance that one of them is accepted.
+    #[serde(default)]
+    pub acceptance: Option<f64>,
+    /// Engine that serves, one of the assumptions; kernels as measured where there is none.
+    #[serde(default)]
+    pub engine_name: Option<String>,
+    /// Latency of every message in place of the assumptions', in seconds.
+    #[serde(default)]
+    pub software_latency_seconds: Option<f64>,
+    /// Class of PCIe all-reduce in place of the assumptions'.
+    #[serde(default)]
+    pub pcie_all_reduce: Option<String>,
+}
+
+impl ModelRequest {
+    /// The model as a list of operations.
+    ///
+    /// # Errors
+    ///
+    /// Unknown names and unreadable files, with what would be accepted.
+    pub fn transformer(&self, catalog: &Catalog) -> Result<Transformer, Vec<Diagnostic>> {
+        let mut architecture = catalog.architecture(&self.model)?;
+        if let Some(kv_heads) = self.kv_heads {
+            set_kv_heads(&mut architecture, kv_heads)?;
+        }
+        Ok(Transformer::from(&architecture))
+    }
+}
+
+fn set_kv_heads(architecture: &mut Architecture, wanted: u64) -> Result<(), Vec<Diagnostic>> {
+    for block in &mut architecture.blocks {
+        match &mut block.attention {
+            AttentionShape::Grouped {
+                heads, kv_heads, ..
+            } if wanted > 0 && heads.is_multiple_of(wanted) => {
+                *kv_heads = wanted;
+            }
+            AttentionShape::Grouped { heads, .. } => {
+                let accepted = format!("a divisor of the {heads} query heads");
+                return Err(vec![wrong_option("kv_heads", wanted.to_string(), accepted)]);
+            }
+            AttentionShape::Latent { .. } => {
+                let accepted = "models with grouped heads; this one caches a latent".to_owned();
+                return Err(vec![wrong_option("kv_heads", wanted.to_string(), accepted)]);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Tokens drafted ahead of a check, at most: beyond what any engine drafts.
+const MOST_DRAFTED: u32 = 64;
+
+impl ServingRequest {
+    /// The model as a list of operations, with what drafts for it.
+    ///
+    /// # Errors
+    ///
+    /// Unknown names and unreadable files, with what would be accepted.
+    pub fn transformer(&self, catalog: &Catalog) -> Result<Transformer, Vec<Diagnostic>> {
+        let mut transformer = self.model.transformer(catalog)?;
+        transformer.drafter = match self.draft.as_deref() {
+            None => None,
+            Some("mtp") => Some(Drafter::Mtp),
+            Some(model) => {
+                let architecture = catalog.architecture(model).map_err(|problems| {
+                    let of_draft = |problem: Diagnostic| problem.field("--draft");
+                    problems.into_iter().map(of_draft).collect::<Vec<_>>()
+                })?;
+                Some(Drafter::Model(Box::new(Transformer::from(&architecture))))
+            }
+        };
+        if matches!(transformer.drafter, Some(Drafter::Mtp)) && transformer.mtp_modules == 0 {
+            let accepted = "a smaller model: this one has no multi-token prediction".to_owned();
+            return Err(vec![wrong_option("draft", "mtp".to_owned(), accepted)]);
+        }
+        Ok(transformer)
+    }
+
+    fn speculation(&self, problems: &mut Vec<Diagnostic>) -> Option<Speculation> {
+        self.draft.as_ref()?;
+        let (tokens, acceptance) = (self.draft_tokens.unwrap_or(1), self.acceptance?);
+        if !(1..=MOST_DRAFTED).contains(&tokens) {
+            let accepted = format!("a whole number from 1 to {MOST_DRAFTED}");
+            problems.push(wrong_option("draft_tokens", tokens.to_string(), accepted));
+        }
+        if !(0.0..=1.0).contains(&acceptance) {
+            let accepted = "a share from 0 to 1".to_owned();
+            problems.push(wrong_option("acceptance", acceptance.to_string(), accepted));
+        }
+        Some(Speculation { tokens, acceptance })
+    }
+
+    /// The question, with the formats the model is published in where none are given.
+    ///
+    /// # Errors
+    ///
+    /// Unknown formats and overlaps, with what would be accepted.
+    pub fn question(&self, transformer: &Transformer) -> Result<Question, Vec<Diagnostic>> {
+        let mut problems = Vec::new();
+        let weights = format_named("weights", self.weights.as_deref(), &mut problems)
+            .unwrap_or(transformer.weights);
+        let kv = format_named("kv", self.kv.as_deref(), &mut problems).unwrap_or(match weights {
+            Format::Fp32 => Format::Fp32,
+            _ => Format::Bf16,
+        });
+        let overlap = match self.overlap.as_deref() {
+            None | Some("none") => Overlap::None,
+            Some("two-batch") => Overlap::TwoBatch,
+            Some(other) => {
+                let accepted = "none, two-batch".to_owned();
+                problems.push(unknown_name("overlap", other, accepted));
+                Overlap::None
+            }
+        };
+        let speculation = self.speculation(&mut problems);
+        if problems.is_empty() {
+            let formats = Formats { weights, kv };
+            Ok(Question {
+                formats,
+                context: self.context,
+                prompt: self.prompt,
+                overlap,
+                speculation,
+            })
+        } else {
+            Err(problems)
+        }
+    }
+}
+
+/// The format of that name, or a problem.
+pub(super) fn format_named(
+    option: &str,
+    name: Option<&str>,
+    problems: &mut Vec<Diagnostic>,
+) -> Option<Format> {
+    let name = name?;
+    let format = Format::from_name(name);
+    if format.is_none() {
+        let accepted = Format::ALL.map(Format::name).join(", ");
+        problems.push(unknown_name(option, name, accepted));
+    }
+    format
+}
