@@ -49,7 +49,7 @@ def refined(
             ttft_margin=problem.ttft_margin / max(1.0, late.get("TTFT", 1.0)),
             tpot_margin=problem.tpot_margin / max(1.0, late.get("TPOT", 1.0)),
         )
-        other = question.about(tighter)
+        other = question.beside(chosen, tighter)
         careful = other.buy()
         if not careful.counts:
             break

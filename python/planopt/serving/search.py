@@ -74,6 +74,10 @@ class Found:
     search: Search = field(default_factory=Search)
     nearest: dict[str, float | None] = field(default_factory=dict)
     """How close rejected candidates came: memory ratio, speed, prefill."""
+    is_cut_by_price: bool = False
+    """Whether there are units beyond the price that it went up to."""
+    reduces_over_pcie: bool = False
+    """Whether any host has accelerators that all-reduce over its PCIe."""
 
     @property
     def builds(self) -> list[Unit]:
@@ -104,6 +108,8 @@ class Found:
             self.units.append(_by_the_hour(unit, cell) if hourly else unit)
         self.search = _sum(self.search, answer)
         self.nearest = _closest(self.nearest, answer["nearest"])
+        self.is_cut_by_price |= answer["is_cut_by_price"]
+        self.reduces_over_pcie |= answer["reduces_over_pcie"]
 
 
 def _unit(index: int, cell: dict[str, Any], weights: str) -> Unit:

@@ -43,7 +43,7 @@ def _asked_again(
     question: Question, chosen: Build, change: str, problem: Problem
 ) -> Sensitivity:
     """Answer the question with one change."""
-    other = question.about(problem).best()
+    other = question.beside(chosen, problem).best()
     if other is None:
         return Sensitivity(change=change, result="no plan", choice_changes=True)
     same = other.bill_of_materials == chosen.bill_of_materials
@@ -73,6 +73,8 @@ def _pcie_classes(question: Question, chosen: Build) -> Iterator[Sensitivity]:
     """Ask whether slower or faster all-reduce over PCIe changes what is bought."""
     problem = question.problem
     if problem.pcie_all_reduce is not None or problem.objective != "cheapest":
+        return
+    if not question.found.reduces_over_pcie:
         return
     for name in PCIE_CLASSES:
         asked = _asked_again(

@@ -54,6 +54,8 @@ class Question:
     catalog: Catalog
     problem: Problem
     solver: Solver
+    first_cap_usd: float = FIRST_CAP_USD
+    """Price of a unit up to which is searched first, where nothing bounds it."""
 
     @cached_property
     def found(self) -> Found:
@@ -75,9 +77,11 @@ class Question:
             return self.find(None)
         cost = self.catalog.native.cost_assumptions()
         reach = price_of_an_hourly_dollar(cost) if hourly else 1.0
-        cap = FIRST_CAP_USD if reach is not None else LAST_CAP_USD
+        cap = self.first_cap_usd if reach is not None else LAST_CAP_USD
         while cap < LAST_CAP_USD:
             found = self.find(cap)
+            if not found.is_cut_by_price:
+                return found
             known = scan(found.builds, self.limits, "cheapest")
             if known is not None and known.price_micro_usd is not None and reach:
                 enough = REACH * known.price_micro_usd / MICRO_USD * reach
@@ -152,6 +156,13 @@ class Question:
     def about(self, problem: Problem) -> Question:
         """Ask another question of the same catalog and solver."""
         return Question(self.catalog, problem, self.solver)
+
+    def beside(self, chosen: Build, problem: Problem) -> Question:
+        """Ask another question whose answer costs about as much as a known one."""
+        other = self.about(problem)
+        if not problem.acquisition.hourly:
+            other.first_cap_usd = max(FIRST_CAP_USD, REACH * chosen.price_usd)
+        return other
 
     def aiming(self, objective: Objective) -> Question:
         """Ask the same for another objective.

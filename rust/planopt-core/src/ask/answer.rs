@@ -214,6 +214,10 @@ pub struct SearchAnswer {
     pub rejected: Tally,
     /// How close they came.
     pub nearest: Nearest,
+    /// Whether any unit was beyond the cap on prices.
+    pub is_cut_by_price: bool,
+    /// Whether any host of the space has accelerators that all-reduce over its PCIe.
+    pub reduces_over_pcie: bool,
     /// Whether it was stopped before its end.
     pub interrupted: bool,
     /// Format of the weights that it was about.

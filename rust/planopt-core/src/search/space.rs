@@ -92,6 +92,11 @@ impl Fit<'_> {
         self.scale_up().map_or(1, |link| link.domain)
     }
 
+    /// Whether its accelerators all-reduce over PCIe of which the host has figures.
+    pub fn reduces_over_pcie(&self) -> bool {
+        self.all_reduce_bus.is_some() && self.scale_up_domain() < self.slots
+    }
+
     /// The links of a replica on this hardware, as reached.
     pub fn fabric(&self, network: Option<NetworkLine>, assumptions: &Assumptions) -> Fabric {
         let scale_up = self.scale_up();

@@ -13,7 +13,7 @@ use super::layout::{Layout, Prepared, stages};
 use super::reduce::{Demand, reduce};
 use super::space::{Fit, Space};
 use crate::catalog::{Assumptions, Host, Network};
-use crate::communication::Fabric;
+use crate::communication::NetworkLine;
 use crate::cost::{of_purchase, of_rent};
 use crate::placement::Placement;
 use crate::purchase::{Hardware, Unit};
@@ -107,6 +107,8 @@ pub struct SearchResult<'a> {
     pub rejected: Tally,
     /// How close they came.
     pub nearest: Nearest,
+    /// Whether any unit was beyond the cap on prices.
+    pub is_cut_by_price: bool,
     /// Whether the search was told to stop.
     pub interrupted: bool,
 }
@@ -130,6 +132,7 @@ impl SearchResult<'_> {
             f64::max,
         );
         closer(&mut mine.prefill_seconds, theirs.prefill_seconds, f64::min);
+        self.is_cut_by_price |= other.is_cut_by_price;
         self.interrupted |= other.interrupted;
     }
 
@@ -227,7 +230,7 @@ impl Task<'_> {
     fn search_fit<'a>(
         &self,
         fit: &Fit<'a>,
-        networks: &[(&'a Network, crate::communication::NetworkLine)],
+        networks: &[(&'a Network, NetworkLine)],
     ) -> SearchResult<'a> {
         let mut result = SearchResult::default();
         let prepared = Prepared::new(
@@ -242,15 +245,16 @@ impl Task<'_> {
             result.rejected.format += 1;
             return result;
         };
-        let alone = fit.fabric(None, self.assumptions);
-        self.search_network(fit, None, &alone, &prepared, &mut result);
-        for (network, line) in networks {
-            if line.nics_per_host > fit.host.nics || !connects(fit.host, network) {
-                continue;
-            }
-            let fabric = fit.fabric(Some(*line), self.assumptions);
-            let network = Some((*network, line.nics_per_host));
-            self.search_network(fit, network, &fabric, &prepared, &mut result);
+        let usable = networks.iter().filter(|(network, line)| {
+            line.nics_per_host <= fit.host.nics && connects(fit.host, network)
+        });
+        let connections: Vec<_> = [None].into_iter().chain(usable.map(Some)).collect();
+        let found: Vec<SearchResult<'a>> = connections
+            .into_par_iter()
+            .map(|connection| self.search_network(fit, connection, &prepared))
+            .collect();
+        for one in found {
+            result.absorb(one);
         }
         // What is on no front of one host is on none of all: fewer to carry on.
         result.units = reduce(result.units, self.demand);
@@ -261,11 +265,12 @@ impl Task<'_> {
     fn search_network<'a>(
         &self,
         fit: &Fit<'a>,
-        network: Option<(&'a Network, u32)>,
-        fabric: &Fabric,
+        connection: Option<&(&'a Network, NetworkLine)>,
         prepared: &Prepared,
-        result: &mut SearchResult<'a>,
-    ) {
+    ) -> SearchResult<'a> {
+        let mut result = SearchResult::default();
+        let fabric = fit.fabric(connection.map(|(_, line)| *line), self.assumptions);
+        let network = connection.map(|(network, line)| (*network, line.nics_per_host));
         let hardware = Hardware {
             accelerator: fit.accelerator,
             host: fit.host,
@@ -280,7 +285,7 @@ impl Task<'_> {
             if (placement.hosts > 1) != network.is_some() {
                 continue;
             }
-            let affordable = self.affordable(hardware, placement, result);
+            let affordable = self.affordable(hardware, placement, &mut result);
             if affordable.is_empty() {
                 continue;
             }
@@ -293,7 +298,7 @@ impl Task<'_> {
             let replica = Replica::new(
                 rank,
                 stages,
-                fabric,
+                &fabric,
                 placement,
                 self.question,
                 fit.accelerator,
@@ -311,7 +316,7 @@ impl Task<'_> {
         for (replica, in_flight, affordable, most) in candidates {
             if self.stop.load(Ordering::Relaxed) {
                 result.interrupted = true;
-                return;
+                return result;
             }
             if let Some(most) = most
                 && self.is_beaten(most, in_flight, &affordable, &fronts)
@@ -350,6 +355,7 @@ impl Task<'_> {
             }
         }
         result.units.extend(fronts.into_values().flatten());
+        result
     }
 
     /// What a replica cannot supply more than, where latencies are judged and the batch is open.
@@ -404,6 +410,8 @@ impl Task<'_> {
                 priced = true;
                 if self.price_cap.is_none_or(|cap| price <= cap) {
                     affordable.push((unit, price));
+                } else {
+                    result.is_cut_by_price = true;
                 }
             }
         });

@@ -9,7 +9,7 @@ use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
 use crate::purchase::Unit;
 use crate::quantity::{MicroUsd, Seconds};
-use crate::search::{BatchPolicy, Demand, FoundUnit, Goal, Selection, Space, search};
+use crate::search::{BatchPolicy, Demand, Fit, FoundUnit, Goal, Selection, Space, search};
 
 /// Finds the units that meet a goal.
 ///
@@ -76,6 +76,8 @@ pub fn search_serving(
         evaluated: found.evaluated,
         rejected: found.rejected,
         nearest: found.nearest,
+        is_cut_by_price: found.is_cut_by_price,
+        reduces_over_pcie: space.fits.iter().any(Fit::reduces_over_pcie),
         interrupted: found.interrupted,
         weights: question.formats.weights.name(),
         kv: question.formats.kv.name(),
