@@ -8,6 +8,7 @@
 )]
 
 pub mod ask;
+pub mod bill;
 pub mod bulk;
 pub mod catalog;
 pub mod communication;

@@ -1,34 +1,10 @@
 //! What is bought on its own: a *unit*, with its bill of materials, price, power and space.
 //! Formulas: `docs/reference/model.md`, section 7.
 
-use serde::Serialize;
-
+use crate::bill::BillLine;
 use crate::catalog::{Accelerator, Assumptions, Cable, Host, Network, Nic, Switch, SwitchSale};
 use crate::placement::Placement;
 use crate::quantity::{MicroUsd, Watts};
-
-/// One line of a bill of materials.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct BillLine {
-    /// `accelerator`, `host` (complete machines too), `nic`, `switch`, `switch_ports` or `cable`;
-    /// `instance` of what is rented.
-    pub kind: &'static str,
-    /// Catalog or part id.
-    pub id: String,
-    /// Full name.
-    pub name: String,
-    /// How many.
-    pub quantity: u32,
-    /// Price of one; of an instance, that of an hour.
-    pub unit_price: MicroUsd,
-}
-
-impl BillLine {
-    /// Price of the line.
-    pub fn price(&self) -> MicroUsd {
-        self.unit_price * self.quantity
-    }
-}
 
 /// What a replica runs on.
 #[derive(Clone, Copy, Debug)]

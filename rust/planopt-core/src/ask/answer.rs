@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::bill::BillLine;
 use crate::cost::Cost;
 use crate::memory::ServingMemory;
-use crate::purchase::BillLine;
 use crate::search::{Nearest, Tally};
 use crate::serving::{Decode, Mixed, Percentiles, Prefill};
 

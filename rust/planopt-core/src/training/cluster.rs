@@ -1,9 +1,10 @@
 //! What a run is bought on: hosts with accelerators, NICs, and switches of a non-blocking tree.
 
+use crate::bill::BillLine;
 use crate::catalog::{Assumptions, Network, Switch};
 use crate::degrees::Degrees;
 use crate::placement::Placement;
-use crate::purchase::{BillLine, Hardware, Unit};
+use crate::purchase::{Hardware, Unit};
 use crate::quantity::{MicroUsd, Watts};
 
 /// Switches that join all NICs at full rate.

@@ -2,8 +2,9 @@
 //! network.
 
 use super::cluster::Switching;
+use crate::bill::{BillLine, bill_of, network_bill};
 use crate::catalog::{Assumptions, Network};
-use crate::purchase::{BillLine, Hardware, Unit};
+use crate::purchase::{Hardware, Unit};
 use crate::quantity::Watts;
 
 /// Hosts of several kinds, their NICs, and switches where more than two hosts are connected.
@@ -74,34 +75,10 @@ impl<'a> MixedCluster<'a> {
 
     /// Bill of materials, a line for each part, or nothing if a part has no price.
     pub fn bill_of_materials(&self) -> Option<Vec<BillLine>> {
-        let mut bill: Vec<BillLine> = Vec::new();
-        for kind in &self.kinds {
-            for line in kind.all().bill_of_materials()? {
-                match bill.iter_mut().find(|known| known.id == line.id) {
-                    Some(known) => known.quantity += line.quantity,
-                    None => bill.push(line),
-                }
-            }
-        }
+        let mut bill = bill_of(self.kinds.iter().map(|kind| (kind.all(), 1)))?;
         let nics = self.nics();
-        let mut add = |kind, id: &str, name: &str, quantity, unit_price| {
-            bill.push(BillLine {
-                kind,
-                id: id.to_owned(),
-                name: name.to_owned(),
-                quantity,
-                unit_price,
-            });
-        };
-        let nic = &self.network.nic;
-        add("nic", &nic.id, &nic.name, nics, nic.price?);
-        if let Some(cable) = &self.network.cable {
-            let cables = self.switching.map_or(nics / 2, |all| nics + all.uplinks);
-            add("cable", &cable.id, &cable.name, cables, cable.price);
-        }
-        if let Some(Switching { switch, count, .. }) = self.switching {
-            add("switch", &switch.id, &switch.name, count, switch.price?);
-        }
+        let cables = self.switching.map_or(nics / 2, |all| nics + all.uplinks);
+        bill.extend(network_bill(self.network, nics, cables, self.switching)?);
         Some(bill)
     }
 

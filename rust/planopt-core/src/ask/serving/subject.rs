@@ -2,12 +2,13 @@
 
 use super::search::port_blocks;
 use crate::ask::answer::{BillAnswer, EvaluationAnswer, HardwareAnswer, Messages, RejectionAnswer};
+use crate::bill::{BillLine, bill_of};
 use crate::catalog::{Assumptions, Network};
 use crate::communication::NetworkLine;
 use crate::cost::{of_purchase, of_rent};
 use crate::degrees::Degrees;
 use crate::placement::Placement;
-use crate::purchase::{BillLine, Hardware, Unit, cheapest_units};
+use crate::purchase::{Hardware, Unit, cheapest_units};
 use crate::quantity::{Bytes, MicroUsd, Watts};
 use crate::search::Fit;
 use crate::serving::{Batching, Percentiles, Question, Rejection, ReplicaEvaluation};
@@ -50,7 +51,7 @@ impl<'a> Subject<'_, 'a> {
         evaluation: &ReplicaEvaluation,
         units: &[(Unit<'a>, u32)],
     ) -> EvaluationAnswer {
-        let bill = bill_of(units);
+        let bill = bill_of(units.iter().copied()).unwrap_or_default();
         let power = units.iter().try_fold(Watts::ZERO, |sum, (unit, count)| {
             Some(sum + unit.power(self.assumptions)? * f64::from(*count))
         });
@@ -205,27 +206,6 @@ fn all_reduces(transformer: &Transformer) -> f64 {
         .sum();
     let all = of_layers + count(&transformer.embedding) + count(&transformer.head);
     f64::from(u32::try_from(all).unwrap_or(u32::MAX))
-}
-
-/// Parts of several units, alike lines together; empty if any has no price.
-fn bill_of(units: &[(Unit, u32)]) -> Vec<BillLine> {
-    let mut bill: Vec<BillLine> = Vec::new();
-    for (unit, count) in units {
-        let Some(lines) = unit.bill_of_materials() else {
-            return Vec::new();
-        };
-        for line in lines {
-            let quantity = line.quantity * count;
-            match bill
-                .iter_mut()
-                .find(|other| other.kind == line.kind && other.id == line.id)
-            {
-                Some(other) => other.quantity += quantity,
-                None => bill.push(BillLine { quantity, ..line }),
-            }
-        }
-    }
-    bill
 }
 
 pub(super) fn rejection(rejection: &Rejection) -> RejectionAnswer {

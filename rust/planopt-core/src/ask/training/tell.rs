@@ -3,9 +3,9 @@
 use super::EvaluateTraining;
 use super::answer::{FailureAnswer, RunAnswer, StepAnswer, TrainingAnswer, TrainingMemoryAnswer};
 use crate::ask::answer::{BillAnswer, HardwareAnswer, RejectionAnswer};
+use crate::bill::BillLine;
 use crate::catalog::{Assumptions, TrainingAssumptions};
 use crate::cost::{Cost, energy_kwh, of_purchase, of_rent};
-use crate::purchase::BillLine;
 use crate::quantity::{MicroUsd, Watts};
 use crate::training::{
     FlopsConvention, Layout, Recipe, Rejection, StepTime, TrainingEvaluation, model_flops_per_token,

@@ -1,9 +1,10 @@
 //! What two pools are bought on: the hosts of both, joined by one network.
 
+use crate::bill::{BillLine, bill_of, network_bill};
 use crate::catalog::{Assumptions, Network};
 use crate::degrees::Degrees;
 use crate::placement::Placement;
-use crate::purchase::{BillLine, Hardware, Unit};
+use crate::purchase::{Hardware, Unit};
 use crate::quantity::{MicroUsd, Watts};
 use crate::search::space::Fit;
 use crate::training::Switching;
@@ -120,37 +121,10 @@ impl<'a> PoolCluster<'a> {
 
     /// Bill of materials, a line for each part, or nothing if a part has no price.
     pub fn bill_of_materials(&self) -> Option<Vec<BillLine>> {
-        let mut bill: Vec<BillLine> = Vec::new();
-        for unit in &self.kinds {
-            for line in unit.bill_of_materials()? {
-                match bill
-                    .iter_mut()
-                    .find(|known| known.kind == line.kind && known.id == line.id)
-                {
-                    Some(known) => known.quantity += line.quantity,
-                    None => bill.push(line),
-                }
-            }
-        }
-        let Some((network, _)) = self.network else {
-            return Some(bill);
-        };
-        let mut add = |kind, id: &str, name: &str, quantity, unit_price| {
-            bill.push(BillLine {
-                kind,
-                id: id.to_owned(),
-                name: name.to_owned(),
-                quantity,
-                unit_price,
-            });
-        };
-        let nic = &network.nic;
-        add("nic", &nic.id, &nic.name, self.nics(), nic.price?);
-        if let Some(cable) = &network.cable {
-            add("cable", &cable.id, &cable.name, self.cables(), cable.price);
-        }
-        if let Some(Switching { switch, count, .. }) = self.switching {
-            add("switch", &switch.id, &switch.name, count, switch.price?);
+        let mut bill = bill_of(self.kinds.iter().map(|&unit| (unit, 1)))?;
+        if let Some((network, _)) = self.network {
+            let (nics, cables) = (self.nics(), self.cables());
+            bill.extend(network_bill(network, nics, cables, self.switching)?);
         }
         Some(bill)
     }
