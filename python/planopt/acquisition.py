@@ -117,15 +117,11 @@ def read_way(
     way = reader.choice("acquire", acquire, WAYS) or "buy"
     named = {"terms": terms, "provider": provider, "region": region}
     if way == "buy":
-        for option, value in named.items():
-            if value is not None:
-                reader.problem(
-                    "E004",
-                    f"--{option} is about renting, and this question buys",
-                    option=option,
-                    value=value,
-                    accepted="--acquire rent or --acquire both beside it",
-                )
+        reader.out_of_place(
+            named,
+            "is about renting, and this question buys",
+            accepted="--acquire rent or --acquire both beside it",
+        )
         return BUYING
     chosen = reader.names("terms", terms) or Acquisition.terms
     acquisition = Acquisition(

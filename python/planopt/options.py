@@ -75,6 +75,20 @@ class OptionReader:
             replace(problem, field=flag(option)) for problem in error.diagnostics
         )
 
+    def out_of_place(
+        self, options: Mapping[str, object], why: str, *, accepted: str
+    ) -> None:
+        """Remember each of these options that is given: here it has nothing to say."""
+        for option, value in options.items():
+            if value is not None:
+                self.problem(
+                    "E004",
+                    f"{flag(option)} {why}",
+                    option=option,
+                    value=value,
+                    accepted=accepted,
+                )
+
     def quantity(
         self,
         option: str,

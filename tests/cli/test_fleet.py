@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 import signal
@@ -14,6 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from forging import forged, other_than
 from planopt.catalog import bundled_folder
 from planopt.cli import main
 from planopt.errors import InputError
@@ -83,26 +83,8 @@ def test_no_change_to_a_verified_field_passes(document: dict[str, Any]) -> None:
     }
     assert len(verified) > 60
     for field, value in verified.values():
-        changed = copy.deepcopy(document)
-        _put(changed, field, _other(value))
+        changed = forged(document, field, other_than(value, by=0.01))
         assert verify_plan(changed, bundled_folder()), field
-
-
-def _put(document: Any, field: str, value: object) -> None:
-    *path, last = field.replace("[", ".[").split(".")
-    for key in path:
-        document = document[int(key[1:-1])] if key.startswith("[") else document[key]
-    document[int(last[1:-1]) if last.startswith("[") else last] = value
-
-
-def _other(value: object) -> object:
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int):
-        return value + 1
-    if isinstance(value, float):
-        return value * 1.01 + 0.01
-    return f"{value}x" if isinstance(value, str) else [value]
 
 
 def test_the_same_file_has_the_same_plan_whatever_the_workers(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import planopt
+from forging import forged, other_than
 from planopt.catalog import bundled_folder
 from planopt.schema import schema
 from planopt.training.plan import TrainingPlan
@@ -83,29 +83,6 @@ def test_plans_of_train_hold(question: str) -> None:
     assert verify_plan(plan, bundled_folder()) == []
 
 
-def forged(plan: dict[str, Any], field: str, value: object) -> dict[str, Any]:
-    document = copy.deepcopy(plan)
-    steps: list[str | int] = []
-    for name in field.split("."):
-        key, *indices = name.split("[")
-        steps += [key, *(int(index.rstrip("]")) for index in indices)]
-    part: Any = document
-    for step in steps[:-1]:
-        part = part[step]
-    part[steps[-1]] = value
-    return document
-
-
-def other(value: object) -> object:
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int):
-        return value + 1
-    if isinstance(value, float):
-        return value * (1 + 1e-6) + 1e-6
-    return f"{value}x" if isinstance(value, str) else ["something"]
-
-
 @pytest.mark.parametrize(
     ("question", "figures_at_least"),
     # What is rented has no power, no energy and one line.
@@ -117,7 +94,7 @@ def test_no_forged_figure_holds(question: str, figures_at_least: int) -> None:
     verified = figures(plan)
     assert len(verified) > figures_at_least
     for field, value in verified:
-        changed = forged(plan, field, other(value))
+        changed = forged(plan, field, other_than(value))
         assert verify_plan(changed, bundled_folder()), field
 
 
@@ -145,7 +122,7 @@ def test_beside_figures_the_parts_of_a_deployment_hold_together() -> None:
         if ".intervals." in field:
             continue
         tried += 1
-        changed = forged(plan, field, other(value))
+        changed = forged(plan, field, other_than(value))
         assert verify_plan(changed, bundled_folder()), field
     assert tried > 15
 

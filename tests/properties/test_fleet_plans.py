@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from forging import forged, other_than
 from planopt.catalog import bundled_folder
 from planopt.fleet.plan import plan_fleet
 from planopt.verify import verify_plan
@@ -88,25 +88,5 @@ def test_verify_takes_a_plan_and_refuses_it_with_any_one_field_changed(
     document = json.loads(plan.to_json())
     assert verify_plan(document, bundled_folder()) == []
     field, value = data.draw(st.sampled_from(figures(document)))
-    changed = copy.deepcopy(document)
-    put(changed, field, other_than(value))
+    changed = forged(document, field, other_than(value, by=0.01))
     assert verify_plan(changed, bundled_folder()), f"{field}: {value}"
-
-
-def put(document: Any, field: str, value: object) -> None:
-    """Put a value in the place of a field."""
-    *path, last = field.replace("[", ".[").split(".")
-    for key in path:
-        document = document[int(key[1:-1])] if key.startswith("[") else document[key]
-    document[int(last[1:-1]) if last.startswith("[") else last] = value
-
-
-def other_than(value: object) -> object:
-    """Something else of the same type."""
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int):
-        return value + 1
-    if isinstance(value, float):
-        return value * 1.01 + 0.01
-    return f"{value}x" if isinstance(value, str) else [value]

@@ -8,7 +8,7 @@ import msgspec
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.intervals import Interval, interval, model_classes
-from planopt.options import OptionReader, flag
+from planopt.options import OptionReader
 from planopt.plan import Assumed
 from planopt.serving.build import bom_line, hardware_of
 from planopt.serving.served import DEFAULT_MODEL
@@ -251,7 +251,11 @@ def evaluate_training(
         "causal": _yes(reader, "causal", causal),
     }
     if explain:
-        _refuse_unexplained(reader, accelerators=accelerators, link=link)
+        reader.out_of_place(
+            {"accelerators": accelerators, "link": link},
+            "is not explained",
+            accepted="--accelerator, in a host of the catalog with its own links",
+        )
     reader.finish()
     request = {
         "model": DEFAULT_MODEL if model is None else model,
@@ -288,19 +292,6 @@ def evaluate_training(
 
     derivation = derivation_of(request, document.hardware, opened)
     return msgspec.structs.replace(document, derivation=derivation)
-
-
-def _refuse_unexplained(reader: OptionReader, **options: object) -> None:
-    """Refuse to explain what the reference works out for one catalog host alone."""
-    for option, value in options.items():
-        if value is not None:
-            reader.problem(
-                "E004",
-                f"{flag(option)} is not explained",
-                option=option,
-                value=str(value),
-                accepted="--accelerator, in a host of the catalog with its own links",
-            )
 
 
 def with_intervals(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from planopt.acquisition import BUYING, Acquisition, read_way
 from planopt.catalog import DEFAULT_ASSUMPTIONS
 from planopt.market import Market, read_market
-from planopt.options import OptionReader, flag
+from planopt.options import OptionReader
 from planopt.plan import Assumed, Request
 from planopt.serving.served import DEFAULT_MODEL
 from planopt.shared_options import architecture_of
@@ -201,12 +201,13 @@ def read_training_problem(
     acquisition = read_way(
         reader, catalog, acquire=acquire, provider=provider, region=region
     )
-    _refuse_purchases(
-        reader,
-        acquisition,
-        redundancy=redundancy,
-        **{option: market.get(option) for option in PURCHASE_LIMITS},
-    )
+    if acquisition.way == "rent":
+        limits = {option: market.get(option) for option in PURCHASE_LIMITS}
+        reader.out_of_place(
+            {"redundancy": redundancy, **limits},
+            "is about what is bought, and this question rents",
+            accepted="--provider, --region, --budget and --max-accelerators",
+        )
     kinds = _read_kinds(reader, market)
     money = _read_sum(reader, budget)
     goal = reader.choice("objective", objective, GOALS)
@@ -274,23 +275,6 @@ def _read_kinds(reader: OptionReader, market: MarketOptions) -> dict[str, int]:
         )
     market["accelerators"], market["stock"] = tuple(kinds), kinds
     return kinds
-
-
-def _refuse_purchases(
-    reader: OptionReader, acquisition: Acquisition, **limits: object
-) -> None:
-    """Refuse limits of a purchase where everything is rented."""
-    if acquisition.way != "rent":
-        return
-    for option, value in limits.items():
-        if value is not None:
-            reader.problem(
-                "E004",
-                f"{flag(option)} is about what is bought, and this question rents",
-                option=option,
-                value=str(value),
-                accepted="--provider, --region, --budget and --max-accelerators",
-            )
 
 
 def _read_sum(reader: OptionReader, budget: TextOrNumber | None) -> float | None:
