@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from planopt.fleet.document import FleetPlan
     from planopt.plan import Plan
+    from planopt.training.plan import TrainingPlan
 
 __all__ = [
     "Diagnostic",
@@ -196,13 +198,13 @@ class Interrupted(KeyboardInterrupt):
 
     Parameters
     ----------
-    plan : Plan, optional
+    plan : Plan or TrainingPlan or FleetPlan, optional
         The best plan until then.
     """
 
     exit_code: ClassVar[int] = 130
 
-    def __init__(self, plan: Plan | None = None) -> None:
+    def __init__(self, plan: Plan | TrainingPlan | FleetPlan | None = None) -> None:
         self.plan = plan
         super().__init__(plan)
 

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from planopt.cli.exits import INTERRUPTED, NO_PLAN, OK
 from planopt.cli.options import ASSUMPTIONS, JSON, count, takes, text
-from planopt.cli.output import note, show, write_file
+from planopt.cli.output import note
+from planopt.cli.plans import OUT, show_plan
 
 
 @takes(
@@ -22,10 +22,7 @@ def fleet(
     file: Annotated[
         Path, typer.Argument(metavar="fleet.toml", help="Demands, hardware and limits")
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="plan.json", help="Save the plan as JSON"),
-    ] = None,
+    out: OUT = None,
     compare: Annotated[
         bool,
         typer.Option(help="Plan fleets of one type of accelerator too, to compare"),
@@ -37,23 +34,12 @@ def fleet(
 
     planopt fleet docs/how-to/fleet.toml
     """
-    from planopt.fleet.plan import FleetInterrupted, plan_fleet
+    from planopt.fleet.plan import plan_fleet
     from planopt.report.fleet import render_fleet
 
-    interrupted = False
-    try:
-        plan = plan_fleet(file, compare=compare, told=note, **options)
-    except FleetInterrupted as stop:
-        if stop.plan is None:
-            raise
-        plan, interrupted = stop.plan, True
-    if out is not None:
-        write_file(out, plan.to_json() + "\n")
-    show(
-        plan.to_json,
-        lambda style: render_fleet(plan, style=style, saved=out),
+    return show_plan(
+        lambda: plan_fleet(file, compare=compare, told=note, **options),
+        render_fleet,
+        out=out,
         json=json,
     )
-    if interrupted:
-        return INTERRUPTED
-    return NO_PLAN if plan.status == "infeasible" else OK

@@ -1,22 +1,15 @@
 """``planopt train``: what to buy for a training run."""
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from planopt.cli.exits import INTERRUPTED, NO_PLAN, OK
 from planopt.cli.options import JSON, KINDS, TRAINING_QUESTION, takes
-from planopt.cli.output import show, write_file
+from planopt.cli.plans import OUT, show_plan
 
 
 @takes(KINDS, *TRAINING_QUESTION)
 def train(
     *,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="plan.json", help="Save the plan as JSON"),
-    ] = None,
+    out: OUT = None,
     json: JSON = False,
     **options: Any,
 ) -> int:
@@ -25,23 +18,8 @@ def train(
     planopt train --model llama-2-70b --tokens 2T --deadline 30d
     """
     from planopt.report.training_plan import render_training_plan
-    from planopt.training.train import TrainingInterrupted
     from planopt.training.train import train as find_plan
 
-    interrupted = False
-    try:
-        plan = find_plan(**options)
-    except TrainingInterrupted as stop:
-        if stop.plan is None:
-            raise
-        plan, interrupted = stop.plan, True
-    if out is not None:
-        write_file(out, plan.to_json() + "\n")
-    show(
-        plan.to_json,
-        lambda style: render_training_plan(plan, style=style, saved=out),
-        json=json,
+    return show_plan(
+        lambda: find_plan(**options), render_training_plan, out=out, json=json
     )
-    if interrupted:
-        return INTERRUPTED
-    return NO_PLAN if plan.status == "infeasible" else OK

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.errors import Interrupted
 from planopt.fleet.charges import kg_co2e
 from planopt.fleet.document import FleetPlan, OneType, StageNote
 from planopt.fleet.dominance import undominated
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from planopt.fleet.stages import Answer
     from planopt.options import TextOrNumber
 
-__all__ = ["FleetInterrupted", "plan_fleet"]
+__all__ = ["plan_fleet"]
 
 CENTS = 100
 DEFAULT_TIME_LIMIT_SECONDS = 10.0
@@ -47,20 +48,6 @@ SHARE_FOR_ONE_TYPE = 0.4
 
 SHARE_FOR_REASONS = 0.5
 """Of the time limit, for why there is no plan and what is nearest to one."""
-
-
-class FleetInterrupted(KeyboardInterrupt):
-    """The user stopped the search.
-
-    Parameters
-    ----------
-    plan : FleetPlan, optional
-        The best plan until then.
-    """
-
-    def __init__(self, plan: FleetPlan | None) -> None:
-        self.plan = plan
-        super().__init__(plan)
 
 
 def plan_fleet(
@@ -97,7 +84,7 @@ def plan_fleet(
     ------
     InputError
         With a diagnostic for everything in the file that cannot be used.
-    FleetInterrupted
+    Interrupted
         On Ctrl-C, with the best plan so far.
     """
     reader = OptionReader()
@@ -157,14 +144,14 @@ class _Planning:
             answer = self._solve(question, share)
         except StagesInterrupted as stop:
             best = self._document(question, stop.answer)
-            raise FleetInterrupted(best if stop.answer.purchase else None) from None
+            raise Interrupted(best if stop.answer.purchase else None) from None
         plan = self._document(question, answer)
         try:
             if answer.purchase is None:
                 return self._explained(question, plan)
             return self._compared(question, plan, types) if types else plan
         except (KeyboardInterrupt, StagesInterrupted):
-            raise FleetInterrupted(plan) from None
+            raise Interrupted(plan) from None
 
     @property
     def _time_limit(self) -> float:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.errors import Interrupted
 from planopt.intervals import model_classes, residual
 from planopt.plan import Accuracy, Search
 from planopt.prices import sourced
@@ -28,24 +29,10 @@ if TYPE_CHECKING:
 
     from planopt.catalog import Catalog
 
-__all__ = ["TrainingInterrupted", "TrainingQuestion", "answer", "train"]
+__all__ = ["TrainingQuestion", "answer", "train"]
 
 MICRO_USD = 10**6
 SECONDS_PER_DAY = 86_400
-
-
-class TrainingInterrupted(KeyboardInterrupt):
-    """The user stopped a question.
-
-    Parameters
-    ----------
-    plan : TrainingPlan, optional
-        The best plan until then.
-    """
-
-    def __init__(self, plan: TrainingPlan | None = None) -> None:
-        self.plan = plan
-        super().__init__(plan)
 
 
 @dataclass
@@ -131,7 +118,7 @@ def train(
     ------
     InputError
         With a diagnostic for each option or file that cannot be used.
-    TrainingInterrupted
+    Interrupted
         On Ctrl-C, with the best plan so far.
 
     Examples
@@ -157,7 +144,7 @@ def answer(question: TrainingQuestion) -> TrainingPlan:
         purchase = question.buy()
     except PurchaseInterrupted as stop:
         best = stop.purchase
-        raise TrainingInterrupted(
+        raise Interrupted(
             _plan(question, best, question.bought(best), started)
             if best.counts
             else None
@@ -171,7 +158,7 @@ def answer(question: TrainingQuestion) -> TrainingPlan:
     try:
         return _explained(question, plan, chosen, started)
     except KeyboardInterrupt:
-        raise TrainingInterrupted(plan) from None
+        raise Interrupted(plan) from None
 
 
 def _plan(

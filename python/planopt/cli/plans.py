@@ -1,0 +1,53 @@
+"""What the commands that find a plan have in common."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from planopt.cli.exits import INTERRUPTED, NO_PLAN, OK
+from planopt.cli.output import show, write_file
+from planopt.errors import Interrupted
+
+OUT = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="plan.json", help="Save the plan as JSON"),
+]
+
+
+def show_plan(
+    find: Callable[[], Any], render: Callable[..., str], *, out: Path | None, json: bool
+) -> int:
+    """Find a plan, save and show it; if stopped, the best until then.
+
+    Parameters
+    ----------
+    find : callable
+        Finds the plan.
+    render : callable
+        Makes text of the plan, in the ``style`` of the terminal, that says where it was
+        ``saved``.
+    out : Path, optional
+        File to save it to.
+    json : bool
+        Show it as one JSON document.
+
+    Returns
+    -------
+    int
+        Exit code.
+    """
+    interrupted = False
+    try:
+        plan = find()
+    except Interrupted as stop:
+        if stop.plan is None:
+            raise
+        plan, interrupted = stop.plan, True
+    if out is not None:
+        write_file(out, plan.to_json() + "\n")
+    show(plan.to_json, lambda style: render(plan, style=style, saved=out), json=json)
+    if interrupted:
+        return INTERRUPTED
+    return NO_PLAN if plan.status == "infeasible" else OK
