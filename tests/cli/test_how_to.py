@@ -49,3 +49,19 @@ def test_the_page_on_latencies(
     else:
         assert left.value.code == 0
         assert "TTFT" in shown
+
+
+@pytest.mark.parametrize("command", commands("training.md"))
+def test_the_page_on_training(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    name, *arguments = shlex.split(command)
+    assert name == "planopt"
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    shown = capsys.readouterr()
+    if arguments[-1] == "rtx-4090":
+        assert left.value.code == 1
+        assert "tensor-parallel messages" in shown.out
+        assert "--deadline" in shown.out.split("Nearest changes")[1]
+    else:
+        assert left.value.code == 0
+        assert "goodput" in shown.out
