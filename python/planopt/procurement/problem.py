@@ -190,16 +190,19 @@ class Totals:
         """Add up a purchase."""
         bought = [(unit, counts[unit.index]) for unit in units if unit.index in counts]
 
+        def whole(name: str) -> int:
+            return sum(n * getattr(u, name) for u, n in bought)
+
         def total(name: str) -> Fraction:
             return sum((n * exact(getattr(u, name)) for u, n in bought), Fraction(0))
 
         return cls(
-            price_micro_usd=int(total("price_micro_usd")),
+            price_micro_usd=whole("price_micro_usd"),
             usd_per_hour=total("usd_per_hour"),
             power_watts=total("power_watts"),
             rack_units=total("rack_units"),
-            accelerators=int(total("accelerators")),
-            users=int(total("users")),
+            accelerators=whole("accelerators"),
+            users=whole("users"),
             tokens_per_second=total("tokens_per_second"),
             slowest=min(
                 (exact(u.tokens_per_second_per_user) for u, _ in bought),
@@ -271,9 +274,10 @@ def shortfalls(
     units = [unit for unit in units if unit.index in counts]
     missing = {
         "users": Fraction(limits.users - survivors(units, counts, limits.redundancy)),
-        "throughput": exact(limits.tokens_per_second)
-        - Totals.of(units, counts).tokens_per_second,
     }
+    if limits.tokens_per_second > 0:
+        supplied = sum(counts[u.index] * exact(u.tokens_per_second) for u in units)
+        missing["throughput"] = exact(limits.tokens_per_second) - supplied
     for group, (needs, limit) in limits.resources(units).items():
         used = sum(counts[u.index] * n for u, n in zip(units, needs, strict=True))
         missing[group] = used - limit
