@@ -169,6 +169,23 @@ def test_alternatives_are_other_hardware_and_say_why_not() -> None:
     assert "MFU" in without.why_not
 
 
+@pytest.mark.parametrize("tokens", [2e9, 20e9, 60e9])
+@pytest.mark.parametrize("acquire", ["buy", "rent"])
+def test_what_flips_a_plan_is_what_a_whole_search_finds(
+    tokens: float, acquire: str
+) -> None:
+    """Only clusters up to a price are looked at first: nothing cheaper is missed."""
+    question = {**SMALL, "accelerators": "l40s,rtx-4090,h100-sxm", "tokens": tokens}
+    plan = planopt.train(**question, deadline="10d", acquire=acquire)
+    assert plan.sensitivity
+    for flip in plan.sensitivity:
+        deadline = flip.change.removeprefix("--deadline ")
+        whole = planopt.train(**question, deadline=deadline, acquire=acquire)
+        assert flip.price_usd == whole.price_usd
+        same = whole.bill_of_materials == plan.bill_of_materials
+        assert flip.choice_changes is not same
+
+
 def test_all_accelerators_are_searched() -> None:
     """How long it takes is measured by `benchmarks/commands.py`."""
     plan = planopt.train(**LLAMA)

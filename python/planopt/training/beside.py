@@ -25,6 +25,8 @@ __all__ = ["alternatives_of", "sensitivities", "warnings_of"]
 
 DEADLINES = (0.8, 1.5)
 """Shares of the deadline that the question is asked again with."""
+ROUNDING_USD = 1.0
+"""What a price may be off by where it was added up in another order."""
 
 
 # --- Other clusters -------------------------------------------------------------------
@@ -100,15 +102,16 @@ def sensitivities(
     if deadline is None:
         return ()
     return tuple(
-        _asked_again(question, chosen, seconds=share * deadline) for share in DEADLINES
+        _asked_again(question, chosen, deadline, share) for share in DEADLINES
     )
 
 
 def _asked_again(
-    question: TrainingQuestion, chosen: TrainingBuild, *, seconds: float
+    question: TrainingQuestion, chosen: TrainingBuild, deadline: float, share: float
 ) -> Sensitivity:
+    seconds = share * deadline
     change = f"--deadline {span(seconds / 86_400)}"
-    other = question.about(deadline_seconds=seconds).best()
+    other = _best(question.about(deadline_seconds=seconds), chosen, share)
     if other is None:
         return Sensitivity(change=change, result="no plan", choice_changes=True)
     return Sensitivity(
@@ -117,6 +120,22 @@ def _asked_again(
         choice_changes=other.bill_of_materials != chosen.bill_of_materials,
         price_usd=other.price_usd,
     )
+
+
+def _best(
+    question: TrainingQuestion, chosen: TrainingBuild, share: float
+) -> TrainingBuild | None:
+    """Find the best cluster for a share of the time that `chosen` has.
+
+    With more time none that is dearer is better. With less, whatever is found within a
+    price is the cheapest of all; the whole search is for where nothing is.
+    """
+    # Twice as many accelerators in half of the time, and as much again for what they
+    # lose on the way.
+    near = chosen.price_usd * max(1.0, 1.0 / share**2) + ROUNDING_USD
+    cheapest = question.problem.objective == "cheapest"
+    found = question.up_to(near).best() if cheapest else None
+    return question.best() if found is None else found
 
 
 # --- What to know ---------------------------------------------------------------------

@@ -58,7 +58,9 @@ class Clusters:
         return request
 
 
-def find_clusters(catalog: Catalog, problem: TrainingProblem) -> Clusters:
+def find_clusters(
+    catalog: Catalog, problem: TrainingProblem, *, price_cap_usd: float | None = None
+) -> Clusters:
     """Find the best cluster of each accelerator, host and network.
 
     Parameters
@@ -67,8 +69,13 @@ def find_clusters(catalog: Catalog, problem: TrainingProblem) -> Clusters:
         What there is to buy.
     problem : TrainingProblem
         The question.
+    price_cap_usd : float, optional
+        Nothing dearer is looked at, whatever the budget.
     """
-    answer = catalog.native.search_training(problem.native(catalog))
+    request = problem.native(catalog)
+    if price_cap_usd is not None:
+        request["max_price_usd"] = price_cap_usd
+    answer = catalog.native.search_training(request)
     columns = answer["clusters"]
     cells = [
         dict(zip(columns, cell, strict=True))

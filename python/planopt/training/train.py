@@ -84,6 +84,13 @@ class TrainingQuestion:
             self.catalog, self.problem.with_changes(**changes), self.solver
         )
 
+    def up_to(self, price_usd: float) -> TrainingQuestion:
+        """Ask the same of clusters that cost no more."""
+        catalog, problem = self.catalog, self.problem
+        other = self.about()
+        other.found = find_clusters(catalog, problem, price_cap_usd=price_usd)
+        return other
+
     def best(self) -> TrainingBuild | None:
         """Cluster of the best purchase, or none if there is none."""
         purchase = self.buy()
