@@ -48,15 +48,24 @@ impl<const AXES: usize> Radix<AXES> {
 pub(super) struct Part<const AXES: usize, const SOME: usize> {
     axes: [usize; SOME],
     radix: Radix<SOME>,
+    /// How far apart neighbours on each axis are; 0 for the axes that are not of this part.
+    strides: [u64; AXES],
 }
 
 impl<const AXES: usize, const SOME: usize> Part<AXES, SOME> {
     /// Of these axes of `whole`.
     pub(super) fn of(whole: &Radix<AXES>, axes: [usize; SOME]) -> Self {
         let sizes = axes.map(|axis| whole.sizes[axis]);
+        let mut strides = [0; AXES];
+        let mut stride = 1;
+        for (axis, size) in axes.into_iter().zip(sizes).rev() {
+            strides[axis] = stride;
+            stride *= size;
+        }
         Self {
             axes,
             radix: Radix { sizes },
+            strides,
         }
     }
 
@@ -71,8 +80,10 @@ impl<const AXES: usize, const SOME: usize> Part<AXES, SOME> {
     }
 
     /// The number of a value of each axis; the axes that are not of this part do not matter.
+    #[inline]
     pub(super) fn place(&self, digits: &[usize; AXES]) -> u64 {
-        self.radix.place(self.axes.map(|axis| digits[axis]))
+        let offsets = digits.iter().zip(self.strides);
+        offsets.map(|(&digit, stride)| digit as u64 * stride).sum()
     }
 
     /// The value of each axis at a place, and the first one of the axes that are not of this part.

@@ -13,6 +13,13 @@ pub trait Walk {
 
     /// Evaluates the candidates from `start` to `end`.
     fn walk(&mut self, start: u64, end: u64, sink: &mut impl Sink<Self::Columns>);
+
+    /// Evaluates single candidates, wherever they are.
+    fn visit(&mut self, places: &[u64], sink: &mut impl Sink<Self::Columns>) {
+        for &place in places {
+            self.walk(place, place + 1, sink);
+        }
+    }
 }
 
 /// A numbered space of candidates.

@@ -2,6 +2,8 @@
 //! the single evaluation, and rows are put together of them. Bytes depend on the layout alone,
 //! seconds on the hardware too.
 
+use std::hint::black_box;
+
 use super::axes::{
     AXES, CONTEXT, DATA, Digits, EXPERT, MICRO_BATCH, PIPELINE, PLATFORM, RECOMPUTE, SHARDING,
     TENSOR,
@@ -13,9 +15,12 @@ use crate::stages::Stage;
 use crate::training::{Groups, Job, Layout, Question, StageParts};
 
 /// What is worked out of a stage.
-pub(super) trait OfStage: Clone + Default + Send + Sync {
+pub(super) trait OfStage: Copy + Default + Send + Sync {
     /// By the single evaluation.
     fn of_stage(question: &Question, stage: &Stage) -> Self;
+
+    /// Its first and its last number: whoever reads them has all of it near.
+    fn ends(&self) -> f64;
 }
 
 /// Seconds of one micro-batch on a stage.
@@ -41,6 +46,10 @@ impl OfStage for StagePace {
             tied: following.tied.0,
         }
     }
+
+    fn ends(&self) -> f64 {
+        self.seconds + self.tied
+    }
 }
 
 /// Seconds that data-parallel ranks exchange on a stage, and that its optimizer takes.
@@ -62,6 +71,10 @@ impl OfStage for StageExchange {
             once: following.once.map(|time| time.0),
             update: following.optimizer.0,
         }
+    }
+
+    fn ends(&self) -> f64 {
+        self.each[0] + self.update
     }
 }
 
@@ -94,6 +107,10 @@ impl OfStage for StageKept {
             transient: memory.transient.0,
         }
     }
+
+    fn ends(&self) -> f64 {
+        self.most_in_flight + self.transient
+    }
 }
 
 /// Bytes of a stage, whatever the number of micro-batches.
@@ -119,6 +136,10 @@ impl OfStage for StageHeld {
             reserve: memory.reserve,
             capacity: memory.capacity.0,
         }
+    }
+
+    fn ends(&self) -> f64 {
+        self.weights + self.capacity
     }
 }
 
@@ -155,18 +176,38 @@ impl<T: OfStage, const SOME: usize> StageLevel<T, SOME> {
         Self { axes, values }
     }
 
-    /// Of the kinds of stages of a candidate.
+    /// Of the kinds of stages of a candidate, whose values have this key.
     #[inline]
     pub(super) fn of<'v>(
         &'v self,
         space: &TrainingSpace,
         digits: &Digits,
+        key: u64,
         last: &'v mut Last<T>,
     ) -> &'v [T] {
-        self.values.get(self.axes.place(digits), last, |values| {
+        self.values.get(key, last, |values| {
             work_out(space, &self.axes, digits, values);
         })
     }
+
+    /// Brings the values of some keys near. There is no branch that hangs on what is read, and
+    /// little besides: the processor reads far ahead and waits for memory once.
+    fn fetch(&self, keys: impl Iterator<Item = u64>) {
+        let near = keys.map(|key| {
+            let values = self.values.known(key);
+            values.iter().map(T::ends).sum::<f64>()
+        });
+        black_box(near.sum::<f64>());
+    }
+}
+
+/// Where the values of a candidate are on each level.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Keys {
+    pub(super) paces: u64,
+    pub(super) exchanges: u64,
+    pub(super) kept: u64,
+    pub(super) held: u64,
 }
 
 /// The levels between a block of layers and a row.
@@ -201,6 +242,26 @@ impl Levels {
             kept: self.kept.of_all(space),
             held: self.held.of_all(space),
         }
+    }
+
+    /// Where the values of a candidate are.
+    #[inline]
+    pub(super) fn keys(&self, digits: &Digits) -> Keys {
+        Keys {
+            paces: self.paces.axes.place(digits),
+            exchanges: self.exchanges.axes.place(digits),
+            kept: self.kept.axes.place(digits),
+            held: self.held.axes.place(digits),
+        }
+    }
+
+    /// Brings the values of some candidates near.
+    pub(super) fn fetch<'k>(&self, keys: impl Iterator<Item = &'k Keys> + Clone) {
+        self.paces.fetch(keys.clone().map(|keys| keys.paces));
+        self.exchanges
+            .fetch(keys.clone().map(|keys| keys.exchanges));
+        self.kept.fetch(keys.clone().map(|keys| keys.kept));
+        self.held.fetch(keys.map(|keys| keys.held));
     }
 }
 

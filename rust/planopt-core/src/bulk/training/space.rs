@@ -1,5 +1,7 @@
 //! Which training candidates there are.
 
+use std::hint::black_box;
+
 use rayon::prelude::*;
 
 use super::axes::{
@@ -7,7 +9,7 @@ use super::axes::{
     TrainingAxes,
 };
 use super::columns::TrainingColumns;
-use super::levels::{Levels, with_experts_dealt};
+use super::levels::{Keys, Levels, with_experts_dealt};
 use super::platform::{ClusterTerms, Platform};
 use super::walk::TrainingWalker;
 use crate::bulk::radix::{Part, Radix};
@@ -56,6 +58,14 @@ impl Steps {
             inverse,
         }
     }
+}
+
+/// A row: a value of each axis but the last, and where what it is put together of is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Address {
+    pub(super) digits: Digits,
+    checked: usize,
+    pub(super) keys: Keys,
 }
 
 /// A space of training candidates, each known by its place.
@@ -141,15 +151,43 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
         (&self.platforms[digits[PLATFORM]], layout, batch)
     }
 
+    /// Where what a row is put together of is.
+    #[inline]
+    pub(super) fn address(&self, place: u64) -> Address {
+        let digits = self.radix.digits(place);
+        Address {
+            digits,
+            checked: usize::try_from(self.check_axes.place(&digits)).unwrap_or(usize::MAX),
+            keys: self.levels.keys(&digits),
+        }
+    }
+
     /// The cluster that a row runs on, or why it does not.
     #[inline]
-    pub(super) fn cluster(&self, digits: &Digits) -> Result<&ClusterTerms, Rejected> {
-        let place = usize::try_from(self.check_axes.place(digits)).unwrap_or(usize::MAX);
-        let known = self.checked.get(place).copied();
-        let size = known.unwrap_or(Err(Rejected::Layout))?;
-        let clusters = &self.platforms[digits[PLATFORM]].clusters;
+    pub(super) fn cluster(&self, row: &Address) -> Result<&ClusterTerms, Rejected> {
+        let size = self.checked.get(row.checked).copied();
+        let size = size.unwrap_or(Err(Rejected::Layout))?;
+        let clusters = &self.platforms[row.digits[PLATFORM]].clusters;
         let cluster = clusters.get(size as usize).and_then(Option::as_ref);
         cluster.ok_or(Rejected::Network)
+    }
+
+    /// Brings near what some rows are put together of.
+    pub(super) fn fetch(&self, rows: &[Address]) {
+        let checked = rows.iter().map(|row| self.checked.get(row.checked));
+        black_box(
+            checked
+                .filter(|known| known.is_some_and(Result::is_ok))
+                .count(),
+        );
+        self.levels.fetch(rows.iter().map(|row| &row.keys));
+        let clusters = rows.iter().map(|row| self.cluster(row));
+        black_box(
+            clusters
+                .flatten()
+                .map(|cluster| cluster.price_usd)
+                .sum::<f64>(),
+        );
     }
 
     /// Tokens of one micro-batch on all pipelines.

@@ -4,7 +4,7 @@ use super::axes::{PIPELINE, PLATFORM, Pipeline};
 use super::columns::TrainingColumns;
 use super::kernel::{Closing, Row, StageTerms, evaluate};
 use super::levels::Known;
-use super::space::TrainingSpace;
+use super::space::{Address, TrainingSpace};
 use crate::bulk::columns::LANES;
 use crate::bulk::sink::{Rejected, Sink};
 use crate::bulk::walk::Walk;
@@ -20,6 +20,9 @@ pub struct TrainingWalker<'w, 's, 'a> {
     closing: Closing,
     columns: TrainingColumns,
 }
+
+/// Candidates whose values are brought near together: their rows fill half of a first-level cache.
+const FETCHED: usize = 32;
 
 /// What became of a row.
 enum Sought {
@@ -81,11 +84,30 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
         }
     }
 
+    /// Evaluates the candidates of a row from `place` to `stop`.
+    fn walk_row(
+        &mut self,
+        address: &Address,
+        place: u64,
+        stop: u64,
+        sink: &mut impl Sink<TrainingColumns>,
+    ) {
+        let row = place / self.space.row_length() * self.space.row_length();
+        match self.seek(row, address, |price, days| {
+            sink.prune(stop - place, price, days)
+        }) {
+            Err(reason) => sink.reject(place, stop - place, reason),
+            Ok(Sought::Ready) => self.evaluate(row, place, stop, sink),
+            Ok(Sought::Pruned) => {}
+        }
+    }
+
     /// Prepares the row that starts at `place`, unless `prune` says of its price and a bound of its
     /// days that it cannot matter.
     fn seek(
         &mut self,
         place: u64,
+        address: &Address,
         prune: impl FnOnce(f64, f64) -> bool,
     ) -> Result<Sought, Rejected> {
         let space = self.space;
@@ -93,10 +115,10 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
             return Ok(Sought::Ready);
         }
         self.at = None;
-        let digits = &space.radix.digits(place);
+        let Address { digits, keys, .. } = address;
         let (levels, known) = (&space.levels, &mut self.known);
-        let paces = levels.paces.of(space, digits, &mut known.paces);
-        let cluster = space.cluster(digits)?;
+        let paces = levels.paces.of(space, digits, keys.paces, &mut known.paces);
+        let cluster = space.cluster(address)?;
         let platform = &space.platforms[digits[PLATFORM]];
         let rates = platform.rates.as_ref().ok_or(Rejected::Format)?;
         let pipeline = digits[PIPELINE];
@@ -113,9 +135,10 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
         if prune(row.price_usd, row.least_days()) {
             return Ok(Sought::Pruned);
         }
-        let exchanges = levels.exchanges.of(space, digits, &mut known.exchanges);
-        let kept = levels.kept.of(space, digits, &mut known.kept);
-        let held = levels.held.of(space, digits, &mut known.held);
+        let exchanges = &levels.exchanges;
+        let exchanges = exchanges.of(space, digits, keys.exchanges, &mut known.exchanges);
+        let kept = levels.kept.of(space, digits, keys.kept, &mut known.kept);
+        let held = levels.held.of(space, digits, keys.held, &mut known.held);
         row.stages.clear();
         for stage in 0..stages.len() {
             let (kept, held) = (kept[stage], held[stage]);
@@ -146,14 +169,23 @@ impl Walk for TrainingWalker<'_, '_, '_> {
         let length = self.space.row_length();
         let mut place = start;
         while place < end {
-            let row = place / length * length;
-            let stop = end.min(row + length);
-            match self.seek(row, |price, days| sink.prune(stop - place, price, days)) {
-                Err(reason) => sink.reject(place, stop - place, reason),
-                Ok(Sought::Ready) => self.evaluate(row, place, stop, sink),
-                Ok(Sought::Pruned) => {}
-            }
+            let stop = end.min((place / length + 1) * length);
+            self.walk_row(&self.space.address(place), place, stop, sink);
             place = stop;
+        }
+    }
+
+    fn visit(&mut self, places: &[u64], sink: &mut impl Sink<TrainingColumns>) {
+        let mut rows = [Address::default(); FETCHED];
+        for places in places.chunks(FETCHED) {
+            let rows = &mut rows[..places.len()];
+            for (row, &place) in rows.iter_mut().zip(places) {
+                *row = self.space.address(place);
+            }
+            self.space.fetch(rows);
+            for (row, &place) in rows.iter().zip(places) {
+                self.walk_row(row, place, place + 1, sink);
+            }
         }
     }
 }
