@@ -1,12 +1,17 @@
 import json
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from planopt import _native, bench
+from planopt.catalog import open_catalog
 from planopt.cli import main
 from planopt.errors import InputError
-from planopt.spaces import SPACES, read_space
+from planopt.spaces import SPACES, read_space, read_toml, space_of_tables
 
 SMALL = """
 kind = "training"
@@ -87,3 +92,121 @@ def test_the_command_prints_one_document(
     assert not left.value.code
     document = json.loads(capsys.readouterr().out)
     assert set(document) == {"build_profile", "cpu", "threads", small, "random_access"}
+
+
+def _axes(axes: dict[str, Any]) -> dict[str, list[Any]]:
+    """Values of the axes of a space, those that start from 1 left out."""
+    return {
+        name: [*values]
+        for name, values in axes.items()
+        if isinstance(values, list) and len(values) > 1
+    }
+
+
+@pytest.mark.parametrize("name", ["training", "serving"])
+def test_no_value_of_an_axis_leaves_the_figures_as_they_are(name: str) -> None:
+    """Places are the same: only figures can make another checksum."""
+    space = read_space(name)
+    few = {"rounds": 4} if space.kind == "training" else {"in_flight": 2, "batch": 8}
+    hardware = {"accelerators": ["a100-sxm-80", "h100-sxm"]}
+    request = {**space.request, **few, **hardware}
+    axes = _axes(request)
+    first = {axis: values[:1] for axis, values in axes.items()}
+    middle = {axis: values[len(values) // 2 :][:1] for axis, values in axes.items()}
+    catalog = open_catalog().native
+    options = {"access": "bulk", "threads": 1, "chunk": 2**18, "candidates": 2**63}
+    for axis, values in axes.items():
+        # One value of an axis may make no difference where nothing works: the others
+        # vary a little.
+        others = {
+            other: [*{str(v): v for v in first[other] + middle[other]}.values()]
+            for other in axes
+        }
+        found = [
+            catalog.bench({**request, **others, axis: [value]}, options)
+            for value in values
+        ]
+        assert all(each["evaluated"] for each in found), axis
+        assert len({each["checksum"] for each in found}) == len(values), axis
+
+
+@pytest.mark.parametrize("name", ["training", "serving"])
+def test_most_candidates_of_a_measured_space_work(name: str) -> None:
+    """Rejected ones cost little: they may be half of the space at most."""
+    catalog = open_catalog().native
+    options = {"access": "random", "threads": 0, "chunk": 2**12, "candidates": 50_000}
+    found = catalog.bench(read_space(name).request, options)
+    assert found["rejected"] <= found["evaluated"]
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"tp": []}, "tp"),
+    ({"tp": [0]}, "tp"),
+    ({"recompute": []}, "recompute"),
+    ({"rounds": 0}, "rounds"),
+    ({"rounds": -1}, "space"),
+    ({"pipeline": [[0, 1]]}, "pipeline"),
+    ({"pipeline": [[4]]}, "space"),
+    ({"dp": [2**32 - 1]}, "dp"),
+    (
+        {"tp": [2**16], "dp": [2**16], "pipeline": [[2**16, 1]]},
+        "tp x cp x dp x pipeline",
+    ),
+    ({"years": 0.0}, "years"),
+    ({"years": float("nan")}, "years"),
+    ({"electricity_usd_per_kwh": -1.0}, "electricity_usd_per_kwh"),
+    ({"dp": "many"}, "space"),
+    ({"bubbles": 1}, "space"),
+    ({"hosts": ["desktop"]}, "accelerators"),
+    ({"accelerators": ["h100-sxm", "b200"]}, "accelerators"),
+    ({"accelerators": [], "hosts": ["mac-studio-m2-ultra"]}, "hosts, networks"),
+    ({"run": {"model": "llama-2-13b", "accelerator": "h100-sxm"}}, "run.tokens"),
+]
+
+
+@pytest.mark.parametrize(("change", "field"), WRONG)
+def test_an_axis_that_cannot_be_is_told(change: dict[str, Any], field: str) -> None:
+    space = space_of_tables("small", read_toml("small", SMALL))
+    with pytest.raises(InputError) as refused:
+        open_catalog().native.front({**space.request, **change}, {})
+    told = [each for each in refused.value.diagnostics if each.field == field]
+    assert told
+    assert told[0].accepted
+
+
+NUMBERS = st.sampled_from(
+    [
+        0,
+        1,
+        2,
+        7,
+        2**16,
+        2**32 - 1,
+        2**32,
+        2**63,
+        -1,
+        0.5,
+        float("nan"),
+        float("inf"),
+        "x",
+    ]
+)
+
+
+@given(
+    axis=st.sampled_from(
+        ["tp", "micro_batch", "dp", "pipeline", "rounds", "max_accelerators", "years"]
+    ),
+    numbers=st.lists(NUMBERS, max_size=2),
+)
+@settings(max_examples=150, deadline=None)
+def test_no_number_breaks_a_space(axis: str, numbers: list[Any]) -> None:
+    request = space_of_tables("small", read_toml("small", SMALL)).request
+    single = axis in ("rounds", "max_accelerators", "years")
+    value: Any = numbers[0] if single and numbers else numbers
+    if axis == "pipeline":
+        value = [numbers]
+    catalog = open_catalog().native
+    with suppress(InputError):
+        found = catalog.front({**request, axis: value}, {})
+        assert all(None not in row.values() for row in found["rows"])

@@ -101,9 +101,7 @@ def sensitivities(
     deadline = question.problem.deadline_seconds
     if deadline is None:
         return ()
-    return tuple(
-        _asked_again(question, chosen, deadline, share) for share in DEADLINES
-    )
+    return tuple(_asked_again(question, chosen, deadline, share) for share in DEADLINES)
 
 
 def _asked_again(

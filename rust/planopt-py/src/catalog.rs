@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use planopt_core::ask::bulk;
 use planopt_core::catalog::Kind;
-use planopt_core::diagnostic::Diagnostic;
+use planopt_core::diagnostic::{Diagnostic, code};
 use planopt_core::{ask, catalog};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -178,7 +178,7 @@ impl Catalog {
 
     /// Candidates of a space.
     fn space_count(&self, py: Python<'_>, space: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let space: bulk::SpaceRequest = question(space)?;
+        let space = space_of(py, space)?;
         let count = py.detach(|| space.count(&self.catalog));
         count.map_err(|problems| input_error(py, &problems))
     }
@@ -190,7 +190,7 @@ impl Catalog {
         space: &Bound<'py, PyAny>,
         options: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let space: bulk::SpaceRequest = question(space)?;
+        let space = space_of(py, space)?;
         let options: bulk::BenchOptions = question(options)?;
         let found = interruptible(py, |stop| space.bench(&self.catalog, options, stop))?;
         answer(py, found)
@@ -212,7 +212,7 @@ impl Catalog {
         options: &Bound<'py, PyAny>,
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let space: bulk::SpaceRequest = question(space)?;
+        let space = space_of(py, space)?;
         let options: bulk::FrontOptions = question(options)?;
         let course = bulk::Course::default();
         let work = |stop: &AtomicBool| space.front(&self.catalog, options, stop, &course);
@@ -231,7 +231,7 @@ impl Catalog {
         start: u64,
         end: u64,
     ) -> PyResult<Table> {
-        let space: bulk::SpaceRequest = question(space)?;
+        let space = space_of(py, space)?;
         let found = interruptible(py, |stop| space.figures(&self.catalog, start, end, stop))?;
         found
             .map(Table::new)
@@ -292,6 +292,16 @@ impl Catalog {
         let found = interruptible(py, |stop| ask(&self.catalog, &request, stop))?;
         answer(py, found)
     }
+}
+
+/// A space as somebody wrote it: what is wrong with its keys is told as of any file.
+fn space_of(py: Python<'_>, request: &Bound<'_, PyAny>) -> PyResult<bulk::SpaceRequest> {
+    pythonize::depythonize(request).map_err(|error| {
+        let problem = Diagnostic::new(code::WRONG_TYPE, format!("no space: {error}"))
+            .field("space")
+            .accepted("keys and values as in benchmarks/spaces");
+        input_error(py, &[problem])
+    })
 }
 
 fn question<T: DeserializeOwned>(request: &Bound<'_, PyAny>) -> PyResult<T> {

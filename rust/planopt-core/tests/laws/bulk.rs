@@ -189,14 +189,14 @@ fn check_training(catalog: &Catalog, request: &TrainingSpaceRequest, seeds: &[u6
     assert!(checked.expect("a space") > 0, "no candidate works");
 }
 
-fn serving_request() -> ServingSpaceRequest {
+fn serving_request(model: &str) -> ServingSpaceRequest {
     serde_json::from_value(json!({
-        "model": "llama-2-70b",
+        "model": model,
         "accelerators": ["h100-sxm", "a100-sxm-80", "rtx-4090"],
         "hosts": ["hgx-8", "pcie-4gpu"], "networks": ["infiniband-400g"],
         "formats": [["fp16", "fp16"], ["fp8", "fp8"], ["int4", "fp16"]],
         "lengths": [[128, 512], [2048, 4096]], "overlap": ["none", "two-batch"],
-        "tp": [1, 2, 4, 8], "pp": [1, 3, 8], "replicas": [1, 3], "in_flight": 9, "batch": 70,
+        "tp": [1, 2, 4, 8], "dp": [1, 2, 3], "ep": [1, 2, 4, 8], "pp": [1, 3, 8], "replicas": [1, 3], "in_flight": 9, "batch": 70,
     }))
     .expect("a request")
 }
@@ -216,9 +216,10 @@ proptest! {
     #[test]
     fn serving_in_bulk_is_the_single_evaluation(
         seeds in prop::collection::vec(any::<u64>(), 200),
+        model in prop::sample::select(vec!["llama-2-70b", "mixtral-8x7b"]),
     ) {
         let catalog = bundled("calibrated");
-        let request = serving_request();
+        let request = serving_request(model);
         let checked = with_serving_space(catalog, &request, |space| {
             let mut walker = space.walker();
             let mut accepted = 0;
@@ -237,7 +238,8 @@ proptest! {
                     "host": platform.fit.host.id,
                     "network": platform.network.map(|(network, _)| network.id.clone()),
                     "nics_per_host": platform.network.map(|(_, line)| line.nics_per_host),
-                    "tp": layout.degrees.tp, "pp": layout.pp, "replicas": replicas,
+                    "tp": layout.degrees.tp, "dp": layout.degrees.dp, "ep": layout.degrees.ep,
+                    "pp": layout.pp, "replicas": replicas,
                     "batch": batch, "in_flight": in_flight,
                 })).expect("a request");
                 let answer = evaluate_serving(catalog, &asked).expect("a candidate of a space");
@@ -285,11 +287,15 @@ proptest! {
             for place in (start..end).rev() {
                 walker.walk(place, place + 1, &mut backwards);
             }
-            (whole, cut, backwards)
+            let mut visited = Tally::default();
+            let places: Vec<u64> = (start..end).rev().collect();
+            walker.visit(&places, &mut visited);
+            (whole, cut, backwards, visited)
         });
-        let (whole, cut, backwards) = found.expect("a space");
+        let (whole, cut, backwards, visited) = found.expect("a space");
         prop_assert_eq!(whole, cut);
         prop_assert_eq!(whole, backwards);
+        prop_assert_eq!(whole, visited);
     }
 
     #[test]

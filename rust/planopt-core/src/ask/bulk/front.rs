@@ -112,6 +112,8 @@ impl Described for ServingSpace<'_, '_> {
             "context": question.context,
             "overlap": question.overlap,
             "tp": layout.degrees.tp,
+            "dp": layout.degrees.dp,
+            "ep": layout.degrees.ep,
             "pp": layout.pp,
             "replicas": replicas,
             "in_flight": in_flight,

@@ -1,6 +1,8 @@
 //! Spaces of candidates by their names, and what evaluating all of one comes to.
 
+mod axes;
 mod front;
+mod hardware;
 mod serving;
 mod training;
 
@@ -217,10 +219,9 @@ fn bench<'w, S: Candidates>(space: &'w S, options: BenchOptions, stop: &AtomicBo
         match options.access {
             Access::Bulk => walker.walk(start, end, tally),
             Access::Random => {
-                for sample in start..end {
-                    let place = sample.wrapping_mul(STRIDE) % count;
-                    walker.walk(place, place + 1, tally);
-                }
+                let place = |sample: u64| sample.wrapping_mul(STRIDE) % count;
+                let places: Vec<u64> = (start..end).map(place).collect();
+                walker.visit(&places, tally);
             }
         }
     };

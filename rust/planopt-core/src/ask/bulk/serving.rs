@@ -2,11 +2,14 @@
 
 use serde::Deserialize;
 
-use super::training::connected;
+use super::axes::{Amount, Axes, largest};
+use super::hardware::connected;
+use super::training::only_one;
 use super::with_prices;
 use crate::ask::{ModelRequest, ServingRequest};
 use crate::bulk::serving::{Lengths, ServingAxes, ServingSpace};
 use crate::catalog::Catalog;
+use crate::degrees::Degrees;
 use crate::diagnostic::Diagnostic;
 use crate::search::Selection;
 
@@ -36,6 +39,12 @@ pub struct ServingSpaceRequest {
     pub overlap: Vec<String>,
     /// Tensor-parallel degrees.
     pub tp: Vec<u32>,
+    /// Attention data-parallel degrees.
+    #[serde(default = "only_one")]
+    pub dp: Vec<u32>,
+    /// Expert-parallel degrees.
+    #[serde(default = "only_one")]
+    pub ep: Vec<u32>,
     /// Pipeline stages.
     pub pp: Vec<u32>,
     /// Replicas that are bought together.
@@ -53,6 +62,46 @@ pub struct ServingSpaceRequest {
 }
 
 impl ServingSpaceRequest {
+    /// Checks that every axis has values, and that they can be.
+    fn check(&self) -> Result<(), Vec<Diagnostic>> {
+        let mut axes = Axes::new();
+        axes.of("formats", self.formats.len());
+        axes.of("lengths", self.lengths.len());
+        for &(prompt, context) in &self.lengths {
+            axes.tokens("lengths", prompt);
+            axes.tokens("lengths", context);
+        }
+        axes.of("overlap", self.overlap.len());
+        axes.counts("tp", &self.tp);
+        axes.counts("dp", &self.dp);
+        axes.counts("ep", &self.ep);
+        axes.counts("pp", &self.pp);
+        axes.counts("replicas", &self.replicas);
+        axes.count("in_flight", self.in_flight);
+        axes.of("in_flight", self.in_flight as usize);
+        axes.count("batch", self.batch);
+        let degrees = [&self.tp, &self.dp, &self.pp, &self.replicas];
+        let degrees = degrees.map(|axis| largest(axis.clone()));
+        axes.product("tp x dp x pp x replicas", &degrees);
+        axes.amount(
+            "electricity_usd_per_kwh",
+            self.electricity_usd_per_kwh,
+            &Amount::Any,
+        );
+        axes.amount("years", self.years, &Amount::Positive);
+        axes.checked()
+    }
+
+    /// Every way that the ranks of a stage divide it.
+    fn degrees(&self) -> Vec<Degrees> {
+        let groups = self
+            .tp
+            .iter()
+            .flat_map(|&tp| self.dp.iter().map(move |&dp| (tp, dp)));
+        let dealt = groups.flat_map(|(tp, dp)| self.ep.iter().map(move |&ep| (tp, dp, ep)));
+        dealt.map(|(tp, dp, ep)| Degrees { tp, dp, ep }).collect()
+    }
+
     fn request(&self) -> ServingRequest {
         ServingRequest {
             draft: None,
@@ -84,6 +133,7 @@ pub fn with_serving_space<T>(
     request: &ServingSpaceRequest,
     work: impl FnOnce(&ServingSpace) -> T,
 ) -> Result<T, Vec<Diagnostic>> {
+    request.check()?;
     let one = request.request();
     let transformer = one.model.transformer(catalog)?;
     let assumptions = &with_prices(catalog, request.electricity_usd_per_kwh, request.years);
@@ -111,7 +161,7 @@ pub fn with_serving_space<T>(
             .map(|&(prompt, context)| Lengths { prompt, context })
             .collect(),
         overlap,
-        tensor: request.tp.clone(),
+        degrees: request.degrees(),
         pipeline: request.pp.clone(),
         replicas: request.replicas.clone(),
         in_flight: (1..=request.in_flight).collect(),

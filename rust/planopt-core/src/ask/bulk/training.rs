@@ -2,15 +2,15 @@
 
 use serde::Deserialize;
 
+use super::axes::{Amount, Axes, largest};
+use super::hardware::connected;
 use super::with_prices;
 use crate::ask::EvaluateTraining;
-use crate::ask::serving::known;
 use crate::ask::training::no_training;
 use crate::bulk::training::{Pipeline, TrainingAxes, TrainingSpace, TrainingSubject};
-use crate::catalog::{Catalog, Network};
-use crate::communication::NetworkLine;
+use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Problems};
-use crate::search::{Fit, Selection, Space};
+use crate::search::Selection;
 use crate::training::Layout;
 
 /// A space of training candidates: every value of every axis with every one of all others.
@@ -63,14 +63,46 @@ pub struct TrainingSpaceRequest {
     pub years: Option<f64>,
 }
 
-/// An accelerator in its host, and what connects hosts.
-pub(super) type Connected<'a> = (Fit<'a>, Option<(&'a Network, NetworkLine)>);
-
-fn only_one() -> Vec<u32> {
+pub(super) fn only_one() -> Vec<u32> {
     vec![1]
 }
 
 impl TrainingSpaceRequest {
+    /// Checks that every axis has values, and that they can be.
+    fn check(&self) -> Result<(), Vec<Diagnostic>> {
+        let mut axes = Axes::new();
+        axes.counts("tp", &self.tp);
+        axes.of("sequence_parallel", self.sequence_parallel.len());
+        axes.counts("cp", &self.cp);
+        axes.counts("ep", &self.ep);
+        axes.counts("micro_batch", &self.micro_batch);
+        axes.of("pipeline", self.pipeline.len());
+        for &(pp, vpp) in &self.pipeline {
+            axes.count("pipeline", pp);
+            axes.count("pipeline", vpp);
+        }
+        axes.of("recompute", self.recompute.len());
+        axes.counts("dp", &self.dp);
+        axes.of("shard", self.shard.len());
+        axes.count("rounds", self.rounds);
+        let [tp, cp, dp] = [&self.tp, &self.cp, &self.dp].map(|axis| largest(axis.clone()));
+        let pp = largest(self.pipeline.iter().map(|&(pp, _)| pp));
+        let chunks = largest(self.pipeline.iter().map(|&(_, vpp)| vpp));
+        let micro_batch = largest(self.micro_batch.clone());
+        axes.product("tp x cp x dp x pipeline", &[tp, cp, dp, pp]);
+        axes.product("stages x chunks of pipeline", &[pp, chunks]);
+        let batch = [dp, micro_batch, pp, self.rounds];
+        axes.product("dp x micro_batch x pipeline x rounds", &batch);
+        axes.needed("run.tokens", self.run.tokens, "tokens of the whole run");
+        axes.amount(
+            "electricity_usd_per_kwh",
+            self.electricity_usd_per_kwh,
+            &Amount::Any,
+        );
+        axes.amount("years", self.years, &Amount::Positive);
+        axes.checked()
+    }
+
     fn axes(&self) -> Result<TrainingAxes, Vec<Diagnostic>> {
         let mut tensor = Vec::new();
         for &tp in &self.tp {
@@ -132,36 +164,6 @@ impl TrainingSpaceRequest {
     }
 }
 
-/// Accelerators in hosts over networks, each with as many NICs as the host takes.
-pub(super) fn connected(
-    catalog: &Catalog,
-    selection: Selection,
-) -> Result<Vec<Connected<'_>>, Vec<Diagnostic>> {
-    let selection = known(catalog, selection)?;
-    let assumptions = &catalog.assumptions.entity;
-    let space = Space::available(&catalog.shelf(), &selection, assumptions);
-    let mut hardware = Vec::new();
-    for fit in space.fits.iter().filter(|fit| fit.host.rent.is_none()) {
-        let mut widest: Vec<(&Network, NetworkLine)> = Vec::new();
-        for &(network, line) in &space.networks {
-            if line.nics_per_host > fit.host.nics {
-                continue;
-            }
-            match widest.iter_mut().find(|(other, _)| other.id == network.id) {
-                Some((_, other)) if other.nics_per_host < line.nics_per_host => *other = line,
-                Some(_) => {}
-                None => widest.push((network, line)),
-            }
-        }
-        hardware.extend(
-            widest
-                .into_iter()
-                .map(|connection| (*fit, Some(connection))),
-        );
-    }
-    Ok(hardware)
-}
-
 /// Shows `work` the space that a request names.
 ///
 /// # Errors
@@ -172,8 +174,9 @@ pub fn with_training_space<T>(
     request: &TrainingSpaceRequest,
     work: impl FnOnce(&TrainingSpace) -> T,
 ) -> Result<T, Vec<Diagnostic>> {
-    let transformer = request.run.model().transformer(catalog)?;
+    request.check()?;
     request.run.check()?;
+    let transformer = request.run.model().transformer(catalog)?;
     let recipe = request.run.recipe(&transformer)?;
     let convention = request.run.convention()?;
     let assumptions = &with_prices(catalog, request.electricity_usd_per_kwh, request.years);

@@ -20,6 +20,8 @@ pub(super) struct Steps {
     pub(super) batch: Vec<f64>,
     /// One over it.
     pub(super) inverse: Vec<f64>,
+    /// Sequences on the busiest attention data-parallel rank.
+    pub(super) local: Vec<f64>,
     /// One micro-batch through all stages.
     pub(super) turn: Vec<f64>,
     /// The slowest stage.
@@ -69,6 +71,7 @@ pub(super) fn evaluate(
     let lanes = from..from + count;
     let batch = &steps.batch[lanes.clone()];
     let inverse = &steps.inverse[lanes.clone()];
+    let local = &steps.local[lanes.clone()];
     let turn = &steps.turn[lanes.clone()];
     let slowest = &steps.slowest[lanes.clone()];
     let compute = &steps.compute[lanes.clone()];
@@ -81,8 +84,8 @@ pub(super) fn evaluate(
         let (workspace, logits) = (stage.workspace.0, stage.logits_per_sequence.0);
         let cache = stage.kv_cache_per_sequence.0;
         for lane in 0..count {
-            let kv_cache = cache * (batch[lane] * row.in_flight * row.resident);
-            let activations = workspace + logits * batch[lane];
+            let kv_cache = cache * (local[lane] * row.in_flight * row.resident);
+            let activations = workspace + logits * local[lane];
             let total = weights + kv_cache + activations + overhead;
             let fuller = total > to.total_bytes[lane];
             to.total_bytes[lane] = pick(fuller, total, to.total_bytes[lane]);

@@ -38,8 +38,8 @@ pub struct ServingAxes {
     pub lengths: Vec<Lengths>,
     /// Whether communication hides behind another batch.
     pub overlap: Vec<Overlap>,
-    /// Tensor-parallel degrees.
-    pub tensor: Vec<u32>,
+    /// How the ranks of a stage divide it.
+    pub degrees: Vec<Degrees>,
     /// Pipeline stages.
     pub pipeline: Vec<u32>,
     /// Replicas that are bought together.
@@ -125,14 +125,14 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
                 axes.formats.len(),
                 axes.lengths.len(),
                 axes.overlap.len(),
-                axes.tensor.len(),
+                axes.degrees.len(),
                 axes.pipeline.len(),
                 axes.replicas.len(),
                 axes.in_flight.len(),
                 axes.batch.len(),
             ]),
-            purchases: Radix::new([axes.tensor.len(), axes.pipeline.len(), axes.replicas.len()]),
-            ranks: Radix::new([hardware.len(), axes.formats.len(), axes.tensor.len()]),
+            purchases: Radix::new([axes.degrees.len(), axes.pipeline.len(), axes.replicas.len()]),
+            ranks: Radix::new([hardware.len(), axes.formats.len(), axes.degrees.len()]),
             stages: axes
                 .pipeline
                 .iter()
@@ -174,7 +174,7 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
             &self.platforms[digits[0]],
             self.question(&digits),
             Layout {
-                degrees: Degrees::tensor(axes.tensor[digits[4]]),
+                degrees: axes.degrees[digits[4]],
                 pp: axes.pipeline[digits[5]],
             },
             axes.replicas[digits[6]],
@@ -191,8 +191,8 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
     }
 
     pub(super) fn purchase(&self, digits: &[usize; AXES]) -> Result<Purchase, Rejected> {
-        let [platform, _, _, _, tensor, pipeline, replicas, ..] = *digits;
-        let place = self.purchases.place([tensor, pipeline, replicas]);
+        let [platform, _, _, _, degrees, pipeline, replicas, ..] = *digits;
+        let place = self.purchases.place([degrees, pipeline, replicas]);
         let known = usize::try_from(place)
             .ok()
             .and_then(|place| self.platforms[platform].purchases.get(place));
@@ -200,8 +200,8 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
     }
 
     pub(super) fn rank(&self, digits: &[usize; AXES]) -> Option<&Rank> {
-        let [platform, formats, _, _, tensor, ..] = *digits;
-        let place = self.ranks.place([platform, formats, tensor]);
+        let [platform, formats, _, _, degrees, ..] = *digits;
+        let place = self.ranks.place([platform, formats, degrees]);
         self.priced.get(usize::try_from(place).ok()?)?.as_ref()
     }
 
@@ -221,9 +221,9 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
             fabric: fit.fabric(network.map(|(_, line)| line), self.assumptions),
             purchases: (0..self.purchases.count())
                 .map(|place| {
-                    let [tensor, pipeline, replicas] = self.purchases.digits(place);
+                    let [degrees, pipeline, replicas] = self.purchases.digits(place);
                     let layout = Layout {
-                        degrees: Degrees::tensor(self.axes.tensor[tensor]),
+                        degrees: self.axes.degrees[degrees],
                         pp: self.axes.pipeline[pipeline],
                     };
                     self.buy(hardware, &fit, layout, self.axes.replicas[replicas])
@@ -276,16 +276,14 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
     }
 
     /// The model on one rank; it depends on no other axis than these.
-    fn price(&self, [platform, formats, tensor]: [usize; 3]) -> Option<Rank> {
+    fn price(&self, [platform, formats, degrees]: [usize; 3]) -> Option<Rank> {
+        let degrees = self.axes.degrees[degrees];
+        let alone = Layout { degrees, pp: 1 };
+        alone.check(self.transformer).ok()?;
         let formats = self.axes.formats[formats];
         let accelerator = self.platforms[platform].fit.accelerator;
         let rates = Rates::of(accelerator, formats.weights, self.assumptions)?;
-        Some(Rank::new(
-            self.transformer,
-            formats,
-            &rates,
-            Degrees::tensor(self.axes.tensor[tensor]),
-        ))
+        Some(Rank::new(self.transformer, formats, &rates, degrees))
     }
 }
 

@@ -39,6 +39,7 @@ impl<'w, 's, 'a> ServingWalker<'w, 's, 'a> {
             steps: Steps {
                 batch: space.batches.clone(),
                 inverse: space.batches.iter().map(|batch| 1.0 / batch).collect(),
+                local: empty(),
                 turn: empty(),
                 slowest: empty(),
                 compute: empty(),
@@ -56,7 +57,7 @@ impl<'w, 's, 'a> ServingWalker<'w, 's, 'a> {
     fn evaluate(&mut self, row: u64, place: u64, stop: u64, sink: &mut impl Sink<ServingColumns>) {
         let lane = |place: u64| usize::try_from(place - row).unwrap_or(usize::MAX);
         let asked = lane(place)..lane(stop);
-        let fitting = self.steps.batch[asked.clone()].partition_point(|&batch| {
+        let fitting = self.steps.local[asked.clone()].partition_point(|&batch| {
             let sequences = batch * self.row.in_flight * self.row.resident;
             let fits = |stage: &StageMemory| stage.total(batch, sequences).0 <= self.row.capacity;
             self.row.memory.iter().all(fits)
@@ -125,6 +126,9 @@ impl<'w, 's, 'a> ServingWalker<'w, 's, 'a> {
             self.row.memory.extend(replica.stage_memory());
             self.row.capacity = replica.capacity().0;
             self.row.prefill_seconds = replica.prefill().seconds.0;
+            let groups = f64::from(replica.attention_groups());
+            let batches = self.steps.local.iter_mut().zip(&self.steps.batch);
+            batches.for_each(|(local, batch)| *local = (batch / groups).ceil());
             self.known = 0..0;
             self.replica = Some((key, replica));
         }
