@@ -175,38 +175,49 @@ def test_an_axis_that_cannot_be_is_told(change: dict[str, Any], field: str) -> N
 
 
 NUMBERS = st.sampled_from(
-    [
-        0,
-        1,
-        2,
-        7,
-        2**16,
-        2**32 - 1,
-        2**32,
-        2**63,
-        -1,
-        0.5,
-        float("nan"),
-        float("inf"),
-        "x",
-    ]
+    [0, 1, 2, 7, 2**16, 2**32 - 1, 2**63, -1, 0.5, float("nan"), float("inf"), "x"]
 )
+LISTS = ("tp", "cp", "ep", "micro_batch", "dp", "pp", "replicas")
+PAIRS = ("pipeline", "lengths")
+ALONE = ("rounds", "max_accelerators", "in_flight", "batch", "years")
+SPACES_OF_FEW = {
+    "training": SMALL,
+    "serving": """
+        kind = "serving"
+        model = "mixtral-8x7b"
+        accelerators = ["h100-sxm"]
+        hosts = ["hgx-8"]
+        networks = ["infiniband-400g"]
+        formats = [["fp16", "fp16"]]
+        lengths = [[512, 1024]]
+        overlap = ["none"]
+        tp = [1, 8]
+        dp = [1, 2]
+        ep = [1, 2]
+        pp = [1, 2]
+        replicas = [1]
+        in_flight = 2
+        batch = 3
+    """,
+}
 
 
-@given(
-    axis=st.sampled_from(
-        ["tp", "micro_batch", "dp", "pipeline", "rounds", "max_accelerators", "years"]
-    ),
-    numbers=st.lists(NUMBERS, max_size=2),
-)
-@settings(max_examples=150, deadline=None)
-def test_no_number_breaks_a_space(axis: str, numbers: list[Any]) -> None:
-    request = space_of_tables("small", read_toml("small", SMALL)).request
-    single = axis in ("rounds", "max_accelerators", "years")
-    value: Any = numbers[0] if single and numbers else numbers
-    if axis == "pipeline":
-        value = [numbers]
-    catalog = open_catalog().native
+@given(data=st.data())
+@settings(max_examples=200, deadline=None)
+def test_no_number_breaks_a_space(data: st.DataObject) -> None:
+    kind = data.draw(st.sampled_from(sorted(SPACES_OF_FEW)))
+    text = SPACES_OF_FEW[kind]
+    request = space_of_tables(kind, read_toml(kind, text)).request
+    axis = data.draw(st.sampled_from([*LISTS, *PAIRS, *ALONE]))
+    pairs = st.lists(NUMBERS, min_size=2, max_size=2)
+    value = data.draw(
+        st.lists(pairs, max_size=2)
+        if axis in PAIRS
+        else NUMBERS
+        if axis in ALONE
+        else st.lists(NUMBERS, max_size=2)
+    )
     with suppress(InputError):
-        found = catalog.front({**request, axis: value}, {})
-        assert all(None not in row.values() for row in found["rows"])
+        found = open_catalog().native.front({**request, axis: value}, {})
+        assert all(row["price_usd"] is not None for row in found["rows"])
+        assert all(row["usd_per_hour"] is not None for row in found["rows"])

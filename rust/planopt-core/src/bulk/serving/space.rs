@@ -136,7 +136,12 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
             stages: axes
                 .pipeline
                 .iter()
-                .map(|&pp| deal(&transformer.layers, kinds, pp))
+                .map(|&pp| {
+                    let degrees = Degrees::tensor(1);
+                    let checked = Layout { degrees, pp }.check(transformer);
+                    let dealt = checked.map(|()| deal(&transformer.layers, kinds, pp));
+                    dealt.unwrap_or_default()
+                })
                 .collect(),
             batches: axes.batch.iter().copied().map(f64::from).collect(),
             questions,

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use rayon::prelude::*;
 
 use super::axes::{
-    AXES, CONTEXT, DATA, Digits, EXPERT, MICRO_BATCH, PIPELINE, PLATFORM, ROUNDS, TENSOR,
+    AXES, CONTEXT, DATA, Digits, EXPERT, MICRO_BATCH, PIPELINE, PLATFORM, Pipeline, ROUNDS, TENSOR,
     TrainingAxes,
 };
 use super::columns::TrainingColumns;
@@ -40,6 +40,27 @@ pub struct TrainingSubject<'s> {
     pub assumptions: &'s Assumptions,
     /// Those of training.
     pub training: &'s TrainingAssumptions,
+}
+
+impl TrainingSubject<'_> {
+    /// Stages of a pipeline; none where there are more of them than layers.
+    fn deal(&self, line: &Pipeline) -> Vec<Stage> {
+        let &Pipeline { pp, vpp, schedule } = line;
+        let layout = Layout {
+            pp,
+            vpp,
+            schedule,
+            ..Layout::SINGLE
+        };
+        let recipe = Recipe {
+            global_batch: pp,
+            ..*self.recipe
+        };
+        match layout.check(self.transformer, &recipe) {
+            Ok(()) => deal_model(self.transformer, self.recipe, pp, vpp),
+            Err(_) => Vec::new(),
+        }
+    }
 }
 
 /// Micro-batches of steps of so many rounds.
@@ -107,7 +128,7 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
             stages: axes
                 .pipeline
                 .iter()
-                .map(|line| deal_model(transformer, recipe, line.pp, line.vpp))
+                .map(|line| subject.deal(line))
                 .collect(),
             steps: axes
                 .pipeline
