@@ -413,7 +413,7 @@ class Plan(PlanDocument, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         """Lay the plan out as the command line shows it."""
-        from planopt.report import render_plan
+        from planopt.report.terminal import render_plan
 
         return render_plan(self)
 

@@ -14,16 +14,13 @@ import pytest
 
 from planopt.evaluation import Rejection
 from planopt.plan import EvaluationDocument, Plan, PlanWarning
-from planopt.report import (
-    render_catalog,
-    render_comparison,
-    render_entry,
-    render_evaluation,
-    render_plan,
-    render_reproduction,
-)
+from planopt.report.catalog import render_catalog, render_entry
+from planopt.report.comparison import render_comparison
+from planopt.report.evaluation import render_evaluation
 from planopt.report.numbers import money, rate, size
+from planopt.report.reproduction import render_reproduction
 from planopt.report.style import COLOUR
+from planopt.report.terminal import render_plan
 
 GOLDEN = Path(__file__).parent / "golden"
 

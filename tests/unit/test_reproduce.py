@@ -9,7 +9,7 @@ import pytest
 
 from planopt.catalog import bundled_folder
 from planopt.errors import InputError
-from planopt.report import render_reproduction
+from planopt.report.reproduction import render_reproduction
 from planopt.reproduce import reproduce
 from planopt.reproduction.figures import FIGURES, figure_of
 from planopt.reproduction.inputs import Inputs, UnknownFigureError

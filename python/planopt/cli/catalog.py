@@ -33,7 +33,7 @@ def list_(*, kind: _Kind = None, json: JSON = False, **options: Any) -> int:
     """List the entries of one kind, or of all."""
     from planopt.catalog import open_catalog
     from planopt.plan import to_json
-    from planopt.report import render_catalog
+    from planopt.report.catalog import render_catalog
 
     catalog = open_catalog(**options)
     kinds = KINDS if kind is None else (_known(kind),)
@@ -59,7 +59,7 @@ def show_(
     """Show an entry: every figure with its source."""
     from planopt.catalog import open_catalog
     from planopt.plan import to_json
-    from planopt.report import render_entry
+    from planopt.report.catalog import render_entry
 
     if len(names) > 2:
         raise InputError.of(

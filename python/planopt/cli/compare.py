@@ -63,7 +63,7 @@ def compare(
     if asks_for_training(options):
         return _compare_training(json=json, **options)
     from planopt.comparison import compare as compare_plans
-    from planopt.report import render_comparison
+    from planopt.report.comparison import render_comparison
 
     plans = list(compare_plans(**options))
     show(

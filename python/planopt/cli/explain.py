@@ -19,7 +19,7 @@ def explain(
     """Explain a diagnostic; without a code, list them all."""
     from planopt.explain import explanation, explanations
     from planopt.plan import to_json
-    from planopt.report import render_explanation, render_explanations
+    from planopt.report.explanation import render_explanation, render_explanations
 
     if code is None:
         every = explanations()

@@ -42,7 +42,7 @@ def verify(
     from planopt.catalog import bundled_folder
     from planopt.difference import load_plan
     from planopt.plan import to_json
-    from planopt.report import render_verification
+    from planopt.report.terminal import render_verification
     from planopt.verify import verify_plan
     from planopt.verify.fields import figures
 
