@@ -19,7 +19,15 @@ if TYPE_CHECKING:
 
     from planopt.plan import Plan
 
-HEAVY = ("ortools", "numpy", "pandas", "rich", "msgspec", "planopt._native")
+HEAVY = (
+    "ortools",
+    "numpy",
+    "pandas",
+    "rich",
+    "msgspec",
+    "planopt._native",
+    "planopt.report.terminal",
+)
 
 
 class Solver:
