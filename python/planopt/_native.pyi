@@ -11,6 +11,7 @@ __all__ = [
     "break_even_duty",
     "build_info",
     "capital_usd_per_hour",
+    "cheapest_cover",
     "energy_kwh",
     "energy_usd_per_hour",
     "fewest_accelerators",
@@ -104,6 +105,12 @@ def largest_tensor_degree(
 def undominated_templates(
     pool: list[int], supply: list[int], loss: list[int], needs: list[list[int]]
 ) -> list[int]: ...
+def cheapest_cover(
+    steps: list[int],
+    losses: int,
+    ways: list[tuple[int, int, int, int, int, list[int]]],
+    below: int,
+) -> tuple[int, tuple[list[tuple[int, int]], list[tuple[int, int, int]]] | None]: ...
 def build_info() -> dict[str, str]: ...
 
 @final

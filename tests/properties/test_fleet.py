@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,8 +13,10 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from planopt.fleet.cover import Prices, cheapest, covers_of
 from planopt.fleet.dominance import undominated
 from planopt.fleet.exact import cost_cents, shortfalls
+from planopt.fleet.generation import generate
 from planopt.fleet.mix import mix
 from planopt.fleet.problem import Container, Fleet, Kit, Step, Stream, Template
 from planopt.fleet.selection import select
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 
 TIME_LIMIT = 30.0
 MOST_CASES = 30_000
+NOTHING_KNOWN = 2**60
 WAYS: tuple[Way, ...] = ("buy", "buy", "own", "rent")
 
 few = settings(
@@ -313,3 +318,61 @@ def test_dominated_templates_are_not_missed(
         for each in (fleet, kept)
     ]
     assert costs[0] == costs[1]
+
+
+@few
+@given(fleets(), st.data())
+def test_the_cheapest_cover_is_what_the_free_mix_of_one_demand_costs(
+    solvers: list[Solver], fleet: Fleet, data: st.DataObject
+) -> None:
+    stream = data.draw(st.integers(0, len(fleet.streams) - 1))
+    asked = fleet.streams[stream]
+    assume(asked.active)
+    period = data.draw(st.sampled_from(asked.active))
+    # Prices of hardware alone, and limits that no two copies share.
+    prices = {
+        (kit, period): data.draw(st.integers(0, 20)) for kit in range(len(fleet.kits))
+    }
+    kits = tuple(
+        replace(
+            kit,
+            charge_cents=(0 if kit.way == "rent" else prices[place, period],),
+            uses={},
+        )
+        for place, kit in enumerate(fleet.kits)
+    )
+    templates = tuple(
+        replace(each, stream=0, uses={})
+        for each in fleet.templates
+        if each.stream == stream
+    )
+    alone = Fleet((replace(asked, periods=(asked.periods[period],)),), kits, templates)
+    expected = solvers[0].solve(mix(alone).model, TIME_LIMIT).objective
+    paid = Prices({(kit, 0): price for (kit, _), price in prices.items()}, {})
+    bound, cover = cheapest(alone, 0, 0, paid, NOTHING_KNOWN)
+    assert (None if cover is None else bound) == expected
+    if cover is not None:
+        assert cover.price_cents(alone, paid) == bound
+        # And nothing is cheaper than that.
+        assert cheapest(alone, 0, 0, paid, bound) == (bound, None)
+
+
+@few
+@given(fleets())
+def test_generated_covers_are_answers_and_their_prices_bound_all_answers(
+    solvers: list[Solver], fleet: Fleet
+) -> None:
+    best = solvers[0].solve(mix(fleet).model, TIME_LIMIT)
+    assume(best.objective is not None)
+    start = select(fleet, 4)
+    outcome = solvers[0].solve(start.model, TIME_LIMIT)
+    assume(outcome.values)
+    known = start.lift(outcome.values)
+    deadline = time.monotonic() + TIME_LIMIT
+    generated = generate(fleet, solvers[0], covers_of(fleet, known), deadline)
+    assert best.objective is not None
+    assert generated.bound_cents <= best.objective
+    chosen = solvers[0].solve(generated.master.model, TIME_LIMIT)
+    purchase = generated.master.purchase(chosen.values)
+    assert not shortfalls(fleet, purchase)
+    assert best.objective <= cost_cents(fleet, purchase) <= cost_cents(fleet, known)

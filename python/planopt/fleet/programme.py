@@ -42,8 +42,8 @@ class Writer:
         *,
         lower: int | None = None,
         upper: int | None = None,
-    ) -> None:
-        """Add a row; what always holds is left out."""
+    ) -> int | None:
+        """Add a row and return its place; what always holds is left out."""
         known = dict(terms)
         known = {place: factor for place, factor in known.items() if factor}
         ends = [factor * self._uppers[place] for place, factor in known.items()]
@@ -54,10 +54,11 @@ class Writer:
         if lower is not None and sum(end for end in ends if end < 0) >= lower:
             lower = None
         if lower is None and upper is None:
-            return
+            return None
         self._rows.append(
             SparseRow(group, tuple(known), tuple(known.values()), lower, upper)
         )
+        return len(self._rows) - 1
 
     def model(self) -> Model:
         """Return the programme written so far."""
@@ -102,11 +103,15 @@ class Using:
                     self.add({name: -amount}, place, period)
         return places
 
-    def rows(self) -> None:
-        """Write a row for each limit; of equal ones, one."""
+    def rows(self) -> dict[tuple[str, int], int]:
+        """Write a row for each limit, and tell their places; of equal ones, one."""
         written: set[tuple[str, frozenset[tuple[int, int]]]] = set()
-        for (name, _), terms in sorted(self._terms.items()):
+        places = {}
+        for (name, period), terms in sorted(self._terms.items()):
             known = name, frozenset(terms.items())
             if known not in written:
                 written.add(known)
-                self._writer.row(name, terms, upper=self._fleet.limits[name])
+                row = self._writer.row(name, terms, upper=self._fleet.limits[name])
+                if row is not None:
+                    places[name, period] = row
+        return places

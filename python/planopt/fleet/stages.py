@@ -2,8 +2,10 @@
 
 1. One shape of hardware for each stream, proven best.
 2. Two shapes in quarters of the demand, mostly proven best.
-3. The free mix of all: the whole problem, and the bound of the plan.
-4. The free mix of the few templates that are near at hand, then of some more: better
+3. In several periods, the choice of a generated cover for each demand of each period,
+   and the bound that their prices prove (`planopt.fleet.generation`).
+4. The free mix of all: the whole problem, and a bound of the plan.
+5. The free mix of the few templates that are near at hand, then of some more: better
    answers, sooner.
 
 Where a fleet falls into parts that share nothing but limits, the last two are asked of
@@ -25,7 +27,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from planopt.errors import InternalError
+from planopt.fleet.cover import covers_of
 from planopt.fleet.exact import Purchase, cost_cents, shortfalls
+from planopt.fleet.generation import generate
 from planopt.fleet.mix import mix
 from planopt.fleet.near import Near
 from planopt.fleet.parts import of_part, parts_of, together
@@ -47,6 +51,11 @@ QUARTERS = 4
 NEAR: tuple[tuple[int, float, bool], ...] = ((1, 0.1, False), (4, 0.06, True))
 """Templates of each pool that are near at hand, the work of their mix, and whether it
 only looks around the best so far."""
+
+GENERATING = 0.45
+CHOOSING = 0.35
+"""Share of the time limit after which prices, and the choice among covers, are left as
+they are."""
 
 TWO_SHAPES = 0.2
 WHOLE = 0.1
@@ -202,6 +211,8 @@ class _Search:
     def run(self, solvers: Sequence[Solver]) -> None:
         """Go through the stages."""
         self._select(solvers[0])
+        if self._best is not None and len(self._fleet.periods) > 1:
+            self._generate(solvers[0], self._best)
         parts = parts_of(self._fleet)
         if len(parts) < 2 or not self._mix_parts(parts, solvers):
             self._mix(solvers)
@@ -214,6 +225,21 @@ class _Search:
         known = two.widened(one.chosen(outcome.values)) if outcome.values else None
         effort = Effort(work=TWO_SHAPES * self._time_limit)
         self._solve(solver, "two shapes", two.model, two.lift, effort, known)
+
+    def _generate(self, solver: Solver, start: Purchase) -> None:
+        """Choose among generated covers; their prices prove a bound."""
+        started = time.monotonic()
+        deadline = started + GENERATING * self._time_limit
+        covers = generate(self._fleet, solver, covers_of(self._fleet, start), deadline)
+        self._by_the_clock |= covers.by_the_clock
+        self._raise_bound(covers.bound_cents)
+        seconds = time.monotonic() - started
+        self._note(Stage("prices", "unknown", None, self._bound, seconds))
+        master = covers.master
+        choosing = Effort(method="branch-and-cut")
+        self._solve(
+            solver, "covers", master.model, master.purchase, choosing, share=CHOOSING
+        )
 
     def _mix_parts(self, parts: Sequence[Fleet], solvers: Sequence[Solver]) -> bool:
         """Mix each part by itself; tell whether that settles the whole."""
@@ -239,7 +265,7 @@ class _Search:
         self._impossible = any(each._impossible for each in searches)
         bounds = [each._bound for each in searches]
         if None not in bounds:
-            self._bound = sum(each for each in bounds if each is not None)
+            self._raise_bound(sum(each for each in bounds if each is not None))
         return self._impossible or self._put_together(searches)
 
     def _put_together(self, parts: Sequence[_Search]) -> bool:
@@ -306,10 +332,14 @@ class _Search:
             solver, "mix of all", free.model, free.purchase, self._work(WHOLE), hint
         )
         if outcome.bound is not None:
-            self._bound = max(outcome.bound, self._bound or outcome.bound)
+            self._raise_bound(outcome.bound)
         self._impossible = outcome.status == "infeasible"
         if outcome.status == "optimal":
             self._proven = free.purchase(outcome.values)
+
+    def _raise_bound(self, bound: int) -> None:
+        with self._lock:
+            self._bound = bound if self._bound is None else max(bound, self._bound)
 
     def _work(self, share: float) -> Effort:
         return Effort(work=share * self._time_limit, relaxing=True)
@@ -322,9 +352,10 @@ class _Search:
         read: Read,
         effort: Effort,
         hint: Sequence[int] | None = None,
+        share: float = 1.0,
     ) -> Outcome:
         started = time.monotonic()
-        left = max(0.0, self._deadline - started)
+        left = max(0.0, min(share * self._time_limit, self._deadline - started))
         try:
             outcome = solver.solve(model, left, hint, effort)
         except SolveInterrupted as stop:
@@ -352,6 +383,8 @@ class _Search:
             return
         purchase = read(outcome.values)
         if broken := shortfalls(self._fleet, purchase):
+            if outcome.bound is None:  # Of floating point, which may miss by a little.
+                return
             raise InternalError.of("E903", f"the solver's answer breaks {broken}")
         self._keep_better(purchase)
 

@@ -6,9 +6,9 @@ not take the user's session with it. Of its Python fronts this is the one that l
 neither numpy nor pandas. CP-SAT is reached through it unharmed: status, objective,
 bound, hint, time limit and interruption are CP-SAT's own.
 
-A request is ``{"model": {...}, "time_limit": seconds, "hint": [...] | null,
-"parameters": text of CP-SAT's parameters}``, a reply ``{"status", "values",
-"objective", "bound", "seconds"}`` or ``{"error": message}``.
+A request is ``{"model": {...}, "time_limit": seconds, "hint": [...] | null, "method",
+"parameters": text of the solver's parameters}``, a reply ``{"status", "values",
+"objective", "bound", "duals", "seconds"}`` or ``{"error": message}``.
 SIGTERM ends the current solve early; its best solution is still the reply.
 """
 
@@ -25,6 +25,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 if TYPE_CHECKING:
     # OR-Tools ships no types for this front.
     from ortools.linear_solver.pywraplp import Solver  # type: ignore[import-untyped]
+
+SOLVERS = {"cp-sat": "SAT", "branch-and-cut": "SCIP", "linear": "GLOP"}
+"""OR-Tools' names of them."""
 
 WAKE_SECONDS = 0.1
 """How often the waiting thread looks for signals; a finished solve is seen at once."""
@@ -56,33 +59,53 @@ class _Backend:
     def solve(self, request: dict[str, Any]) -> dict[str, Any]:
         """Answer one request."""
         started = time.perf_counter()
-        solver, variables = self._build(request)
+        method, model = request["method"], request["model"]
+        solver, variables = self._build(model, method, request["parameters"])
         solver.SetTimeLimit(max(1, int(request["time_limit"] * 1000)))
         if request["hint"]:
             solver.SetHint(variables, list(map(float, request["hint"])))
         status = self._words.get(self._run(solver))
         if status is None:
-            return {"error": "OR-Tools refuses the model"}
+            if method == "cp-sat":
+                return {"error": "OR-Tools refuses the model"}
+            status = "unknown"  # Numerical trouble of floating point.
         reply: dict[str, Any] = {"status": status}
         # Asking for values that do not exist makes the library write to stderr.
         if status in ("optimal", "feasible"):
-            reply["values"] = [round(each.solution_value()) for each in variables]
-            reply["objective"] = round(solver.Objective().Value())
-            reply["bound"] = solver.Objective().BestBound()
+            money = _scale(method, model["objective"])
+            reply["objective"] = round(solver.Objective().Value() * money)
+            if method == "linear":
+                reply["duals"] = [
+                    row.dual_value() * money / _scale(method, stated["coefficients"])
+                    for row, stated in zip(
+                        solver.constraints(), model["rows"], strict=True
+                    )
+                ]
+            else:
+                reply["values"] = [round(each.solution_value()) for each in variables]
+            if method == "cp-sat":
+                reply["bound"] = solver.Objective().BestBound()
+        if method == "branch-and-cut" and status == "optimal":
+            reply["status"] = (
+                "feasible"  # Best to within a tolerance, which is no proof.
+            )
         return {**reply, "seconds": time.perf_counter() - started}
 
-    def _build(self, request: dict[str, Any]) -> tuple[Solver, list[Any]]:
-        model, parameters = request["model"], request["parameters"]
-        solver = self._front.Solver.CreateSolver("SAT")
+    def _build(
+        self, model: dict[str, Any], method: str, parameters: str
+    ) -> tuple[Solver, list[Any]]:
+        solver = self._front.Solver.CreateSolver(SOLVERS[method])
         if not solver.SetSolverSpecificParametersAsString(parameters):
             raise ValueError(f"OR-Tools does not accept {parameters!r}")
         infinity = solver.infinity()
-        variables = [solver.IntVar(0, upper, "") for upper in model["uppers"]]
+        add = solver.NumVar if method == "linear" else solver.IntVar
+        variables = [add(0, upper, "") for upper in model["uppers"]]
         for row in model["rows"]:
             lower, upper = row["lower"], row["upper"]
+            scale = _scale(method, row["coefficients"])
             constraint = solver.Constraint(
-                -infinity if lower is None else lower,
-                infinity if upper is None else upper,
+                -infinity if lower is None else lower / scale,
+                infinity if upper is None else upper / scale,
             )
             places = row["variables"]
             taking_part = (
@@ -92,10 +115,11 @@ class _Backend:
                 taking_part, row["coefficients"], strict=True
             ):
                 if coefficient:
-                    constraint.SetCoefficient(variable, coefficient)
+                    constraint.SetCoefficient(variable, coefficient / scale)
         objective = solver.Objective()
+        money = _scale(method, model["objective"])
         for variable, coefficient in zip(variables, model["objective"], strict=True):
-            objective.SetCoefficient(variable, coefficient)
+            objective.SetCoefficient(variable, coefficient / money)
         objective.SetMinimization()
         return solver, variables
 
@@ -111,6 +135,13 @@ class _Backend:
             thread.join(WAKE_SECONDS)
         self._running = None
         return status[0]
+
+
+def _scale(method: str, coefficients: list[int]) -> int:
+    """Return what coefficients are divided by: those of CP-SAT stay whole."""
+    if method == "cp-sat":
+        return 1
+    return max(map(abs, coefficients), default=1) or 1
 
 
 def _claim_stdout() -> TextIO:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Effort", "Outcome", "SolveInterrupted", "Solver"]
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
+Method = Literal["cp-sat", "branch-and-cut", "linear"]
 
 OVERTIME_SECONDS = 30.0
 """Added to the time limit before the process is given up: it may still be importing
@@ -54,6 +55,8 @@ class Outcome:
         The solution; empty where there is none.
     objective, bound : int, optional
         Value of the solution, and what no solution can be below.
+    duals : tuple of float
+        Of a relaxation, what a unit more on the right of each row would cost.
     seconds : float
         Time the solver took.
     """
@@ -62,8 +65,13 @@ class Outcome:
     values: tuple[int, ...] = ()
     objective: int | None = None
     bound: int | None = None
+    duals: tuple[float, ...] = ()
     seconds: float = 0.0
 
+
+NEAR_ENOUGH = 1e-4
+NODES = 20_000
+"""Where branch and cut stops: far beyond the proofs that it is asked for."""
 
 RELAXING = (
     "cp_model_probing_level:0",
@@ -97,6 +105,10 @@ class Effort:
         proof is out of reach, where the bound is what counts.
     improving : bool
         Only better solutions than the hint are sought, and no bound.
+    method : {"cp-sat", "branch-and-cut", "linear"}
+        How: to the last unit, by CP-SAT; within the tolerances of floating point, by
+        SCIP (`work` counts nodes), where linear relaxations are sharp; or not in whole
+        numbers, for the duals.
     """
 
     workers: int = 1
@@ -105,9 +117,15 @@ class Effort:
     first: bool = False
     relaxing: bool = False
     improving: bool = False
+    method: Method = "cp-sat"
 
     def parameters(self) -> str:
-        """Parameters of CP-SAT, as its text format has them."""
+        """Parameters of the solver, as its text format has them."""
+        if self.method == "linear":
+            return ""
+        if self.method == "branch-and-cut":
+            seed = f"randomization/randomseedshift = {self.seed}"
+            return f"{seed}\nlimits/gap = {NEAR_ENOUGH}\nlimits/nodes = {NODES}"
         parts = [
             *(IMPROVING if self.improving else (f"num_workers:{self.workers}",)),
             f"random_seed:{self.seed}",
@@ -214,6 +232,7 @@ class Solver:
             },
             "time_limit": time_limit,
             "hint": hint,
+            "method": effort.method,
             "parameters": effort.parameters(),
         }
         line = (json.dumps(request) + "\n").encode()
@@ -326,5 +345,6 @@ def _outcome(line: bytes) -> Outcome:
         values=tuple(reply.get("values", ())),
         objective=reply.get("objective"),
         bound=None if bound is None else math.ceil(bound - ROUNDING),
+        duals=tuple(reply.get("duals", ())),
         seconds=reply["seconds"],
     )

@@ -24,6 +24,11 @@ mod _native {
 
     use crate::errors::quantity_error;
 
+    /// Kit, supply, loss, most copies, price of a kept copy, prices of a rented one.
+    type WayRow = (u32, u64, u64, u32, u64, Vec<u64>);
+    /// Kept copies by way, rented ones by way and step.
+    type CoverRows = (Vec<(usize, u32)>, Vec<(usize, usize, u32)>);
+
     /// Reads a quantity with its unit.
     ///
     /// Parameters
@@ -224,6 +229,68 @@ mod _native {
             loss: &loss,
             needs: &needs,
         }))
+    }
+
+    /// Finds the cheapest cover of one demand in one period, at given prices.
+    ///
+    /// Parameters
+    /// ----------
+    /// steps : list of int
+    ///     Demand of each step of its load duration curve, the highest first.
+    /// losses : int
+    ///     Failures that must be borne, each as large as the largest loss at work.
+    /// ways : list of (int, int, int, int, int, list of int)
+    ///     Kit, supply and loss of a copy, most copies, price of a kept copy; and of a rented one
+    ///     the price in each step (empty if it is kept).
+    /// below : int
+    ///     Covers that cost as much are not looked for.
+    ///
+    /// Returns
+    /// -------
+    /// (int, (list of (int, int), list of (int, int, int)) | None)
+    ///     What no cover costs less than; kept copies by way, and rented ones by way and step.
+    ///
+    /// Raises
+    /// ------
+    /// `ValueError`
+    ///     If a supply is 0 or a way has not a price for each step.
+    #[pyfunction]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "arguments of Python are handed over by value"
+    )]
+    fn cheapest_cover(
+        py: Python<'_>,
+        steps: Vec<u64>,
+        losses: u64,
+        ways: Vec<WayRow>,
+        below: u64,
+    ) -> PyResult<(u64, Option<CoverRows>)> {
+        let sound = ways.iter().all(|(_, supply, .., rents)| {
+            *supply > 0 && (rents.is_empty() || rents.len() == steps.len())
+        });
+        if !sound {
+            return Err(pyo3::exceptions::PyValueError::new_err(
+                "a way supplies nothing, or has not a price for each step",
+            ));
+        }
+        let ways: Vec<search::Way> = ways
+            .into_iter()
+            .map(|(kit, supply, loss, most, kept, rents)| search::Way {
+                kit,
+                supply,
+                loss,
+                most,
+                price: if rents.is_empty() {
+                    search::Price::Kept(kept)
+                } else {
+                    search::Price::Rented(rents)
+                },
+            })
+            .collect();
+        let found = py.detach(|| search::cheapest_cover(&steps, losses, &ways, below));
+        let cover = found.cover.map(|cover| (cover.kept, cover.rented));
+        Ok((found.bound, cover))
     }
 
     /// How this module was built.

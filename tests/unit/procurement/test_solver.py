@@ -13,7 +13,7 @@ import pytest
 from planopt.errors import InternalError
 from planopt.procurement import Solver
 from planopt.procurement.model import MAX_ACTIVITY, Model, Row
-from planopt.procurement.solver import SolveInterrupted
+from planopt.procurement.solver import Effort, SolveInterrupted
 
 SMALL = Model((5, 5), (Row("users", (2, 3), lower=7),), (10, 14))
 IMPOSSIBLE = Model((5,), (Row("users", (1,), lower=6),), (1,))
@@ -41,6 +41,25 @@ def test_large_coefficients_stay_exact(solver: Solver) -> None:
     big = MAX_ACTIVITY // 8
     model = Model((3, 3), (Row("budget", (big, big + 1), upper=2 * big + 1),), (-2, -3))
     assert solver.solve(model, 10).values == (1, 1)
+
+
+def test_relaxations_have_duals_in_the_units_of_their_rows(solver: Solver) -> None:
+    # The cheaper of the two gives all 7 million users; each costs a fifth of a cent.
+    rows = (Row("users", (1_000_000, 500_000), lower=7_000_000),)
+    outcome = solver.solve(
+        Model((50, 50), rows, (200_000, 140_000)), 10, effort=Effort(method="linear")
+    )
+    assert (outcome.status, outcome.objective) == ("optimal", 1_400_000)
+    assert outcome.duals == pytest.approx([0.2])
+    assert outcome.values == ()
+
+
+def test_branch_and_cut_claims_no_proof(solver: Solver) -> None:
+    outcome = solver.solve(SMALL, 10, effort=Effort(method="branch-and-cut"))
+    assert (outcome.status, outcome.values) == ("feasible", (2, 1))
+    assert (outcome.objective, outcome.bound) == (34, None)
+    impossible = solver.solve(IMPOSSIBLE, 10, effort=Effort(method="branch-and-cut"))
+    assert impossible.status == "infeasible"
 
 
 def test_the_best_until_the_time_limit_has_a_bound(solver: Solver) -> None:

@@ -2,6 +2,7 @@
 //! question leaves open.
 
 mod batch;
+mod cover;
 mod dominance;
 mod evaluate;
 mod front;
@@ -14,6 +15,7 @@ mod training;
 mod units;
 
 pub use batch::{BatchPolicy, Goal};
+pub use cover::{Cheapest, Cover, Price, Way, cheapest_cover};
 pub use dominance::{Templates, undominated};
 pub use evaluate::{
     EvaluatedUnit, GivenLayout, UnitKey, evaluate_unit, fastest_layout, with_replica,
