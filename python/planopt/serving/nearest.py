@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace as with_changes
 
@@ -165,11 +165,16 @@ def _without_speeds(problem: Problem, kept: frozenset[Demand]) -> Problem:
     )
 
 
+def _model(question: Question) -> dict[str, Any]:
+    served = question.problem.served
+    request = {"model": served.model, "kv_heads": served.kv_heads}
+    model: dict[str, Any] = question.catalog.native.model(request)
+    return model
+
+
 def _model_limit(question: Question, detail: str | None) -> Limit:
     served = question.problem.served
-    model = question.catalog.native.model(
-        {"model": served.model, "kv_heads": served.kv_heads}
-    )
+    model = _model(question)
     weights = served.weights or model["weights"]
     billions = model["parameters"] / 1e9
     return Limit(
@@ -223,8 +228,9 @@ def _nearest_changes(question: Question) -> Iterator[Change]:
     problem = question.problem
     yield from _what_is_reached(question)
     yield from _more_money(question, problem, {}, "keeps every other limit")
+    asked = problem.served.weights or _model(question)["weights"]
     for weights in NARROWER_FORMATS:
-        if weights in (problem.served.weights, *problem.allow_quantization):
+        if weights in (asked, *problem.allow_quantization):
             continue
         narrower = problem.with_model(weights=weights)
         options = {"weights": weights}

@@ -42,3 +42,15 @@ impl Degrees {
         if experts > 1 { self.ep } else { 1 }
     }
 }
+
+/// The divisors of `count` around `wanted`: the largest below and the smallest above.
+pub(crate) fn divisors_around(count: u64, wanted: u64) -> String {
+    let divides = |divisor: &u64| count.is_multiple_of(*divisor);
+    let below = (1..wanted.min(count + 1)).rev().find(divides);
+    let above = (wanted + 1..=count).find(divides);
+    match (below, above) {
+        (Some(below), Some(above)) => format!("{below} or {above}"),
+        (Some(one), None) | (None, Some(one)) => one.to_string(),
+        (None, None) => "1".to_owned(),
+    }
+}

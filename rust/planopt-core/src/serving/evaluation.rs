@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::degrees::divisors_around;
 use crate::memory::ServingMemory;
 use crate::quantity::Seconds;
 
@@ -159,11 +160,15 @@ impl std::fmt::Display for Rejection {
             Self::Heads { tp, heads } => {
                 write!(
                     f,
-                    "tensor parallel degree {tp} does not divide {heads} attention heads"
+                    "tensor parallel degree {tp} does not divide {heads} attention heads; {} would",
+                    divisors_around(*heads, u64::from(*tp))
                 )
             }
             Self::Layers { pp, layers } => {
-                write!(f, "{pp} pipeline stages for {layers} layers")
+                write!(
+                    f,
+                    "{pp} pipeline stages for {layers} layers; at most {layers} would do"
+                )
             }
             Self::Experts { ep, experts: 1, .. } => write!(
                 f,

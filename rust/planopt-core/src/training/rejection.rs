@@ -9,6 +9,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::degrees::divisors_around;
+
 /// A reason with its numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rejection {
@@ -162,18 +164,6 @@ impl Rejection {
                 ("largest", largest.into()),
             ],
         }
-    }
-}
-
-/// The divisors of `count` around `wanted`: the largest below and the smallest above.
-fn divisors_around(count: u64, wanted: u64) -> String {
-    let divides = |divisor: &u64| count.is_multiple_of(*divisor);
-    let below = (1..wanted.min(count + 1)).rev().find(divides);
-    let above = (wanted + 1..=count).find(divides);
-    match (below, above) {
-        (Some(below), Some(above)) => format!("{below} or {above}"),
-        (Some(one), None) | (None, Some(one)) => one.to_string(),
-        (None, None) => "1".to_owned(),
     }
 }
 
