@@ -85,11 +85,16 @@ fn engine_shares(fields: &mut Fields<'_>, step_overhead: Seconds) -> EngineShare
     let factor = |fields: &mut Fields<'_>, key| fields.positive_number(key, Dimension::Number);
     EngineShares {
         arithmetic: fields.or("arithmetic", 1.0, factor),
+        attention: fields.or("attention", 1.0, factor),
+        cache: fields.or("cache", 1.0, factor),
         bandwidth: fields.or("bandwidth", 1.0, factor),
         overhead: fields.or("overhead", 1.0, factor),
         experts: fields.or("experts", 1.0, factor),
+        quantised: fields.or("quantised", 1.0, factor),
         all_reduce: fields.or("all_reduce", 1.0, factor),
         bandwidth_limit: fields.optional("bandwidth_limit", Fields::positive),
+        arithmetic_limit: fields.optional("arithmetic_limit", Fields::positive),
+        prompt_chunk: fields.optional("prompt_chunk", Fields::positive),
         step_overhead: fields.or("step_overhead", step_overhead, Fields::quantity),
         prompt_launch: fields.or("prompt_launch", Seconds::ZERO, Fields::quantity),
         request_overhead: fields.optional("request_overhead", Fields::quantity),

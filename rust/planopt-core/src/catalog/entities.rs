@@ -41,6 +41,11 @@ pub enum Format {
 }
 
 impl Format {
+    /// Whether weights in it are smaller than activations, and become such in the product.
+    pub fn is_quantised(self) -> bool {
+        !matches!(self, Self::Fp32 | Self::Bf16 | Self::Fp16)
+    }
+
     /// Every format, in the order that messages list them.
     pub const ALL: [Self; 12] = [
         Self::Fp32,

@@ -113,11 +113,15 @@ impl Rates {
             | Format::Bf16
             | Format::Fp16 => base,
         };
+        let limited = |rate: FlopsPerSecond| {
+            let limit = compute.arithmetic_limit;
+            limit.map_or(rate, |limit| rate.min(limit))
+        };
         let own = accelerator.memory_bandwidth;
         let bandwidth = compute.bandwidth_limit.map_or(own, |limit| own.min(limit));
         Some(Self {
-            base,
-            quantised,
+            base: limited(base),
+            quantised: limited(quantised),
             bandwidth,
             memory: bandwidth * compute.products.dense.bandwidth_efficiency,
             kv_cache: bandwidth * compute.kv_bandwidth_efficiency,

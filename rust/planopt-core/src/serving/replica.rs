@@ -108,6 +108,7 @@ pub struct Replica<'a> {
     question: &'a Question,
     step_overhead: Seconds,
     prompt_launch: Seconds,
+    prompt_chunk: Option<u32>,
     step_tokens: f64,
 }
 
@@ -188,6 +189,7 @@ impl<'a> Replica<'a> {
             question,
             step_overhead: reached.step_overhead,
             prompt_launch: reached.prompt_launch,
+            prompt_chunk: reached.prompt_chunk,
             step_tokens: f64::from(assumptions.memory.workspace_tokens),
         }
     }
@@ -226,10 +228,20 @@ impl<'a> Replica<'a> {
         }
     }
 
-    /// A prompt read alone, without chunks.
+    /// A prompt read alone, whole unless the engine takes it in chunks: each follows the one before
+    /// as soon as the slowest stage has done with that.
     pub fn prefill(&self) -> Prefill {
-        let path = self.path(Step::prefill(real(self.question.prompt)));
-        let seconds = self.step_overhead + path.operations.total + path.messages + path.hops;
+        let prompt = real(self.question.prompt);
+        let chunk = self.prompt_chunk.map_or(prompt, f64::from).min(prompt);
+        let mut cached = 0.0;
+        let mut seconds = self.step_overhead;
+        while cached + chunk < prompt {
+            let path = self.path(Step::default().with_chunk(chunk, cached));
+            seconds += path.slowest_stage;
+            cached += chunk;
+        }
+        let last = self.path(Step::default().with_chunk(prompt - cached, cached));
+        seconds += last.operations.total + last.messages + last.hops;
         Prefill { seconds }
     }
 

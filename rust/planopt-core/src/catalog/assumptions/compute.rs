@@ -1,7 +1,7 @@
 //! Rates that operations reach, and what engines make of them.
 
 use crate::catalog::entities::Format;
-use crate::quantity::{BytesPerSecond, Seconds};
+use crate::quantity::{BytesPerSecond, FlopsPerSecond, Seconds};
 use crate::serving::engine::Policy;
 
 /// What matrix products in one format reach.
@@ -33,21 +33,46 @@ impl ProductAssumptions {
     }
 }
 
+impl Products {
+    /// The same kernels at a share of their rates.
+    fn reaching(self, share: f64) -> Self {
+        let at = |products: ProductAssumptions| ProductAssumptions {
+            efficiency: products.efficiency * share,
+            bandwidth_efficiency: products.bandwidth_efficiency * share,
+            ..products
+        };
+        Self {
+            dense: at(self.dense),
+            experts: at(self.experts),
+        }
+    }
+}
+
 /// What an engine makes of kernels: factors of what they reach, and what it adds to a step.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineShares {
     /// Of the arithmetic of products and of prompts.
     pub arithmetic: f64,
+    /// Of the arithmetic of attention over prompts, besides.
+    pub attention: f64,
+    /// Of what attention of decoded tokens reaches over the cache, besides.
+    pub cache: f64,
     /// Of the memory bandwidth.
     pub bandwidth: f64,
     /// Of the launch of an operation.
     pub overhead: f64,
     /// Of what products of experts reach, besides.
     pub experts: f64,
+    /// Of what products with quantised weights reach, besides.
+    pub quantised: f64,
     /// Of the time of an all-reduce.
     pub all_reduce: f64,
     /// Bytes per second that its kernels of few rows keep under way at most.
     pub bandwidth_limit: Option<BytesPerSecond>,
+    /// Peak rate beyond which its kernels get no faster.
+    pub arithmetic_limit: Option<FlopsPerSecond>,
+    /// Tokens of a prompt that go through the stages at once.
+    pub prompt_chunk: Option<u32>,
     /// Scheduling and sampling of one step.
     pub step_overhead: Seconds,
     /// Launch of each operation of a step that reads prompts.
@@ -108,6 +133,12 @@ pub struct ComputeAssumptions {
     pub prompt_launch: Seconds,
     /// Bytes per second that an engine's kernels reach at most.
     pub bandwidth_limit: Option<BytesPerSecond>,
+    /// Peak rate beyond which an engine's kernels get no faster.
+    pub arithmetic_limit: Option<FlopsPerSecond>,
+    /// Tokens of a prompt that go through the stages at once, if not all.
+    pub prompt_chunk: Option<u32>,
+    /// Share of what they reach that products with quantised weights do under an engine.
+    pub quantised: f64,
 }
 
 impl ComputeAssumptions {
@@ -124,22 +155,33 @@ impl ComputeAssumptions {
                 .iter()
                 .map(|(format, own)| (*format, all(*own)))
                 .collect(),
-            attention_efficiency: self.attention_efficiency * engine.arithmetic,
-            decode_attention_efficiency: self.decode_attention_efficiency * engine.arithmetic,
+            attention_efficiency: self.attention_efficiency * engine.arithmetic * engine.attention,
+            decode_attention_efficiency: self.decode_attention_efficiency
+                * engine.arithmetic
+                * engine.cache,
             attention_overhead: self.attention_overhead * engine.overhead,
-            kv_bandwidth_efficiency: self.kv_bandwidth_efficiency * engine.bandwidth,
+            kv_bandwidth_efficiency: self.kv_bandwidth_efficiency * engine.bandwidth * engine.cache,
             step_overhead: engine.step_overhead,
             prompt_launch: engine.prompt_launch,
             bandwidth_limit: engine.bandwidth_limit,
+            arithmetic_limit: engine.arithmetic_limit,
+            prompt_chunk: engine.prompt_chunk,
+            quantised: engine.quantised,
             ..self.clone()
         }
     }
 
     /// What products with weights in `format` reach.
     pub fn products_in(&self, format: Format) -> Products {
-        self.formats
+        let own = self
+            .formats
             .iter()
             .find(|(own, _)| *own == format)
-            .map_or(self.products, |(_, products)| *products)
+            .map_or(self.products, |(_, products)| *products);
+        if format.is_quantised() {
+            own.reaching(self.quantised)
+        } else {
+            own
+        }
     }
 }
