@@ -10,21 +10,31 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from planopt.validation.replica import Sizes
+
 if TYPE_CHECKING:
     from planopt.validation.measurement import Row
 
 __all__ = [
-    "LENGTH_SPREAD",
     "cache_format",
     "compiles_meanwhile",
     "engine_options",
     "is_inferencex",
+    "sizes_of",
     "source_of",
     "tells_of_drafts",
 ]
 
 # benchmarks/*.sh: --random-range-ratio 0.8, both lengths evenly from there to 1.
-LENGTH_SPREAD: Final = 0.8
+_LENGTH_SPREAD: Final = 0.8
+# Other tools state one length. Were all answers of that length, users would read and be
+# answered in step with each other, and no token would wait for a prompt: what TPOTs of
+# all three engines show is the opposite. Assumed: a tenth either way.
+_ANSWER_SPREAD: Final = 0.1
+# Their runs of NVIDIA's checkpoints ask each prompt many times, of engines that keep
+# prefixes: first tokens come sooner than prompts can be read. Assumed: ten times.
+_ASKS_AGAIN: Final = "nvidia_"
+_PREFIX_HIT_RATE: Final = 0.9
 
 # Runs of other tools carry the model's organisation in their names.
 _OTHERS: Final = ("meta_llama_", "nvidia_", "qwen_qwen3_32b")
@@ -40,6 +50,8 @@ _GPT_OSS_TOKENS: Final = 20_000
 # dsr1_*_b200*.sh: --chunked-prefill-size, and --scheduler-recv-interval by users.
 _CHUNK: Final = {"fp8": 32_768, "fp4": 16_384}
 _FEW_USERS: Final = 16
+# Qwen3.5 waits as DeepSeek does: from 16 users on, 30 steps for its first token.
+_RARELY_LOOKED: Final = ("deepseek", "qwen3.5")
 _RECEIVE_INTERVAL: Final = (10, 30)
 _BLACKWELL: Final = ("b200", "b300", "gb200", "gb300")
 
@@ -47,6 +59,15 @@ _BLACKWELL: Final = ("b200", "b300", "gb200", "gb300")
 def is_inferencex(row_id: str) -> bool:
     """Return whether a run is one of InferenceX."""
     return not row_id.startswith(_OTHERS)
+
+
+def sizes_of(row: Row) -> Sizes:
+    """Return the lengths that a run asked for."""
+    prompt, output = int(row["isl"]), int(row["osl"])
+    if is_inferencex(row["id"]):
+        return Sizes.between(prompt, output, _LENGTH_SPREAD)
+    cached = _PREFIX_HIT_RATE if row["id"].startswith(_ASKS_AGAIN) else 0.0
+    return Sizes.around(prompt, output, _ANSWER_SPREAD, prefix_hit_rate=cached)
 
 
 def source_of(row: Row) -> str:
@@ -87,7 +108,7 @@ def engine_options(row: Row, model: str, users: int) -> dict[str, Any]:
             options["token_budget"] = max(tiles * _BESIDE_A_PROMPT, _LEAST_TOKENS)
     if row["backend"] == "sglang":
         options["token_budget"] = _CHUNK.get(row["precision"], _CHUNK["fp8"])
-        if row["system"].startswith(_BLACKWELL) and model.startswith("deepseek"):
+        if row["system"].startswith(_BLACKWELL) and model.startswith(_RARELY_LOOKED):
             many = users >= _FEW_USERS
             options["receive_interval"] = _RECEIVE_INTERVAL[many]
     return options

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from planopt.validation.measurement import Comparison, Missing
 from planopt.validation.replica import (
     MeasuredReplica,
+    Sizes,
     UnpredictableError,
     known_models,
 )
@@ -55,6 +56,8 @@ _SATURATED_ENGINE: Final = {
 # Rounds of a run at saturation: its ends, at which fewer are served, hardly count.
 _ROUNDS: Final = 5
 _REQUESTS: Final = re.compile(r"(\d+) requests")
+# Lengths of a data set of questions and answers, of which the source has the means.
+_MEANS: Final = "mean lengths"
 _OFFERED: Final = re.compile(r"(\d+) requests, offered QPS=(INF|[\d.]+)")
 _LAYERS_SPLIT: Final = "llama-cpp"
 _UNREPEATED: Final = ("id", "url_or_path", "date", "notes", "framework_version")
@@ -187,14 +190,15 @@ def _loaded(
     row: Row, replica: MeasuredReplica, prompt: int, output: int
 ) -> Mapping[str, Any]:
     batch = row["batch_or_concurrency"]
-    lengths: dict[str, Any] = {"prompt": prompt, "output": output}
+    mean = _MEANS in row["notes"]
+    sizes = (Sizes.of_people if mean else Sizes.fixed)(prompt, output)
     arrivals: dict[str, Any]
     if batch:
         users = _count(batch)
         if "static" in row["notes"]:
             arrivals = {"kind": "trace", "seconds": [0.0] * users}
-            return replica.simulated(arrivals, **lengths, requests=users)
-        return replica.closed_loop(users, **lengths)
+            return replica.simulated(arrivals, sizes=sizes, requests=users)
+        return replica.closed_loop(users, sizes=sizes)
     offered = _OFFERED.search(row["notes"])
     if offered:
         requests = int(offered[1])
@@ -203,7 +207,7 @@ def _loaded(
             if offered[2] == "INF"
             else {"kind": "poisson", "per_second": float(offered[2])}
         )
-        return replica.simulated(arrivals, **lengths, requests=requests)
+        return replica.simulated(arrivals, sizes=sizes, requests=requests)
     room = replica.cached_tokens(context=prompt + output) // (prompt + output)
     users = max(min(_SATURATED * room, _MOST_USERS), 1)
     arrivals = {"kind": "closed", "users": users, "think_seconds": 0.0}
@@ -211,7 +215,7 @@ def _loaded(
     requests = int(stated[1]) if stated else _ROUNDS * users
     return replica.simulated(
         arrivals,
-        **lengths,
+        sizes=sizes,
         requests=max(min(requests, _ROUNDS * users), users),
         engine=_SATURATED_ENGINE,
     )

@@ -14,7 +14,13 @@ from planopt.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["MeasuredReplica", "UnpredictableError", "catalog_of", "known_models"]
+__all__ = [
+    "MeasuredReplica",
+    "Sizes",
+    "UnpredictableError",
+    "catalog_of",
+    "known_models",
+]
 
 _ENGINE_TABLE: Final = re.compile(r"^\[engines\.([\w-]+)\]", re.MULTILINE)
 _INT4_BITS: Final = 8 * 0.51953125
@@ -25,6 +31,62 @@ _MOST_PROMPTS: Final = 4096
 
 class UnpredictableError(Exception):
     """A row that planopt has no answer to, with the reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """Lengths of the prompts and answers of a load."""
+
+    prompt: int
+    output: int
+    prompts: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+    prefix_hit_rate: float = 0.0
+    """Share of a prompt that is cached when it arrives."""
+
+    @classmethod
+    def fixed(cls, prompt: int, output: int) -> Sizes:
+        """Let all be alike."""
+        return cls.between(prompt, output, 1.0)
+
+    @classmethod
+    def between(cls, prompt: int, output: int, share: float) -> Sizes:
+        """Draw both evenly between a share of what is stated and all of it."""
+        return cls(
+            prompt=prompt,
+            output=output,
+            prompts=_uniform(prompt * share, prompt),
+            outputs=_uniform(output * share, output),
+        )
+
+    @classmethod
+    def around(
+        cls, prompt: int, output: int, share: float, *, prefix_hit_rate: float = 0.0
+    ) -> Sizes:
+        """Let prompts be alike, and answers shorter or longer by up to a share."""
+        return cls(
+            prompt=prompt,
+            output=output,
+            prompts=_uniform(prompt, prompt),
+            outputs=_uniform(output * (1 - share), output * (1 + share)),
+            prefix_hit_rate=prefix_hit_rate,
+        )
+
+    @classmethod
+    def of_people(cls, prompt: int, output: int) -> Sizes:
+        """Spread about their means as widely as what people ask and are told."""
+        return cls(
+            prompt=prompt,
+            output=output,
+            prompts={"kind": "lognormal", "mean": prompt, "cv": 1.0},
+            outputs={"kind": "lognormal", "mean": output, "cv": 1.0},
+        )
+
+
+def _uniform(least: float, most: float) -> dict[str, Any]:
+    if int(least) == int(most):
+        return {"kind": "fixed", "tokens": int(most)}
+    return {"kind": "uniform", "least": max(int(least), 1), "most": int(most)}
 
 
 @lru_cache(maxsize=4)
@@ -136,10 +198,8 @@ class MeasuredReplica:
         self,
         arrivals: Mapping[str, Any],
         *,
-        prompt: int,
-        output: int,
+        sizes: Sizes,
         requests: int,
-        spread: float = 1.0,
         warm_up: int = 0,
         engine: Mapping[str, Any] | None = None,
         decode: Mapping[str, Any] | None = None,
@@ -152,16 +212,18 @@ class MeasuredReplica:
         UnpredictableError
             If the configuration cannot serve it.
         """
-        request = self.request(batch=1, prompt=prompt, context=prompt + output)
+        prompt, context = sizes.prompt, sizes.prompt + sizes.output
+        request = self.request(batch=1, prompt=prompt, context=context)
         request |= {
             "replicas": replicas,
             "load": {
                 "arrivals": dict(arrivals),
                 "sizes": {
                     "kind": "independent",
-                    "prompt": _lengths(prompt, spread),
-                    "output": _lengths(output, spread),
+                    "prompt": dict(sizes.prompts),
+                    "output": dict(sizes.outputs),
                 },
+                "prefix_hit_rate": sizes.prefix_hit_rate,
             },
             "engine": dict(engine or {}),
             "run": {"requests": requests, "warm_up": warm_up, "doors_close": True},
@@ -179,7 +241,7 @@ class MeasuredReplica:
         return report
 
     def closed_loop(
-        self, users: int, *, prompt: int, output: int, **pools: Any
+        self, users: int, *, sizes: Sizes, **pools: Any
     ) -> Mapping[str, Any]:
         """Return what a benchmark at a fixed concurrency sees, its opening included."""
         requests = max(min(users * PROMPTS_PER_USER, _MOST_PROMPTS), users)
@@ -187,19 +249,10 @@ class MeasuredReplica:
         pools.setdefault("engine", {"max_sequences": users})
         return self.simulated(
             {"kind": "closed", "users": users, "think_seconds": 0.0},
-            prompt=prompt,
-            output=output,
+            sizes=sizes,
             requests=requests,
             **pools,
         )
-
-
-def _lengths(most: int, spread: float) -> dict[str, Any]:
-    """Return lengths evenly between a share of the most tokens and all of them."""
-    least = int(most * spread)
-    if least == most:
-        return {"kind": "fixed", "tokens": most}
-    return {"kind": "uniform", "least": max(least, 1), "most": most}
 
 
 @lru_cache(maxsize=4)

@@ -38,24 +38,22 @@ _SUFFIXES: Final = re.compile(
     r"-(nvfp4|fp8|fp4|instruct|chat|hf|base|it|v0\.1|bf16)\b", re.IGNORECASE
 )
 
-# Words of sources for a format of weights, by their beginning: our format, and bits of
-# a weight where they are not those of the format.
-_WEIGHTS: Final[tuple[tuple[str, str | None, float | None], ...]] = (
-    ("nvfp4", "nvfp4", None),
-    ("fp4", "nvfp4", None),
-    ("mxfp4", "mxfp4", None),
-    ("fp8", "fp8", None),
-    ("int4", "int4", None),
-    ("int8", "int8", None),
-    ("gptq-int4", "int4", None),
-    ("awq", "int4", None),
-    # llama.cpp: four bits in superblocks, six in half of the value and down products.
-    ("gguf-q4_k_m", "int4", 4.85),
-    ("q40", "int4", 4.5),
-    ("gguf-f16", "fp16", None),
-    ("bf16", "bf16", None),
-    ("fp16", "fp16", None),
-    ("fp32", "fp32", None),
+# Words of sources for a format of weights, by their beginning, and our format.
+_WEIGHTS: Final[tuple[tuple[str, str], ...]] = (
+    ("nvfp4", "nvfp4"),
+    ("fp4", "nvfp4"),
+    ("mxfp4", "mxfp4"),
+    ("fp8", "fp8"),
+    ("int4", "int4"),
+    ("int8", "int8"),
+    ("gptq-int4", "int4"),
+    ("awq", "int4"),
+    ("gguf-q4_k_m", "q4_k_m"),
+    ("q40", "q4_0"),
+    ("gguf-f16", "fp16"),
+    ("bf16", "bf16"),
+    ("fp16", "fp16"),
+    ("fp32", "fp32"),
 )
 _BITS_PER_WEIGHT: Final = re.compile(r"exl2-([\d.]+)bpw")
 
@@ -83,9 +81,9 @@ def weights_of(words: str) -> tuple[str | None, float | None]:
     bits = _BITS_PER_WEIGHT.match(lower)
     if bits:
         return "int4", float(bits[1])
-    for start, ours, own_bits in _WEIGHTS:
+    for start, ours in _WEIGHTS:
         if lower.startswith(start):
-            return ours, own_bits
+            return ours, None
     return None, None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import isqrt
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt.validation import harness
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from planopt.validation.measurement import Outcome, Row
 
-__all__ = ["SILICON"]
+__all__ = ["SILICON", "accelerators_of"]
 
 # The system's name in the table and ours.
 _ACCELERATORS: Final = {
@@ -113,17 +112,15 @@ def _predict(row: Row, assumptions: str) -> Iterator[Outcome]:
 
 def _simulated(row: Row, assumptions: str) -> tuple[MeasuredReplica, Mapping[str, Any]]:
     users = int(float(row["concurrency"]))
-    spread = harness.LENGTH_SPREAD if harness.is_inferencex(row["id"]) else 1.0
-    lengths: dict[str, Any] = {"prompt": int(row["isl"]), "output": int(row["osl"])}
-    lengths["spread"] = spread
+    sizes = harness.sizes_of(row)
     if row["mode"] == "agg":
         replica = _replica(row, "", assumptions)
         engine = harness.engine_options(row, replica.model, users)
-        return replica, replica.closed_loop(users, **lengths, engine=engine)
+        return replica, replica.closed_loop(users, sizes=sizes, engine=engine)
     prefill = _replica(row, "prefill_", assumptions)
     decode = _replica(row, "decode_", assumptions)
-    request = decode.request(batch=1, prompt=lengths["prompt"], context=1)
-    request["context"] = lengths["prompt"] + lengths["output"]
+    request = decode.request(batch=1, prompt=sizes.prompt, context=1)
+    request["context"] = sizes.prompt + sizes.output
     request["replicas"] = int(float(row["decode_num_workers"]))
     request["engine"] = {"max_sequences": users}
     request["transfer"] = {
@@ -132,7 +129,7 @@ def _simulated(row: Row, assumptions: str) -> tuple[MeasuredReplica, Mapping[str
         / _TRANSFER_BYTES_PER_SECOND,
     }
     workers = int(float(row["prefill_num_workers"]))
-    report = prefill.closed_loop(users, **lengths, decode=request, replicas=workers)
+    report = prefill.closed_loop(users, sizes=sizes, decode=request, replicas=workers)
     return decode, report
 
 
@@ -152,10 +149,8 @@ def _replica(row: Row, pool: str, assumptions: str) -> MeasuredReplica:
     weights, bits = weights_of(row["gemm_quant_mode"] or row["precision"])
     if model.startswith(_AS_PUBLISHED):
         weights = None
-    tp = _count(row, f"{pool}tp_size")
-    dp = _count(row, f"{pool}attention_dp_size")
-    accelerators = _accelerators(tp, dp)
-    dp = min(dp, accelerators)
+    accelerators = accelerators_of(row, pool)
+    dp = min(_count(row, f"{pool}attention_dp_size"), accelerators)
     ep = min(_count(row, f"{pool}moe_ep_size"), accelerators)
     return MeasuredReplica(
         assumptions=assumptions,
@@ -179,14 +174,17 @@ def _count(row: Row, column: str) -> int:
     return max(int(float(text)), 1) if text else 1
 
 
-def _accelerators(tp: int, dp: int) -> int:
+def accelerators_of(row: Row, pool: str) -> int:
     """Return the accelerators of a replica.
 
     Some engines count attention ranks inside of the tensor-parallel group and some
-    beside it, and the table has the product of both twice where it exceeds a host.
+    beside it; and where the table has as many ranks for each expert as there are parts
+    of the experts, both are all of them, and their product is no number of anything.
     """
-    if dp == 1:
+    tp, dp = _count(row, f"{pool}tp_size"), _count(row, f"{pool}attention_dp_size")
+    experts = _count(row, f"{pool}moe_tp_size"), _count(row, f"{pool}moe_ep_size")
+    if dp in (1, tp):
         return tp
-    if tp == dp:
-        return tp
-    return isqrt(tp * dp) if tp * dp > _HOST else tp * dp
+    if experts[0] == experts[1] and dp == experts[0] * experts[1]:
+        return experts[0]
+    return tp * dp

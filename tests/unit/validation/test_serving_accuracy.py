@@ -13,6 +13,7 @@ from planopt.validation import harness
 from planopt.validation.inference import INFERENCE
 from planopt.validation.measurement import Comparison, read_table
 from planopt.validation.microbench import MICROBENCH
+from planopt.validation.replica import MeasuredReplica
 from planopt.validation.silicon import SILICON
 
 if TYPE_CHECKING:
@@ -102,3 +103,40 @@ def test_lengths_and_options_are_those_of_the_benchmark_s_scripts() -> None:
     assert harness.engine_options(other, "qwen3-32b", 16) == {"max_sequences": 16}
     assert harness.tells_of_drafts("dsr1_b200_trtllm_fp8_agg_1024x1024_c4_cfg75")
     assert not harness.tells_of_drafts("2026_03_25_deepseek_r1_b200_sxm_trtllm_fp8")
+
+
+def test_users_of_other_tools_do_not_stay_in_step() -> None:
+    row = {"id": "dsr1_h200_trt", "isl": "1000", "osl": "100"}
+    ours = harness.sizes_of(row)
+    assert ours.prompts == {"kind": "uniform", "least": 800, "most": 1000}
+    other = harness.sizes_of(row | {"id": "meta_llama_llama_3_1_8b"})
+    assert other.prompts == {"kind": "fixed", "tokens": 1000}
+    assert other.outputs == {"kind": "uniform", "least": 90, "most": 110}
+    assert other.prefix_hit_rate == 0
+    assert harness.sizes_of(row | {"id": "nvidia_llama"}).prefix_hit_rate == 0.9
+
+
+def test_a_prompt_in_chunks_uses_the_stages_side_by_side(tmp_path: Path) -> None:
+    whole = bundled_folder() / "assumptions" / "calibrated.toml"
+    chunked = tmp_path / "calibrated.toml"
+    text = whole.read_text(encoding="utf-8")
+    chunked.write_text(
+        f"{text}\n[engines.whole]\n[engines.chunks]\nprompt_chunk = 512\n",
+        encoding="utf-8",
+    )
+
+    def seconds(engine: str, prompt: int, pp: int) -> float:
+        replica = MeasuredReplica(
+            assumptions=str(chunked),
+            model="llama-3-8b",
+            accelerator="rtx-4090",
+            engine=engine,
+            weights="q4_k_m",
+            pp=pp,
+        )
+        return replica.prompt_seconds(prompt=prompt)
+
+    assert seconds("chunks", 512, 4) == seconds("whole", 512, 4)
+    # One stage reads the weights again for each chunk; of four, three work meanwhile.
+    assert seconds("chunks", 4096, 1) > seconds("whole", 4096, 1)
+    assert seconds("chunks", 4096, 4) < seconds("whole", 4096, 4) / 2

@@ -3,7 +3,7 @@
 import pytest
 
 from planopt.validation.serving_words import engine_of, kv_of, model_of, weights_of
-from planopt.validation.silicon import _accelerators
+from planopt.validation.silicon import accelerators_of
 
 KNOWN = frozenset({"llama-3.1-8b", "deepseek-r1", "qwen3-32b", "llama-1-13b"})
 
@@ -28,7 +28,7 @@ def test_engines_and_formats_by_their_beginning() -> None:
     assert engine_of("TensorRT-LLM (PyTorch backend)") == "trtllm"
     assert engine_of("exllamav2") == "exllamav2"
     assert engine_of("something new") is None
-    assert weights_of("gguf-q4_k_m") == ("int4", 4.85)
+    assert weights_of("gguf-q4_k_m") == ("q4_k_m", None)
     assert weights_of("exl2-2.5bpw") == ("int4", 2.5)
     assert weights_of("fp8_block") == ("fp8", None)
     assert weights_of("") == (None, None)
@@ -37,9 +37,25 @@ def test_engines_and_formats_by_their_beginning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tp", "dp", "accelerators"),
-    # Attention ranks beside the group, inside of it, and the product counted twice.
-    [(8, 1, 8), (1, 8, 8), (4, 4, 4), (1, 64, 8), (1, 16, 4)],
+    ("degrees", "accelerators"),
+    [
+        # Attention ranks inside of the tensor-parallel group, and beside it.
+        ({"tp_size": "4", "attention_dp_size": "4", "moe_ep_size": "16"}, 4),
+        ({"tp_size": "2", "attention_dp_size": "4", "moe_ep_size": "8"}, 8),
+        ({"tp_size": "1", "attention_dp_size": "32", "moe_ep_size": "32"}, 32),
+        # Eight accelerators, written as 64 attention ranks in 8 parts of 8.
+        (
+            {
+                "tp_size": "1",
+                "attention_dp_size": "64",
+                "moe_tp_size": "8",
+                "moe_ep_size": "8",
+            },
+            8,
+        ),
+    ],
 )
-def test_accelerators_of_a_replica(tp: int, dp: int, accelerators: int) -> None:
-    assert _accelerators(tp, dp) == accelerators
+def test_accelerators_are_counted_once(
+    degrees: dict[str, str], accelerators: int
+) -> None:
+    assert accelerators_of(degrees, "") == accelerators
