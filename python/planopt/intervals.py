@@ -36,6 +36,7 @@ __all__ = [
     "model_classes",
     "residual",
     "residuals",
+    "serving_covered",
 ]
 
 LEVEL = 0.8
@@ -45,7 +46,8 @@ LEAST_ROWS = 20
 _EVERYTHING = "all"
 ANY_ENGINE = ", any engine"
 """Behind a class: serving predicted without an engine, measured under any."""
-_FILES = ("residuals.toml", "serving-residuals.toml")
+_SERVING = "serving-residuals.toml"
+_FILES = ("residuals.toml", _SERVING)
 
 
 class Interval(Struct, frozen=True, kw_only=True):
@@ -76,11 +78,20 @@ class Residual(Struct, frozen=True, kw_only=True):
 def _residuals() -> dict[tuple[str, str], Residual]:
     known: dict[tuple[str, str], Residual] = {}
     for name in _FILES:
-        path = bundled_folder() / "measurements" / name
-        read: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-        errors = msgspec.convert(read["residual"], tuple[Residual, ...])
+        errors = msgspec.convert(_read(name)["residual"], tuple[Residual, ...])
         known.update({(each.metric, each.of): each for each in errors})
     return known
+
+
+def _read(name: str) -> dict[str, Any]:
+    path = bundled_folder() / "measurements" / name
+    read: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    return read
+
+
+def serving_covered() -> dict[str, float]:
+    """Return by serving metric the share of left-out figures within the intervals."""
+    return msgspec.convert(_read(_SERVING).get("covered", {}), dict[str, float])
 
 
 def residuals() -> tuple[Residual, ...]:

@@ -6,6 +6,7 @@ prompts. Kernels of one row know no tiles, so `half_rows` is one.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from dataclasses import dataclass
 from itertools import product
@@ -18,11 +19,17 @@ from planopt.validation.inference import INFERENCE
 from planopt.validation.measurement import Comparison
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from planopt.validation.measurement import Row
 
-__all__ = ["CardFit", "fit_cards"]
+__all__ = [
+    "CardFit",
+    "fit_cards",
+    "predicted_unseen",
+    "rows_of_cards",
+    "without_cards",
+]
 
 SOURCE: Final = "XiongjieDai"
 # Their kernels were measured, or are those of an accelerator whose were.
@@ -35,9 +42,17 @@ _MEASURED: Final = {
 }
 _BANDWIDTHS: Final = (0.62, 0.7, 0.78, 0.86, 0.93, 0.98)
 _OVERHEADS: Final = (1.5, 3.0)
+# Of the bandwidth, at which the cache is read.
+_CACHE_SHARES: Final = (0.4, 1.0)
 _EFFICIENCIES: Final = (0.15, 0.25, 0.35, 0.5, 0.65, 0.8, 1.0)
 # Attention is several kernels: three times the launch of one.
 _ATTENTION_LAUNCHES: Final = 3
+
+# Tables of cards, and their sources, as they were written.
+_CARD_TABLES: Final = re.compile(
+    r'(?m)^\[accelerators\.[^\]]+\]\n(?:.+source = "card-.+\n)+\n*'
+    r"(?:\[sources\.card-[^\]]+\]\n(?:.+\n)+)?"
+)
 
 Figures = dict[str, float]
 
@@ -52,26 +67,68 @@ class CardFit:
     rows: int
 
 
-def fit_cards(rows: Sequence[Row], base: Path) -> dict[str, CardFit]:
-    """Fit every card that llama.cpp was measured on, over some assumptions."""
-    own = [
+def rows_of_cards(rows: Iterable[Row]) -> list[Row]:
+    """Return what cards are fitted to."""
+    return [
         row
         for row in rows
         if row["source"].startswith(SOURCE) and row["accelerator"] not in _MEASURED
     ]
+
+
+def predicted_unseen(
+    rows: Sequence[Row], fold_of: Mapping[str, int], text: str
+) -> dict[tuple[str, str], float]:
+    """Predict rows on cards that were fitted without the rows of the same fold.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        What cards are fitted to.
+    fold_of : mapping
+        Fold of a row by its id.
+    text : str
+        Assumptions.
+
+    Returns
+    -------
+    dict
+        What is predicted, by row and metric.
+    """
+    found: dict[tuple[str, str], float] = {}
+    for fold in sorted(set(fold_of.values())):
+        seen = [row for row in rows if fold_of.get(row["id"]) != fold]
+        judged = [row for row in rows if fold_of.get(row["id"]) == fold]
+        fits = fit_cards(seen, text)
+        tables = "".join(_table(card, fit.figures) for card, fit in fits.items())
+        for each in _predicted(judged, without_cards(text) + tables):
+            found[each.row, each.metric] = each.predicted
+    return found
+
+
+def without_cards(text: str) -> str:
+    """Return assumptions without what was fitted to cards."""
+    return _CARD_TABLES.sub("", text)
+
+
+def fit_cards(rows: Sequence[Row], text: str) -> dict[str, CardFit]:
+    """Fit every card that llama.cpp was measured on, over some assumptions."""
+    own = rows_of_cards(rows)
+    text = without_cards(text)
     decoding = [row for row in own if row["metric"] == "decode_tok_s_per_user"]
     prompts = [row for row in own if row["metric"] == "prefill_tok_s"]
     cards = sorted({row["accelerator"] for row in decoding})
-    text = base.read_text(encoding="utf-8")
     grid = [
         {
             "half_rows": 1.0,
             "bandwidth_efficiency": bandwidth,
-            "kv_bandwidth_efficiency": bandwidth,
+            "kv_bandwidth_efficiency": bandwidth * share,
             "operation_overhead": overhead,
             "attention_overhead": _ATTENTION_LAUNCHES * overhead,
         }
-        for bandwidth, overhead in product(_BANDWIDTHS, _OVERHEADS)
+        for bandwidth, overhead, share in product(
+            _BANDWIDTHS, _OVERHEADS, _CACHE_SHARES
+        )
     ]
     decoded = _best(cards, dict.fromkeys(cards, grid), decoding, text)
     with_arithmetic = {
@@ -114,15 +171,19 @@ def _errors(
     tried: Mapping[str, Figures], rows: Sequence[Row], text: str
 ) -> dict[str, float]:
     tables = "".join(_table(card, figures) for card, figures in tried.items())
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "calibrated.toml"
-        path.write_text(text + tables, encoding="utf-8")
-        outcomes = list(INFERENCE.predict(rows, str(path)))
     off: dict[str, list[float]] = {card: [] for card in tried}
-    for each in outcomes:
-        if isinstance(each, Comparison):
+    for each in _predicted(rows, text + tables):
+        if each.accelerator in off:
             off[each.accelerator].append(abs(np.log1p(each.error)))
     return {card: float(np.mean(found or [0.0])) for card, found in off.items()}
+
+
+def _predicted(rows: Sequence[Row], text: str) -> list[Comparison]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "calibrated.toml"
+        path.write_text(text, encoding="utf-8")
+        outcomes = list(INFERENCE.predict(rows, str(path)))
+    return [each for each in outcomes if isinstance(each, Comparison)]
 
 
 def _table(card: str, figures: Figures) -> str:

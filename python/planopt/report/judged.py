@@ -1,9 +1,10 @@
-"""What training predictions of rows left out are worth, as tables."""
+"""What predictions of rows left out are worth, as tables."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.intervals import ANY_ENGINE
 from planopt.report.style import PLAIN, Style
 from planopt.report.table import table
 from planopt.validation.folds import SINGLE_NODE
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["render_judged"]
 
+# Classes of fewer rows are not shown.
+_LEAST_ROWS = 5
 _HEADER = ("class", "n", "median", "MAPE", "bias", "ranks")
 
 
@@ -55,8 +58,28 @@ def render_judged(judged: Judged, *, style: Style = PLAIN) -> str:
             *_errors(found.without_source, style),
             "",
             *facts,
+            "",
+            style.head("serving, groups of source x accelerator x model left out"),
+            *_serving(judged, style),
         )
     )
+
+
+def _serving(judged: Judged, style: Style) -> list[str]:
+    rows = [
+        (
+            each.metric,
+            each.of,
+            str(each.rows),
+            _share(each.median_ape),
+            _share(each.mape),
+            _share(judged.serving_covered[each.metric]) if each.of == "all" else "",
+        )
+        for each in judged.serving
+        if each.rows >= _LEAST_ROWS and not each.of.endswith(ANY_ENGINE)
+    ]
+    header = ("figure", "class", "n", "median", "MAPE", "in 80 %")
+    return table(header, rows, "<<>>>>", style=style)
 
 
 def _errors(classes: Iterable[Errors], style: Style) -> list[str]:

@@ -1,7 +1,8 @@
-"""``planopt validate --folds``: what training predictions are worth, beside thresholds.
+"""``planopt validate --folds``: what predictions are worth, beside thresholds.
 
-Step times are those of rows left out (`planopt.validation.folds`); coverage, memory and
-runs that are said not to fit are predicted anew with the assumptions in use.
+Step times and serving figures are those of rows left out (`planopt.validation.folds`,
+`planopt.intervals`); coverage, memory and runs that are said not to fit are predicted
+anew with the assumptions in use.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from planopt.catalog import DEFAULT_ASSUMPTIONS, bundled_folder
 from planopt.intervals import (
     Residual,
     residuals,
+    serving_covered,
 )
 from planopt.plan import to_json
 from planopt.validation.folds import (
@@ -53,7 +55,7 @@ class Fitting(Struct, frozen=True, kw_only=True):
 
 
 class Judged(Struct, frozen=True, kw_only=True):
-    """Predictions of training beside what was measured."""
+    """Predictions beside what was measured."""
 
     folds: Folds
     single_node: Residual | None
@@ -64,6 +66,10 @@ class Judged(Struct, frozen=True, kw_only=True):
     fitting: Fitting
     uncovered: dict[str, int]
     """Rows with a full layout and no prediction, by reason."""
+    serving: tuple[Residual, ...]
+    """Of left-out serving figures by metric and class, as the fit left them on file."""
+    serving_covered: dict[str, float]
+    """Share of them within 80 % intervals of the other folds, by metric."""
 
     def to_json(self) -> str:
         """Return the document as JSON."""
@@ -73,6 +79,7 @@ class Judged(Struct, frozen=True, kw_only=True):
 def judge(*, assumptions: str = DEFAULT_ASSUMPTIONS) -> Judged:
     """Judge the predictions of the training runs that planopt brings."""
     rows = read_table(bundled_folder() / "measurements" / "training.csv").rows
+    covers = serving_covered()
     outcomes = list(predictions(rows, assumptions))
     missing = [each for each in outcomes if isinstance(each, Missing)]
     predicted = [each for each in outcomes if not isinstance(each, Missing)]
@@ -90,6 +97,8 @@ def judge(*, assumptions: str = DEFAULT_ASSUMPTIONS) -> Judged:
         memory=_statistics(counted, "memory", 0),
         fitting=_fitting(counted, rows, assumptions),
         uncovered=uncovered,
+        serving=tuple(each for each in residuals() if each.metric in covers),
+        serving_covered=covers,
     )
 
 

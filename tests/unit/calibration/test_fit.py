@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from planopt.calibration.fit import OVERLAP, Bounds, fit, roofline
+from planopt.calibration.residuals import Unseen, covered
 from planopt.calibration.write import (
     BEGIN,
     END,
@@ -64,3 +65,17 @@ def test_a_file_without_a_place_is_left_alone(tmp_path: Path) -> None:
     path.write_text("a = 1\n", encoding="utf-8")
     with pytest.raises(InputError):
         replace_fitted(path, [])
+
+
+def test_intervals_are_judged_by_figures_of_other_folds() -> None:
+    ratios = np.random.default_rng(7).lognormal(0, 0.2, 500)
+    errors = [
+        Unseen(metric="tpot", classes=("all",), ratio=float(ratio), fold=place % 5)
+        for place, ratio in enumerate(ratios)
+    ]
+    assert covered(errors)["tpot"] == pytest.approx(0.8, abs=0.03)
+    far = [
+        Unseen(metric="ttft", classes=("all",), ratio=10.0**fold, fold=fold)
+        for fold in range(5)
+    ]
+    assert covered(far)["ttft"] < 0.8
