@@ -8,6 +8,7 @@ import pytest
 
 import planopt
 from planopt.catalog import open_catalog
+from planopt.intervals import ANY_ENGINE, residual
 from planopt.procurement import Solver
 from planopt.serving.flips import BISECTIONS
 from planopt.serving.problem import read_problem
@@ -100,15 +101,52 @@ def test_regret_is_what_the_best_at_the_end_saves() -> None:
     assert worst.regret_usd == pytest.approx(max(regrets), abs=0.02)
 
 
-def test_a_robust_plan_is_as_fast_as_a_higher_target() -> None:
+def test_a_robust_plan_meets_its_target_at_the_end_of_its_interval() -> None:
     asked: dict[str, Any] = {"model": "llama-2-70b", "top": 1}
     robust = planopt.solve(**asked, target=8.0, robust=True)
-    higher = planopt.solve(**asked, target=10.0)
-    assert robust.bill_of_materials == higher.bill_of_materials
+    (deployment,) = robust.deployments
+    interval = deployment.evaluation.intervals["tokens_per_second_per_user"]
+    assert interval.low >= 8.0
     plain = planopt.solve(**asked, target=8.0)
     assert plain.price_usd is not None
     assert robust.price_usd is not None
     assert plain.price_usd <= robust.price_usd
+
+
+def test_each_accelerator_has_its_own_error_band() -> None:
+    asked: dict[str, Any] = {"model": "llama-3.1-8b", "users": 64, "top": 1}
+    prices = {}
+    for name, of in (("rtx-4090", "rtx-4090 dense"), ("h100-sxm", "hopper dense")):
+        only: dict[str, Any] = {**asked, "accelerators": name}
+        robust = planopt.solve(**only, target=20.0, robust=True)
+        ends = [
+            found[0].high if metric == "tpot" else 1 / found[0].low
+            for metric in ("tpot", "decode")
+            if (
+                found := residual(
+                    metric,
+                    [f"{name} dense{ANY_ENGINE}", f"{of}{ANY_ENGINE}"],
+                    everything=f"all{ANY_ENGINE}",
+                )
+            )
+        ]
+        higher = planopt.solve(**only, target=20.0 * max(ends))
+        assert robust.bill_of_materials == higher.bill_of_materials
+        prices[name] = max(ends)
+    assert prices["rtx-4090"] < prices["h100-sxm"]
+
+
+def test_without_known_errors_a_fifth_of_the_speed_is_not_counted_on() -> None:
+    asked: dict[str, Any] = {
+        "model": "article-70b",
+        "accelerators": "rtx-4090",
+        "context": 400,
+        "assumptions": "article",
+        "top": 1,
+    }
+    robust = planopt.solve(**asked, target=4.0, robust=True)
+    higher = planopt.solve(**asked, target=5.0)
+    assert robust.bill_of_materials == higher.bill_of_materials
 
 
 def choice(question: dict[str, Any], **changed: Any) -> tuple[object, ...] | None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from planopt.plan import PlanWarning
 from planopt.prices import price_sources
-from planopt.serving.problem import PESSIMISM
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +28,7 @@ __all__ = [
 PCIE_CHANGE = "all-reduce over PCIe"
 """How `sensitivity` calls a change of the class of a host's all-reduce."""
 
-KNIFE_EDGE = PESSIMISM
+KNIFE_EDGE = 0.2
 """Share of the target by which a speed must clear it to be believed."""
 
 FULL_MEMORY = 0.97

@@ -11,6 +11,7 @@ from planopt.evaluation import Candidate
 from planopt.pools import Disaggregated, Pool, Transfer
 from planopt.serving.build import bom_line, cost_of, evaluation_of
 from planopt.serving.load import PERCENTILES, Latencies, load_of, simulated
+from planopt.serving.pessimism import at_worst
 from planopt.serving.refine import ATTEMPTS, TOLERANCE
 from planopt.serving.search import search_request
 
@@ -78,7 +79,7 @@ def _is_asked(problem: Problem) -> bool:
 
 def _request(catalog: Catalog, problem: Problem) -> dict[str, Any]:
     return {
-        **search_request(problem, problem.served),
+        **search_request(at_worst(catalog, problem), problem.served),
         "pools_aim": problem.objective,
         "requests_per_second": problem.requests_per_second,
         "accelerators_in_all": problem.accelerators_in_all,

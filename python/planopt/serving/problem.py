@@ -12,6 +12,7 @@ from planopt.money import read_cost
 from planopt.options import OptionReader
 from planopt.plan import Assumed, Request
 from planopt.serving.load import PERCENTILES
+from planopt.serving.pessimism import AS_PREDICTED, Pessimism
 from planopt.serving.served import ServedModel, ServedOptions, read_served
 from planopt.shared_options import architecture_of, check_model
 
@@ -32,10 +33,6 @@ DEFAULT_MAX_ACCELERATORS = 64
 published serving runs."""
 WIDEST_BAND = 0.9
 """A price that is off by more is another price."""
-PESSIMISM = 0.2
-"""Share of a predicted speed that `--robust` does not count on: until issue "Accuracy"
-has measured our own error, that of the best public predictors of decode speed on
-hardware they were not fitted to."""
 SEARCH_MEMORY_BYTES = 500e6
 """What the process and its solver stay within (docs/performance.md)."""
 LARGEST_MEMORY_BYTES = 1e15
@@ -78,6 +75,9 @@ class Problem(Market):
     steps: bool = False
     """Whether to say what one step of each limit is worth."""
     robust: bool = False
+    pessimism: Pessimism = AS_PREDICTED
+    """How much longer things may take than predicted; set for groups of hardware where
+    the question is `robust`."""
     cost: dict[str, float] = field(default_factory=dict)
     """What is counted otherwise than the assumptions do."""
     accelerators_in_all: int | None = None
@@ -119,14 +119,14 @@ class Problem(Market):
     @property
     def predicted_target(self) -> float:
         """Speed of each user that must be predicted for the target to be met."""
-        return self.target / (1 - PESSIMISM) if self.robust else self.target
+        return self.target * self.pessimism.time_per_token
 
     @property
     def predicted_ttft_seconds(self) -> float | None:
         """Time to the first token that must be predicted."""
-        if self.ttft_seconds is None or not self.robust:
-            return self.ttft_seconds
-        return self.ttft_seconds * (1 - PESSIMISM)
+        if self.ttft_seconds is None:
+            return None
+        return self.ttft_seconds / self.pessimism.time_to_first_token
 
     def with_model(self, **changes: Any) -> Problem:
         """Return the same question about another model or format."""

@@ -11,6 +11,7 @@ from planopt.catalog import LIMITED_TO
 from planopt.plan import Search
 from planopt.procurement.problem import MICRO_USD, Unit
 from planopt.serving.load import latency_request
+from planopt.serving.pessimism import each_at_worst
 
 if TYPE_CHECKING:
     from planopt.catalog import Catalog
@@ -209,24 +210,25 @@ def find_units(
     own_format = problem.served.weights
     for weights in (own_format, *problem.allow_quantization):
         served = replace(problem.served, weights=weights)
-        request = {
-            **search_request(problem, served),
-            "each_batch_up_to": each_batch_up_to,
-            "aim": aim,
-            "price_cap_usd": price_cap_usd,
-            "within_host": problem.within_host,
-        }
-        hourly = problem.acquisition.hourly
-        if problem.acquisition.way != "rent":
-            found._add(catalog.native.search_serving(request), hourly=hourly)
-        if problem.acquisition.rents:
-            renting = {
-                **request,
-                "hosts": [each for each in problem.hosts if is_offer(each)],
-                "price_cap_usd": None,
-                "rent": problem.acquisition.rent_request(),
+        for asked in each_at_worst(catalog, problem):
+            request = {
+                **search_request(asked, served),
+                "each_batch_up_to": each_batch_up_to,
+                "aim": aim,
+                "price_cap_usd": price_cap_usd,
+                "within_host": problem.within_host,
             }
-            found._add(catalog.native.search_serving(renting), hourly=hourly)
+            hourly = problem.acquisition.hourly
+            if problem.acquisition.way != "rent":
+                found._add(catalog.native.search_serving(request), hourly=hourly)
+            if problem.acquisition.rents:
+                renting = {
+                    **request,
+                    "hosts": [each for each in problem.hosts if is_offer(each)],
+                    "price_cap_usd": None,
+                    "rent": problem.acquisition.rent_request(),
+                }
+                found._add(catalog.native.search_serving(renting), hourly=hourly)
     return found
 
 

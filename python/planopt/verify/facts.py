@@ -286,6 +286,7 @@ class Facts:
             if not folder.is_dir():
                 message = f"no catalog folder `{folder}`"
                 raise FactError(message)
+        self.bundled = catalog
         self._roots = (catalog, *overlays)
         self._hardware = ""
         self._read: dict[tuple[str, str], Any] = {}

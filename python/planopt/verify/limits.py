@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from planopt.verify.assumptions import Cost
+    from planopt.verify.certainty import Worst
 
 # A plan is proven cheapest when its bound is this close to its price, relatively.
 OPTIMALITY_TOLERANCE: Final = 1e-6
-# Section 9: share of a predicted speed that a robust plan does not count on.
-PESSIMISM: Final = 0.2
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,8 @@ class Deployment:
     in_flight: int
     batch: int
     overlap: str
+    worst: Worst
+    """How much longer than predicted things may take."""
 
     @property
     def price(self) -> int:
@@ -148,15 +149,16 @@ def _speed_mismatches(
     key = "target_tokens_per_second"
     target = request.get(key)
     slowest = min(
-        float(one.evaluation["decode"]["tokens_per_second_per_user"])
+        float(one.evaluation["decode"]["tokens_per_second_per_user"]) / one.worst.token
         for one in deployments
     )
-    counted_on = 1 - PESSIMISM if request.get("robust") else 1.0
-    if target is not None and not _reaches(slowest * counted_on, target):
-        yield _below(key, slowest * counted_on, target)
+    if target is not None and not _reaches(slowest, target):
+        yield _below(key, slowest, target)
     latency = request.get("ttft_seconds")
-    latency = None if latency is None else latency * counted_on
-    first = max(float(one.evaluation["prefill"]["seconds"]) for one in deployments)
+    first = max(
+        float(one.evaluation["prefill"]["seconds"]) * one.worst.first
+        for one in deployments
+    )
     if latency is not None and first > latency * (1 + RELATIVE_TOLERANCE):
         yield _above("ttft_seconds", first, latency)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from planopt.verify.bill import bill_mismatches
+from planopt.verify.certainty import worst
 from planopt.verify.choices import choice_mismatches
 from planopt.verify.communication import PlacementError
 from planopt.verify.cost import (
@@ -235,6 +236,7 @@ def _recomputed(table: Document, request: Document, facts: Facts) -> Deployment:
         in_flight=candidate["in_flight"],
         batch=candidate["batch"],
         overlap=_overlap(candidate, request),
+        worst=worst(facts, request, candidate["accelerator"], request["model"]),
     )
 
 

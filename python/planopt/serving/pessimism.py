@@ -1,0 +1,98 @@
+"""What a robust plan counts on: the pessimistic end of the intervals of predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from planopt.catalog import DEFAULT_ASSUMPTIONS
+from planopt.intervals import ANY_ENGINE, model_classes, residual
+
+if TYPE_CHECKING:
+    from planopt.catalog import Catalog
+    from planopt.serving.problem import Problem
+
+__all__ = ["AS_PREDICTED", "Pessimism", "at_worst", "each_at_worst"]
+
+WHERE_UNKNOWN = 1.25
+"""Measured over predicted time where no errors are known, as under assumptions other
+than the fitted ones: a fifth off the speed, the error of the best public predictors of
+decode speed on hardware that they were not fitted to."""
+
+_TIMES: Final = ("tpot", "ttft")
+"""Metrics that were measured as times; others were measured as rates."""
+
+
+@dataclass(frozen=True)
+class Pessimism:
+    """How much longer than predicted things may take.
+
+    Parameters
+    ----------
+    time_per_token, time_to_first_token : float
+        Measured over predicted at the upper end of the interval; never below 1.
+    """
+
+    time_per_token: float = 1.0
+    time_to_first_token: float = 1.0
+
+
+AS_PREDICTED: Final = Pessimism()
+
+
+def pessimism(catalog: Catalog, problem: Problem, accelerator: str) -> Pessimism:
+    """Tell how much longer things may take on an accelerator.
+
+    Of a token the worse of two: of one user alone, and under a load. Plans name no
+    engine, so it is the error under any.
+    """
+    if catalog.assumptions != DEFAULT_ASSUMPTIONS:
+        return Pessimism(WHERE_UNKNOWN, WHERE_UNKNOWN)
+    known = model_classes(catalog, accelerator, problem.served.model)
+    classes = [f"{name}{ANY_ENGINE}" for name in known]
+
+    def longer(metric: str) -> float:
+        found = residual(metric, classes, everything=f"all{ANY_ENGINE}")
+        if found is None:
+            return WHERE_UNKNOWN
+        errors, _ = found
+        return max(1.0, errors.high if metric in _TIMES else 1 / errors.low)
+
+    return Pessimism(max(longer("tpot"), longer("decode")), longer("ttft"))
+
+
+def each_at_worst(catalog: Catalog, problem: Problem) -> list[Problem]:
+    """Split a robust question by what may be counted on: one for each pessimism."""
+    if not problem.robust:
+        return [problem]
+    groups: dict[Pessimism, list[str]] = {}
+    named = problem.accelerators or [
+        each["id"] for each in catalog.list("accelerators")
+    ]
+    for accelerator in named:
+        if accelerator not in problem.exclude:
+            worst = pessimism(catalog, problem, accelerator)
+            groups.setdefault(worst, []).append(accelerator)
+    return [
+        replace(
+            problem,
+            pessimism=worst,
+            accelerators=tuple(group) if problem.accelerators else (),
+            exclude=tuple(
+                {*problem.exclude, *(name for name in named if name not in group)}
+            ),
+        )
+        for worst, group in groups.items()
+    ]
+
+
+def at_worst(catalog: Catalog, problem: Problem) -> Problem:
+    """Put a robust question as if the worst were true of all hardware."""
+    each = [one.pessimism for one in each_at_worst(catalog, problem)]
+    return replace(
+        problem,
+        pessimism=Pessimism(
+            max((one.time_per_token for one in each), default=1.0),
+            max((one.time_to_first_token for one in each), default=1.0),
+        ),
+    )
