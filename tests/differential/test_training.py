@@ -150,7 +150,11 @@ def hardware(pick: Pick, side: Sides) -> dict[str, Any]:
 
 def layout(pick: Pick, table: dict[str, Any], slots: int) -> dict[str, Any]:
     """Make up how a model is divided."""
-    heads = [block["attention"]["heads"] for block in table["block"]]
+    heads = [
+        mixer["groups" if mixer["kind"] == "mamba2" else "heads"]
+        for mixer in (block["attention"] for block in table["block"])
+        if mixer["kind"] != "none"
+    ]
     experts = [
         block["mlp"]["experts"]
         for block in table["block"]

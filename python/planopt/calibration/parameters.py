@@ -29,6 +29,9 @@ class Parameter:
     spread: float
     unit: str = ""
     linear: bool = False
+    pool: Parameter | None = None
+    """Figure of its kind that it is drawn to in place of `start`, fitted beside it: what
+    others of the kind say of one that has no rows."""
 
     @property
     def name(self) -> str:
@@ -48,9 +51,13 @@ class Parameter:
         """Return the bounds of the coordinate."""
         return (self.coordinate(self.low), self.coordinate(self.high))
 
-    def pull(self, coordinate: float) -> float:
-        """Return how far the coordinate is from where it is drawn, in spreads."""
-        return (coordinate - self.coordinate(self.start)) / self.spread
+    def pull(self, coordinate: float, pool: float | None = None) -> float:
+        """Return how far the coordinate is from where it is drawn, in spreads.
+
+        That is the coordinate `pool`, if it has one, else that of `start`.
+        """
+        centre = self.coordinate(self.start) if pool is None else pool
+        return (coordinate - centre) / self.spread
 
     def text(self, value: float) -> str:
         """Write the figure as TOML."""

@@ -26,7 +26,11 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from planopt.calibration.parameters import Parameter, sections, with_block
-from planopt.calibration.training_parameters import SWITCHES, training_parameters
+from planopt.calibration.training_parameters import (
+    POOLS,
+    SWITCHES,
+    training_parameters,
+)
 from planopt.catalog import Catalog, bundled_folder
 from planopt.validation.folds import (
     COLUMNS,
@@ -100,6 +104,8 @@ class Fit:
         self._write({each: each.start for each in self.parameters})
         self.rows = self._measured(asked)
         self._scopes = [self._scope(each) for each in self.parameters]
+        column = {each: place for place, each in enumerate(self.parameters)}
+        self._pools = [each.pool and column[each.pool] for each in self.parameters]
 
     def _write(self, values: Mapping[Parameter, float]) -> None:
         self._file.write_text(self.assumptions(values), encoding="utf-8")
@@ -108,7 +114,12 @@ class Fit:
         self, values: Mapping[Parameter, float], source: str | None = None
     ) -> str:
         """Return the text of the assumptions with the figures in their places."""
-        text, tables = self._text, dict(values)
+        text = self._text
+        tables = {
+            each: value
+            for each, value in values.items()
+            if not each.table.startswith(POOLS)
+        }
         for parameter, value in values.items():
             if parameter.table == _GENERAL:
                 del tables[parameter]
@@ -203,9 +214,9 @@ class Fit:
         def pulls(coordinates: Array) -> Array:
             return np.array(
                 [
-                    each.pull(coordinate)
-                    for each, coordinate in zip(
-                        self.parameters, coordinates, strict=True
+                    each.pull(own, None if pool is None else coordinates[pool])
+                    for each, own, pool in zip(
+                        self.parameters, coordinates, self._pools, strict=True
                     )
                 ]
             )
@@ -235,6 +246,9 @@ class Fit:
                     change = np.log(self.predicted(moved, own) / base[index]) / step
                     found[index, column] = slope[index] * change
                 found[len(places) + column, column] = 1 / parameter.spread
+                pool = self._pools[column]
+                if pool is not None:
+                    found[len(places) + column, pool] = -1 / parameter.spread
             return found
 
         inside = np.clip(start, low + 1e-6, high - 1e-6)

@@ -47,6 +47,8 @@ class Question:
     row: TrainingRow
     model: str
     family: str
+    has_experts: bool
+    """Whether the model has a choice of experts."""
     request: Mapping[str, Any]
 
     @property
@@ -57,7 +59,7 @@ class Question:
     @property
     def classes(self) -> tuple[str, ...]:
         """Classes of hardware and model that errors are summed up by, narrow first."""
-        kind = "moe" if self.row.columns.get("moe_experts") else "dense"
+        kind = "moe" if self.has_experts else "dense"
         return (f"{self.row.accelerator} {kind}", f"{self.family} {kind}")
 
 
@@ -132,6 +134,7 @@ def questions(
     `overlay` of an overlay catalog.
     """
     known = _known_models(assumptions)
+    routed = _routed_models(assumptions)
     families = Families(open_catalog((), assumptions))
     shapes: dict[str, Shape] = {}
     found: list[Question | Missing] = []
@@ -145,8 +148,10 @@ def questions(
         except ShapeUnknownError:
             found.append(read.missing("the shape of the model is not known"))
             continue
+        has_experts = model in routed
         if isinstance(model, Shape):
             shapes[model.id] = model
+            has_experts = model.experts > 0
             model = model.id
         family = families.of(read.accelerator)
         if family is None:
@@ -154,7 +159,15 @@ def questions(
             found.append(read.missing(reason))
             continue
         request = read.request(model, conventions().network_of(family))
-        found.append(Question(row=read, model=model, family=family, request=request))
+        found.append(
+            Question(
+                row=read,
+                model=model,
+                family=family,
+                has_experts=has_experts,
+                request=request,
+            )
+        )
     write_models(list(shapes.values()), overlay)
     return found
 
@@ -169,6 +182,19 @@ def _known_models(assumptions: str) -> dict[str, tuple[str, int, int]]:
         known[model_key(entry["id"])] = facts
         known[model_key(entry["name"])] = facts
     return known
+
+
+def _routed_models(assumptions: str) -> set[str]:
+    """Return the ids of the catalog's models that have a choice of experts."""
+    catalog = open_catalog((), assumptions)
+    return {
+        entry["id"]
+        for entry in catalog.list("models")
+        if any(
+            block.get("mlp", {}).get("kind") == "experts"
+            for block in catalog.native.architecture(entry["id"])["block"]
+        )
+    }
 
 
 class Families:

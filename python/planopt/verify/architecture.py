@@ -16,6 +16,7 @@ from planopt.verify.operations import (
     MatMul,
     Model,
     Operation,
+    StateSpace,
 )
 
 Table = Mapping[str, Any]
@@ -72,6 +73,15 @@ def _grouped_projections(
         division="rows",
         parameters=query * hidden + (hidden if table.get("output_bias", False) else 0),
     )
+
+
+def _state_space(table: Table, hidden: int) -> Iterator[Operation]:
+    keys = ("heads", "head_dim", "groups", "state", "conv", "chunk")
+    scan = StateSpace(**{key: units.count(table[key]) for key in keys})
+    columns = scan.inner + scan.convolved + scan.heads
+    yield _dense("mixer_input", hidden, columns, "columns")
+    yield scan
+    yield _dense("mixer_output", scan.inner, hidden, "rows")
 
 
 def _dense(
@@ -142,15 +152,20 @@ def _experts(table: Table, hidden: int) -> Iterator[Operation]:
         parameters=hidden * experts + (experts if table.get("router_bias") else 0),
         quantised=False,
     )
+    latent = units.count(table.get("latent", 0))
+    if latent:
+        yield _dense("latent_down", hidden, latent, "replicated")
     yield from _feed_forward(
         "experts_",
-        hidden,
+        latent or hidden,
         units.count(table["width"]),
         gated=gated,
         bias=bool(table.get("bias", False)),
         experts=experts,
         active=units.count(table["active"]),
     )
+    if latent:
+        yield _dense("latent_up", latent, hidden, "replicated")
     if shared_width := units.count(table.get("shared_width", 0)):
         yield from _feed_forward(
             "shared_",
@@ -165,7 +180,7 @@ def _experts(table: Table, hidden: int) -> Iterator[Operation]:
 def _mlp(table: Table, hidden: int) -> Iterator[Operation]:
     if table["kind"] == "experts":
         yield from _experts(table, hidden)
-    else:
+    elif table["kind"] != "none":
         yield from _feed_forward(
             "",
             hidden,
@@ -187,24 +202,34 @@ def _block(
     model: Table, table: Table, kv_heads_override: int | None
 ) -> tuple[Operation, ...]:
     hidden = units.count(model["hidden"])
-    attention = _attention(table["attention"], hidden, kv_heads_override)
     all_reduce = AllReduce(hidden)
     if "mlp" not in table:
+        attention = _attention(table["attention"], hidden, kv_heads_override)
         return (attention, all_reduce, _nominal(model), all_reduce)
-    projections = (
-        _grouped_projections(table["attention"], attention, hidden)
-        if isinstance(attention, Attention)
-        else _latent_projections(table["attention"], attention, hidden)
-    )
     norms = [_norm(model) for _ in range(units.count(table["norms"]))]
-    after_attention = [] if table.get("parallel", False) else [all_reduce]
-    return (
-        *norms,
-        *projections,
-        *after_attention,
-        *_mlp(table["mlp"], hidden),
-        all_reduce,
-    )
+    mixer = list(_mixer(table["attention"], hidden, kv_heads_override))
+    if mixer and not table.get("parallel", False):
+        mixer.append(all_reduce)
+    feed_forward = list(_mlp(table["mlp"], hidden))
+    if feed_forward:
+        feed_forward.append(all_reduce)
+    return (*norms, *mixer, *feed_forward)
+
+
+def _mixer(
+    table: Table, hidden: int, kv_heads_override: int | None
+) -> Iterator[Operation]:
+    """List what mixes the tokens of a layer, its projections included."""
+    if table["kind"] == "none":
+        return
+    if table["kind"] == "mamba2":
+        yield from _state_space(table, hidden)
+        return
+    attention = _attention(table, hidden, kv_heads_override)
+    if isinstance(attention, Attention):
+        yield from _grouped_projections(table, attention, hidden)
+    else:
+        yield from _latent_projections(table, attention, hidden)
 
 
 def _norm(model: Table) -> Elementwise:
@@ -262,6 +287,18 @@ def _block_of_each_layer(model: Table) -> list[int]:
     return [pattern[i % len(pattern)] for i in range(units.count(model["layers"]))]
 
 
+def _mtp_kinds(model: Table) -> list[int]:
+    return list(model.get("mtp_layers", _block_of_each_layer(model)[-1:]))
+
+
+# Section 1: "`t` must divide".
+def _heads(table: Table) -> int:
+    """Return what ranks divide a mixer by: heads, groups of them, or nothing (0)."""
+    if table["kind"] == "none":
+        return 0
+    return units.count(table["groups" if table["kind"] == "mamba2" else "heads"])
+
+
 def _quantised_experts_only(
     operations: Iterable[Operation],
 ) -> tuple[Operation, ...]:
@@ -300,9 +337,7 @@ def model_from_table(table: Table, *, kv_heads: int | None = None) -> Model:
     return Model(
         id=table["id"],
         hidden=units.count(table["hidden"]),
-        heads=tuple(
-            units.count(block["attention"]["heads"]) for block in table["block"]
-        ),
+        heads=tuple(_heads(block["attention"]) for block in table["block"]),
         vocabulary=units.count(table["vocabulary"]),
         tied=bool(table.get("tied", False)),
         weights=str(units.unwrapped(table["weights"])),
@@ -311,5 +346,6 @@ def model_from_table(table: Table, *, kv_heads: int | None = None) -> Model:
         head=tuple(_head(table)),
         mtp_modules=units.count(table.get("mtp_modules", 0)),
         mtp_entry=tuple(_mtp_entry(table)),
+        mtp_layers=tuple(blocks[kind] for kind in _mtp_kinds(table)),
         mtp_exit=tuple(_head(table, shared=True)),
     )

@@ -76,6 +76,7 @@ class Training:
     storage_limit: float
     restart: float
     carbon_kg_per_kwh: float
+    overhead_group: float = 0.0
     repair: float = 0.0
     spare_availability: float = 0.0
 
@@ -155,6 +156,7 @@ def _communication(table: Table) -> Communication:
 
 _TRAINING_DIMENSIONS: Final = {
     "overhead": "bytes",
+    "overhead_group": "bytes",
     "host_memory_bandwidth": "bytes/s",
     "accelerator_mtbf": "seconds",
     "host_mtbf": "seconds",

@@ -108,7 +108,40 @@ class AllReduce:
         return 1 / t
 
 
-Operation = MatMul | Attention | LatentAttention | Elementwise | AllReduce
+@dataclass(frozen=True)
+class StateSpace:
+    """The scan of a state-space layer, with what stands before and behind it."""
+
+    heads: int
+    head_dim: int
+    groups: int
+    state: int
+    conv: int
+    chunk: int
+    quantised: bool = False
+
+    @property
+    def inner(self) -> int:
+        """Return the width of the heads together."""
+        return self.heads * self.head_dim
+
+    @property
+    def convolved(self) -> int:
+        """Return the elements of a token that go through the convolution."""
+        return self.inner + 2 * self.groups * self.state
+
+    @property
+    def parameters(self) -> int:
+        """Return the parameters beside those of the projections."""
+        convolution = self.convolved * self.conv + self.convolved
+        return convolution + 3 * self.heads + self.inner
+
+    def fraction(self, t: int) -> float:
+        """Return the share of the parameters that one of `t` ranks holds."""
+        return 1 / t
+
+
+Operation = MatMul | Attention | LatentAttention | StateSpace | Elementwise | AllReduce
 
 
 @dataclass(frozen=True)
@@ -126,6 +159,7 @@ class Model:
     head: tuple[Operation, ...]
     mtp_modules: int
     mtp_entry: tuple[Operation, ...]
+    mtp_layers: tuple[tuple[Operation, ...], ...]
     mtp_exit: tuple[Operation, ...]
 
     def operations(self) -> Iterator[Operation]:
@@ -138,7 +172,8 @@ class Model:
     def mtp_operations(self) -> Iterator[Operation]:
         """Return the operations of one module of multi-token prediction."""
         yield from self.mtp_entry
-        yield from self.layers[-1]
+        for layer in self.mtp_layers:
+            yield from layer
         yield from self.mtp_exit
 
     @property

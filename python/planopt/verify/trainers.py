@@ -21,7 +21,14 @@ _DIMENSIONS: Final = {
     "step_overhead": "seconds",
     "bucket": "bytes",
 }
-_SWITCHES: Final = ("send_once", "portable_attention", "gradients_everywhere")
+_SWITCHES: Final = (
+    "send_once",
+    "portable_attention",
+    "gradients_everywhere",
+    "broadcasts",
+    "eight_bit_weights",
+    "loss_in_place",
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,7 @@ class Framework:
     host_launch: float = 0.0
     elementwise: float = 1.0
     loss: float = 1.0
+    scan: float = 1.0
     casts: float = 0.0
     routing: float = 1.0
     expert_launch: float = 0.0
@@ -41,6 +49,9 @@ class Framework:
     pipeline_overlap: float = 0.0
     hop_overhead: float = 0.0
     gradients_everywhere: bool = False
+    broadcasts: bool = False
+    eight_bit_weights: bool = False
+    loss_in_place: bool = False
     data_overlap: float = 0.0
     data_contention: float = 0.0
     bucket: float = inf

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.verify.derivation import formula
+from planopt.verify.formats import bytes_per_element
+from planopt.verify.training.parameters import holdings
 from planopt.verify.training.work import logits
 
 if TYPE_CHECKING:
@@ -15,6 +17,21 @@ if TYPE_CHECKING:
 _GATHERED_LAYERS = 2
 # Section 5: offloaded activations leave the layer at work and the next one.
 _RESIDENT_LAYERS = 2
+
+
+def _groups_in_use(stage: Stage) -> int:
+    """Return the kinds of groups that a rank exchanges messages in."""
+    candidate = stage.rank.candidate
+    return sum(
+        ranks > 1
+        for ranks in (
+            candidate.tp,
+            candidate.cp,
+            candidate.ep,
+            candidate.pp,
+            candidate.dp * candidate.cp,
+        )
+    )
 
 
 def _sharded(held: Holdings, what: str, stage: Stage, *, sharded: bool) -> float:
@@ -39,9 +56,11 @@ def _activations(stage: Stage) -> tuple[float, float]:
         rank.candidate.micro_batches if rank.candidate.schedule == "gpipe" else 1
     )
     chunks = rank.candidate.loss_chunks
+    has_logits = stage.is_last and not rank.machine.framework.loss_in_place
     momentary = (
-        rank.machine.activation_bytes * logits(rank) / chunks if stage.is_last else 0.0
+        rank.machine.activation_bytes * logits(rank) / chunks if has_logits else 0.0
     )
+    momentary += _table_gradient(stage)
     return (
         kept
         + working_set
@@ -52,6 +71,21 @@ def _activations(stage: Stage) -> tuple[float, float]:
     )
 
 
+# Section 5, "the gradient of the token table or of the head".
+def _table_gradient(stage: Stage) -> float:
+    rank = stage.rank
+    made = rank.machine.activation_bytes
+    summed = bytes_per_element(rank.candidate.gradients)
+    if rank.candidate.lora_rank is not None or summed <= made:
+        return 0.0
+    here = []
+    if stage.is_first:
+        here.append(rank.model.embedding)
+    if stage.is_last:
+        here.append(rank.model.head)
+    return max((holdings(each, rank).dense.trained for each in here), default=0.0)
+
+
 @formula(
     "weights + gradients + optimizer + activations + overhead, each over the "
     "ranks that share it",
@@ -59,6 +93,7 @@ def _activations(stage: Stage) -> tuple[float, float]:
     reads=(
         "accelerator.memory",
         "training.overhead",
+        "training.overhead_group",
         "training.usable_fraction",
     ),
 )
@@ -84,8 +119,9 @@ def memory_of(stage: Stage) -> dict[str, float]:
     memory = machine.accelerator.memory
     used = weights + gradients + optimizer + activations
     capacity = memory * training.usable_fraction
-    room = max(capacity - used - training.overhead, 0.0)
-    overhead = training.overhead + min(
+    fixed = training.overhead + training.overhead_group * _groups_in_use(stage)
+    room = max(capacity - used - fixed, 0.0)
+    overhead = fixed + min(
         (machine.framework.memory_reserve - 1) * used, room
     )
     return {

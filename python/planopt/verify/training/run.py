@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planopt.verify.cost import SECONDS_PER_HOUR, WATTS_PER_KILOWATT
 from planopt.verify.derivation import formula
-from planopt.verify.operations import Attention, LatentAttention, MatMul
+from planopt.verify.operations import (
+    Attention,
+    LatentAttention,
+    MatMul,
+    StateSpace,
+)
 from planopt.verify.training.attention import heads_of, tokens_looked_at
 from planopt.verify.training.parameters import checkpoint_bytes
 
@@ -58,7 +63,10 @@ def model_flops(rank: Rank) -> float:
                 causal=candidate.causal and candidate.model_flops == "causal",
             )
             attention += 2 * heads.query * heads.widths * seen
-    return passes * products + 3 * attention
+    scans = sum(
+        7 * one.inner * one.state for one in executed if isinstance(one, StateSpace)
+    )
+    return passes * products + 3 * (attention + scans)
 
 
 def _active_parameters(rank: Rank) -> float:

@@ -175,7 +175,8 @@ class Stage:
         if self.mtp_modules:
             # Its exit goes with the head.
             model = self.rank.model
-            module = (*model.mtp_entry, *model.layers[-1])
+            layers = (one for layer in model.mtp_layers for one in layer)
+            module = (*model.mtp_entry, *layers)
             kinds.append(parameters.holdings(module, self.rank))
         return [parameters.total([kind.dense, kind.experts]) for kind in kinds]
 

@@ -198,18 +198,24 @@ def _exchanges(
         )
     whole = framework.gradients_everywhere
     scattered = in_buckets(shards.all_reduce if whole else shards.half, gradients)
+
+    def gather(payload: float) -> float:
+        if framework.broadcasts:
+            return n * shards.half(payload / n)
+        return in_buckets(shards.half, payload)
+
     replicated = in_buckets(replicas.all_reduce, gradients / n)
     if shard == "zero1":
         return (
-            Exchange(once=in_buckets(shards.half, held.trained)),
+            Exchange(once=gather(held.trained)),
             Exchange(once=scattered + replicated),
         )
     if shard == "zero2":
         return (
-            Exchange(once=in_buckets(shards.half, held.trained)),
+            Exchange(once=gather(held.trained)),
             Exchange(each=scattered, once=replicated),
         )
-    gathered = in_buckets(shards.half, held.weights if adapters else held.trained)
+    gathered = gather(held.weights if adapters else held.trained)
     return Exchange(each=gathered), Exchange(each=gathered + scattered, once=replicated)
 
 
@@ -263,7 +269,8 @@ def closing(stage: Stage, fabric: Fabric, slots: int) -> Closing:
     behind_backward = _together(dense[1], experts[1])
     recompute = _recompute_seconds(stage)
     overlap = rank.machine.framework.data_overlap
-    forward_window = overlap * stage.whole.forward
+    broadcasts = rank.machine.framework.broadcasts
+    forward_window = 0.0 if broadcasts else overlap * stage.whole.forward
     backward_window = overlap * (stage.whole.backward + recompute)
     exposed = behind_forward.exposed(m, forward_window) + behind_backward.exposed(
         m, backward_window

@@ -17,6 +17,7 @@ from planopt.verify.operations import (
     MatMul,
     Model,
     Operation,
+    StateSpace,
 )
 from planopt.verify.training.attention import attention_work
 from planopt.verify.training.rates import Machine, Product
@@ -30,6 +31,13 @@ if TYPE_CHECKING:
 
 # Section 3, Kept: what reads the latent behind its normalisation.
 _READS_A_LATENT: Final = ("query_up", "key_value_up")
+# What ends the part of a layer that mixes tokens.
+_MIXER_OUTPUTS: Final = ("attention_output", "mixer_output")
+# Section 3, Scan: kernels of one forward, bytes of an element of a state, and how often
+# it is moved.
+_SCAN_KERNELS: Final = 5
+_STATE_BYTES: Final = 4
+_STATE_PASSES: Final = 4
 # Section 3, Loss: bytes of a logit that are kept.
 _KEPT_LOGIT_BYTES: Final = 4
 
@@ -133,7 +141,8 @@ def _product(operation: MatMul, rank: Rank) -> Work:
         backward_kernels=2 if candidate.lora_rank is None else 1,
         flops=2 * all_rows * inputs * outputs,
     )
-    frozen = total([product, _casts(operation, all_rows, inputs, outputs, rank)])
+    added = _added_biases(operation, all_rows * outputs, rank)
+    frozen = total([product, added, _casts(operation, all_rows, inputs, outputs, rank)])
     if candidate.lora_rank is None or not operation.quantised:
         return frozen
     adapters = (
@@ -141,6 +150,20 @@ def _product(operation: MatMul, rank: Rank) -> Work:
         for width in (outputs, inputs)
     )
     return total([frozen, *adapters])
+
+
+# Section 3, "Biases of routed products".
+def _added_biases(operation: MatMul, elements: float, rank: Rank) -> Work:
+    matrices = operation.experts * operation.inputs * operation.outputs
+    if operation.experts == 1 or operation.parameters <= matrices:
+        return Work()
+    each, machine = elements * rank.machine.activation_bytes, rank.machine
+    return Work(
+        forward=machine.elementwise_time(2 * each),
+        backward=machine.elementwise_time(each),
+        forward_kernels=1,
+        backward_kernels=1,
+    )
 
 
 # Section 3, Casts.
@@ -200,7 +223,8 @@ def _activation_function(columns: MatMul, rows: MatMul, rank: Rank) -> Work:
 def _dispatch(operation: MatMul, rank: Rank) -> Work:
     copies, element = rank.copies(operation), rank.machine.activation_bytes
     framework, experts = rank.machine.framework, rank.groups.expert
-    sent = rank.stream * copies * element
+    share = rank.candidate.stream_share
+    sent = rank.tokens * operation.inputs * share * copies * element
     seconds = rank.machine.elementwise_time(4 * framework.routing * sent)
     across = 1.0
     if framework.send_once:
@@ -215,6 +239,47 @@ def _dispatch(operation: MatMul, rank: Rank) -> Work:
         routed=1,
         expert_forward=messages,
         expert_backward=messages,
+    )
+
+
+# Section 3, Scan.
+def _scan(operation: StateSpace, rank: Rank) -> Work:
+    t, machine = rank.candidate.tp, rank.machine
+    element, q = machine.activation_bytes, operation.chunk
+    heads, groups = operation.heads / t, operation.groups / t
+    d, n = operation.head_dim, operation.state
+    inner, convolved = operation.inner / t, operation.convolved / t
+    chunks = rank.tokens / q
+
+    def product(count: float, rows: float, columns: float, depth: float) -> float:
+        moved = count * (rows * depth + depth * columns + rows * columns) * element
+        rate = machine.base * machine.sustained(quantised=False)
+        shape = Product(count, rows, columns, depth)
+        return machine.product_time(shape, rate, moved)
+
+    states = chunks * heads * d * n * _STATE_BYTES * _STATE_PASSES
+    slower = machine.framework.scan
+    again = slower * (
+        product(chunks * groups, q, q, n)
+        + product(chunks * heads, d, n, q)
+        + machine.pass_time(states)
+    )
+    within, across = (product(chunks * heads, q, d, depth) for depth in (q, n))
+    forward = again + slower * (within + across)
+    around = rank.tokens * element
+    return Work(
+        forward=forward
+        + machine.elementwise_time(2 * convolved * around)
+        + machine.elementwise_time(3 * inner * around),
+        backward=2 * forward
+        + again
+        + machine.elementwise_time(5 * convolved * around)
+        + machine.elementwise_time(5 * inner * around),
+        forward_kernels=_SCAN_KERNELS + 2,
+        backward_kernels=2 * _SCAN_KERNELS + 2,
+        kept=around * (2 * inner + convolved + heads),
+        flops=chunks
+        * (2 * groups * q * q * n + 2 * inner * q * q + 4 * inner * q * n),
     )
 
 
@@ -297,6 +362,8 @@ def _kept_by_products(operations: Sequence[Operation], rank: Rank) -> float:
             kept += each * rank.copies(operation)
         elif operation.experts > 1:
             kept += each * rank.copies(operation) * (1 if whole else share)
+        elif operation.name == "latent_up":
+            kept += each * share
         elif operation.name in _READS_A_LATENT:
             kept += 2 * each * share
         elif not stream_is_kept:
@@ -310,6 +377,8 @@ def _of(operation: Operation, rank: Rank) -> Work:
         return _product(operation, rank)
     if isinstance(operation, Attention | LatentAttention):
         return attention_work(operation, rank.candidate, rank.machine, rank.groups)
+    if isinstance(operation, StateSpace):
+        return _scan(operation, rank)
     if isinstance(operation, AllReduce):
         return total([_summed(rank), _dropout_and_residual(rank)])
     return _elementwise(operation, rank)
@@ -352,9 +421,10 @@ def in_order(layer: Sequence[Operation]) -> list[Operation]:
     norms = [one for one in layer if isinstance(one, Elementwise)]
     others = [one for one in layer if not isinstance(one, Elementwise)]
     names = [one.name if isinstance(one, MatMul) else "" for one in others]
-    if "attention_output" not in names:
+    outputs = [name for name in names if name in _MIXER_OUTPUTS]
+    if not outputs:
         return [*norms, *others]
-    middle = names.index("attention_output") + 1
+    middle = names.index(outputs[0]) + 1
     around_attention = (len(norms) + 1) // 2
     return [
         *norms[:around_attention],
@@ -407,7 +477,8 @@ def mtp_work(rank: Rank) -> Work:
     """Return what a module takes and keeps, its head apart."""
     entry = _before_a_layer(rank.model.mtp_entry, rank)
     two_streams = Work(beginning=beginning(rank))
-    return total([entry, layer_work(rank.model.layers[-1], rank), two_streams])
+    layers = [layer_work(layer, rank) for layer in rank.model.mtp_layers]
+    return total([entry, *layers, two_streams])
 
 
 # Section 3, "of the head's input", and Loss.
@@ -424,7 +495,12 @@ def _one_head(operations: Sequence[Operation], rank: Rank) -> Work:
         each = _KEPT_LOGIT_BYTES + rank.machine.activation_bytes
         passes = rank.machine.framework.loss
         loss = rank.machine.pass_time(passes * logits(rank) * each)
-        kept = _KEPT_LOGIT_BYTES * logits(rank) / rank.candidate.loss_chunks
+        of_logit = (
+            rank.machine.activation_bytes
+            if rank.machine.framework.loss_in_place
+            else _KEPT_LOGIT_BYTES
+        )
+        kept = of_logit * logits(rank) / rank.candidate.loss_chunks
         parts += [
             Work(beside=_summed(rank).beside),
             Work(

@@ -45,6 +45,7 @@ fn table(model: &Architecture) -> Value {
         "layers": model.layers.len(),
         "layer_blocks": model.layers,
         "mtp_modules": model.mtp_modules,
+        "mtp_layers": model.mtp_layers,
         "block": model.blocks.iter().map(block).collect::<Vec<_>>(),
         "outside": outside,
     });
@@ -102,6 +103,16 @@ fn attention(shape: &AttentionShape) -> Value {
             "nope": nope,
             "value": value,
         }),
+        AttentionShape::Mamba2(mixer) => json!({
+            "kind": "mamba2",
+            "heads": mixer.heads,
+            "head_dim": mixer.head_dim,
+            "groups": mixer.groups,
+            "state": mixer.state,
+            "conv": mixer.conv,
+            "chunk": mixer.chunk,
+        }),
+        AttentionShape::Absent => json!({ "kind": "none" }),
     }
 }
 
@@ -120,6 +131,7 @@ fn mlp(shape: &MlpShape) -> Option<Value> {
             router_bias,
             shared_width,
             shared_gate,
+            latent,
         } => Some(json!({
             "kind": "experts",
             "experts": experts,
@@ -130,7 +142,9 @@ fn mlp(shape: &MlpShape) -> Option<Value> {
             "router_bias": router_bias,
             "shared_width": shared_width,
             "shared_gate": shared_gate,
+            "latent": latent,
         })),
+        MlpShape::Absent => Some(json!({ "kind": "none" })),
         MlpShape::Nominal { .. } => None,
     }
 }

@@ -71,6 +71,22 @@ impl ModelRequest {
         }
         Ok(Transformer::from(&architecture))
     }
+
+    /// The same of a model that is to be served.
+    ///
+    /// # Errors
+    ///
+    /// Those, and models that carry a state in place of a cache, which serving does not model.
+    pub fn served(&self, catalog: &Catalog) -> Result<Transformer, Vec<Diagnostic>> {
+        let transformer = self.transformer(catalog)?;
+        if transformer.has_state_space() {
+            let accepted = "a model without state-space layers: their serving is not modelled, \
+                            their training is";
+            let problem = wrong_option("model", self.model.clone(), accepted.to_owned());
+            return Err(vec![problem]);
+        }
+        Ok(transformer)
+    }
 }
 
 fn set_kv_heads(architecture: &mut Architecture, wanted: u64) -> Result<(), Vec<Diagnostic>> {
@@ -85,6 +101,7 @@ fn set_kv_heads(architecture: &mut Architecture, wanted: u64) -> Result<(), Vec<
                 let accepted = format!("a divisor of the {heads} query heads");
                 return Err(vec![wrong_option("kv_heads", wanted.to_string(), accepted)]);
             }
+            AttentionShape::Mamba2(_) | AttentionShape::Absent => {}
             AttentionShape::Latent { .. } => {
                 let accepted = "models with grouped heads; this one caches a latent".to_owned();
                 return Err(vec![wrong_option("kv_heads", wanted.to_string(), accepted)]);
@@ -104,7 +121,7 @@ impl ServingRequest {
     ///
     /// Unknown names and unreadable files, with what would be accepted.
     pub fn transformer(&self, catalog: &Catalog) -> Result<Transformer, Vec<Diagnostic>> {
-        let mut transformer = self.model.transformer(catalog)?;
+        let mut transformer = self.model.served(catalog)?;
         transformer.drafter = match self.draft.as_deref() {
             None => None,
             Some("mtp") => Some(Drafter::Mtp),

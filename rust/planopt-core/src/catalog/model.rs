@@ -6,7 +6,7 @@ use super::value::Quantity;
 use crate::diagnostic::{Diagnostic, code};
 use crate::quantity::Dimension;
 use crate::transformer::{
-    Architecture, AttentionShape, BlockShape, MOST_MTP_MODULES, MlpShape, Norm,
+    Architecture, AttentionShape, BlockShape, MOST_MTP_MODULES, MlpShape, Norm, StateSpace,
 };
 
 const NORMS: &[(&str, Norm)] = &[
@@ -57,6 +57,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Architecture {
         );
     }
     let layers = layer_kinds(fields, layer_count, blocks.len());
+    let mtp_layers = mtp_layers(fields, &layers, blocks.len());
     let (published_parameters, published_active) =
         fields.or("published", (None, None), |fields, key| {
             fields.section(key, published)
@@ -81,6 +82,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Architecture {
         blocks,
         layers,
         mtp_modules: fields.or("mtp_modules", 0, mtp_modules),
+        mtp_layers,
         outside: fields.sections("outside", |part| {
             (part.text("what"), part.quantity("parameters"))
         }),
@@ -118,7 +120,12 @@ fn read_block(fields: &mut Fields<'_>, nominal: Option<&MlpShape>) -> BlockShape
 }
 
 fn attention(fields: &mut Fields<'_>) -> AttentionShape {
-    match fields.word("kind", &["grouped", "latent"]).as_str() {
+    match fields
+        .word("kind", &["grouped", "latent", "mamba2", "none"])
+        .as_str()
+    {
+        "mamba2" => AttentionShape::Mamba2(state_space(fields)),
+        "none" => AttentionShape::Absent,
         "latent" => AttentionShape::Latent {
             heads: some::<MOST_HEADS>(fields, "heads"),
             query_rank: fields.or("query_rank", 0, any::<WIDEST>),
@@ -154,9 +161,30 @@ fn grouped(fields: &mut Fields<'_>) -> AttentionShape {
     }
 }
 
+fn state_space(fields: &mut Fields<'_>) -> StateSpace {
+    let heads = some::<MOST_HEADS>(fields, "heads");
+    let groups = some::<MOST_HEADS>(fields, "groups");
+    if !heads.is_multiple_of(groups) {
+        let message = format!("{heads} heads cannot form {groups} groups evenly");
+        fields.reject(
+            "groups",
+            Diagnostic::new(code::OUT_OF_RANGE, message).accepted(format!("a divisor of {heads}")),
+        );
+    }
+    StateSpace {
+        heads,
+        head_dim: some::<WIDEST_HEAD>(fields, "head_dim"),
+        groups,
+        state: some::<WIDEST_HEAD>(fields, "state"),
+        conv: some::<MOST_HEADS>(fields, "conv"),
+        chunk: some::<MOST_HEADS>(fields, "chunk"),
+    }
+}
+
 fn mlp(fields: &mut Fields<'_>) -> MlpShape {
-    match fields.word("kind", &["dense", "experts"]).as_str() {
+    match fields.word("kind", &["dense", "experts", "none"]).as_str() {
         "experts" => experts(fields),
+        "none" => MlpShape::Absent,
         _ => MlpShape::Dense {
             width: some::<WIDEST>(fields, "width"),
             gated: fields.flag("gated"),
@@ -184,6 +212,16 @@ fn experts(fields: &mut Fields<'_>) -> MlpShape {
         router_bias: fields.or("router_bias", false, Fields::flag),
         shared_width: fields.or("shared_width", 0, any::<WIDEST>),
         shared_gate: fields.or("shared_gate", false, Fields::flag),
+        latent: fields.or("latent", 0, any::<WIDEST>),
+    }
+}
+
+/// The kinds of the layers of a module of multi-token prediction: that of the model's last one
+/// unless they are listed.
+fn mtp_layers(fields: &mut Fields<'_>, layers: &[usize], blocks: usize) -> Vec<usize> {
+    match fields.optional("mtp_layers", Fields::counts) {
+        Some(kinds) => known_kinds(fields, "mtp_layers", kinds, blocks),
+        None => layers.last().copied().into_iter().collect(),
     }
 }
 
@@ -194,16 +232,7 @@ fn layer_kinds(fields: &mut Fields<'_>, layers: u64, blocks: usize) -> Vec<usize
         Some(kinds) => ("layer_blocks", kinds),
         None => ("pattern", fields.counts("pattern")),
     };
-    let kinds: Vec<usize> = kinds.into_iter().map(|kind| kind as usize).collect();
-    if let Some(unknown) = kinds.iter().find(|kind| **kind >= blocks) {
-        let message = format!("there is no block {unknown}");
-        fields.reject(
-            key,
-            Diagnostic::new(code::OUT_OF_RANGE, message).accepted(format!(
-                "numbers of the {blocks} `[[block]]`, counted from 0"
-            )),
-        );
-    }
+    let kinds = known_kinds(fields, key, kinds, blocks);
     let stretched: Vec<usize> = (0..layers)
         .zip(kinds.iter().cycle())
         .map(|(_, kind)| *kind)
@@ -217,6 +246,26 @@ fn layer_kinds(fields: &mut Fields<'_>, layers: u64, blocks: usize) -> Vec<usize
         );
     }
     stretched
+}
+
+/// Numbers of blocks, none of which is beyond those there are.
+fn known_kinds(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    kinds: Vec<u32>,
+    blocks: usize,
+) -> Vec<usize> {
+    let kinds: Vec<usize> = kinds.into_iter().map(|kind| kind as usize).collect();
+    if let Some(unknown) = kinds.iter().find(|kind| **kind >= blocks) {
+        let message = format!("there is no block {unknown}");
+        fields.reject(
+            key,
+            Diagnostic::new(code::OUT_OF_RANGE, message).accepted(format!(
+                "numbers of the {blocks} `[[block]]`, counted from 0"
+            )),
+        );
+    }
+    kinds
 }
 
 fn published(fields: &mut Fields<'_>) -> (Option<u64>, Option<u64>) {

@@ -191,7 +191,8 @@ pub(super) fn price(
             },
             dense.operation_overhead,
         ),
-        Work::AllReduce { .. } => return None,
+        // Serving refuses models that have any (`ServingRequest::transformer`).
+        Work::AllReduce { .. } | Work::StateSpace(_) => return None,
     };
     Some(RankOperation {
         work,

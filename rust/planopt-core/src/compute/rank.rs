@@ -69,10 +69,16 @@ impl RankDraft {
         let blocks = match drafter {
             Drafter::Mtp => {
                 let module = &transformer.mtp;
-                let layer = &transformer.blocks[module.kind].operations;
-                [&module.entry, layer, &module.exit]
+                let layers = module
+                    .kinds
+                    .iter()
+                    .map(|&kind| &transformer.blocks[kind].operations);
+                [&module.entry]
+                    .into_iter()
+                    .chain(layers)
+                    .chain([&module.exit])
                     .map(|operations| (RankBlock::new(operations, formats, rates, degrees), 1.0))
-                    .to_vec()
+                    .collect()
             }
             Drafter::Model(model) => {
                 let divided = common_divisor(u64::from(degrees.tp), model.heads);
@@ -254,7 +260,7 @@ impl RankBlock {
                         .kv
                         .push((Bytes(elements * formats.kv.bytes_per_element()), None));
                 }
-                Work::Gather { .. } | Work::Elementwise { .. } => {}
+                Work::Gather { .. } | Work::Elementwise { .. } | Work::StateSpace(_) => {}
             }
             if let Some(priced) = price(operation, formats, rates, degrees) {
                 block.operations.push(priced);

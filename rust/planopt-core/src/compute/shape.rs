@@ -31,7 +31,7 @@ pub fn parameter_fraction(operation: &Operation, tp: u32) -> f64 {
             let (k_local, n_local) = local_shape(k, n, shard, tp);
             (k_local * n_local) / (real(k) * real(n))
         }
-        Work::Gather { .. } => 1.0 / f64::from(tp),
+        Work::Gather { .. } | Work::StateSpace(_) => 1.0 / f64::from(tp),
         Work::Attention { .. }
         | Work::LatentAttention { .. }
         | Work::Elementwise { .. }

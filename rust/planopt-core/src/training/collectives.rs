@@ -194,6 +194,21 @@ impl Groups {
 }
 
 impl Groups {
+    /// Kinds of groups that a rank exchanges messages in.
+    pub fn in_use(&self) -> f64 {
+        let kinds = [
+            self.tensor.ranks,
+            self.context.ranks,
+            self.expert.ranks,
+            self.pipeline.ranks,
+            self.shard.ranks * self.replicate.ranks,
+        ];
+        kinds
+            .into_iter()
+            .map(|ranks| f64::from(u8::from(ranks > 1)))
+            .sum()
+    }
+
     /// The same with neighbouring stages of `layout` in hosts of their own, as those on different
     /// accelerators are.
     #[must_use]

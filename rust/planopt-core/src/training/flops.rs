@@ -20,6 +20,10 @@ impl Recipe {
     }
 }
 
+/// Operations of a scan for each element of its states, as Megatron-LM counts them
+/// (`training.py`, `mamba_layer_flops`).
+const SCAN_FLOP: f64 = 7.0;
+
 /// Which arithmetic counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FlopsConvention {
@@ -76,6 +80,7 @@ pub fn model_flops_per_token(
             value,
             ..
         } => PASSES * 2.0 * real(heads * (nope + rope + value)) * seen(None),
+        Work::StateSpace(mixer) => PASSES * SCAN_FLOP * real(mixer.inner() * mixer.state),
         _ => recipe.passes() * operation.flop_per_token(),
     };
     let model: f64 = transformer.operations().map(of).sum();

@@ -163,7 +163,7 @@ impl Question<'_> {
     pub(crate) fn memory(&self, stage: &Stage) -> StageMemory {
         let layout = self.layout;
         let mut held = TrainingMemory {
-            overhead: self.training.overhead,
+            overhead: self.training.overhead + self.training.overhead_group * self.groups.in_use(),
             ..TrainingMemory::default()
         };
         let mut memory = StageMemory {
@@ -193,6 +193,7 @@ impl Question<'_> {
             memory.kept_by_head = self.priced.head.kept;
             memory.transient = self.priced.head.transient;
         }
+        memory.transient += self.table_gradient(stage);
         memory.most_resident = if layout.offload_activations {
             held.per_layer * RESIDENT_LAYERS
         } else {
@@ -220,6 +221,26 @@ impl Question<'_> {
             held.weights += gathered;
         }
         StageMemory { held, ..memory }
+    }
+
+    /// The gradient of the token table or of the head as products make it, where gradients are
+    /// summed in another format: it is there until it is added to the sum. Those of layers are
+    /// added as they are made (Megatron-LM, `gradient_accumulation_fusion`).
+    fn table_gradient(&self, stage: &Stage) -> Bytes {
+        let recipe = self.recipe;
+        let made = recipe.precision.activation_bytes();
+        let summed = recipe.gradients.bytes_per_element();
+        if recipe.adapters.is_some() || summed <= made {
+            return Bytes::ZERO;
+        }
+        let of = |here: bool, cost: &LayerCost| {
+            if here {
+                cost.dense.trained
+            } else {
+                Bytes::ZERO
+            }
+        };
+        of(stage.first, &self.priced.embedding).max(of(stage.last, &self.priced.head))
     }
 
     /// Micro-batches whose logits are there at once: the last stage turns at once, but in `GPipe`.

@@ -22,6 +22,7 @@ mod operation;
 mod priced;
 mod rejection;
 mod run;
+mod scan;
 mod step;
 
 pub use candidate::{

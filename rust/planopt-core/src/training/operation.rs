@@ -4,7 +4,7 @@
 
 use super::candidate::{Layout, Precision, Recipe};
 use super::collectives::Groups;
-use super::hold::is_routed;
+use super::hold::{Held, is_routed};
 use super::layer::LayerCost;
 use crate::catalog::TrainingAssumptions;
 use crate::compute::{Rates, distinct_experts, local_shape, real, roofline, saturation};
@@ -27,6 +27,9 @@ const ALIGNMENT: f64 = 8.0;
 const HEAD: &str = "head";
 /// Products that read a latent and not the stream between layers.
 const LATENT_PRODUCTS: [&str; 2] = ["query_up", "key_value_up"];
+
+/// The product that reads what experts of a latent width leave.
+const EXPERTS_OUTPUT: &str = "latent_up";
 
 /// Everything that the cost of an operation depends on.
 pub(super) struct Pricing<'a> {
@@ -73,7 +76,7 @@ impl Pricing<'_> {
         let mut walk = Walk::default();
         walk.cost.input = Bytes(self.tokens() * real(hidden) * self.stream() * self.activation());
         for operation in operations {
-            let held = self.recipe.hold(operation, self.layout);
+            let held = self.held(operation);
             if is_routed(operation) {
                 walk.cost.experts = walk.cost.experts + held;
             } else {
@@ -83,6 +86,10 @@ impl Pricing<'_> {
                 Work::MatMul { .. } => self.product(operation, part, &mut walk),
                 Work::Attention { .. } | Work::LatentAttention { .. } => {
                     self.attention(operation, &mut walk.cost);
+                    walk.columns = None;
+                }
+                Work::StateSpace(mixer) => {
+                    self.scan(&mixer, &mut walk.cost);
                     walk.columns = None;
                 }
                 Work::Elementwise { width } => {
@@ -101,6 +108,24 @@ impl Pricing<'_> {
             }
         }
         walk.cost
+    }
+
+    /// What a rank holds of an operation; weights without the copy in 16 bits where the framework
+    /// has them in 8 bits alone.
+    fn held(&self, operation: &Operation) -> Held {
+        let held = self.recipe.hold(operation, self.layout);
+        let narrow = self.training.framework.eight_bit_weights
+            && self.recipe.precision == Precision::Fp8
+            && self.recipe.adapters.is_none()
+            && operation.quantised;
+        if narrow {
+            Held {
+                weights: held.weights - held.trained,
+                ..held
+            }
+        } else {
+            held
+        }
     }
 
     pub(super) fn tokens(&self) -> f64 {
@@ -142,12 +167,16 @@ impl Pricing<'_> {
         (forward, backward): (f64, f64),
         extra: f64,
     ) {
-        let traffic = self.training.framework.elementwise;
-        let per_byte = self.tokens() * elements * traffic / self.rates.memory.0;
-        let time =
-            |times: f64| Seconds((times * self.activation() + extra) * per_byte) + self.launch();
-        cost.add_forward(time(forward));
-        cost.add_backward(time(backward));
+        let each = self.tokens() * elements;
+        let moved = |times: f64| (times * self.activation() + extra) * each;
+        self.traffic(cost, (moved(forward), moved(backward)));
+    }
+
+    /// So many bytes moved between products, in forward and in backward, as the framework does.
+    fn traffic(&self, cost: &mut LayerCost, (forward, backward): (f64, f64)) {
+        let memory = self.rates.memory.0 / self.training.framework.elementwise;
+        cost.add_forward(Seconds(forward / memory) + self.launch());
+        cost.add_backward(Seconds(backward / memory) + self.launch());
     }
 
     /// Peak rate of a product at sustained load.
@@ -257,6 +286,12 @@ impl Pricing<'_> {
         };
         let rows = tokens * copies / matrices;
         self.products(operation, matrices, (rows, columns, depth), &mut walk.cost);
+        if routed && operation.parameters > experts * k * n {
+            // Kernels of many products add no biases: outputs are read and written again, and
+            // their gradients read once more (`NVIDIA/TransformerEngine`, `GroupedLinear`).
+            let traffic = tokens * copies * columns * self.activation();
+            self.traffic(&mut walk.cost, (2.0 * traffic, traffic));
+        }
 
         let by_rows = shard == Shard::Rows;
         let gathered = matches!(shard, Shard::Columns | Shard::Heads { .. });
@@ -278,6 +313,8 @@ impl Pricing<'_> {
                 };
                 depth * copies * stream
             }
+            // What experts left of a token, on its way back from their width.
+            _ if operation.name == EXPERTS_OUTPUT => depth * self.stream(),
             // Out of a latent: the latent, and before its normalisation.
             _ if LATENT_PRODUCTS.contains(&operation.name) => 2.0 * depth * self.stream(),
             _ if walk.stream_kept => 0.0,
@@ -401,10 +438,11 @@ impl Pricing<'_> {
     /// Between the columns of one product and the rows of the next: its input is kept.
     fn activation_function(&self, tokens: f64, before: f64, after: f64, walk: &mut Walk) {
         let per_element = tokens * self.activation();
-        let memory = self.rates.memory.0 / self.training.framework.elementwise;
-        let time = |elements: f64| Seconds(per_element * elements / memory) + self.launch();
-        walk.cost.add_forward(time(before + after));
-        walk.cost.add_backward(time(2.0 * before + after));
+        let moved = |elements: f64| per_element * elements;
+        self.traffic(
+            &mut walk.cost,
+            (moved(before + after), moved(2.0 * before + after)),
+        );
         walk.cost.kept += Bytes(per_element * before);
     }
 
@@ -441,8 +479,12 @@ impl Pricing<'_> {
         cost.add_forward(each_way);
         cost.add_backward(each_way);
         let at_once = logits / f64::from(self.recipe.loss_chunks);
-        cost.kept += Bytes(at_once * LOGIT);
-        cost.transient += Bytes(at_once * self.activation());
+        if self.training.framework.loss_in_place {
+            cost.kept += Bytes(at_once * self.activation());
+        } else {
+            cost.kept += Bytes(at_once * LOGIT);
+            cost.transient += Bytes(at_once * self.activation());
+        }
         let payload = Bytes(self.tokens() * hidden * self.activation());
         cost.tensor_beside += self.groups.tensor.all_reduce(payload);
     }

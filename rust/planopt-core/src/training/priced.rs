@@ -60,7 +60,12 @@ impl PricedModel {
             .map(|block| price(&block.operations, Part::Layer))
             .collect();
         let mtp = &transformer.mtp;
-        blocks.push(price(&mtp.entry, Part::Embedding) + blocks[mtp.kind]);
+        let entry = price(&mtp.entry, Part::Embedding);
+        let module = mtp
+            .kinds
+            .iter()
+            .fold(entry, |sum, &kind| sum + blocks[kind]);
+        blocks.push(module);
         let mut head = price(&transformer.head, Part::Head);
         // One after another: the gradients of logits live once.
         let exit = LayerCost {
@@ -95,7 +100,11 @@ fn whole_checkpoint(transformer: &Transformer, recipe: &Recipe) -> Bytes {
         .collect();
     let ends = of(&transformer.embedding) + of(&transformer.head);
     let mtp = &transformer.mtp;
-    let module = of(&mtp.entry) + of_kinds[mtp.kind] + of(&mtp.exit);
+    let layers = mtp
+        .kinds
+        .iter()
+        .fold(Bytes::ZERO, |sum, &kind| sum + of_kinds[kind]);
+    let module = of(&mtp.entry) + layers + of(&mtp.exit);
     transformer
         .layers
         .iter()

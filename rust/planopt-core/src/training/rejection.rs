@@ -226,6 +226,10 @@ impl fmt::Display for Rejection {
                 dp * micro_batch,
                 multiples_around(global_batch, dp * micro_batch)
             ),
+            Self::Experts { ep, experts: 1 } => write!(
+                f,
+                "expert parallel degree {ep}, but the model has no experts to divide; 1 would fit"
+            ),
             Self::Experts { ep, experts } => write!(
                 f,
                 "expert parallel degree {ep} does not divide {experts} experts; {} would",

@@ -346,7 +346,11 @@ impl Question<'_> {
         let hidden = self.training.framework.data_overlap;
         let mut following = Following {
             window: [
-                parts.forward * hidden,
+                if self.training.framework.broadcasts {
+                    Seconds::ZERO
+                } else {
+                    parts.forward * hidden
+                },
                 (parts.backward + parts.recompute) * hidden,
             ],
             ..Following::default()
@@ -370,7 +374,13 @@ impl Question<'_> {
                 let buckets = (bytes / bucket).ceil().max(1.0);
                 exchange(bytes / buckets) * buckets
             };
-            let gather = |bytes: Bytes| in_buckets(bytes, &|part| shard.all_gather(part));
+            let gather = |bytes: Bytes| {
+                if self.training.framework.broadcasts {
+                    let parts = f64::from(shard.ranks);
+                    return shard.all_gather(bytes / parts) * parts;
+                }
+                in_buckets(bytes, &|part| shard.all_gather(part))
+            };
             let whole = self.training.framework.gradients_everywhere;
             let reduce = in_buckets(held.gradients, &|part| {
                 if whole {

@@ -1,6 +1,7 @@
 //! The figures of a published configuration, in our words: what a model file or a Hugging Face
 //! `config.json` says, before it becomes the list of operations.
 
+use super::operation::StateSpace;
 use crate::catalog::Format;
 
 /// Kind of normalisation.
@@ -14,7 +15,7 @@ pub enum Norm {
     LayerNoBias,
 }
 
-/// Attention of one kind of layer.
+/// What mixes the tokens of one kind of layer: attention, or what stands for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttentionShape {
     /// Grouped heads: multi-head, grouped-query or multi-query.
@@ -53,6 +54,10 @@ pub enum AttentionShape {
         /// Width of a value.
         value: u64,
     },
+    /// A state-space mixer in place of attention.
+    Mamba2(StateSpace),
+    /// None: a layer that is a feed-forward part alone.
+    Absent,
 }
 
 /// Feed-forward part of one kind of layer.
@@ -85,7 +90,12 @@ pub enum MlpShape {
         shared_width: u64,
         /// A learned gate of `hidden` parameters on the shared experts.
         shared_gate: bool,
+        /// Width that tokens are projected to on their way to the routed experts and back from
+        /// them (Nemotron 3, `moe_latent_size`); 0 for none.
+        latent: u64,
     },
+    /// None: a layer that only mixes tokens.
+    Absent,
     /// One product holding this layer's share of a nominal total (the seed article's model).
     Nominal {
         /// Inputs.
@@ -147,6 +157,8 @@ pub struct Architecture {
     pub layers: Vec<usize>,
     /// Modules of multi-token prediction behind the last layer.
     pub mtp_modules: u32,
+    /// Kinds of the layers of a module.
+    pub mtp_layers: Vec<usize>,
     /// Parameters of the checkpoint outside of the list: what they are, and how many.
     pub outside: Vec<(String, u64)>,
     /// Published total of parameters.

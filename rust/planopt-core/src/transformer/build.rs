@@ -3,7 +3,7 @@
 
 mod attention;
 
-use self::attention::{attention, attention_output, inward_projections};
+use self::attention::{attention, mixer};
 use super::{
     Architecture, AttentionShape, Block, BlockShape, MlpShape, MtpModule, Norm, Operation, Shard,
     Transformer, Work, greatest_common_divisor,
@@ -37,8 +37,11 @@ impl From<&Architecture> for Transformer {
 
 /// The heads that a tensor-parallel degree must divide in every kind of layer.
 fn common_heads(blocks: &[BlockShape]) -> u64 {
-    let heads = blocks.iter().map(|shape| match shape.attention {
-        AttentionShape::Grouped { heads, .. } | AttentionShape::Latent { heads, .. } => heads,
+    let heads = blocks.iter().filter_map(|shape| match shape.attention {
+        AttentionShape::Grouped { heads, .. } | AttentionShape::Latent { heads, .. } => Some(heads),
+        // Heads of a group share its `B` and `C`: ranks have whole groups.
+        AttentionShape::Mamba2(mixer) => Some(mixer.groups),
+        AttentionShape::Absent => None,
     });
     heads.reduce(greatest_common_divisor).unwrap_or(1)
 }
@@ -118,14 +121,14 @@ fn mtp_module(model: &Architecture) -> MtpModule {
     ]);
     MtpModule {
         entry,
-        kind: model.layers.last().copied().unwrap_or_default(),
+        kinds: model.mtp_layers.clone(),
         exit: head_with(model, 0),
     }
 }
 
 fn block(model: &Architecture, shape: &BlockShape) -> Block {
     let mut operations = match shape.mlp {
-        MlpShape::Dense { .. } | MlpShape::Experts { .. } => layer(model, shape),
+        MlpShape::Dense { .. } | MlpShape::Experts { .. } | MlpShape::Absent => layer(model, shape),
         MlpShape::Nominal { .. } => nominal_layer(model, shape),
     };
     if model.only_experts_quantised {
@@ -148,15 +151,17 @@ fn layer(model: &Architecture, shape: &BlockShape) -> Vec<Operation> {
 
     let mut operations = Vec::new();
     operations.extend((attention_norms > 0).then(|| norm("attention_norm", model)));
-    operations.extend(inward_projections(model.hidden, &shape.attention));
-    operations.push(attention(&shape.attention));
-    operations.push(attention_output(model.hidden, &shape.attention));
-    operations.extend((!shape.parallel).then(|| all_reduce("attention_all_reduce", model)));
+    if shape.attention != AttentionShape::Absent {
+        operations.extend(mixer(model.hidden, &shape.attention));
+        operations.extend((!shape.parallel).then(|| all_reduce("attention_all_reduce", model)));
+    }
     operations.extend((1..attention_norms).map(|_| norm("attention_output_norm", model)));
 
     operations.extend((mlp_norms > 0).then(|| norm("mlp_norm", model)));
-    operations.extend(mlp(model.hidden, &shape.mlp));
-    operations.push(all_reduce("mlp_all_reduce", model));
+    if shape.mlp != MlpShape::Absent {
+        operations.extend(mlp(model.hidden, &shape.mlp));
+        operations.push(all_reduce("mlp_all_reduce", model));
+    }
     operations.extend((1..mlp_norms).map(|_| norm("mlp_output_norm", model)));
     operations
 }
@@ -164,7 +169,7 @@ fn layer(model: &Architecture, shape: &BlockShape) -> Vec<Operation> {
 /// A layer of the seed article: its one product stands for every matrix, also those of attention.
 fn nominal_layer(model: &Architecture, shape: &BlockShape) -> Vec<Operation> {
     let mut operations = mlp(model.hidden, &shape.mlp);
-    operations.push(attention(&shape.attention));
+    operations.extend(attention(&shape.attention));
     operations.push(all_reduce("attention_all_reduce", model));
     operations.push(all_reduce("mlp_all_reduce", model));
     operations
@@ -193,6 +198,7 @@ fn mlp(hidden: u64, shape: &MlpShape) -> Vec<Operation> {
             router_bias,
             shared_width,
             shared_gate,
+            latent,
         } => {
             let router = product("router", hidden, experts, Shard::Replicated)
                 .and(if router_bias { experts } else { 0 });
@@ -213,7 +219,14 @@ fn mlp(hidden: u64, shape: &MlpShape) -> Vec<Operation> {
             } else {
                 "experts_up"
             };
-            operations.extend(routed.products(hidden, [up, "experts_down"]));
+            let met = if latent > 0 { latent } else { hidden };
+            if latent > 0 {
+                operations.push(product("latent_down", hidden, latent, Shard::Replicated));
+            }
+            operations.extend(routed.products(met, [up, "experts_down"]));
+            if latent > 0 {
+                operations.push(product("latent_up", latent, hidden, Shard::Replicated));
+            }
 
             if shared_width > 0 {
                 let shared = FeedForward {
@@ -231,6 +244,7 @@ fn mlp(hidden: u64, shape: &MlpShape) -> Vec<Operation> {
         MlpShape::Nominal { depth, width } => {
             vec![product("layer", depth, width, Shard::Columns)]
         }
+        MlpShape::Absent => Vec::new(),
     }
 }
 

@@ -7,7 +7,7 @@ mod operation;
 
 pub use architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
 pub use huggingface::read_config;
-pub use operation::{Operation, Shard, Work};
+pub use operation::{Operation, Shard, StateSpace, Work};
 
 use crate::catalog::Format;
 
@@ -22,14 +22,15 @@ pub struct Block {
 }
 
 /// Predicts one token further than what stands before it; in training alone (multi-token
-/// prediction: DeepSeek-V3, arXiv 2412.19437, section 2.2). Between its entry and its exit it has a
-/// layer of its own, of the kind of the model's last one; embedding and head are the model's.
+/// prediction: DeepSeek-V3, arXiv 2412.19437, section 2.2). Between its entry and its exit it has
+/// layers of its own, as a rule one of the kind of the model's last; embedding and head are the
+/// model's.
 #[derive(Clone, Debug)]
 pub struct MtpModule {
     /// The token's embedding and the stream before, each normalised, and projected to one.
     pub entry: Vec<Operation>,
-    /// Kind of its layer, as an index into [`Transformer::blocks`].
-    pub kind: usize,
+    /// Kinds of its layers, as indices into [`Transformer::blocks`].
+    pub kinds: Vec<usize>,
     /// Its own final normalisation, and the head.
     pub exit: Vec<Operation>,
 }
@@ -101,9 +102,9 @@ impl Transformer {
     /// Every operation of one module of multi-token prediction; none of [`Transformer::operations`]
     /// is among them.
     pub fn mtp_operations(&self) -> impl Iterator<Item = &Operation> {
-        let MtpModule { entry, kind, exit } = &self.mtp;
-        let layer = &self.blocks[*kind].operations;
-        entry.iter().chain(layer).chain(exit)
+        let MtpModule { entry, kinds, exit } = &self.mtp;
+        let layers = kinds.iter().flat_map(|&kind| &self.blocks[kind].operations);
+        entry.iter().chain(layers).chain(exit)
     }
 
     /// Parameters of one module of multi-token prediction beside those it shares with the model.
@@ -123,6 +124,14 @@ impl Transformer {
                 _ => None,
             })
             .reduce(greatest_common_divisor)
+    }
+
+    /// Whether any layer carries a state from token to token in place of a cache.
+    pub fn has_state_space(&self) -> bool {
+        let operations = self.blocks.iter().flat_map(|block| &block.operations);
+        operations
+            .into_iter()
+            .any(|operation| matches!(operation.work, Work::StateSpace(_)))
     }
 
     /// Parameters of the whole list without multi-token prediction; those of a checkpoint are more

@@ -22,6 +22,47 @@ pub enum Shard {
     },
 }
 
+/// The state-space mixer of a layer (Mamba-2, arXiv 2405.21060): every head carries a state from
+/// token to token in place of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateSpace {
+    /// Heads.
+    pub heads: u64,
+    /// Width of a head.
+    pub head_dim: u64,
+    /// Groups of heads that share their inputs and outputs of the state, `B` and `C`.
+    pub groups: u64,
+    /// Width of the state of each element of a head.
+    pub state: u64,
+    /// Tokens that the convolution reads.
+    pub conv: u64,
+    /// Tokens that are worked on together.
+    pub chunk: u64,
+}
+
+impl StateSpace {
+    /// Width of the heads together.
+    pub fn inner(&self) -> u64 {
+        self.heads * self.head_dim
+    }
+
+    /// Elements of a token that go through the convolution: heads, `B` and `C`.
+    pub fn convolved(&self) -> u64 {
+        self.inner() + 2 * self.groups * self.state
+    }
+
+    /// Columns of the projection inward: the gate, what is convolved, and a time step for each head.
+    pub fn columns(&self) -> u64 {
+        self.inner() + self.convolved() + self.heads
+    }
+
+    /// Parameters beside those of the two projections: the convolution with its bias, the decay,
+    /// the skip and the bias of the time step of each head, and the normalisation.
+    pub fn own_parameters(&self) -> u64 {
+        self.convolved() * (self.conv + 1) + 3 * self.heads + self.inner()
+    }
+}
+
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
@@ -63,6 +104,9 @@ pub enum Work {
         /// Width of a head's value.
         value: u64,
     },
+    /// The scan of a state-space layer (Mamba-2, arXiv 2405.21060) with the convolution before it
+    /// and the gated normalisation behind it.
+    StateSpace(StateSpace),
     /// Picks one row of `width` per token out of a table, of which each rank holds a share of the
     /// rows.
     Gather {

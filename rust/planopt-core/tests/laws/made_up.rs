@@ -66,6 +66,7 @@ fn experts() -> impl Strategy<Value = MlpShape> {
             router_bias: false,
             shared_width,
             shared_gate: false,
+            latent: 0,
         },
     )
 }
@@ -109,6 +110,7 @@ pub(crate) fn architectures() -> impl Strategy<Value = Architecture> {
                 .collect(),
             blocks,
             mtp_modules: 0,
+            mtp_layers: vec![0],
             outside: Vec::new(),
             published_parameters: None,
             published_active: None,

@@ -87,6 +87,7 @@ proptest! {
             router_bias: false,
             shared_width: 0,
             shared_gate: false,
+            latent: 0,
         };
         let dense = Transformer::from(&with_mlp(&architecture, &dense));
         let mut routed = Transformer::from(&with_mlp(&architecture, &one_expert));

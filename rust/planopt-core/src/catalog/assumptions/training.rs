@@ -11,6 +11,8 @@ pub struct TrainingAssumptions {
     pub usable_fraction: f64,
     /// Context, kernels, communication buffers and workspaces of a process.
     pub overhead: Bytes,
+    /// Memory besides of each kind of group that an accelerator exchanges messages in.
+    pub overhead_group: Bytes,
     /// Share of the peak rate that attention without stored probabilities reaches.
     pub attention_efficiency: f64,
     /// Outputs of a product, over all of its matrices, at which it reaches half of its rate.
@@ -87,6 +89,9 @@ pub struct FrameworkAssumptions {
     pub elementwise: f64,
     /// Memory traffic of the loss over that of a fused kernel.
     pub loss: f64,
+    /// Time of the scans of state-space layers over that of their products and of the traffic of
+    /// their states.
+    pub scan: f64,
     /// Memory traffic of casts to 8 bits and less over reading once and writing twice; 0 where
     /// they are fused away.
     pub casts: f64,
@@ -112,6 +117,14 @@ pub struct FrameworkAssumptions {
     pub hop_overhead: Seconds,
     /// Whether gradients are all-reduced though each rank updates a share of the parameters only.
     pub gradients_everywhere: bool,
+    /// Whether each rank sends the others the weights that it updated by a broadcast of its own,
+    /// before the next step begins.
+    pub broadcasts: bool,
+    /// Whether weights that products read in 8 bits are there in 8 bits alone.
+    pub eight_bit_weights: bool,
+    /// Whether the gradient of the logits takes their place (`NVIDIA/TransformerEngine`,
+    /// `parallel_cross_entropy`).
+    pub loss_in_place: bool,
     /// Share of the arithmetic that data-parallel collectives can hide behind.
     pub data_overlap: f64,
     /// By how much of their own time hidden data-parallel collectives slow arithmetic down.

@@ -157,6 +157,7 @@ fn one_expert_is_dense() {
                 router_bias: false,
                 shared_width: 0,
                 shared_gate: false,
+                latent: 0,
             };
         }
     }

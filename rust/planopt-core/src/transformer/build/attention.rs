@@ -1,22 +1,33 @@
-//! Attention and the projections around it.
+//! What mixes the tokens of a layer, with the projections around it.
 
 use super::product;
 use crate::transformer::{AttentionShape, Operation, Shard, Work};
 
-pub(super) fn attention(shape: &AttentionShape) -> Operation {
-    let work = match *shape {
+/// Everything of a mixer but the all-reduce behind it.
+pub(super) fn mixer(hidden: u64, shape: &AttentionShape) -> Vec<Operation> {
+    let mut operations = inward_projections(hidden, shape);
+    operations.extend(attention(shape));
+    operations.extend(outward_projection(hidden, shape));
+    operations
+}
+
+pub(super) fn attention(shape: &AttentionShape) -> Option<Operation> {
+    let (name, work, parameters) = match *shape {
         AttentionShape::Grouped {
             heads,
             kv_heads,
             head_dim,
             window,
             ..
-        } => Work::Attention {
-            heads,
-            kv_heads,
-            head_dim,
-            window,
-        },
+        } => {
+            let work = Work::Attention {
+                heads,
+                kv_heads,
+                head_dim,
+                window,
+            };
+            ("attention", work, 0)
+        }
         AttentionShape::Latent {
             heads,
             latent,
@@ -24,24 +35,29 @@ pub(super) fn attention(shape: &AttentionShape) -> Operation {
             nope,
             value,
             ..
-        } => Work::LatentAttention {
-            heads,
-            latent,
-            rope,
-            nope,
-            value,
-        },
+        } => {
+            let work = Work::LatentAttention {
+                heads,
+                latent,
+                rope,
+                nope,
+                value,
+            };
+            ("attention", work, 0)
+        }
+        AttentionShape::Mamba2(mixer) => ("scan", Work::StateSpace(mixer), mixer.own_parameters()),
+        AttentionShape::Absent => return None,
     };
-    Operation {
-        name: "attention",
+    Some(Operation {
+        name,
         work,
-        parameters: 0,
+        parameters,
         quantised: false,
-    }
+    })
 }
 
 /// Everything between the residual stream and attention.
-pub(super) fn inward_projections(hidden: u64, shape: &AttentionShape) -> Vec<Operation> {
+fn inward_projections(hidden: u64, shape: &AttentionShape) -> Vec<Operation> {
     match *shape {
         AttentionShape::Grouped {
             heads,
@@ -95,18 +111,30 @@ pub(super) fn inward_projections(hidden: u64, shape: &AttentionShape) -> Vec<Ope
             ]);
             projections
         }
+        AttentionShape::Mamba2(mixer) => {
+            vec![product(
+                "mixer_input",
+                hidden,
+                mixer.columns(),
+                Shard::Columns,
+            )]
+        }
+        AttentionShape::Absent => Vec::new(),
     }
 }
 
-pub(super) fn attention_output(hidden: u64, shape: &AttentionShape) -> Operation {
-    let (values, bias) = match *shape {
+fn outward_projection(hidden: u64, shape: &AttentionShape) -> Option<Operation> {
+    let (name, values, bias) = match *shape {
         AttentionShape::Grouped {
             heads,
             head_dim,
             output_bias,
             ..
-        } => (heads * head_dim, output_bias),
-        AttentionShape::Latent { heads, value, .. } => (heads * value, false),
+        } => ("attention_output", heads * head_dim, output_bias),
+        AttentionShape::Latent { heads, value, .. } => ("attention_output", heads * value, false),
+        AttentionShape::Mamba2(mixer) => ("mixer_output", mixer.inner(), false),
+        AttentionShape::Absent => return None,
     };
-    product("attention_output", values, hidden, Shard::Rows).and(if bias { hidden } else { 0 })
+    let output = product(name, values, hidden, Shard::Rows);
+    Some(output.and(if bias { hidden } else { 0 }))
 }

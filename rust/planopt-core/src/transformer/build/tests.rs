@@ -37,6 +37,7 @@ fn experts(experts: u64, active: u64, shared_width: u64) -> MlpShape {
         router_bias: false,
         shared_width,
         shared_gate: false,
+        latent: 0,
     }
 }
 
@@ -63,6 +64,7 @@ fn model(layers: usize, attention: AttentionShape, mlp: MlpShape) -> Architectur
         }],
         layers: vec![0; layers],
         mtp_modules: 0,
+        mtp_layers: vec![0],
         outside: Vec::new(),
         published_parameters: None,
         published_active: None,

@@ -2,8 +2,8 @@
 //! configuration class in `transformers`.
 
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
-use super::gpt;
 use super::parts::{Experts, HEADS, Heads, block, decoder, gated, windows};
+use super::{gpt, hybrid};
 use crate::transformer::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
 
 pub(super) type Family = fn(&mut Fields) -> Architecture;
@@ -31,6 +31,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ("llama4_text", llama4),
     ("minimax_m2", minimax_m2),
     ("nemotron", nemotron),
+    ("nemotron_h", hybrid::nemotron_h),
     ("gpt2", gpt::gpt2),
     ("opt", gpt::opt),
     ("bloom", gpt::bloom),

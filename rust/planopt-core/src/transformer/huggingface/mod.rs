@@ -6,6 +6,7 @@
 mod families;
 mod fields;
 mod gpt;
+mod hybrid;
 mod parts;
 mod position;
 mod weights;

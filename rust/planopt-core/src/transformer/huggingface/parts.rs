@@ -192,6 +192,7 @@ impl Experts {
             router_bias: self.router_bias,
             shared_width: self.shared_width,
             shared_gate: self.shared_gate,
+            latent: 0,
         }
     }
 }
@@ -265,8 +266,18 @@ fn mtp_modules(fields: &mut Fields) -> u32 {
 
 /// A decoder with RMS normalisation and rotary positions, its layers as `block_of` gives them.
 pub(super) fn decoder(fields: &mut Fields, block_of: impl Fn(usize) -> BlockShape) -> Architecture {
+    let layers = layers(fields);
+    decoder_of(fields, layers, block_of)
+}
+
+/// The same with so many layers.
+pub(super) fn decoder_of(
+    fields: &mut Fields,
+    layers: usize,
+    block_of: impl Fn(usize) -> BlockShape,
+) -> Architecture {
     let (mut blocks, mut kinds) = (Vec::new(), Vec::new());
-    for layer in 0..layers(fields) {
+    for layer in 0..layers {
         let block = block_of(layer);
         kinds.push(
             blocks
@@ -278,6 +289,7 @@ pub(super) fn decoder(fields: &mut Fields, block_of: impl Fn(usize) -> BlockShap
                 }),
         );
     }
+    let mtp_layers = kinds.last().copied().into_iter().collect();
     Architecture {
         id: String::new(),
         name: String::new(),
@@ -295,6 +307,7 @@ pub(super) fn decoder(fields: &mut Fields, block_of: impl Fn(usize) -> BlockShap
         blocks,
         layers: kinds,
         mtp_modules: mtp_modules(fields),
+        mtp_layers,
         outside: Vec::new(),
         published_parameters: None,
         published_active: None,

@@ -47,6 +47,41 @@ fn deepseek() -> Value {
     })
 }
 
+/// nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16.
+fn nemotron_h() -> Value {
+    json!({
+        "model_type": "nemotron_h", "hidden_size": 2688, "num_hidden_layers": 52,
+        "hybrid_override_pattern": "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME",
+        "num_attention_heads": 32, "num_key_value_heads": 2, "head_dim": 128,
+        "mamba_num_heads": 64, "mamba_head_dim": 64, "n_groups": 8, "ssm_state_size": 128,
+        "conv_kernel": 4, "chunk_size": 128, "n_routed_experts": 128, "num_experts_per_tok": 6,
+        "moe_intermediate_size": 1856, "moe_shared_expert_intermediate_size": 3712,
+        "vocab_size": 131_072, "max_position_embeddings": 262_144, "torch_dtype": "bfloat16"
+    })
+}
+
+/// Added up by hand: 23 layers of `2688 x 10304 + 4096 x 2688` with 6,144 convolved elements, 64
+/// heads and two normalisations; 6 of attention; 23 of 128 experts with router and shared expert.
+#[test]
+fn hybrids_of_state_space_layers_are_read() {
+    assert_eq!(parameters(&nemotron_h()), 31_577_940_288);
+    let model = Transformer::from(&read(&nemotron_h()).expect("valid"));
+    assert!(model.has_state_space());
+    assert_eq!(
+        (model.layers.len(), model.heads),
+        (52, 8),
+        "groups divide too"
+    );
+}
+
+#[test]
+fn layers_of_unknown_kinds_are_told() {
+    let mut config = nemotron_h();
+    config["hybrid_override_pattern"] = json!("MEX");
+    let accepted: Vec<_> = problems(&config).into_iter().map(|one| one.field).collect();
+    assert_eq!(accepted, [Some("hybrid_override_pattern".to_owned())]);
+}
+
 /// openai/gpt-oss-20b.
 fn gpt_oss() -> Value {
     json!({
@@ -170,7 +205,7 @@ fn windows_alternate_and_layers_share_a_kind() {
         .iter()
         .map(|&kind| match model.blocks[kind].attention {
             AttentionShape::Grouped { window, .. } => window,
-            AttentionShape::Latent { .. } => None,
+            _ => None,
         })
         .collect();
     assert_eq!(windows[..3], [Some(4096), None, Some(4096)]);

@@ -1,0 +1,147 @@
+//! Hybrids of state-space, attention and feed-forward layers, each layer one of them.
+
+use super::fields::{COUNTS, Fields, WIDTHS};
+use super::parts::{Experts, Heads, decoder_of};
+use crate::transformer::{Architecture, AttentionShape, BlockShape, MlpShape, StateSpace};
+
+/// What a letter of `hybrid_override_pattern`, or a word of `layers_block_type`, stands for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Mamba,
+    Attention,
+    Dense,
+    Experts,
+}
+
+const KINDS: [(char, &str, Kind); 4] = [
+    ('M', "mamba", Kind::Mamba),
+    ('*', "attention", Kind::Attention),
+    ('-', "mlp", Kind::Dense),
+    ('E', "moe", Kind::Experts),
+];
+
+/// Layers of a module of multi-token prediction have the kinds that its own pattern names.
+pub(super) fn nemotron_h(fields: &mut Fields) -> Architecture {
+    let kinds = kinds(fields, "hybrid_override_pattern", "layers_block_type").unwrap_or_default();
+    let of_module = kinds_of_module(fields);
+    let bias = fields.flag("attention_bias", false);
+    let attention = Heads::read(fields).biased(bias).attention(None);
+    let mixer = AttentionShape::Mamba2(state_space(fields));
+    let dense = match kinds.contains(&Kind::Dense) {
+        true => MlpShape::Dense {
+            width: fields.required(&["intermediate_size"], WIDTHS),
+            gated: false,
+            bias: fields.flag("mlp_bias", false),
+        },
+        false => MlpShape::Absent,
+    };
+    let experts = match kinds.contains(&Kind::Experts) {
+        true => experts(fields),
+        false => MlpShape::Absent,
+    };
+    let block = |kind: Kind| BlockShape {
+        norms: 1,
+        parallel: false,
+        attention: match kind {
+            Kind::Mamba => mixer.clone(),
+            Kind::Attention => attention.clone(),
+            Kind::Dense | Kind::Experts => AttentionShape::Absent,
+        },
+        mlp: match kind {
+            Kind::Dense => dense.clone(),
+            Kind::Experts => experts.clone(),
+            Kind::Mamba | Kind::Attention => MlpShape::Absent,
+        },
+    };
+    let model = decoder_of(fields, kinds.len(), |layer| block(kinds[layer]));
+    let place = |kind: Kind| model.blocks.iter().position(|known| *known == block(kind));
+    match of_module {
+        Some(own) => Architecture {
+            mtp_layers: own.into_iter().filter_map(place).collect(),
+            ..model
+        },
+        None => model,
+    }
+}
+
+fn kinds_of_module(fields: &mut Fields) -> Option<Vec<Kind>> {
+    let (letters, words) = ("mtp_hybrid_override_pattern", "mtp_layers_block_type");
+    if fields.value(letters).is_none() && fields.value(words).is_none() {
+        return None;
+    }
+    kinds(fields, letters, words)
+}
+
+/// The kind of each layer, from the letters of one field or the words of another.
+fn kinds(fields: &mut Fields, letters: &str, words: &str) -> Option<Vec<Kind>> {
+    let known = |is: &dyn Fn(char, &str) -> bool| {
+        KINDS
+            .iter()
+            .find(|(letter, word, _)| is(*letter, word))
+            .map(|(_, _, kind)| *kind)
+    };
+    let found = match (fields.value(letters), fields.value(words)) {
+        (Some(pattern), _) => pattern.as_str().and_then(|pattern| {
+            let kinds = pattern.chars().map(|own| known(&|letter, _| letter == own));
+            kinds.collect()
+        }),
+        (None, Some(list)) => list.as_array().and_then(|list| {
+            let kinds = list
+                .iter()
+                .map(|own| known(&|_, word| own.as_str() == Some(word)));
+            kinds.collect()
+        }),
+        (None, None) => None,
+    };
+    if found.is_none() {
+        let message = "the kinds of the layers are not told in words that planopt knows";
+        let accepted = "letters M, *, - and E, one for each layer";
+        let value = fields.value(letters);
+        fields.note(letters, message, value, accepted);
+    }
+    found
+}
+
+fn state_space(fields: &mut Fields) -> StateSpace {
+    StateSpace {
+        heads: fields.required(&["mamba_num_heads"], COUNTS),
+        head_dim: fields.required(&["mamba_head_dim"], COUNTS),
+        groups: fields.required(&["n_groups"], COUNTS),
+        state: fields.required(&["ssm_state_size"], COUNTS),
+        conv: fields.required(&["conv_kernel"], COUNTS),
+        chunk: fields.required(&["chunk_size"], COUNTS),
+    }
+}
+
+fn experts(fields: &mut Fields) -> MlpShape {
+    let shared = fields.required(&["moe_shared_expert_intermediate_size"], WIDTHS);
+    let latent = fields.optional("moe_latent_size", WIDTHS).unwrap_or(0);
+    let experts = Experts {
+        router_bias: true,
+        shared_width: shared,
+        ..Experts::read(fields, "n_routed_experts", "moe_intermediate_size")
+    };
+    match experts.mlp() {
+        MlpShape::Experts {
+            experts,
+            active,
+            width,
+            bias,
+            router_bias,
+            shared_width,
+            shared_gate,
+            ..
+        } => MlpShape::Experts {
+            experts,
+            active,
+            width,
+            gated: false,
+            bias,
+            router_bias,
+            shared_width,
+            shared_gate,
+            latent,
+        },
+        other => other,
+    }
+}
