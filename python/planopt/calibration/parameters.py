@@ -30,8 +30,10 @@ class Parameter:
     unit: str = ""
     linear: bool = False
     pool: Parameter | None = None
-    """Figure of its kind that it is drawn to in place of `start`, fitted beside it: what
-    others of the kind say of one that has no rows."""
+    """Figure of its kind that it is drawn to in place of `start`, fitted beside it.
+
+    So others of the kind speak for one that has no rows.
+    """
 
     @property
     def name(self) -> str:

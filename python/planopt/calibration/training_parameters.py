@@ -184,6 +184,8 @@ def _trainers() -> Iterator[Parameter]:
     for family, share in (("hopper", 0.8), ("blackwell", 0.8)):
         yield _trainer(family, "sustained_8bit", share, 0.2, 3.0, 0.3)
     yield _trainer("hopper", "portable_attention", 0.6, 0.2, 1.0, 0.3)
+    # Kernels of PyTorch's trainers: older ones, and with the biases of ALiBi (MPT).
+    yield _trainer("ampere", "portable_attention", 0.9, 0.2, 1.2, 0.2)
     yield _trainer("blackwell", "sustained_4bit", 1.0, 0.1, 3.0, 0.4)
     for family, share in (("hopper", 0.8), ("blackwell", 0.8)):
         yield _trainer(family, "grouped", share, 0.1, 1.5, 0.3)

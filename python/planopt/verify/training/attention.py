@@ -145,12 +145,14 @@ def _stored(heads: Heads, candidate: Candidate, machine: Machine) -> Work:
 
     with_mask = 2 * element + 1
     dropped = over_scores(with_mask) if candidate.dropout else 0.0
-    forward = product(sequence, u) + product(w, sequence) + over_scores(2 * element)
+    read = 0.5 if candidate.causal else 1.0
+    softmax = over_scores((read + 1) * element)
+    forward = product(sequence, u) + product(w, sequence) + softmax
     backward = (
         product(sequence, w)
         + product(w, sequence)
         + 2 * product(u, sequence)
-        + over_scores(3 * element)
+        + over_scores((2 * read + 1) * element)
     )
     core = scores * (with_mask if candidate.dropout else element)
     flops = 2 * scores * heads.widths

@@ -121,9 +121,7 @@ def memory_of(stage: Stage) -> dict[str, float]:
     capacity = memory * training.usable_fraction
     fixed = training.overhead + training.overhead_group * _groups_in_use(stage)
     room = max(capacity - used - fixed, 0.0)
-    overhead = fixed + min(
-        (machine.framework.memory_reserve - 1) * used, room
-    )
+    overhead = fixed + min((machine.framework.memory_reserve - 1) * used, room)
     return {
         "weights_bytes": weights,
         "gradients_bytes": gradients,

@@ -99,7 +99,8 @@ def _of(operation: Operation, rank: Rank, *, share: float, adapter: float) -> By
         stored = wide
         if candidate.casts and operation.quantised:
             stored += 2 * bytes_per_element(candidate.precision)
-            if rank.machine.framework.eight_bit_weights and candidate.precision == "fp8":
+            only_narrow = rank.machine.framework.eight_bit_weights
+            if only_narrow and candidate.precision == "fp8":
                 stored -= wide
         held = _trained(parameters, operation, stored, rank)
         return total([held, Bytes(muon_flops=_muon_flops(operation, share, rank))])

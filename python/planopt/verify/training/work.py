@@ -278,8 +278,7 @@ def _scan(operation: StateSpace, rank: Rank) -> Work:
         forward_kernels=_SCAN_KERNELS + 2,
         backward_kernels=2 * _SCAN_KERNELS + 2,
         kept=around * (2 * inner + convolved + heads),
-        flops=chunks
-        * (2 * groups * q * q * n + 2 * inner * q * q + 4 * inner * q * n),
+        flops=chunks * (2 * groups * q * q * n + 2 * inner * q * q + 4 * inner * q * n),
     )
 
 

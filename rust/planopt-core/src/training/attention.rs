@@ -14,6 +14,10 @@ const LOG_SUM: f64 = 4.0;
 /// (arXiv 2307.08691, section 3).
 const FLASH_BACKWARD: f64 = 2.5;
 
+/// Share of the scores that a causal softmax reads (`NVIDIA/Megatron-LM`,
+/// `scaled_upper_triang_masked_softmax`).
+const CAUSAL_SHARE: f64 = 0.5;
+
 /// Kernels of attention with stored probabilities: two products and a softmax forward, four
 /// products and a softmax backward.
 const STORED_KERNELS: (f64, f64) = (3.0, 5.0);
@@ -137,8 +141,14 @@ impl Pricing<'_> {
         let mixed_gradients = product((rows, heads.depth, sequence)) * 2.0 + mixed;
         let per_pass = |bytes: f64| Seconds(scores * bytes / self.rates.memory.0) + self.launch();
         let element = self.activation();
-        let mut forward = score + mixed + per_pass(2.0 * element);
-        cost.backward += score_gradient + mixed_gradients + per_pass(3.0 * element);
+        // The softmax of causal scores reads those of tokens before and writes zeros for the rest.
+        let read = if self.recipe.causal {
+            CAUSAL_SHARE
+        } else {
+            1.0
+        };
+        let mut forward = score + mixed + per_pass((read + 1.0) * element);
+        cost.backward += score_gradient + mixed_gradients + per_pass((2.0 * read + 1.0) * element);
         cost.forward_kernels += STORED_KERNELS.0;
         cost.backward_kernels += STORED_KERNELS.1;
         let mut kept = scores * element;
