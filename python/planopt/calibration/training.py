@@ -105,7 +105,9 @@ class Fit:
         self.rows = self._measured(asked)
         self._scopes = [self._scope(each) for each in self.parameters]
         column = {each: place for place, each in enumerate(self.parameters)}
-        self._pools = [each.pool and column[each.pool] for each in self.parameters]
+        self._pools = [
+            None if each.pool is None else column[each.pool] for each in self.parameters
+        ]
 
     def _write(self, values: Mapping[Parameter, float]) -> None:
         self._file.write_text(self.assumptions(values), encoding="utf-8")

@@ -76,8 +76,14 @@ def _grouped_projections(
 
 
 def _state_space(table: Table, hidden: int) -> Iterator[Operation]:
-    keys = ("heads", "head_dim", "groups", "state", "conv", "chunk")
-    scan = StateSpace(**{key: units.count(table[key]) for key in keys})
+    scan = StateSpace(
+        heads=units.count(table["heads"]),
+        head_dim=units.count(table["head_dim"]),
+        groups=units.count(table["groups"]),
+        state=units.count(table["state"]),
+        conv=units.count(table["conv"]),
+        chunk=units.count(table["chunk"]),
+    )
     columns = scan.inner + scan.convolved + scan.heads
     yield _dense("mixer_input", hidden, columns, "columns")
     yield scan

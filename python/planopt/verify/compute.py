@@ -20,6 +20,7 @@ from planopt.verify.operations import (
     LatentAttention,
     MatMul,
     Operation,
+    StateSpace,
 )
 
 if TYPE_CHECKING:
@@ -436,6 +437,7 @@ def operation_times(operation: Operation, step: Step, rank: Rank) -> list[Durati
         return [matmul_time(operation, step, rank)]
     if isinstance(operation, Attention | LatentAttention):
         return _attention_time(operation, step, rank)
-    if isinstance(operation, AllReduce):
+    # Models with state-space layers are not served.
+    if isinstance(operation, AllReduce | StateSpace):
         return []
     return [elementwise_time(operation.width, step, rank)]

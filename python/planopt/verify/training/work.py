@@ -21,6 +21,7 @@ from planopt.verify.operations import (
 )
 from planopt.verify.training.attention import attention_work
 from planopt.verify.training.rates import Machine, Product
+from planopt.verify.training.scan import scan_work
 from planopt.verify.training.tally import Work, total
 
 if TYPE_CHECKING:
@@ -33,11 +34,6 @@ if TYPE_CHECKING:
 _READS_A_LATENT: Final = ("query_up", "key_value_up")
 # What ends the part of a layer that mixes tokens.
 _MIXER_OUTPUTS: Final = ("attention_output", "mixer_output")
-# Section 3, Scan: kernels of one forward, bytes of an element of a state, and how often
-# it is moved.
-_SCAN_KERNELS: Final = 5
-_STATE_BYTES: Final = 4
-_STATE_PASSES: Final = 4
 # Section 3, Loss: bytes of a logit that are kept.
 _KEPT_LOGIT_BYTES: Final = 4
 
@@ -242,46 +238,6 @@ def _dispatch(operation: MatMul, rank: Rank) -> Work:
     )
 
 
-# Section 3, Scan.
-def _scan(operation: StateSpace, rank: Rank) -> Work:
-    t, machine = rank.candidate.tp, rank.machine
-    element, q = machine.activation_bytes, operation.chunk
-    heads, groups = operation.heads / t, operation.groups / t
-    d, n = operation.head_dim, operation.state
-    inner, convolved = operation.inner / t, operation.convolved / t
-    chunks = rank.tokens / q
-
-    def product(count: float, rows: float, columns: float, depth: float) -> float:
-        moved = count * (rows * depth + depth * columns + rows * columns) * element
-        rate = machine.base * machine.sustained(quantised=False)
-        shape = Product(count, rows, columns, depth)
-        return machine.product_time(shape, rate, moved)
-
-    states = chunks * heads * d * n * _STATE_BYTES * _STATE_PASSES
-    slower = machine.framework.scan
-    again = slower * (
-        product(chunks * groups, q, q, n)
-        + product(chunks * heads, d, n, q)
-        + machine.pass_time(states)
-    )
-    within, across = (product(chunks * heads, q, d, depth) for depth in (q, n))
-    forward = again + slower * (within + across)
-    around = rank.tokens * element
-    return Work(
-        forward=forward
-        + machine.elementwise_time(2 * convolved * around)
-        + machine.elementwise_time(3 * inner * around),
-        backward=2 * forward
-        + again
-        + machine.elementwise_time(5 * convolved * around)
-        + machine.elementwise_time(5 * inner * around),
-        forward_kernels=_SCAN_KERNELS + 2,
-        backward_kernels=2 * _SCAN_KERNELS + 2,
-        kept=around * (2 * inner + convolved + heads),
-        flops=chunks * (2 * groups * q * q * n + 2 * inner * q * q + 4 * inner * q * n),
-    )
-
-
 # Section 3, Normalisation, and Gather.
 def _elementwise(operation: Elementwise, rank: Rank) -> Work:
     each = rank.stream * rank.machine.activation_bytes
@@ -377,7 +333,7 @@ def _of(operation: Operation, rank: Rank) -> Work:
     if isinstance(operation, Attention | LatentAttention):
         return attention_work(operation, rank.candidate, rank.machine, rank.groups)
     if isinstance(operation, StateSpace):
-        return _scan(operation, rank)
+        return scan_work(operation, rank)
     if isinstance(operation, AllReduce):
         return total([_summed(rank), _dropout_and_residual(rank)])
     return _elementwise(operation, rank)
