@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import exp, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Parameter", "sections", "with_block"]
+__all__ = ["Parameter", "plain", "sections", "with_block"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +87,20 @@ def sections(
     return "\n".join(
         "\n".join((f"[{table}]", *lines, "")) for table, lines in tables.items()
     )
+
+
+_CITED: Final = re.compile(r'\{ value = ([^,]*), source = "[^"]*" \}')
+_APART: Final = ("[sources.", "[engines.")
+
+
+def plain(text: str) -> str:
+    """Return assumptions without where they are from, and without serving engines.
+
+    A fit reads them thousands of times, and those parts take most of it.
+    """
+    tables = re.split(r"(?m)^(?=[\[#])", text)
+    kept = (table for table in tables if not table.startswith(_APART))
+    return _CITED.sub(r"\1", "".join(kept))
 
 
 def with_block(text: str, mark: str, block: str) -> str:

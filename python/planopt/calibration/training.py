@@ -25,7 +25,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from scipy.optimize import least_squares
 
-from planopt.calibration.parameters import Parameter, sections, with_block
+from planopt.calibration.parameters import (
+    Parameter,
+    plain,
+    sections,
+    with_block,
+)
 from planopt.calibration.training_parameters import (
     POOLS,
     SWITCHES,
@@ -58,7 +63,7 @@ _CROWD: Final = 0.2
 """Each of `n` rows of one source on one accelerator pulls with `n` to minus this."""
 _MOST: Final = 120
 """Of more rows of one source on one accelerator every second, third ... is fitted."""
-_SOURCE_ROUNDS: Final = 2
+_SOURCE_ROUNDS: Final = 6
 """Rounds of the fits without one source, of which there are many."""
 _MARK: Final = "training"
 _GENERAL: Final = "training"
@@ -92,6 +97,7 @@ class Fit:
     def __init__(self, paths: Sequence[Path], base: Path, folder: Path) -> None:
         self.parameters = training_parameters()
         self._text = base.read_text(encoding="utf-8")
+        self._plain = plain(self._text)
         self._file = folder / base.name
         self._overlay = folder / "models"
         self._overlay.mkdir()
@@ -110,13 +116,18 @@ class Fit:
         ]
 
     def _write(self, values: Mapping[Parameter, float]) -> None:
-        self._file.write_text(self.assumptions(values), encoding="utf-8")
+        text = self._with(self._plain, values, None)
+        self._file.write_text(text, encoding="utf-8")
 
     def assumptions(
         self, values: Mapping[Parameter, float], source: str | None = None
     ) -> str:
         """Return the text of the assumptions with the figures in their places."""
-        text = self._text
+        return self._with(self._text, values, source)
+
+    def _with(
+        self, text: str, values: Mapping[Parameter, float], source: str | None
+    ) -> str:
         tables = {
             each: value
             for each, value in values.items()
@@ -125,7 +136,9 @@ class Fit:
         for parameter, value in values.items():
             if parameter.table == _GENERAL:
                 del tables[parameter]
-                place = re.compile(rf"(?m)^({parameter.key} = \{{ value = )[0-9.e-]+")
+                place = re.compile(
+                    rf"(?m)^({parameter.key} = (?:\{{ value = )?)[0-9.e-]+"
+                )
                 text = place.sub(rf"\g<1>{parameter.text(value)}", text, count=1)
         return with_block(text, _MARK, sections(tables, SWITCHES, source))
 
@@ -197,15 +210,12 @@ class Fit:
             ]
         )
 
-    def fit(
-        self, places: Sequence[int], start: Array | None = None, *, rounds: int
-    ) -> Array:
-        """Return the coordinates that fit some rows best."""
+    def fit(self, places: Sequence[int], *, rounds: int) -> Array:
+        """Return the coordinates that fit some rows best, from the priors on."""
         low, high = (
             np.array([each.bounds[side] for each in self.parameters]) for side in (0, 1)
         )
-        if start is None:
-            start = np.array([each.coordinate(each.start) for each in self.parameters])
+        start = np.array([each.coordinate(each.start) for each in self.parameters])
         measured = np.array([self.rows[place].seconds for place in places])
         weights = np.array([self.rows[place].weight for place in places])
         at = {place: index for index, place in enumerate(places)}
@@ -258,13 +268,16 @@ class Fit:
             residuals, inside, jacobian, bounds=(low, high), max_nfev=rounds
         ).x
 
-    def left_out(self, parts: Sequence[int], start: Array, *, rounds: int) -> Array:
-        """Return predictions of every row by a fit that has not seen its part."""
+    def left_out(self, parts: Sequence[int], *, rounds: int) -> Array:
+        """Return predictions of every row by a fit that has not seen its part.
+
+        Each starts from the priors.
+        """
         found = np.zeros(len(self.rows))
         for number in sorted(set(parts)):
             out = [place for place, part in enumerate(parts) if part == number]
             seen = [place for place in self.fitted if parts[place] != number]
-            found[out] = self.predicted(self.fit(seen, start, rounds=rounds), out)
+            found[out] = self.predicted(self.fit(seen, rounds=rounds), out)
         return found
 
     def folds(self, seed: int) -> list[int]:
@@ -298,10 +311,9 @@ def main() -> None:
             _cited(fit.assumptions(values, "fit-training"), fit, arguments.date),
             encoding="utf-8",
         )
-        few = max(arguments.rounds // 4, 2)
         parts = fit.folds(arguments.seed)
-        in_folds = fit.left_out(parts, coordinates, rounds=few)
-        without = fit.left_out(fit.sources(), coordinates, rounds=_SOURCE_ROUNDS)
+        in_folds = fit.left_out(parts, rounds=arguments.rounds)
+        without = fit.left_out(fit.sources(), rounds=_SOURCE_ROUNDS)
     left_out = [
         _left_out(row, part, float(one), float(other))
         for row, part, one, other in zip(

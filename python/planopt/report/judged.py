@@ -53,7 +53,7 @@ def render_judged(judged: Judged, *, style: Style = PLAIN) -> str:
             "",
             style.head(
                 "step time, whole sources left out (no threshold; the fits have gone "
-                "two rounds from the one to all rows, which flatters them)"
+                "six rounds from the priors)"
             ),
             *_errors(found.without_source, style),
             "",

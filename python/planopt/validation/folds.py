@@ -127,8 +127,7 @@ class Folds(Struct, frozen=True, kw_only=True):
     in_folds: tuple[Errors, ...]
     """By class; whole groups of source, accelerator and model left out."""
     without_source: tuple[Errors, ...]
-    """By class; whole sources left out, by fits that go two rounds from the whole one
-    and so have not forgotten all of it."""
+    """By class; whole sources left out, by fits that go six rounds from the priors."""
     choices: Choices
     covered: float
     """Share of the rows within the 80 % interval of the errors of the other folds."""
