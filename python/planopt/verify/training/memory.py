@@ -82,7 +82,8 @@ def _table_gradient(stage: Stage) -> float:
     if stage.is_first:
         here.append(rank.model.embedding)
     if stage.is_last:
-        here.append(rank.model.head)
+        exits = rank.model.mtp_exit * rank.candidate.mtp_modules
+        here.append((*rank.model.head, *exits))
     return max((holdings(each, rank).dense.trained for each in here), default=0.0)
 
 
