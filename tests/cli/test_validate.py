@@ -73,11 +73,15 @@ def test_rows_left_out_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
     classes = {each["of"]: each for each in judged["folds"]["in_folds"]}
     assert classes["h100-sxm dense"]["n"] >= 80
     assert 0.7 < judged["folds"]["covered"] < 0.9
+    assert all(0.7 < share < 0.9 for share in judged["serving_covered"].values())
+    serving = {(each["metric"], each["of"]): each for each in judged["serving"]}
+    assert serving["tpot", "hopper dense"]["rows"] >= 100
     # Some runs have their memory published and not their time.
     assert judged["fitting"]["ran"] >= judged["step_time"]["n"]
     code, out, _ = run(capsys, "--folds")
     assert "whole sources left out" in out
     assert "80 % intervals cover" in out
+    assert "any engine" not in out
 
 
 def test_rows_left_out_are_those_that_come_along(
