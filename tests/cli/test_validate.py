@@ -73,7 +73,9 @@ def test_rows_left_out_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
     classes = {each["of"]: each for each in judged["folds"]["in_folds"]}
     assert classes["h100-sxm dense"]["n"] >= 80
     assert 0.7 < judged["folds"]["covered"] < 0.9
-    assert all(0.7 < share < 0.9 for share in judged["serving_covered"].values())
+    covered = judged["serving_covered"]
+    assert covered.keys() >= {"decode", "tpot", "ttft", "throughput"}
+    assert all(0.65 < share < 0.9 for share in covered.values())
     serving = {(each["metric"], each["of"]): each for each in judged["serving"]}
     assert serving["tpot", "hopper dense"]["rows"] >= 100
     # Some runs have their memory published and not their time.
