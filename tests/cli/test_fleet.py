@@ -87,6 +87,41 @@ def test_no_change_to_a_verified_field_passes(document: dict[str, Any]) -> None:
         assert verify_plan(changed, bundled_folder()), field
 
 
+def with_failures(of: str, racks: str = "racks = 4") -> str:
+    """The small fleet with failures of one kind in its region."""
+    text = SMALL.read_text(encoding="utf-8")
+    text = text.replace("failures = 1", f'failures = 1\nfailure = "{of}"')
+    return text.replace("racks = 4", f"{racks}\nports_of_a_switch = 2")
+
+
+def test_the_more_fails_at_once_the_more_it_costs(tmp_path: Path) -> None:
+    costs = []
+    for kind in ("replica", "host", "switch", "rack"):
+        file = tmp_path / f"{kind}.toml"
+        file.write_text(with_failures(kind), encoding="utf-8")
+        found = plan_fleet(file, compare=False)
+        assert verify_plan(json.loads(found.to_json()), bundled_folder()) == []
+        assert found.total_usd is not None
+        costs.append(found.total_usd)
+    assert costs == sorted(costs)
+    assert len(set(costs)) >= 3
+
+
+def test_what_fits_a_rack_is_an_assumption(tmp_path: Path) -> None:
+    stated = bundled_folder() / "assumptions" / "calibrated.toml"
+    low = re.sub(
+        r"rack_units = \{ value = \d+", "rack_units = { value = 8", stated.read_text()
+    )
+    assumptions = tmp_path / "calibrated.toml"
+    assumptions.write_text(low, encoding="utf-8")
+    file = tmp_path / "fleet.toml"
+    file.write_text(with_failures("host", "racks = 5"), encoding="utf-8")
+    usual = plan_fleet(file, compare=False)
+    crowded = plan_fleet(file, compare=False, assumptions=str(assumptions))
+    assert usual.total_usd is not None
+    assert crowded.total_usd is None or crowded.total_usd > usual.total_usd
+
+
 def test_the_same_file_has_the_same_plan_whatever_the_workers(
     document: dict[str, Any],
 ) -> None:
@@ -237,6 +272,11 @@ def test_the_worked_fleet_is_cheaper_mixed_than_of_one_type() -> None:
             assert each.total_usd > plan.total_usd
             assert each.more_usd == pytest.approx(each.total_usd - plan.total_usd)
     assert plan.one_type[0].total_usd is not None
+    # Proven: no fleet of one type costs as little.
+    assert plan.one_type[0].total_bound_usd is not None
+    assert plan.one_type[0].total_bound_usd > plan.total_usd
+    assert plan.gap is not None
+    assert plan.gap < 0.05
     assert plan.total_bound_usd <= plan.total_usd
     ways = {each.way for each in plan.deployments}
     assert ways == {"own", "buy", "rent"}

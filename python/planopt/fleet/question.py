@@ -28,7 +28,6 @@ PER_UNIT = 10**6
 
 CENTS = 100
 SHARES_OF_A_RACK_UNIT = 100
-RACK_UNITS = 42
 
 Source = Bought | Owned | Rented
 
@@ -115,9 +114,14 @@ class _Asking:
                 )
             ),
             tuple(self.templates),
-            _limits(self.request),
+            _limits(self.request, self._rack_units),
         )
         return Question(fleet, self.demands, self.uses, self.units)
+
+    @property
+    def _rack_units(self) -> float:
+        """Height of a rack, an assumption."""
+        return float(self.catalog.native.cost_assumptions()["rack_units"])
 
     def _add_serving(self, workload: Workload, size: Size, region: str) -> None:
         demand = next(each for each in workload.demand if each.region == region)
@@ -201,7 +205,13 @@ class _Asking:
         loss, hours = 0, None
         if workload is not None:
             peak = max(map(self.streams[stream].peak, range(self.request.periods)))
-            loss = _loss(workload, region, source, unit, supply, peak)
+            together = 1
+            if not isinstance(source, Rented):
+                height = self._rack_units
+                together = _failing_together(workload.failure, region, unit, height)
+            loss = _loss(
+                workload, unit, supply, min(together, copies_for(peak, supply))
+            )
         else:
             hours = unit.hours_of_a_period  # type: ignore[union-attr]  # a run
         self.templates.append(Template(stream, kit, supply, loss, hours=hours))
@@ -286,7 +296,7 @@ def _kit(
     )
 
 
-def _limits(request: FleetRequest) -> dict[str, int]:
+def _limits(request: FleetRequest, rack_units: float) -> dict[str, int]:
     """Limits by name; those that the file does not set are absent."""
     limits: dict[str, int] = {}
     if request.budget_usd is not None:
@@ -295,8 +305,8 @@ def _limits(request: FleetRequest) -> dict[str, int]:
         if region.power_watts is not None:
             limits[f"power:{region.name}"] = math.floor(region.power_watts)
         if region.racks is not None:
-            room = region.racks * RACK_UNITS * SHARES_OF_A_RACK_UNIT
-            limits[f"rack units:{region.name}"] = room
+            room = region.racks * exact(rack_units) * SHARES_OF_A_RACK_UNIT
+            limits[f"rack units:{region.name}"] = math.floor(room)
             if region.rack_watts is not None:
                 watts = math.floor(region.racks * exact(region.rack_watts))
                 limits[f"rack power:{region.name}"] = watts
@@ -313,36 +323,27 @@ def _limits(request: FleetRequest) -> dict[str, int]:
     return limits
 
 
-def _loss(
-    workload: Workload,
-    region: Region,
-    source: Source,
-    unit: Served | Run,
-    supply: int,
-    peak: int,
-) -> int:
+def _loss(workload: Workload, unit: Served | Run, supply: int, together: int) -> int:
     """Tell what a failure takes of a template.
 
     Copies that fail together are as many as share a switch or a rack, but no more than
     meet the peak alone: a plan spreads what it has over two switches or racks. What is
     rented fails as single instances.
     """
-    replicas = unit.deployment.replicas
     if workload.failure == "replica":
-        return -(-supply // replicas)
-    together = 1
-    if not isinstance(source, Rented):
-        together = _failing_together(workload.failure, region, unit)
-    return min(together, copies_for(peak, supply)) * supply
+        return -(-supply // unit.deployment.replicas)
+    return together * supply
 
 
-def _failing_together(failure: str, region: Region, unit: Served | Run) -> int:
+def _failing_together(
+    failure: str, region: Region, unit: Served | Run, rack_units: float
+) -> int:
     """Count the copies of a unit that share a switch or a rack."""
     if failure == "switch":
         ports = region.ports_of_a_switch or region.switch_ports
         return max(1, (ports or 1) // unit.hosts)
     if failure == "rack":
-        by_height = RACK_UNITS / max(unit.rack_units, 1.0)
+        by_height = rack_units / max(unit.rack_units, 1.0)
         by_power = (region.rack_watts or math.inf) / max(unit.power_watts, 1.0)
         return max(1, math.floor(min(by_height, by_power)))
     return 1

@@ -66,7 +66,7 @@ def fleet_mismatches(
     yield from compared("kg_co2e", plan.get("kg_co2e"), emitted, _TOTALS)
     yield from _stream_mismatches(plan, demands, request, facts)
     yield from _held_mismatches(plan, request)
-    yield from limit_mismatches(plan, bought, request)
+    yield from limit_mismatches(plan, bought, request, facts.assumptions.cost)
     yield from _outcome_mismatches(plan)
 
 

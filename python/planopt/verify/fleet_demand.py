@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 _EIGHTHS: Final = 8
 _HOURS_OF_A_WEEK: Final = 168
 _PER_UNIT: Final = 10**6
-_RACK: Final = 42
 _SECONDS_PER_HOUR: Final = 3600
 
 
@@ -136,7 +135,8 @@ def _together(
     power = table["evaluation"]["power_watts"]
     watts = region.get("rack_watts")
     by_power = math.inf if watts is None else watts / max(power, 1.0)
-    return int(max(1, math.floor(min(_RACK / height, by_power))))
+    by_height = facts.assumptions.cost.rack_units / height
+    return int(max(1, math.floor(min(by_height, by_power))))
 
 
 def _decimal(value: float) -> Fraction:

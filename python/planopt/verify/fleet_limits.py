@@ -12,14 +12,17 @@ from planopt.verify.units import MICRO_USD_PER_USD
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from planopt.verify.assumptions import Cost
     from planopt.verify.fleet_serving import Bought
 
-_RACK: Final = 42
 _TOLERANCE: Final = 1e-9
 
 
 def limit_mismatches(
-    plan: Mapping[str, Any], bought: list[Bought], request: Mapping[str, Any]
+    plan: Mapping[str, Any],
+    bought: list[Bought],
+    request: Mapping[str, Any],
+    cost: Cost,
 ) -> Iterator[Mismatch]:
     """Check budget, regions, stock, what is owned, and quotas."""
     pairs = list(zip(plan["acquisitions"], bought, strict=True))
@@ -37,7 +40,7 @@ def limit_mismatches(
         racks, of_a_rack = region.get("racks"), region.get("rack_watts")
         limits = {
             "power_watts": (watts, region.get("power_watts")),
-            "racks": (height / _RACK, racks),
+            "racks": (height / cost.rack_units, racks),
             "switch_ports": (hosts, region.get("switch_ports")),
         }
         if racks is not None and of_a_rack is not None:
