@@ -44,7 +44,7 @@ _UNFUSED: Final = Parameter(
     key="elementwise",
     start=3.0,
     low=1.0,
-    high=8.0,
+    high=5.0,
     spread=0.4,
 )
 # Scans are written in Triton, in tiles of a chunk.
