@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 # Median errors of step times on the rows that come with planopt, and what they may be.
 WORST = {
-    ("a100-sxm-80", "fsdp"): 0.062,
-    ("h100-sxm", "fsdp"): 0.042,
-    ("a100-sxm-80", "megatron-2022"): 0.038,
-    ("a100-sxm-80", "bigscience"): 0.072,
-    ("h100-sxm", "nemo"): 0.045,
-    ("gb200", "nemo"): 0.065,
+    ("a100-sxm-80", "fsdp"): 0.056,
+    ("h100-sxm", "fsdp"): 0.036,
+    ("a100-sxm-80", "megatron-2022"): 0.030,
+    ("a100-sxm-80", "bigscience"): 0.066,
+    ("a100-sxm-80", "internevo"): 0.042,
+    ("h100-sxm", "nemo"): 0.035,
+    ("gb200", "nemo"): 0.054,
 }
 
 
@@ -50,7 +51,7 @@ def test_step_times_are_no_worse_than_they_were(
 
 def test_nearly_every_row_with_a_layout_is_predicted() -> None:
     counted = [each for each in compared() if each.metric == "step_time"]
-    assert len([each for each in counted if each.standing == "counted"]) >= 590
+    assert len([each for each in counted if each.standing == "counted"]) >= 620
 
 
 @pytest.mark.parametrize("page", PAGES)
