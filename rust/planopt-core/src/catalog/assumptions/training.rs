@@ -82,6 +82,10 @@ pub enum Spares {
 
 /// What a training framework adds to the arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a choice that a framework has made or not"
+)]
 pub struct FrameworkAssumptions {
     /// Time of the host to launch one kernel.
     pub host_launch: Seconds,

@@ -27,17 +27,19 @@ pub(super) fn nemotron_h(fields: &mut Fields) -> Architecture {
     let bias = fields.flag("attention_bias", false);
     let attention = Heads::read(fields).biased(bias).attention(None);
     let mixer = AttentionShape::Mamba2(state_space(fields));
-    let dense = match kinds.contains(&Kind::Dense) {
-        true => MlpShape::Dense {
+    let dense = if kinds.contains(&Kind::Dense) {
+        MlpShape::Dense {
             width: fields.required(&["intermediate_size"], WIDTHS),
             gated: false,
             bias: fields.flag("mlp_bias", false),
-        },
-        false => MlpShape::Absent,
+        }
+    } else {
+        MlpShape::Absent
     };
-    let experts = match kinds.contains(&Kind::Experts) {
-        true => experts(fields),
-        false => MlpShape::Absent,
+    let experts = if kinds.contains(&Kind::Experts) {
+        experts(fields)
+    } else {
+        MlpShape::Absent
     };
     let block = |kind: Kind| BlockShape {
         norms: 1,
