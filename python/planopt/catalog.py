@@ -105,7 +105,8 @@ class Catalog:
         Parameters
         ----------
         cost : mapping
-            Those that differ of years, duty, electricity_usd_per_kwh and pue.
+            Those that differ of years, duty, electricity_usd_per_kwh, pue and
+            carbon_kg_per_kwh.
         """
         if not cost:
             return self

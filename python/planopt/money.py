@@ -13,6 +13,8 @@ LONGEST_YEARS = 100.0
 """Nobody writes hardware off over more."""
 WORST_PUE = 10.0
 """Ten times the power of the hardware itself: no hall is as bad as that."""
+DIRTIEST_KWH = 10.0
+"""Kilograms of carbon dioxide: several times what burning lignite gives."""
 DEAREST_KWH = 1e3
 """Dollars of a kWh: beyond anything that there is."""
 
@@ -24,6 +26,7 @@ def read_cost(
     duty: TextOrNumber | None = None,
     electricity: TextOrNumber | None = None,
     pue: TextOrNumber | None = None,
+    carbon: TextOrNumber | None = None,
 ) -> dict[str, float]:
     """Read what is counted otherwise than the assumptions do, by their names.
 
@@ -39,6 +42,8 @@ def read_cost(
         Dollars per kWh.
     pue : optional
         Power of the hall over that of the hardware.
+    carbon : optional
+        Kilograms of carbon dioxide for a kWh of electricity.
     """
     read = {
         "years": reader.quantity("years", years, "number", most=LONGEST_YEARS),
@@ -47,5 +52,8 @@ def read_cost(
             "electricity", electricity, "usd_per_kwh", most=DEAREST_KWH
         ),
         "pue": reader.quantity("pue", pue, "number", most=WORST_PUE),
+        "carbon_kg_per_kwh": reader.quantity(
+            "carbon", carbon, "number", most=DIRTIEST_KWH
+        ),
     }
     return {name: value for name, value in read.items() if value is not None}

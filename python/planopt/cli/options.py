@@ -164,6 +164,7 @@ COST = (
     text("duty", "15%", "Share of the hours that are busy [default: 100%]"),
     text("electricity", "$0.175/kWh", "Price of energy [default: $0.10/kWh]"),
     text("pue", "N", "Power of the hall over that of the hardware [default: 1]"),
+    text("carbon", "KG", "Carbon dioxide of a kWh, kg [default: the assumptions']"),
 )
 """Money over time, in place of the assumptions."""
 

@@ -198,6 +198,7 @@ def read_problem(
     robust: bool = False,
     electricity: TextOrNumber | None = None,
     pue: TextOrNumber | None = None,
+    carbon: TextOrNumber | None = None,
     objective: str | None = None,
     allow_quantization: str | Sequence[str] | None = None,
     acquire: str | None = None,
@@ -280,7 +281,12 @@ def read_problem(
         steps=steps,
         robust=robust,
         cost=read_cost(
-            reader, years=years, duty=duty, electricity=electricity, pue=pue
+            reader,
+            years=years,
+            duty=duty,
+            electricity=electricity,
+            pue=pue,
+            carbon=carbon,
         ),
         accelerators_in_all=reader.count("max_accelerators", max_accelerators),
         redundancy=reader.count("redundancy", redundancy, minimum=0) or 0,

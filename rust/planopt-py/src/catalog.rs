@@ -57,7 +57,8 @@ impl Catalog {
     /// Parameters
     /// ----------
     /// cost : mapping
-    ///     `years`, `duty`, `electricity_usd_per_kwh` and `pue`, those that differ.
+    ///     `years`, `duty`, `electricity_usd_per_kwh`, `pue` and `carbon_kg_per_kwh`, those that
+    ///     differ.
     fn with_cost(&self, cost: &Bound<'_, PyAny>) -> PyResult<Self> {
         let given: ask::CostChoice = question(cost)?;
         let mut catalog = self.catalog.clone();

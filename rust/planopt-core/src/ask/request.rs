@@ -21,6 +21,8 @@ pub struct CostChoice {
     pub electricity_usd_per_kwh: Option<f64>,
     /// Power usage effectiveness.
     pub pue: Option<f64>,
+    /// Kilograms of carbon dioxide for a kWh.
+    pub carbon_kg_per_kwh: Option<f64>,
 }
 
 impl CostChoice {
@@ -31,6 +33,7 @@ impl CostChoice {
         let own = cost.electricity_usd_per_kwh;
         cost.electricity_usd_per_kwh = self.electricity_usd_per_kwh.unwrap_or(own);
         cost.pue = self.pue.unwrap_or(cost.pue);
+        cost.carbon_kg_per_kwh = self.carbon_kg_per_kwh.or(cost.carbon_kg_per_kwh);
     }
 }
 
