@@ -58,6 +58,8 @@ class Decode(Struct, frozen=True, kw_only=True):
     compute_seconds: float | None = None
     memory_seconds: float | None = None
     communication_seconds: float | None = None
+    offload_seconds: float | None = None
+    """Reading weights that rest in the host, as far as nothing hides it."""
     tpot_seconds: float | None = None
     tokens_per_second_per_user: float | None = None
     tokens_per_second: float | None = None
@@ -170,6 +172,10 @@ class Candidate(Struct, frozen=True, kw_only=True):
     """Tokens drafted ahead of a check."""
     acceptance: float | None = None
     """Chance that one of them is accepted."""
+    offload: int | None = None
+    """Layers of each stage whose weights rest in the host."""
+    offload_to: str | None = None
+    """``host`` for its memory, or ``disk``."""
 
     @property
     def accelerators(self) -> int:

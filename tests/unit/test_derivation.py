@@ -175,7 +175,7 @@ def test_every_fact_that_a_formula_reads_exists() -> None:
     assert missing == set()
 
 
-@pytest.mark.parametrize("page", ["model.md", "training.md"])
+@pytest.mark.parametrize("page", ["model.md", "serving.md", "training.md"])
 def test_every_formula_stands_in_its_section_of_the_page(
     repository: Path, page: str
 ) -> None:

@@ -47,6 +47,8 @@ app = typer.Typer(
     count("ep", "Expert-parallel degree: of the TP x DP ranks of a stage"),
     count("replicas", "Copies of the model"),
     *LAYOUT,
+    text("offload", "N|auto", "Layers of each stage whose weights rest in the host"),
+    text("offload_to", "host|disk", "Its memory or its disks [default: host]"),
     *LENGTHS,
     *DRAFTING,
     *LOAD,

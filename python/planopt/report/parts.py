@@ -68,6 +68,9 @@ def layout(candidate: Candidate) -> str:
             f"{candidate.draft_tokens} drafted by {candidate.draft}, "
             f"{candidate.acceptance:.0%} accepted"
         )
+    if candidate.offload:
+        where = "on disk" if candidate.offload_to == "disk" else "in the host"
+        parts.append(f"{candidate.offload} layers of each stage {where}")
     if candidate.overlap != "none":
         parts.append(f"{candidate.overlap} overlap")
     return ", ".join(parts)
@@ -135,6 +138,7 @@ def _time(evaluation: ServingEvaluation) -> list[str]:
         "arithmetic": decode.compute_seconds,
         "memory": decode.memory_seconds,
         "communication": decode.communication_seconds,
+        "from the host": decode.offload_seconds or None,
     }
     longest = max((each for each in causes.values() if each), default=0.0)
     lines = [f" Time per token       {milliseconds(decode.tpot_seconds)}"]

@@ -73,6 +73,8 @@ def derivation_of(
         "draft": candidate.draft,
         "draft_tokens": candidate.draft_tokens or 0,
         "acceptance": candidate.acceptance or 0.0,
+        "offload": candidate.offload,
+        "offload_to": candidate.offload_to or "host",
     }
     entities = {
         kind: given[kind] for kind in ("accelerator", "host", "network") if given[kind]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace as with_changes
 
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["evaluate_serving"]
 
 
+STORES = ("host", "disk")
+"""Where weights can rest: in the host's memory, or on its disks."""
+
+
 class EvaluateOptions(ServedOptions, PoolOptions, total=False):
     """Options of what is served, and of a pool that reads its prompts."""
 
@@ -49,6 +53,8 @@ def evaluate_serving(
     replicas: TextOrNumber | None = None,
     batch: TextOrNumber | None = None,
     in_flight: TextOrNumber | None = None,
+    offload: TextOrNumber | None = None,
+    offload_to: str | None = None,
     requests: TextOrNumber | None = None,
     users: TextOrNumber | None = None,
     traffic: str | None = None,
@@ -75,6 +81,11 @@ def evaluate_serving(
         parts of these `tp * dp` ranks.
     batch, in_flight : int
         Sequences per micro-batch, and micro-batches in flight (default: one per stage).
+    offload : int or str
+        Layers of each stage whose weights rest in the host, or ``auto`` for as few as
+        make the rest fit; they are read over its link in every step.
+    offload_to : {"host", "disk"}
+        Where they rest: in its memory (unless said), or on its disks.
     overlap : {"none", "two-batch"}
         Overlap of computing and communicating.
     workload, prompt, output, context
@@ -161,6 +172,8 @@ def evaluate_serving(
         "software_latency_seconds": _latency(reader, software_latency),
         "pcie_all_reduce": pcie_all_reduce,
     }
+    if (resting := _resting(reader, offload, offload_to)) is not None:
+        request["offload"] = resting
     if engine is not None:
         request["engine_name"] = engine
     rate = reader.quantity("requests", requests, "requests_per_second")
@@ -185,6 +198,9 @@ def evaluate_serving(
     reading = read_prefill_pool(reader, request, options)
     reader.finish()
     answer = opened.native.evaluate_serving(request)
+    if answer["offload"] is not None:
+        # What is simulated holds as many layers as what was evaluated.
+        request["offload"] = {**request["offload"], "layers": answer["offload"]}
     evaluation = evaluation_of(answer)
     latencies, two = None, None
     asked = bool(rate or asking or own_traffic)
@@ -235,6 +251,8 @@ def evaluate_serving(
             weights=answer["weights"],
             kv=answer["kv"],
             **served.drafted,
+            offload=answer["offload"],
+            offload_to=request.get("offload", {}).get("to"),
         ),
         hardware=hardware_of(answer),
         bill_of_materials=tuple(bom_line(line) for line in answer["bill_of_materials"]),
@@ -257,6 +275,25 @@ def evaluate_serving(
         pcie_all_reduce=pcie_all_reduce,
     )
     return with_changes(document, derivation=derivation)
+
+
+def _resting(
+    reader: OptionReader, offload: TextOrNumber | None, offload_to: str | None
+) -> dict[str, Any] | None:
+    """Read which layers rest in the host."""
+    to = reader.choice("offload_to", offload_to, STORES)
+    if offload is None:
+        if to is not None:
+            reader.problem(
+                "E005",
+                "nothing rests there",
+                option="offload_to",
+                value=to,
+                accepted="with --offload N or --offload auto",
+            )
+        return None
+    layers = None if offload == "auto" else reader.count("offload", offload)
+    return {"layers": layers, "to": to or "host"}
 
 
 def _latency(reader: OptionReader, value: TextOrNumber | None) -> float | None:

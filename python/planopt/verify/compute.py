@@ -26,6 +26,7 @@ from planopt.verify.operations import (
 if TYPE_CHECKING:
     from planopt.verify.assumptions import Assumptions
     from planopt.verify.facts import Accelerator
+    from planopt.verify.offload import Offload
     from planopt.verify.reached import Compute, Products
 
 
@@ -44,6 +45,7 @@ class Rank:
     d: int = 1
     e: int = 1
     drafter: Drafter | None = None
+    offload: Offload | None = None
 
     # Section 1, t_e.
     def dividing(self, operation: Operation) -> int:

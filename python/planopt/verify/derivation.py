@@ -128,16 +128,24 @@ def recording() -> Iterator[list[Node]]:
 
 
 def formula(
-    text: str, *, section: str, unit: str = "", reads: Sequence[str] = ()
+    text: str,
+    *,
+    section: str,
+    page: str | None = None,
+    unit: str = "",
+    reads: Sequence[str] = (),
 ) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
-    """Mark a function as the place where a formula is worked out."""
+    """Mark a function as the place where a formula is worked out.
+
+    Unless said, its page is that of its package: `training.md` or `model.md`.
+    """
 
     def mark(function: Callable[Given, Result]) -> Callable[Given, Result]:
         signature = inspect.signature(function)
         of_training = function.__module__.startswith(_OF_TRAINING)
         marked = Formula(
             text=text,
-            page="training.md" if of_training else "model.md",
+            page=page or ("training.md" if of_training else "model.md"),
             section=section,
             unit=unit,
             reads=tuple(reads),

@@ -109,6 +109,10 @@ class Host:
     card_slots: int | None = None
     """Slots of the case for cards."""
     power_supply: float | None = None
+    memory: float | None = None
+    """Bytes beside those of its accelerators."""
+    memory_bandwidth: float | None = None
+    disk_bandwidth: float | None = None
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,14 @@ def _optional(
     table: Table, key: str, read: Callable[[object], _Entity]
 ) -> _Entity | None:
     return read(table[key]) if key in table else None
+
+
+def _bytes(figure: object) -> float:
+    return units.quantity(figure, "bytes")
+
+
+def _bytes_per_second(figure: object) -> float:
+    return units.quantity(figure, "bytes/s")
 
 
 def _watts(figure: object) -> float:
@@ -220,6 +232,9 @@ def _host(table: Table) -> Host:
         on_request=table.get("on_request", False),
         card_slots=_optional(table, "card_slots", units.count),
         power_supply=_optional(table, "power_supply", _watts),
+        memory=_optional(table, "memory", _bytes),
+        memory_bandwidth=_optional(table, "memory_bandwidth", _bytes_per_second),
+        disk_bandwidth=_optional(table, "disk_bandwidth", _bytes_per_second),
     )
 
 

@@ -49,6 +49,7 @@ _EVALUATION: Final = (
     "decode.compute_seconds",
     "decode.memory_seconds",
     "decode.communication_seconds",
+    "decode.offload_seconds",
     "decode.tpot_seconds",
     "decode.tokens_per_second_per_user",
     "decode.tokens_per_second",

@@ -13,6 +13,7 @@ from planopt.verify.compute import (
     tokens_looked_at,
 )
 from planopt.verify.derivation import formula
+from planopt.verify.offload import freed_bytes
 from planopt.verify.operations import (
     Attention,
     LatentAttention,
@@ -102,6 +103,7 @@ def weights_bytes(stage: Stage, model: Model, rank: Rank) -> float:
         * rank.parameter_bytes(operation)
         for operation in (*stage.body, *stage.head)
     )
+    own -= freed_bytes(stage, rank)
     if stage.last and rank.drafter is not None:
         drafter = rank.drafter
         own += math.fsum(

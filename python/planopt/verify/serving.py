@@ -34,6 +34,12 @@ from planopt.verify.memory import (
     resident_sequences,
     stages,
 )
+from planopt.verify.offload import (
+    Offload,
+    exposed_seconds,
+    host_memory_bytes,
+    usable_host_memory,
+)
 from planopt.verify.operations import AllReduce, MatMul, Model, Operation
 
 if TYPE_CHECKING:
@@ -71,6 +77,7 @@ class StepTime:
     compute: float
     memory: float
     communication: float
+    offload: float
 
 
 # Section 4, "Message of an all-reduce or a hop".
@@ -120,6 +127,7 @@ def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime
 @formula(
     "k times the operations of what drafts, for one token of each sequence",
     section="9",
+    page="serving.md",
     unit="s",
 )
 def draft_time(drafter: Drafter, one_token: Step, links: Fabric) -> StageTime:
@@ -138,6 +146,7 @@ def draft_time(drafter: Drafter, one_token: Step, links: Fabric) -> StageTime:
 @formula(
     "E = (1 - acceptance^(k+1)) / (1 - acceptance), or k + 1",
     section="9",
+    page="serving.md",
     unit="tokens",
 )
 def tokens_per_check(drafted: int, acceptance: float) -> float:
@@ -204,14 +213,25 @@ def step_time(
     if rank.drafter is not None and step.decoding:
         times[-1] = times[-1].and_then(draft_time(rank.drafter, one_token, links))
     hops = pipeline_hops(message_bytes(step.tokens, model.hidden, rank), links)
-    seconds = [stage_seconds(time, overlap) for time in times]
+    work = [stage_seconds(time, overlap) for time in times]
+    exposed = _exposed(model, work, rank, links)
+    seconds = [sum(both) for both in zip(work, exposed, strict=True)]
     turn = rank.compute.step_overhead + math.fsum(seconds) + hops
     return StepTime(
         step=max(turn, in_flight * max(seconds)),
         compute=math.fsum(time.arithmetic for time in times),
         memory=math.fsum(time.traffic for time in times),
         communication=math.fsum(time.all_reduce for time in times) + hops,
+        offload=math.fsum(exposed),
     )
+
+
+def _exposed(model: Model, work: list[float], rank: Rank, links: Fabric) -> list[float]:
+    """Return the seconds that each stage waits for weights that rest in the host."""
+    return [
+        exposed_seconds(stage, seconds, rank, links)
+        for stage, seconds in zip(stages(model, links.p), work, strict=True)
+    ]
 
 
 # Section 6, mixed.
@@ -247,7 +267,8 @@ def prefill_seconds(model: Model, rank: Rank, links: Fabric, prompt: int) -> flo
     step = Step(chunk=prompt)
     times = [stage_time(stage, step, rank, links) for stage in stages(model, links.p)]
     hops = pipeline_hops(message_bytes(prompt, model.hidden, rank), links)
-    in_stages = math.fsum(time.compute + time.all_reduce for time in times)
+    work = [time.compute + time.all_reduce for time in times]
+    in_stages = math.fsum([*work, *_exposed(model, work, rank, links)])
     return rank.compute.step_overhead + in_stages + hops
 
 
@@ -357,6 +378,8 @@ def evaluate_serving(
     draft: str | None = None,
     draft_tokens: int = 0,
     acceptance: float = 0.0,
+    offload: int | None = None,
+    offload_to: str = "host",
 ) -> dict[str, Any]:
     """Evaluate one configuration, whether or not it fits.
 
@@ -389,6 +412,9 @@ def evaluate_serving(
     draft, draft_tokens, acceptance
         What drafts tokens (`mtp`, or the id of a model), how many ahead of a check,
         and the chance that one of them is accepted.
+    offload, offload_to
+        Layers of each stage whose weights rest in the host's memory (``host``) or on
+        its disks (``disk``).
 
     Returns
     -------
@@ -411,6 +437,8 @@ def evaluate_serving(
     rank = replace(
         rank, drafter=_drafter(facts, draft, draft_tokens, transformer, rank)
     )
+    if offload is not None:
+        rank = replace(rank, offload=Offload(offload, offload_to))
     gained = tokens_per_check(draft_tokens if draft else 0, acceptance)
     accelerators = tp * dp * pp
     if rejection := _shape_rejection(transformer, t=tp, p=pp):
@@ -456,6 +484,17 @@ def evaluate_serving(
             capacity_bytes=memory.capacity,
         )
         rejections.append(overflow)
+    resting = host_memory_bytes(stages(transformer, pp), rank, links)
+    usable = usable_host_memory(machine, rank)
+    if offload is not None and offload_to == "host" and resting > usable:
+        rejections.append(
+            _rejection(
+                "host-memory",
+                f"{resting:.0f} bytes of weights in a host of {usable:.0f}",
+                needed_bytes=resting,
+                memory_bytes=usable,
+            )
+        )
     decode = step_time(
         transformer,
         rank,
@@ -477,6 +516,7 @@ def evaluate_serving(
             "compute_seconds": decode.compute,
             "memory_seconds": decode.memory,
             "communication_seconds": decode.communication,
+            "offload_seconds": decode.offload,
             "tpot_seconds": tpot,
             "tokens_per_second_per_user": 1 / tpot,
             "tokens_per_second": in_flight * batch * gained / decode.step,

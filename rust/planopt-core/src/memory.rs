@@ -110,6 +110,15 @@ impl StageMemory {
         }
     }
 
+    /// The same with `weights` resting elsewhere.
+    #[must_use]
+    pub(crate) fn without(self, weights: Bytes) -> Self {
+        Self {
+            weights: self.weights - weights,
+            ..self
+        }
+    }
+
     /// Sequences whose cache fits beside micro-batches of `batch`; 0 where even they do not.
     pub fn sequences(&self, batch: f64, capacity: Bytes) -> f64 {
         let taken = self.with(batch, 0.0, capacity).total;

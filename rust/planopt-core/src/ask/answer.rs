@@ -121,6 +121,8 @@ pub struct EvaluationAnswer {
     pub kv: &'static str,
     /// Micro-batches in flight.
     pub in_flight: u32,
+    /// Layers of each stage whose weights rest in the host, if any may.
+    pub offload: Option<u32>,
     /// Replicas.
     pub replicas: u32,
     /// Parts, where everything has a price.

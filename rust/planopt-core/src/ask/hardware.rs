@@ -3,7 +3,9 @@
 use super::rent::Instances;
 use super::request::{EvaluateServing, HardwareKey, unknown_name, wrong_option};
 use super::served::ServingRequest;
-use crate::catalog::{Accelerator, Assumptions, Catalog, Host, Link, Network, ScaleUp, Terms};
+use crate::catalog::{
+    Accelerator, Assumptions, Catalog, Host, Link, Network, ScaleUp, Stores, Terms,
+};
 use crate::communication::NetworkLine;
 use crate::diagnostic::Diagnostic;
 use crate::quantity::{Seconds, Watts};
@@ -390,6 +392,7 @@ pub(super) fn unknown_host(accelerator: &Accelerator, slots: u32) -> Host {
         rack_units: 0.0,
         price: None,
         includes: None,
+        stores: Stores::default(),
         rent: None,
     }
 }

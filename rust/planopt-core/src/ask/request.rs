@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::rent::RentRequest;
 use super::served::ServingRequest;
+use super::serving::OffloadRequest;
 use crate::catalog::CostAssumptions;
 use crate::degrees::Degrees;
 use crate::diagnostic::{Diagnostic, code};
@@ -77,6 +78,9 @@ pub struct EvaluateServing {
     /// Micro-batches in flight; else one per stage.
     #[serde(default)]
     pub in_flight: Option<u32>,
+    /// Layers whose weights rest in the host.
+    #[serde(default)]
+    pub offload: Option<OffloadRequest>,
 }
 
 /// A search for units to buy.

@@ -185,6 +185,7 @@ impl ServingRequest {
                 prompt: self.prompt,
                 overlap,
                 speculation,
+                offload: None,
             })
         } else {
             Err(problems)

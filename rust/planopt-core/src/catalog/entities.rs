@@ -269,9 +269,22 @@ pub struct Host {
     pub price: Option<MicroUsd>,
     /// The accelerator a complete machine comes with.
     pub includes: Option<Included>,
+    /// Where weights can rest that do not fit its accelerators.
+    pub stores: Stores,
     /// The terms of a rented instance, whose price is that of an hour; none of a host that is
     /// bought.
     pub rent: Option<Rent>,
+}
+
+/// Memory and disk of a host, as far as they are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stores {
+    /// Memory beside that of its accelerators.
+    pub memory: Option<Bytes>,
+    /// What all of its accelerators together read from it; none where the assumptions say.
+    pub memory_bandwidth: Option<BytesPerSecond>,
+    /// What they read from its disks.
+    pub disk_bandwidth: Option<BytesPerSecond>,
 }
 
 /// What a complete machine comes with.

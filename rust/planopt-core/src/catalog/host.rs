@@ -1,7 +1,7 @@
 //! `hosts/ID.toml`.
 
 use super::accelerator::FORM_FACTORS;
-use super::entities::{BusBandwidth, Host, Included};
+use super::entities::{BusBandwidth, Host, Included, Stores};
 use super::fields::Fields;
 use crate::quantity::Dimension;
 
@@ -27,6 +27,11 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Host {
         rack_units: fields.number("rack_units", Dimension::Number),
         price: fields.optional("price", Fields::quantity),
         includes: fields.optional("includes", |fields, key| fields.section(key, included)),
+        stores: Stores {
+            memory: fields.optional("memory", Fields::positive),
+            memory_bandwidth: fields.optional("memory_bandwidth", Fields::positive),
+            disk_bandwidth: fields.optional("disk_bandwidth", Fields::positive),
+        },
         rent: None,
     }
 }

@@ -142,14 +142,21 @@ pub fn evaluate_unit(
 ) -> Result<(Placement, ReplicaEvaluation), Rejection> {
     let evaluate = |replica: &Replica, placement| {
         let memory = replica.memory(batching);
-        let rejections = if memory.fits() {
-            Vec::new()
-        } else {
-            vec![Rejection::Memory {
+        let mut rejections = Vec::new();
+        if !memory.fits() {
+            rejections.push(Rejection::Memory {
                 needed_bytes: memory.total.0,
                 capacity_bytes: memory.capacity.0,
-            }]
-        };
+            });
+        }
+        let resting = replica.host_memory();
+        let host_memory = question.offload.and_then(|offload| offload.memory);
+        if let Some(there) = host_memory.filter(|there| resting > *there) {
+            rejections.push(Rejection::HostMemory {
+                needed_bytes: resting.0,
+                memory_bytes: there.0,
+            });
+        }
         let evaluation = ReplicaEvaluation {
             rejections,
             memory,

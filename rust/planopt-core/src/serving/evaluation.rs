@@ -17,6 +17,8 @@ pub struct Decode {
     pub memory_seconds: Seconds,
     /// All-reduces and hops along the path of a token.
     pub communication_seconds: Seconds,
+    /// Reading weights that rest in the host, as far as nothing hides it.
+    pub offload_seconds: Seconds,
     /// Time per output token of a user, the first one excluded.
     pub tpot_seconds: Seconds,
     /// Its inverse.
@@ -102,6 +104,13 @@ pub enum Rejection {
         /// Format.
         weights: &'static str,
     },
+    /// The host cannot hold the weights that rest in it.
+    HostMemory {
+        /// Bytes needed.
+        needed_bytes: f64,
+        /// Bytes that may be used.
+        memory_bytes: f64,
+    },
     /// The fullest accelerator cannot hold it.
     Memory {
         /// Bytes needed.
@@ -121,6 +130,7 @@ impl Rejection {
             Self::Placement { .. } => "placement",
             Self::Network { .. } => "network",
             Self::Format { .. } => "format",
+            Self::HostMemory { .. } => "host-memory",
             Self::Memory { .. } => "memory",
         }
     }
@@ -142,6 +152,13 @@ impl Rejection {
             ],
             Self::Network { hosts } => vec![("hosts", hosts.into())],
             Self::Format { weights } => vec![("weights", weights.into())],
+            Self::HostMemory {
+                needed_bytes,
+                memory_bytes,
+            } => vec![
+                ("needed_bytes", needed_bytes.into()),
+                ("memory_bytes", memory_bytes.into()),
+            ],
             Self::Memory {
                 needed_bytes,
                 capacity_bytes,
@@ -190,6 +207,15 @@ impl std::fmt::Display for Rejection {
             Self::Format { weights } => {
                 write!(f, "the accelerator does not compute in {weights}")
             }
+            Self::HostMemory {
+                needed_bytes,
+                memory_bytes,
+            } => write!(
+                f,
+                "{:.2} GB of weights rest in a host with {:.2} GB of memory that may be used",
+                needed_bytes / GB,
+                memory_bytes / GB
+            ),
             Self::Memory {
                 needed_bytes,
                 capacity_bytes,

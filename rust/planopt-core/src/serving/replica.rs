@@ -9,7 +9,8 @@ use crate::communication::Fabric;
 use crate::compute::{Formats, OperationTime, Rank, RankBlock, Step, real};
 use crate::memory::{ServingMemory, StageMemory, capacity};
 use crate::placement::Placement;
-use crate::quantity::{Bytes, Seconds};
+use crate::quantity::{Bytes, BytesPerSecond, Seconds};
+use crate::serving::offload::{Offload, Resting};
 use crate::serving::{Decode, Mixed, Prefill};
 use crate::stages::Stage;
 
@@ -70,6 +71,8 @@ pub struct Question {
     pub overlap: Overlap,
     /// Speculative decoding, if any.
     pub speculation: Option<Speculation>,
+    /// Layers whose weights rest in the host, if any.
+    pub offload: Option<Offload>,
 }
 
 impl Question {
@@ -102,6 +105,9 @@ pub struct Replica<'a> {
     rank: &'a Rank,
     stages: &'a [Stage],
     memory: Vec<StageMemory>,
+    /// What of each kind of stage rests in the host, and the line that it is read over.
+    resting: Vec<Resting>,
+    host_line: BytesPerSecond,
     capacity: Bytes,
     fabric: &'a Fabric,
     placement: Placement,
@@ -159,6 +165,8 @@ pub(crate) struct PathTime {
     pub(crate) operations: OperationTime,
     pub(crate) messages: Seconds,
     pub(crate) hops: Seconds,
+    /// Reading weights that rest in the host, as far as nothing hides it.
+    pub(crate) offload: Seconds,
 }
 
 impl<'a> Replica<'a> {
@@ -174,15 +182,29 @@ impl<'a> Replica<'a> {
     ) -> Self {
         let accelerators = placement.accelerators();
         let reached = assumptions.compute_of(accelerator);
+        let resting: Vec<Resting> = stages
+            .iter()
+            .map(|stage| {
+                let offload = question.offload.as_ref();
+                offload.map_or_else(Resting::default, |offload| offload.of_stage(stage, rank))
+            })
+            .collect();
+        let link = fabric.host_line().bandwidth;
         Self {
             rank,
             stages,
             memory: stages
                 .iter()
-                .map(|stage| {
+                .zip(&resting)
+                .map(|(stage, resting)| {
                     StageMemory::new(stage, rank, accelerators, question.context, assumptions)
+                        .without(resting.freed)
                 })
                 .collect(),
+            resting,
+            host_line: question.offload.map_or(link, |offload| {
+                offload.line(link, placement.accelerators_per_host())
+            }),
             capacity: capacity(accelerator, assumptions),
             fabric,
             placement,
@@ -209,6 +231,13 @@ impl<'a> Replica<'a> {
         fullest
     }
 
+    /// Memory that weights take in the fullest host.
+    pub fn host_memory(&self) -> Bytes {
+        let of_rank = self.resting.iter().map(|resting| resting.weights);
+        let fullest = of_rank.fold(Bytes::ZERO, Bytes::max);
+        fullest * f64::from(self.placement.accelerators_per_host())
+    }
+
     /// One token of every sequence, at full context.
     pub fn decode(&self, batching: Batching) -> Decode {
         let batch = f64::from(batching.batch);
@@ -222,6 +251,7 @@ impl<'a> Replica<'a> {
             compute_seconds: path.operations.compute,
             memory_seconds: path.operations.memory,
             communication_seconds: path.messages + path.hops,
+            offload_seconds: path.offload,
             tpot_seconds,
             tokens_per_second_per_user: 1.0 / tpot_seconds.0,
             tokens_per_second: tokens_per_second(batch, in_flight, step_seconds) * gained,
@@ -241,7 +271,7 @@ impl<'a> Replica<'a> {
             cached += chunk;
         }
         let last = self.path(Step::default().with_chunk(prompt - cached, cached));
-        seconds += last.operations.total + last.messages + last.hops;
+        seconds += last.operations.total + last.messages + last.hops + last.offload;
         Prefill { seconds }
     }
 
@@ -359,7 +389,7 @@ impl<'a> Replica<'a> {
                 .hops(self.placement, Bytes(tokens * self.rank.hidden_bytes)),
             ..PathTime::default()
         };
-        for stage in self.stages {
+        for (stage, resting) in self.stages.iter().zip(&self.resting) {
             let mut time = StageTime::default();
             for (block, &layers) in blocks.iter().zip(&stage.layers) {
                 time.add(*block, layers);
@@ -371,7 +401,12 @@ impl<'a> Replica<'a> {
                 time.add(head, 1.0);
                 time.add(self.drafting(one_token), 1.0);
             }
-            let total = time.total(self.question.overlap);
+            let work = time.total(self.question.overlap);
+            let exposed = self.question.offload.map_or(Seconds::ZERO, |offload| {
+                offload.exposed(resting.weights, self.host_line, work)
+            });
+            let total = work + exposed;
+            path.offload += exposed * stage.count;
             path.stages += total * stage.count;
             path.slowest_stage = path.slowest_stage.max(total);
             path.operations = path.operations.then(time.operations.times(stage.count));

@@ -2,7 +2,7 @@
 
 use planopt_core::catalog::{
     Accelerator, Assumptions, BusBandwidth, Cable, Format, Host, Link, Network, Nic, Peak,
-    PeerToPeer, ScaleUp, Switch,
+    PeerToPeer, ScaleUp, Stores, Switch,
 };
 use planopt_core::compute::Formats;
 use planopt_core::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, MicroUsd, Seconds, Watts};
@@ -242,6 +242,7 @@ pub(crate) fn hosts() -> impl Strategy<Value = Host> {
                 rack_units,
                 price: Some(price),
                 includes: None,
+                stores: Stores::default(),
                 rent: None,
             },
         )
@@ -339,6 +340,7 @@ pub(crate) fn questions() -> impl Strategy<Value = Question> {
     )
         .prop_map(|(weights, kv, (context, prompt), overlap)| Question {
             speculation: None,
+            offload: None,
             formats: Formats { weights, kv },
             context,
             prompt,

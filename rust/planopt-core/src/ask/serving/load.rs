@@ -296,6 +296,7 @@ fn with_engine<T>(
         let fit = bench.fit(catalog, &assumptions)?;
         (fit, request.network_line(catalog)?)
     };
+    let question = request.resting_in(fit.host, question, &assumptions)?;
     let line = network.map(|(_, line)| line);
     let layout = Layout {
         degrees: request.degrees(),

@@ -1,6 +1,7 @@
 //! Questions about serving.
 
 mod load;
+mod offload;
 mod pools;
 mod search;
 mod subject;
@@ -9,6 +10,7 @@ pub use load::{
     EngineAnswer, EstimateAnswer, RunRequest, SimulateServing, SimulationAnswer, estimate_serving,
     simulate_serving,
 };
+pub(super) use offload::OffloadRequest;
 pub use pools::{
     PoolAnswer, PoolsAnswer, PoolsSearchAnswer, SearchPools, TransferAnswer, find_pools,
 };
@@ -107,6 +109,33 @@ pub fn evaluate_serving(
         pp: request.pp,
     };
     let fit = bench.fit(catalog, &assumptions)?;
+    let open = request.resting_in(fit.host, question, &assumptions)?;
+    let line = network.map(|(_, line)| line);
+    let evaluate = |layers| {
+        let question = offload::with_layers(open, layers);
+        let evaluated = evaluate_unit(
+            &transformer,
+            &question,
+            &fit,
+            line,
+            layout,
+            batching,
+            &assumptions,
+        );
+        (question, evaluated)
+    };
+    let tried = request.resting_layers(&transformer);
+    let (last, fewer) = tried.split_last().unwrap_or((&None, &[]));
+    let is_enough = |(_, evaluated): &(_, Result<_, _>)| match evaluated {
+        Ok((_, evaluation)) => offload::fits(evaluation),
+        // No number of layers makes up for it.
+        Err(_) => true,
+    };
+    let (question, evaluated) = fewer
+        .iter()
+        .map(|layers| evaluate(*layers))
+        .find(is_enough)
+        .unwrap_or_else(|| evaluate(*last));
     let subject = Subject {
         transformer: &transformer,
         question: &question,
@@ -115,16 +144,6 @@ pub fn evaluate_serving(
         batching,
         assumptions: &assumptions,
     };
-    let line = network.map(|(_, line)| line);
-    let evaluated = evaluate_unit(
-        &transformer,
-        &question,
-        &fit,
-        line,
-        layout,
-        batching,
-        &assumptions,
-    );
     Ok(match evaluated {
         Err(rejection) => subject.rejected(&rejection, request.accelerators(), request.replicas),
         Ok((placement, evaluation)) => {

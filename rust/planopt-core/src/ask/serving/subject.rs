@@ -103,6 +103,7 @@ impl<'a> Subject<'_, 'a> {
             kv: self.question.formats.kv.name(),
             hardware: self.hardware_answer(Some(placement), units.first().map(|(unit, _)| unit)),
             in_flight: self.batching.in_flight,
+            offload: self.question.offload.map(|offload| offload.layers),
             replicas,
             bill_of_materials: bill.iter().map(BillAnswer::from).collect(),
         }
@@ -133,6 +134,7 @@ impl<'a> Subject<'_, 'a> {
             kv: self.question.formats.kv.name(),
             hardware: self.hardware_answer(None, None),
             in_flight: self.batching.in_flight,
+            offload: self.question.offload.map(|offload| offload.layers),
             replicas,
             bill_of_materials: Vec::new(),
         }

@@ -110,6 +110,7 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
             for lengths in &axes.lengths {
                 for &overlap in &axes.overlap {
                     questions.push(Question {
+                        offload: None,
                         formats,
                         context: lengths.context,
                         prompt: lengths.prompt,

@@ -1,0 +1,63 @@
+//! Layers whose weights rest in the host's memory or on its disks, and are read over its link in
+//! every step (Sheng et al., "`FlexGen`", arXiv 2303.06865). Formulas: `docs/reference/serving.md`,
+//! section 10.
+
+use crate::compute::Rank;
+use crate::quantity::{Bytes, BytesPerSecond, Seconds};
+use crate::stages::Stage;
+
+/// Layers that an accelerator has room for while it works on those that rest elsewhere: the one at
+/// work, and the one that comes in meanwhile.
+const LAYERS_AT_HAND: f64 = 2.0;
+
+/// Layers of each stage that rest in a host, and how they come from there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Offload {
+    /// How many of each stage, if it has as many.
+    pub layers: u32,
+    /// What the accelerators of a host read together.
+    pub bandwidth: BytesPerSecond,
+    /// Share of the work that transfers can hide behind.
+    pub overlap: f64,
+    /// Memory of the host that they take, as far as it may be planned with; none on disks.
+    pub memory: Option<Bytes>,
+}
+
+/// What of a stage rests in its host.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Resting {
+    /// Weights of one rank.
+    pub(crate) weights: Bytes,
+    /// What of them its accelerator need not have room for.
+    pub(crate) freed: Bytes,
+}
+
+impl Offload {
+    /// What of a stage rests in its host: so many of its layers, of every kind its share.
+    pub(crate) fn of_stage(&self, stage: &Stage, rank: &Rank) -> Resting {
+        let layers: f64 = stage.layers.iter().sum();
+        if layers <= 0.0 {
+            return Resting::default();
+        }
+        let of_each_kind = rank.blocks.iter().zip(&stage.layers);
+        let weights: Bytes = of_each_kind
+            .map(|(block, &count)| block.weights * count)
+            .sum();
+        let resting = f64::from(self.layers).min(layers);
+        let freed = resting - resting.min(LAYERS_AT_HAND);
+        Resting {
+            weights: weights * (resting / layers),
+            freed: weights * (freed / layers),
+        }
+    }
+
+    /// What one of `accelerators` of a host reads over its link, which gives `link`.
+    pub(crate) fn line(&self, link: BytesPerSecond, accelerators: u32) -> BytesPerSecond {
+        link.min(self.bandwidth * (1.0 / f64::from(accelerators)))
+    }
+
+    /// What of reading `weights` does not hide behind the `work` of a stage.
+    pub(crate) fn exposed(&self, weights: Bytes, line: BytesPerSecond, work: Seconds) -> Seconds {
+        (weights / line - work * self.overlap).max(Seconds::ZERO)
+    }
+}
