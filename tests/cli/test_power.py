@@ -179,6 +179,7 @@ def test_the_carbon_of_a_kwh_can_be_said() -> None:
     asked: dict[str, Any] = {"target": "5tok/s", "budget": 20_000, "top": 1}
     assumed, clean = planopt.solve(**asked), planopt.solve(**asked, carbon=0.05)
     assert clean.bill_of_materials == assumed.bill_of_materials
+    assert clean.power_watts is not None
     kwh = clean.power_watts / 1000 * 8760
     assert clean.kg_co2e_per_year == pytest.approx(kwh * 0.05)
     assert assumed.kg_co2e_per_year != clean.kg_co2e_per_year
