@@ -49,11 +49,33 @@ impl Position {
 
     /// The position of the byte at `offset`, or of the end of a shorter text.
     pub fn in_text(text: &str, offset: usize) -> Self {
-        let before = text.get(..offset).unwrap_or(text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Lines::of(text).position(offset)
+    }
+}
+
+/// Where the lines of a text start, so that many positions in it are found quickly.
+pub struct Lines<'t> {
+    text: &'t str,
+    starts: Vec<usize>,
+}
+
+impl<'t> Lines<'t> {
+    /// The lines of a text.
+    pub fn of(text: &'t str) -> Self {
+        let after_newlines = text.match_indices('\n').map(|(newline, _)| newline + 1);
         Self {
-            line: 1 + before.bytes().filter(|byte| *byte == b'\n').count(),
-            column: 1 + before[line_start..].chars().count(),
+            text,
+            starts: std::iter::once(0).chain(after_newlines).collect(),
+        }
+    }
+
+    /// The position of the byte at `offset`, or of the end of a shorter text.
+    pub fn position(&self, offset: usize) -> Position {
+        let before = self.text.get(..offset).unwrap_or(self.text);
+        let line = self.starts.partition_point(|start| *start <= before.len());
+        Position {
+            line,
+            column: 1 + before[self.starts[line - 1]..].chars().count(),
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::entry::{Entry, Figure};
 use super::fields::{Fields, Log};
-use crate::diagnostic::{Diagnostic, Position, Problems, code};
+use crate::diagnostic::{Diagnostic, Lines, Position, Problems, code};
 use crate::transformer::{Architecture, read_config};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -40,16 +40,16 @@ pub(super) fn read_text<T>(
     }
     let mut log = Log::new(&id_of(file));
     let entity = Fields::read_root(table.get_ref(), &mut log, read);
-    let placed = |offset| Position::in_text(text, offset);
+    let lines = Lines::of(text);
 
     let mut problems = Problems::default();
     log.problems.sort_by_key(|(offset, _)| *offset);
     log.figures.sort_by_key(|figure| figure.offset);
     for (offset, problem) in log.problems {
-        problems.push(problem.in_file(file).at(placed(offset)));
+        problems.push(problem.in_file(file).at(lines.position(offset)));
     }
     let figures = log.figures.into_iter().map(|noted| Figure {
-        position: placed(noted.offset),
+        position: lines.position(noted.offset),
         field: noted.field,
         text: noted.text,
         source: noted.source,
