@@ -180,15 +180,16 @@ def test_every_formula_stands_in_its_section_of_the_page(
     repository: Path, page: str
 ) -> None:
     text = (repository / "docs" / "reference" / page).read_text(encoding="utf-8")
-    sections = set(re.findall(r"(?m)^## (\d+)\.", text))
+    sections = re.findall(r"(?m)^## (\d+)\.", text)
     ours = {
         marked.section
         for name, marked in FORMULAS.items()
         if name.startswith("planopt.") and marked.page == page
     }
 
+    assert sections == [str(place) for place in range(1, len(sections) + 1)]
     assert ours
-    assert ours <= sections
+    assert ours <= set(sections)
 
 
 def test_it_is_drawn_as_a_tree_with_numbered_sources() -> None:
