@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import planopt
 from planopt.cli import main
+from planopt.report.numbers import rate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,3 +127,22 @@ def test_solve_shows_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
     assert left.value.code == 0
     shown = capsys.readouterr().out
     assert "Aggregated or disaggregated" in shown
+
+
+def test_the_headline_of_a_promise_is_the_load() -> None:
+    plan = planopt.solve(
+        model="llama-3.1-8b",
+        accelerators="l40s",
+        target="20tok/s",
+        ttft="1s",
+        users=8,
+        max_accelerators=1,
+    )
+    headline = str(plan).split("Time per token")[0]
+    (evaluation,) = [each.evaluation for each in plan.deployments]
+    assert evaluation.under_load is not None
+    tokens = evaluation.under_load.tokens_per_second
+    assert tokens is not None
+    assert f"{rate(tokens)} tok/s in total under the load" in headline
+    assert evaluation.tpot_seconds.p95 is not None
+    assert f"{rate(1 / evaluation.tpot_seconds.p95)} tok/s per user" in headline

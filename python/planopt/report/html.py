@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planopt.report.numbers import count, money
 from planopt.report.parts import deployment_line, purchase, speed
+from planopt.report.promised import promised_speed
 from planopt.report.training import speed_line, training_layout
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ __all__ = ["plan_table", "training_plan_table"]
 def plan_table(plan: Plan) -> str:
     """Write a plan for serving as one HTML table."""
     told = [
-        f"{deployment_line(each)}: {speed(each.evaluation, each.replicas)}"
+        f"{deployment_line(each)}: "
+        f"{promised_speed(plan, each) or speed(each.evaluation, each.replicas)}"
         for each in plan.deployments
     ]
     return _table(plan, told)

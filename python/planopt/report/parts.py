@@ -208,16 +208,18 @@ def cost_line(
     power: float | None,
     *,
     rented: bool = False,
+    under_load: float | None = None,
     kg_co2e_per_year: float | None = None,
 ) -> list[str]:
-    """Say what it costs to run, in one line."""
+    """Say what it costs to run; what a token does under a load, where there is one."""
     span = "on average" if rented else "over its life"
+    per_million = under_load or cost.usd_per_million_tokens
     parts = [
         f"{money_per_hour(cost.usd_per_hour)} {span}"
         if cost.usd_per_hour is not None
         else "",
-        f"{money_per_million(cost.usd_per_million_tokens)} per million tokens"
-        if cost.usd_per_million_tokens is not None
+        f"{money_per_million(per_million)} per million tokens"
+        if per_million is not None
         else "",
         f"{watts(power)} at work" if power is not None else "",
         f"{tonnes(kg_co2e_per_year)} a year" if kg_co2e_per_year is not None else "",

@@ -13,6 +13,7 @@ from planopt.report.numbers import (
     rate,
     size,
 )
+from planopt.report.promised import tokens_under_load, usd_per_million_under_load
 from planopt.report.table import table, wrapped
 
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from planopt.report.style import Style
 
 __all__ = ["pool_lines"]
-
-SECONDS_PER_HOUR = 3600
-TOKENS_PER_MILLION = 1e6
 
 
 def pool_lines(plan: Plan, style: Style) -> list[str]:
@@ -41,8 +39,6 @@ def pool_lines(plan: Plan, style: Style) -> list[str]:
 def _of_one(plan: Plan, at: str) -> tuple[str, ...]:
     if not plan.deployments:
         return ("aggregated", *[UNKNOWN] * 6, "no plan")
-    loads = [each.evaluation.under_load for each in plan.deployments]
-    tokens = sum((load.tokens_per_second or 0.0) for load in loads if load is not None)
     layouts = (f"{each.replicas}x {each.candidate.layout}" for each in plan.deployments)
     worst = [
         max(
@@ -51,8 +47,6 @@ def _of_one(plan: Plan, at: str) -> tuple[str, ...]:
         )
         for name in ("ttft_seconds", "tpot_seconds")
     ]
-    hourly = plan.cost.usd_per_hour
-    each = hourly / (tokens * SECONDS_PER_HOUR) if hourly and tokens else None
     bought = sum(
         line.quantity for line in plan.bill_of_materials if line.kind == "accelerator"
     )
@@ -61,9 +55,9 @@ def _of_one(plan: Plan, at: str) -> tuple[str, ...]:
         "aggregated",
         money(plan.price_usd),
         count(bought or used),
-        rate(tokens or None),
+        rate(tokens_under_load(plan)),
         *map(milliseconds, worst),
-        money_per_million(each * TOKENS_PER_MILLION if each else None),
+        money_per_million(usd_per_million_under_load(plan)),
         ", ".join(layouts),
     )
 

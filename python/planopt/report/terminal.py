@@ -26,6 +26,7 @@ from planopt.report.parts import (
     warning_lines,
 )
 from planopt.report.pools import pool_lines
+from planopt.report.promised import promised_speed, usd_per_million_under_load
 from planopt.report.renting import price_lines, rent_or_buy_lines, step_lines
 from planopt.report.style import PLAIN, Style
 from planopt.report.table import table, wrapped
@@ -51,6 +52,12 @@ _PROVEN = {
     "cost-per-token": "PROVEN LOWEST COST PER TOKEN",
     "latency": "PROVEN FASTEST PER USER",
 }
+
+
+STEADY = (
+    "speeds and $/Mtok of this table and the next are those of a steady step at full "
+    "context, without prompts between; the plan's own above are under its load"
+)
 
 
 def render_plan(
@@ -87,6 +94,7 @@ def _feasible_lines(plan: Plan, style: Style) -> list[str]:
         *cost_line(
             plan.cost,
             plan.power_watts,
+            under_load=usd_per_million_under_load(plan),
             rented=plan.price_usd == 0,
             kg_co2e_per_year=plan.kg_co2e_per_year,
         ),
@@ -107,9 +115,8 @@ def _headline(plan: Plan, style: Style) -> list[str]:
     lines += [f"      {deployment_line(each)}" for each in plan.deployments]
     lines.append(f"      {style.head(_cost_of_budget(plan))}   {proof(plan, style)}")
     for each in plan.deployments:
-        lines.append(
-            f"      {speed(each.evaluation, each.replicas)}{_over_target(plan)}"
-        )
+        steady = f"{speed(each.evaluation, each.replicas)}{_over_target(plan)}"
+        lines.append(f"      {promised_speed(plan, each) or steady}")
         lines.append(f"      {_served(plan, each)}")
     return lines
 
@@ -208,7 +215,10 @@ def _answers(plan: Plan, style: Style) -> list[str]:
         "$/Mtok",
         "with",
     )
-    return table(header, rows, "<>>>><", style=style)
+    lines = table(header, rows, "<>>>><", style=style)
+    if plan.request.percentile is not None:
+        lines += wrapped(STEADY)
+    return lines
 
 
 def _alternatives(plan: Plan, style: Style) -> list[str]:

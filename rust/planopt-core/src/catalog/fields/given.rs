@@ -100,6 +100,7 @@ impl<'s> Fields<'s> {
 
     pub(super) fn report_unknown_keys(&mut self) {
         let Some(table) = self.table else { return };
+        self.asked.dedup(); // a key that may be absent is looked at before it is read
         for (key, value) in table {
             let name = key.get_ref().as_ref();
             if !self.asked.contains(&name) {

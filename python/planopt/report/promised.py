@@ -1,0 +1,52 @@
+"""What a plan does under the load that latencies are promised for.
+
+The search judges a steady step at full context; a promise to a share of all requests is
+kept under their load, prompts between the answers included. Where there is a promise,
+these are the figures of the plan.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt.report.numbers import rate, share
+
+if TYPE_CHECKING:
+    from planopt.plan import Deployment, Plan
+
+__all__ = ["promised_speed", "tokens_under_load", "usd_per_million_under_load"]
+
+SECONDS_PER_HOUR = 3600
+TOKENS_PER_MILLION = 1_000_000
+
+
+def promised_speed(plan: Plan, deployment: Deployment) -> str | None:
+    """Say how fast the promised share of requests is; none without a promise."""
+    at, evaluation = plan.request.percentile, deployment.evaluation
+    load = evaluation.under_load
+    seconds = None if at is None else getattr(evaluation.tpot_seconds, at)
+    if load is None or not seconds:
+        return None
+    target = plan.request.target_tokens_per_second
+    over = (
+        f"   (target {target:g}, {share(1 / seconds / target - 1)})" if target else ""
+    )
+    return (
+        f"{rate(1 / seconds)} tok/s per user at {at}   "
+        f"{rate(load.tokens_per_second)} tok/s in total under the load{over}"
+    )
+
+
+def tokens_under_load(plan: Plan) -> float | None:
+    """Return the output tokens per second of the whole plan under its load."""
+    loads = [each.evaluation.under_load for each in plan.deployments]
+    tokens = sum((load.tokens_per_second or 0.0) for load in loads if load is not None)
+    return tokens or None
+
+
+def usd_per_million_under_load(plan: Plan) -> float | None:
+    """Return what a million output tokens cost under the load."""
+    tokens, hourly = tokens_under_load(plan), plan.cost.usd_per_hour
+    if tokens is None or not hourly:
+        return None
+    return hourly / (tokens * SECONDS_PER_HOUR) * TOKENS_PER_MILLION
