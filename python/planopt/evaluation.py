@@ -176,6 +176,9 @@ class Candidate(Struct, frozen=True, kw_only=True):
     """Layers of each stage whose weights rest in the host."""
     offload_to: str | None = None
     """``host`` for its memory, or ``disk``."""
+    lora_adapters: int | None = None
+    """Adapters of low rank that accelerators hold, of which each sequence has one."""
+    lora_rank: int | None = None
 
     @property
     def accelerators(self) -> int:

@@ -165,6 +165,7 @@ def candidate(pick: Pick, side: Sides, model: str | None = None) -> dict[str, An
         "kv_heads": pick([None, None, *shared]) if grouped else None,
         **drafting(pick, side, model),
         **(offloading(pick, side, host) if overlap == "none" else {}),
+        **({} if _has_experts(side, model) else adapting(pick)),
     }
 
 
@@ -178,6 +179,12 @@ def drafting(pick: Pick, side: Sides, model: str) -> dict[str, Any]:
         "draft_tokens": tokens,
         "acceptance": pick([0.3, 0.85, 1.0]) if draft else 0.0,
     }
+
+
+def adapting(pick: Pick) -> dict[str, Any]:
+    """Put adapters of low rank beside the products now and then."""
+    adapters = pick([0, 0, 0, 1, 5, 64, 1000])
+    return {"lora_adapters": adapters, "lora_rank": pick([1, 8, 64]) if adapters else 0}
 
 
 def offloading(pick: Pick, side: Sides, host: str) -> dict[str, Any]:

@@ -49,6 +49,8 @@ app = typer.Typer(
     *LAYOUT,
     text("offload", "N|auto", "Layers of each stage whose weights rest in the host"),
     text("offload_to", "host|disk", "Its memory or its disks [default: host]"),
+    count("lora_adapters", "LoRA adapters that accelerators hold"),
+    count("lora_rank", "Their rank"),
     *LENGTHS,
     *DRAFTING,
     *LOAD,

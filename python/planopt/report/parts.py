@@ -71,6 +71,9 @@ def layout(candidate: Candidate) -> str:
     if candidate.offload:
         where = "on disk" if candidate.offload_to == "disk" else "in the host"
         parts.append(f"{candidate.offload} layers of each stage {where}")
+    if candidate.lora_adapters:
+        held = count(candidate.lora_adapters)
+        parts.append(f"{held} x LoRA of rank {candidate.lora_rank}")
     if candidate.overlap != "none":
         parts.append(f"{candidate.overlap} overlap")
     return ", ".join(parts)

@@ -75,6 +75,8 @@ def derivation_of(
         "acceptance": candidate.acceptance or 0.0,
         "offload": candidate.offload,
         "offload_to": candidate.offload_to or "host",
+        "lora_adapters": candidate.lora_adapters or 0,
+        "lora_rank": candidate.lora_rank or 0,
     }
     entities = {
         kind: given[kind] for kind in ("accelerator", "host", "network") if given[kind]

@@ -55,6 +55,8 @@ def evaluate_serving(
     in_flight: TextOrNumber | None = None,
     offload: TextOrNumber | None = None,
     offload_to: str | None = None,
+    lora_adapters: TextOrNumber | None = None,
+    lora_rank: TextOrNumber | None = None,
     requests: TextOrNumber | None = None,
     users: TextOrNumber | None = None,
     traffic: str | None = None,
@@ -86,6 +88,9 @@ def evaluate_serving(
         make the rest fit; they are read over its link in every step.
     offload_to : {"host", "disk"}
         Where they rest: in its memory (unless said), or on its disks.
+    lora_adapters, lora_rank : int
+        Adapters of low rank (LoRA) beside the products of every layer that accelerators
+        hold, of which each sequence has one, and their rank.
     overlap : {"none", "two-batch"}
         Overlap of computing and communicating.
     workload, prompt, output, context
@@ -174,6 +179,8 @@ def evaluate_serving(
     }
     if (resting := _resting(reader, offload, offload_to)) is not None:
         request["offload"] = resting
+    adapters = _adapters(reader, lora_adapters, lora_rank)
+    request |= adapters
     if engine is not None:
         request["engine_name"] = engine
     rate = reader.quantity("requests", requests, "requests_per_second")
@@ -253,6 +260,7 @@ def evaluate_serving(
             **served.drafted,
             offload=answer["offload"],
             offload_to=request.get("offload", {}).get("to"),
+            **adapters,
         ),
         hardware=hardware_of(answer),
         bill_of_materials=tuple(bom_line(line) for line in answer["bill_of_materials"]),
@@ -294,6 +302,32 @@ def _resting(
         return None
     layers = None if offload == "auto" else reader.count("offload", offload)
     return {"layers": layers, "to": to or "host"}
+
+
+def _adapters(
+    reader: OptionReader,
+    lora_adapters: TextOrNumber | None,
+    lora_rank: TextOrNumber | None,
+) -> dict[str, Any]:
+    """Read how many adapters are held, and of which rank; empty if none are."""
+    held = reader.count("lora_adapters", lora_adapters, minimum=0)
+    rank = reader.count("lora_rank", lora_rank)
+    if lora_rank is None and held:
+        reader.problem(
+            "E005",
+            "of which rank are the adapters?",
+            option="lora_rank",
+            accepted="a whole number, mostly 8 to 64",
+        )
+    if lora_adapters is None and lora_rank is not None:
+        reader.problem(
+            "E005",
+            "there are no adapters of that rank",
+            option="lora_rank",
+            value=lora_rank,
+            accepted="with --lora-adapters N",
+        )
+    return {"lora_adapters": held, "lora_rank": rank} if held else {}
 
 
 def _latency(reader: OptionReader, value: TextOrNumber | None) -> float | None:

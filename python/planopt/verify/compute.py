@@ -46,6 +46,8 @@ class Rank:
     e: int = 1
     drafter: Drafter | None = None
     offload: Offload | None = None
+    lora_adapters: int = 0
+    lora_rank: int = 0
 
     # Section 1, t_e.
     def dividing(self, operation: Operation) -> int:

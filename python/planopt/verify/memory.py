@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from planopt.verify.adapters import adapters_bytes
 from planopt.verify.compute import (
     Rank,
     is_choice,
@@ -103,7 +104,7 @@ def weights_bytes(stage: Stage, model: Model, rank: Rank) -> float:
         * rank.parameter_bytes(operation)
         for operation in (*stage.body, *stage.head)
     )
-    own -= freed_bytes(stage, rank)
+    own += adapters_bytes(stage, rank) - freed_bytes(stage, rank)
     if stage.last and rank.drafter is not None:
         drafter = rank.drafter
         own += math.fsum(

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from planopt.verify.adapters import adapter_times
 from planopt.verify.architecture import model_from_table
 from planopt.verify.communication import (
     Fabric,
@@ -101,6 +102,7 @@ def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime
     """Return the time that one step spends on a stage."""
     durations: list[Duration] = [
         *_durations(stage.body, step, rank),
+        *adapter_times(stage, step, rank),
         *_durations(stage.head, step.in_head, rank),
     ]
     messages = [
@@ -380,6 +382,8 @@ def evaluate_serving(
     acceptance: float = 0.0,
     offload: int | None = None,
     offload_to: str = "host",
+    lora_adapters: int = 0,
+    lora_rank: int = 0,
 ) -> dict[str, Any]:
     """Evaluate one configuration, whether or not it fits.
 
@@ -415,6 +419,8 @@ def evaluate_serving(
     offload, offload_to
         Layers of each stage whose weights rest in the host's memory (``host``) or on
         its disks (``disk``).
+    lora_adapters, lora_rank
+        Adapters of low rank that accelerators hold, and their rank.
 
     Returns
     -------
@@ -439,6 +445,7 @@ def evaluate_serving(
     )
     if offload is not None:
         rank = replace(rank, offload=Offload(offload, offload_to))
+    rank = replace(rank, lora_adapters=lora_adapters, lora_rank=lora_rank)
     gained = tokens_per_check(draft_tokens if draft else 0, acceptance)
     accelerators = tp * dp * pp
     if rejection := _shape_rejection(transformer, t=tp, p=pp):

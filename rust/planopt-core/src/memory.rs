@@ -79,7 +79,7 @@ impl StageMemory {
             if layers > 0.0 {
                 widest = widest.max(block.workspace_elements);
             }
-            weights += block.weights * layers;
+            weights += (block.weights + block.adapters) * layers;
             kv_cache_per_sequence += block.kv_cache_bytes(context, memory.page_tokens) * layers;
         }
         if stage.first {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::request::{unknown_name, wrong_option};
 use crate::catalog::{Catalog, Format};
-use crate::compute::Formats;
+use crate::compute::{Adapters, Formats};
 use crate::diagnostic::Diagnostic;
 use crate::serving::{Overlap, Question, Speculation};
 use crate::transformer::{Architecture, AttentionShape, Drafter, Transformer};
@@ -47,6 +47,12 @@ pub struct ServingRequest {
     /// Chance that one of them is accepted.
     #[serde(default)]
     pub acceptance: Option<f64>,
+    /// Adapters of low rank that accelerators hold.
+    #[serde(default)]
+    pub lora_adapters: Option<u32>,
+    /// Their rank.
+    #[serde(default)]
+    pub lora_rank: Option<u32>,
     /// Engine that serves, one of the assumptions; kernels as measured where there is none.
     #[serde(default)]
     pub engine_name: Option<String>,
@@ -154,6 +160,26 @@ impl ServingRequest {
         Some(Speculation { tokens, acceptance })
     }
 
+    fn adapters(
+        &self,
+        transformer: &Transformer,
+        problems: &mut Vec<Diagnostic>,
+    ) -> Option<Adapters> {
+        let count = self.lora_adapters.filter(|&count| count > 0)?;
+        let rank = self.lora_rank?;
+        if let Some(experts) = transformer.experts() {
+            let accepted = format!(
+                "models without experts: adapters beside the {experts} of a layer are not modelled"
+            );
+            problems.push(wrong_option("lora_adapters", count.to_string(), accepted));
+        }
+        if !(1..=transformer.hidden).contains(&u64::from(rank)) {
+            let accepted = format!("a whole number from 1 to the width, {}", transformer.hidden);
+            problems.push(wrong_option("lora_rank", rank.to_string(), accepted));
+        }
+        Some(Adapters { count, rank })
+    }
+
     /// The question, with the formats the model is published in where none are given.
     ///
     /// # Errors
@@ -177,6 +203,7 @@ impl ServingRequest {
             }
         };
         let speculation = self.speculation(&mut problems);
+        let adapters = self.adapters(transformer, &mut problems);
         if problems.is_empty() {
             let formats = Formats { weights, kv };
             Ok(Question {
@@ -186,6 +213,7 @@ impl ServingRequest {
                 overlap,
                 speculation,
                 offload: None,
+                adapters,
             })
         } else {
             Err(problems)

@@ -4,12 +4,14 @@
 //! worked out once per [`Rank`]; what is left for a step of `m` tokens is a few multiplications per
 //! operation. Formulas: `docs/reference/model.md`, sections 1 to 3.
 
+mod adapters;
 mod operation;
 mod rank;
 mod rates;
 mod shape;
 mod step;
 
+pub use adapters::Adapters;
 pub use rank::{Exchange, Rank, RankBlock, RankDraft};
 pub use rates::{Formats, Rates};
 pub use shape::{causal_mean, distinct_experts, local_shape, parameter_fraction};

@@ -4,7 +4,9 @@
 use super::rates::{Formats, Rates};
 use super::shape::{causal_mean_behind, local_shape, real, saturation, share_met};
 use super::step::{OperationTime, Step};
+use crate::catalog::ProductAssumptions;
 use crate::degrees::Degrees;
+use crate::quantity::FlopsPerSecond;
 use crate::transformer::{Operation, Work};
 
 /// One operation on one rank, with everything but the step folded into seconds per unit of work.
@@ -25,13 +27,12 @@ enum RankWork {
         /// Matrices that a token meets, and those of them on this rank if it is the busiest.
         active: f64,
         active_here: f64,
-        /// Arithmetic of one row of one matrix, at the efficiency of its columns and depth.
-        compute_per_row: f64,
-        half_rows: f64,
-        /// Reading one matrix.
-        memory_per_matrix: f64,
-        /// Reading and writing the activations of one row.
-        memory_per_row: f64,
+        price: ProductPrice,
+    },
+    /// One of the two products of an adapter, for each of as many as a step meets.
+    Adapter {
+        resident: f64,
+        price: ProductPrice,
     },
     Attention(AttentionPrice),
     Elementwise {
@@ -49,10 +50,7 @@ impl RankOperation {
                 held,
                 active,
                 active_here,
-                compute_per_row,
-                half_rows,
-                memory_per_matrix,
-                memory_per_row,
+                price,
             } => {
                 let (matrices, rows) = if experts > 1.0 {
                     let tokens = tokens + step.elsewhere;
@@ -61,16 +59,63 @@ impl RankOperation {
                 } else {
                     (1.0, tokens)
                 };
-                let rows_of_each = rows / matrices;
-                let compute = rows * compute_per_row / saturation(rows_of_each, half_rows);
-                let memory = matrices * memory_per_matrix + rows * memory_per_row;
-                (compute, memory)
+                price.work(matrices, rows)
+            }
+            RankWork::Adapter { resident, price } => {
+                price.work(resident.min(step.prompts + step.sequences), tokens)
             }
             RankWork::Attention(price) => return price.time(step, self.overlap, self.overhead),
             RankWork::Elementwise { memory_per_token } => (0.0, tokens * memory_per_token),
             RankWork::Free => return OperationTime::default(),
         };
         OperationTime::roofline(compute, memory, self.overlap, self.overhead)
+    }
+}
+
+/// A product with seconds per unit of work.
+#[derive(Clone, Copy, Debug)]
+struct ProductPrice {
+    /// Arithmetic of one row of one matrix, at the efficiency of its columns and depth.
+    compute_per_row: f64,
+    half_rows: f64,
+    /// Reading one matrix.
+    memory_per_matrix: f64,
+    /// Reading and writing the activations of one row.
+    memory_per_row: f64,
+}
+
+impl ProductPrice {
+    /// Of a matrix of `k` x `n` on one rank, in `element_bytes` each, that reaches so much.
+    fn new(
+        (k, n): (f64, f64),
+        element_bytes: f64,
+        (rate, reached): (FlopsPerSecond, ProductAssumptions),
+        formats: Formats,
+        rates: &Rates,
+    ) -> Self {
+        let efficiency = reached.efficiency
+            * saturation(n, reached.half_columns)
+            * saturation(k, reached.half_depth);
+        let bandwidth = (rates.bandwidth * reached.bandwidth_efficiency).0;
+        let activation = if rates.compute.activation_traffic {
+            formats.activation_bytes() / bandwidth
+        } else {
+            0.0
+        };
+        Self {
+            compute_per_row: 2.0 * k * n / (rate.0 * efficiency),
+            half_rows: reached.half_rows,
+            memory_per_matrix: k * n * element_bytes / bandwidth,
+            memory_per_row: (k + n) * activation,
+        }
+    }
+
+    /// Arithmetic and memory traffic of `rows` dealt to `matrices`.
+    fn work(self, matrices: f64, rows: f64) -> (f64, f64) {
+        let rows_of_each = rows / matrices;
+        let compute = rows * self.compute_per_row / saturation(rows_of_each, self.half_rows);
+        let memory = matrices * self.memory_per_matrix + rows * self.memory_per_row;
+        (compute, memory)
     }
 }
 
@@ -157,29 +202,18 @@ pub(super) fn price(
             experts,
             active,
         } => {
-            let (k_local, n_local) = local_shape(k, n, shard, degrees.dividing(experts));
+            let shape = local_shape(k, n, shard, degrees.dividing(experts));
             let parts = f64::from(degrees.parts(experts));
-            let (rate, reached) = rates.of_operation(operation.quantised, experts > 1);
-            let efficiency = reached.efficiency
-                * saturation(n_local, reached.half_columns)
-                * saturation(k_local, reached.half_depth);
-            let bandwidth = (rates.bandwidth * reached.bandwidth_efficiency).0;
-            let activation = if compute.activation_traffic {
-                formats.activation_bytes() / bandwidth
-            } else {
-                0.0
-            };
+            let reached = rates.of_operation(operation.quantised, experts > 1);
+            let element_bytes = formats.weight_bytes(operation);
             let work = RankWork::MatMul {
                 experts: real(experts),
                 held: real(experts) / parts,
                 active: real(active),
                 active_here: real(active) * rates.share_of_busiest(parts),
-                compute_per_row: 2.0 * k_local * n_local / (rate.0 * efficiency),
-                half_rows: reached.half_rows,
-                memory_per_matrix: k_local * n_local * formats.weight_bytes(operation) / bandwidth,
-                memory_per_row: (k_local + n_local) * activation,
+                price: ProductPrice::new(shape, element_bytes, reached, formats, rates),
             };
-            (work, reached.operation_overhead)
+            (work, reached.1.operation_overhead)
         }
         Work::Attention { .. } | Work::LatentAttention { .. } => (
             attention(operation.work, formats, rates, degrees.tp),
@@ -199,6 +233,25 @@ pub(super) fn price(
         overlap: compute.roofline_overlap,
         overhead: overhead.0,
     })
+}
+
+/// One of the two products of adapters: a matrix of `shape` for each of those `resident`.
+pub(super) fn price_of_adapter(
+    shape: (f64, f64),
+    resident: f64,
+    formats: Formats,
+    rates: &Rates,
+) -> RankOperation {
+    let reached = rates.of_operation(false, false);
+    let element_bytes = formats.activation_bytes();
+    RankOperation {
+        work: RankWork::Adapter {
+            resident,
+            price: ProductPrice::new(shape, element_bytes, reached, formats, rates),
+        },
+        overlap: rates.compute.roofline_overlap,
+        overhead: reached.1.operation_overhead.0,
+    }
 }
 
 /// Attention over the cache, grouped or latent.

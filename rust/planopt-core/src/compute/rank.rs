@@ -12,9 +12,11 @@ use crate::transformer::{Drafter, Operation, Shard, Transformer, Work};
 /// The operations of one kind of layer, of the embedding or of the head, on one rank.
 #[derive(Clone, Debug)]
 pub struct RankBlock {
-    operations: Vec<RankOperation>,
+    pub(super) operations: Vec<RankOperation>,
     /// Bytes of its parameters.
     pub weights: Bytes,
+    /// Bytes of the adapters beside them.
+    pub adapters: Bytes,
     /// All-reduces, by bytes per token.
     pub all_reduce_bytes_per_token: Vec<f64>,
     /// Ways of tokens to their experts and back, where attention is data parallel.
@@ -208,6 +210,7 @@ impl RankBlock {
         let mut block = Self {
             operations: Vec::with_capacity(operations.len()),
             weights: Bytes::ZERO,
+            adapters: Bytes::ZERO,
             all_reduce_bytes_per_token: Vec::new(),
             exchanges: Vec::new(),
             kv: Vec::new(),

@@ -123,7 +123,9 @@ impl Prepared {
                     let tokens = speculation.tokens;
                     RankDraft::new(transformer, drafter, tokens, formats, &rates, degrees)
                 });
-                Rank::new(transformer, formats, &rates, degrees).with_draft(draft)
+                Rank::new(transformer, formats, &rates, degrees)
+                    .with_draft(draft)
+                    .with_adapters(question.adapters, transformer, formats, &rates, degrees)
             });
         }
         Ok(Self { ranks })

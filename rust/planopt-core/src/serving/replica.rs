@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::catalog::{Accelerator, Assumptions};
 use crate::communication::Fabric;
-use crate::compute::{Formats, OperationTime, Rank, RankBlock, Step, real};
+use crate::compute::{Adapters, Formats, OperationTime, Rank, RankBlock, Step, real};
 use crate::memory::{ServingMemory, StageMemory, capacity};
 use crate::placement::Placement;
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
@@ -73,6 +73,8 @@ pub struct Question {
     pub speculation: Option<Speculation>,
     /// Layers whose weights rest in the host, if any.
     pub offload: Option<Offload>,
+    /// Adapters that sequences choose from, if any.
+    pub adapters: Option<Adapters>,
 }
 
 impl Question {

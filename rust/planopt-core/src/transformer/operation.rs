@@ -142,6 +142,15 @@ pub struct Operation {
 }
 
 impl Operation {
+    /// Matrices of the published model that the product multiplies by at once.
+    pub fn fused_matrices(&self) -> u64 {
+        match self.name {
+            "query_key_value" => 3,
+            "gate_up" => 2,
+            _ => 1,
+        }
+    }
+
     /// Parameters that a token meets: of experts, its share.
     pub fn active_parameters(&self) -> u64 {
         match self.work {

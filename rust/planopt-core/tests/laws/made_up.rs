@@ -341,6 +341,7 @@ pub(crate) fn questions() -> impl Strategy<Value = Question> {
         .prop_map(|(weights, kv, (context, prompt), overlap)| Question {
             speculation: None,
             offload: None,
+            adapters: None,
             formats: Formats { weights, kv },
             context,
             prompt,

@@ -1,6 +1,7 @@
 //! Laws that hold whatever the model, the hardware and the assumptions are, tried on the bundled
 //! catalog and on made-up hardware and models.
 
+mod adapters;
 mod batches;
 mod bulk;
 mod candidate;

@@ -107,6 +107,8 @@ impl ServingSpaceRequest {
             draft: None,
             draft_tokens: None,
             acceptance: None,
+            lora_adapters: None,
+            lora_rank: None,
             model: ModelRequest {
                 model: self.model.clone(),
                 kv_heads: None,

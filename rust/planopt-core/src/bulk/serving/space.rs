@@ -111,6 +111,7 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
                 for &overlap in &axes.overlap {
                     questions.push(Question {
                         offload: None,
+                        adapters: None,
                         formats,
                         context: lengths.context,
                         prompt: lengths.prompt,

@@ -1,0 +1,76 @@
+//! Adapters of low rank beside the products of every layer (Hu et al., "`LoRA`", arXiv 2106.09685),
+//! of which each sequence of a batch has its own (Chen et al., "Punica", arXiv 2310.18547; Sheng et
+//! al., "`S-LoRA`", arXiv 2311.03285). Formulas: `docs/reference/serving.md`, section 11.
+
+use super::operation::price_of_adapter;
+use super::rank::{Rank, RankBlock};
+use super::rates::{Formats, Rates};
+use super::shape::{local_shape, real};
+use crate::degrees::Degrees;
+use crate::quantity::Bytes;
+use crate::transformer::{Operation, Transformer, Work};
+
+/// Adapters that accelerators hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adapters {
+    /// How many.
+    pub count: u32,
+    /// Their rank: rows between their two matrices.
+    pub rank: u32,
+}
+
+impl Rank {
+    /// The same with adapters beside the products of its layers.
+    #[must_use]
+    pub fn with_adapters(
+        mut self,
+        adapters: Option<Adapters>,
+        transformer: &Transformer,
+        formats: Formats,
+        rates: &Rates,
+        degrees: Degrees,
+    ) -> Self {
+        if let Some(adapters) = adapters {
+            for (block, kind) in self.blocks.iter_mut().zip(&transformer.blocks) {
+                for operation in &kind.operations {
+                    block.adapt(operation, adapters, formats, rates, degrees);
+                }
+            }
+        }
+        self
+    }
+}
+
+impl RankBlock {
+    /// Adds what adapters do beside a product: into their rank, and from there to what the product
+    /// gives. They are divided as it is, so that the sum over ranks that follows it is theirs too.
+    fn adapt(
+        &mut self,
+        operation: &Operation,
+        adapters: Adapters,
+        formats: Formats,
+        rates: &Rates,
+        degrees: Degrees,
+    ) {
+        let Work::MatMul {
+            k,
+            n,
+            shard,
+            experts: 1,
+            ..
+        } = operation.work
+        else {
+            return;
+        };
+        let (k_local, n_local) = local_shape(k, n, shard, degrees.tp);
+        let (count, rank) = (f64::from(adapters.count), f64::from(adapters.rank));
+        let inward = (k_local, rank * real(operation.fused_matrices()));
+        let outward = (rank, n_local);
+        for shape in [inward, outward] {
+            let elements = count * shape.0 * shape.1;
+            self.adapters += Bytes(elements * formats.activation_bytes());
+            self.operations
+                .push(price_of_adapter(shape, count, formats, rates));
+        }
+    }
+}
