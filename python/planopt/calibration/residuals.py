@@ -11,7 +11,7 @@ import numpy as np
 from planopt.intervals import LEAST_ROWS, LEVEL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 __all__ = ["EVERYTHING", "Unseen", "covered", "write_residuals"]
@@ -92,23 +92,40 @@ def write_residuals(
     ]
     print("within intervals of the other folds:", dict(covers), flush=True)
     for (metric, name), ratios in sorted(classes.items()):
-        ordered = np.sort(ratios)
-        spread = np.abs(1 / ordered - 1)
-        low, high = np.quantile(ordered, (_LOW, _HIGH))
-        lines += [
-            "",
-            "[[residual]]",
-            f'metric = "{metric}"',
-            f'of = "{name}"',
-            f"rows = {len(ratios)}",
-            f"low = {low:.4f}",
-            f"high = {high:.4f}",
-            f"median_ape = {np.median(spread):.4f}",
-            f"mape = {np.mean(spread):.4f}",
-        ]
+        lines += residual_table(metric, name, ratios)
+        off = np.abs(1 / np.asarray(ratios) - 1)
         print(
-            f"{metric:10} {name:36} n {len(ratios):5} median {np.median(spread):6.1%} "
-            f"MAPE {np.mean(spread):6.1%}",
+            f"{metric:10} {name:36} n {len(ratios):5} median {np.median(off):6.1%} "
+            f"MAPE {np.mean(off):6.1%}",
             flush=True,
         )
     path.write_text("\n".join((*lines, "")), encoding="utf-8")
+
+
+def residual_table(
+    metric: str, name: str, ratios: Sequence[float], method: Any = "linear"
+) -> list[str]:
+    """Return the lines of one class: quantiles of measured over predicted, and errors.
+
+    Parameters
+    ----------
+    metric, name : str
+        What was predicted, and of which class.
+    ratios : sequence of float
+        Measured over predicted.
+    method : str
+        How quantiles are estimated, a method of `numpy.quantile`.
+    """
+    off = np.abs(1 / np.asarray(ratios) - 1)
+    low, high = np.quantile(ratios, (_LOW, _HIGH), method=method)
+    return [
+        "",
+        "[[residual]]",
+        f'metric = "{metric}"',
+        f'of = "{name}"',
+        f"rows = {len(ratios)}",
+        f"low = {low:.4f}",
+        f"high = {high:.4f}",
+        f"median_ape = {np.median(off):.4f}",
+        f"mape = {np.mean(off):.4f}",
+    ]

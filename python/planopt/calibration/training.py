@@ -31,6 +31,7 @@ from planopt.calibration.parameters import (
     sections,
     with_block,
 )
+from planopt.calibration.residuals import residual_table
 from planopt.calibration.training_parameters import (
     POOLS,
     SWITCHES,
@@ -428,20 +429,7 @@ def _residuals(rows: Sequence[LeftOut], seed: int) -> str:
         "the ninetieth percentile.",
     ]
     for name, ratios in sorted(classes.items()):
-        ordered = np.sort(ratios)
-        spread = np.abs(1 / ordered - 1)
-        low, high = np.quantile(ordered, (0.1, 0.9), method="weibull")
-        lines += [
-            "",
-            "[[residual]]",
-            'metric = "step_time"',
-            f'of = "{name}"',
-            f"rows = {len(ratios)}",
-            f"low = {low:.4f}",
-            f"high = {high:.4f}",
-            f"median_ape = {np.median(spread):.4f}",
-            f"mape = {np.mean(spread):.4f}",
-        ]
+        lines += residual_table("step_time", name, ratios, method="weibull")
     return "\n".join((*lines, ""))
 
 
