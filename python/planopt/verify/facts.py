@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -460,9 +461,16 @@ class Facts:
         return entity
 
 
+@lru_cache(maxsize=512)
+def _table(text: str) -> Table:
+    """Read a file once, however many plans are checked against it."""
+    table: Table = tomllib.loads(text)
+    return table
+
+
 def _built(path: Path, build: Callable[[Table], _Entity]) -> _Entity:
     try:
-        return build(tomllib.loads(path.read_text(encoding="utf-8")))
+        return build(_table(path.read_text(encoding="utf-8")))
     except KeyError as error:
         message = f"{path}: key {error} is missing"
         raise FactError(message) from error
