@@ -179,6 +179,12 @@ class Candidate(Struct, frozen=True, kw_only=True):
     lora_adapters: int | None = None
     """Adapters of low rank that accelerators hold, of which each sequence has one."""
     lora_rank: int | None = None
+    image_tokens: int | None = None
+    """Tokens of a prompt that come from images."""
+    image_patches: float | None = None
+    """Patches that they are made of."""
+    encoder_parameters: float | None = None
+    """Parameters of what makes them."""
 
     @property
     def accelerators(self) -> int:

@@ -166,6 +166,7 @@ def candidate(pick: Pick, side: Sides, model: str | None = None) -> dict[str, An
         **drafting(pick, side, model),
         **(offloading(pick, side, host) if overlap == "none" else {}),
         **({} if _has_experts(side, model) else adapting(pick)),
+        **seeing(pick),
     }
 
 
@@ -185,6 +186,15 @@ def adapting(pick: Pick) -> dict[str, Any]:
     """Put adapters of low rank beside the products now and then."""
     adapters = pick([0, 0, 0, 1, 5, 64, 1000])
     return {"lora_adapters": adapters, "lora_rank": pick([1, 8, 64]) if adapters else 0}
+
+
+def seeing(pick: Pick) -> dict[str, Any]:
+    """Put an encoder of images in front of the model now and then."""
+    parameters = pick([0.0, 0.0, 0.0, 3e8, 6e9])
+    return {
+        "encoder_parameters": parameters,
+        "image_patches": pick([1.0, 4096.0]) if parameters else 0.0,
+    }
 
 
 def offloading(pick: Pick, side: Sides, host: str) -> dict[str, Any]:

@@ -74,6 +74,8 @@ def layout(candidate: Candidate) -> str:
     if candidate.lora_adapters:
         held = count(candidate.lora_adapters)
         parts.append(f"{held} x LoRA of rank {candidate.lora_rank}")
+    if candidate.image_tokens:
+        parts.append(f"{count(candidate.image_tokens)} tokens of images in a prompt")
     if candidate.overlap != "none":
         parts.append(f"{candidate.overlap} overlap")
     return ", ".join(parts)

@@ -77,6 +77,8 @@ def derivation_of(
         "offload_to": candidate.offload_to or "host",
         "lora_adapters": candidate.lora_adapters or 0,
         "lora_rank": candidate.lora_rank or 0,
+        "encoder_parameters": candidate.encoder_parameters or 0.0,
+        "image_patches": candidate.image_patches or 0.0,
     }
     entities = {
         kind: given[kind] for kind in ("accelerator", "host", "network") if given[kind]

@@ -11,6 +11,7 @@ from planopt.evaluation import Candidate
 from planopt.options import OptionReader
 from planopt.plan import Assumed, EvaluationDocument
 from planopt.serving.build import bom_line, evaluation_of, hardware_of
+from planopt.serving.images import ImageOptions, read_images
 from planopt.serving.load import estimated, load_of, read_traffic, simulated
 from planopt.serving.prefill_pool import (
     PoolOptions,
@@ -34,8 +35,8 @@ STORES = ("host", "disk")
 """Where weights can rest: in the host's memory, or on its disks."""
 
 
-class EvaluateOptions(ServedOptions, PoolOptions, total=False):
-    """Options of what is served, and of a pool that reads its prompts."""
+class EvaluateOptions(ServedOptions, ImageOptions, PoolOptions, total=False):
+    """Options of what is served, of images, and of a pool that reads its prompts."""
 
 
 def evaluate_serving(
@@ -91,6 +92,9 @@ def evaluate_serving(
     lora_adapters, lora_rank : int
         Adapters of low rank (LoRA) beside the products of every layer that accelerators
         hold, of which each sequence has one, and their rank.
+    image_tokens, encoder_parameters, patches_per_token : int, str or float, int
+        Tokens that images add to each prompt, parameters of what encodes them, and the
+        patches that make one token (4 unless given).
     overlap : {"none", "two-batch"}
         Overlap of computing and communicating.
     workload, prompt, output, context
@@ -158,7 +162,9 @@ def evaluate_serving(
             option="accelerator",
             accepted="an id of `planopt catalog list accelerators`",
         )
-    served = read_served(reader, opened, assumed, options)
+    images = read_images(reader, assumed, options)
+    image_tokens = images.get("image_tokens") or 0
+    served = read_served(reader, opened, assumed, options, image_tokens=image_tokens)
     request = {
         **served.native(),
         "accelerator": accelerator,
@@ -180,7 +186,7 @@ def evaluate_serving(
     if (resting := _resting(reader, offload, offload_to)) is not None:
         request["offload"] = resting
     adapters = _adapters(reader, lora_adapters, lora_rank)
-    request |= adapters
+    request |= adapters | images
     if engine is not None:
         request["engine_name"] = engine
     rate = reader.quantity("requests", requests, "requests_per_second")
@@ -202,6 +208,14 @@ def evaluate_serving(
             accepted="one of the two",
         )
     own_traffic = read_traffic(reader, traffic)
+    if own_traffic is not None and images:
+        reader.problem(
+            "E004",
+            "--traffic says how long prompts are, with all that is in them",
+            option="image_tokens",
+            value=images["image_tokens"],
+            accepted="one of the two",
+        )
     reading = read_prefill_pool(reader, request, options)
     reader.finish()
     answer = opened.native.evaluate_serving(request)
@@ -261,6 +275,7 @@ def evaluate_serving(
             offload=answer["offload"],
             offload_to=request.get("offload", {}).get("to"),
             **adapters,
+            **images,
         ),
         hardware=hardware_of(answer),
         bill_of_materials=tuple(bom_line(line) for line in answer["bill_of_materials"]),

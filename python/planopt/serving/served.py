@@ -119,9 +119,14 @@ def read_served(
     catalog: Catalog,
     assumed: list[Assumed],
     options: ServedOptions,
+    *,
+    image_tokens: int = 0,
 ) -> ServedModel:
-    """Read what is served; what is not given comes from the model and the workload."""
-    lengths = _lengths(reader, catalog, assumed, options)
+    """Read what is served; what is not given comes from the model and the workload.
+
+    Prompts are longer by the tokens of their images.
+    """
+    lengths = _lengths(reader, catalog, assumed, options, image_tokens)
     model = options.get("model")
     if model is None:
         assumed.append(Assumed(name="model", value=DEFAULT_MODEL))
@@ -180,6 +185,7 @@ def _lengths(
     catalog: Catalog,
     assumed: list[Assumed],
     options: ServedOptions,
+    image_tokens: int,
 ) -> Lengths:
     """Read prompt, output and context; what is not given comes from the workload."""
     workload = options.get("workload")
@@ -198,6 +204,7 @@ def _lengths(
     if output is None:
         output = usual["output"]
         spread["output_cv"] = usual["output_cv"]
+    prompt += image_tokens
     if cached is None:
         cached = prompt + output
         assumed.append(

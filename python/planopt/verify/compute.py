@@ -25,6 +25,7 @@ from planopt.verify.operations import (
 
 if TYPE_CHECKING:
     from planopt.verify.assumptions import Assumptions
+    from planopt.verify.encoder import Encoder
     from planopt.verify.facts import Accelerator
     from planopt.verify.offload import Offload
     from planopt.verify.reached import Compute, Products
@@ -48,6 +49,7 @@ class Rank:
     offload: Offload | None = None
     lora_adapters: int = 0
     lora_rank: int = 0
+    encoder: Encoder | None = None
 
     # Section 1, t_e.
     def dividing(self, operation: Operation) -> int:

@@ -14,6 +14,7 @@ from planopt.verify.compute import (
     tokens_looked_at,
 )
 from planopt.verify.derivation import formula
+from planopt.verify.encoder import encoder_bytes
 from planopt.verify.offload import freed_bytes
 from planopt.verify.operations import (
     Attention,
@@ -34,6 +35,7 @@ class Stage:
     embedding: tuple[Operation, ...]
     layers: tuple[tuple[Operation, ...], ...]
     head: tuple[Operation, ...]
+    first: bool = False
     last: bool = False
     """Whether it is the last one, which drafts: not every model has a head."""
 
@@ -83,6 +85,7 @@ def stages(model: Model, p: int) -> list[Stage]:
                 embedding=model.embedding if stage == 0 else (),
                 layers=model.layers[first : first + layers],
                 head=model.head if stage == p - 1 else (),
+                first=stage == 0,
                 last=stage == p - 1,
             )
         )
@@ -105,6 +108,7 @@ def weights_bytes(stage: Stage, model: Model, rank: Rank) -> float:
         for operation in (*stage.body, *stage.head)
     )
     own += adapters_bytes(stage, rank) - freed_bytes(stage, rank)
+    own += encoder_bytes(rank) if stage.first else 0.0
     if stage.last and rank.drafter is not None:
         drafter = rank.drafter
         own += math.fsum(

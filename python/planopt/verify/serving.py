@@ -25,6 +25,7 @@ from planopt.verify.compute import (
     operation_times,
 )
 from planopt.verify.derivation import formula
+from planopt.verify.encoder import Encoder, encoder_seconds
 from planopt.verify.exchange import exchange_seconds
 from planopt.verify.formats import FormatError, bytes_per_element
 from planopt.verify.memory import (
@@ -117,6 +118,9 @@ def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime
             if isinstance(operation, MatMul) and is_choice(operation) and rank.d > 1
         ),
     ]
+    if stage.first:
+        encoding = encoder_seconds(rank, step)
+        durations.append(Duration(encoding, 0.0, encoding))
     return StageTime(
         arithmetic=math.fsum(duration.arithmetic for duration in durations),
         traffic=math.fsum(duration.traffic for duration in durations),
@@ -384,6 +388,8 @@ def evaluate_serving(
     offload_to: str = "host",
     lora_adapters: int = 0,
     lora_rank: int = 0,
+    encoder_parameters: float = 0.0,
+    image_patches: float = 0.0,
 ) -> dict[str, Any]:
     """Evaluate one configuration, whether or not it fits.
 
@@ -421,6 +427,8 @@ def evaluate_serving(
         its disks (``disk``).
     lora_adapters, lora_rank
         Adapters of low rank that accelerators hold, and their rank.
+    encoder_parameters, image_patches
+        Parameters of what encodes images, and patches of those of a prompt.
 
     Returns
     -------
@@ -446,6 +454,9 @@ def evaluate_serving(
     if offload is not None:
         rank = replace(rank, offload=Offload(offload, offload_to))
     rank = replace(rank, lora_adapters=lora_adapters, lora_rank=lora_rank)
+    if encoder_parameters:
+        encoder = Encoder(encoder_parameters, image_patches, prompt)
+        rank = replace(rank, encoder=encoder)
     gained = tokens_per_check(draft_tokens if draft else 0, acceptance)
     accelerators = tp * dp * pp
     if rejection := _shape_rejection(transformer, t=tp, p=pp):

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::request::{unknown_name, wrong_option};
 use crate::catalog::{Catalog, Format};
-use crate::compute::{Adapters, Formats};
+use crate::compute::{Adapters, Encoder, Formats, real};
 use crate::diagnostic::Diagnostic;
 use crate::serving::{Overlap, Question, Speculation};
 use crate::transformer::{Architecture, AttentionShape, Drafter, Transformer};
@@ -53,6 +53,12 @@ pub struct ServingRequest {
     /// Their rank.
     #[serde(default)]
     pub lora_rank: Option<u32>,
+    /// Parameters of what encodes the images of a prompt.
+    #[serde(default)]
+    pub encoder_parameters: Option<f64>,
+    /// Patches of the images of a prompt.
+    #[serde(default)]
+    pub image_patches: Option<f64>,
     /// Engine that serves, one of the assumptions; kernels as measured where there is none.
     #[serde(default)]
     pub engine_name: Option<String>,
@@ -180,6 +186,23 @@ impl ServingRequest {
         Some(Adapters { count, rank })
     }
 
+    fn encoder(&self, problems: &mut Vec<Diagnostic>) -> Option<Encoder> {
+        let (parameters, patches) = (self.encoder_parameters?, self.image_patches?);
+        for (option, given) in [
+            ("encoder_parameters", parameters),
+            ("image_tokens", patches),
+        ] {
+            if !(given.is_finite() && given >= 0.0) {
+                let accepted = "a number above 0".to_owned();
+                problems.push(wrong_option(option, given.to_string(), accepted));
+            }
+        }
+        Some(Encoder {
+            parameters,
+            patches_per_token: patches / real(self.prompt.max(1)),
+        })
+    }
+
     /// The question, with the formats the model is published in where none are given.
     ///
     /// # Errors
@@ -204,6 +227,7 @@ impl ServingRequest {
         };
         let speculation = self.speculation(&mut problems);
         let adapters = self.adapters(transformer, &mut problems);
+        let encoder = self.encoder(&mut problems);
         if problems.is_empty() {
             let formats = Formats { weights, kv };
             Ok(Question {
@@ -214,6 +238,7 @@ impl ServingRequest {
                 speculation,
                 offload: None,
                 adapters,
+                encoder,
             })
         } else {
             Err(problems)

@@ -5,6 +5,7 @@
 //! operation. Formulas: `docs/reference/model.md`, sections 1 to 3.
 
 mod adapters;
+mod encoder;
 mod operation;
 mod rank;
 mod rates;
@@ -12,6 +13,7 @@ mod shape;
 mod step;
 
 pub use adapters::Adapters;
+pub use encoder::Encoder;
 pub use rank::{Exchange, Rank, RankBlock, RankDraft};
 pub use rates::{Formats, Rates};
 pub use shape::{causal_mean, distinct_experts, local_shape, parameter_fraction};

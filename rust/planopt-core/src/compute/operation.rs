@@ -34,6 +34,10 @@ enum RankWork {
         resident: f64,
         price: ProductPrice,
     },
+    /// What encodes images: all of its work is on tokens of prompts.
+    Encoder {
+        compute_per_prompt_token: f64,
+    },
     Attention(AttentionPrice),
     Elementwise {
         memory_per_token: f64,
@@ -64,6 +68,9 @@ impl RankOperation {
             RankWork::Adapter { resident, price } => {
                 price.work(resident.min(step.prompts + step.sequences), tokens)
             }
+            RankWork::Encoder {
+                compute_per_prompt_token,
+            } => (step.prompts * step.chunk * compute_per_prompt_token, 0.0),
             RankWork::Attention(price) => return price.time(step, self.overlap, self.overhead),
             RankWork::Elementwise { memory_per_token } => (0.0, tokens * memory_per_token),
             RankWork::Free => return OperationTime::default(),
@@ -251,6 +258,18 @@ pub(super) fn price_of_adapter(
         },
         overlap: rates.compute.roofline_overlap,
         overhead: reached.1.operation_overhead.0,
+    }
+}
+
+/// An encoder whose `parameters` are met once for each token of a prompt.
+pub(super) fn price_of_encoder(parameters: f64, rates: &Rates) -> RankOperation {
+    let (rate, reached) = rates.of_operation(false, false);
+    RankOperation {
+        work: RankWork::Encoder {
+            compute_per_prompt_token: 2.0 * parameters / (rate.0 * reached.efficiency),
+        },
+        overlap: rates.compute.roofline_overlap,
+        overhead: 0.0,
     }
 }
 

@@ -126,6 +126,7 @@ impl Prepared {
                 Rank::new(transformer, formats, &rates, degrees)
                     .with_draft(draft)
                     .with_adapters(question.adapters, transformer, formats, &rates, degrees)
+                    .with_encoder(question.encoder, formats, &rates, degrees)
             });
         }
         Ok(Self { ranks })

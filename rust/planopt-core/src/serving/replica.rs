@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::catalog::{Accelerator, Assumptions};
 use crate::communication::Fabric;
-use crate::compute::{Adapters, Formats, OperationTime, Rank, RankBlock, Step, real};
+use crate::compute::{Adapters, Encoder, Formats, OperationTime, Rank, RankBlock, Step, real};
 use crate::memory::{ServingMemory, StageMemory, capacity};
 use crate::placement::Placement;
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
@@ -75,6 +75,8 @@ pub struct Question {
     pub offload: Option<Offload>,
     /// Adapters that sequences choose from, if any.
     pub adapters: Option<Adapters>,
+    /// What encodes the images of prompts, if any have some.
+    pub encoder: Option<Encoder>,
 }
 
 impl Question {

@@ -342,6 +342,7 @@ pub(crate) fn questions() -> impl Strategy<Value = Question> {
             speculation: None,
             offload: None,
             adapters: None,
+            encoder: None,
             formats: Formats { weights, kv },
             context,
             prompt,

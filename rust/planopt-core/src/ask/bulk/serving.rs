@@ -109,6 +109,8 @@ impl ServingSpaceRequest {
             acceptance: None,
             lora_adapters: None,
             lora_rank: None,
+            encoder_parameters: None,
+            image_patches: None,
             model: ModelRequest {
                 model: self.model.clone(),
                 kv_heads: None,

@@ -112,6 +112,7 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
                     questions.push(Question {
                         offload: None,
                         adapters: None,
+                        encoder: None,
                         formats,
                         context: lengths.context,
                         prompt: lengths.prompt,

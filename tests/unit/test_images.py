@@ -1,0 +1,88 @@
+"""Images in prompts: their tokens, the weights of what encodes them, and its time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import planopt
+from planopt.errors import InputError
+
+if TYPE_CHECKING:
+    from planopt.evaluation import ServingEvaluation
+
+CARD: dict[str, Any] = {
+    "model": "qwen2.5-7b",
+    "accelerator": "h100-sxm",
+    "prompt": 512,
+    "output": 512,
+    "batch": 8,
+}
+SEEING: dict[str, Any] = {"image_tokens": 1024, "encoder_parameters": "0.6B"}
+
+
+def _weights(evaluation: ServingEvaluation) -> float:
+    assert evaluation.memory is not None
+    return evaluation.memory.weights_bytes
+
+
+def _prefill(evaluation: ServingEvaluation) -> float:
+    seconds = evaluation.prefill.seconds
+    assert isinstance(seconds, float)
+    return seconds
+
+
+def test_tokens_of_images_join_the_prompt_and_its_cache() -> None:
+    seeing = planopt.evaluate(**CARD, **SEEING)
+    longer = planopt.evaluate(**{**CARD, "prompt": 512 + 1024})
+    assert seeing.context_tokens == longer.context_tokens == 2048
+    assert seeing.decode == longer.decode
+    assert seeing.memory is not None
+    assert longer.memory is not None
+    assert seeing.memory.kv_cache_bytes == longer.memory.kv_cache_bytes
+
+
+@pytest.mark.parametrize("tp", [1, 4])
+def test_the_encoder_is_divided_among_its_ranks(tp: int) -> None:
+    card = {**CARD, "tp": tp}
+    seeing = planopt.evaluate(**card, **SEEING)
+    longer = planopt.evaluate(**{**card, "prompt": 512 + 1024})
+    assert _weights(seeing) - _weights(longer) == pytest.approx(0.6e9 * 2 / tp)
+    # 2 operations of each parameter on 4 patches of each token, at 989 TFLOP/s or less.
+    at_peak = 2 * 0.6e9 * 4 * 1024 / tp / 989e12
+    encoding = _prefill(seeing) - _prefill(longer)
+    assert at_peak < encoding < 2 * at_peak
+
+
+def test_patches_are_assumed_unless_they_are_given() -> None:
+    assumed = planopt.evaluate(**CARD, **SEEING)
+    given = planopt.evaluate(**CARD, **SEEING, patches_per_token=4)
+    finer = planopt.evaluate(**CARD, **SEEING, patches_per_token=16)
+    assert _prefill(assumed) == _prefill(given) < _prefill(finer)
+    names = {one.name for one in assumed.assumed} - {one.name for one in given.assumed}
+    assert names == {"patches of a token of an image"}
+
+
+def test_a_first_token_waits_for_the_images_under_a_load() -> None:
+    seeing = planopt.evaluate(**CARD, **SEEING, users=8)
+    longer = planopt.evaluate(**{**CARD, "prompt": 512 + 1024}, users=8)
+    assert seeing.ttft_seconds.mean is not None
+    assert longer.ttft_seconds.mean is not None
+    encoding = _prefill(seeing) - _prefill(longer)
+    assert seeing.ttft_seconds.mean > longer.ttft_seconds.mean + 0.9 * encoding
+
+
+@pytest.mark.parametrize(
+    ("changed", "option"),
+    [
+        ({"image_tokens": 4}, "--encoder-parameters"),
+        ({"encoder_parameters": "0.6B"}, "--image-tokens"),
+        ({**SEEING, "image_tokens": 0}, "--image-tokens"),
+        ({**SEEING, "encoder_parameters": "small"}, "--encoder-parameters"),
+    ],
+)
+def test_half_of_it_is_refused(changed: dict[str, Any], option: str) -> None:
+    with pytest.raises(InputError) as refused:
+        planopt.evaluate(**CARD, **changed)
+    assert [one.field for one in refused.value.diagnostics] == [option]
