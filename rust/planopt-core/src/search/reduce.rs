@@ -67,16 +67,118 @@ pub(crate) fn reduce<'a>(mut units: Vec<FoundUnit<'a>>, demand: &Demand) -> Vec<
 }
 
 fn unreplaced(units: &[FoundUnit], speed: bool) -> BTreeSet<usize> {
-    let mut kept: Vec<usize> = Vec::new();
+    let worths: Vec<Worth> = units.iter().map(|unit| Worth::of(unit, speed)).collect();
+    let mut kept = KeptBySpeed::new(&worths);
+    let mut places = BTreeSet::new();
     for (place, unit) in units.iter().enumerate() {
-        if !kept
-            .iter()
-            .any(|&other| replaces(&units[other], unit, speed))
-        {
-            kept.push(place);
+        let worth = worths[place];
+        if !kept.any(&worth, |other| replaces(&units[other], unit, speed)) {
+            kept.push(worth, place);
+            places.insert(place);
         }
     }
-    kept.into_iter().collect()
+    places
+}
+
+/// What a unit gives for a dollar, and its speed where that counts. Copies that cost no more than
+/// another unit, and give no less, are worth no less: most pairs need no closer look.
+#[derive(Clone, Copy, Debug)]
+struct Worth {
+    tokens: f64,
+    users: f64,
+    speed: f64,
+}
+
+impl Worth {
+    const LEAST: Self = Self {
+        tokens: 0.0,
+        users: 0.0,
+        speed: 0.0,
+    };
+
+    fn of(unit: &FoundUnit, speed: bool) -> Self {
+        let price = unit.price.usd();
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+        let users = unit.users as f64;
+        Self {
+            tokens: unit.tokens_per_second / price,
+            users: users / price,
+            speed: if speed {
+                unit.tokens_per_second_per_user
+            } else {
+                0.0
+            },
+        }
+    }
+
+    fn no_less_than(&self, other: &Self) -> bool {
+        const BELOW_ROUNDING: f64 = 1.0 - 1e-9;
+        self.speed >= other.speed
+            && self.tokens >= other.tokens * BELOW_ROUNDING
+            && self.users >= other.users * BELOW_ROUNDING
+    }
+
+    fn most(self, other: Self) -> Self {
+        Self {
+            tokens: self.tokens.max(other.tokens),
+            users: self.users.max(other.users),
+            speed: self.speed.max(other.speed),
+        }
+    }
+}
+
+/// Units that are kept, in bands of speed: what is little faster than a unit is the likeliest to
+/// replace it, since whatever is much faster gives less for a dollar.
+struct KeptBySpeed {
+    /// Slowest speed of each band, ascending.
+    bounds: Vec<f64>,
+    bands: Vec<Band>,
+}
+
+struct Band {
+    /// The most of each figure in it.
+    most: Worth,
+    kept: Vec<(Worth, usize)>,
+}
+
+impl KeptBySpeed {
+    /// About the square root of the units that one host keeps, some tens of thousands.
+    const BANDS: usize = 256;
+
+    fn new(worths: &[Worth]) -> Self {
+        let mut speeds: Vec<f64> = worths.iter().map(|worth| worth.speed).collect();
+        speeds.sort_unstable_by(f64::total_cmp);
+        let of_one = speeds.len().div_ceil(Self::BANDS).max(1);
+        let mut bounds: Vec<f64> = speeds.chunks(of_one).map(|band| band[0]).collect();
+        bounds.dedup();
+        let empty = || Band {
+            most: Worth::LEAST,
+            kept: Vec::new(),
+        };
+        let bands = std::iter::repeat_with(empty).take(bounds.len()).collect();
+        Self { bounds, bands }
+    }
+
+    fn band(&self, speed: f64) -> usize {
+        let slower = self.bounds.partition_point(|&bound| bound <= speed);
+        slower.saturating_sub(1)
+    }
+
+    fn push(&mut self, worth: Worth, place: usize) {
+        let band = self.band(worth.speed);
+        let band = &mut self.bands[band];
+        band.most = band.most.most(worth);
+        band.kept.push((worth, place));
+    }
+
+    /// Whether `holds` of any unit that is worth no less.
+    fn any(&self, worth: &Worth, holds: impl Fn(usize) -> bool) -> bool {
+        self.bands[self.band(worth.speed)..]
+            .iter()
+            .filter(|band| band.most.no_less_than(worth))
+            .flat_map(|band| &band.kept)
+            .any(|(other, place)| other.no_less_than(worth) && holds(*place))
+    }
 }
 
 fn best_of_each_accelerator(units: &[FoundUnit], aim: Aim) -> BTreeSet<usize> {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::batch::{Count, Goal, Miss, batches};
-use super::front::keep;
+use super::front::{Front, Gives};
 use super::latency::{Most, Supply, supply};
 use super::layout::{Layout, Prepared, stages};
 use super::reduce::{Demand, reduce};
@@ -49,22 +49,23 @@ pub struct FoundUnit<'a> {
 
 impl FoundUnit<'_> {
     /// What it gives; speed beyond the target counts only where it is asked for.
-    fn gives(&self, speed: bool) -> [f64; 5] {
+    fn gives(&self, speed: bool) -> Gives {
         #[expect(clippy::cast_precision_loss, reason = "users stay below 2^53")]
         let users = self.users as f64;
-        [
-            users,
-            self.tokens_per_second,
-            if speed {
-                self.tokens_per_second_per_user
-            } else {
-                0.0
-            },
-            // A unit of more, smaller replicas loses less when one fails.
-            f64::from(self.unit.replicas),
-            // Of the same parts, those that only fill a board draw no power.
-            -self.power.0,
-        ]
+        let speed = if speed {
+            self.tokens_per_second_per_user
+        } else {
+            0.0
+        };
+        Gives {
+            figures: [users, self.tokens_per_second, speed],
+            traits: [
+                // A unit of more, smaller replicas loses less when one fails.
+                f64::from(self.unit.replicas),
+                // Of the same parts, those that only fill a board draw no power.
+                -self.power.0,
+            ],
+        }
     }
 }
 
@@ -225,6 +226,9 @@ pub fn search<'a>(
 /// What makes two units of one accelerator, host and network the same purchase.
 type Purchase = (u32, u32, Option<(usize, Option<(u32, u32)>)>);
 
+/// The front of each purchase.
+type Fronts<'a> = BTreeMap<Purchase, Front<FoundUnit<'a>>>;
+
 impl Task<'_> {
     /// All layouts on one accelerator in one host.
     fn search_fit<'a>(
@@ -276,7 +280,7 @@ impl Task<'_> {
             host: fit.host,
             network,
         };
-        let mut fronts: BTreeMap<Purchase, Vec<FoundUnit<'a>>> = BTreeMap::new();
+        let mut fronts = Fronts::new();
         let mut candidates = Vec::new();
         for layout in self.layouts {
             let Ok(placement) = layout.place(fit.slots) else {
@@ -354,7 +358,12 @@ impl Task<'_> {
                 }
             }
         }
-        result.units.extend(fronts.into_values().flatten());
+        let speed = self.demand.speed;
+        for front in fronts.into_values() {
+            result
+                .units
+                .extend(front.into_unbeaten(|unit| unit.gives(speed)));
+        }
         result
     }
 
@@ -373,7 +382,7 @@ impl Task<'_> {
         most: Most,
         in_flight: u32,
         units: &[(Unit, MicroUsd)],
-        fronts: &BTreeMap<Purchase, Vec<FoundUnit>>,
+        fronts: &Fronts,
     ) -> bool {
         let batching = Batching {
             batch: most.batch,
@@ -387,7 +396,7 @@ impl Task<'_> {
             let goodput = unit.hardware.host.rent.map_or(1.0, |rent| rent.goodput);
             let tokens = most.tokens_per_second * f64::from(unit.replicas) * goodput;
             let power = unit.power(self.assumptions).unwrap_or(Watts::ZERO);
-            front.iter().any(|other| {
+            front.members().iter().any(|other| {
                 other.users >= users * u64::from(unit.replicas)
                     && other.tokens_per_second >= tokens
                     && other.unit.replicas >= unit.replicas
@@ -428,7 +437,7 @@ impl Task<'_> {
         supply: Supply,
         in_flight: u32,
         units: &[(Unit<'a>, MicroUsd)],
-        fronts: &mut BTreeMap<Purchase, Vec<FoundUnit<'a>>>,
+        fronts: &mut Fronts<'a>,
     ) {
         let batching = Batching {
             batch: supply.batch,
@@ -469,7 +478,7 @@ impl Task<'_> {
                 is_build: false,
             };
             let front = fronts.entry(purchase_of(&unit)).or_default();
-            keep(front, found, |unit| unit.gives(self.demand.speed));
+            front.offer(found, |unit| unit.gives(self.demand.speed));
         }
     }
 }
