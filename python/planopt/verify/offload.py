@@ -59,29 +59,34 @@ def _accelerators_of_a_host(links: Fabric) -> int:
 )
 def resting_bytes(stage: Stage, rank: Rank) -> float:
     """Return the bytes of one rank of a stage that rest in its host."""
-    if rank.offload is None or not stage.layers:
-        return 0.0
-    resting = min(rank.offload.layers, len(stage.layers))
-    return resting / len(stage.layers) * _layers_bytes(stage, rank)
+    return _share(stage, _resting(stage, rank), rank)
 
 
 # Section 10, freed_j.
 def freed_bytes(stage: Stage, rank: Rank) -> float:
     """Return what of them the accelerator need not have room for."""
-    if rank.offload is None or not stage.layers:
+    return _share(stage, max(0, _resting(stage, rank) - _LAYERS_AT_HAND), rank)
+
+
+def _resting(stage: Stage, rank: Rank) -> int:
+    """Return how many layers of a stage rest in the host."""
+    return 0 if rank.offload is None else min(rank.offload.layers, len(stage.layers))
+
+
+def _share(stage: Stage, layers: int, rank: Rank) -> float:
+    """Return the bytes of so many of a stage's layers, all taken as alike."""
+    if not layers:
         return 0.0
-    resting = min(rank.offload.layers, len(stage.layers))
-    freed = resting - min(resting, _LAYERS_AT_HAND)
-    return freed / len(stage.layers) * _layers_bytes(stage, rank)
-
-
-def _layers_bytes(stage: Stage, rank: Rank) -> float:
-    return math.fsum(
-        operation.parameters
-        * rank.fraction(operation)
-        * rank.parameter_bytes(operation)
-        for layer in stage.layers
-        for operation in layer
+    return (
+        layers
+        / len(stage.layers)
+        * math.fsum(
+            operation.parameters
+            * rank.fraction(operation)
+            * rank.parameter_bytes(operation)
+            for layer in stage.layers
+            for operation in layer
+        )
     )
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from planopt.verify.adapters import adapter_times
 from planopt.verify.architecture import model_from_table
 from planopt.verify.communication import (
     Fabric,
@@ -17,20 +16,14 @@ from planopt.verify.communication import (
     pipeline_hops,
 )
 from planopt.verify.compute import (
-    Drafter,
-    Duration,
     Rank,
     Step,
     is_choice,
-    operation_times,
 )
-from planopt.verify.derivation import formula
-from planopt.verify.encoder import Encoder, encoder_seconds
-from planopt.verify.exchange import exchange_seconds
+from planopt.verify.encoder import Encoder
 from planopt.verify.formats import FormatError, bytes_per_element
 from planopt.verify.memory import (
     Memory,
-    Stage,
     fullest_stage_memory,
     kv_capacity_tokens,
     resident_sequences,
@@ -38,244 +31,26 @@ from planopt.verify.memory import (
 )
 from planopt.verify.offload import (
     Offload,
-    exposed_seconds,
     host_memory_bytes,
     usable_host_memory,
 )
-from planopt.verify.operations import AllReduce, MatMul, Model, Operation
+from planopt.verify.operations import AllReduce, MatMul, Model
+from planopt.verify.step import (
+    drafter_of,
+    message_bytes,
+    mixed_step,
+    prefill_seconds,
+    step_time,
+    time_per_output_token,
+    tokens_per_check,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from planopt.verify.facts import Facts
 
 _NO_PERCENTILES = {"mean": None, "p50": None, "p95": None, "p99": None}
-
-
-@dataclass(frozen=True)
-class StageTime:
-    """Seconds of one stage, apart and together."""
-
-    arithmetic: float
-    traffic: float
-    compute: float
-    all_reduce: float
-
-    def and_then(self, other: StageTime) -> StageTime:
-        """Return both, one after the other."""
-        return StageTime(
-            arithmetic=self.arithmetic + other.arithmetic,
-            traffic=self.traffic + other.traffic,
-            compute=self.compute + other.compute,
-            all_reduce=self.all_reduce + other.all_reduce,
-        )
-
-
-@dataclass(frozen=True)
-class StepTime:
-    """Seconds of a step."""
-
-    step: float
-    compute: float
-    memory: float
-    communication: float
-    offload: float
-
-
-# Section 4, "Message of an all-reduce or a hop".
-@formula(
-    "S = m h B_a",
-    section="4",
-    unit="bytes",
-)
-def message_bytes(tokens: int, width: int, rank: Rank) -> float:
-    """Return the bytes of a vector of `width` for each token."""
-    return tokens * width * rank.activation_bytes
-
-
-# Section 6, compute_j and all_reduce_j.
-@formula(
-    "compute_j, all_reduce_j: sums over the operations of the stage",
-    section="6",
-    unit="s",
-)
-def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime:
-    """Return the time that one step spends on a stage."""
-    durations: list[Duration] = [
-        *_durations(stage.body, step, rank),
-        *adapter_times(stage, step, rank),
-        *_durations(stage.head, step.in_head, rank),
-    ]
-    messages = [
-        *(
-            all_reduce(message_bytes(step.tokens, operation.width, rank), links)
-            for operation in stage.body
-            if isinstance(operation, AllReduce)
-        ),
-        *(
-            exchange_seconds(operation, step.tokens, rank, links)
-            for operation in stage.body
-            if isinstance(operation, MatMul) and is_choice(operation) and rank.d > 1
-        ),
-    ]
-    if stage.first:
-        encoding = encoder_seconds(rank, step)
-        durations.append(Duration(encoding, 0.0, encoding))
-    return StageTime(
-        arithmetic=math.fsum(duration.arithmetic for duration in durations),
-        traffic=math.fsum(duration.traffic for duration in durations),
-        compute=math.fsum(duration.seconds for duration in durations),
-        all_reduce=math.fsum(messages),
-    )
-
-
-# Section 9, drafting.
-@formula(
-    "k times the operations of what drafts, for one token of each sequence",
-    section="9",
-    page="serving.md",
-    unit="s",
-)
-def draft_time(drafter: Drafter, one_token: Step, links: Fabric) -> StageTime:
-    """Return the time that the last stage spends on drafting ahead of a check."""
-    alone = Stage(embedding=drafter.operations, layers=(), head=())
-    once = stage_time(alone, one_token, drafter.rank, links)
-    return StageTime(
-        arithmetic=drafter.tokens * once.arithmetic,
-        traffic=drafter.tokens * once.traffic,
-        compute=drafter.tokens * once.compute,
-        all_reduce=drafter.tokens * once.all_reduce,
-    )
-
-
-# Section 9, E.
-@formula(
-    "E = (1 - acceptance^(k+1)) / (1 - acceptance), or k + 1",
-    section="9",
-    page="serving.md",
-    unit="tokens",
-)
-def tokens_per_check(drafted: int, acceptance: float) -> float:
-    """Return the tokens that a sequence gains when `drafted` ones are checked."""
-    return math.fsum(acceptance**place for place in range(drafted + 1))
-
-
-def _drafter(
-    facts: Facts, draft: str | None, tokens: int, model: Model, rank: Rank
-) -> Drafter | None:
-    """Return what drafts: a module of the model's own, or another model."""
-    if draft is None:
-        return None
-    if draft == "mtp":
-        return Drafter(tuple(model.mtp_operations()), rank, tokens)
-    other = model_from_table(facts.model_table(draft))
-    divided = replace(rank, t=math.gcd(rank.t, *other.heads), d=1, e=1)
-    return Drafter(tuple(other.operations()), divided, tokens)
-
-
-def _durations(
-    operations: Iterable[Operation], step: Step, rank: Rank
-) -> Iterator[Duration]:
-    for operation in operations:
-        yield from operation_times(operation, step, rank)
-
-
-# Section 6, stage_j.
-@formula(
-    "stage_j = compute_j + all_reduce_j; with two-batch overlap their maximum",
-    section="6",
-    unit="s",
-)
-def stage_seconds(time: StageTime, overlap: str) -> float:
-    """Return the seconds of a stage, with messages hidden where two batches overlap."""
-    if overlap == "two-batch":
-        return max(time.compute, time.all_reduce)
-    return time.compute + time.all_reduce
-
-
-# Section 6, turn and step.
-@formula(
-    "turn = step_overhead + sum_j stage_j + hops; step = max(turn, in_flight "
-    "max_j stage_j)",
-    section="6",
-    unit="s",
-    reads=("compute.step_overhead",),
-)
-def step_time(
-    model: Model,
-    rank: Rank,
-    links: Fabric,
-    step: Step,
-    *,
-    in_flight: int,
-    overlap: str,
-) -> StepTime:
-    """Return the times of a step of `in_flight` micro-batches that are all alike."""
-    one_token = replace(step, chunk=0).of_group(rank.d)
-    if rank.drafter is not None:
-        step = replace(step, drafted=rank.drafter.tokens)
-    step = step.of_group(rank.d)
-    times = [stage_time(stage, step, rank, links) for stage in stages(model, links.p)]
-    if rank.drafter is not None and step.decoding:
-        times[-1] = times[-1].and_then(draft_time(rank.drafter, one_token, links))
-    hops = pipeline_hops(message_bytes(step.tokens, model.hidden, rank), links)
-    work = [stage_seconds(time, overlap) for time in times]
-    exposed = _exposed(model, work, rank, links)
-    seconds = [sum(both) for both in zip(work, exposed, strict=True)]
-    turn = rank.compute.step_overhead + math.fsum(seconds) + hops
-    return StepTime(
-        step=max(turn, in_flight * max(seconds)),
-        compute=math.fsum(time.arithmetic for time in times),
-        memory=math.fsum(time.traffic for time in times),
-        communication=math.fsum(time.all_reduce for time in times) + hops,
-        offload=math.fsum(exposed),
-    )
-
-
-def _exposed(model: Model, work: list[float], rank: Rank, links: Fabric) -> list[float]:
-    """Return the seconds that each stage waits for weights that rest in the host."""
-    return [
-        exposed_seconds(stage, seconds, rank, links)
-        for stage, seconds in zip(stages(model, links.p), work, strict=True)
-    ]
-
-
-# Section 6, mixed.
-@formula(
-    "chunk = min(prompt, workspace_tokens - b): the last chunk beside the "
-    "decoding batch",
-    section="6",
-    unit="tokens",
-    reads=("memory.workspace_tokens",),
-)
-def mixed_step(rank: Rank, *, batch: int, context: int, prompt: int) -> Step:
-    """Return a decoding step with the last chunk of a prompt in the room it leaves."""
-    room = rank.assumptions.memory.workspace_tokens - math.ceil(batch / rank.d)
-    chunk = max(0, min(prompt, room))
-    return Step(decoding=batch, context=context, chunk=chunk, cached=prompt - chunk)
-
-
-# Section 6, TPOT.
-def time_per_output_token(step_seconds: float, overlap: str) -> float:
-    """Return the seconds between two tokens of one sequence."""
-    return 2 * step_seconds if overlap == "two-batch" else step_seconds
-
-
-# Section 6, Prefill.
-@formula(
-    "step_overhead + sum_j (compute_j + all_reduce_j) + hops, with m = prompt",
-    section="6",
-    unit="s",
-    reads=("compute.step_overhead",),
-)
-def prefill_seconds(model: Model, rank: Rank, links: Fabric, prompt: int) -> float:
-    """Return the seconds of one prompt alone."""
-    step = Step(chunk=prompt)
-    times = [stage_time(stage, step, rank, links) for stage in stages(model, links.p)]
-    hops = pipeline_hops(message_bytes(prompt, model.hidden, rank), links)
-    work = [time.compute + time.all_reduce for time in times]
-    in_stages = math.fsum([*work, *_exposed(model, work, rank, links)])
-    return rank.compute.step_overhead + in_stages + hops
 
 
 Rejection = dict[str, Any]
@@ -449,7 +224,7 @@ def evaluate_serving(
     formats = (weights or transformer.weights, kv)
     rank = Rank(card, facts.assumptions, *formats, tp, dp, ep)
     rank = replace(
-        rank, drafter=_drafter(facts, draft, draft_tokens, transformer, rank)
+        rank, drafter=drafter_of(facts, draft, draft_tokens, transformer, rank)
     )
     if offload is not None:
         rank = replace(rank, offload=Offload(offload, offload_to))

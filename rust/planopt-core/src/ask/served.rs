@@ -138,11 +138,15 @@ impl ServingRequest {
             None => None,
             Some("mtp") => Some(Drafter::Mtp),
             Some(model) => {
-                let architecture = catalog.architecture(model).map_err(|problems| {
+                let request = ModelRequest {
+                    model: model.to_owned(),
+                    kv_heads: None,
+                };
+                let draft = request.served(catalog).map_err(|problems| {
                     let of_draft = |problem: Diagnostic| problem.field("--draft");
                     problems.into_iter().map(of_draft).collect::<Vec<_>>()
                 })?;
-                Some(Drafter::Model(Box::new(Transformer::from(&architecture))))
+                Some(Drafter::Model(Box::new(draft)))
             }
         };
         if matches!(transformer.drafter, Some(Drafter::Mtp)) && transformer.mtp_modules == 0 {

@@ -5,6 +5,7 @@ mod batch;
 mod cover;
 mod dominance;
 mod evaluate;
+mod found;
 mod front;
 mod latency;
 mod layout;
@@ -20,6 +21,7 @@ pub use dominance::{Templates, undominated};
 pub use evaluate::{
     EvaluatedUnit, GivenLayout, UnitKey, evaluate_unit, fastest_layout, with_replica,
 };
+pub use found::{FoundUnit, Nearest, SearchResult, Tally};
 pub use latency::LatencyGoal;
 pub use layout::{Layout, Prepared};
 pub use pools::{
@@ -31,4 +33,4 @@ pub use training::{
     FoundCluster, Payment, TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch,
     TrainingSearchResult, TrainingTally,
 };
-pub use units::{FoundUnit, Nearest, SearchResult, Tally, search};
+pub use units::search;

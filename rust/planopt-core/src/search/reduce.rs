@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::units::FoundUnit;
+use super::found::FoundUnit;
 use crate::quantity::MicroUsd;
 
 /// What a whole purchase must supply.

@@ -65,17 +65,15 @@ impl Axes {
         }
     }
 
-    /// A figure in place of the assumptions', if it is given.
-    pub(super) fn amount(&mut self, name: &str, amount: Option<f64>, accepted: &Amount) {
-        let least = match accepted {
-            Amount::Any => 0.0,
-            Amount::Positive => f64::MIN_POSITIVE,
-        };
+    /// Figures of what a purchase costs to run, where they take the place of the assumptions'.
+    pub(super) fn cost(&mut self, electricity_usd_per_kwh: Option<f64>, years: Option<f64>) {
+        let electricity = ("electricity_usd_per_kwh", electricity_usd_per_kwh);
+        self.amount(electricity, 0.0, "a number of at least 0");
+        self.amount(("years", years), f64::MIN_POSITIVE, "a number above 0");
+    }
+
+    fn amount(&mut self, (name, amount): (&str, Option<f64>), least: f64, accepted: &str) {
         if let Some(amount) = amount.filter(|amount| !(*amount >= least && amount.is_finite())) {
-            let accepted = match accepted {
-                Amount::Any => "a number of at least 0",
-                Amount::Positive => "a number above 0",
-            };
             self.refuse(name, amount.to_string(), accepted);
         }
     }
@@ -111,15 +109,6 @@ impl Axes {
         let problem = problem.field(axis).value(value).accepted(accepted);
         self.problems.push(problem);
     }
-}
-
-/// What a figure can be.
-#[derive(Debug)]
-pub(super) enum Amount {
-    /// 0 and above.
-    Any,
-    /// Above 0.
-    Positive,
 }
 
 /// The largest value of an axis.

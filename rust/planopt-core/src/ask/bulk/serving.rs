@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::axes::{Amount, Axes, largest};
+use super::axes::{Axes, largest};
 use super::hardware::connected;
 use super::training::only_one;
 use super::with_prices;
@@ -83,12 +83,7 @@ impl ServingSpaceRequest {
         let degrees = [&self.tp, &self.dp, &self.pp, &self.replicas];
         let degrees = degrees.map(|axis| largest(axis.clone()));
         axes.product("tp x dp x pp x replicas", &degrees);
-        axes.amount(
-            "electricity_usd_per_kwh",
-            self.electricity_usd_per_kwh,
-            &Amount::Any,
-        );
-        axes.amount("years", self.years, &Amount::Positive);
+        axes.cost(self.electricity_usd_per_kwh, self.years);
         axes.checked()
     }
 

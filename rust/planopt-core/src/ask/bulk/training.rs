@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::axes::{Amount, Axes, largest};
+use super::axes::{Axes, largest};
 use super::hardware::connected;
 use super::with_prices;
 use crate::ask::EvaluateTraining;
@@ -94,12 +94,7 @@ impl TrainingSpaceRequest {
         let batch = [dp, micro_batch, pp, self.rounds];
         axes.product("dp x micro_batch x pipeline x rounds", &batch);
         axes.needed("run.tokens", self.run.tokens, "tokens of the whole run");
-        axes.amount(
-            "electricity_usd_per_kwh",
-            self.electricity_usd_per_kwh,
-            &Amount::Any,
-        );
-        axes.amount("years", self.years, &Amount::Positive);
+        axes.cost(self.electricity_usd_per_kwh, self.years);
         axes.checked()
     }
 

@@ -23,7 +23,7 @@ use super::request::{EvaluateServing, FastestLayout};
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
 use crate::search::{GivenLayout, Layout, UnitKey, evaluate_unit, fastest_layout};
-use crate::serving::Batching;
+use crate::serving::{Batching, ReplicaEvaluation};
 
 /// The fastest layout for `users` on a purchase that is decided; none if no layout carries them.
 ///
@@ -126,8 +126,8 @@ pub fn evaluate_serving(
     };
     let tried = request.resting_layers(&transformer);
     let (last, fewer) = tried.split_last().unwrap_or((&None, &[]));
-    let is_enough = |(_, evaluated): &(_, Result<_, _>)| match evaluated {
-        Ok((_, evaluation)) => offload::fits(evaluation),
+    let is_enough = |(_, evaluated): &(_, Result<(_, ReplicaEvaluation), _>)| match evaluated {
+        Ok((_, evaluation)) => evaluation.memory.fits(),
         // No number of layers makes up for it.
         Err(_) => true,
     };

@@ -6,7 +6,7 @@ use crate::ask::request::{EvaluateServing, unknown_name, wrong_option};
 use crate::catalog::{Assumptions, Host};
 use crate::diagnostic::Diagnostic;
 use crate::quantity::Bytes;
-use crate::serving::{Offload, Overlap, Question, ReplicaEvaluation};
+use crate::serving::{Offload, Overlap, Question};
 use crate::transformer::Transformer;
 
 /// Layers whose weights rest in the host.
@@ -110,9 +110,4 @@ pub(super) fn with_layers(question: Question, layers: Option<u32>) -> Question {
         offload: offload.map(|(offload, layers)| Offload { layers, ..offload }),
         ..question
     }
-}
-
-/// Whether the accelerators hold what is left to them.
-pub(super) fn fits(evaluation: &ReplicaEvaluation) -> bool {
-    evaluation.memory.fits()
 }

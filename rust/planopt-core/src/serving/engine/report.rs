@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::compute::real;
+
 /// A latency from request to request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
@@ -191,12 +193,4 @@ fn half_width(batches: &[f64]) -> f64 {
     }
     let squares: f64 = batches.iter().map(|each| (each - middle).powi(2)).sum();
     STUDENT_T * (squares / (count - 1.0) / count).sqrt() / middle
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "fewer requests than a double counts exactly"
-)]
-fn real(count: u64) -> f64 {
-    count as f64
 }
