@@ -89,6 +89,7 @@ def test_a_module_of_the_models_own_drafts() -> None:
         ({"draft": "llama-3.2-1b", "acceptance": "180%"}, "E003"),
         ({"draft": "no-such-model", "acceptance": "80%"}, "E001"),
         ({**DRAFT, "draft_tokens": 900, "acceptance": "80%"}, "E003"),
+        ({"draft": "nemotron-3-super", "acceptance": 0.7}, "E003"),
     ],
 )
 def test_what_cannot_be_is_told(options: dict[str, Any], code: str) -> None:
