@@ -11,7 +11,7 @@ from planopt.verify.reached import Compute, Reached, ScaleUp
 from planopt.verify.trainers import Trainers
 
 if TYPE_CHECKING:
-    from planopt.verify.facts import Accelerator
+    from planopt.verify.hardware import Accelerator
 
 Table = Mapping[str, Any]
 

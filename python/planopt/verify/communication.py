@@ -10,7 +10,8 @@ from planopt.verify.derivation import formula
 
 if TYPE_CHECKING:
     from planopt.verify.assumptions import Assumptions
-    from planopt.verify.facts import Accelerator, Facts, Host, Link, Network
+    from planopt.verify.facts import Facts
+    from planopt.verify.hardware import Accelerator, Host, Link, Network
     from planopt.verify.reached import ScaleUp
 
 

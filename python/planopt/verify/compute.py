@@ -26,7 +26,7 @@ from planopt.verify.operations import (
 if TYPE_CHECKING:
     from planopt.verify.assumptions import Assumptions
     from planopt.verify.encoder import Encoder
-    from planopt.verify.facts import Accelerator
+    from planopt.verify.hardware import Accelerator
     from planopt.verify.offload import Offload
     from planopt.verify.reached import Compute, Products
 

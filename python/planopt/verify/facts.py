@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from planopt.verify import units
+from planopt.verify import hardware, units
 from planopt.verify.assumptions import Assumptions, assumptions_from_table
+from planopt.verify.hardware import Accelerator, Host, Link, Network, Part
 from planopt.verify.rent import Offer, is_offer, offer_of
 
 if sys.version_info >= (3, 11):
@@ -24,241 +25,12 @@ else:
 Table = Mapping[str, Any]
 _Entity = TypeVar("_Entity")
 
-_PEAKS: Final = (
-    "fp32",
-    "tf32",
-    "fp16",
-    "fp16_fp16_accumulate",
-    "bf16",
-    "fp8",
-    "fp8_fp16_accumulate",
-    "int8",
-    "fp4",
-)
 _HARDWARE_KINDS: Final = ("accelerators", "hosts", "links", "networks", "offers")
 _UNKNOWN_HOST_LINK: Final = "pcie4-x16"
 
 
 class FactError(ValueError):
     """A catalog lacks an entity, or a file of it cannot be understood."""
-
-
-@dataclass(frozen=True)
-class Accelerator:
-    """An accelerator: bytes, bytes/s, FLOP/s, watts and micro-dollars."""
-
-    id: str
-    name: str
-    family: str
-    form_factor: str
-    datacenter_licence: bool
-    peer_to_peer: bool
-    unified_memory: bool
-    memory: float
-    memory_bandwidth: float
-    peak: Mapping[str, float]
-    power: float | None
-    pcie_link: str | None
-    scale_up_name: str | None
-    scale_up_bandwidth: float
-    scale_up_domain: int
-    scale_up_between_hosts: bool
-    price: int | None
-    card_slots: int | None
-    """Slots of a case that a card covers."""
-
-    @property
-    def model_id(self) -> str:
-        """Return its id without a power limit."""
-        return self.id.partition("@")[0]
-
-    # Section 4, domain.
-    def domain_in(self, slots: int) -> int:
-        """Return how many of it the scale-up link joins in hosts of `slots`."""
-        if self.scale_up_between_hosts:
-            return self.scale_up_domain
-        return min(self.scale_up_domain, slots)
-
-
-@dataclass(frozen=True)
-class Link:
-    """A link: bytes/s in one direction, and seconds of one message."""
-
-    id: str
-    bandwidth: float | None
-    latency: float
-
-
-@dataclass(frozen=True)
-class Host:
-    """A host, without accelerators unless it `includes` them."""
-
-    id: str
-    name: str
-    form_factors: tuple[str, ...]
-    slots: int
-    whole: bool
-    link: str
-    nics: int
-    power: float
-    rack_units: float
-    price: int | None
-    all_reduce: Mapping[str, Mapping[str, float]]
-    included_accelerator: str | None
-    included_count: int
-    on_request: bool = False
-    card_slots: int | None = None
-    """Slots of the case for cards."""
-    power_supply: float | None = None
-    memory: float | None = None
-    """Bytes beside those of its accelerators."""
-    memory_bandwidth: float | None = None
-    disk_bandwidth: float | None = None
-
-
-@dataclass(frozen=True)
-class Part:
-    """A NIC, a switch or a cable; only a switch has ports and rack units."""
-
-    id: str
-    name: str
-    price: int | None
-    power: float = 0.0
-    rack_units: float = 0.0
-    ports: int = 0
-
-
-@dataclass(frozen=True)
-class Network:
-    """A link across hosts with the parts that make it."""
-
-    id: str
-    link: str
-    rdma: bool
-    nic: Part
-    switches: tuple[Part, ...]
-    cable: Part | None
-
-
-def _optional(
-    table: Table, key: str, read: Callable[[object], _Entity]
-) -> _Entity | None:
-    return read(table[key]) if key in table else None
-
-
-def _bytes(figure: object) -> float:
-    return units.quantity(figure, "bytes")
-
-
-def _bytes_per_second(figure: object) -> float:
-    return units.quantity(figure, "bytes/s")
-
-
-def _watts(figure: object) -> float:
-    return units.quantity(figure, "watts")
-
-
-def _accelerator(table: Table) -> Accelerator:
-    pcie = table.get("pcie")
-    scale_up = table.get("scale_up")
-    return Accelerator(
-        id=table["id"],
-        name=table["name"],
-        family=str(table.get("family", "")),
-        form_factor=table["form_factor"],
-        datacenter_licence=table["datacenter_licence"],
-        peer_to_peer=table["peer_to_peer"] == "yes",
-        unified_memory=table["unified_memory"],
-        memory=units.quantity(table["memory"], "bytes"),
-        memory_bandwidth=units.quantity(table["memory_bandwidth"], "bytes/s"),
-        peak={
-            name: units.quantity(table["peak"][name], "flop/s")
-            for name in _PEAKS
-            if name in table.get("peak", {})
-        },
-        power=_optional(table, "power", _watts),
-        pcie_link=None if pcie is None else _pcie_link(pcie),
-        scale_up_name=None if scale_up is None else scale_up["name"],
-        scale_up_bandwidth=(
-            0.0
-            if scale_up is None
-            else units.quantity(scale_up["bandwidth"], "bytes/s")
-        ),
-        scale_up_domain=0 if scale_up is None else units.count(scale_up["domain"]),
-        scale_up_between_hosts=(
-            scale_up is not None and bool(scale_up.get("between_hosts"))
-        ),
-        price=_optional(table, "price", units.price),
-        card_slots=_optional(table, "slots", units.count),
-    )
-
-
-def _pcie_link(table: Table) -> str:
-    generation, lanes = units.count(table["generation"]), units.count(table["lanes"])
-    return f"pcie{generation}-x{lanes}"
-
-
-def _link(table: Table) -> Link:
-    return Link(
-        id=table["id"],
-        bandwidth=_optional(
-            table, "bandwidth", lambda figure: units.quantity(figure, "bytes/s")
-        ),
-        latency=units.quantity(table.get("latency", "0 s"), "seconds"),
-    )
-
-
-def _host(table: Table) -> Host:
-    includes = table.get("includes")
-    return Host(
-        id=table["id"],
-        name=table["name"],
-        form_factors=tuple(table["form_factors"]),
-        slots=units.count(table["slots"]),
-        whole=table["whole"],
-        link=table["link"],
-        nics=units.count(table.get("nics", 0)),
-        power=_watts(table["power"]),
-        rack_units=units.share(table["rack_units"]),
-        price=_optional(table, "price", units.price),
-        all_reduce={
-            name: {
-                group: units.quantity(figure, "bytes/s")
-                for group, figure in groups.items()
-            }
-            for name, groups in table.get("all_reduce", {}).items()
-        },
-        included_accelerator=None if includes is None else includes["accelerator"],
-        included_count=0 if includes is None else units.count(includes["count"]),
-        on_request=table.get("on_request", False),
-        card_slots=_optional(table, "card_slots", units.count),
-        power_supply=_optional(table, "power_supply", _watts),
-        memory=_optional(table, "memory", _bytes),
-        memory_bandwidth=_optional(table, "memory_bandwidth", _bytes_per_second),
-        disk_bandwidth=_optional(table, "disk_bandwidth", _bytes_per_second),
-    )
-
-
-def _part(table: Table) -> Part:
-    return Part(
-        id=table["id"],
-        name=table["name"],
-        price=_optional(table, "price", units.price),
-        power=_watts(table.get("power", "0 W")),
-        rack_units=units.share(table.get("rack_units", 0)),
-        ports=units.count(table.get("ports", 0)),
-    )
-
-
-def _network(table: Table) -> Network:
-    return Network(
-        id=table["id"],
-        link=table["link"],
-        rdma=table["transport"] == "rdma",
-        nic=_part(table["nic"]),
-        switches=tuple(_part(switch) for switch in table.get("switch", [])),
-        cable=_part(table["cable"]) if "cable" in table else None,
-    )
 
 
 def _takes(host: Host, card: Accelerator) -> bool:
@@ -323,14 +95,14 @@ class Facts:
     def accelerator(self, name: str) -> Accelerator:
         """Return the accelerator of that id, below its power if that says so."""
         id_, at, limit = name.partition("@")
-        full: Accelerator = self._entity("accelerators", id_, _accelerator)
+        full: Accelerator = self._entity("accelerators", id_, hardware.accelerator)
         if not at:
             return full
         exponent = self.assumptions.power_limit_exponent
         if full.power is None or exponent is None:
             message = f"it is not known what a power limit makes of {id_}"
             raise FactError(message)
-        watts = _watts(limit)
+        watts = units.quantity(limit, "watts")
         speed = (watts / full.power) ** exponent
         return replace(
             full,
@@ -349,7 +121,7 @@ class Facts:
         """Return the host of that id; an instance for rent is one too."""
         if is_offer(name):
             return self._instance(name)
-        return self._entity("hosts", name, _host)
+        return self._entity("hosts", name, hardware.host)
 
     # Section 7, "A host takes".
     def host_for(self, name: str, accelerator: str) -> Host:
@@ -410,7 +182,7 @@ class Facts:
         if is_offer(name):
             rate = units.quantity(self.offer(name).table["network"], "bytes/s")
             return Link(id=name, bandwidth=rate, latency=0.0)
-        return self._entity("links", name, _link)
+        return self._entity("links", name, hardware.link)
 
     def has_link(self, name: str) -> bool:
         """Return whether there is a link of that id."""
@@ -422,7 +194,7 @@ class Facts:
             rdma = self.offer(name).table.get("transport") == "rdma"
             nic = Part(id=name, name=name, price=0)
             return Network(name, name, rdma, nic, switches=(), cable=None)
-        return self._entity("networks", name, _network)
+        return self._entity("networks", name, hardware.network)
 
     def model_table(self, name: str) -> Table:
         """Return the model file of that id as a table (see `architecture`)."""

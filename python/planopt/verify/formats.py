@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from planopt.verify.assumptions import Assumptions
-    from planopt.verify.facts import Accelerator
+    from planopt.verify.hardware import Accelerator
 
 # Section 2, bytes per element.
 BYTES_PER_ELEMENT: Final = {

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from planopt.verify.assumptions import Training
     from planopt.verify.communication import Fabric
     from planopt.verify.compute import Rank
-    from planopt.verify.facts import Host
+    from planopt.verify.hardware import Host
     from planopt.verify.memory import Stage
 
 # Section 10: the layer at work and the next one.

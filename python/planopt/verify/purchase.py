@@ -13,7 +13,8 @@ from planopt.verify.units import MICRO_USD_PER_USD
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from planopt.verify.facts import Accelerator, Facts, Host, Network, Part
+    from planopt.verify.facts import Facts
+    from planopt.verify.hardware import Accelerator, Host, Network, Part
 
 
 class PurchaseError(ValueError):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from planopt.verify import units
 
 if TYPE_CHECKING:
-    from planopt.verify.facts import Accelerator
+    from planopt.verify.hardware import Accelerator
 
 Table = Mapping[str, Any]
 

@@ -19,7 +19,8 @@ from planopt.verify.units import MICRO_USD_PER_USD
 
 if TYPE_CHECKING:
     from planopt.verify.assumptions import Cost
-    from planopt.verify.facts import Facts, Network, Part
+    from planopt.verify.facts import Facts
+    from planopt.verify.hardware import Network, Part
 
 
 # Section 10, "More than two hosts are joined by".

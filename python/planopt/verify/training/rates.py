@@ -11,7 +11,7 @@ from planopt.verify.formats import activation_bytes, base_rate, quantised_rate
 
 if TYPE_CHECKING:
     from planopt.verify.assumptions import Assumptions, Training
-    from planopt.verify.facts import Accelerator
+    from planopt.verify.hardware import Accelerator
     from planopt.verify.reached import Compute, Products
     from planopt.verify.trainers import Framework, Trainer
 
