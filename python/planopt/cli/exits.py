@@ -32,6 +32,37 @@ _CODES = {
     "BadArgumentUsage": "E005",
 }
 
+# What other tools of the field call options of ours, which may have an `s` at the end.
+_ELSEWHERE = {
+    "--gpu": "--accelerator",
+    "--gpus": "--accelerator",
+    "--gpu-type": "--accelerator",
+    "--device": "--accelerator",
+    "--system": "--accelerator",
+    "--num-gpus": "--max-accelerators",
+    "--total-gpus": "--max-accelerators",
+    "--isl": "--prompt",
+    "--input-len": "--prompt",
+    "--osl": "--output",
+    "--output-len": "--output",
+    "--concurrency": "--users",
+    "--max-num-seqs": "--max-sequences",
+    "--max-num-batched-tokens": "--token-budget",
+    "--tpot": "--target",
+    "--itl": "--target",
+    "--qps": "--requests",
+    "--rps": "--requests",
+    "--request-rate": "--requests",
+    "--tensor-parallel-size": "--tp",
+    "--pipeline-parallel-size": "--pp",
+    "--data-parallel-size": "--dp",
+    "--dtype": "--weights",
+    "--quantization": "--weights",
+    "--kv-cache-dtype": "--kv",
+    "--cost": "--budget",
+    "--max-price": "--budget",
+}
+
 
 def exit_code_of(command: Callable[[], Any]) -> int:
     """Run a command.
@@ -69,7 +100,9 @@ def _diagnostic_of(error: Exception) -> Diagnostic:
     if field is None and parameter is not None:
         field = max(parameter.opts, key=len)
     possible = getattr(error, "possibilities", None) or ()
-    nearest = get_close_matches(field or "", possible, n=1)
+    nearest = _of_other_tools(field, context) or get_close_matches(
+        field or "", possible, n=1
+    )
     help_ = f"see `{path} --help`"
     if nearest:
         help_ = f"did you mean `{nearest[0]}`?"
@@ -82,6 +115,15 @@ def _diagnostic_of(error: Exception) -> Diagnostic:
         field=field,
         help=help_,
     )
+
+
+def _of_other_tools(field: str | None, context: Any) -> list[str]:
+    """Return the option of a command that another tool calls `field`."""
+    known = _ELSEWHERE.get(field or "")
+    if known is None or context is None:
+        return []
+    options = {each for one in context.command.params for each in one.opts}
+    return [each for each in (known, f"{known}s") if each in options][:1]
 
 
 def _fault(error: BaseException) -> Diagnostic:

@@ -29,7 +29,7 @@ def promised_speed(plan: Plan, deployment: Deployment) -> str | None:
         return None
     target = plan.request.target_tokens_per_second
     over = (
-        f"   (target {target:g}, {share(1 / seconds / target - 1)})" if target else ""
+        f"   (target {target:.4g}, {share(1 / seconds / target - 1)})" if target else ""
     )
     return (
         f"{rate(1 / seconds)} tok/s per user at {at}   "

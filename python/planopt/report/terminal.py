@@ -150,7 +150,7 @@ def _over_target(plan: Plan) -> str:
     reached = plan.deployments[0].evaluation.decode.tokens_per_second_per_user
     if not target or reached is None:
         return ""
-    return f"   (target {target:g}, {share(reached / target - 1)})"
+    return f"   (target {target:.4g}, {share(reached / target - 1)})"
 
 
 def proof(plan: PlanDocument, style: Style) -> str:

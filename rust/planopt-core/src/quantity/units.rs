@@ -24,7 +24,7 @@ pub enum Dimension {
     UsdPerHour,
     /// Rent, in dollars per month of 730 hours; always with a unit, such as `$1500/month`.
     UsdPerMonth,
-    /// Speed, in tokens per second; a bare number is that.
+    /// Speed, in tokens per second; a bare number is that, and `30ms/tok` the time of a token.
     TokensPerSecond,
     /// Load, in requests per second; always with a unit, such as `3/s` or `12/h`.
     RequestsPerSecond,
@@ -266,7 +266,7 @@ impl Dimension {
             Self::Usd => "an amount of money, such as `$20,000`, `20k$` or `20000`",
             Self::UsdPerKwh => "a price of energy, such as `$0.10/kWh`",
             Self::UsdPerHour | Self::UsdPerMonth => "a rent, such as `$2.50/h` or `$1500/month`",
-            Self::TokensPerSecond => "a speed, such as `5tok/s` or `5`",
+            Self::TokensPerSecond => "a speed, such as `5tok/s`, `5` or `30ms/tok`",
             Self::RequestsPerSecond => "a rate of requests, such as `3/s` or `12/h`",
             Self::Tokens => "a number of tokens, such as `2T` or `4096`",
             Self::Count => "a whole number, such as `8`",

@@ -10,6 +10,8 @@ fn quantities_of_the_contract_are_read_exactly() {
         ("5tok/s", D::TokensPerSecond, 5.0),
         ("5 tokens/s", D::TokensPerSecond, 5.0),
         ("20000", D::TokensPerSecond, 20_000.0),
+        ("25ms/tok", D::TokensPerSecond, 40.0),
+        ("0.5 s/token", D::TokensPerSecond, 2.0),
         ("300ms", D::Seconds, 0.3),
         ("3 us", D::Seconds, 3e-6),
         ("0.25 \u{b5}s", D::Seconds, 0.25e-6),
