@@ -153,6 +153,8 @@ class Candidate(Struct, frozen=True, kw_only=True):
     accelerator: str
     tp: int = 1
     pp: int = 1
+    cp: int = 1
+    """Ranks that divide prompts and contexts, each with the same weights."""
     dp: int = 1
     """Groups of ``tp`` ranks in a stage, each with sequences of its own."""
     ep: int = 1
@@ -189,7 +191,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
     @property
     def accelerators(self) -> int:
         """Accelerators of one replica."""
-        return self.tp * self.dp * self.pp
+        return self.tp * self.cp * self.dp * self.pp
 
     @property
     def layout(self) -> str:
@@ -199,6 +201,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
             ("PP", self.pp),
             ("EP", self.ep),
             ("DP", self.dp),
+            ("CP", self.cp),
         )
         named = [f"{name}{degree}" for name, degree in degrees if degree > 1]
         return " x ".join(named) or "one accelerator"

@@ -44,6 +44,8 @@ class Request(Struct, frozen=True, kw_only=True):
     """Cached per user when speed is judged."""
     batch: int | None = None
     in_flight: int | None = None
+    cp: int | None = None
+    """Ranks that may divide contexts, at most, where the assumptions do not say."""
     overlap: str | None = None
     draft: str | None = None
     """What drafts tokens that the model checks: ``mtp``, or a smaller model."""

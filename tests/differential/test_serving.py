@@ -150,7 +150,7 @@ def candidate(pick: Pick, side: Sides, model: str | None = None) -> dict[str, An
         "network": pick([*side.ids("networks"), None]),
         "nics_per_host": pick([1, 1, 2, 4, 8]),
         "tp": _often(pick, divisors, range(1, 33)),
-        "dp": _often(pick, [1, 1, 1, 1, 2, 4], range(1, 9)),
+        **_groups(pick),
         "ep": _often(pick, [1, 2, 4, 8] if _has_experts(side, model) else [1], (2, 3)),
         "pp": _often(
             pick, [p for p in (1, 2, 3, 5, 8, 13) if p <= layers], range(1, 99)
@@ -168,6 +168,12 @@ def candidate(pick: Pick, side: Sides, model: str | None = None) -> dict[str, An
         **({} if _has_experts(side, model) else adapting(pick)),
         **seeing(pick),
     }
+
+
+def _groups(pick: Pick) -> dict[str, int]:
+    """Pick ranks that divide contexts, or groups that have whole ones."""
+    cp = pick([1, 1, 1, 2, 3, 8])
+    return {"cp": cp, "dp": 1 if cp > 1 else _often(pick, [1, 1, 2, 4], range(1, 9))}
 
 
 def drafting(pick: Pick, side: Sides, model: str) -> dict[str, Any]:
@@ -224,7 +230,7 @@ def on_sale(pick: Pick, side: Sides) -> dict[str, Any]:
         "accelerator": accelerator,
         "host": host,
         "nics_per_host": pick([n for n in (1, 2, 4, 8) if n <= nics] or [1]),
-        "dp": pick([1, 1, 1, 2]),
+        **_groups(pick),
         "ep": 1,
         "weights": None,
     }
@@ -280,6 +286,7 @@ def units_of(
                 nics_per_host=asked["nics_per_host"],
                 switch=switch,
                 tp=asked["tp"],
+                cp=asked["cp"],
                 dp=asked["dp"],
                 pp=asked["pp"],
                 replicas=replicas,
@@ -360,7 +367,7 @@ def test_core_and_reference_deal_experts_alike(data: st.DataObject) -> None:
     asked = candidate(pick, side, pick(EXPERTS))
     tp, dp = pick([1, 2, 4, 8]), pick([1, 2, 4, 8, 16])
     ep = pick([tp * dp // part for part in (1, 2, 4) if tp * dp % part == 0])
-    dealt = {**asked, "tp": tp, "dp": dp, "ep": ep, "pp": pick([1, 1, 2])}
+    dealt = {**asked, "tp": tp, "cp": 1, "dp": dp, "ep": ep, "pp": pick([1, 1, 2])}
     assert_same_evaluation(side, dealt)
 
 

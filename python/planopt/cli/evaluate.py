@@ -43,6 +43,7 @@ app = typer.Typer(
     count("hosts", "Hosts of one replica"),
     count("tp", "Tensor-parallel degree"),
     count("pp", "Pipeline stages"),
+    count("cp", "Context-parallel degree: ranks that divide prompts and caches"),
     count("dp", "Attention data parallel: groups of TP ranks in a stage"),
     count("ep", "Expert-parallel degree: of the TP x DP ranks of a stage"),
     count("replicas", "Copies of the model"),

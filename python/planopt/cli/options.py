@@ -118,6 +118,7 @@ PREFILL_POOL = (
     text("prefill_host", "NAME", "Its host"),
     count("prefill_tp", "Its tensor-parallel degree"),
     count("prefill_pp", "Its pipeline stages"),
+    count("prefill_cp", "Its context-parallel degree"),
     count("prefill_dp", "Its attention data parallel degree"),
     count("prefill_ep", "Its expert-parallel degree"),
 )
@@ -185,6 +186,7 @@ QUESTION = (
     count("users", "Users at the same time [default: 8]"),
     *LENGTHS,
     *LAYOUT,
+    count("cp", "Ranks that may divide prompts, at most [default: for long prompts]"),
     *DRAFTING,
     *ENGINE,
     BUDGET,

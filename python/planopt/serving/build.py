@@ -138,6 +138,7 @@ def _deploy(
     batching = asked if for_users else bought
     layout = {
         "tp": row.tp,
+        "cp": row.cp,
         "dp": row.dp,
         "ep": row.ep,
         "pp": row.pp,
@@ -164,6 +165,7 @@ def _deploy(
         candidate=Candidate(
             accelerator=row.accelerator,
             tp=answer["tp"],
+            cp=answer["cp"],
             dp=answer["dp"],
             ep=answer["ep"],
             pp=answer["pp"],
@@ -310,7 +312,7 @@ def _summary(deployment: Deployment) -> str:
     named = hardware.network and not hardware.terms
     over = f", {hardware.network}" if named else ""
     direct = " direct" if named and hardware.switch is None else ""
-    beyond = {"EP": candidate.ep, "DP": candidate.dp}
+    beyond = {"EP": candidate.ep, "DP": candidate.dp, "CP": candidate.cp}
     more = "".join(f" x {name}{each}" for name, each in beyond.items() if each > 1)
     layout = f"TP{candidate.tp} x PP{candidate.pp}{more}"
     copies = f" x {deployment.replicas} replicas" if deployment.replicas > 1 else ""

@@ -59,6 +59,7 @@ def derivation_of(
         "network": hardware.network,
         "nics_per_host": hardware.nics_per_host or 0,
         "tp": candidate.tp,
+        "cp": candidate.cp,
         "dp": candidate.dp,
         "ep": candidate.ep,
         "pp": candidate.pp,

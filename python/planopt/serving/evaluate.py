@@ -49,6 +49,7 @@ def evaluate_serving(
     nics_per_host: TextOrNumber | None = None,
     tp: TextOrNumber | None = None,
     pp: TextOrNumber | None = None,
+    cp: TextOrNumber | None = None,
     dp: TextOrNumber | None = None,
     ep: TextOrNumber | None = None,
     replicas: TextOrNumber | None = None,
@@ -78,10 +79,11 @@ def evaluate_serving(
         that fits unless it is given; `link` is inside a host, `network` across hosts.
     hosts, nics_per_host : int
         Hosts of one replica, and NICs of each.
-    tp, pp, dp, ep, replicas : int
-        Degrees; 1 unless given. `dp` is attention data parallel: so many groups of `tp`
-        ranks in a stage, each with sequences of its own. The experts are dealt to `ep`
-        parts of these `tp * dp` ranks.
+    tp, pp, cp, dp, ep, replicas : int
+        Degrees; 1 unless given. `cp` ranks divide prompts and contexts, each with the
+        same weights. `dp` is attention data parallel: so many groups of `tp` ranks in a
+        stage, each with sequences of its own. The experts are dealt to `ep` parts of
+        these `tp * dp` ranks.
     batch, in_flight : int
         Sequences per micro-batch, and micro-batches in flight (default: one per stage).
     offload : int or str
@@ -112,8 +114,8 @@ def evaluate_serving(
     policy, token_budget, max_sequences
         The engine under the load: ``decode-first`` or ``prefill-first``, tokens of a
         step, and sequences of a micro-batch.
-    prefill_accelerator, prefill_host, prefill_tp, prefill_pp, prefill_dp, prefill_ep, \
-    prefill_replicas
+    prefill_accelerator, prefill_host, prefill_tp, prefill_pp, prefill_cp, \
+    prefill_dp, prefill_ep, prefill_replicas
         A pool that reads the prompts: the configuration then answers them alone. The
         cache goes over the link of the host that holds both, or over `network`.
     weights, kv : str
@@ -174,6 +176,7 @@ def evaluate_serving(
         "hosts": reader.count("hosts", hosts),
         "nics_per_host": reader.count("nics_per_host", nics_per_host),
         "tp": reader.count("tp", tp) or 1,
+        "cp": reader.count("cp", cp) or 1,
         "dp": reader.count("dp", dp) or 1,
         "ep": reader.count("ep", ep) or 1,
         "pp": reader.count("pp", pp) or 1,
@@ -263,6 +266,7 @@ def evaluate_serving(
         candidate=Candidate(
             accelerator=request["accelerator"],
             tp=request["tp"],
+            cp=request["cp"],
             dp=request["dp"],
             ep=request["ep"],
             pp=request["pp"],

@@ -233,6 +233,7 @@ def simulated_deployment(
             "accelerators": candidate.accelerators,
         },
         "tp": candidate.tp,
+        "cp": candidate.cp,
         "dp": candidate.dp,
         "ep": candidate.ep,
         "pp": candidate.pp,

@@ -12,6 +12,7 @@ from planopt.pools import Disaggregated, Pool, Transfer
 from planopt.serving.build import bom_line, cost_of, evaluation_of
 from planopt.serving.load import PERCENTILES, Latencies, load_of, simulated
 from planopt.serving.pessimism import at_worst
+from planopt.serving.prefill_pool import DEGREES
 from planopt.serving.refine import ATTEMPTS, TOLERANCE
 from planopt.serving.search import search_request
 
@@ -134,7 +135,7 @@ def _configuration(
 ) -> dict[str, Any]:
     """Put one pool as the core evaluates it."""
     pool, network = found[name], found["transfer"]["network"]
-    degrees = {key: pool[key] for key in ("tp", "dp", "ep", "pp", "replicas", "batch")}
+    degrees = {key: pool[key] for key in (*DEGREES, "batch")}
     return {
         **problem.served.native(),
         "pcie_all_reduce": problem.pcie_all_reduce,
@@ -158,6 +159,7 @@ def _pool(
         candidate=Candidate(
             accelerator=found["accelerator"],
             tp=found["tp"],
+            cp=found["cp"],
             dp=found["dp"],
             ep=found["ep"],
             pp=found["pp"],

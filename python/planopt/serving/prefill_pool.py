@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from planopt.options import OptionReader, TextOrNumber
     from planopt.serving.served import ServedModel
 
-__all__ = ["PoolOptions", "read_prefill_pool", "simulated_with"]
+__all__ = ["DEGREES", "PoolOptions", "read_prefill_pool", "simulated_with"]
 
-DEGREES = ("tp", "pp", "dp", "ep", "replicas")
+DEGREES = ("tp", "pp", "cp", "dp", "ep", "replicas")
 
 
 class PoolOptions(TypedDict, total=False):
@@ -32,6 +32,7 @@ class PoolOptions(TypedDict, total=False):
     prefill_host: str | None
     prefill_tp: TextOrNumber | None
     prefill_pp: TextOrNumber | None
+    prefill_cp: TextOrNumber | None
     prefill_dp: TextOrNumber | None
     prefill_ep: TextOrNumber | None
     prefill_replicas: TextOrNumber | None

@@ -153,6 +153,7 @@ class Problem(Market):
             context_tokens=lengths.context,
             batch=self.batch,
             in_flight=self.in_flight,
+            cp=served.context_ranks,
             overlap=served.overlap,
             **served.drafted,
             engine=served.engine,
@@ -190,6 +191,7 @@ def read_problem(
     users: TextOrNumber | None = None,
     batch: TextOrNumber | None = None,
     in_flight: TextOrNumber | None = None,
+    cp: TextOrNumber | None = None,
     budget: TextOrNumber | None = None,
     years: TextOrNumber | None = None,
     duty: TextOrNumber | None = None,
@@ -236,6 +238,7 @@ def read_problem(
     reader = OptionReader()
     assumed: list[Assumed] = []
     served = read_served(reader, catalog, assumed, options)
+    served = replace(served, context_ranks=reader.count("cp", cp))
     given_batch = reader.count("batch", batch)
     given_in_flight = reader.count("in_flight", in_flight)
     request_rate = reader.quantity("requests", requests, "requests_per_second")

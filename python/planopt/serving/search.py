@@ -38,6 +38,7 @@ class Row:
     hosts: int
     accelerators: int
     tp: int
+    cp: int
     dp: int
     ep: int
     pp: int

@@ -116,6 +116,7 @@ def _with_in_flight(
             "network": hardware.network,
             "nics_per_host": hardware.nics_per_host or None,
             "tp": candidate.tp,
+            "cp": candidate.cp,
             "dp": candidate.dp,
             "ep": candidate.ep,
             "pp": candidate.pp,

@@ -84,6 +84,8 @@ class ServedModel:
     lengths: Lengths
     overlap: Overlap = "none"
     drafting: Drafting | None = None
+    context_ranks: int | None = None
+    """Ranks that a search may divide contexts among; none where assumptions say."""
     engine: dict[str, Any] = field(default_factory=dict)
     """Limits and policy of the engine under a load, in place of the assumptions'."""
     architecture: dict[str, Any] | None = None
@@ -99,6 +101,7 @@ class ServedModel:
             "context": self.lengths.context,
             "prompt": self.lengths.prompt,
             "overlap": self.overlap,
+            "cp_max": self.context_ranks,
             **self.drafted,
         }
 

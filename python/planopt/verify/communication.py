@@ -40,19 +40,19 @@ class UnconnectedError(ValueError):
     unit="hosts",
 )
 def hosts_of_replica(
-    accelerator: Accelerator, host: Host, *, t: int, p: int, d: int = 1
+    accelerator: Accelerator, host: Host, *, t: int, p: int, d: int = 1, c: int = 1
 ) -> int:
-    """Return how many hosts a replica of `t` x `d` x `p` accelerators occupies.
+    """Return how many hosts a replica of `t` x `c` x `d` x `p` accelerators occupies.
 
     Raises
     ------
     PlacementError
         If a group larger than a host does not fill hosts whole.
     """
-    ranks, slots = t * d, host.slots
+    ranks, slots = t * c * d, host.slots
     if ranks > slots:
         if ranks % slots or (t % slots and slots % t):
-            message = f"{d} x {t} {accelerator.id} do not fill hosts of {slots} slots"
+            message = f"{c * d} x {t} {accelerator.id} do not fill hosts of {slots} slots"
             raise PlacementError(message)
         return p * ranks // slots
     return math.ceil(p / (slots // ranks))
@@ -60,7 +60,7 @@ def hosts_of_replica(
 
 @dataclass(frozen=True)
 class Fabric:
-    """The links that a replica of `t` x `d` x `p` ranks communicates over.
+    """The links that a replica of `t` x `c` x `d` x `p` ranks communicates over.
 
     `nic_rate` is the line rate of one NIC and `network_latency` that of its link.
     """
@@ -76,12 +76,13 @@ class Fabric:
     t: int
     p: int
     d: int = 1
+    c: int = 1
 
     @property
     def hosts(self) -> int:
         """Return the hosts of the replica."""
         return hosts_of_replica(
-            self.accelerator, self.host, t=self.t, p=self.p, d=self.d
+            self.accelerator, self.host, t=self.t, p=self.p, d=self.d, c=self.c
         )
 
     @property
@@ -92,7 +93,7 @@ class Fabric:
     @property
     def stage_ranks(self) -> int:
         """Return the ranks of a stage."""
-        return self.t * self.d
+        return self.t * self.c * self.d
 
     # Section 4, Scale-up: W.
     @property
@@ -353,6 +354,7 @@ def fabric(
     t: int,
     p: int,
     d: int = 1,
+    c: int = 1,
 ) -> Fabric:
     """Look up the links that a replica communicates over.
 
@@ -363,8 +365,9 @@ def fabric(
     UnconnectedError
         If it needs a network that it lacks.
     """
-    hosts = hosts_of_replica(accelerator, host, t=t, p=p, d=d)
-    if hosts > 1 and network is None and t * d * p > accelerator.domain_in(host.slots):
+    hosts = hosts_of_replica(accelerator, host, t=t, p=p, d=d, c=c)
+    ranks = t * c * d * p
+    if hosts > 1 and network is None and ranks > accelerator.domain_in(host.slots):
         raise UnconnectedError(hosts)
     if network is not None and nics_per_host < 1:
         message = f"network {network.id} needs at least one NIC in a host"
@@ -382,4 +385,5 @@ def fabric(
         t=t,
         p=p,
         d=d,
+        c=c,
     )

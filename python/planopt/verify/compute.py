@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rank:
-    """One accelerator of a stage of `t` x `d`, and the formats it works in.
+    """One accelerator of a stage of `t` x `c` x `d`, and the formats it works in.
 
-    The experts are dealt to `e` parts of the stage.
+    The experts are dealt to `e` parts of `t` x `d`; `c` ranks divide contexts.
     """
 
     accelerator: Accelerator
@@ -45,6 +45,7 @@ class Rank:
     t: int
     d: int = 1
     e: int = 1
+    c: int = 1
     drafter: Drafter | None = None
     offload: Offload | None = None
     lora_adapters: int = 0
@@ -152,6 +153,8 @@ class Step:
     cached: int = 0
     elsewhere: int = 0
     drafted: int = 0
+    ranks: int = 1
+    """Ranks that divide the chunk, and contexts."""
 
     # Section 3, Groups.
     def of_group(self, d: int) -> Step:
@@ -161,15 +164,26 @@ class Step:
         elsewhere = decoding * (1 + self.drafted) * others
         return replace(self, decoding=decoding, elsewhere=elsewhere)
 
+    # Serving, section 13, s/c.
     @property
-    def tokens(self) -> int:
-        """Return the tokens that pass through the layers."""
-        return self.decoding * (1 + self.drafted) + self.chunk
+    def queries(self) -> float:
+        """Return the tokens of the chunk that one rank has."""
+        return self.chunk / self.ranks
+
+    @property
+    def decoded(self) -> int:
+        """Return the tokens of what decodes, with those that are checked."""
+        return self.decoding * (1 + self.drafted)
+
+    @property
+    def tokens(self) -> float:
+        """Return the tokens that pass through the layers of one rank."""
+        return self.decoded + self.queries
 
     @property
     def in_head(self) -> Step:
         """Return what passes through the head: of a chunk the last token."""
-        return replace(self, chunk=min(self.chunk, 1), elsewhere=0)
+        return replace(self, chunk=min(self.chunk, 1), elsewhere=0, ranks=1)
 
 
 @dataclass(frozen=True)
@@ -310,10 +324,10 @@ def attention_work(
     if step.chunk:
         looked_at = mean_tokens_looked_at(step.chunk, operation.window, step.cached)
         read = step.chunk + tokens_looked_at(step.cached, operation.window)
-        chunk = (step.chunk * flops * looked_at, read * per_token)
+        chunk = (step.queries * flops * looked_at, read * per_token)
     if step.decoding:
         cached = tokens_looked_at(step.context, operation.window)
-        seen = step.decoding * cached
+        seen = step.decoding * cached / step.ranks
         decoding = (seen * (1 + step.drafted) * flops, seen * per_token)
     return chunk, decoding
 
@@ -335,10 +349,10 @@ def latent_attention_work(
     if step.chunk:
         looked_at = mean_tokens_looked_at(step.chunk, None, step.cached)
         width = operation.nope + operation.rope + operation.value
-        flops = 2 * heads * step.chunk * looked_at * width
+        flops = 2 * heads * step.queries * looked_at * width
         chunk = (flops, (step.chunk + step.cached) * per_token)
     if step.decoding:
-        seen = step.decoding * step.context
+        seen = step.decoding * step.context / step.ranks
         width = 2 * operation.latent + operation.rope
         flops = 2 * heads * seen * (1 + step.drafted) * width
         decoding = (flops, seen * per_token)
@@ -354,7 +368,12 @@ def latent_attention_work(
 def recovered_work(operation: LatentAttention, step: Step, rank: Rank) -> float:
     """Return the arithmetic of making cached keys and values from their latents."""
     width = operation.latent * (operation.nope + operation.value)
-    return 2 * operation.heads / rank.t * step.cached * width
+    return 2 * operation.heads / rank.t * _of_others(step) * width
+
+
+def _of_others(step: Step) -> float:
+    """Return the tokens whose keys and values this rank has not just made."""
+    return step.cached + step.chunk - step.queries
 
 
 # Section 3 and section 5, the cache of one token of one layer.
@@ -400,10 +419,11 @@ def _attention_time(
     times = []
     if chunk is not None:
         rate = rank.base_rate * compute.attention_efficiency
-        share = step.chunk / (step.chunk + compute.half_prompt)
+        share = step.queries / (step.queries + compute.half_prompt)
         arithmetic = chunk[0] / (rate * share)
-        if isinstance(operation, LatentAttention) and step.cached:
-            share = step.cached / (step.cached + compute.half_prompt)
+        made_again = _of_others(step)
+        if isinstance(operation, LatentAttention) and made_again:
+            share = made_again / (made_again + compute.half_prompt)
             arithmetic += recovered_work(operation, step, rank) / (rate * share)
         times.append(duration(rank, arithmetic, chunk[1] / bandwidth, overhead))
     if decoding is not None:

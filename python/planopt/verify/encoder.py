@@ -41,7 +41,7 @@ def encoder_seconds(rank: Rank, step: Step) -> float:
     """Return the seconds of encoding the images that a chunk of a prompt brings."""
     if rank.encoder is None:
         return 0.0
-    patches = rank.encoder.patches * step.chunk / rank.encoder.prompt
+    patches = rank.encoder.patches * step.queries / rank.encoder.prompt
     reached = rank.compute.products(None, experts=False)
     flops = 2 * rank.encoder.parameters / rank.t * patches
     return flops / (rank.base_rate * reached.efficiency)

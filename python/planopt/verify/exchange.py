@@ -43,7 +43,7 @@ def among_neighbours(sent: float, neighbours: int, fabric: Fabric) -> float:
     unit="s",
 )
 def exchange_seconds(
-    operation: MatMul, tokens: int, rank: Rank, fabric: Fabric
+    operation: MatMul, tokens: float, rank: Rank, fabric: Fabric
 ) -> float:
     """Return the time of what a product of experts sends before or after it.
 

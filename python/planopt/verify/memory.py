@@ -149,7 +149,8 @@ def resident_sequences(batch: int, in_flight: int, overlap: str) -> int:
 
 # Section 5, KV cache.
 @formula(
-    "sequences x sum over layers of pages(min(c, window)) x bytes of a token",
+    "sequences x sum over layers of pages(min(c, window)) x bytes of a token; of the "
+    "share of one rank where ranks divide contexts",
     section="5",
     unit="bytes",
 )
@@ -161,7 +162,7 @@ def kv_cache_bytes(stage: Stage, rank: Rank, *, sequences: int, context: int) ->
         drafter = rank.drafter
         cached += [(operation, drafter.rank) for operation in drafter.operations]
     return sequences * math.fsum(
-        paged(_cached_tokens(operation, context), page_tokens)
+        paged(math.ceil(_cached_tokens(operation, context) / holder.c), page_tokens)
         * kv_bytes_per_token(operation, holder)
         for operation, holder in cached
         if isinstance(operation, Attention | LatentAttention)
@@ -219,7 +220,7 @@ def _rows(operation: MatMul, rank: Rank) -> float:
 def overhead_bytes(rank: Rank, p: int) -> float:
     """Return the bytes of the engine, with communication buffers in a group."""
     memory = rank.assumptions.memory
-    return memory.overhead_group if rank.t * rank.d * p > 1 else memory.overhead
+    return memory.overhead_group if rank.t * rank.c * rank.d * p > 1 else memory.overhead
 
 
 # Section 5, capacity.

@@ -47,7 +47,7 @@ def read_bandwidth(offload: Offload, links: Fabric) -> float:
 
 
 def _accelerators_of_a_host(links: Fabric) -> int:
-    return min(links.host.slots, links.t * links.d * links.p)
+    return min(links.host.slots, links.stage_ranks * links.p)
 
 
 # Section 10, W_j.

@@ -264,6 +264,7 @@ def unit(
     nics_per_host: int,
     switch: str | None,
     tp: int,
+    cp: int = 1,
     dp: int = 1,
     pp: int,
     replicas: int,
@@ -281,8 +282,9 @@ def unit(
         Ids of what connects several hosts; a unit of one host has neither.
     nics_per_host : int
         NICs in each of several hosts.
-    tp, dp, pp : int
-        Tensor-parallel ranks, groups of them in a stage, and pipeline stages.
+    tp, cp, dp, pp : int
+        Tensor-parallel ranks, those that divide contexts around them, groups of both in a
+        stage, and pipeline stages.
     replicas : int
         Replicas in the unit.
     terms : str, optional
@@ -300,11 +302,11 @@ def unit(
     """
     card = facts.accelerator(accelerator)
     machine = facts.host_for(host, accelerator)
-    hosts = hosts_of_unit(card, machine, t=tp * dp, p=pp, replicas=replicas)
+    hosts = hosts_of_unit(card, machine, t=tp * cp * dp, p=pp, replicas=replicas)
     check_fit(card, machine, nics_per_host if hosts > 1 else 0)
     if terms is not None:
         return _rented(facts, machine, terms, hosts=hosts, replicas=replicas)
-    used = replicas * tp * dp * pp
+    used = replicas * tp * cp * dp * pp
     bought = accelerators_bought(machine, hosts=hosts, used=used)
     lines = [Line("host", machine.id, machine.name, hosts, priced(machine.price, host))]
     if bought:

@@ -145,6 +145,7 @@ def evaluate_serving(
     network: str | None,
     nics_per_host: int,
     tp: int,
+    cp: int = 1,
     dp: int = 1,
     ep: int = 1,
     pp: int,
@@ -182,8 +183,9 @@ def evaluate_serving(
         NICs of that network in each host.
     tp, pp : int
         Tensor-parallel ranks and pipeline stages.
-    dp, ep : int
-        Groups of these ranks in a stage, and parts that the experts are dealt to.
+    cp, dp, ep : int
+        Ranks that divide contexts, groups of these ranks in a stage, and parts that the
+        experts are dealt to.
     in_flight, batch : int
         Micro-batches in the pipeline, and sequences of each.
     context, prompt : int
@@ -222,7 +224,7 @@ def evaluate_serving(
     card = facts.accelerator(accelerator)
     machine = facts.host_for(host, accelerator)
     formats = (weights or transformer.weights, kv)
-    rank = Rank(card, facts.assumptions, *formats, tp, dp, ep)
+    rank = Rank(card, facts.assumptions, *formats, tp, dp, ep, cp)
     rank = replace(
         rank, drafter=drafter_of(facts, draft, draft_tokens, transformer, rank)
     )
@@ -233,7 +235,7 @@ def evaluate_serving(
         encoder = Encoder(encoder_parameters, image_patches, prompt)
         rank = replace(rank, encoder=encoder)
     gained = tokens_per_check(draft_tokens if draft else 0, acceptance)
-    accelerators = tp * dp * pp
+    accelerators = tp * cp * dp * pp
     if rejection := _shape_rejection(transformer, t=tp, p=pp):
         return _evaluation([rejection], accelerators=accelerators)
     if rejection := _experts_rejection(transformer, ranks=tp * dp, e=ep):
@@ -248,6 +250,7 @@ def evaluate_serving(
             t=tp,
             p=pp,
             d=dp,
+            c=cp,
         )
     except PlacementError as error:
         misfit = _rejection("placement", str(error), tp=tp, dp=dp, slots=machine.slots)

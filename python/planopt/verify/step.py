@@ -21,6 +21,7 @@ from planopt.verify.compute import (
     is_choice,
     operation_times,
 )
+from planopt.verify.context import context_messages
 from planopt.verify.derivation import formula
 from planopt.verify.encoder import encoder_seconds
 from planopt.verify.exchange import exchange_seconds
@@ -75,7 +76,7 @@ class StepTime:
     section="4",
     unit="bytes",
 )
-def message_bytes(tokens: int, width: int, rank: Rank) -> float:
+def message_bytes(tokens: float, width: int, rank: Rank) -> float:
     """Return the bytes of a vector of `width` for each token."""
     return tokens * width * rank.activation_bytes
 
@@ -104,6 +105,7 @@ def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime
             for operation in stage.body
             if isinstance(operation, MatMul) and is_choice(operation) and rank.d > 1
         ),
+        *context_messages(stage, step, rank, links),
     ]
     if stage.first:
         encoding = encoder_seconds(rank, step)
@@ -153,10 +155,12 @@ def drafter_of(
     """Return what drafts: a module of the model's own, or another model."""
     if draft is None:
         return None
+    # Section 13: each rank has all of its cache.
+    whole = replace(rank, c=1)
     if draft == "mtp":
-        return Drafter(tuple(model.mtp_operations()), rank, tokens)
+        return Drafter(tuple(model.mtp_operations()), whole, tokens)
     other = model_from_table(facts.model_table(draft))
-    divided = replace(rank, t=math.gcd(rank.t, *other.heads), d=1, e=1)
+    divided = replace(whole, t=math.gcd(rank.t, *other.heads), d=1, e=1)
     return Drafter(tuple(other.operations()), divided, tokens)
 
 
@@ -201,7 +205,7 @@ def step_time(
     one_token = replace(step, chunk=0).of_group(rank.d)
     if rank.drafter is not None:
         step = replace(step, drafted=rank.drafter.tokens)
-    step = step.of_group(rank.d)
+    step = replace(step.of_group(rank.d), ranks=rank.c)
     times = [stage_time(stage, step, rank, links) for stage in stages(model, links.p)]
     if rank.drafter is not None and step.decoding:
         times[-1] = times[-1].and_then(draft_time(rank.drafter, one_token, links))
@@ -229,7 +233,7 @@ def _exposed(model: Model, work: list[float], rank: Rank, links: Fabric) -> list
 
 # Section 6, mixed.
 @formula(
-    "chunk = min(prompt, workspace_tokens - b): the last chunk beside the "
+    "chunk = min(prompt, c (workspace_tokens - b)): the last chunk beside the "
     "decoding batch",
     section="6",
     unit="tokens",
@@ -238,7 +242,7 @@ def _exposed(model: Model, work: list[float], rank: Rank, links: Fabric) -> list
 def mixed_step(rank: Rank, *, batch: int, context: int, prompt: int) -> Step:
     """Return a decoding step with the last chunk of a prompt in the room it leaves."""
     room = rank.assumptions.memory.workspace_tokens - math.ceil(batch / rank.d)
-    chunk = max(0, min(prompt, room))
+    chunk = max(0, min(prompt, rank.c * room))
     return Step(decoding=batch, context=context, chunk=chunk, cached=prompt - chunk)
 
 
@@ -257,9 +261,9 @@ def time_per_output_token(step_seconds: float, overlap: str) -> float:
 )
 def prefill_seconds(model: Model, rank: Rank, links: Fabric, prompt: int) -> float:
     """Return the seconds of one prompt alone."""
-    step = Step(chunk=prompt)
+    step = Step(chunk=prompt, ranks=rank.c)
     times = [stage_time(stage, step, rank, links) for stage in stages(model, links.p)]
-    hops = pipeline_hops(message_bytes(prompt, model.hidden, rank), links)
+    hops = pipeline_hops(message_bytes(step.tokens, model.hidden, rank), links)
     work = [time.compute + time.all_reduce for time in times]
     in_stages = math.fsum([*work, *_exposed(model, work, rank, links)])
     return rank.compute.step_overhead + in_stages + hops

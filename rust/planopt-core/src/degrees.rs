@@ -1,31 +1,50 @@
 //! How the accelerators of one pipeline stage divide a model among each other.
 //! Formulas: `docs/reference/model.md`, sections 1 and 4.
 
-/// Degrees of parallelism inside of a stage of `tp` x `dp` ranks.
+/// Degrees of parallelism inside of a stage of `tp` x `cp` x `dp` ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Degrees {
     /// Tensor-parallel ranks: they divide attention, and every product that is no choice of experts.
     pub tp: u32,
+    /// Context-parallel ranks of each of them: they hold the same weights, and divide the tokens of
+    /// prompts and of the cache.
+    pub cp: u32,
     /// Groups of them, each with sequences of its own (attention data parallel).
     pub dp: u32,
-    /// Parts that the experts are dealt to; all ranks together hold each expert once.
+    /// Parts that the experts are dealt to; `tp` x `dp` ranks together hold each expert once.
     pub ep: u32,
 }
 
 impl Degrees {
     /// Tensor parallelism alone.
     pub const fn tensor(tp: u32) -> Self {
-        Self { tp, dp: 1, ep: 1 }
+        Self {
+            tp,
+            cp: 1,
+            dp: 1,
+            ep: 1,
+        }
     }
 
     /// Ranks of the stage.
     pub const fn ranks(self) -> u32 {
+        self.expert_ranks() * self.cp
+    }
+
+    /// Ranks among which the experts are dealt: each context-parallel rank has all of them again.
+    pub const fn expert_ranks(self) -> u32 {
         self.tp * self.dp
+    }
+
+    /// The same without a division of contexts.
+    #[must_use]
+    pub const fn with_whole_contexts(self) -> Self {
+        Self { cp: 1, ..self }
     }
 
     /// Ranks that divide the matrices of one expert.
     pub const fn expert_tp(self) -> u32 {
-        self.ranks() / self.ep
+        self.expert_ranks() / self.ep
     }
 
     /// Ranks that divide a product with a choice of so many matrices.

@@ -106,7 +106,10 @@ mod tests {
 
     #[test]
     fn groups_of_a_stage_that_spans_hosts_stay_inside_of_them() {
-        let degrees = |tp, dp| Degrees { tp, dp, ep: 1 };
+        let degrees = |tp, dp| Degrees {
+            dp,
+            ..Degrees::tensor(tp)
+        };
         let placement = Placement::new(degrees(4, 8), 1, 8).expect("four full hosts");
         assert_eq!((placement.hosts, placement.hosts_per_stage()), (4, 4));
         assert_eq!(

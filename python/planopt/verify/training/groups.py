@@ -236,6 +236,21 @@ def with_stages_apart(
     )
 
 
+# Serving, section 13: "the ranks that divide contexts stand around groups of t".
+def context_group(fabric: Fabric) -> Group:
+    """Return the ranks of a replica that serves which divide contexts."""
+    t, c, slots = fabric.t, fabric.c, fabric.host.slots
+    reach = max(slots, fabric.scale_up_domain)
+    local = min(max(reach // t, 1), c)
+    return Group(
+        ranks=c,
+        local=local,
+        inside=_local_line(fabric, local, min(t * c, reach)),
+        across=_network_line(fabric, slots),
+        transfer=fabric.assumptions.communication.all_reduce == "transfer",
+    )
+
+
 # Section 6, "The local line".
 def _local_line(fabric: Fabric, local: int, span: int) -> Line:
     if span <= fabric.scale_up_domain:

@@ -134,6 +134,8 @@ pub struct EvaluationAnswer {
 pub struct FastestAnswer {
     /// Tensor-parallel degree.
     pub tp: u32,
+    /// Context-parallel degree.
+    pub cp: u32,
     /// Attention data-parallel degree.
     pub dp: u32,
     /// Expert-parallel degree.
@@ -173,6 +175,8 @@ pub struct UnitColumns {
     pub accelerators: Vec<u32>,
     /// Tensor-parallel degree.
     pub tp: Vec<u32>,
+    /// Context-parallel degree.
+    pub cp: Vec<u32>,
     /// Attention data-parallel degree.
     pub dp: Vec<u32>,
     /// Expert-parallel degree.

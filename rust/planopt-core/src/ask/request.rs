@@ -63,6 +63,9 @@ pub struct EvaluateServing {
     pub hosts: Option<u32>,
     /// Tensor-parallel degree.
     pub tp: u32,
+    /// Context-parallel degree.
+    #[serde(default = "one")]
+    pub cp: u32,
     /// Attention data-parallel degree.
     #[serde(default = "one")]
     pub dp: u32,
@@ -233,6 +236,9 @@ pub struct FastestLayout {
     /// Tensor-parallel degree, where it is given.
     #[serde(default)]
     pub tp: Option<u32>,
+    /// Context-parallel degree, where it is given.
+    #[serde(default)]
+    pub cp: Option<u32>,
     /// Attention data-parallel degree, where it is given.
     #[serde(default)]
     pub dp: Option<u32>,
@@ -264,6 +270,7 @@ impl EvaluateServing {
     pub(super) fn degrees(&self) -> Degrees {
         Degrees {
             tp: self.tp,
+            cp: self.cp,
             dp: self.dp,
             ep: self.ep,
         }
@@ -282,6 +289,7 @@ impl EvaluateServing {
     pub fn check(&self) -> Result<(), Vec<Diagnostic>> {
         let counts = [
             ("tp", Some(self.tp), LARGEST_COUNT),
+            ("cp", Some(self.cp), LARGEST_COUNT),
             ("dp", Some(self.dp), LARGEST_COUNT),
             ("ep", Some(self.ep), LARGEST_COUNT),
             ("pp", Some(self.pp), LARGEST_COUNT),
@@ -301,6 +309,7 @@ impl EvaluateServing {
             .collect();
         if problems.is_empty() {
             problems.extend(self.too_large());
+            problems.extend(self.divided_contexts());
         }
         if problems.is_empty() {
             Ok(())
@@ -309,12 +318,20 @@ impl EvaluateServing {
         }
     }
 
+    /// Groups with sequences of their own, whose contexts are divided besides: not modelled.
+    fn divided_contexts(&self) -> Option<Diagnostic> {
+        (self.cp > 1 && self.dp > 1).then(|| {
+            let accepted = "1 with attention data parallel: its groups have whole contexts";
+            wrong_option("cp", self.cp.to_string(), accepted.to_owned())
+        })
+    }
+
     fn too_large(&self) -> Option<Diagnostic> {
-        let counts = [self.tp, self.dp, self.pp, self.replicas];
+        let counts = [self.tp, self.cp, self.dp, self.pp, self.replicas];
         let accelerators: u128 = counts.map(u128::from).iter().product();
         (accelerators > u128::from(LARGEST_CLUSTER)).then(|| {
             let accepted = format!(
-                "at most {LARGEST_CLUSTER} accelerators: tp x dp x pp x replicas is {accelerators}"
+                "at most {LARGEST_CLUSTER} accelerators: tp x cp x dp x pp x replicas is {accelerators}"
             );
             wrong_option("replicas", self.replicas.to_string(), accepted)
         })

@@ -59,6 +59,9 @@ pub struct ServingRequest {
     /// Patches of the images of a prompt.
     #[serde(default)]
     pub image_patches: Option<f64>,
+    /// Ranks that a search may divide contexts among; as the assumptions say where it is not given.
+    #[serde(default)]
+    pub cp_max: Option<u32>,
     /// Engine that serves, one of the assumptions; kernels as measured where there is none.
     #[serde(default)]
     pub engine_name: Option<String>,
@@ -243,6 +246,7 @@ impl ServingRequest {
                 offload: None,
                 adapters,
                 encoder,
+                context_ranks: self.cp_max,
             })
         } else {
             Err(problems)

@@ -110,6 +110,7 @@ fn engine_shares(fields: &mut Fields<'_>, step_overhead: Seconds) -> EngineShare
 fn engine(fields: &mut Fields<'_>) -> EngineAssumptions {
     EngineAssumptions {
         max_sequences: fields.positive("max_sequences"),
+        context_rank_tokens: fields.optional("context_rank_tokens", Fields::positive),
         request_overhead: fields.quantity("request_overhead"),
     }
 }

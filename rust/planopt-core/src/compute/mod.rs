@@ -14,7 +14,7 @@ mod step;
 
 pub use adapters::Adapters;
 pub use encoder::Encoder;
-pub use rank::{Exchange, Rank, RankBlock, RankDraft};
+pub use rank::{Cache, Exchange, Rank, RankBlock, RankDraft};
 pub use rates::{Formats, Rates};
 pub use shape::{causal_mean, distinct_experts, local_shape, parameter_fraction};
 pub(crate) use shape::{real, saturation, share_met};

@@ -47,6 +47,11 @@ enum RankWork {
 }
 
 impl RankOperation {
+    /// Whether it looks at a cache.
+    pub(super) fn is_attention(&self) -> bool {
+        matches!(self.work, RankWork::Attention(_))
+    }
+
     pub(super) fn time(self, step: Step, tokens: f64) -> OperationTime {
         let (compute, memory) = match self.work {
             RankWork::MatMul {
@@ -70,7 +75,10 @@ impl RankOperation {
             }
             RankWork::Encoder {
                 compute_per_prompt_token,
-            } => (step.prompts * step.chunk * compute_per_prompt_token, 0.0),
+            } => (
+                step.prompts * step.chunk / step.split * compute_per_prompt_token,
+                0.0,
+            ),
             RankWork::Attention(price) => return price.time(step, self.overlap, self.overhead),
             RankWork::Elementwise { memory_per_token } => (0.0, tokens * memory_per_token),
             RankWork::Free => return OperationTime::default(),
@@ -157,10 +165,13 @@ impl AttentionPrice {
     fn prefill(self, step: Step, overlap: f64, overhead: f64) -> OperationTime {
         let looked_at = causal_mean_behind(step.cached, step.chunk, self.window);
         let cached = self.within_window(step.cached);
-        let reached = saturation(step.chunk, self.half_prompt);
-        let mut compute = step.chunk * looked_at * self.prefill_compute / reached;
-        if cached > 0.0 {
-            compute += cached * self.recover_compute / saturation(cached, self.half_prompt);
+        // A context-parallel rank has its share of the queries, and sees the keys and values of all.
+        let queries = step.chunk / step.split;
+        let reached = saturation(queries, self.half_prompt);
+        let mut compute = queries * looked_at * self.prefill_compute / reached;
+        let of_others = cached + (step.chunk - queries);
+        if of_others > 0.0 {
+            compute += of_others * self.recover_compute / saturation(of_others, self.half_prompt);
         }
         let read = (step.chunk + cached) * self.memory_per_cached_token;
         OperationTime::roofline(
@@ -172,7 +183,7 @@ impl AttentionPrice {
     }
 
     fn decode(self, step: Step, overlap: f64, overhead: f64) -> OperationTime {
-        let seen = step.sequences * self.within_window(step.context);
+        let seen = step.sequences * self.within_window(step.context) / step.split;
         OperationTime::roofline(
             seen * (1.0 + step.drafted) * self.decode_compute,
             seen * self.memory_per_cached_token,

@@ -6,7 +6,7 @@ use super::rates::{Formats, Rates};
 use super::shape::{local_shape, real, weights};
 use super::step::{OperationTime, Step};
 use crate::degrees::Degrees;
-use crate::quantity::Bytes;
+use crate::quantity::{Bytes, Seconds};
 use crate::transformer::{Drafter, Operation, Shard, Transformer, Work};
 
 /// The operations of one kind of layer, of the embedding or of the head, on one rank.
@@ -21,10 +21,49 @@ pub struct RankBlock {
     pub all_reduce_bytes_per_token: Vec<f64>,
     /// Ways of tokens to their experts and back, where attention is data parallel.
     pub exchanges: Vec<Exchange>,
-    /// KV cache: bytes per cached token, and how many tokens stay cached.
-    pub kv: Vec<(Bytes, Option<u64>)>,
+    /// Caches of keys and values.
+    pub caches: Vec<Cache>,
     /// Widest product: elements in and out per token.
     pub workspace_elements: f64,
+}
+
+/// The cache of an attention on one rank.
+#[derive(Clone, Copy, Debug)]
+pub struct Cache {
+    /// Bytes of a token.
+    pub bytes_per_token: Bytes,
+    /// Tokens that stay cached, where that is limited.
+    pub window: Option<u64>,
+    /// What the attention of one token to a part of the cache gives: to be combined with the others.
+    pub partial_bytes: Bytes,
+    /// Context-parallel ranks that share it.
+    pub shared_by: u32,
+}
+
+/// The logarithm of the sum of exponentials that goes with a partial attention of a head, in fp32
+/// (Milakov and Gimelshein, arXiv 1805.02867).
+const LOG_SUM_BYTES: f64 = 4.0;
+
+impl Cache {
+    /// Tokens of `tokens` that are looked at.
+    fn within_window(&self, tokens: f64) -> f64 {
+        self.window
+            .map_or(tokens, |window| tokens.min(real(window)))
+    }
+
+    /// Bytes of one sequence of `context` tokens, in whole pages: tokens are dealt to ranks.
+    fn bytes(&self, context: u64, page_tokens: u32) -> Bytes {
+        let page = u64::from(page_tokens);
+        let tokens = self.window.map_or(context, |window| window.min(context));
+        let here = tokens.div_ceil(u64::from(self.shared_by));
+        self.bytes_per_token * real(here.div_ceil(page) * page)
+    }
+
+    /// Keys and values of a step's chunks and of what is cached before them.
+    pub fn gathered(&self, step: Step) -> Bytes {
+        let tokens = step.chunk + self.within_window(step.cached);
+        self.bytes_per_token * (step.prompts * tokens)
+    }
 }
 
 /// A model on one rank of a stage.
@@ -68,6 +107,8 @@ impl RankDraft {
         rates: &Rates,
         degrees: Degrees,
     ) -> Self {
+        // It is small: each context-parallel rank has all of its cache.
+        let degrees = degrees.with_whole_contexts();
         let blocks = match drafter {
             Drafter::Mtp => {
                 let module = &transformer.mtp;
@@ -189,6 +230,23 @@ pub struct Exchange {
     pub active: f64,
 }
 
+/// The cache of an attention: its elements of a token on one rank, its window, its heads and the
+/// width of what each of them gives.
+fn cache(
+    (elements, window, heads, width): (f64, Option<u64>, u64, u64),
+    formats: Formats,
+    degrees: Degrees,
+) -> Cache {
+    let heads = real(heads) / f64::from(degrees.tp);
+    let partial = heads * (real(width) * formats.activation_bytes() + LOG_SUM_BYTES);
+    Cache {
+        bytes_per_token: Bytes(elements * formats.kv.bytes_per_element()),
+        window,
+        partial_bytes: Bytes(partial),
+        shared_by: degrees.cp,
+    }
+}
+
 /// What a product of experts exchanges: its inputs if it is the first of a network, divided by
 /// columns, its outputs if it is the last.
 fn exchange(k: u64, n: u64, shard: Shard, active: u64, formats: Formats) -> Option<Exchange> {
@@ -213,7 +271,7 @@ impl RankBlock {
             adapters: Bytes::ZERO,
             all_reduce_bytes_per_token: Vec::new(),
             exchanges: Vec::new(),
-            kv: Vec::new(),
+            caches: Vec::new(),
             workspace_elements: 0.0,
         };
         for operation in operations {
@@ -246,22 +304,24 @@ impl RankBlock {
                     }
                 }
                 Work::Attention {
+                    heads,
                     kv_heads,
                     head_dim,
                     window,
-                    ..
                 } => {
                     let local_heads = real(kv_heads) / f64::from(tp).min(real(kv_heads));
                     let elements = 2.0 * local_heads * real(head_dim);
-                    block
-                        .kv
-                        .push((Bytes(elements * formats.kv.bytes_per_element()), window));
+                    let shape = (elements, window, heads, head_dim);
+                    block.caches.push(cache(shape, formats, degrees));
                 }
-                Work::LatentAttention { latent, rope, .. } => {
-                    let elements = real(latent + rope);
-                    block
-                        .kv
-                        .push((Bytes(elements * formats.kv.bytes_per_element()), None));
+                Work::LatentAttention {
+                    heads,
+                    latent,
+                    rope,
+                    ..
+                } => {
+                    let shape = (real(latent + rope), None, heads, latent);
+                    block.caches.push(cache(shape, formats, degrees));
                 }
                 Work::Gather { .. } | Work::Elementwise { .. } | Work::StateSpace(_) => {}
             }
@@ -281,21 +341,32 @@ impl RankBlock {
             })
     }
 
+    /// Time of attention of the chunks of prompts alone, without what decodes.
+    pub fn chunk_attention(&self, step: Step) -> Seconds {
+        let chunks = Step {
+            sequences: 0.0,
+            ..step
+        };
+        self.operations
+            .iter()
+            .filter(|operation| operation.is_attention())
+            .map(|operation| operation.time(chunks, 0.0).total)
+            .sum()
+    }
+
     /// Operations and messages that are launched.
     pub fn launches(&self) -> f64 {
-        let messages = self.all_reduce_bytes_per_token.len() + self.exchanges.len();
+        let divided = |cache: &&Cache| cache.shared_by > 1;
+        let of_contexts = self.caches.iter().filter(divided).count();
+        let messages = self.all_reduce_bytes_per_token.len() + self.exchanges.len() + of_contexts;
         real((self.operations.len() + messages) as u64)
     }
 
     /// KV cache of one sequence of `context` tokens, in whole pages.
     pub fn kv_cache_bytes(&self, context: u64, page_tokens: u32) -> Bytes {
-        let page = u64::from(page_tokens);
-        self.kv
+        self.caches
             .iter()
-            .map(|(bytes_per_token, window)| {
-                let tokens = window.map_or(context, |window| window.min(context));
-                *bytes_per_token * real(tokens.div_ceil(page) * page)
-            })
+            .map(|cache| cache.bytes(context, page_tokens))
             .sum()
     }
 }

@@ -4,7 +4,7 @@ use crate::quantity::Seconds;
 
 /// A step of a micro-batch, as an operation sees it: parts of prompts that are read, and sequences
 /// that gain a token. Products see the tokens of both together, attention sees each part.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// Prompts of which a chunk is read.
     pub prompts: f64,
@@ -20,6 +20,24 @@ pub struct Step {
     pub drafted: f64,
     /// Tokens that other attention data-parallel ranks bring to the experts meanwhile.
     pub elsewhere: f64,
+    /// Context-parallel ranks among which the tokens of each chunk, and of each context, are divided.
+    pub split: f64,
+}
+
+impl Default for Step {
+    /// Nothing to do, divided among nobody.
+    fn default() -> Self {
+        Self {
+            prompts: 0.0,
+            chunk: 0.0,
+            cached: 0.0,
+            sequences: 0.0,
+            context: 0.0,
+            drafted: 0.0,
+            elsewhere: 0.0,
+            split: 1.0,
+        }
+    }
 }
 
 impl Step {
@@ -48,9 +66,10 @@ impl Step {
         }
     }
 
-    /// Tokens that pass through the layers.
+    /// Tokens that pass through the layers of one rank: context-parallel ranks share those of
+    /// prompts, and all see those that are decoded.
     pub fn tokens(self) -> f64 {
-        self.prompts * self.chunk + self.decoded_tokens()
+        self.prompts * self.chunk / self.split + self.decoded_tokens()
     }
 
     /// Tokens of the sequences that decode: the one each gains, and those it has drafted.

@@ -29,6 +29,8 @@ pub struct UnitKey<'a, 'k> {
 pub struct GivenLayout {
     /// Tensor-parallel degree.
     pub tp: Option<u32>,
+    /// Context-parallel degree.
+    pub cp: Option<u32>,
     /// Attention data-parallel degree.
     pub dp: Option<u32>,
     /// Expert-parallel degree.
@@ -48,6 +50,7 @@ impl GivenLayout {
         let given = |asked: Option<u32>, degree| asked.is_none_or(|asked| asked == degree);
         let degrees = layout.degrees;
         given(self.tp, degrees.tp)
+            && given(self.cp, degrees.cp)
             && given(self.dp, degrees.dp)
             && given(self.ep, degrees.ep)
             && given(self.pp, layout.pp)
@@ -196,7 +199,8 @@ pub fn fastest_layout<'a>(
             .network
             .map(|(network, line)| (network, line.nics_per_host)),
     };
-    for layout in Layout::all(transformer, key.accelerators) {
+    let context_ranks = question.context_ranks(assumptions);
+    for layout in Layout::all(transformer, key.accelerators, context_ranks) {
         if !given.allows(layout) {
             continue;
         }

@@ -96,6 +96,7 @@ impl Most {
         let lanes = f64::from(in_flight) * overlap.resident();
         let prompt = latency.traffic.mean_read();
         let budget = f64::from(assumptions.memory.workspace_tokens).max(1.0);
+        let budget = budget * f64::from(replica.context_ranks());
         let full = Step {
             prompts: (budget / prompt).max(1.0),
             chunk: prompt.min(budget),

@@ -41,7 +41,7 @@ impl Layout {
             });
         }
         let experts = transformer.experts().unwrap_or(1);
-        let ranks = self.degrees.ranks();
+        let ranks = self.degrees.expert_ranks();
         if ep == 0 || !ranks.is_multiple_of(ep) || !experts.is_multiple_of(u64::from(ep)) {
             return Err(Rejection::Experts { ep, ranks, experts });
         }
@@ -60,25 +60,40 @@ impl Layout {
 
     /// Every layout of at most `accelerators` that is worth a look: each tensor-parallel degree; of
     /// a choice of experts also each with all of them dealt out, and attention data parallel then.
-    pub fn all(transformer: &Transformer, accelerators: u32) -> Vec<Self> {
+    /// Contexts are whole, or divided among each power of two up to `context_ranks`.
+    pub fn all(transformer: &Transformer, accelerators: u32, context_ranks: u32) -> Vec<Self> {
         let is_choice = transformer.experts().is_some();
         let mut layouts = Vec::new();
         for tp in 1..=accelerators {
             let groups = if is_choice { accelerators / tp } else { 1 };
             for dp in 1..=groups {
                 let dealt = Degrees {
-                    tp,
                     dp,
                     ep: tp * dp,
+                    ..Degrees::tensor(tp)
                 };
                 let whole = (dp == 1).then_some(Degrees::tensor(tp));
                 let dealt = (is_choice && dealt.ranks() > 1).then_some(dealt);
                 for degrees in whole.into_iter().chain(dealt) {
-                    layouts.extend(Self::staged(degrees, transformer, accelerators));
+                    let divided = Self::divided(degrees, context_ranks);
+                    layouts.extend(
+                        divided
+                            .flat_map(|degrees| Self::staged(degrees, transformer, accelerators)),
+                    );
                 }
             }
         }
         layouts
+    }
+
+    /// The same degrees with whole contexts, and with those that so many ranks divide. Groups with
+    /// sequences of their own have whole contexts.
+    fn divided(degrees: Degrees, context_ranks: u32) -> impl Iterator<Item = Degrees> {
+        let most = if degrees.dp == 1 { context_ranks } else { 1 };
+        (0..u32::BITS)
+            .map(|power| 1 << power)
+            .take_while(move |&cp| cp <= most.max(1))
+            .map(move |cp| Degrees { cp, ..degrees })
     }
 
     /// The layouts of a stage, by the number of stages.

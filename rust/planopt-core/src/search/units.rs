@@ -53,7 +53,8 @@ pub fn search<'a>(
     assumptions: &Assumptions,
     stop: &AtomicBool,
 ) -> SearchResult<'a> {
-    let layouts = Layout::all(transformer, accelerators);
+    let context_ranks = question.context_ranks(assumptions);
+    let layouts = Layout::all(transformer, accelerators, context_ranks);
     let stages = stages(transformer, accelerators);
     let task = Task {
         transformer,

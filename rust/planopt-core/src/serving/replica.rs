@@ -7,12 +7,14 @@ use serde::Serialize;
 use crate::catalog::{Accelerator, Assumptions};
 use crate::communication::Fabric;
 use crate::compute::{Adapters, Encoder, Formats, OperationTime, Rank, RankBlock, Step, real};
+use crate::degrees::Degrees;
 use crate::memory::{ServingMemory, StageMemory, capacity};
 use crate::placement::Placement;
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
 use crate::serving::offload::{Offload, Resting};
 use crate::serving::{Decode, Mixed, Prefill};
 use crate::stages::Stage;
+use crate::training::Group;
 
 /// Whether communication hides behind the arithmetic of another batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -77,12 +79,24 @@ pub struct Question {
     pub adapters: Option<Adapters>,
     /// What encodes the images of prompts, if any have some.
     pub encoder: Option<Encoder>,
+    /// Ranks that a search may divide contexts among, where that is asked for.
+    pub context_ranks: Option<u32>,
 }
 
 impl Question {
     /// Tokens that a sequence gains in a step: more than one where some are drafted.
     pub fn tokens_per_step(&self) -> f64 {
         self.speculation.map_or(1.0, Speculation::tokens_per_check)
+    }
+
+    /// Ranks that a search divides contexts among, at most: as many as asked for, else as many as
+    /// leave each of them enough of a prompt.
+    pub fn context_ranks(&self, assumptions: &Assumptions) -> u32 {
+        let engine = assumptions.engine.as_ref();
+        let enough = engine.and_then(|engine| engine.context_rank_tokens);
+        let of_prompt = enough.map_or(1, |tokens| self.prompt / u64::from(tokens));
+        let most = || u32::try_from(of_prompt).unwrap_or(u32::MAX);
+        self.context_ranks.unwrap_or_else(most).max(1)
     }
 }
 
@@ -115,6 +129,9 @@ pub struct Replica<'a> {
     capacity: Bytes,
     fabric: &'a Fabric,
     placement: Placement,
+    /// The ranks that divide contexts, if any do, and how much of what they exchange hides behind
+    /// the attention of prompts.
+    context: Option<(Group, f64)>,
     question: &'a Question,
     step_overhead: Seconds,
     prompt_launch: Seconds,
@@ -185,6 +202,7 @@ impl<'a> Replica<'a> {
         assumptions: &Assumptions,
     ) -> Self {
         let accelerators = placement.accelerators();
+        let Degrees { tp, cp, .. } = placement.degrees;
         let reached = assumptions.compute_of(accelerator);
         let resting: Vec<Resting> = stages
             .iter()
@@ -212,6 +230,11 @@ impl<'a> Replica<'a> {
             capacity: capacity(accelerator, assumptions),
             fabric,
             placement,
+            context: (cp > 1).then(|| {
+                let overlap = assumptions.training.as_ref();
+                let overlap = overlap.map_or(0.0, |training| training.context_overlap);
+                (Group::of_context(fabric, placement.slots, tp, cp), overlap)
+            }),
             question,
             step_overhead: reached.step_overhead,
             prompt_launch: reached.prompt_launch,
@@ -285,6 +308,7 @@ impl<'a> Replica<'a> {
         let batch = f64::from(batching.batch);
         let prompt = real(self.question.prompt);
         let room = self.step_tokens - f64::from(self.local_batch(batching.batch));
+        let room = room * f64::from(self.placement.degrees.cp);
         let chunk_tokens = prompt.min(room).max(0.0);
         let cached_tokens = prompt - chunk_tokens;
         let step = Step::decode(batch, real(self.question.context))
@@ -323,6 +347,16 @@ impl<'a> Replica<'a> {
     /// Attention data-parallel ranks.
     pub fn attention_groups(&self) -> u32 {
         self.placement.degrees.dp
+    }
+
+    /// Ranks that divide contexts.
+    pub fn context_ranks(&self) -> u32 {
+        self.placement.degrees.cp
+    }
+
+    /// Ranks of which each has tokens of its own of the prompts in a step.
+    pub fn prompt_readers(&self) -> u32 {
+        self.placement.degrees.dp * self.placement.degrees.cp
     }
 
     /// Sequences of a micro-batch on the busiest attention data-parallel rank.
@@ -371,7 +405,12 @@ impl<'a> Replica<'a> {
         let drafted = self.rank.draft.as_ref().map_or(0.0, |draft| draft.tokens);
         let groups = f64::from(self.placement.degrees.dp);
         let one_token = Step::decode(step.sequences, step.context).dealt_to(groups);
-        let step = Step { drafted, ..step }.dealt_to(groups);
+        let step = Step {
+            drafted,
+            split: f64::from(self.placement.degrees.cp),
+            ..step
+        };
+        let step = step.dealt_to(groups);
         let tokens = step.tokens();
         let kinds = &self.rank.blocks;
         let mut few = [StageTime::default(); FEW_KINDS];
@@ -435,6 +474,22 @@ impl<'a> Replica<'a> {
         time
     }
 
+    /// What ranks that divide contexts send each other: keys and values of prompts, as far as their
+    /// attention does not hide it, and of what decodes each one's partial attention.
+    fn contexts(&self, block: &RankBlock, step: Step) -> Seconds {
+        let Some((group, overlap)) = &self.context else {
+            return Seconds::ZERO;
+        };
+        let mut gathered = Seconds::ZERO;
+        let mut combined = Seconds::ZERO;
+        for cache in block.caches.iter().filter(|cache| cache.shared_by > 1) {
+            gathered += group.all_gather(cache.gathered(step));
+            combined += group.all_reduce(cache.partial_bytes * step.decoded_tokens());
+        }
+        let hidden = block.chunk_attention(step) * *overlap;
+        (gathered - hidden).max(Seconds::ZERO) + combined
+    }
+
     fn block(&self, block: &RankBlock, step: Step, tokens: f64) -> StageTime {
         let mut messages = Seconds::ZERO;
         if self.placement.degrees.tp > 1 {
@@ -447,6 +502,7 @@ impl<'a> Replica<'a> {
         for exchange in &block.exchanges {
             messages += self.fabric.exchange(self.placement, exchange, tokens);
         }
+        messages += self.contexts(block, step);
         let launches = if step.prompts > 0.0 {
             self.prompt_launch * block.launches()
         } else {

@@ -23,6 +23,16 @@ pub struct Group {
 }
 
 impl Group {
+    /// The `cp` context-parallel ranks that stand around groups of `tp` in hosts of `slots`.
+    pub(crate) fn of_context(fabric: &Fabric, slots: u32, tp: u32, cp: u32) -> Self {
+        let mut place = Place {
+            fabric,
+            slots,
+            unconnected: false,
+        };
+        place.context(tp, cp)
+    }
+
     /// Hosts or scale-up domains of the group.
     pub fn domains(&self) -> u32 {
         self.ranks.div_ceil(self.local)
@@ -165,7 +175,7 @@ impl Groups {
             .min(expert_replicas);
         let groups = Self {
             tensor: place.group(tp, reach.min(tp), tp),
-            context: place.group(cp, near.min(cp), tp * cp),
+            context: place.context(tp, cp),
             expert: place.group(layout.ep, near_experts, inner),
             pipeline: place.group(pp, if inner * pp <= reach { pp } else { 1 }, inner * pp),
             shard: place.group(shard, near_replicas.min(shard), layout.accelerators()),
@@ -240,6 +250,12 @@ impl Place<'_> {
     fn reach(&self) -> u32 {
         let domain = self.fabric.scale_up_domain();
         domain.map_or(self.slots, |domain| self.slots.max(domain))
+    }
+
+    /// Ranks that stand around groups of `tp`.
+    fn context(&mut self, tp: u32, cp: u32) -> Group {
+        let near = (self.reach() / tp).max(1);
+        self.group(cp, near.min(cp), tp * cp)
     }
 
     /// A group of `ranks`, `local` of them near each other, among `span` ranks of a domain.

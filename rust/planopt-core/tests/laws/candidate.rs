@@ -15,6 +15,8 @@ use crate::stock::bundled;
 
 /// Accelerators of a candidate, at most: several hosts.
 const MOST_ACCELERATORS: u32 = 32;
+/// Ranks that divide its contexts, at most.
+const MOST_CONTEXT_RANKS: u32 = 4;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
@@ -61,7 +63,7 @@ impl Candidate {
 }
 
 fn layout(transformer: &Transformer, slots: u32, pick: Index) -> Layout {
-    let layouts: Vec<Layout> = Layout::all(transformer, MOST_ACCELERATORS)
+    let layouts: Vec<Layout> = Layout::all(transformer, MOST_ACCELERATORS, MOST_CONTEXT_RANKS)
         .into_iter()
         .filter(|layout| layout.place(slots).is_ok())
         .collect();

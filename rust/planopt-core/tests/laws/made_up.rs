@@ -343,6 +343,7 @@ pub(crate) fn questions() -> impl Strategy<Value = Question> {
             offload: None,
             adapters: None,
             encoder: None,
+            context_ranks: None,
             formats: Formats { weights, kv },
             context,
             prompt,

@@ -5,6 +5,7 @@ mod adapters;
 mod batches;
 mod bulk;
 mod candidate;
+mod contexts;
 mod made_up;
 mod messages;
 mod models;

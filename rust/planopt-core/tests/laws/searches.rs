@@ -129,7 +129,7 @@ impl Hunt {
         network: Option<(&Network, NetworkLine)>,
         found: &mut Vec<Seen>,
     ) {
-        let layouts = Layout::all(&self.transformer, self.accelerators);
+        let layouts = Layout::all(&self.transformer, self.accelerators, 1);
         let prepared = Prepared::new(
             &self.transformer,
             &self.question,

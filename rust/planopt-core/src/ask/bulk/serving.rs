@@ -94,7 +94,12 @@ impl ServingSpaceRequest {
             .iter()
             .flat_map(|&tp| self.dp.iter().map(move |&dp| (tp, dp)));
         let dealt = groups.flat_map(|(tp, dp)| self.ep.iter().map(move |&ep| (tp, dp, ep)));
-        dealt.map(|(tp, dp, ep)| Degrees { tp, dp, ep }).collect()
+        let degrees = |(tp, dp, ep)| Degrees {
+            dp,
+            ep,
+            ..Degrees::tensor(tp)
+        };
+        dealt.map(degrees).collect()
     }
 
     fn request(&self) -> ServingRequest {
@@ -106,6 +111,7 @@ impl ServingSpaceRequest {
             lora_rank: None,
             encoder_parameters: None,
             image_patches: None,
+            cp_max: None,
             model: ModelRequest {
                 model: self.model.clone(),
                 kv_heads: None,

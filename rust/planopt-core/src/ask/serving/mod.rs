@@ -48,6 +48,7 @@ pub fn fastest_serving(
     };
     let given = GivenLayout {
         tp: request.tp,
+        cp: request.cp,
         dp: request.dp,
         ep: request.ep,
         pp: request.pp,
@@ -75,6 +76,7 @@ pub fn fastest_serving(
         };
         FastestAnswer {
             tp: placement.degrees.tp,
+            cp: placement.degrees.cp,
             dp: placement.degrees.dp,
             ep: placement.degrees.ep,
             pp: placement.pp,

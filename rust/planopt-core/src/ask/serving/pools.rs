@@ -57,6 +57,8 @@ pub struct PoolAnswer {
     pub host: String,
     /// Tensor-parallel degree.
     pub tp: u32,
+    /// Context-parallel degree.
+    pub cp: u32,
     /// Attention data-parallel degree.
     pub dp: u32,
     /// Expert-parallel degree.
@@ -80,6 +82,7 @@ impl From<&FoundPool<'_>> for PoolAnswer {
             accelerator: pool.fit.accelerator.id.clone(),
             host: pool.fit.host.id.clone(),
             tp: degrees.tp,
+            cp: degrees.cp,
             dp: degrees.dp,
             ep: degrees.ep,
             pp: pool.layout.pp,

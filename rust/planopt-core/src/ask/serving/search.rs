@@ -165,6 +165,7 @@ impl UnitColumns {
         self.accelerators.push(unit.accelerators_bought());
         let degrees = unit.placement.degrees;
         self.tp.push(degrees.tp);
+        self.cp.push(degrees.cp);
         self.dp.push(degrees.dp);
         self.ep.push(degrees.ep);
         self.pp.push(unit.placement.pp);

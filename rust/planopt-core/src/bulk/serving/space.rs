@@ -113,6 +113,7 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
                         offload: None,
                         adapters: None,
                         encoder: None,
+                        context_ranks: None,
                         formats,
                         context: lengths.context,
                         prompt: lengths.prompt,

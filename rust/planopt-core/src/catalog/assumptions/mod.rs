@@ -42,6 +42,9 @@ pub struct MemoryAssumptions {
 pub struct EngineAssumptions {
     /// Sequences of a micro-batch, at most.
     pub max_sequences: u32,
+    /// Tokens of a prompt that a context-parallel rank should have for a search to divide it, where
+    /// the set says so.
+    pub context_rank_tokens: Option<u32>,
     /// What a request takes outside of the steps until its first token is with the user.
     pub request_overhead: Seconds,
 }

@@ -160,7 +160,8 @@ fn same_hardware(one: &Fit, other: &Fit) -> bool {
 
 /// Finds the best two pools in `space`.
 pub fn search_pools<'a>(asked: &Asked, space: &Space<'a>) -> PoolsResult<'a> {
-    let layouts = Layout::all(asked.transformer, asked.accelerators);
+    let context_ranks = asked.question.context_ranks(asked.assumptions);
+    let layouts = Layout::all(asked.transformer, asked.accelerators, context_ranks);
     let prepared: Vec<(Fit<'a>, Prepared)> = space
         .fits
         .iter()

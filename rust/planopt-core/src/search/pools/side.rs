@@ -192,6 +192,7 @@ impl<'a> Ground<'_, 'a> {
                 }
                 let prompt = goal.traffic.mean_prompt();
                 let budget = f64::from(self.asked.assumptions.memory.workspace_tokens).max(1.0);
+                let budget = budget * f64::from(layout.degrees.cp);
                 let full = Step {
                     prompts: (budget / prompt).max(1.0),
                     chunk: prompt.min(budget),

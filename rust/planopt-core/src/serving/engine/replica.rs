@@ -44,7 +44,7 @@ impl StepTime for ReplicaSteps<'_, '_> {
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct EngineOptions {
-    /// Tokens of a step, of each attention data-parallel rank.
+    /// Tokens of a step, of each attention data-parallel and each context-parallel rank.
     pub token_budget: Option<u32>,
     /// Sequences of a micro-batch.
     pub max_sequences: Option<u32>,
@@ -86,7 +86,7 @@ impl EngineOptions {
             token_budget: token_budget
                 .unwrap_or(unlimited.token_budget)
                 .max(1)
-                .saturating_mul(replica.attention_groups()),
+                .saturating_mul(replica.prompt_readers()),
             max_sequences: max_sequences.unwrap_or(unlimited.max_sequences).max(1),
             kv_tokens: self.kv_tokens.unwrap_or_else(|| {
                 let sequences = max_sequences.unwrap_or(1);
