@@ -52,7 +52,9 @@ def hosts_of_replica(
     ranks, slots = t * c * d, host.slots
     if ranks > slots:
         if ranks % slots or (t % slots and slots % t):
-            message = f"{c * d} x {t} {accelerator.id} do not fill hosts of {slots} slots"
+            message = (
+                f"{c * d} x {t} {accelerator.id} do not fill hosts of {slots} slots"
+            )
             raise PlacementError(message)
         return p * ranks // slots
     return math.ceil(p / (slots // ranks))

@@ -220,7 +220,9 @@ def _rows(operation: MatMul, rank: Rank) -> float:
 def overhead_bytes(rank: Rank, p: int) -> float:
     """Return the bytes of the engine, with communication buffers in a group."""
     memory = rank.assumptions.memory
-    return memory.overhead_group if rank.t * rank.c * rank.d * p > 1 else memory.overhead
+    return (
+        memory.overhead_group if rank.t * rank.c * rank.d * p > 1 else memory.overhead
+    )
 
 
 # Section 5, capacity.

@@ -283,8 +283,8 @@ def unit(
     nics_per_host : int
         NICs in each of several hosts.
     tp, cp, dp, pp : int
-        Tensor-parallel ranks, those that divide contexts around them, groups of both in a
-        stage, and pipeline stages.
+        Tensor-parallel ranks, those that divide contexts around them, groups of both
+        in a stage, and pipeline stages.
     replicas : int
         Replicas in the unit.
     terms : str, optional
