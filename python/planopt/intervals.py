@@ -37,6 +37,7 @@ __all__ = [
     "residual",
     "residuals",
     "serving_covered",
+    "under_engine",
 ]
 
 LEVEL = 0.8
@@ -87,6 +88,11 @@ def _read(name: str) -> dict[str, Any]:
     path = bundled_folder() / "measurements" / name
     read: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     return read
+
+
+def under_engine(engine: str | None) -> str:
+    """Return what is behind a class of serving: nothing where an engine is named."""
+    return ANY_ENGINE if engine is None else ""
 
 
 def serving_covered() -> dict[str, float]:

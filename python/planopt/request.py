@@ -52,6 +52,8 @@ class Request(Struct, frozen=True, kw_only=True):
     draft_tokens: int | None = None
     acceptance: float | None = None
     """Chance that a drafted token is accepted."""
+    engine_name: str | None = None
+    """Engine that serves; none leaves kernels as they were measured."""
     engine: dict[str, int | str] = {}
     """Policy and limits of the engine under a load, where they are not assumed."""
     tokens: float | None = None

@@ -26,6 +26,10 @@ _T = TypeVar("_T")
 Pick = Callable[[Sequence[Any]], Any]
 
 ASSUMPTIONS = ("calibrated", "article")
+ENGINES: dict[str, tuple[str | None, ...]] = {
+    "calibrated": (None, "vllm", "sglang", "trtllm", "llama-cpp", "gpt-fast"),
+    "article": (None,),
+}
 PCIE_CLASSES = (None, "default", "slow", "good")
 FORMATS = ("fp32", "bf16", "fp16", "fp8", "int8", "int4", "mxfp4", "nvfp4")
 
@@ -37,6 +41,7 @@ class Sides:
     core: Catalog
     reference: Facts
     pcie_all_reduce: str | None
+    engine: str | None
 
     def ids(self, kind: str) -> list[str]:
         return _ids(self.core.assumptions, kind)
@@ -88,6 +93,7 @@ class Sides:
             **candidate,
             "replicas": replicas,
             "pcie_all_reduce": self.pcie_all_reduce,
+            "engine_name": self.engine,
             "offload": None if layers is None else {"layers": layers, "to": to},
         }
         return self.core.native.evaluate_serving(request)
@@ -100,15 +106,22 @@ def _ids(assumptions: str, kind: str) -> list[str]:
 
 
 @cache
-def sides(assumptions: str, pcie_all_reduce: str | None = None) -> Sides:
+def sides(
+    assumptions: str, pcie_all_reduce: str | None = None, engine: str | None = None
+) -> Sides:
     facts = Facts(
-        bundled_folder(), assumptions=assumptions, pcie_all_reduce=pcie_all_reduce
+        bundled_folder(),
+        assumptions=assumptions,
+        pcie_all_reduce=pcie_all_reduce,
+        engine=engine,
     )
-    return Sides(open_catalog((), assumptions), facts, pcie_all_reduce)
+    return Sides(open_catalog((), assumptions), facts, pcie_all_reduce, engine)
 
 
 def any_sides(pick: Pick) -> Sides:
-    return sides(pick(ASSUMPTIONS), pick(PCIE_CLASSES))
+    assumptions = pick(ASSUMPTIONS)
+    engine = pick(ENGINES[assumptions])
+    return sides(assumptions, pick(PCIE_CLASSES), engine)
 
 
 def _heads_and_layers(side: Sides, model: str) -> tuple[list[int], int, bool]:

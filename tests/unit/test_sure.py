@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 import planopt
+from planopt.catalog import bundled_folder
+from planopt.plan import to_json
 from planopt.serving.sure import statement
+from planopt.verify import verify_plan
 
 if TYPE_CHECKING:
     from planopt.plan import EvaluationDocument
@@ -22,7 +27,7 @@ def test_an_evaluation_has_intervals_around_its_figures() -> None:
     assert not token.extrapolated
     speed = found.intervals["tokens_per_second_per_user"]
     assert (speed.low, speed.high) == (1 / token.high, 1 / token.low)
-    assert "measured serving runs" in statement([found])
+    assert "measured serving runs" in statement([found], None)
 
 
 def test_an_engine_has_its_own_speed_and_its_own_errors() -> None:
@@ -41,19 +46,36 @@ def test_an_engine_has_its_own_speed_and_its_own_errors() -> None:
     assert found.ttft_seconds.mean > plain.ttft_seconds.mean
 
 
-def test_engines_are_known_by_name_and_explained_by_nobody() -> None:
+def test_a_plan_under_an_engine_has_the_errors_of_engines() -> None:
+    def asked(engine: str | None) -> planopt.Plan:
+        return planopt.solve(
+            model="llama-3.1-8b",
+            accelerators="l40s",
+            target=20,
+            engine=engine,
+            robust=True,
+        )
+
+    plain, found = asked(None), asked("vllm")
+    assert "under any engine" in str(plain.accuracy and plain.accuracy.statement)
+    assert "any engine" not in str(found.accuracy and found.accuracy.statement)
+    assert found.request.engine_name == "vllm"
+    assert verify_plan(json.loads(to_json(found)), bundled_folder()) == []
+    another = msgspec.structs.replace(found.request, engine_name="sglang")
+    document = json.loads(to_json(msgspec.structs.replace(found, request=another)))
+    assert verify_plan(document, bundled_folder())
+
+
+def test_engines_are_known_by_name() -> None:
     with pytest.raises(planopt.InputError) as unknown:
         planopt.evaluate(accelerator="h100-sxm", engine="steam")
     assert "vllm" in str(unknown.value.diagnostics[0].accepted)
-    with pytest.raises(planopt.InputError) as both:
-        planopt.evaluate(accelerator="h100-sxm", engine="vllm", explain=True)
-    assert both.value.diagnostics[0].code == "E004"
 
 
 def test_hardware_that_nobody_measured_is_extrapolated() -> None:
     found = planopt.evaluate(model="llama-2-7b", accelerator="rx-7900-xtx", batch=16)
     assert found.intervals["tpot_seconds"].extrapolated
-    assert "none of them is of this hardware" in statement([found])
+    assert "none of them is of this hardware" in statement([found], None)
 
 
 def test_other_assumptions_have_no_intervals() -> None:

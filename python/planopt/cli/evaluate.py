@@ -60,7 +60,6 @@ app = typer.Typer(
     *LOAD,
     *ENGINE,
     *PREFILL_POOL,
-    text("engine", "NAME", "Engine: vllm, sglang, trtllm, llama-cpp ..."),
     switch("explain", "Show how each figure was worked out"),
     *ASSUMPTIONS,
 )

@@ -106,11 +106,12 @@ DRAFTING = (
 )
 
 ENGINE = (
+    text("engine", "NAME", "What serves: vllm, sglang, trtllm, llama-cpp ..."),
     text("policy", "decode-first|prefill-first", "Who goes first in a step"),
     count("token_budget", "Tokens of a step, prompts and answers together"),
     count("max_sequences", "Sequences of a micro-batch"),
 )
-"""The engine under a load."""
+"""The engine, and what it does under a load."""
 
 PREFILL_POOL = (
     count("prefill_replicas", "Replicas of a pool that only reads prompts"),

@@ -22,7 +22,7 @@ __all__ = ["plan_table", "training_plan_table"]
 def plan_table(plan: Plan) -> str:
     """Write a plan for serving as one HTML table."""
     told = [
-        f"{deployment_line(each)}: "
+        f"{deployment_line(each, plan.request.engine_name)}: "
         f"{promised_speed(plan, each) or speed(each.evaluation, each.replicas)}"
         for each in plan.deployments
     ]

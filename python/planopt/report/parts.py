@@ -91,10 +91,11 @@ def purchase(bill: Iterable[BomLine]) -> str:
     return " + ".join(f"{line.quantity}x {line.name}" for line in shown)
 
 
-def deployment_line(deployment: Deployment) -> str:
-    """Describe a deployment: model, layout, copies."""
+def deployment_line(deployment: Deployment, engine: str | None) -> str:
+    """Describe a deployment: model, engine if one is named, layout, copies."""
+    under = f" under {engine}" if engine else ""
     copies = f", {deployment.replicas} replicas" if deployment.replicas > 1 else ""
-    return f"{deployment.model}, {layout(deployment.candidate)}{copies}"
+    return f"{deployment.model}{under}, {layout(deployment.candidate)}{copies}"
 
 
 def figure_lines(evaluation: ServingEvaluation) -> list[str]:

@@ -112,7 +112,10 @@ def _headline(plan: Plan, style: Style) -> list[str]:
     bought = wrapped(purchase(plan.bill_of_materials), indent="", hanging="      ")
     first, *rest = bought or ["nothing"]
     lines = [style.head("Plan  ") + style.head(first), *rest]
-    lines += [f"      {deployment_line(each)}" for each in plan.deployments]
+    lines += [
+        f"      {deployment_line(each, plan.request.engine_name)}"
+        for each in plan.deployments
+    ]
     lines.append(f"      {style.head(_cost_of_budget(plan))}   {proof(plan, style)}")
     for each in plan.deployments:
         steady = f"{speed(each.evaluation, each.replicas)}{_over_target(plan)}"
@@ -168,12 +171,13 @@ def proof(plan: PlanDocument, style: Style) -> str:
 
 
 def _figures(plan: Plan) -> list[str]:
+    several, engine = len(plan.deployments) > 1, plan.request.engine_name
     return [
         line
         for deployment in plan.deployments
         for line in [
             "",
-            *([f" {deployment_line(deployment)}"] if len(plan.deployments) > 1 else []),
+            *([f" {deployment_line(deployment, engine)}"] if several else []),
             *figure_lines(deployment.evaluation),
             *latency_lines(deployment.evaluation),
         ]

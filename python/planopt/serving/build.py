@@ -187,6 +187,7 @@ def _deploy(
             model=problem.served.model,
             accelerator=row.accelerator,
             batch=answer["batch"],
+            engine=problem.served.engine_name,
         ),
         bill_of_materials=tuple(
             bom_line(line, count) for line in evaluation["bill_of_materials"]

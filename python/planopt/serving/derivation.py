@@ -24,6 +24,7 @@ def derivation_of(
     prompt: int,
     kv_heads: int | None,
     pcie_all_reduce: str | None,
+    engine: str | None = None,
 ) -> tuple[Derivation, ...]:
     """Work an evaluation out by the reference, and record how.
 
@@ -39,6 +40,8 @@ def derivation_of(
         Key/value heads in place of the model's own.
     pcie_all_reduce : str, optional
         Class of hosts in place of that of the assumptions.
+    engine : str, optional
+        Serving engine that runs the kernels.
     """
     from planopt.verify import Facts, evaluate_serving
 
@@ -51,6 +54,7 @@ def derivation_of(
         [Path(folder) for folder in catalog.overlays],
         assumptions=catalog.assumptions,
         pcie_all_reduce=pcie_all_reduce,
+        engine=engine,
     )
     given: dict[str, Any] = {
         "model": architecture_of(catalog, model) or model,

@@ -64,7 +64,6 @@ def evaluate_serving(
     traffic: str | None = None,
     software_latency: TextOrNumber | None = None,
     pcie_all_reduce: str | None = None,
-    engine: str | None = None,
     explain: bool = False,
     assumptions: str = DEFAULT_ASSUMPTIONS,
     catalog: Sequence[str] = (),
@@ -131,8 +130,7 @@ def evaluate_serving(
         Without one, kernels as they were measured, in an engine that adds a step's
         overhead.
     explain : bool
-        Whether to tell how each figure was worked out, in ``derivation``; without an
-        engine, which the slow reference does not know.
+        Whether to tell how each figure was worked out, in ``derivation``.
     assumptions, catalog
         Assumptions by name or file, and overlay folders.
 
@@ -190,8 +188,6 @@ def evaluate_serving(
         request["offload"] = resting
     adapters = _adapters(reader, lora_adapters, lora_rank)
     request |= adapters | images
-    if engine is not None:
-        request["engine_name"] = engine
     rate = reader.quantity("requests", requests, "requests_per_second")
     asking = reader.count("users", users)
     if rate is not None and asking is not None:
@@ -200,14 +196,6 @@ def evaluate_serving(
             "--requests and --users both say what arrives",
             option="users",
             value=users,
-            accepted="one of the two",
-        )
-    if engine is not None and explain:
-        reader.problem(
-            "E004",
-            "--explain works figures out by a reference that knows no engines",
-            option="engine",
-            value=engine,
             accepted="one of the two",
         )
     own_traffic = read_traffic(reader, traffic)
@@ -257,7 +245,7 @@ def evaluate_serving(
         model=served.model,
         accelerator=request["accelerator"],
         batch=request["batch"],
-        engine=engine,
+        engine=served.engine_name,
     )
     document = EvaluationDocument(
         **{name: getattr(evaluation, name) for name in evaluation.__struct_fields__},
@@ -287,7 +275,7 @@ def evaluate_serving(
         transfer=two.transfer if two else None,
         context_tokens=served.lengths.context,
         assumed=tuple(assumed),
-        engine=engine,
+        engine=served.engine_name,
         assumptions=assumptions,
     )
     if not explain:
@@ -300,6 +288,7 @@ def evaluate_serving(
         prompt=served.lengths.prompt,
         kv_heads=served.kv_heads,
         pcie_all_reduce=pcie_all_reduce,
+        engine=served.engine_name,
     )
     return with_changes(document, derivation=derivation)
 

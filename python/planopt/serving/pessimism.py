@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS
-from planopt.intervals import ANY_ENGINE, model_classes, residual
+from planopt.intervals import model_classes, residual, under_engine
 
 if TYPE_CHECKING:
     from planopt.catalog import Catalog
@@ -43,16 +43,16 @@ AS_PREDICTED: Final = Pessimism()
 def pessimism(catalog: Catalog, problem: Problem, accelerator: str) -> Pessimism:
     """Tell how much longer things may take on an accelerator.
 
-    Of a token the worse of two: of one user alone, and under a load. Plans name no
-    engine, so it is the error under any.
+    Of a token the worse of two: of one user alone, and under a load.
     """
     if catalog.assumptions != DEFAULT_ASSUMPTIONS:
         return Pessimism(WHERE_UNKNOWN, WHERE_UNKNOWN)
     known = model_classes(catalog, accelerator, problem.served.model)
-    classes = [f"{name}{ANY_ENGINE}" for name in known]
+    under = under_engine(problem.served.engine_name)
+    classes = [f"{name}{under}" for name in known]
 
     def longer(metric: str) -> float:
-        found = residual(metric, classes, everything=f"all{ANY_ENGINE}")
+        found = residual(metric, classes, everything=f"all{under}")
         if found is None:
             return WHERE_UNKNOWN
         errors, _ = found

@@ -156,6 +156,7 @@ class Problem(Market):
             cp=served.context_ranks,
             overlap=served.overlap,
             **served.drafted,
+            engine_name=served.engine_name,
             engine=served.engine,
             budget_usd_per_hour=self.budget_usd_per_hour,
             acquire=self.acquisition.way,

@@ -43,6 +43,7 @@ class ServedOptions(TypedDict, total=False):
     draft: str | None
     draft_tokens: TextOrNumber | None
     acceptance: TextOrNumber | None
+    engine: str | None
     policy: str | None
     token_budget: TextOrNumber | None
     max_sequences: TextOrNumber | None
@@ -86,6 +87,8 @@ class ServedModel:
     drafting: Drafting | None = None
     context_ranks: int | None = None
     """Ranks that a search may divide contexts among; none where assumptions say."""
+    engine_name: str | None = None
+    """Engine that serves, such as ``vllm``; none leaves kernels as measured."""
     engine: dict[str, Any] = field(default_factory=dict)
     """Limits and policy of the engine under a load, in place of the assumptions'."""
     architecture: dict[str, Any] | None = None
@@ -102,6 +105,7 @@ class ServedModel:
             "prompt": self.lengths.prompt,
             "overlap": self.overlap,
             "cp_max": self.context_ranks,
+            "engine_name": self.engine_name,
             **self.drafted,
         }
 
@@ -141,6 +145,7 @@ def read_served(
         lengths=lengths,
         overlap=reader.choice("overlap", options.get("overlap"), OVERLAPS) or "none",
         drafting=_drafting(reader, options),
+        engine_name=options.get("engine"),
         engine=_engine(reader, options),
     )
 

@@ -303,7 +303,10 @@ def _kg_co2e_per_year(question: Question, chosen: Build) -> float | None:
 
 def _statement(question: Question, chosen: Build) -> str:
     """Say how sure the figures are, and which are of a simulation."""
-    sure = statement(each.evaluation for each in chosen.deployments)
+    sure = statement(
+        (each.evaluation for each in chosen.deployments),
+        question.problem.served.engine_name,
+    )
     return f"{sure}; {SIMULATED}" if question.problem.percentile else sure
 
 

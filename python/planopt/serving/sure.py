@@ -1,7 +1,7 @@
 """How sure figures of serving are: 80 % intervals, and the sentence of a plan.
 
-Plans name no engine, and few evaluations do. The errors behind their intervals are
-those of the same figures without one: of measured runs under any engine.
+Few plans name an engine. The errors behind the intervals of the others are those of
+the same figures without one: of measured runs under any engine.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS
-from planopt.intervals import ANY_ENGINE, Interval, interval, model_classes, residual
+from planopt.intervals import Interval, interval, model_classes, residual, under_engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,7 +52,7 @@ def with_intervals(
     if catalog.assumptions != DEFAULT_ASSUMPTIONS:
         # Errors of other assumptions are not known.
         return evaluation
-    of = ANY_ENGINE if engine is None else ""
+    of = under_engine(engine)
     classes = [f"{name}{of}" for name in model_classes(catalog, accelerator, model)]
     decode = evaluation.decode
     token = _TOKEN[batch == 1]
@@ -88,21 +88,22 @@ def _of_seconds(found: Interval, value: float) -> Interval:
     )
 
 
-def statement(evaluations: Iterable[ServingEvaluation]) -> str:
-    """Say how sure the speeds of a plan are."""
+def statement(evaluations: Iterable[ServingEvaluation], engine: str | None) -> str:
+    """Say how sure the speeds of a plan are, under an engine if it names one."""
     shares = [
         (seconds.low / value, seconds.high / value, seconds.extrapolated)
         for each in evaluations
         if (seconds := each.intervals.get("tpot_seconds")) is not None
         and (value := each.decode.tpot_seconds)
     ]
-    found = residual("tpot", (), everything=f"all{ANY_ENGINE}")
+    found = residual("tpot", (), everything=f"all{under_engine(engine)}")
     if not shares or found is None:
         return "no measured run is like this one: nothing is known of its errors"
     low, high = min(each[0] for each in shares), max(each[1] for each in shares)
     said = (
         f"80 % interval of the time per token: {low - 1:+.0%} to {high - 1:+.0%}, from "
-        f"{found[0].rows} measured serving runs under any engine"
+        f"{found[0].rows} measured serving runs under "
+        f"{'any engine' if engine is None else 'engines that were fitted to others'}"
     )
     if any(each[2] for each in shares):
         said += "; none of them is of this hardware and this kind of model"

@@ -100,7 +100,7 @@ def adapter_time(shape: Shape, met: int, step: Step, rank: Rank) -> Duration:
     moved = met * inputs * outputs
     if rank.compute.activation_traffic:
         moved += step.tokens * (inputs + outputs)
-    bandwidth = rank.accelerator.memory_bandwidth * reached.bandwidth_efficiency
+    bandwidth = rank.memory_bandwidth * reached.bandwidth_efficiency
     return duration(
         rank,
         arithmetic=2 * step.tokens * inputs * outputs / (rank.base_rate * efficiency),

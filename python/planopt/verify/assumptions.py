@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt.verify import units
+from planopt.verify.engines import Engine, engine_from_table
 from planopt.verify.reached import Compute, Reached, ScaleUp
 from planopt.verify.trainers import Trainers
 
@@ -113,6 +114,13 @@ class Assumptions:
     cost: Cost
     reached: Reached
     trainers: Trainers
+    engines: Mapping[str, Engine]
+
+    def under(self, engine: str | None) -> Assumptions:
+        """Return what an engine makes of them; none, as kernels were measured."""
+        if engine is None:
+            return self
+        return replace(self, reached=replace(self.reached, engine=self.engines[engine]))
 
     def compute(self, accelerator: Accelerator) -> Compute:
         """Return what an accelerator reaches."""
@@ -249,5 +257,9 @@ def assumptions_from_table(table: Table) -> Assumptions:
         training=_training(table["training"]) if "training" in table else None,
         cost=_cost(table["cost"]),
         reached=Reached(table),
+        engines={
+            name: engine_from_table(own)
+            for name, own in table.get("engines", {}).items()
+        },
         trainers=Trainers(table),
     )

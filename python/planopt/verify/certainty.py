@@ -20,8 +20,8 @@ else:
 _MEASURED: Final = "calibrated"
 _OTHERWISE: Final = 1.25
 _FEWEST_ROWS: Final = 20
-# Plans name no engine: errors of runs under any.
-_ENGINE: Final = ", any engine"
+# Behind a class where no engine is named: errors of runs under any.
+_ANY_ENGINE: Final = ", any engine"
 _FILE: Final = ("measurements", "serving-residuals.toml")
 
 
@@ -43,11 +43,12 @@ def worst(
         return Worst(_OTHERWISE, _OTHERWISE)
     kind = "moe" if _has_experts(facts, request, model) else "dense"
     family = facts.accelerator(accelerator).family
-    classes = [f"{name} {kind}{_ENGINE}" for name in (accelerator, family)]
+    under = _ANY_ENGINE if request.get("engine_name") is None else ""
+    classes = [f"{name} {kind}{under}" for name in (accelerator, family)]
     rows = _rows(facts)
 
     def ends(metric: str) -> tuple[float, float]:
-        for name in (*classes, f"all{_ENGINE}"):
+        for name in (*classes, f"all{under}"):
             row = rows.get((metric, name))
             if row is not None and row["rows"] >= _FEWEST_ROWS:
                 return row["low"], row["high"]

@@ -108,12 +108,20 @@ class Rank:
     @cached_property
     def base_rate(self) -> float:
         """Return the FLOP/s of operations that are not quantised."""
-        return base_rate(self.accelerator, self.assumptions, self.weights)
+        rate = base_rate(self.accelerator, self.assumptions, self.weights)
+        return min(rate, self.compute.engine.arithmetic_limit)
 
     @cached_property
     def quantised_rate(self) -> float:
         """Return the FLOP/s of quantised operations."""
-        return quantised_rate(self.accelerator, self.assumptions, self.weights)
+        rate = quantised_rate(self.accelerator, self.assumptions, self.weights)
+        return min(rate, self.compute.engine.arithmetic_limit)
+
+    @property
+    def memory_bandwidth(self) -> float:
+        """Return the bytes/s of the memory that kernels may keep under way."""
+        limit = self.compute.engine.bandwidth_limit
+        return min(self.accelerator.memory_bandwidth, limit)
 
     def parameter_bytes(self, operation: Operation) -> float:
         """Return the bytes of one parameter of an operation."""
@@ -268,7 +276,7 @@ def matmul_time(operation: MatMul, step: Step, rank: Rank) -> Duration:
     moved = rows_in_all * (inputs + outputs) * rank.activation_bytes
     efficiency = matmul_efficiency(reached, rows_in_all / met, inputs, outputs)
     rate = rank.quantised_rate if operation.quantised else rank.base_rate
-    bandwidth = rank.accelerator.memory_bandwidth * reached.bandwidth_efficiency
+    bandwidth = rank.memory_bandwidth * reached.bandwidth_efficiency
     return duration(
         rank,
         arithmetic=flops / (rate * efficiency),
@@ -413,7 +421,7 @@ def _attention_time(
         if isinstance(operation, LatentAttention)
         else attention_work(operation, step, rank)
     )
-    bandwidth = rank.accelerator.memory_bandwidth * compute.kv_bandwidth_efficiency
+    bandwidth = rank.memory_bandwidth * compute.kv_bandwidth_efficiency
     overhead = compute.attention_overhead
     chunk, decoding = parts
     times = []
@@ -447,7 +455,7 @@ def _attention_time(
 def elementwise_time(width: int, step: Step, rank: Rank) -> Duration:
     """Return the time to read and write a vector of `width` for each token."""
     reached = rank.elementwise
-    bandwidth = rank.accelerator.memory_bandwidth * reached.bandwidth_efficiency
+    bandwidth = rank.memory_bandwidth * reached.bandwidth_efficiency
     moved = 2 * step.tokens * width * rank.activation_bytes
     return duration(
         rank,

@@ -54,6 +54,8 @@ class Facts:
         Class of PCIe all-reduce in place of that of the assumptions.
     cost : mapping, optional
         Figures of cost in place of those of the assumptions, by their names.
+    engine : str, optional
+        Serving engine that runs the kernels, one of the assumptions.
 
     Raises
     ------
@@ -69,6 +71,7 @@ class Facts:
         assumptions: str,
         pcie_all_reduce: str | None = None,
         cost: Mapping[str, float] | None = None,
+        engine: str | None = None,
     ) -> None:
         for folder in overlays:
             if not folder.is_dir():
@@ -84,8 +87,11 @@ class Facts:
             if path.suffix == ".toml"
             else self._entity("assumptions", assumptions, assumptions_from_table)
         )
+        if engine is not None and engine not in stated.engines:
+            message = f"the assumptions say nothing of an engine `{engine}`"
+            raise FactError(message)
         self.assumptions: Assumptions = replace(
-            stated,
+            stated.under(engine),
             pcie_all_reduce=pcie_all_reduce or stated.pcie_all_reduce,
             cost=replace(stated.cost, **(cost or {})),
         )

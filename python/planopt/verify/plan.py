@@ -93,6 +93,7 @@ def verify_plan(
             assumptions=request["assumptions"],
             pcie_all_reduce=request.get("pcie_all_reduce"),
             cost=request.get("cost"),
+            engine=request.get("engine_name"),
         )
     except _NOT_RECOMPUTABLE as error:
         stated = request.get("assumptions")

@@ -9,14 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from planopt.verify import units
+from planopt.verify.engines import KERNELS, Engine
 
 if TYPE_CHECKING:
     from planopt.verify.hardware import Accelerator
 
 Table = Mapping[str, Any]
+# Section 2: formats of products that are not quantised.
+_PLAIN: Final = ("fp32", "bf16", "fp16")
 
 
 @dataclass(frozen=True)
@@ -45,24 +48,41 @@ class ScaleUp:
 
 
 class Compute:
-    """Section `[compute]` with what is laid over it."""
+    """Section `[compute]` with what is laid over it, as an engine runs it."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, engine: Engine = KERNELS) -> None:
         self._table = table
+        self.engine = engine
         self.fp16_accumulate = bool(units.unwrapped(table["fp16_accumulate"]))
         self.activation_traffic = bool(units.unwrapped(table["activation_traffic"]))
         self.attention_time = bool(units.unwrapped(table["attention_time"]))
         self.roofline_overlap = units.share(table.get("roofline_overlap", 1.0))
-        self.attention_efficiency = units.share(table["attention_efficiency"])
-        self.half_prompt = units.share(table.get("half_prompt", 0.0))
-        self.decode_attention_efficiency = units.share(
-            table.get("decode_attention_efficiency", table["attention_efficiency"])
+        self.attention_efficiency = (
+            units.share(table["attention_efficiency"])
+            * engine.arithmetic
+            * engine.attention
         )
-        self.kv_bandwidth_efficiency = units.share(table["kv_bandwidth_efficiency"])
-        self.attention_overhead = _seconds(
+        self.half_prompt = units.share(table.get("half_prompt", 0.0))
+        self.decode_attention_efficiency = (
+            units.share(
+                table.get("decode_attention_efficiency", table["attention_efficiency"])
+            )
+            * engine.arithmetic
+            * engine.cache
+        )
+        self.kv_bandwidth_efficiency = (
+            units.share(table["kv_bandwidth_efficiency"])
+            * engine.bandwidth
+            * engine.cache
+        )
+        self.attention_overhead = engine.overhead * _seconds(
             table.get("attention_overhead", table["operation_overhead"])
         )
-        self.step_overhead = _seconds(table["step_overhead"])
+        self.step_overhead = (
+            _seconds(table["step_overhead"])
+            if engine.step_overhead is None
+            else engine.step_overhead
+        )
 
     def products(self, weights: str | None, *, experts: bool) -> Products:
         """Return what products reach.
@@ -83,13 +103,19 @@ class Compute:
         def found(key: str) -> object:
             return next(layer[key] for layer in layers if key in layer)
 
+        engine = self.engine
+        share = engine.experts if experts else 1.0
+        if weights is not None and weights not in _PLAIN:
+            share *= engine.quantised
         return Products(
-            efficiency=units.share(found("efficiency")),
+            efficiency=units.share(found("efficiency")) * engine.arithmetic * share,
             half_rows=units.share(found("half_rows")),
             half_columns=units.share(found("half_columns")),
             half_depth=units.share(found("half_depth")),
-            bandwidth_efficiency=units.share(found("bandwidth_efficiency")),
-            operation_overhead=_seconds(found("operation_overhead")),
+            bandwidth_efficiency=(
+                units.share(found("bandwidth_efficiency")) * engine.bandwidth * share
+            ),
+            operation_overhead=_seconds(found("operation_overhead")) * engine.overhead,
         )
 
     # Section 3, the first formula.
@@ -105,13 +131,15 @@ class Reached:
     """The assumptions file, as far as it says what hardware reaches."""
 
     table: Table
+    engine: Engine = KERNELS
 
     def compute(self, accelerator: Accelerator) -> Compute:
         """Return what an accelerator reaches: as measured, else as its family does."""
         general = self.table["compute"]
         own = self.table.get("accelerators", {}).get(accelerator.model_id)
         family = self.table.get("families", {}).get(accelerator.family, {})
-        return Compute(_laid_over(general, family if own is None else own))
+        table = _laid_over(general, family if own is None else own)
+        return Compute(table, self.engine)
 
     # Section 4, Scale-up.
     def scale_up(self, link: str | None) -> ScaleUp:

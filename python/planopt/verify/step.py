@@ -48,6 +48,8 @@ class StageTime:
     traffic: float
     compute: float
     all_reduce: float
+    launches: float = 0.0
+    """Of the host that launches all of it one by one, if it does."""
 
     def and_then(self, other: StageTime) -> StageTime:
         """Return both, one after the other."""
@@ -56,6 +58,7 @@ class StageTime:
             traffic=self.traffic + other.traffic,
             compute=self.compute + other.compute,
             all_reduce=self.all_reduce + other.all_reduce,
+            launches=self.launches + other.launches,
         )
 
 
@@ -115,7 +118,31 @@ def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime
         traffic=math.fsum(duration.traffic for duration in durations),
         compute=math.fsum(duration.seconds for duration in durations),
         all_reduce=math.fsum(messages),
+        launches=launch_seconds(stage, step, rank),
     )
+
+
+# Serving, section 2: "takes at least `compute.prompt_launch` for each".
+@formula(
+    "prompt_launch times the operations and messages of a stage that reads prompts",
+    section="2",
+    page="serving.md",
+    unit="s",
+)
+def launch_seconds(stage: Stage, step: Step, rank: Rank) -> float:
+    """Return the seconds of launching a stage, one by one where prompts are read."""
+    if not step.chunk:
+        return 0.0
+    launched: list[Operation | Duration] = [*stage.body, *stage.head]
+    launched += adapter_times(stage, step, rank)
+    exchanges = [
+        operation
+        for operation in stage.body
+        if isinstance(operation, MatMul) and is_choice(operation) and rank.d > 1
+    ]
+    encoders = 1 if stage.first and rank.encoder is not None else 0
+    count = len(launched) + len(exchanges) + encoders
+    return rank.compute.engine.prompt_launch * count
 
 
 # Section 9, drafting.
@@ -180,8 +207,8 @@ def _durations(
 def stage_seconds(time: StageTime, overlap: str) -> float:
     """Return the seconds of a stage, with messages hidden where two batches overlap."""
     if overlap == "two-batch":
-        return max(time.compute, time.all_reduce)
-    return time.compute + time.all_reduce
+        return max(time.compute, time.all_reduce, time.launches)
+    return max(time.compute + time.all_reduce, time.launches)
 
 
 # Section 6, turn and step.
@@ -254,16 +281,29 @@ def time_per_output_token(step_seconds: float, overlap: str) -> float:
 
 # Section 6, Prefill.
 @formula(
-    "step_overhead + sum_j (compute_j + all_reduce_j) + hops, with m = prompt",
+    "step_overhead + sum_j stage_j + hops, with m = prompt; of all chunks of the prompt "
+    "but the last the slowest stage",
     section="6",
     unit="s",
     reads=("compute.step_overhead",),
 )
 def prefill_seconds(model: Model, rank: Rank, links: Fabric, prompt: int) -> float:
     """Return the seconds of one prompt alone."""
-    step = Step(chunk=prompt, ranks=rank.c)
+    engine, overhead = rank.compute.engine, rank.compute.step_overhead
+    chunk = min(engine.prompt_chunk or prompt, prompt)
+    cached, before = 0, 0.0
+    while cached + chunk < prompt:
+        step = Step(chunk=chunk, cached=cached, ranks=rank.c)
+        before += max(_alone(model, rank, links, step))
+        cached += chunk
+    last = Step(chunk=prompt - cached, cached=cached, ranks=rank.c)
+    hops = pipeline_hops(message_bytes(last.tokens, model.hidden, rank), links)
+    return overhead + before + math.fsum(_alone(model, rank, links, last)) + hops
+
+
+def _alone(model: Model, rank: Rank, links: Fabric, step: Step) -> list[float]:
+    """Return the seconds of each stage for a step that no other overlaps."""
     times = [stage_time(stage, step, rank, links) for stage in stages(model, links.p)]
-    hops = pipeline_hops(message_bytes(step.tokens, model.hidden, rank), links)
-    work = [time.compute + time.all_reduce for time in times]
-    in_stages = math.fsum([*work, *_exposed(model, work, rank, links)])
-    return rank.compute.step_overhead + in_stages + hops
+    work = [stage_seconds(time, "none") for time in times]
+    exposed = _exposed(model, work, rank, links)
+    return [sum(both) for both in zip(work, exposed, strict=True)]

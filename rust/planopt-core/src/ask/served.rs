@@ -204,7 +204,7 @@ impl ServingRequest {
                 problems.push(wrong_option(option, given.to_string(), accepted));
             }
         }
-        Some(Encoder {
+        (parameters > 0.0).then(|| Encoder {
             parameters,
             patches_per_token: patches / real(self.prompt.max(1)),
         })

@@ -290,15 +290,17 @@ impl<'a> Replica<'a> {
     pub fn prefill(&self) -> Prefill {
         let prompt = real(self.question.prompt);
         let chunk = self.prompt_chunk.map_or(prompt, f64::from).min(prompt);
+        let alone = |chunk: f64, cached: f64| {
+            self.path_with(Step::default().with_chunk(chunk, cached), Overlap::None)
+        };
         let mut cached = 0.0;
         let mut seconds = self.step_overhead;
         while cached + chunk < prompt {
-            let path = self.path(Step::default().with_chunk(chunk, cached));
-            seconds += path.slowest_stage;
+            seconds += alone(chunk, cached).slowest_stage;
             cached += chunk;
         }
-        let last = self.path(Step::default().with_chunk(prompt - cached, cached));
-        seconds += last.operations.total + last.messages + last.hops + last.offload;
+        let last = alone(prompt - cached, cached);
+        seconds += last.stages + last.hops;
         Prefill { seconds }
     }
 
@@ -402,6 +404,10 @@ impl<'a> Replica<'a> {
 
     /// What a step takes along the path of a token.
     pub(crate) fn path(&self, step: Step) -> PathTime {
+        self.path_with(step, self.question.overlap)
+    }
+
+    fn path_with(&self, step: Step, overlap: Overlap) -> PathTime {
         let drafted = self.rank.draft.as_ref().map_or(0.0, |draft| draft.tokens);
         let groups = f64::from(self.placement.degrees.dp);
         let one_token = Step::decode(step.sequences, step.context).dealt_to(groups);
@@ -444,7 +450,7 @@ impl<'a> Replica<'a> {
                 time.add(head, 1.0);
                 time.add(self.drafting(one_token), 1.0);
             }
-            let work = time.total(self.question.overlap);
+            let work = time.total(overlap);
             let exposed = self.question.offload.map_or(Seconds::ZERO, |offload| {
                 offload.exposed(resting.weights, self.host_line, work)
             });
