@@ -281,8 +281,8 @@ def time_per_output_token(step_seconds: float, overlap: str) -> float:
 
 # Section 6, Prefill.
 @formula(
-    "step_overhead + sum_j stage_j + hops, with m = prompt; of all chunks of the prompt "
-    "but the last the slowest stage",
+    "step_overhead + sum_j stage_j + hops, with m = prompt; of all chunks "
+    "but the last one the slowest stage",
     section="6",
     unit="s",
     reads=("compute.step_overhead",),
