@@ -26,11 +26,13 @@ _T = TypeVar("_T")
 Pick = Callable[[Sequence[Any]], Any]
 
 ASSUMPTIONS = ("calibrated", "article")
-ENGINES: dict[str, tuple[str | None, ...]] = {
-    "calibrated": (None, "vllm", "sglang", "trtllm", "llama-cpp", "gpt-fast"),
-    "article": (None,),
-}
 PCIE_CLASSES = (None, "default", "slow", "good")
+ENGINES = ("vllm", "sglang", "trtllm")
+SIDES: tuple[tuple[str, str | None, str | None], ...] = (
+    *((name, pcie, None) for name in ASSUMPTIONS for pcie in PCIE_CLASSES),
+    *(("calibrated", None, engine) for engine in ENGINES),
+)
+"""Assumptions, class of PCIe all-reduce, and engine."""
 FORMATS = ("fp32", "bf16", "fp16", "fp8", "int8", "int4", "mxfp4", "nvfp4")
 
 
@@ -119,9 +121,7 @@ def sides(
 
 
 def any_sides(pick: Pick) -> Sides:
-    assumptions = pick(ASSUMPTIONS)
-    engine = pick(ENGINES[assumptions])
-    return sides(assumptions, pick(PCIE_CLASSES), engine)
+    return sides(*pick(SIDES))
 
 
 def _heads_and_layers(side: Sides, model: str) -> tuple[list[int], int, bool]:
@@ -367,6 +367,16 @@ def test_core_and_reference_evaluate_alike(data: st.DataObject) -> None:
     pick = picker(data)
     side = any_sides(pick)
     assert_same_evaluation(side, candidate(pick, side))
+
+
+def test_prompts_that_an_engine_reads_in_chunks() -> None:
+    rng = random.Random(20261121)
+    side = sides("calibrated", engine="llama-cpp")
+    read = 0
+    for _ in range(60):
+        asked = {**candidate(rng.choice, side), "prompt": rng.choice([512, 513, 2000])}
+        read += assert_same_evaluation(side, asked)["prefill"] is not None
+    assert read > ENOUGH // 2
 
 
 EXPERTS = ("mixtral-8x7b", "deepseek-r1", "qwen3-235b-a22b", "gpt-oss-120b")

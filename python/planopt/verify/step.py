@@ -32,7 +32,14 @@ from planopt.verify.memory import (
 from planopt.verify.offload import (
     exposed_seconds,
 )
-from planopt.verify.operations import AllReduce, MatMul, Model, Operation
+from planopt.verify.operations import (
+    AllReduce,
+    Attention,
+    LatentAttention,
+    MatMul,
+    Model,
+    Operation,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -135,14 +142,15 @@ def launch_seconds(stage: Stage, step: Step, rank: Rank) -> float:
         return 0.0
     launched: list[Operation | Duration] = [*stage.body, *stage.head]
     launched += adapter_times(stage, step, rank)
-    exchanges = [
+    # Exchanges about experts and about contexts.
+    launched += [
         operation
         for operation in stage.body
-        if isinstance(operation, MatMul) and is_choice(operation) and rank.d > 1
+        if (is_choice(operation) and rank.d > 1)
+        or (isinstance(operation, Attention | LatentAttention) and rank.c > 1)
     ]
     encoders = 1 if stage.first and rank.encoder is not None else 0
-    count = len(launched) + len(exchanges) + encoders
-    return rank.compute.engine.prompt_launch * count
+    return rank.compute.engine.prompt_launch * (len(launched) + encoders)
 
 
 # Section 9, drafting.
