@@ -28,6 +28,7 @@ else:
 
 __all__ = [
     "ANY_ENGINE",
+    "LEAST_GROUPS",
     "LEAST_ROWS",
     "LEVEL",
     "Interval",
@@ -44,6 +45,8 @@ LEVEL = 0.8
 """Share of measurements that an interval is to cover."""
 LEAST_ROWS = 20
 """Rows below which a class says nothing of its own."""
+LEAST_GROUPS = 3
+"""Groups, of rows that err alike, below which it says nothing either."""
 _EVERYTHING = "all"
 ANY_ENGINE = ", any engine"
 """Behind a class: serving predicted without an engine, measured under any."""
@@ -69,10 +72,18 @@ class Residual(Struct, frozen=True, kw_only=True):
     """Class: an accelerator or a family, and ``dense`` or ``moe``; or ``all``."""
     rows: int
     low: float
-    """Measured over predicted, tenth percentile."""
+    """Measured over predicted, below which a tenth is."""
     high: float
     median_ape: float
     mape: float
+    groups: int | None = None
+    """Groups of rows that err alike, where they were counted."""
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether it has rows and groups enough to speak for the class."""
+        few = self.groups is not None and self.groups < LEAST_GROUPS
+        return self.rows >= LEAST_ROWS and not few
 
 
 @lru_cache(maxsize=1)
@@ -122,7 +133,7 @@ def residual(
     known = _residuals()
     for name in (*classes, everything):
         found = known.get((metric, name))
-        if found is not None and found.rows >= LEAST_ROWS:
+        if found is not None and found.is_telling:
             return found, name == everything
     return None
 

@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 
 KEYS = {"n", "n_total", "mape", "median_ape", "p90_ape", "bias", "spearman"}
 
+# Median errors of serving figures left out, and what they may be.
+LEFT_OUT = {
+    ("tpot", "hopper dense"): 0.10,
+    ("tpot", "hopper moe"): 0.15,
+    ("tpot", "blackwell moe"): 0.15,
+    ("ttft", "all"): 0.30,
+    ("throughput", "all"): 0.12,
+}
+
 
 @pytest.fixture
 def few_rows(tmp_path: Path) -> Path:
@@ -75,9 +84,12 @@ def test_rows_left_out_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
     assert 0.7 < judged["folds"]["covered"] < 0.9
     covered = judged["serving_covered"]
     assert covered.keys() >= {"decode", "tpot", "ttft", "throughput"}
-    assert all(0.65 < share < 0.9 for share in covered.values())
+    assert all(0.75 <= share <= 0.85 for share in covered.values())
     serving = {(each["metric"], each["of"]): each for each in judged["serving"]}
-    assert serving["tpot", "hopper dense"]["rows"] >= 100
+    # Every row that can be predicted, two pools among them.
+    assert serving["tpot", "all"]["rows"] >= 1700
+    for (metric, of), most in LEFT_OUT.items():
+        assert serving[metric, of]["median_ape"] <= most
     # Some runs have their memory published and not their time.
     assert judged["fitting"]["ran"] >= judged["step_time"]["n"]
     code, out, _ = run(capsys, "--folds")

@@ -1,14 +1,13 @@
 """``python -m planopt.calibration.serving FILE ...``: engines and cards, from rows.
 
-Cards without measured kernels first, then every engine for itself; whole groups of
-source, accelerator and model are then left out in seeded folds, and the errors of what
-the fits had not seen are written beside the measurements: intervals are made of them.
+Cards without measured kernels first, then all engines together; whole groups of source,
+accelerator and model are then left out in seeded folds, and the errors of what the fits
+had not seen are written beside the measurements: intervals are made of them.
 """
 
 from __future__ import annotations
 
 import argparse
-import random
 import re
 import tempfile
 from pathlib import Path
@@ -22,13 +21,13 @@ from planopt.calibration.cards import (
     predicted_unseen,
     rows_of_cards,
 )
-from planopt.calibration.engine_fit import (
+from planopt.calibration.engine_fit import figures, fit_engines, folds_of, left_out
+from planopt.calibration.engine_rows import (
     ENGINES,
     FITTED,
+    USUAL,
     EngineRows,
-    fit_engine,
-    folds_of,
-    left_out,
+    engine_parameters,
 )
 from planopt.calibration.residuals import (
     EVERYTHING,
@@ -76,12 +75,6 @@ _KNOWN: Final[Mapping[str, Mapping[str, str]]] = {
     },
 }
 _ENGINE_TABLES: Final = re.compile(r"(?m)^\[engines\.[^\]]+\]\n(?:.+\n)+")
-# Its attention picks tokens by an indexer that is in no list of operations.
-_UNMODELLED: Final = ("glm-5",)
-# Rows of a metric that a fit looks at, and users of a closed loop: more say no more and
-# take long to simulate.
-_MOST_ROWS: Final = 120
-_MOST_USERS: Final = 128
 
 
 def main() -> None:
@@ -91,33 +84,31 @@ def main() -> None:
     parser.add_argument("--date", required=True, help="of the fit, cited")
     parser.add_argument("--seed", type=int, default=7, help="of samples and folds")
     parser.add_argument("--rounds", type=int, default=8, help="of each fit at most")
+    parser.add_argument("--workers", type=int, default=2, help="processes")
     parser.add_argument("--cards", action="store_true", help="fit cards again, too")
     arguments = parser.parse_args()
     base = bundled_folder() / "assumptions" / f"{DEFAULT_ASSUMPTIONS}.toml"
     measured = Measured(arguments.files)
     closing = f'date = "{arguments.date}"\nstatus = "derived"'
     cards = list(_cards(measured, base, closing)) if arguments.cards else _kept(base)
-    fits: dict[str, EngineFit] = {}
-    for engine in ENGINES:
-        rows = measured.rows_of(engine, seed=arguments.seed)
-        if any(rows.values()):
-            found = EngineRows(engine, rows, base)
-            fits[engine] = fit_engine(found, rounds=arguments.rounds)
-            print(engine, fits[engine].summary, flush=True)
-    sections = [_engine(name, fit, closing) for name, fit in fits.items()]
+    rows = (EngineRows(name, measured.rows_of(name), base) for name in ENGINES)
+    fits, found = fit_engines(
+        [each for each in rows if any(each.rows.values())],
+        rounds=arguments.rounds,
+        workers=arguments.workers,
+    )
+    sections = [_engine(fit, closing) for fit in fits]
+    sections.append(_usual(found[USUAL], closing))
     replace_fitted(base, [*sections, *cards], begin=ENGINES_BEGIN, end=ENGINES_END)
-    errors = []
-    for fit in fits.values():
-        folds = folds_of(fit, arguments.seed)
-        unseen = _on_unseen_cards(measured, fit, folds, base)
-        errors += left_out(fit, folds, unseen)
+    folds = folds_of(fits, arguments.seed)
+    errors = left_out(fits, folds, _on_unseen_cards(measured, fits, folds, base))
     covers = covered(errors)
-    errors += _any_engine(arguments.files, base, measured.plain)
+    errors += _any_engine(arguments.files, base)
     path = bundled_folder() / "measurements" / "serving-residuals.toml"
     write_residuals(path, errors, covers, arguments)
 
 
-def _any_engine(files: Iterable[Path], base: Path, plain: set[str]) -> Iterator[Unseen]:
+def _any_engine(files: Iterable[Path], base: Path) -> Iterator[Unseen]:
     """Yield errors of the same figures where no engine is named: nothing is fitted."""
     text = base.read_text(encoding="utf-8")
     catalog = Catalog((), DEFAULT_ASSUMPTIONS)
@@ -130,9 +121,13 @@ def _any_engine(files: Iterable[Path], base: Path, plain: set[str]) -> Iterator[
                     continue
                 names = model_classes(catalog, each.accelerator, each.model)
                 classes = tuple(f"{name}{ANY_ENGINE}" for name in (*names, EVERYTHING))
-                if each.standing == "counted" and each.row in plain:
-                    ratio = each.measured / each.predicted
-                    yield Unseen(metric=each.metric, classes=classes, ratio=ratio)
+                if each.standing == "counted":
+                    yield Unseen(
+                        metric=each.metric,
+                        classes=classes,
+                        ratio=each.measured / each.predicted,
+                        group=each.group,
+                    )
 
 
 class Measured:
@@ -141,11 +136,8 @@ class Measured:
     def __init__(self, files: Iterable[Path]) -> None:
         self.tables: list[tuple[str, tuple[Row, ...]]] = []
         self.compared: list[Comparison] = []
-        self.plain: set[str] = set()
-        """Ids of rows that a fit may look at."""
         for file in files:
             table = read_table(file)
-            self.plain.update(row["id"] for row in table.rows if _is_plain(row))
             names = (s.name for s in SCHEMAS if s.columns <= set(table.columns))
             self.tables.append((next(names), table.rows))
             self.compared += [
@@ -161,50 +153,42 @@ class Measured:
         """Rows of one figure each."""
         return [row for _, rows in self.tables for row in rows if "metric" in row]
 
-    def rows_of(self, engine: str, *, seed: int) -> dict[str, list[Row]]:
-        """Return so many rows of each metric of an engine, by schema."""
-        of_metric: dict[str, set[str]] = {}
-        for one in self.compared:
-            if one.engine == engine and one.model not in _UNMODELLED:
-                of_metric.setdefault(one.metric, set()).add(one.row)
-        chosen: set[str] = set()
-        for members in of_metric.values():
-            kept = sorted(members & self.plain)
-            chosen.update(random.Random(seed).sample(kept, min(_MOST_ROWS, len(kept))))
+    def rows_of(self, engine: str) -> dict[str, list[Row]]:
+        """Return the rows of an engine, by schema."""
+        own = {each.row for each in self.compared if each.engine == engine}
         return {
-            name: [row for row in rows if row["id"] in chosen]
+            name: [row for row in rows if row["id"] in own]
             for name, rows in self.tables
         }
 
 
-def _is_plain(row: Row) -> bool:
-    """Leave out two pools with a router between, and runs that contradict each other.
-
-    Tokens of Qwen3-32B on GB200 take 8 ms alone, 42 for two users and 28 for eight.
-    """
-    if "backend" not in row:
-        return True
-    users = float(row["concurrency"] or 0)
-    contradicts = row["id"].startswith("qwen_")
-    return row["mode"] == "agg" and users <= _MOST_USERS and not contradicts
-
-
-def _engine(name: str, fit: EngineFit, closing: str) -> Section:
-    figures = {**fit.figures, **_KNOWN.get(name, {})}
+def _engine(fit: EngineFit, closing: str) -> Section:
+    name = fit.rows.engine
     errors = np.abs(np.expm1(fit.linear.errors))
     cite = (
         f'cite = "inference.csv and serving_silicon.csv: {len(errors)} figures, '
         f'median error {np.median(errors):.1%}, mean {np.mean(errors):.1%}"'
     )
-    return sourced(f"engines.{name}", figures, f"engine-{name}", f"{cite}\n{closing}")
+    shown = {**fit.figures, **_KNOWN.get(name, {})}
+    return sourced(f"engines.{name}", shown, f"engine-{name}", f"{cite}\n{closing}")
+
+
+def _usual(coordinates: Any, closing: str) -> Section:
+    """Return what servers are drawn to: of one that is not known."""
+    shown = figures(engine_parameters(USUAL), coordinates)
+    cite = 'cite = "what the fits of servers are drawn to, and are the mean of"'
+    return sourced(f"engines.{USUAL}", shown, f"engine-{USUAL}", f"{cite}\n{closing}")
 
 
 def _on_unseen_cards(
-    measured: Measured, fit: EngineFit, folds: Any, base: Path
+    measured: Measured, fits: Iterable[EngineFit], folds: Mapping[str, Any], base: Path
 ) -> dict[tuple[str, str], float]:
     """Predict rows on cards that were fitted without them."""
-    compared = fit.linear.rows
-    of = {row.row: int(fold) for row, fold in zip(compared, folds, strict=True)}
+    of = {
+        row.row: int(fold)
+        for fit in fits
+        for row, fold in zip(fit.linear.rows, folds[fit.rows.engine], strict=True)
+    }
     rows = rows_of_cards(measured.single)
     dealt = {_group(row): of[row["id"]] for row in rows if row["id"] in of}
     whole = {row["id"]: dealt[_group(row)] for row in rows if _group(row) in dealt}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from planopt.validation.replica import Sizes
+from planopt.validation.replica import PROMPTS_PER_USER, Sizes
 
 if TYPE_CHECKING:
     from planopt.validation.measurement import Row
@@ -20,9 +20,11 @@ __all__ = [
     "compiles_meanwhile",
     "engine_options",
     "is_inferencex",
+    "prompts_per_user",
     "sizes_of",
     "source_of",
     "tells_of_drafts",
+    "usable_fraction",
 ]
 
 # benchmarks/*.sh: --random-range-ratio 0.8, both lengths evenly from there to 1.
@@ -47,13 +49,38 @@ _BESIDE_A_PROMPT: Final = 64
 _LEAST_TOKENS: Final = 8192
 # gptoss_*_trt*.sh
 _GPT_OSS_TOKENS: Final = 20_000
-# dsr1_*_b200*.sh: --chunked-prefill-size, and --scheduler-recv-interval by users.
-_CHUNK: Final = {"fp8": 32_768, "fp4": 16_384}
+# *_sglang*.sh: --chunked-prefill-size by model, format and family; others as DeepSeek.
+_CHUNK: Final = {
+    ("deepseek", "fp4", "blackwell"): 16_384,
+    ("qwen3.5", "fp8", "hopper"): 16_384,
+    # glm5_fp8_h200.sh has no such option: SGLang's own below 160 GB.
+    ("glm-5", "fp8", "hopper"): 8192,
+}
+# Models that the names of SGLang's scripts are of.
+_SCRIPTED: Final = ("deepseek", "qwen3.5", "glm-5")
+_LARGEST_CHUNK: Final = 32_768
+# --mem-fraction-static, by accelerators too; 0.8 to 0.85 otherwise. Beside it we count
+# what the process itself and its group take: some 3.5 GB of 141 to 192.
+_STATIC_MEMORY: Final = {
+    ("deepseek", "fp8", "blackwell", 4): 0.95,
+    ("glm-5", "fp4", "blackwell", 8): 0.9,
+}
+_USUAL_STATIC_MEMORY: Final = 0.85
+_NOT_STATIC: Final = 0.02
+# --scheduler-recv-interval of fewer than 16 users, and of others.
 _FEW_USERS: Final = 16
-# Qwen3.5 waits as DeepSeek does: from 16 users on, 30 steps for its first token.
-_RARELY_LOOKED: Final = ("deepseek", "qwen3.5")
-_RECEIVE_INTERVAL: Final = (10, 30)
+_RECEIVE_INTERVAL: Final = {
+    ("deepseek", "fp8", "blackwell"): (10, 30),
+    ("deepseek", "fp4", "blackwell"): (10, 30),
+    ("qwen3.5", "bf16", "blackwell"): (10, 30),
+    ("qwen3.5", "fp8", "blackwell"): (10, 30),
+    ("qwen3.5", "fp4", "blackwell"): (30, 30),
+    ("glm-5", "fp4", "blackwell"): (10, 10),
+}
+_EVERY_STEP: Final = (1, 1)
 _BLACKWELL: Final = ("b200", "b300", "gb200", "gb300")
+# glm5_fp8_h200.sh asks five prompts for each user, the others ten.
+_FEWER_PROMPTS: Final = {("glm-5", "fp8", "hopper"): 5}
 
 
 def is_inferencex(row_id: str) -> bool:
@@ -107,24 +134,52 @@ def engine_options(row: Row, model: str, users: int) -> dict[str, Any]:
             tiles = tokens // _BESIDE_A_PROMPT
             options["token_budget"] = max(tiles * _BESIDE_A_PROMPT, _LEAST_TOKENS)
     if row["backend"] == "sglang":
-        options["token_budget"] = _CHUNK.get(row["precision"], _CHUNK["fp8"])
-        if row["system"].startswith(_BLACKWELL) and model.startswith(_RARELY_LOOKED):
-            many = users >= _FEW_USERS
-            options["receive_interval"] = _RECEIVE_INTERVAL[many]
+        script = _script(row, model)
+        options["token_budget"] = _CHUNK.get(script, _LARGEST_CHUNK)
+        few, many = _RECEIVE_INTERVAL.get(script, _EVERY_STEP)
+        options["receive_interval"] = few if users < _FEW_USERS else many
     return options
+
+
+def prompts_per_user(row: Row, model: str) -> int:
+    """Return how many prompts a run asks for each of its users; a row may say so."""
+    if row.get("prompts_per_user"):
+        return int(row["prompts_per_user"])
+    return _FEWER_PROMPTS.get(_script(row, model), PROMPTS_PER_USER)
+
+
+def usable_fraction(row: Row, model: str, accelerators: int) -> float | None:
+    """Return the share of the memory that an engine was told to plan with, if it was.
+
+    SGLang's share is of weights and cache alone; what it leaves, of all that it holds.
+    """
+    if row["backend"] != "sglang" or not is_inferencex(row["id"]):
+        return None
+    key = (*_script(row, model), accelerators)
+    return _STATIC_MEMORY.get(key, _USUAL_STATIC_MEMORY) + _NOT_STATIC
+
+
+def _script(row: Row, model: str) -> tuple[str, str, str]:
+    """Return what tells the scripts of an engine apart: model, format and family."""
+    family = "blackwell" if _is_blackwell(row) else "hopper"
+    named = (name for name in _SCRIPTED if model.startswith(name))
+    return next(named, model), row["precision"], family
+
+
+def _is_blackwell(row: Row) -> bool:
+    return row["system"].startswith(_BLACKWELL)
 
 
 def cache_format(row: Row, engine: str | None, weights: str | None, model: str) -> str:
     """Return the format of the KV cache; the scripts ask for 8 bits where they can.
 
-    ``--kv-cache-dtype fp8_e4m3`` for SGLang and ``kv-cache-dtype: fp8`` for gpt-oss
-    under vLLM on Blackwell, ``kv_cache_config: dtype: fp8`` for TensorRT-LLM.
+    ``--kv-cache-dtype fp8_e4m3`` for SGLang and ``--kv-cache-dtype fp8`` for vLLM on
+    Blackwell, ``kv_cache_config: dtype: fp8`` for TensorRT-LLM; and checkpoints of
+    NVFP4 say so themselves (``kv_cache_quant_algo`` of their ``hf_quant_config.json``).
     """
-    blackwell = row["system"].startswith(_BLACKWELL)
+    blackwell = _is_blackwell(row)
     quantised = weights in ("fp8", "nvfp4") or model.startswith("gpt-oss")
-    eight_bits = (
-        (engine == "trtllm" and quantised)
-        or (engine == "sglang" and quantised and blackwell)
-        or (engine == "vllm" and model.startswith("gpt-oss") and blackwell)
+    eight_bits = (engine == "trtllm" and quantised) or (
+        engine in ("sglang", "vllm") and quantised and blackwell
     )
     return "fp8" if eight_bits else "bf16"

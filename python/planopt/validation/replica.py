@@ -117,6 +117,8 @@ class MeasuredReplica:
     dp: int = 1
     ep: int = 1
     network: str | None = None
+    usable_fraction: float | None = None
+    """Share of the memory that the engine plans with, where that is known."""
 
     @property
     def layout(self) -> str:
@@ -143,6 +145,7 @@ class MeasuredReplica:
             "prompt": max(prompt, 1),
             "context": max(context, 1),
             "network": self.network,
+            "usable_fraction": self.usable_fraction,
         }
         if self.dp > 1 or self.ep > 1:
             request |= {"dp": self.dp, "ep": self.ep}
@@ -241,10 +244,15 @@ class MeasuredReplica:
         return report
 
     def closed_loop(
-        self, users: int, *, sizes: Sizes, **pools: Any
+        self,
+        users: int,
+        *,
+        sizes: Sizes,
+        prompts_per_user: int = PROMPTS_PER_USER,
+        **pools: Any,
     ) -> Mapping[str, Any]:
         """Return what a benchmark at a fixed concurrency sees, its opening included."""
-        requests = max(min(users * PROMPTS_PER_USER, _MOST_PROMPTS), users)
+        requests = max(min(users * prompts_per_user, _MOST_PROMPTS), users)
         # Benchmarks lift the engine's limit on sequences beyond their own users.
         pools.setdefault("engine", {"max_sequences": users})
         return self.simulated(

@@ -106,6 +106,7 @@ def _predict(row: Row, assumptions: str) -> Iterator[Outcome]:
                 "isl": float(row["isl"]),
                 "osl": float(row["osl"]),
                 "concurrency": float(row["concurrency"]),
+                "pools": 1.0 if row["mode"] == "agg" else 2.0,
             },
         )
 
@@ -116,7 +117,10 @@ def _simulated(row: Row, assumptions: str) -> tuple[MeasuredReplica, Mapping[str
     if row["mode"] == "agg":
         replica = _replica(row, "", assumptions)
         engine = harness.engine_options(row, replica.model, users)
-        return replica, replica.closed_loop(users, sizes=sizes, engine=engine)
+        prompts = harness.prompts_per_user(row, replica.model)
+        return replica, replica.closed_loop(
+            users, sizes=sizes, prompts_per_user=prompts, engine=engine
+        )
     prefill = _replica(row, "prefill_", assumptions)
     decode = _replica(row, "decode_", assumptions)
     request = decode.request(batch=1, prompt=sizes.prompt, context=1)
@@ -129,7 +133,13 @@ def _simulated(row: Row, assumptions: str) -> tuple[MeasuredReplica, Mapping[str
         / _TRANSFER_BYTES_PER_SECOND,
     }
     workers = int(float(row["prefill_num_workers"]))
-    report = prefill.closed_loop(users, sizes=sizes, decode=request, replicas=workers)
+    report = prefill.closed_loop(
+        users,
+        sizes=sizes,
+        prompts_per_user=harness.prompts_per_user(row, decode.model),
+        decode=request,
+        replicas=workers,
+    )
     return decode, report
 
 
@@ -165,6 +175,7 @@ def _replica(row: Row, pool: str, assumptions: str) -> MeasuredReplica:
         dp=dp,
         ep=ep if accelerators % ep == 0 else 1,
         network="infiniband-400g" if accelerators > _HOST else None,
+        usable_fraction=harness.usable_fraction(row, model, accelerators),
     )
 
 

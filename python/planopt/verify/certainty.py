@@ -20,6 +20,7 @@ else:
 _MEASURED: Final = "calibrated"
 _OTHERWISE: Final = 1.25
 _FEWEST_ROWS: Final = 20
+_FEWEST_GROUPS: Final = 3
 # Behind a class where no engine is named: errors of runs under any.
 _ANY_ENGINE: Final = ", any engine"
 _FILE: Final = ("measurements", "serving-residuals.toml")
@@ -50,13 +51,18 @@ def worst(
     def ends(metric: str) -> tuple[float, float]:
         for name in (*classes, f"all{under}"):
             row = rows.get((metric, name))
-            if row is not None and row["rows"] >= _FEWEST_ROWS:
+            if row is not None and _tells(row):
                 return row["low"], row["high"]
         return 1 / _OTHERWISE, _OTHERWISE
 
     # Tokens of one user alone were measured as a rate, under a load as a time.
     token = max(1.0, ends("tpot")[1], 1 / ends("decode")[0])
     return Worst(token, max(1.0, ends("ttft")[1]))
+
+
+def _tells(row: Mapping[str, Any]) -> bool:
+    groups = row.get("groups", _FEWEST_GROUPS)
+    return bool(row["rows"] >= _FEWEST_ROWS and groups >= _FEWEST_GROUPS)
 
 
 def _has_experts(facts: Facts, request: Mapping[str, Any], model: str) -> bool:

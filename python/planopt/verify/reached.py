@@ -115,7 +115,11 @@ class Compute:
             bandwidth_efficiency=(
                 units.share(found("bandwidth_efficiency")) * engine.bandwidth * share
             ),
-            operation_overhead=_seconds(found("operation_overhead")) * engine.overhead,
+            operation_overhead=(
+                _seconds(found("operation_overhead"))
+                * engine.overhead
+                / (engine.experts if experts else 1.0)
+            ),
         )
 
     # Section 3, the first formula.

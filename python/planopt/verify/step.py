@@ -129,9 +129,14 @@ def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime
     )
 
 
+# Serving, section 2: kernels of an operation that are more than one.
+_OF_LATENT_ATTENTION = 9
+_OF_EXPERTS = 4
+
+
 # Serving, section 2: "takes at least `compute.prompt_launch` for each".
 @formula(
-    "prompt_launch times the operations and messages of a stage that reads prompts",
+    "prompt_launch times the kernels and messages of a stage that reads prompts",
     section="2",
     page="serving.md",
     unit="s",
@@ -143,14 +148,24 @@ def launch_seconds(stage: Stage, step: Step, rank: Rank) -> float:
     launched: list[Operation | Duration] = [*stage.body, *stage.head]
     launched += adapter_times(stage, step, rank)
     # Exchanges about experts and about contexts.
-    launched += [
+    exchanges = [
         operation
         for operation in stage.body
         if (is_choice(operation) and rank.d > 1)
         or (isinstance(operation, Attention | LatentAttention) and rank.c > 1)
     ]
     encoders = 1 if stage.first and rank.encoder is not None else 0
-    return rank.compute.engine.prompt_launch * (len(launched) + encoders)
+    count = sum(map(kernels, launched)) + len(exchanges) + encoders
+    return rank.compute.engine.prompt_launch * count
+
+
+def kernels(launched: Operation | Duration) -> int:
+    """Return the kernels of an operation that are launched one by one."""
+    if isinstance(launched, LatentAttention):
+        return _OF_LATENT_ATTENTION
+    if isinstance(launched, MatMul) and is_choice(launched):
+        return _OF_EXPERTS
+    return 1
 
 
 # Section 9, drafting.

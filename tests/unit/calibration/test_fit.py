@@ -1,6 +1,7 @@
 """The fit finds what made-up kernels were made with, and writes it where it belongs."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from planopt.calibration.fit import OVERLAP, Bounds, fit, roofline
-from planopt.calibration.residuals import Unseen, covered
+from planopt.calibration.residuals import Unseen, covered, widened
 from planopt.calibration.write import (
     BEGIN,
     END,
@@ -70,12 +71,51 @@ def test_a_file_without_a_place_is_left_alone(tmp_path: Path) -> None:
 def test_intervals_are_judged_by_figures_of_other_folds() -> None:
     ratios = np.random.default_rng(7).lognormal(0, 0.2, 500)
     errors = [
-        Unseen(metric="tpot", classes=("all",), ratio=float(ratio), fold=place % 5)
-        for place, ratio in enumerate(ratios)
+        Unseen(
+            metric="tpot",
+            classes=("all",),
+            ratio=float(ratio),
+            fold=place % 5,
+            group=(str(place),),
+        )
+        for place, ratio in enumerate(ratios[:100])
     ]
-    assert covered(errors)["tpot"] == pytest.approx(0.8, abs=0.03)
+    assert covered(errors)["tpot"] == pytest.approx(0.8, abs=0.05)
     far = [
-        Unseen(metric="ttft", classes=("all",), ratio=10.0**fold, fold=fold)
+        Unseen(
+            metric="ttft",
+            classes=("all",),
+            ratio=10.0**fold,
+            fold=fold,
+            group=(str(fold),),
+        )
         for fold in range(5)
     ]
     assert covered(far)["ttft"] < 0.8
+
+
+def test_intervals_of_groups_that_err_alike_are_wider() -> None:
+    random = np.random.default_rng(7)
+
+    def made(groups: int, within: float) -> list[Unseen]:
+        off = random.normal(0, 0.3, groups)
+        return [
+            Unseen(
+                metric="tpot",
+                classes=("all",),
+                ratio=float(np.exp(off[group] + random.normal(0, within))),
+                group=(str(group),),
+            )
+            for group in range(groups)
+            for _ in range(20)
+        ]
+
+    few = made(6, 0.02)
+    low, high = widened(few)
+    ratios = [each.ratio for each in few]
+    assert low < np.quantile(ratios, 0.1)
+    assert high > np.quantile(ratios, 0.9)
+    # Of groups that are as different within as between them, rows alone would do.
+    alone = [replace(each, group=(str(row),)) for row, each in enumerate(made(40, 0.3))]
+    quantiles = np.quantile([each.ratio for each in alone], (0.1, 0.9))
+    assert widened(alone) == pytest.approx(quantiles, rel=0.05)

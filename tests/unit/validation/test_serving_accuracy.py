@@ -101,6 +101,18 @@ def test_lengths_and_options_are_those_of_the_benchmark_s_scripts() -> None:
     assert harness.engine_options(row, "deepseek-v3", 16)["token_budget"] == 8320
     other = row | {"id": "nvidia_qwen3_32b"}
     assert harness.engine_options(other, "qwen3-32b", 16) == {"max_sequences": 16}
+    sglang = row | {"backend": "sglang", "precision": "fp8", "system": "b200_sxm"}
+    waits = harness.engine_options(sglang, "qwen3.5-397b-a17b", 16)
+    assert (waits["receive_interval"], waits["token_budget"]) == (30, 32_768)
+    hopper = sglang | {"system": "h200_sxm"}
+    assert harness.engine_options(hopper, "glm-5", 16)["receive_interval"] == 1
+    assert harness.prompts_per_user(hopper, "glm-5") == 5
+    assert harness.prompts_per_user(sglang, "glm-5") == 10
+    assert harness.prompts_per_user(row | {"prompts_per_user": "3"}, "glm-5") == 3
+    assert harness.usable_fraction(sglang, "deepseek-v3", 4) == pytest.approx(0.97)
+    assert harness.usable_fraction(row, "deepseek-v3", 4) is None
+    assert harness.cache_format(sglang, "vllm", "fp8", "minimax-m2.5") == "fp8"
+    assert harness.cache_format(hopper, "vllm", "fp8", "minimax-m2.5") == "bf16"
     assert harness.tells_of_drafts("dsr1_b200_trtllm_fp8_agg_1024x1024_c4_cfg75")
     assert not harness.tells_of_drafts("2026_03_25_deepseek_r1_b200_sxm_trtllm_fp8")
 

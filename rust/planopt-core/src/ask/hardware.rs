@@ -38,7 +38,8 @@ impl ServingRequest {
     ///
     /// # Errors
     ///
-    /// A class of all-reduce that does not exist.
+    /// A share of the memory that is none, and an engine or a class of all-reduce that does not
+    /// exist.
     pub fn assumptions(&self, catalog: &Catalog) -> Result<Assumptions, Vec<Diagnostic>> {
         let mut assumptions = catalog.assumptions.entity.clone();
         if let Some(seconds) = self.software_latency_seconds {
@@ -52,6 +53,16 @@ impl ServingRequest {
             for (_, link) in &mut assumptions.links {
                 *link = link.with_latency(latency);
             }
+        }
+        if let Some(share) = self.usable_fraction {
+            if !(share > 0.0 && share <= 1.0) {
+                return Err(vec![wrong_option(
+                    "usable_fraction",
+                    share.to_string(),
+                    "a share above 0, 1 at most".to_owned(),
+                )]);
+            }
+            assumptions.memory.usable_fraction = share;
         }
         if let Some(name) = &self.engine_name {
             let known = assumptions.engines.iter().find(|(own, _)| own == name);

@@ -68,6 +68,9 @@ pub struct ServingRequest {
     /// Latency of every message in place of the assumptions', in seconds.
     #[serde(default)]
     pub software_latency_seconds: Option<f64>,
+    /// Share of an accelerator's memory that the engine plans with, in place of the assumptions'.
+    #[serde(default)]
+    pub usable_fraction: Option<f64>,
     /// Class of PCIe all-reduce in place of the assumptions'.
     #[serde(default)]
     pub pcie_all_reduce: Option<String>,

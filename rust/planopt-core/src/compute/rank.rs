@@ -13,6 +13,8 @@ use crate::transformer::{Drafter, Operation, Shard, Transformer, Work};
 #[derive(Clone, Debug)]
 pub struct RankBlock {
     pub(super) operations: Vec<RankOperation>,
+    /// Kernels of its operations beyond one of each.
+    more_kernels: u32,
     /// Bytes of its parameters.
     pub weights: Bytes,
     /// Bytes of the adapters beside them.
@@ -267,6 +269,7 @@ impl RankBlock {
         let activation = formats.activation_bytes();
         let mut block = Self {
             operations: Vec::with_capacity(operations.len()),
+            more_kernels: 0,
             weights: Bytes::ZERO,
             adapters: Bytes::ZERO,
             all_reduce_bytes_per_token: Vec::new(),
@@ -276,6 +279,7 @@ impl RankBlock {
         };
         for operation in operations {
             block.weights += weights(operation, formats, degrees);
+            block.more_kernels += operation.work.kernels() - 1;
             match operation.work {
                 Work::AllReduce { width } => {
                     block
@@ -354,12 +358,12 @@ impl RankBlock {
             .sum()
     }
 
-    /// Operations and messages that are launched.
+    /// Kernels and messages that a host launches where no graph does.
     pub fn launches(&self) -> f64 {
         let divided = |cache: &&Cache| cache.shared_by > 1;
         let of_contexts = self.caches.iter().filter(divided).count();
         let messages = self.all_reduce_bytes_per_token.len() + self.exchanges.len() + of_contexts;
-        real((self.operations.len() + messages) as u64)
+        real((self.operations.len() + messages) as u64) + f64::from(self.more_kernels)
     }
 
     /// KV cache of one sequence of `context` tokens, in whole pages.

@@ -125,6 +125,25 @@ pub enum Work {
     },
 }
 
+/// Kernels of latent attention over a prompt: norms of both latents, rotation, keys and values
+/// brought back, their parts and those of the queries joined, values padded, the cache written,
+/// and attention itself (`modeling_deepseek.py` of DeepSeek-V3, attention without products).
+const OF_LATENT_ATTENTION: u32 = 9;
+/// Kernels of one of the two products of experts: tokens are sorted to them or brought back, inputs
+/// quantised or activated, multiplied and summed (`fused_moe.py` of vLLM).
+const OF_EXPERTS: u32 = 4;
+
+impl Work {
+    /// Kernels that a host launches for it where no graph of them does.
+    pub fn kernels(&self) -> u32 {
+        match self {
+            Self::LatentAttention { .. } => OF_LATENT_ATTENTION,
+            Self::MatMul { experts, .. } if *experts > 1 => OF_EXPERTS,
+            _ => 1,
+        }
+    }
+}
+
 /// One operation of a layer, of the embedding or of the head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {

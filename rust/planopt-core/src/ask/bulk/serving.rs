@@ -123,6 +123,7 @@ impl ServingSpaceRequest {
             engine_name: None,
             overlap: None,
             software_latency_seconds: None,
+            usable_fraction: None,
             pcie_all_reduce: None,
         }
     }

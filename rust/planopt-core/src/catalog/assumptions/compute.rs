@@ -27,7 +27,7 @@ impl ProductAssumptions {
         Self {
             efficiency: self.efficiency * engine.arithmetic * share,
             bandwidth_efficiency: self.bandwidth_efficiency * engine.bandwidth * share,
-            operation_overhead: self.operation_overhead * engine.overhead,
+            operation_overhead: self.operation_overhead * (engine.overhead / share),
             ..self
         }
     }
@@ -61,7 +61,7 @@ pub struct EngineShares {
     pub bandwidth: f64,
     /// Of the launch of an operation.
     pub overhead: f64,
-    /// Of what products of experts reach, besides.
+    /// Of what products of experts reach, besides: they take so much less time, launches and all.
     pub experts: f64,
     /// Of what products with quantised weights reach, besides.
     pub quantised: f64,
