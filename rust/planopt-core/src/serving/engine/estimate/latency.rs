@@ -3,6 +3,7 @@
 use super::Estimator;
 use super::answer::{Estimate, TokenTime};
 use super::decoding::{Decoding, Source, decoding};
+use super::gates::Gates;
 use super::population::MOST_BUSY;
 use super::reading::{MOST_SHARE, Machine, Reading};
 use super::tail::{FirstToken, Tail};
@@ -28,8 +29,7 @@ impl<'e> Point<'e> {
     fn new(estimator: &'e Estimator, all: f64, source: Source) -> Self {
         let machine = estimator.machine();
         let rate = all / machine.micro_batches;
-        let behind = machine.traffic.output.mean - 1.0;
-        let decoding = decoding(&machine, estimator.places, rate, behind, source);
+        let decoding = decoding(estimator, rate, source);
         let beside = decoding.population.decoding;
         let reading = machine.reading(match source {
             Source::Open { .. } => beside,
@@ -40,16 +40,37 @@ impl<'e> Point<'e> {
             source,
             all,
             rate,
-            share: machine.share(&reading, rate),
+            share: machine.share(&reading, rate, estimator.places),
             decoding,
             reading,
         }
     }
 
-    /// Of several micro-batches the emptiest takes a prompt, which is the next one about half of
-    /// the time.
+    /// Chance that the next of several micro-batches to start takes a prompt. It is the emptiest if
+    /// somebody has left it in its last step, and else half of the time.
+    pub(super) fn next_takes_it(&self) -> f64 {
+        let left = self.rate * self.decoding.tpot;
+        1.0 - (-left).exp() / 2.0
+    }
+
+    /// Share of a step that a prompt waits for, on average twice of it.
     pub(super) fn emptiest(&self) -> f64 {
-        f64::midpoint(1.0, 1.0 / self.machine.micro_batches)
+        let next = self.next_takes_it();
+        next / self.machine.micro_batches + 1.0 - next
+    }
+
+    /// Users whose answers are all as long stay in step with each other: who is read in a step is
+    /// answered in one, and asks again together with the others.
+    pub(super) fn in_step(&self) -> f64 {
+        let traffic = self.machine.traffic;
+        match self.source {
+            Source::Users(users) if traffic.output.cv2() <= 0.0 => {
+                // Where a step has no room for all of them, they drift apart.
+                let filled = users * traffic.mean_read() / self.reading.chunk;
+                (users - 1.0).max(0.0) * (1.0 - filled).max(0.0)
+            }
+            _ => 0.0,
+        }
     }
 
     /// Where nobody gets a token while prompts are read, no user asks again meanwhile.
@@ -74,21 +95,16 @@ fn estimate(estimator: &Estimator, all: f64, source: Source) -> Estimate {
     let behind = point.machine.traffic.output.mean - 1.0;
     let (reading, decoding) = (&point.reading, &point.decoding);
 
-    // What was in line behind a prompt when it was through slows its first tokens down.
-    let own = reading.own_mean() + backlog.chance * backlog.mean;
-    let left_behind = match (source, point.machine.policy) {
-        (Source::Users(_), _) => 0.0,
-        (_, Policy::DecodeFirst) => own - decoding.tpot,
-        (_, Policy::PrefillFirst) => own,
-    };
-    let slowed = point.share * left_behind.max(0.0) / (1.0 - point.share);
+    let slowed = Slowed::new(&point, &backlog, estimator.places);
+    let traffic = point.machine.traffic;
+    let tpot_mean = decoding.tpot + mean(|at| slowed.beyond(traffic.behind(at), behind.max(1.0)));
     let tpot = TokenTime {
         least: LEAST_STEP * reading.decode,
-        most: match (source, point.machine.policy) {
-            (Source::Users(_), Policy::DecodeFirst) => reading.full_step.max(decoding.tpot),
-            _ => f64::INFINITY,
+        most: match point.machine.policy {
+            Policy::DecodeFirst => reading.full_step.max(decoding.tpot),
+            Policy::PrefillFirst => f64::INFINITY,
         },
-        spread: std::array::from_fn(|at| token_time(&point, slowed, at)),
+        spread: std::array::from_fn(|at| token_time(&point, &slowed, at)),
     };
     let is_open = matches!(source, Source::Open { .. });
     Estimate {
@@ -101,8 +117,81 @@ fn estimate(estimator: &Estimator, all: f64, source: Source) -> Estimate {
         ttft_mean: first.mean(),
         first,
         behind,
-        tpot_mean: (decoding.tpot + slowed / behind.max(1.0)).min(tpot.most),
+        tpot_mean: tpot_mean.min(tpot.most),
         tpot,
+    }
+}
+
+/// By how much the first tokens behind a prompt are slower than usual: prompts that were in line
+/// behind it are read then.
+struct Slowed {
+    /// Seconds in all, on average, if the output is long enough.
+    seconds: f64,
+    /// Seconds per token, at most.
+    most: f64,
+    /// Whether the usual time per token has it in it.
+    counted: bool,
+}
+
+impl Slowed {
+    fn new(point: &Point, backlog: &Backlog, places: f64) -> Self {
+        let (machine, reading) = (&point.machine, &point.reading);
+        let (tpot, decode) = (point.decoding.tpot, reading.decode);
+        let (seconds, most) = match (point.source, machine.policy) {
+            (Source::Users(_), Policy::DecodeFirst) => (0.0, 0.0),
+            // As long as those before it, on average.
+            (Source::Users(_), Policy::PrefillFirst) => {
+                (SameStep::new(point, 0.0, 0.0).mean, f64::INFINITY)
+            }
+            (Source::Open { .. }, Policy::DecodeFirst) => {
+                let ahead = if machine.micro_batches > 1.0 {
+                    // Other micro-batches take all but those who came during the last step.
+                    reading.usual_step()
+                } else {
+                    reading.own_mean() + backlog.chance * backlog.mean
+                };
+                let seconds = point.share * (ahead - tpot) / (1.0 - point.share);
+                // Steps are full at worst.
+                (seconds, reading.full_step - tpot)
+            }
+            (Source::Open { .. }, Policy::PrefillFirst) => {
+                let gates = Gates::new(machine, reading, point.rate);
+                let room = places - point.decoding.population.decoding;
+                let between = gates.seconds_after(decode, room);
+                // A moment is met in a round in proportion to its length.
+                let before = (decode * decode + between * gates.usual) / (decode + between);
+                let others = point.rate * before;
+                let own = reading.own_mean() + gates.each * others;
+                let room = (room - 1.0 - others).max(0.0);
+                (gates.seconds_after(own, room) - between, f64::INFINITY)
+            }
+        };
+        Self {
+            seconds: seconds.max(0.0),
+            most: most.max(0.0),
+            counted: matches!(point.source, Source::Users(_)),
+        }
+    }
+
+    /// Seconds per token by which an output of so many behind the first is slower than the usual
+    /// time per token, which is that of one of `usual`.
+    fn beyond(&self, behind: f64, usual: f64) -> f64 {
+        let usual = if self.counted {
+            self.per_token(usual)
+        } else {
+            0.0
+        };
+        self.per_token(behind) - usual
+    }
+
+    /// Seconds per token of an output of so many behind the first.
+    fn per_token(&self, behind: f64) -> f64 {
+        if self.seconds <= 0.0 {
+            return 0.0;
+        }
+        // The mean of an exponential, cut off.
+        let cut = self.most * behind / self.seconds;
+        -(-cut).exp_m1() * self.seconds / behind
     }
 }
 
@@ -140,6 +229,7 @@ fn first_token(estimator: &Estimator, point: &Point, backlog: &Backlog) -> First
             Source::Users(_) => 0.0,
         },
         lanes: point.machine.micro_batches,
+        next: point.next_takes_it(),
         rest: alone,
         more,
         in_the_way: Tail::new(in_the_way, square - in_the_way * in_the_way),
@@ -152,16 +242,16 @@ fn first_token(estimator: &Estimator, point: &Point, backlog: &Backlog) -> First
 }
 
 /// A chance that is as good as none.
-const RARE: f64 = 1e-9;
+pub(super) const RARE: f64 = 1e-9;
 /// Decoding steps at a small number of sequences are shorter than the usual one by so much.
 const LEAST_STEP: f64 = 0.98;
 
 /// Token time of a stratum of outputs above the least, over which prompts and the number of
 /// those who decode are averaged for as long as the output takes.
-fn token_time(point: &Point, slowed: f64, at: usize) -> Tail {
+fn token_time(point: &Point, slowed: &Slowed, at: usize) -> Tail {
     let (reading, decoding) = (&point.reading, &point.decoding);
     let traffic = point.machine.traffic;
-    let behind = (traffic.output.strata[at] - 1.0).max(1.0);
+    let behind = traffic.behind(at);
     let usual = (traffic.output.mean - 1.0).max(1.0);
     // The mean over a time of something that forgets exponentially.
     let lives = behind / usual;
@@ -177,6 +267,6 @@ fn token_time(point: &Point, slowed: f64, at: usize) -> Tail {
         (steps * (each - base) + reading.last[at].1 - base).powi(2)
     }) * traffic.lost_square();
     let prompts = point.rate * decoding.tpot * work / (behind * (1.0 - point.share).powi(2));
-    let mean = decoding.tpot + slowed / behind - LEAST_STEP * reading.decode;
+    let mean = decoding.tpot + slowed.beyond(behind, usual) - LEAST_STEP * reading.decode;
     Tail::new(mean, number + prompts)
 }

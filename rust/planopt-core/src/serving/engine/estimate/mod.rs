@@ -3,12 +3,14 @@
 //! What a first token waits for is put together from what queueing theory knows of its parts: the
 //! rest of the step under way, prompts that are read in the same step (a batch queue with gates),
 //! prompts that do not fit it (M/G/1), and a place in the engine (M/G/c). How long a token takes
-//! follows from how many decode, and how much of the time prompts take. The derivation stands in
+//! follows from how many decode, and how much of the time prompts take, which are read beside tokens
+//! or before them (rounds behind gates). The derivation stands in
 //! `docs/reference/serving.md`; constants that theory does not give are fitted to the simulator,
 //! and say so.
 
 mod answer;
 mod decoding;
+mod gates;
 mod latency;
 mod population;
 mod reading;
@@ -34,12 +36,17 @@ pub struct Estimator {
     limits: EngineLimits,
     /// Sequences of a micro-batch that places and pages allow.
     places: f64,
+    /// By how many of them that differs from time to time; 0 where pages are enough.
+    places_deviation: f64,
     /// What a request takes on top.
     overhead: f64,
 }
 
 /// Standard deviations of the sequences' sizes that pages keep in reserve; fitted.
 const SPARE_DEVIATIONS: f64 = 0.5;
+/// Share of the standard deviation of how many sequences pages hold that lasts for as long as a
+/// request waits; fitted.
+const LASTING: f64 = 0.8;
 /// Share of the pages that are never given away: vLLM's `watermark`, as in the simulator.
 const WATERMARK: f64 = 0.01;
 /// Sequences that step times are asked for, at most.
@@ -77,6 +84,11 @@ impl Estimator {
             .min(MOST_SEQUENCES)
             .floor()
             .max(1.0);
+        let places_deviation = if places < f64::from(limits.max_sequences) {
+            LASTING * variance.max(0.0).sqrt() * root / held / micro_batches
+        } else {
+            0.0
+        };
         let budget = f64::from(limits.token_budget).clamp(1.0, LARGEST_STEP);
         let surface = Surface::new(
             step,
@@ -91,6 +103,7 @@ impl Estimator {
             surface,
             limits,
             places: places.min((budget - 1.0).max(1.0)),
+            places_deviation,
             overhead: request_overhead,
         }
     }

@@ -18,19 +18,23 @@ pub(super) struct Population {
     pub(super) falls_by: f64,
     /// Seconds until a place is free when all are taken, with exponential service.
     pub(super) until_free: f64,
+    /// Share of that in which the prompts of those before are read.
+    pub(super) reads_in_line: f64,
 }
 
 /// Utilisation beyond which an engine counts as overloaded.
 pub(super) const MOST_BUSY: f64 = 0.985;
 
 impl Population {
-    /// `rate` arrivals per second, of which each decodes for `decode_seconds(n)` beside `n` others
-    /// and has its prompt read for `read_seconds` in one of `places`.
+    /// `rate` arrivals per second, of which each decodes for `decode_seconds(n)` where `n` are in the
+    /// engine, for `seconds_in_line` where others are in line, and has its prompt read for
+    /// `read_seconds` in one of `places`.
     pub(super) fn new(
         rate: f64,
         places: f64,
         read_seconds: f64,
         decode_seconds: impl Fn(f64) -> f64,
+        seconds_in_line: f64,
     ) -> Self {
         let (mut sum, mut first, mut second) = (1.0, 0.0, 0.0);
         let (mut chance, mut highest, mut n) = (1.0_f64, 1.0_f64, 0.0);
@@ -63,9 +67,10 @@ impl Population {
             full: 0.0,
             falls_by: 0.0,
             until_free: 0.0,
+            reads_in_line: 0.0,
         };
         if is_full {
-            let decodes = decode_seconds(places);
+            let decodes = seconds_in_line;
             let held = decodes + read_seconds;
             let falls_by = rate * held / places;
             let bounded = falls_by.min(MOST_BUSY);
@@ -81,6 +86,35 @@ impl Population {
         population.decoding = first / sum;
         population.variance = (second / sum - population.decoding.powi(2)).max(0.0);
         population
+    }
+
+    /// Either of two that are as likely.
+    pub(super) fn either(one: Self, other: Self) -> Self {
+        let full = one.full + other.full;
+        let when_full = |first: f64, second: f64| {
+            if full > 0.0 {
+                (one.full * first + other.full * second) / full
+            } else {
+                0.0
+            }
+        };
+        Self {
+            decoding: f64::midpoint(one.decoding, other.decoding),
+            variance: f64::midpoint(one.variance, other.variance),
+            full: full / 2.0,
+            falls_by: when_full(one.falls_by, other.falls_by),
+            until_free: when_full(one.until_free, other.until_free),
+            reads_in_line: one.reads_in_line,
+        }
+    }
+
+    /// Those of one of several micro-batches that share the line.
+    pub(super) fn of_one(self, lanes: f64) -> Self {
+        Self {
+            decoding: self.decoding / lanes,
+            variance: self.variance / (lanes * lanes),
+            ..self
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The steps that read prompts beside so many decoding sequences.
 
+use super::gates::Gates;
 use super::surface::Surface;
 use super::traffic::{STRATA, Traffic, mean};
 use crate::serving::engine::limits::Policy;
@@ -43,6 +44,11 @@ impl Reading {
     /// The same of all prompts, on average.
     pub(super) fn own_mean(&self) -> f64 {
         mean(|at| self.own(at))
+    }
+
+    /// A step that reads a prompt, on average.
+    pub(super) fn usual_step(&self) -> f64 {
+        self.own_mean() / (1.0 + mean(|at| self.full[at].0))
     }
 
     /// Sum of a power of the lengths of a prompt's steps, on average.
@@ -93,31 +99,21 @@ impl Machine<'_> {
     /// Share of the time that reading takes from decoding at `rate` prompts per second and
     /// micro-batch. Prompts that arrive within one step are read together in the next one, which
     /// costs more or less than each alone: solved by iteration.
-    pub(super) fn share(&self, reading: &Reading, rate: f64) -> f64 {
+    pub(super) fn share(&self, reading: &Reading, rate: f64, room: f64) -> f64 {
+        if self.policy == Policy::PrefillFirst {
+            let gates = Gates::new(self, reading, rate);
+            let read = gates.seconds_after(reading.decode, room);
+            let share = read / (read + reading.decode);
+            return (share * self.held_up(reading, share)).min(MOST_SHARE);
+        }
         let mut share = 0.0;
         let mut step = reading.decode;
         for _ in 0..FEW_ROUNDS {
-            let (work, next) = match self.policy {
-                Policy::DecodeFirst => {
-                    let others = rate * self.traffic.mean_read() * step;
-                    let work = self.work_beside_decoding(reading, others);
-                    let share = self.of_all(rate * work);
-                    (work, reading.decode / (1.0 - share))
-                }
-                Policy::PrefillFirst => {
-                    let together = 1.0 / (1.0 + rate * step);
-                    let fixed = (self.surface.at(1.0, 0.0) - reading.per_token).max(0.0);
-                    let work = self.traffic.mean(|at| {
-                        let (steps, each) = reading.full[at];
-                        steps * each + reading.last[at].1 - fixed + fixed * together
-                    });
-                    let busy = rate * self.traffic.mean_read() * reading.per_token;
-                    let alone = self.traffic.mean(|at| reading.last[at].1);
-                    (work, alone / (1.0 - busy.min(0.9)))
-                }
-            };
-            let found = self.of_all(rate * work);
-            step = f64::midpoint(step, next);
+            let others = rate * self.traffic.mean_read() * step;
+            let work = self.work_beside_decoding(reading, others);
+            let alone = rate * work;
+            let found = (alone * self.held_up(reading, share)).min(MOST_SHARE);
+            step = f64::midpoint(step, reading.decode / (1.0 - found));
             let change = (found - share).abs();
             share = found;
             if change < 1e-4 {
@@ -125,6 +121,41 @@ impl Machine<'_> {
             }
         }
         share
+    }
+
+    /// Time of a token of those who decode, where `arriving` prompts at most can be read between it
+    /// and the one before: as many as there are places for.
+    pub(super) fn token_time_with(&self, reading: &Reading, arriving: f64) -> f64 {
+        let more = match self.policy {
+            Policy::DecodeFirst => {
+                // Whether anybody else does matters more than how many on average.
+                let alone = (-arriving).exp();
+                let others = arriving / (1.0 - alone).max(f64::MIN_POSITIVE);
+                let others = others * self.traffic.mean_read();
+                let work = alone * self.work_beside_decoding(reading, 0.0)
+                    + (1.0 - alone) * self.work_beside_decoding(reading, others);
+                arriving * work
+            }
+            Policy::PrefillFirst => {
+                let gates = Gates::new(self, reading, 0.0);
+                gates.loss * -(-arriving).exp_m1() + gates.each * arriving
+            }
+        };
+        let share = more / (more + reading.decode);
+        reading.decode + more * self.held_up(reading, share)
+    }
+
+    /// Seconds until a prompt is read together with so many tokens of others.
+    pub(super) fn read_together(&self, reading: &Reading, others: f64) -> f64 {
+        self.traffic.mean(|at| {
+            let (steps, each) = reading.full[at];
+            let tokens = reading.last[at].0 + others;
+            let looked_at = self.traffic.looked_at(at);
+            let full = reading.chunk.min(tokens);
+            let last = self.surface.looking_at(full, reading.beside, looked_at);
+            let beyond = (tokens - full) / reading.chunk;
+            steps * each + last + beyond * reading.full_step
+        })
     }
 
     /// What a prompt adds to steps that decode anyhow, with `others` tokens in its last one.
@@ -139,20 +170,19 @@ impl Machine<'_> {
         })
     }
 
-    /// A long step of one micro-batch holds up those of the others too, unless they are as long.
-    fn of_all(&self, share: f64) -> f64 {
-        let held_up = if self.micro_batches > 1.0 {
-            1.0 + HELD_UP * (1.0 - share).max(0.0)
-        } else {
-            1.0
+    /// A step of one micro-batch that takes longer than the others holds them up, unless they do
+    /// too: each waits for its part of it.
+    fn held_up(&self, reading: &Reading, share: f64) -> f64 {
+        let others = 1.0 - 1.0 / self.micro_batches;
+        let longer = match self.policy {
+            Policy::DecodeFirst => 1.0,
+            // It takes the place of one that decodes.
+            Policy::PrefillFirst => (1.0 - reading.decode / reading.usual_step()).max(0.0),
         };
-        (share * held_up).min(MOST_SHARE)
+        1.0 + others * longer * (1.0 - share).max(0.0)
     }
 }
 
 const FEW_ROUNDS: u32 = 25;
 /// Share of reading beyond which decoding counts as stopped.
 pub(super) const MOST_SHARE: f64 = 0.97;
-/// By how much more the steps of a pipeline grow than those of one micro-batch, where prompts are
-/// rare; fitted to the simulation of 2 to 4 micro-batches.
-const HELD_UP: f64 = 0.65;

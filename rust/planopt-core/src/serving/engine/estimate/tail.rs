@@ -62,6 +62,8 @@ pub(super) struct FirstToken {
     pub(super) step: f64,
     /// Micro-batches of which any may take it.
     pub(super) lanes: f64,
+    /// Chance that the next of them to start does.
+    pub(super) next: f64,
     /// Chance of the rest of a decoding step alone.
     pub(super) rest: f64,
     /// Chance of more in the way.
@@ -107,8 +109,7 @@ impl FirstToken {
             .sum()
     }
 
-    /// The rest of a step is anything up to all of it; among several micro-batches, the request
-    /// goes to the emptiest, which is the next one about half of the time.
+    /// The rest of a step is anything up to all of it.
     fn rest_above(&self, left: f64) -> f64 {
         let within = |step: f64| {
             if step > 0.0 {
@@ -117,7 +118,7 @@ impl FirstToken {
                 0.0
             }
         };
-        f64::midpoint(within(self.step), within(self.step / self.lanes))
+        self.next * within(self.step / self.lanes) + (1.0 - self.next) * within(self.step)
     }
 
     pub(super) fn percentile(&self, share: f64) -> f64 {

@@ -246,6 +246,11 @@ impl Traffic {
         self.prompt.square / self.prompt.mean * (1.0 - self.hit_rate)
     }
 
+    /// Tokens behind the first of a stratum of outputs.
+    pub(super) fn behind(&self, at: usize) -> f64 {
+        (self.output.strata[at] - 1.0).max(1.0)
+    }
+
     /// By how much the strata lose of the variance of prompts.
     pub(super) fn lost_square(&self) -> f64 {
         let kept = mean(|at| self.prompt.strata[at] * self.prompt.strata[at]);

@@ -3,7 +3,7 @@
 
 use super::Estimator;
 use super::decoding::Source;
-use super::latency::Point;
+use super::latency::{Point, RARE};
 use super::population::{MOST_BUSY, Population};
 use crate::serving::engine::limits::Policy;
 
@@ -78,7 +78,8 @@ impl SameStep {
                 // Those who were answered in the same step.
                 let users = users * point.machine.micro_batches;
                 let fellows = ((users - 1.0) / users).max(0.0);
-                point.rate * point.decoding.tpot * traffic.mean_read() * fellows
+                let by_chance = point.rate * point.decoding.tpot * fellows;
+                point.in_step().max(by_chance) * traffic.mean_read()
             }
         };
         let met = others / traffic.mean_read();
@@ -155,11 +156,16 @@ impl Backlog {
         let service = traffic.mean(time);
         let square = traffic.mean(|at| time(at).powi(2)) * traffic.lost_square();
         let busy = (rate * service).min(MOST_BUSY);
+        // Users bring as many prompts for each step as are answered in it, however long it takes.
+        let busy = match source {
+            Source::Open { .. } => busy,
+            Source::Users(_) => rate * point.decoding.tpot * tokens / chunk,
+        };
         let (left, cv2) = match source {
             Source::Open { .. } => (1.0 - busy, 1.0),
             Source::Users(users) if users > 1.0 => {
                 let left = 1.0 - busy * (users - 1.0) / users;
-                (left, left)
+                (left.max(RARE), left.clamp(RARE, 1.0))
             }
             Source::Users(_) => (1.0, 1.0),
         };
@@ -168,14 +174,13 @@ impl Backlog {
         // Langenbach-Belz for arrivals at even intervals, which steps are.
         let chance = busy * (-2.0 / 3.0 * left * chunk / size).exp();
         let lanes = machine.micro_batches;
-        // Several micro-batches are several servers (Sakasegawa 1977).
-        let chance = chance.powf((2.0 * (lanes + 1.0)).sqrt() - 1.0);
         let mut mean = square / service / 2.0 / left / lanes;
         let chance = match source {
             Source::Users(users) if users <= 1.0 => 0.0,
             Source::Users(users) => {
                 mean = mean.min(users * service);
-                chance
+                let all = users * lanes;
+                chance.min(1.0) * (all - 1.0) / all
             }
             Source::Open { cv2 } => {
                 // More or less even arrivals wait less or longer (Kingman).
@@ -226,8 +231,12 @@ pub(super) fn wait(
             } else {
                 f64::midpoint(1.0, output)
             };
+            // Prompts are read one after the other, which makes them a single server (M/G/1).
+            let one_by_one = f64::midpoint(1.0, estimator.traffic.prompt.cv2());
+            let reads = population.reads_in_line;
+            let service = (1.0 - reads) * service + reads * one_by_one;
             let arrivals = (cv2 + output) / (1.0 + output);
-            let wait = population.until_free / lanes * service * arrivals;
+            let wait = population.until_free * service * arrivals;
             (population.full, wait, 1.0)
         }
         Source::Users(users) if users * lanes > places && rate > 0.0 => {
