@@ -41,8 +41,8 @@ pub(crate) struct Case {
     pub(crate) step: Roofline,
     pub(crate) limits: EngineLimits,
     pub(crate) load: Load,
-    /// Of what the engine can do at most; none for users who wait for their answers.
-    pub(crate) busy: Option<f64>,
+    /// Requests per second over what the engine can do at most.
+    pub(crate) busy: f64,
 }
 
 /// Random numbers of cases (splitmix64).
@@ -103,6 +103,11 @@ fn whole(tokens: f64) -> u32 {
     tokens.round().max(1.0) as u32
 }
 
+/// Requests that say how many an engine answers per second.
+const FOR_RATES: u64 = 20_000;
+/// Loads are up to this share of the most.
+const MOST_BUSY: f64 = 0.85;
+
 /// Case number `number`.
 pub(crate) fn case(number: u64) -> Case {
     let mut dice = Dice(number.wrapping_mul(0x5851_F42D_4C95_7F2D) + 11);
@@ -146,7 +151,7 @@ pub(crate) fn case(number: u64) -> Case {
     let prefix_hit_rate = dice.one_of(&[0.0, 0.0, 0.0, 0.3, 0.6]);
     let is_closed = dice.one_of(&[false, false, false, false, false, true, true]);
     let users = whole(dice.scale(1.0, 1.5 * f64::from(max_sequences * micro_batches)));
-    let busy = dice.between(0.1, 0.85);
+    let busy = dice.between(0.1, MOST_BUSY);
     let closed = |users| Load {
         arrivals: Arrivals::Closed {
             users,
@@ -155,30 +160,33 @@ pub(crate) fn case(number: u64) -> Case {
         sizes: sizes.clone(),
         prefix_hit_rate,
     };
-    if is_closed {
-        return Case {
-            step,
-            limits,
-            load: closed(users),
-            busy: None,
-        };
-    }
-    let most = Case {
+    let with = |load: Load, busy: f64| Case {
         step,
         limits,
-        load: closed(max_sequences * micro_batches * 3),
-        busy: None,
+        load,
+        busy,
     };
-    let per_second = busy * most.simulate(20_000, 1).requests_per_second;
-    let arrivals = Arrivals::Poisson { per_second };
-    Case {
-        load: Load {
-            arrivals,
-            ..most.load
-        },
-        busy: Some(busy),
-        ..most
+    let per_second = |load: &Load| {
+        with(load.clone(), 0.0)
+            .simulate(FOR_RATES, 1)
+            .requests_per_second
+    };
+    let most = per_second(&closed(max_sequences * micro_batches * 3));
+    if is_closed {
+        // Users who wait make a load of their own: as many of them as stay within the most.
+        let mut users = users;
+        let mut busy = per_second(&closed(users)) / most;
+        while busy > MOST_BUSY && users > 1 {
+            users /= 2;
+            busy = per_second(&closed(users)) / most;
+        }
+        return with(closed(users), busy);
     }
+    let load = closed(1);
+    let arrivals = Arrivals::Poisson {
+        per_second: busy * most,
+    };
+    with(Load { arrivals, ..load }, busy)
 }
 
 impl Case {
