@@ -13,7 +13,7 @@ from planopt.validation import harness
 from planopt.validation.inference import INFERENCE
 from planopt.validation.measurement import Comparison, read_table
 from planopt.validation.microbench import MICROBENCH
-from planopt.validation.replica import MeasuredReplica
+from planopt.validation.replica import MeasuredReplica, catalog_of
 from planopt.validation.silicon import SILICON
 
 if TYPE_CHECKING:
@@ -126,6 +126,32 @@ def test_users_of_other_tools_do_not_stay_in_step() -> None:
     assert other.outputs == {"kind": "uniform", "least": 90, "most": 110}
     assert other.prefix_hit_rate == 0
     assert harness.sizes_of(row | {"id": "nvidia_llama"}).prefix_hit_rate == 0.9
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
+def test_launches_of_prompts_are_no_part_of_steps_without_any(engine: str) -> None:
+    replica = MeasuredReplica(
+        assumptions="calibrated",
+        model="llama-3.1-70b",
+        accelerator="h100-sxm",
+        engine=engine,
+        tp=8,
+    )
+    request = replica.request(batch=1, prompt=1024, context=1536) | {
+        "load": {
+            "arrivals": {"kind": "closed", "users": 16, "think_seconds": 0.0},
+            "sizes": {
+                "kind": "independent",
+                "prompt": {"kind": "fixed", "tokens": 1024},
+                "output": {"kind": "uniform", "least": 256, "most": 768},
+            },
+        },
+        "run": {"requests": 400, "warm_up": 100},
+    }
+    catalog = catalog_of("calibrated")
+    closed = catalog.estimate_serving(request)["tpot_seconds"]["mean"]
+    simulated = catalog.simulate_serving(request)["report"]["tpot_seconds"]["mean"]
+    assert closed == pytest.approx(simulated, rel=0.15)
 
 
 def test_a_prompt_in_chunks_uses_the_stages_side_by_side(tmp_path: Path) -> None:

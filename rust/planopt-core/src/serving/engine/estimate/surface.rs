@@ -46,14 +46,10 @@ impl Surface {
                 decode_sequences: population,
                 decode_context: context,
             };
-            // An empty step is what a step of a single token takes that looks at no other.
+            // An empty step is what a step of a single token takes that looks at no other: one that
+            // decodes, as those beside it on the grid do. Prompts may take launches.
             let work = if work.is_empty() {
-                StepWork {
-                    prefill_tokens: 1.0,
-                    chunks: 1.0,
-                    prefill_context: 1.0,
-                    ..work
-                }
+                StepWork::decode(1.0, 1.0)
             } else {
                 work
             };
