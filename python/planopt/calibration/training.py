@@ -220,6 +220,7 @@ class Fit:
         measured = np.array([self.rows[place].seconds for place in places])
         weights = np.array([self.rows[place].weight for place in places])
         at = {place: index for index, place in enumerate(places)}
+        together = self._apart(set(places))
 
         def errors(coordinates: Array) -> Array:
             return np.log(self.predicted(coordinates, places) / measured) / _SCALE
@@ -249,15 +250,17 @@ class Fit:
             )
             slope = slope / _SCALE * weights
             found = np.zeros((len(places) + len(self.parameters), len(self.parameters)))
-            for column, parameter in enumerate(self.parameters):
+            steps = np.where(coordinates + _STEP < high, _STEP, -_STEP)
+            for columns in together:
                 moved = np.array(coordinates)
-                step = _STEP if moved[column] + _STEP < high[column] else -_STEP
-                moved[column] += step
-                own = [place for place in places if place in self._scopes[column]]
-                if own:
-                    index = np.array([at[place] for place in own])
-                    change = np.log(self.predicted(moved, own) / base[index]) / step
-                    found[index, column] = slope[index] * change
+                moved[columns] += steps[columns]
+                of = {place: each for each in columns for place in self._scopes[each]}
+                own = [place for place in places if place in of]
+                index = np.array([at[place] for place in own])
+                column = np.array([of[place] for place in own])
+                change = np.log(self.predicted(moved, own) / base[index])
+                found[index, column] = slope[index] * change / steps[column]
+            for column, parameter in enumerate(self.parameters):
                 found[len(places) + column, column] = 1 / parameter.spread
                 pool = self._pools[column]
                 if pool is not None:
@@ -268,6 +271,26 @@ class Fit:
         return least_squares(
             residuals, inside, jacobian, bounds=(low, high), max_nfev=rounds
         ).x
+
+    def _apart(self, places: set[int]) -> list[list[int]]:
+        """Deal figures to groups of which no two have a part in the same row.
+
+        Figures of a group are moved together, and each row tells of one of them
+        (Curtis, Powell and Reid, 1974).
+        """
+        groups: list[tuple[list[int], set[int]]] = []
+        for column, scope in enumerate(self._scopes):
+            own = scope & places
+            if not own:
+                continue
+            for columns, taken in groups:
+                if not taken & own:
+                    columns.append(column)
+                    taken |= own
+                    break
+            else:
+                groups.append(([column], set(own)))
+        return [columns for columns, _ in groups]
 
     def left_out(self, parts: Sequence[int], *, rounds: int) -> Array:
         """Return predictions of every row by a fit that has not seen its part.

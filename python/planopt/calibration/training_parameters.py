@@ -47,6 +47,15 @@ _UNFUSED: Final = Parameter(
     high=5.0,
     spread=0.4,
 )
+# And of frameworks that have the kernels of Megatron-Core.
+_FUSED: Final = Parameter(
+    table=f"{POOLS}fused",
+    key="elementwise",
+    start=1.2,
+    low=0.3,
+    high=5.0,
+    spread=0.4,
+)
 # Scans are written in Triton, in tiles of a chunk.
 _SCAN: Final = Parameter(
     table=f"{POOLS}scan", key="scan", start=3.0, low=0.5, high=30.0, spread=0.7
@@ -80,7 +89,7 @@ SWITCHES: Final[dict[str, dict[str, float | bool]]] = {
 
 def training_parameters() -> list[Parameter]:
     """Return everything that the fit of training moves, with its prior."""
-    return [_UNFUSED, _SCAN, *_frameworks(), *_trainers(), *_general()]
+    return [_UNFUSED, _FUSED, _SCAN, *_frameworks(), *_trainers(), *_general()]
 
 
 def _of(
@@ -96,6 +105,8 @@ def _frameworks() -> Iterator[Parameter]:
             yield replace(
                 _UNFUSED, table=f"frameworks.{name}", spread=0.15, pool=_UNFUSED
             )
+        elif name in _NEW:
+            yield replace(_FUSED, table=f"frameworks.{name}", spread=0.15, pool=_FUSED)
         else:
             passes = _PASSES.get(name, 1.2)
             yield _of(name, "elementwise", passes, low=0.3, high=5.0, spread=0.4)
@@ -125,6 +136,7 @@ def _frameworks() -> Iterator[Parameter]:
         yield _of(name, "bucket", size, low=0.5, high=5000.0, spread=1.0, unit="MB")
     for name in ("nemo", "nemo-2026"):
         yield _share(name, "tensor_overlap", 0.1, spread=0.15)
+        yield _of(name, "casts_4bit", 2.0, low=0.5, high=20.0, spread=0.5)
     yield _share("megatron-2021", "gradient_overlap", 0.2, spread=0.2)
     for name in ("megatron-deepspeed", "bigscience"):
         yield _share(name, "gradient_overlap", 0.1, spread=0.1)
@@ -145,7 +157,7 @@ def _frameworks() -> Iterator[Parameter]:
     for name in ("nemo", "nemo-2026"):
         yield replace(_SCAN, table=f"frameworks.{name}", spread=0.3, pool=_SCAN)
     for name in _NEW:
-        launch = 2.0 if name == "nemo-2026" else 7.0
+        launch = 2.0 if name == "nemo-2026" else 5.0
         yield _of(name, "routing", 1.5, low=0.1, high=20.0, spread=0.6)
         yield _share(name, "expert_overlap", 0.2, spread=0.25)
         yield _of(
@@ -189,6 +201,7 @@ def _trainers() -> Iterator[Parameter]:
     yield _trainer("blackwell", "sustained_4bit", 1.0, 0.1, 3.0, 0.4)
     for family, share in (("hopper", 0.8), ("blackwell", 0.8)):
         yield _trainer(family, "grouped", share, 0.1, 1.5, 0.3)
+        yield _trainer(family, "grouped_8bit", share, 0.1, 2.0, 0.3)
     for name in ("gb200", "gb300", "b200", "b300"):
         yield _trainer(name, "clock", 1.0, 0.6, 1.4, 0.1)
     for name in ("gb200", "gb300"):

@@ -40,6 +40,7 @@ class Framework:
     loss: float = 1.0
     scan: float = 1.0
     casts: float = 0.0
+    casts_4bit: float = 1.0
     routing: float = 1.0
     expert_launch: float = 0.0
     send_once: bool = False
@@ -69,6 +70,7 @@ class Trainer:
     sustained_8bit: float = 1.0
     sustained_4bit: float = 1.0
     grouped: float = 1.0
+    grouped_8bit: float = 1.0
     attention_forward: float = 1.0
     attention_backward: float = 1.0
     portable_attention: float = 1.0

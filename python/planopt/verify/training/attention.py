@@ -138,6 +138,7 @@ def _stored(heads: Heads, candidate: Candidate, machine: Machine) -> Work:
         moved = matrices * (rows * depth + depth * columns + rows * columns) * element
         shape = Product(matrices, rows, columns, depth)
         rate = machine.base * machine.sustained(quantised=False)
+        rate *= machine.whole(columns, depth)
         return machine.product_time(shape, rate, moved)
 
     def over_scores(bytes_each: float) -> float:

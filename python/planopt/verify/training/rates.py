@@ -31,7 +31,6 @@ class Product:
     rows: float
     columns: float
     depth: float
-    padded: bool = False
 
     @property
     def flops(self) -> float:
@@ -100,7 +99,10 @@ class Machine:
             share = {"fp8": own.sustained_8bit, "nvfp4": own.sustained_4bit}.get(
                 self.precision, share
             )
-        return share * own.clock * (own.grouped if routed else 1.0)
+        if not routed:
+            return share * own.clock
+        narrow = self.precision in ("fp8", "nvfp4")
+        return share * own.clock * (own.grouped_8bit if narrow else own.grouped)
 
     @cached_property
     def compute(self) -> Compute:
@@ -126,6 +128,12 @@ class Machine:
     def efficiency(self) -> float:
         """Return `e`, what a large product reaches of the peak."""
         return self.general.efficiency
+
+    # Section 2, whole.
+    def whole(self, *widths: float) -> float:
+        """Return the share of a rate that operands with rows of these widths reach."""
+        aligned = all(width % 8 == 0 for width in widths)
+        return 1.0 if aligned else self.assumptions.trainers.unaligned
 
     # Section 2, fill.
     def fill(self, product: Product) -> float:
@@ -165,9 +173,6 @@ class Machine:
         reached = self.general
         depth = product.depth / (product.depth + reached.half_depth)
         filled = self.fill(product) / self.fill_of_large_product
-        aligned = product.columns % 8 == 0 and product.depth % 8 == 0
-        whole = product.padded or aligned
-        rate *= 1.0 if whole else self.assumptions.trainers.unaligned
         reached_rate = rate * reached.efficiency * filled * depth
         arithmetic = product.flops / reached_rate
         bandwidth = self.accelerator.memory_bandwidth * reached.bandwidth_efficiency

@@ -31,6 +31,7 @@ def scan_work(operation: StateSpace, rank: Rank) -> Work:
     def product(count: float, rows: float, columns: float, depth: float) -> float:
         moved = count * (rows * depth + depth * columns + rows * columns) * element
         rate = machine.base * machine.sustained(quantised=False)
+        rate *= machine.whole(columns, depth)
         shape = Product(count, rows, columns, depth)
         return machine.product_time(shape, rate, moved)
 

@@ -101,7 +101,7 @@ class Rank:
 
 # Section 3, Product.
 @formula(
-    "t(rows; weights) forward, t(...) for inputs and for weights backward",
+    "n_m t(rows; weights) forward, n_m t(...) for inputs and for weights backward",
     section="3",
 )
 def _product(operation: MatMul, rank: Rank) -> Work:
@@ -115,15 +115,16 @@ def _product(operation: MatMul, rank: Rank) -> Work:
         count = met / candidate.ep
     all_rows = tokens * rank.copies(operation)
     rows = all_rows / count
-    moved = all_rows * (inputs + outputs) * machine.activation_bytes
-    weights = count * inputs * outputs * rank.weight_bytes(operation)
-    gradients = count * inputs * outputs * bytes_per_element(candidate.gradients)
+    moved = rows * (inputs + outputs) * machine.activation_bytes
+    weights = inputs * outputs * rank.weight_bytes(operation)
+    gradients = inputs * outputs * bytes_per_element(candidate.gradients)
     rate = rank.rate(operation)
+    if operation.name != "head":
+        rate *= machine.whole(inputs, outputs)
 
     def time(rows: float, columns: float, depth: float, moved: float) -> float:
-        padded = operation.name == "head"
-        shape = Product(count, rows, columns, depth, padded)
-        return machine.product_time(shape, rate, moved)
+        one = Product(1.0, rows, columns, depth)
+        return count * machine.product_time(one, rate, moved)
 
     to_weights = (
         time(inputs, outputs, rows, moved + 2 * gradients)
@@ -133,8 +134,8 @@ def _product(operation: MatMul, rank: Rank) -> Work:
     product = Work(
         forward=time(rows, outputs, inputs, moved + weights),
         backward=time(rows, inputs, outputs, moved + weights) + to_weights,
-        forward_kernels=1,
-        backward_kernels=2 if candidate.lora_rank is None else 1,
+        forward_kernels=count,
+        backward_kernels=count * (2 if candidate.lora_rank is None else 1),
         flops=2 * all_rows * inputs * outputs,
     )
     added = _added_biases(operation, all_rows * outputs, rank)
@@ -169,6 +170,8 @@ def _casts(
     machine, passes = rank.machine, rank.machine.framework.casts
     if not (operation.quantised and rank.candidate.casts) or passes == 0:
         return Work()
+    if rank.candidate.precision == "nvfp4":
+        passes *= machine.framework.casts_4bit
     each = machine.activation_bytes + 2 * rank.input_bytes(operation)
     return Work(
         forward=machine.pass_time(passes * rows * inputs * each),
@@ -190,6 +193,7 @@ def _adapter(
 
     def time(product: Product) -> float:
         rate = machine.base * machine.sustained(quantised=False)
+        rate *= machine.whole(width, rank_of_adapter)
         return machine.product_time(product, rate, moved)
 
     return Work(

@@ -251,6 +251,7 @@ const PLAIN_FRAMEWORK: FrameworkAssumptions = FrameworkAssumptions {
     loss: 1.0,
     scan: 1.0,
     casts: 0.0,
+    casts_4bit: 1.0,
     routing: 1.0,
     expert_launch: Seconds::ZERO,
     send_once: false,
@@ -278,6 +279,7 @@ const PLAIN_HARDWARE: HardwareAssumptions = HardwareAssumptions {
     sustained_8bit: 1.0,
     sustained_4bit: 1.0,
     grouped: 1.0,
+    grouped_8bit: 1.0,
     attention_forward: 1.0,
     attention_backward: 1.0,
     portable_attention: 1.0,
@@ -297,6 +299,7 @@ fn framework(own: &mut Fields<'_>, general: &TrainingAssumptions) -> FrameworkAs
         loss: own.or("loss", general.loss, number),
         scan: own.or("scan", general.scan, number),
         casts: own.or("casts", general.casts, number),
+        casts_4bit: own.or("casts_4bit", general.casts_4bit, number),
         routing: own.or("routing", general.routing, number),
         expert_launch: own.or("expert_launch", general.expert_launch, Fields::quantity),
         send_once: own.or("send_once", false, Fields::flag),
@@ -323,11 +326,12 @@ fn framework(own: &mut Fields<'_>, general: &TrainingAssumptions) -> FrameworkAs
 type HardwareKey = (&'static str, fn(&mut HardwareAssumptions) -> &mut f64);
 
 /// Keys of an accelerator, or of a family, at training.
-const HARDWARE_KEYS: [HardwareKey; 11] = [
+const HARDWARE_KEYS: [HardwareKey; 12] = [
     ("sustained", |own| &mut own.sustained),
     ("sustained_8bit", |own| &mut own.sustained_8bit),
     ("sustained_4bit", |own| &mut own.sustained_4bit),
     ("grouped", |own| &mut own.grouped),
+    ("grouped_8bit", |own| &mut own.grouped_8bit),
     ("attention_forward", |own| &mut own.attention_forward),
     ("attention_backward", |own| &mut own.attention_backward),
     ("portable_attention", |own| &mut own.portable_attention),

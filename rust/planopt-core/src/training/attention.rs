@@ -133,7 +133,7 @@ impl Pricing<'_> {
             let (rows, columns, depth) = shape;
             let operands = rows * depth + depth * columns + rows * columns;
             let bytes = matrices * operands * self.activation();
-            self.time(self.base_rate(), matrices, shape, bytes)
+            self.time(self.base_rate([columns, depth]), matrices, shape, bytes)
         };
         let score = product((rows, sequence, heads.depth));
         let score_gradient = product((rows, sequence, heads.value));

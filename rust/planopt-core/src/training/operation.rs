@@ -40,15 +40,6 @@ pub(super) struct Pricing<'a> {
     pub(super) training: &'a TrainingAssumptions,
 }
 
-/// What a product runs at.
-#[derive(Clone, Copy)]
-pub(super) struct Rate {
-    /// The peak as far as it is there for hours.
-    flops: FlopsPerSecond,
-    /// Whether the shape is padded to whole rows of tensor cores.
-    padded: bool,
-}
-
 /// Where operations stand: it decides what lies around an all-reduce.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
@@ -179,8 +170,8 @@ impl Pricing<'_> {
         cost.add_backward(Seconds(backward / memory) + self.launch());
     }
 
-    /// Peak rate of a product at sustained load.
-    fn sustained(&self, operation: &Operation) -> Rate {
+    /// Peak rate of a product, as far as it is there for hours.
+    fn sustained(&self, operation: &Operation) -> FlopsPerSecond {
         let hardware = &self.rates.trainer;
         let (peak, share) = match self.recipe.precision {
             _ if !operation.quantised => (self.rates.base, hardware.sustained),
@@ -188,24 +179,21 @@ impl Pricing<'_> {
             Precision::Nvfp4 => (self.rates.quantised, hardware.sustained_4bit),
             _ => (self.rates.quantised, hardware.sustained),
         };
-        let grouped = if is_routed(operation) {
-            hardware.grouped
-        } else {
-            1.0
+        let grouped = match self.recipe.precision {
+            _ if !is_routed(operation) => 1.0,
+            Precision::Fp8 | Precision::Nvfp4 => hardware.grouped_8bit,
+            _ => hardware.grouped,
         };
-        Rate {
-            flops: peak * (share * hardware.clock * grouped),
-            padded: operation.name == HEAD,
-        }
+        peak * (share * hardware.clock * grouped)
     }
 
-    /// The same of products that are not quantised.
-    pub(super) fn base_rate(&self) -> Rate {
+    /// The same of products that are not quantised, of operands whose rows are so wide.
+    pub(super) fn base_rate(&self, widths: [f64; 2]) -> FlopsPerSecond {
         let hardware = &self.rates.trainer;
-        Rate {
-            flops: self.rates.base * (hardware.sustained * hardware.clock),
-            padded: false,
-        }
+        self.aligned(
+            self.rates.base * (hardware.sustained * hardware.clock),
+            widths,
+        )
     }
 
     /// Normalisation: input read, output written; backward reads the input and the gradient.
@@ -330,7 +318,8 @@ impl Pricing<'_> {
         }
     }
 
-    /// Forward, gradient of the input, gradient of the weights.
+    /// Forward, gradient of the input, gradient of the weights. The host launches the products of
+    /// experts one by one (`NVIDIA/TransformerEngine`, `multi_stream_cublas_gemm`).
     fn products(
         &self,
         operation: &Operation,
@@ -338,35 +327,40 @@ impl Pricing<'_> {
         (rows, columns, depth): (f64, f64, f64),
         cost: &mut LayerCost,
     ) {
-        let rate = self.sustained(operation);
+        let peak = self.sustained(operation);
+        let rate = if operation.name == HEAD {
+            peak
+        } else {
+            self.aligned(peak, [columns, depth])
+        };
         let input = self.input_bytes(operation);
         let weight = match self.recipe.adapters {
             Some(adapters) if operation.quantised => adapters.frozen.bytes_per_element(),
             _ => input,
         };
-        let moved = matrices * rows * (columns + depth) * self.activation();
-        let stored = matrices * columns * depth;
+        // Each has waves of tiles of its own.
+        let time = |shape, bytes| self.time(rate, 1.0, shape, bytes) * matrices;
+        let moved = rows * (columns + depth) * self.activation();
+        let stored = columns * depth;
         let of_weights = moved + stored * weight;
-        let forward = self.time(rate, matrices, (rows, columns, depth), of_weights);
-        cost.add_forward(forward);
-        let of_inputs = self.time(rate, matrices, (rows, depth, columns), of_weights);
-        cost.add_backward(of_inputs);
+        cost.add_forward_of(matrices, time((rows, columns, depth), of_weights));
+        cost.add_backward_of(matrices, time((rows, depth, columns), of_weights));
         if operation.quantised && self.recipe.precision.casts() {
-            self.casts(matrices * rows, (columns, depth), input, cost);
+            let elements = (matrices * rows * depth, matrices * rows * columns);
+            self.casts(operation, elements, cost);
         }
         cost.forward_flop += 2.0 * matrices * rows * columns * depth;
         match self.recipe.adapters {
             None => {
                 // The gradient is added to what is there: read and written.
                 let summed = moved + stored * 2.0 * self.recipe.gradients.bytes_per_element();
-                let of_weights = self.time(rate, matrices, (depth, columns, rows), summed);
-                cost.add_backward(of_weights);
+                cost.add_backward_of(matrices, time((depth, columns, rows), summed));
             }
             Some(adapters) if operation.quantised => {
                 let rank = f64::from(adapters.rank);
                 for width in [columns, depth] {
                     let moved = matrices * rows * (width + rank) * self.activation();
-                    let base = self.base_rate();
+                    let base = self.base_rate([width, rank]);
                     cost.forward_flop += 2.0 * matrices * rows * width * rank;
                     let forward = self.time(base, matrices, (rows, rank, width), moved);
                     cost.add_forward(forward);
@@ -382,17 +376,20 @@ impl Pricing<'_> {
 
     /// Casts of what products read: of inputs in forward, of gradients of outputs in backward,
     /// each read once and written twice, as it is and transposed (`NVIDIA/TransformerEngine`).
-    fn casts(&self, rows: f64, (columns, depth): (f64, f64), narrow: f64, cost: &mut LayerCost) {
-        let passes = self.training.framework.casts;
+    fn casts(&self, operation: &Operation, (inputs, outputs): (f64, f64), cost: &mut LayerCost) {
+        let framework = &self.training.framework;
+        let passes = match self.recipe.precision {
+            Precision::Nvfp4 => framework.casts * framework.casts_4bit,
+            _ => framework.casts,
+        };
         if passes <= 0.0 {
             return;
         }
-        let time = |elements: f64| {
-            let bytes = rows * elements * (self.activation() + CAST_COPIES * narrow);
-            Seconds(passes * bytes / self.rates.memory.0) + self.launch()
-        };
-        cost.add_forward(time(depth));
-        cost.add_backward(time(columns));
+        let each = self.activation() + CAST_COPIES * self.input_bytes(operation);
+        let time =
+            |elements: f64| Seconds(passes * elements * each / self.rates.memory.0) + self.launch();
+        cost.add_forward(time(inputs));
+        cost.add_backward(time(outputs));
     }
 
     /// A product of so many matrices: the roofline of serving (`compute.rs`), of any operand.
@@ -402,7 +399,7 @@ impl Pricing<'_> {
     /// them.
     pub(super) fn time(
         &self,
-        rate: Rate,
+        rate: FlopsPerSecond,
         matrices: f64,
         (rows, columns, depth): (f64, f64, f64),
         bytes: f64,
@@ -413,25 +410,25 @@ impl Pricing<'_> {
             let tiles = matrices * (rows + reached.half_rows) * (columns + reached.half_columns);
             matrices * rows * columns / (tiles + self.training.half_outputs)
         };
-        let reached_rate = rate.flops.0
+        let reached_rate = rate.0
             * reached.efficiency
             * (filled(matrices, rows, columns)
                 / saturation(REFERENCE_OUTPUTS, self.training.half_outputs))
-            * saturation(depth, reached.half_depth)
-            * self.aligned(rate, columns, depth);
+            * saturation(depth, reached.half_depth);
         let arithmetic = 2.0 * matrices * rows * columns * depth / reached_rate;
         let traffic = bytes / (self.rates.bandwidth.0 * reached.bandwidth_efficiency);
         let overlap = self.rates.compute.roofline_overlap;
         Seconds(roofline(arithmetic, traffic, overlap)) + reached.operation_overhead
     }
 
-    /// Tensor cores load rows of 8 elements of 16 bits (NVIDIA, Matrix Multiplication Background).
-    fn aligned(&self, rate: Rate, columns: f64, depth: f64) -> f64 {
-        let whole = columns % ALIGNMENT == 0.0 && depth % ALIGNMENT == 0.0;
-        if rate.padded || whole {
-            1.0
+    /// What is left of a rate where rows of operands, as they lie in memory, are no multiples of 8
+    /// elements of 16 bits, which tensor cores load (NVIDIA, Matrix Multiplication Background).
+    /// Tokens are many rows and never the width of one: any number of them will do.
+    fn aligned(&self, rate: FlopsPerSecond, widths: [f64; 2]) -> FlopsPerSecond {
+        if widths.iter().all(|width| width % ALIGNMENT == 0.0) {
+            rate
         } else {
-            self.training.unaligned
+            rate * self.training.unaligned
         }
     }
 

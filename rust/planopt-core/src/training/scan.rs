@@ -36,7 +36,7 @@ impl Pricing<'_> {
             let (rows, columns, depth) = shape;
             let operands = rows * depth + depth * columns + rows * columns;
             self.time(
-                self.base_rate(),
+                self.base_rate([columns, depth]),
                 matrices,
                 shape,
                 matrices * operands * element,

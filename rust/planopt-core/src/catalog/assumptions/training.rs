@@ -99,6 +99,9 @@ pub struct FrameworkAssumptions {
     /// Memory traffic of casts to 8 bits and less over reading once and writing twice; 0 where
     /// they are fused away.
     pub casts: f64,
+    /// The same of casts to 4 bits over others: the largest element of the whole is sought first,
+    /// and gradients are rotated and rounded at random (`NVIDIA/TransformerEngine`, NVFP4).
+    pub casts_4bit: f64,
     /// Memory traffic of sorting tokens by experts over that of fused kernels.
     pub routing: f64,
     /// Time of the host to launch what brings the tokens of a layer to their experts and back,
@@ -157,6 +160,8 @@ pub struct HardwareAssumptions {
     pub sustained_4bit: f64,
     /// Rate of the grouped products of experts over that of plain ones.
     pub grouped: f64,
+    /// The same in 8 bits and less.
+    pub grouped_8bit: f64,
     /// Share of the peak rate that forward of attention reaches without stored probabilities.
     pub attention_forward: f64,
     /// That its backward reaches.
