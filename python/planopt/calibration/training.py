@@ -220,7 +220,7 @@ class Fit:
         measured = np.array([self.rows[place].seconds for place in places])
         weights = np.array([self.rows[place].weight for place in places])
         at = {place: index for index, place in enumerate(places)}
-        together = self._apart(set(places))
+        together = moved_together(self._scopes, set(places))
 
         def errors(coordinates: Array) -> Array:
             return np.log(self.predicted(coordinates, places) / measured) / _SCALE
@@ -272,26 +272,6 @@ class Fit:
             residuals, inside, jacobian, bounds=(low, high), max_nfev=rounds
         ).x
 
-    def _apart(self, places: set[int]) -> list[list[int]]:
-        """Deal figures to groups of which no two have a part in the same row.
-
-        Figures of a group are moved together, and each row tells of one of them
-        (Curtis, Powell and Reid, 1974).
-        """
-        groups: list[tuple[list[int], set[int]]] = []
-        for column, scope in enumerate(self._scopes):
-            own = scope & places
-            if not own:
-                continue
-            for columns, taken in groups:
-                if not taken & own:
-                    columns.append(column)
-                    taken |= own
-                    break
-            else:
-                groups.append(([column], set(own)))
-        return [columns for columns, _ in groups]
-
     def left_out(self, parts: Sequence[int], *, rounds: int) -> Array:
         """Return predictions of every row by a fit that has not seen its part.
 
@@ -315,6 +295,27 @@ class Fit:
         """Return the number of every row's source."""
         names = sorted({row.source for row in self.rows})
         return [names.index(row.source) for row in self.rows]
+
+
+def moved_together(scopes: Sequence[set[int]], places: set[int]) -> list[list[int]]:
+    """Deal figures to groups of which no two have a part in the same row.
+
+    Moved together, each row tells of one of them (Curtis, Powell and Reid, 1974): a
+    derivative by all figures takes as many evaluations as there are groups.
+    """
+    groups: list[tuple[list[int], set[int]]] = []
+    for column, scope in enumerate(scopes):
+        own = scope & places
+        if not own:
+            continue
+        for columns, taken in groups:
+            if not taken & own:
+                columns.append(column)
+                taken |= own
+                break
+        else:
+            groups.append(([column], set(own)))
+    return [columns for columns, _ in groups]
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planopt.calibration.parameters import Parameter
+from planopt.calibration.training import moved_together
 from planopt.calibration.training_parameters import POOLS, training_parameters
 
 POOL = Parameter(
@@ -33,3 +34,10 @@ def test_every_pool_is_fitted_and_has_members() -> None:
     pools = {each for each in fitted if each.table.startswith(POOLS)}
     assert pools
     assert pools == {each.pool for each in fitted if each.pool is not None}
+
+
+def test_figures_that_share_no_row_are_moved_together() -> None:
+    scopes = [{1, 2}, {3}, {2, 3}, {4}, set(), {1}]
+    assert moved_together(scopes, {1, 2, 3, 4}) == [[0, 1, 3], [2, 5]]
+    # Of rows that are not asked about nothing is moved.
+    assert moved_together(scopes, {4}) == [[3]]

@@ -21,7 +21,7 @@ WORST = {
     ("a100-sxm-80", "fsdp"): 0.056,
     ("h100-sxm", "fsdp"): 0.036,
     ("a100-sxm-80", "megatron-2022"): 0.030,
-    ("a100-sxm-80", "bigscience"): 0.066,
+    ("a100-sxm-80", "bigscience"): 0.035,
     ("a100-sxm-80", "internevo"): 0.042,
     ("h100-sxm", "nemo"): 0.035,
     ("gb200", "nemo"): 0.054,

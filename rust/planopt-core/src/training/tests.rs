@@ -82,6 +82,39 @@ fn models_are_trained_with_the_modules_they_are_published_with() {
     assert_eq!(modules(json!({ "model": "llama-2-7b", "ep": 1 })), 0);
 }
 
+/// Tensor cores load rows of operands as they lie in memory, and tokens are many rows: 64 and 63
+/// of them for each expert take about the same.
+#[test]
+fn experts_take_any_number_of_tokens() {
+    let catalog = catalog();
+    let base = json!({
+        "model": "mixtral-8x7b", "accelerator": "h100-sxm", "host": "hgx-8", "ep": 8, "dp": 8,
+        "global_batch": 8, "micro_batch": 1,
+    });
+    let each = |seq_len: u32| {
+        let answer = ask(&catalog, &base, &json!({ "seq_len": seq_len }));
+        answer.step.expect("laid out").backward_seconds / f64::from(seq_len)
+    };
+    let (whole, odd) = (each(4096), each(4091));
+    assert!((odd / whole - 1.0).abs() < 0.005, "{odd} {whole}");
+}
+
+/// Few experts on a rank with many tokens each are faster than many with few: each product has
+/// waves of tiles of its own.
+#[test]
+fn many_experts_with_few_tokens_each_take_longer() {
+    let catalog = catalog();
+    let base = json!({
+        "model": "qwen3-235b-a22b", "accelerator": "h100-sxm", "host": "hgx-8",
+        "network": "infiniband-400g", "pp": 2, "dp": 32, "global_batch": 64, "micro_batch": 1,
+    });
+    let forward = |ep: u32| {
+        let answer = ask(&catalog, &base, &json!({ "ep": ep }));
+        answer.step.expect("laid out").forward_seconds
+    };
+    assert!(forward(8) > 1.01 * forward(32));
+}
+
 /// Ranks that hold the same parameters, such as key/value heads that `tp` outnumbers, write one
 /// copy of them.
 #[test]
