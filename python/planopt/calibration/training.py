@@ -257,9 +257,9 @@ class Fit:
                 of = {place: each for each in columns for place in self._scopes[each]}
                 own = [place for place in places if place in of]
                 index = np.array([at[place] for place in own])
-                column = np.array([of[place] for place in own])
+                figures = np.array([of[place] for place in own])
                 change = np.log(self.predicted(moved, own) / base[index])
-                found[index, column] = slope[index] * change / steps[column]
+                found[index, figures] = slope[index] * change / steps[figures]
             for column, parameter in enumerate(self.parameters):
                 found[len(places) + column, column] = 1 / parameter.spread
                 pool = self._pools[column]
