@@ -60,11 +60,11 @@ def refined(
 
 def simulated_build(question: Question, chosen: Build) -> Build:
     """Put simulated latencies into the deployments of a build."""
-    replicas = sum(each.replicas for each in chosen.deployments)
+    places = sum(each.users for each in chosen.deployments)
     deployments = []
     for each in chosen.deployments:
         latencies = simulated_deployment(
-            question.catalog, question.problem, each, each.replicas / replicas
+            question.catalog, question.problem, each, each.users / places
         )
         if latencies is None:
             deployments.append(each)

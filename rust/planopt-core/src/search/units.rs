@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
-use super::batch::{Count, Goal, batches};
+use super::batch::{Count, Goal, Miss, batches};
 use super::found::{FoundUnit, SearchResult};
 use super::front::Front;
 use super::latency::{Most, Supply, supply};
@@ -86,6 +86,20 @@ type Purchase = (u32, u32, Option<(usize, Option<(u32, u32)>)>);
 /// The front of each purchase.
 type Fronts<'a> = BTreeMap<Purchase, Front<FoundUnit<'a>>>;
 
+/// A network that joins hosts.
+type Joined<'a> = (&'a Network, NetworkLine);
+
+/// How hosts are connected, if they are, with its place among all connections.
+type Connection<'c, 'a> = (usize, Option<&'c Joined<'a>>);
+
+/// Where hosts of one kind are bought with one network, and the best of what was found there.
+struct Shop<'a> {
+    place: usize,
+    hardware: Hardware<'a>,
+    fronts: Fronts<'a>,
+    result: SearchResult<'a>,
+}
+
 impl Task<'_> {
     /// All layouts on one accelerator in one host.
     fn search_fit<'a>(
@@ -110,11 +124,13 @@ impl Task<'_> {
             line.nics_per_host <= fit.host.nics && connects(fit.host, network)
         });
         let connections: Vec<_> = [None].into_iter().chain(usable.map(Some)).collect();
-        let found: Vec<SearchResult<'a>> = connections
+        let mut found: Vec<_> = self
+            .lines(fit, &connections)
             .into_par_iter()
-            .map(|connection| self.search_network(fit, connection, &prepared))
+            .flat_map(|line| self.search_line(fit, &line, &prepared))
             .collect();
-        for one in found {
+        found.sort_by_key(|(place, _)| *place);
+        for (_, one) in found {
             result.absorb(one);
         }
         // What is on no front of one host is on none of all: fewer to carry on.
@@ -122,32 +138,62 @@ impl Task<'_> {
         result
     }
 
-    /// All layouts on one accelerator in one host, in one host alone or over one network.
-    fn search_network<'a>(
+    /// Connections over which messages take the same time, together: what is computed for one of
+    /// them holds for all.
+    fn lines<'c, 'a>(
         &self,
         fit: &Fit<'a>,
-        connection: Option<&(&'a Network, NetworkLine)>,
+        connections: &[Option<&'c Joined<'a>>],
+    ) -> Vec<Vec<Connection<'c, 'a>>> {
+        let mut lines: Vec<(Option<(u64, u64)>, Vec<Connection>)> = Vec::new();
+        for (place, &joined) in connections.iter().enumerate() {
+            let fabric = fit.fabric(joined.map(|(_, line)| *line), self.assumptions);
+            let line = fabric
+                .network_line()
+                .map(|line| (line.bandwidth.0.to_bits(), line.latency.0.to_bits()));
+            match lines.iter_mut().find(|(other, _)| *other == line) {
+                Some((_, same)) => same.push((place, joined)),
+                None => lines.push((line, vec![(place, joined)])),
+            }
+        }
+        lines.into_iter().map(|(_, same)| same).collect()
+    }
+
+    /// All layouts on one accelerator in one host, in one host alone or over networks of one line.
+    fn search_line<'a>(
+        &self,
+        fit: &Fit<'a>,
+        connections: &[Connection<'_, 'a>],
         prepared: &Prepared,
-    ) -> SearchResult<'a> {
-        let mut result = SearchResult::default();
-        let fabric = fit.fabric(connection.map(|(_, line)| *line), self.assumptions);
-        let network = connection.map(|(network, line)| (*network, line.nics_per_host));
-        let hardware = Hardware {
-            accelerator: fit.accelerator,
-            host: fit.host,
-            network,
-        };
-        let mut fronts = Fronts::new();
+    ) -> Vec<(usize, SearchResult<'a>)> {
+        let line = connections.iter().find_map(|(_, joined)| *joined);
+        let fabric = fit.fabric(line.map(|(_, line)| *line), self.assumptions);
+        let mut shops: Vec<Shop> = connections
+            .iter()
+            .map(|&(place, joined)| Shop {
+                place,
+                hardware: Hardware {
+                    accelerator: fit.accelerator,
+                    host: fit.host,
+                    network: joined.map(|(network, line)| (*network, line.nics_per_host)),
+                },
+                fronts: Fronts::new(),
+                result: SearchResult::default(),
+            })
+            .collect();
         let mut candidates = Vec::new();
         for layout in self.layouts {
             let Ok(placement) = layout.place(fit.slots) else {
                 continue;
             };
-            if (placement.hosts > 1) != network.is_some() {
+            if (placement.hosts > 1) != line.is_some() {
                 continue;
             }
-            let affordable = self.affordable(hardware, placement, &mut result);
-            if affordable.is_empty() {
+            let affordable: Vec<_> = shops
+                .iter_mut()
+                .map(|shop| self.affordable(shop.hardware, placement, &mut shop.result))
+                .collect();
+            if affordable.iter().all(Vec::is_empty) {
                 continue;
             }
             let (Some(rank), Some(stages)) = (
@@ -176,52 +222,92 @@ impl Task<'_> {
         });
         for (replica, in_flight, affordable, most) in candidates {
             if self.stop.load(Ordering::Relaxed) {
-                result.interrupted = true;
-                return result;
+                shops
+                    .iter_mut()
+                    .for_each(|shop| shop.result.interrupted = true);
+                break;
             }
-            if let Some(most) = most
-                && self.is_beaten(most, in_flight, &affordable, &fronts)
-            {
-                result.covered += u64::from(most.capacity);
-                continue;
+            self.supply_to(&mut shops, &replica, in_flight, &affordable, most);
+        }
+        let speed = self.demand.speed;
+        let told = |shop: Shop<'a>| {
+            let mut result = shop.result;
+            for front in shop.fronts.into_values() {
+                let units = front.into_unbeaten(|unit| unit.gives(speed));
+                result.units.extend(units);
             }
-            let mut count = Count::default();
-            let found = match &self.goal.latency {
-                None => batches(&replica, self.goal, in_flight, &mut count).map(|found| {
-                    found
-                        .into_iter()
-                        .map(|batch| Supply::at_full_context(&replica, batch, in_flight))
-                        .collect()
-                }),
-                Some(latency) => supply(
-                    &replica,
-                    self.goal,
-                    latency,
-                    in_flight,
-                    most,
-                    self.assumptions,
-                    &mut count,
-                )
-                .map(|found| vec![found]),
-            };
+            (shop.place, result)
+        };
+        shops.into_iter().map(told).collect()
+    }
+
+    /// Offers what a replica supplies to each shop that sells it, unless all have better.
+    fn supply_to<'a>(
+        &self,
+        shops: &mut [Shop<'a>],
+        replica: &Replica,
+        in_flight: u32,
+        affordable: &[Vec<(Unit<'a>, MicroUsd)>],
+        most: Option<Most>,
+    ) {
+        let open: Vec<usize> = (0..shops.len())
+            .filter(|&shop| !affordable[shop].is_empty())
+            .filter(|&shop| {
+                let Shop { fronts, result, .. } = &mut shops[shop];
+                let beaten =
+                    most.filter(|&most| self.is_beaten(most, in_flight, &affordable[shop], fronts));
+                if let Some(most) = beaten {
+                    result.covered += u64::from(most.capacity);
+                }
+                beaten.is_none()
+            })
+            .collect();
+        let Some(&first) = open.first() else {
+            return;
+        };
+        let mut count = Count::default();
+        let found = self.supplies(replica, in_flight, most, &mut count);
+        shops[first].result.evaluated += count.evaluated;
+        for shop in open {
+            let Shop { fronts, result, .. } = &mut shops[shop];
             result.covered += count.covered;
-            result.evaluated += count.evaluated;
-            match found {
-                Err(miss) => result.miss(miss),
+            match &found {
+                Err(miss) => result.miss(*miss),
                 Ok(found) => {
-                    for supply in found {
-                        self.offer(supply, in_flight, &affordable, &mut fronts);
+                    for &supply in found {
+                        self.offer(supply, in_flight, &affordable[shop], fronts);
                     }
                 }
             }
         }
-        let speed = self.demand.speed;
-        for front in fronts.into_values() {
-            result
-                .units
-                .extend(front.into_unbeaten(|unit| unit.gives(speed)));
+    }
+
+    /// What a replica supplies: at the batches of the goal, or within its latencies.
+    fn supplies(
+        &self,
+        replica: &Replica,
+        in_flight: u32,
+        most: Option<Most>,
+        count: &mut Count,
+    ) -> Result<Vec<Supply>, Miss> {
+        match &self.goal.latency {
+            None => batches(replica, self.goal, in_flight, count).map(|found| {
+                found
+                    .into_iter()
+                    .map(|batch| Supply::at_full_context(replica, batch, in_flight))
+                    .collect()
+            }),
+            Some(latency) => supply(
+                replica,
+                self.goal,
+                latency,
+                in_flight,
+                most,
+                self.assumptions,
+                count,
+            )
+            .map(|found| vec![found]),
         }
-        result
     }
 
     /// What a replica cannot supply more than, where latencies are judged and the batch is open.
