@@ -48,14 +48,9 @@ class Sides:
     def ids(self, kind: str) -> list[str]:
         return _ids(self.core.assumptions, kind)
 
-    def served_models(self) -> list[str]:
-        """Models that can be served: none with state-space layers."""
-
-        def carries_a_state(model: str) -> bool:
-            blocks = self.reference.model_table(model)["block"]
-            return any(block["attention"]["kind"] == "mamba2" for block in blocks)
-
-        return [model for model in self.ids("models") if not carries_a_state(model)]
+    def carries_a_state(self, model: str) -> bool:
+        blocks = self.reference.model_table(model)["block"]
+        return any(block["attention"]["kind"] == "mamba2" for block in blocks)
 
     def hosts_for(self, accelerator: str) -> list[str]:
         """Hosts with room and power for one of an accelerator: others are refused."""
@@ -126,8 +121,11 @@ def any_sides(pick: Pick) -> Sides:
 
 def _heads_and_layers(side: Sides, model: str) -> tuple[list[int], int, bool]:
     table = side.reference.model_table(model)
-    attention = [block["attention"] for block in table["block"]]
-    heads = [each["heads"] for each in attention]
+    mixers = [block["attention"] for block in table["block"]]
+    attention = [each for each in mixers if each["kind"] != "none"]
+    heads = [
+        each["groups" if each["kind"] == "mamba2" else "heads"] for each in attention
+    ]
     grouped = all(each["kind"] == "grouped" for each in attention)
     return heads, table["layers"], grouped
 
@@ -149,13 +147,14 @@ def _often(pick: Pick, usual: Sequence[_T], odd: Sequence[_T]) -> _T:
 
 def candidate(pick: Pick, side: Sides, model: str | None = None) -> dict[str, Any]:
     """Make up a candidate: most can be laid out, some are rejected."""
-    model = model or pick(side.served_models())
+    model = model or pick(side.ids("models"))
     heads, layers, grouped = _heads_and_layers(side, model)
     divisors = [t for t in range(1, 33) if all(h % t == 0 for h in heads)]
     shared = [g for g in (1, 2, 4, 8, 16) if all(h % g == 0 for h in heads)]
     accelerator = pick(side.ids("accelerators"))
     host = pick(side.hosts_for(accelerator))
     overlap = pick(["none", "none", "two-batch"])
+    stateful = side.carries_a_state(model)
     return {
         "model": model,
         "accelerator": accelerator,
@@ -163,7 +162,7 @@ def candidate(pick: Pick, side: Sides, model: str | None = None) -> dict[str, An
         "network": pick([*side.ids("networks"), None]),
         "nics_per_host": pick([1, 1, 2, 4, 8]),
         "tp": _often(pick, divisors, range(1, 33)),
-        **_groups(pick),
+        **_groups(pick, stateful=stateful),
         "ep": _often(pick, [1, 2, 4, 8] if _has_experts(side, model) else [1], (2, 3)),
         "pp": _often(
             pick, [p for p in (1, 2, 3, 5, 8, 13) if p <= layers], range(1, 99)
@@ -176,16 +175,16 @@ def candidate(pick: Pick, side: Sides, model: str | None = None) -> dict[str, An
         "kv": pick([None, None, *FORMATS]),
         "overlap": overlap,
         "kv_heads": pick([None, None, *shared]) if grouped else None,
-        **drafting(pick, side, model),
+        **({} if stateful else drafting(pick, side, model)),
         **(offloading(pick, side, host) if overlap == "none" else {}),
-        **({} if _has_experts(side, model) else adapting(pick)),
+        **adapting(pick),
         **seeing(pick),
     }
 
 
-def _groups(pick: Pick) -> dict[str, int]:
-    """Pick ranks that divide contexts, or groups that have whole ones."""
-    cp = pick([1, 1, 1, 2, 3, 8])
+def _groups(pick: Pick, *, stateful: bool) -> dict[str, int]:
+    """Pick ranks that divide contexts, or groups that have whole ones: states are."""
+    cp = 1 if stateful else pick([1, 1, 1, 2, 3, 8])
     return {"cp": cp, "dp": 1 if cp > 1 else _often(pick, [1, 1, 2, 4], range(1, 9))}
 
 
@@ -237,13 +236,15 @@ def on_sale(pick: Pick, side: Sides) -> dict[str, Any]:
     """Make up a candidate on hardware that can be bought."""
     accelerator, host = pick(side.fits)
     nics = side.reference.host(host).nics
+    asked = candidate(pick, side)
+    stateful = side.carries_a_state(asked["model"])
     return {
-        **candidate(pick, side),
+        **asked,
         "offload": None,
         "accelerator": accelerator,
         "host": host,
         "nics_per_host": pick([n for n in (1, 2, 4, 8) if n <= nics] or [1]),
-        **_groups(pick),
+        **_groups(pick, stateful=stateful),
         "ep": 1,
         "weights": None,
     }
@@ -406,7 +407,7 @@ def test_core_and_reference_buy_alike(data: st.DataObject) -> None:
 def test_every_model_on_seeded_candidates(assumptions: str) -> None:
     rng = random.Random(20261121)
     outcomes: dict[str, int] = {}
-    models = sides(assumptions).served_models()
+    models = sides(assumptions).ids("models")
     for model in models:
         for _ in range(12):
             side = sides(assumptions, rng.choice(PCIE_CLASSES))

@@ -37,6 +37,8 @@ REACH = 2
 """Units are searched for up to so many times the budget or the best price known."""
 FIRST_CAP_USD = 20_000.0
 CAP_STEP = 5
+MUCH_DEARER = 1.25
+"""What another question's answer costs at most for one search to find it."""
 LAST_CAP_USD = 1e8
 """Prices of a unit that are tried in turn where there is no budget."""
 
@@ -161,7 +163,8 @@ class Question:
         """Ask another question whose answer costs about as much as a known one."""
         other = self.about(problem)
         if not problem.acquisition.hourly:
-            other.first_cap_usd = max(FIRST_CAP_USD, REACH * chosen.price_usd)
+            about = MUCH_DEARER * chosen.price_usd
+            other.first_cap_usd = max(FIRST_CAP_USD, REACH * about)
         return other
 
     def aiming(self, objective: Objective) -> Question:

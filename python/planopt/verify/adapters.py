@@ -5,7 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from planopt.verify.compute import Duration, Step, duration, matmul_efficiency
+from planopt.verify.compute import (
+    Duration,
+    Step,
+    duration,
+    is_choice,
+    matmul_efficiency,
+)
 from planopt.verify.derivation import formula
 from planopt.verify.operations import MatMul
 
@@ -16,7 +22,12 @@ if TYPE_CHECKING:
     from planopt.verify.memory import Stage
 
 # Section 11, f: matrices of the published model in one product.
-_FUSED: Final = {"query_key_value": 3, "gate_up": 2}
+_FUSED: Final = {
+    "query_key_value": 3,
+    "gate_up": 2,
+    "experts_gate_up": 2,
+    "shared_gate_up": 2,
+}
 
 Shape = tuple[float, float]
 
@@ -24,13 +35,13 @@ Shape = tuple[float, float]
 def _products(stage: Stage) -> Iterator[MatMul]:
     for layer in stage.layers:
         for operation in layer:
-            if isinstance(operation, MatMul) and operation.experts == 1:
+            if isinstance(operation, MatMul) and operation.name != "router":
                 yield operation
 
 
 # Section 11, k' x f r and r x n'.
 def _shapes(product: MatMul, rank: Rank) -> tuple[Shape, Shape]:
-    inputs, outputs = product.divided(rank.t)
+    inputs, outputs = product.divided(rank.dividing(product))
     return (inputs, _FUSED.get(product.name, 1) * rank.lora_rank), (
         rank.lora_rank,
         outputs,
@@ -39,7 +50,7 @@ def _shapes(product: MatMul, rank: Rank) -> tuple[Shape, Shape]:
 
 # Section 11, bytes.
 @formula(
-    "N r (f k' + n') B_a, summed over the products of the layers",
+    "N r (f k' + n') B_a, summed over the products of the layers, E/e of experts",
     section="11",
     page="serving.md",
     unit="bytes",
@@ -49,11 +60,15 @@ def adapters_bytes(stage: Stage, rank: Rank) -> float:
     if not rank.lora_adapters:
         return 0.0
     elements = math.fsum(
-        rows * columns
+        product.experts / _parts(product, rank) * rows * columns
         for product in _products(stage)
         for rows, columns in _shapes(product, rank)
     )
     return rank.lora_adapters * elements * rank.activation_bytes
+
+
+def _parts(product: MatMul, rank: Rank) -> int:
+    return rank.e if is_choice(product) else 1
 
 
 # Section 11, A.
@@ -63,18 +78,20 @@ def adapters_bytes(stage: Stage, rank: Rank) -> float:
     page="serving.md",
     unit="adapters",
 )
-def distinct_adapters(rank: Rank, step: Step) -> int:
+def distinct_adapters(product: MatMul, rank: Rank, step: Step) -> float:
     """Return how many adapters a step meets: each sequence has its own."""
-    return min(rank.lora_adapters, step.decoding + (1 if step.chunk else 0))
+    sequences: float = step.decoding + (1 if step.chunk else 0)
+    if is_choice(product):
+        sequences += step.elsewhere / (1 + step.drafted)
+    return min(rank.lora_adapters, sequences)
 
 
 def adapter_times(stage: Stage, step: Step, rank: Rank) -> list[Duration]:
     """Return the times of what adapters add to a step."""
     if not rank.lora_adapters:
         return []
-    met = distinct_adapters(rank, step)
     return [
-        adapter_time(shape, met, step, rank)
+        adapter_time(product, shape, step, rank)
         for product in _products(stage)
         for shape in _shapes(product, rank)
     ]
@@ -82,7 +99,8 @@ def adapter_times(stage: Stage, step: Step, rank: Rank) -> list[Duration]:
 
 # Section 11, the two products.
 @formula(
-    "a product k' x f r or r x n' of m tokens dealt to A matrices",
+    "a product k' x f r or r x n' of R rows dealt to A matrices, or to those of experts "
+    "that the tokens of A adapters meet",
     section="11",
     page="serving.md",
     unit="s",
@@ -92,18 +110,25 @@ def adapter_times(stage: Stage, step: Step, rank: Rank) -> list[Duration]:
         "compute.operation_overhead",
     ),
 )
-def adapter_time(shape: Shape, met: int, step: Step, rank: Rank) -> Duration:
+def adapter_time(product: MatMul, shape: Shape, step: Step, rank: Rank) -> Duration:
     """Return the time of one of the two products of adapters."""
     inputs, outputs = shape
-    reached = rank.compute.products(None, experts=False)
-    efficiency = matmul_efficiency(reached, step.tokens / met, inputs, outputs)
-    moved = met * inputs * outputs
+    adapters = distinct_adapters(product, rank, step)
+    matrices, rows = adapters, step.tokens
+    if is_choice(product):
+        tokens = step.tokens + step.elsewhere
+        missed = (1 - product.active / product.experts) ** (tokens / adapters)
+        matrices = adapters * product.experts / rank.e * (1 - missed)
+        rows = tokens * rank.rows_per_token(product)
+    reached = rank.compute.products(None, experts=is_choice(product))
+    efficiency = matmul_efficiency(reached, rows / matrices, inputs, outputs)
+    moved = matrices * inputs * outputs
     if rank.compute.activation_traffic:
-        moved += step.tokens * (inputs + outputs)
+        moved += rows * (inputs + outputs)
     bandwidth = rank.memory_bandwidth * reached.bandwidth_efficiency
     return duration(
         rank,
-        arithmetic=2 * step.tokens * inputs * outputs / (rank.base_rate * efficiency),
+        arithmetic=2 * rows * inputs * outputs / (rank.base_rate * efficiency),
         traffic=moved * rank.activation_bytes / bandwidth,
         overhead=reached.operation_overhead,
     )

@@ -471,7 +471,7 @@ def operation_times(operation: Operation, step: Step, rank: Rank) -> list[Durati
         return [matmul_time(operation, step, rank)]
     if isinstance(operation, Attention | LatentAttention):
         return _attention_time(operation, step, rank)
-    # Models with state-space layers are not served.
+    # A scan has a page of its own (`scan.py`).
     if isinstance(operation, AllReduce | StateSpace):
         return []
     return [elementwise_time(operation.width, step, rank)]

@@ -22,7 +22,9 @@ from planopt.verify.operations import (
     MatMul,
     Model,
     Operation,
+    StateSpace,
 )
+from planopt.verify.scan import state_bytes
 
 # Section 5, activations: logits are kept in fp32.
 _LOGIT_BYTES: Final = 4
@@ -150,7 +152,7 @@ def resident_sequences(batch: int, in_flight: int, overlap: str) -> int:
 # Section 5, KV cache.
 @formula(
     "sequences x sum over layers of pages(min(c, window)) x bytes of a token; of the "
-    "share of one rank where ranks divide contexts",
+    "share of one rank where ranks divide contexts; and the states of its layers",
     section="5",
     unit="bytes",
 )
@@ -161,12 +163,18 @@ def kv_cache_bytes(stage: Stage, rank: Rank, *, sequences: int, context: int) ->
     if stage.last and rank.drafter is not None:
         drafter = rank.drafter
         cached += [(operation, drafter.rank) for operation in drafter.operations]
-    return sequences * math.fsum(
+    states = math.fsum(
+        state_bytes(operation, rank)
+        for operation in stage.body
+        if isinstance(operation, StateSpace)
+    )
+    pages = math.fsum(
         paged(math.ceil(_cached_tokens(operation, context) / holder.c), page_tokens)
         * kv_bytes_per_token(operation, holder)
         for operation, holder in cached
         if isinstance(operation, Attention | LatentAttention)
     )
+    return sequences * (pages + states)
 
 
 def _cached_tokens(operation: Attention | LatentAttention, context: int) -> int:
@@ -259,7 +267,9 @@ def kv_capacity_tokens(
             + activations_bytes(stage, model, rank, batch=batch)
             + overhead_bytes(rank, p)
         )
-        return left / kv_cache_bytes(stage, rank, sequences=1, context=context)
+        each = kv_cache_bytes(stage, rank, sequences=1, context=context)
+        # Layers may lack what mixes tokens: such a stage limits nobody.
+        return left / each if each else math.copysign(math.inf, left)
 
     of_group = max(0.0, min(sequences(stage) for stage in stages(model, p)))
     return context * of_group * rank.d

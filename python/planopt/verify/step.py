@@ -39,7 +39,9 @@ from planopt.verify.operations import (
     MatMul,
     Model,
     Operation,
+    StateSpace,
 )
+from planopt.verify.scan import scan_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -219,6 +221,8 @@ def _durations(
 ) -> Iterator[Duration]:
     for operation in operations:
         yield from operation_times(operation, step, rank)
+        if isinstance(operation, StateSpace):
+            yield from scan_times(operation, step, rank)
 
 
 # Section 6, stage_j.

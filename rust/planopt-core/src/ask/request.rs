@@ -10,6 +10,7 @@ use crate::degrees::Degrees;
 use crate::diagnostic::{Diagnostic, code};
 use crate::search::{Aim, LatencyGoal};
 use crate::serving::engine::{Arrivals, EngineOptions, Load, Traffic};
+use crate::transformer::Transformer;
 
 /// What is counted otherwise than the assumptions do.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -324,6 +325,21 @@ impl EvaluateServing {
             let accepted = "1 with attention data parallel: its groups have whole contexts";
             wrong_option("cp", self.cp.to_string(), accepted.to_owned())
         })
+    }
+
+    /// Checks that contexts are whole where a state goes from token to token.
+    ///
+    /// # Errors
+    ///
+    /// A context-parallel degree of a model that carries a state.
+    pub(super) fn check_states(&self, transformer: &Transformer) -> Result<(), Vec<Diagnostic>> {
+        if self.cp > 1 && transformer.has_state_space() {
+            let accepted =
+                "1 for a model with state-space layers: a state goes from token to token";
+            let problem = wrong_option("cp", self.cp.to_string(), accepted.to_owned());
+            return Err(vec![problem]);
+        }
+        Ok(())
     }
 
     fn too_large(&self) -> Option<Diagnostic> {

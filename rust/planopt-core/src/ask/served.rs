@@ -89,22 +89,6 @@ impl ModelRequest {
         }
         Ok(Transformer::from(&architecture))
     }
-
-    /// The same of a model that is to be served.
-    ///
-    /// # Errors
-    ///
-    /// Those, and models that carry a state in place of a cache, which serving does not model.
-    pub fn served(&self, catalog: &Catalog) -> Result<Transformer, Vec<Diagnostic>> {
-        let transformer = self.transformer(catalog)?;
-        if transformer.has_state_space() {
-            let accepted = "a model without state-space layers: their serving is not modelled, \
-                            their training is";
-            let problem = wrong_option("model", self.model.clone(), accepted.to_owned());
-            return Err(vec![problem]);
-        }
-        Ok(transformer)
-    }
 }
 
 fn set_kv_heads(architecture: &mut Architecture, wanted: u64) -> Result<(), Vec<Diagnostic>> {
@@ -129,6 +113,13 @@ fn set_kv_heads(architecture: &mut Architecture, wanted: u64) -> Result<(), Vec<
     Ok(())
 }
 
+/// A state cannot be taken back where a drafted token is not accepted, as a cache can.
+fn drafting_with_states(draft: &str) -> Diagnostic {
+    let accepted = "models without state-space layers, on both sides: states that are taken back \
+                    are not modelled";
+    wrong_option("draft", draft.to_owned(), accepted.to_owned())
+}
+
 /// Tokens drafted ahead of a check, at most: beyond what any engine drafts.
 const MOST_DRAFTED: u32 = 64;
 
@@ -139,7 +130,14 @@ impl ServingRequest {
     ///
     /// Unknown names and unreadable files, with what would be accepted.
     pub fn transformer(&self, catalog: &Catalog) -> Result<Transformer, Vec<Diagnostic>> {
-        let mut transformer = self.model.served(catalog)?;
+        let mut transformer = self.model.transformer(catalog)?;
+        if let Some(draft) = self
+            .draft
+            .as_ref()
+            .filter(|_| transformer.has_state_space())
+        {
+            return Err(vec![drafting_with_states(draft)]);
+        }
         transformer.drafter = match self.draft.as_deref() {
             None => None,
             Some("mtp") => Some(Drafter::Mtp),
@@ -148,11 +146,14 @@ impl ServingRequest {
                     model: model.to_owned(),
                     kv_heads: None,
                 };
-                let draft = request.served(catalog).map_err(|problems| {
+                let drafts = request.transformer(catalog).map_err(|problems| {
                     let of_draft = |problem: Diagnostic| problem.field("--draft");
                     problems.into_iter().map(of_draft).collect::<Vec<_>>()
                 })?;
-                Some(Drafter::Model(Box::new(draft)))
+                if drafts.has_state_space() {
+                    return Err(vec![drafting_with_states(model)]);
+                }
+                Some(Drafter::Model(Box::new(drafts)))
             }
         };
         if matches!(transformer.drafter, Some(Drafter::Mtp)) && transformer.mtp_modules == 0 {
@@ -183,12 +184,6 @@ impl ServingRequest {
     ) -> Option<Adapters> {
         let count = self.lora_adapters.filter(|&count| count > 0)?;
         let rank = self.lora_rank?;
-        if let Some(experts) = transformer.experts() {
-            let accepted = format!(
-                "models without experts: adapters beside the {experts} of a layer are not modelled"
-            );
-            problems.push(wrong_option("lora_adapters", count.to_string(), accepted));
-        }
         if !(1..=transformer.hidden).contains(&u64::from(rank)) {
             let accepted = format!("a whole number from 1 to the width, {}", transformer.hidden);
             problems.push(wrong_option("lora_rank", rank.to_string(), accepted));

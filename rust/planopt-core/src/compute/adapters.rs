@@ -2,13 +2,16 @@
 //! of which each sequence of a batch has its own (Chen et al., "Punica", arXiv 2310.18547; Sheng et
 //! al., "`S-LoRA`", arXiv 2311.03285). Formulas: `docs/reference/serving.md`, section 11.
 
-use super::operation::price_of_adapter;
+use super::operation::{Choice, price_of_adapter};
 use super::rank::{Rank, RankBlock};
 use super::rates::{Formats, Rates};
 use super::shape::{local_shape, real};
 use crate::degrees::Degrees;
 use crate::quantity::Bytes;
 use crate::transformer::{Operation, Transformer, Work};
+
+/// What chooses experts is the same for all sequences (`vllm-project/vllm`, `FusedMoEWithLoRA`).
+const ROUTER: &str = "router";
 
 /// Adapters that accelerators hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,21 +59,25 @@ impl RankBlock {
             k,
             n,
             shard,
-            experts: 1,
-            ..
+            experts,
+            active,
         } = operation.work
         else {
             return;
         };
-        let (k_local, n_local) = local_shape(k, n, shard, degrees.tp);
+        if operation.name == ROUTER {
+            return;
+        }
+        let choice = Choice::new((experts, active), rates, degrees);
+        let (k_local, n_local) = local_shape(k, n, shard, degrees.dividing(experts));
         let (count, rank) = (f64::from(adapters.count), f64::from(adapters.rank));
         let inward = (k_local, rank * real(operation.fused_matrices()));
         let outward = (rank, n_local);
         for shape in [inward, outward] {
-            let elements = count * shape.0 * shape.1;
+            let elements = count * choice.held() * shape.0 * shape.1;
             self.adapters += Bytes(elements * formats.activation_bytes());
             self.operations
-                .push(price_of_adapter(shape, count, formats, rates));
+                .push(price_of_adapter(shape, (count, choice), formats, rates));
         }
     }
 }

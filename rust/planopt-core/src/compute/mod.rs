@@ -9,6 +9,7 @@ mod encoder;
 mod operation;
 mod rank;
 mod rates;
+mod scan;
 mod shape;
 mod step;
 

@@ -2,6 +2,7 @@
 //! Formulas: `docs/reference/model.md`, section 3.
 
 use super::rates::{Formats, Rates};
+use super::scan::ScanPrice;
 use super::shape::{causal_mean_behind, local_shape, real, saturation, share_met};
 use super::step::{OperationTime, Step};
 use crate::catalog::ProductAssumptions;
@@ -21,17 +22,13 @@ pub(super) struct RankOperation {
 #[derive(Clone, Copy, Debug)]
 enum RankWork {
     MatMul {
-        /// Matrices to choose from, and those of them on this rank.
-        experts: f64,
-        held: f64,
-        /// Matrices that a token meets, and those of them on this rank if it is the busiest.
-        active: f64,
-        active_here: f64,
+        choice: Choice,
         price: ProductPrice,
     },
     /// One of the two products of an adapter, for each of as many as a step meets.
     Adapter {
         resident: f64,
+        choice: Choice,
         price: ProductPrice,
     },
     /// What encodes images: all of its work is on tokens of prompts.
@@ -39,6 +36,7 @@ enum RankWork {
         compute_per_prompt_token: f64,
     },
     Attention(AttentionPrice),
+    Scan(ScanPrice),
     Elementwise {
         memory_per_token: f64,
     },
@@ -54,24 +52,20 @@ impl RankOperation {
 
     pub(super) fn time(self, step: Step, tokens: f64) -> OperationTime {
         let (compute, memory) = match self.work {
-            RankWork::MatMul {
-                experts,
-                held,
-                active,
-                active_here,
+            RankWork::MatMul { choice, price } => {
+                let tokens = choice.tokens(step, tokens);
+                price.work(choice.met(tokens), choice.rows(tokens))
+            }
+            RankWork::Adapter {
+                resident,
+                choice,
                 price,
             } => {
-                let (matrices, rows) = if experts > 1.0 {
-                    let tokens = tokens + step.elsewhere;
-                    let met = held * share_met(experts, active, tokens);
-                    (met, tokens * active_here)
-                } else {
-                    (1.0, tokens)
-                };
-                price.work(matrices, rows)
-            }
-            RankWork::Adapter { resident, price } => {
-                price.work(resident.min(step.prompts + step.sequences), tokens)
+                // Tokens of one adapter meet the matrices that they would meet without it.
+                let adapters = resident.min(choice.sequences(step));
+                let tokens = choice.tokens(step, tokens);
+                let matrices = adapters * choice.met(tokens / adapters);
+                price.work(matrices, choice.rows(tokens))
             }
             RankWork::Encoder {
                 compute_per_prompt_token,
@@ -80,10 +74,76 @@ impl RankOperation {
                 0.0,
             ),
             RankWork::Attention(price) => return price.time(step, self.overlap, self.overhead),
+            RankWork::Scan(price) => return price.time(step, self.overlap, self.overhead),
             RankWork::Elementwise { memory_per_token } => (0.0, tokens * memory_per_token),
             RankWork::Free => return OperationTime::default(),
         };
         OperationTime::roofline(compute, memory, self.overlap, self.overhead)
+    }
+}
+
+/// Matrices that a product chooses from for each token: one, or the experts of a layer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Choice {
+    /// Matrices to choose from, and those of them on this rank.
+    experts: f64,
+    held: f64,
+    /// Matrices that a token meets, and those of them on this rank if it is the busiest.
+    active: f64,
+    active_here: f64,
+}
+
+impl Choice {
+    pub(super) fn new((experts, active): (u64, u64), rates: &Rates, degrees: Degrees) -> Self {
+        let parts = f64::from(degrees.parts(experts));
+        Self {
+            experts: real(experts),
+            held: real(experts) / parts,
+            active: real(active),
+            active_here: real(active) * rates.share_of_busiest(parts),
+        }
+    }
+
+    /// Matrices on this rank.
+    pub(super) fn held(self) -> f64 {
+        self.held
+    }
+
+    /// Tokens that may meet them: those of other groups come to experts as well.
+    fn tokens(self, step: Step, tokens: f64) -> f64 {
+        if self.experts > 1.0 {
+            tokens + step.elsewhere
+        } else {
+            tokens
+        }
+    }
+
+    /// Sequences that these tokens belong to.
+    fn sequences(self, step: Step) -> f64 {
+        let here = step.prompts + step.sequences;
+        if self.experts > 1.0 {
+            here + step.elsewhere / (1.0 + step.drafted)
+        } else {
+            here
+        }
+    }
+
+    /// Distinct matrices of this rank that so many tokens meet.
+    fn met(self, tokens: f64) -> f64 {
+        if self.experts > 1.0 {
+            self.held * share_met(self.experts, self.active, tokens)
+        } else {
+            1.0
+        }
+    }
+
+    /// Rows that they are on the busiest rank.
+    fn rows(self, tokens: f64) -> f64 {
+        if self.experts > 1.0 {
+            tokens * self.active_here
+        } else {
+            tokens
+        }
     }
 }
 
@@ -221,14 +281,10 @@ pub(super) fn price(
             active,
         } => {
             let shape = local_shape(k, n, shard, degrees.dividing(experts));
-            let parts = f64::from(degrees.parts(experts));
             let reached = rates.of_operation(operation.quantised, experts > 1);
             let element_bytes = formats.weight_bytes(operation);
             let work = RankWork::MatMul {
-                experts: real(experts),
-                held: real(experts) / parts,
-                active: real(active),
-                active_here: real(active) * rates.share_of_busiest(parts),
+                choice: Choice::new((experts, active), rates, degrees),
                 price: ProductPrice::new(shape, element_bytes, reached, formats, rates),
             };
             (work, reached.1.operation_overhead)
@@ -243,8 +299,15 @@ pub(super) fn price(
             },
             dense.operation_overhead,
         ),
-        // Serving refuses models that have any (`ServingRequest::transformer`).
-        Work::AllReduce { .. } | Work::StateSpace(_) => return None,
+        Work::StateSpace(mixer) => (
+            if compute.attention_time {
+                RankWork::Scan(ScanPrice::new(&mixer, formats, rates, degrees.tp))
+            } else {
+                RankWork::Free
+            },
+            compute.attention_overhead,
+        ),
+        Work::AllReduce { .. } => return None,
     };
     Some(RankOperation {
         work,
@@ -256,15 +319,16 @@ pub(super) fn price(
 /// One of the two products of adapters: a matrix of `shape` for each of those `resident`.
 pub(super) fn price_of_adapter(
     shape: (f64, f64),
-    resident: f64,
+    (resident, choice): (f64, Choice),
     formats: Formats,
     rates: &Rates,
 ) -> RankOperation {
-    let reached = rates.of_operation(false, false);
+    let reached = rates.of_operation(false, choice.experts > 1.0);
     let element_bytes = formats.activation_bytes();
     RankOperation {
         work: RankWork::Adapter {
             resident,
+            choice,
             price: ProductPrice::new(shape, element_bytes, reached, formats, rates),
         },
         overlap: rates.compute.roofline_overlap,

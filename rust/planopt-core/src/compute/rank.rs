@@ -3,6 +3,7 @@
 
 use super::operation::{RankOperation, price};
 use super::rates::{Formats, Rates};
+use super::scan::state;
 use super::shape::{local_shape, real, weights};
 use super::step::{OperationTime, Step};
 use crate::degrees::Degrees;
@@ -25,6 +26,8 @@ pub struct RankBlock {
     pub exchanges: Vec<Exchange>,
     /// Caches of keys and values.
     pub caches: Vec<Cache>,
+    /// State that a sequence leaves in place of a cache, however long it is.
+    pub state: Bytes,
     /// Widest product: elements in and out per token.
     pub workspace_elements: f64,
 }
@@ -275,6 +278,7 @@ impl RankBlock {
             all_reduce_bytes_per_token: Vec::new(),
             exchanges: Vec::new(),
             caches: Vec::new(),
+            state: Bytes::ZERO,
             workspace_elements: 0.0,
         };
         for operation in operations {
@@ -327,7 +331,8 @@ impl RankBlock {
                     let shape = (real(latent + rope), None, heads, latent);
                     block.caches.push(cache(shape, formats, degrees));
                 }
-                Work::Gather { .. } | Work::Elementwise { .. } | Work::StateSpace(_) => {}
+                Work::StateSpace(mixer) => block.state += state(&mixer, formats, tp),
+                Work::Gather { .. } | Work::Elementwise { .. } => {}
             }
             if let Some(priced) = price(operation, formats, rates, degrees) {
                 block.operations.push(priced);
@@ -366,11 +371,10 @@ impl RankBlock {
         real((self.operations.len() + messages) as u64) + f64::from(self.more_kernels)
     }
 
-    /// KV cache of one sequence of `context` tokens, in whole pages.
+    /// KV cache of one sequence of `context` tokens, in whole pages, and its state.
     pub fn kv_cache_bytes(&self, context: u64, page_tokens: u32) -> Bytes {
-        self.caches
-            .iter()
-            .map(|cache| cache.bytes(context, page_tokens))
-            .sum()
+        let cached = self.caches.iter();
+        let cached: Bytes = cached.map(|cache| cache.bytes(context, page_tokens)).sum();
+        cached + self.state
     }
 }

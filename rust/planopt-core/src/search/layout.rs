@@ -63,6 +63,12 @@ impl Layout {
     /// Contexts are whole, or divided among each power of two up to `context_ranks`.
     pub fn all(transformer: &Transformer, accelerators: u32, context_ranks: u32) -> Vec<Self> {
         let is_choice = transformer.experts().is_some();
+        // A state goes from token to token.
+        let context_ranks = if transformer.has_state_space() {
+            1
+        } else {
+            context_ranks
+        };
         let mut layouts = Vec::new();
         for tp in 1..=accelerators {
             let groups = if is_choice { accelerators / tp } else { 1 };

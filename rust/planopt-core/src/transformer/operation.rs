@@ -165,7 +165,7 @@ impl Operation {
     pub fn fused_matrices(&self) -> u64 {
         match self.name {
             "query_key_value" => 3,
-            "gate_up" => 2,
+            "gate_up" | "experts_gate_up" | "shared_gate_up" => 2,
             _ => 1,
         }
     }

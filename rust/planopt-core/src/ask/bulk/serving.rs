@@ -141,7 +141,7 @@ pub fn with_serving_space<T>(
 ) -> Result<T, Vec<Diagnostic>> {
     request.check()?;
     let one = request.request();
-    let transformer = one.model.served(catalog)?;
+    let transformer = one.model.transformer(catalog)?;
     let assumptions = &with_prices(catalog, request.electricity_usd_per_kwh, request.years);
     let mut formats = Vec::new();
     for (weights, kv) in &request.formats {

@@ -100,6 +100,7 @@ pub fn evaluate_serving(
     let question = request.serving.question(&transformer)?;
     let assumptions = request.serving.assumptions(catalog)?;
     request.check()?;
+    request.check_states(&transformer)?;
     let bench = request.bench(catalog)?;
     let network = request.network_line(catalog)?;
     let batching = Batching {
