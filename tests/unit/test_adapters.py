@@ -56,7 +56,7 @@ def test_ranks_share_them() -> None:
 
 
 def test_experts_have_adapters_of_their_own_and_the_router_none() -> None:
-    """Of Mixtral: query and output, key and value, and eight times gate, up and down."""
+    """Of Mixtral: query, output, key and value, and eight times gate, up and down."""
     parameters = 32 * 16 * (2 * 8192 + 2 * 5120 + 8 * 3 * (4096 + 14336))
     experts = {**CARD, "model": "mixtral-8x7b", "tp": 4}
     whole = {**experts, "ep": 4}

@@ -31,7 +31,7 @@ def state_bytes(operation: StateSpace, rank: Rank) -> float:
 
 # Section 14.
 @formula(
-    "chunk: s (2 G q n + 2 a d q + 4 a d n) / t FLOP, (16 a d n / q) / t bytes a token; "
+    "chunk: s (2 G q n + 2 a d q + 4 a d n) / t FLOP, s (16 a d n / q) / t bytes; "
     "decoding: 4 a d n / t FLOP, the state read and written",
     section="14",
     page="serving.md",
@@ -50,7 +50,7 @@ def scan_times(operation: StateSpace, step: Step, rank: Rank) -> list[Duration]:
         return []
     inner, n, q = operation.inner / rank.t, operation.state, operation.chunk
     groups = operation.groups / rank.t
-    reads = rank.accelerator.memory_bandwidth
+    reads = rank.memory_bandwidth
     cached = reads * compute.kv_bandwidth_efficiency
     elements = reads * rank.elementwise.bandwidth_efficiency
     passes = 2 * operation.convolved / rank.t + 3 * inner

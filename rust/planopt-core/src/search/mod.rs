@@ -2,6 +2,7 @@
 //! question leaves open.
 
 mod batch;
+mod connection;
 mod cover;
 mod dominance;
 mod evaluate;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 
 use super::batch::{Count, Goal, Miss, batches};
+use super::connection::{Connection, of_equal_lines};
 use super::found::{FoundUnit, SearchResult};
 use super::front::Front;
 use super::latency::{Most, Supply, supply};
@@ -86,12 +87,6 @@ type Purchase = (u32, u32, Option<(usize, Option<(u32, u32)>)>);
 /// The front of each purchase.
 type Fronts<'a> = BTreeMap<Purchase, Front<FoundUnit<'a>>>;
 
-/// A network that joins hosts.
-type Joined<'a> = (&'a Network, NetworkLine);
-
-/// How hosts are connected, if they are, with its place among all connections.
-type Connection<'c, 'a> = (usize, Option<&'c Joined<'a>>);
-
 /// Where hosts of one kind are bought with one network, and the best of what was found there.
 struct Shop<'a> {
     place: usize,
@@ -124,8 +119,7 @@ impl Task<'_> {
             line.nics_per_host <= fit.host.nics && connects(fit.host, network)
         });
         let connections: Vec<_> = [None].into_iter().chain(usable.map(Some)).collect();
-        let mut found: Vec<_> = self
-            .lines(fit, &connections)
+        let mut found: Vec<_> = of_equal_lines(fit, &connections, self.assumptions)
             .into_par_iter()
             .flat_map(|line| self.search_line(fit, &line, &prepared))
             .collect();
@@ -136,27 +130,6 @@ impl Task<'_> {
         // What is on no front of one host is on none of all: fewer to carry on.
         result.units = reduce(result.units, self.demand);
         result
-    }
-
-    /// Connections over which messages take the same time, together: what is computed for one of
-    /// them holds for all.
-    fn lines<'c, 'a>(
-        &self,
-        fit: &Fit<'a>,
-        connections: &[Option<&'c Joined<'a>>],
-    ) -> Vec<Vec<Connection<'c, 'a>>> {
-        let mut lines: Vec<(Option<(u64, u64)>, Vec<Connection>)> = Vec::new();
-        for (place, &joined) in connections.iter().enumerate() {
-            let fabric = fit.fabric(joined.map(|(_, line)| *line), self.assumptions);
-            let line = fabric
-                .network_line()
-                .map(|line| (line.bandwidth.0.to_bits(), line.latency.0.to_bits()));
-            match lines.iter_mut().find(|(other, _)| *other == line) {
-                Some((_, same)) => same.push((place, joined)),
-                None => lines.push((line, vec![(place, joined)])),
-            }
-        }
-        lines.into_iter().map(|(_, same)| same).collect()
     }
 
     /// All layouts on one accelerator in one host, in one host alone or over networks of one line.
@@ -222,9 +195,9 @@ impl Task<'_> {
         });
         for (replica, in_flight, affordable, most) in candidates {
             if self.stop.load(Ordering::Relaxed) {
-                shops
-                    .iter_mut()
-                    .for_each(|shop| shop.result.interrupted = true);
+                for shop in &mut shops {
+                    shop.result.interrupted = true;
+                }
                 break;
             }
             self.supply_to(&mut shops, &replica, in_flight, &affordable, most);
