@@ -58,6 +58,8 @@ app = typer.Typer(
     *LENGTHS,
     *DRAFTING,
     *LOAD,
+    text("arrival_cv", "2", "How bursty requests are: 1 at random, more is burstier"),
+    text("prefix_hit_rate", "40%", "Share of a prompt that is found in the cache"),
     *ENGINE,
     *PREFILL_POOL,
     switch("explain", "Show how each figure was worked out"),

@@ -35,6 +35,10 @@ STORES = ("host", "disk")
 """Where weights can rest: in the host's memory, or on its disks."""
 
 
+MOST_HITS = 0.999
+"""Something of every prompt is read."""
+
+
 class EvaluateOptions(ServedOptions, ImageOptions, PoolOptions, total=False):
     """Options of what is served, of images, and of a pool that reads its prompts."""
 
@@ -62,6 +66,8 @@ def evaluate_serving(
     requests: TextOrNumber | None = None,
     users: TextOrNumber | None = None,
     traffic: str | None = None,
+    arrival_cv: TextOrNumber | None = None,
+    prefix_hit_rate: TextOrNumber | None = None,
     software_latency: TextOrNumber | None = None,
     pcie_all_reduce: str | None = None,
     explain: bool = False,
@@ -107,6 +113,9 @@ def evaluate_serving(
     traffic : str
         CSV of one's own traffic in place of fixed lengths: columns ``prompt``,
         ``output`` and, where it replaces the arrivals too, ``seconds``.
+    arrival_cv, prefix_hit_rate : float, str or float
+        How much the times between requests vary (standard deviation over mean; 1 is at
+        random, more is bursty), and the share of a prompt that is found in the cache.
     draft, draft_tokens, acceptance : str, int, str or float
         Speculative decoding: ``mtp`` or a smaller model, tokens drafted ahead of a
         check (1 unless given), and the share of them that is accepted.
@@ -198,6 +207,15 @@ def evaluate_serving(
             value=users,
             accepted="one of the two",
         )
+    burst = reader.quantity("arrival_cv", arrival_cv, "number")
+    if burst is not None and rate is None:
+        reader.problem(
+            "E005",
+            "of which requests do the times between vary?",
+            option="requests",
+            accepted="with --requests 3/s",
+        )
+    hits = reader.quantity("prefix_hit_rate", prefix_hit_rate, "share", most=MOST_HITS)
     own_traffic = read_traffic(reader, traffic)
     if own_traffic is not None and images:
         reader.problem(
@@ -223,6 +241,8 @@ def evaluate_serving(
             served.lengths,
             users=asking if asked else in_batches * resident,
             requests_per_second=rate,
+            arrival_cv=burst,
+            prefix_hit_rate=hits or 0.0,
             traffic=own_traffic,
         )
         if reading is not None:

@@ -103,14 +103,22 @@ def load_of(
     *,
     users: int | None = None,
     requests_per_second: float | None = None,
+    arrival_cv: float | None = None,
+    prefix_hit_rate: float = 0.0,
     traffic: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Put a load as the core takes it: requests at random, or users who wait."""
+    """Put a load as the core takes it: requests at random, or users who wait.
+
+    Times between requests vary by `arrival_cv`, their standard deviation over their
+    mean; where it is not given they are independent of each other.
+    """
     if requests_per_second is not None:
         arrivals: dict[str, Any] = {
             "kind": "poisson",
             "per_second": requests_per_second,
         }
+        if arrival_cv is not None:
+            arrivals |= {"kind": "gamma", "cv": arrival_cv}
     else:
         arrivals = {"kind": "closed", "users": users or 1}
     sizes = {
@@ -118,7 +126,11 @@ def load_of(
         "prompt": _lengths(lengths.prompt, lengths.prompt_cv),
         "output": _lengths(lengths.output, lengths.output_cv),
     }
-    load: dict[str, Any] = {"arrivals": arrivals, "sizes": sizes}
+    load: dict[str, Any] = {
+        "arrivals": arrivals,
+        "sizes": sizes,
+        "prefix_hit_rate": prefix_hit_rate,
+    }
     if traffic is None:
         return load
     if users is not None or requests_per_second is not None:
