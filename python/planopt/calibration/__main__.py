@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from planopt.calibration import kernels as fits_of
-from planopt.calibration.collectives import all_reduces
+from planopt.calibration.collectives import DIRECT_LIMIT, all_reduces
 from planopt.calibration.kernels import Peak
 from planopt.calibration.profile import PROFILE_CITE, PROFILED, profiled_card
 from planopt.calibration.tables import SYSTEMS, Kernels
@@ -87,7 +87,8 @@ def _sections(
         if found is not None:
             folders = ", ".join(system.folder for system in systems)
             own = f"{cite}/{{{folders}}}/comm"
-            yield section(f'links."{link}"', found.values, [found], own, date)
+            figures = {**found.values, "direct_limit": DIRECT_LIMIT}
+            yield section(f'links."{link}"', figures, [found], own, date)
 
 
 Fitted = dict[str, tuple[dict[str, float], list["Fit"]]]

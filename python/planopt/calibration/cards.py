@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.validation.inference import INFERENCE
 from planopt.validation.measurement import Comparison
 
@@ -41,9 +42,14 @@ _MEASURED: Final = {
     "rtx-4090",
 }
 _BANDWIDTHS: Final = (0.62, 0.7, 0.78, 0.86, 0.93, 0.98)
-_OVERHEADS: Final = (1.5, 3.0)
+# Around the best of them: the grid is coarser than what is measured.
+_FINER: Final = (0.94, 0.97, 1.0, 1.03, 1.06)
+_OVERHEADS: Final = (1.5, 3.0, 5.0)
+# Families on which weights of four bits are read slower than such of 16, byte by byte:
+# operations at the rate of FP32 that widening one may take.
+_WIDENINGS: Final = {"apple": (16.0, 20.0, 25.0, 30.0, 36.0)}
 # Of the bandwidth, at which the cache is read.
-_CACHE_SHARES: Final = (0.4, 1.0)
+_CACHE_SHARES: Final = (0.15, 0.25, 0.4, 0.65, 1.0)
 _EFFICIENCIES: Final = (0.15, 0.25, 0.35, 0.5, 0.65, 0.8, 1.0)
 # Attention is several kernels: three times the launch of one.
 _ATTENTION_LAUNCHES: Final = 3
@@ -118,19 +124,15 @@ def fit_cards(rows: Sequence[Row], text: str) -> dict[str, CardFit]:
     decoding = [row for row in own if row["metric"] == "decode_tok_s_per_user"]
     prompts = [row for row in own if row["metric"] == "prefill_tok_s"]
     cards = sorted({row["accelerator"] for row in decoding})
-    grid = [
-        {
-            "half_rows": 1.0,
-            "bandwidth_efficiency": bandwidth,
-            "kv_bandwidth_efficiency": bandwidth * share,
-            "operation_overhead": overhead,
-            "attention_overhead": _ATTENTION_LAUNCHES * overhead,
-        }
-        for bandwidth, overhead, share in product(
-            _BANDWIDTHS, _OVERHEADS, _CACHE_SHARES
-        )
-    ]
-    decoded = _best(cards, dict.fromkeys(cards, grid), decoding, text)
+    decoded = _best(cards, {card: _grid(card) for card in cards}, decoding, text)
+    finer = {
+        card: [
+            decoded[card][1] | _scaled_bandwidths(decoded[card][1], share)
+            for share in _FINER
+        ]
+        for card in cards
+    }
+    decoded = _best(cards, finer, decoding, text)
     with_arithmetic = {
         card: [
             decoded[card][1] | {"efficiency": efficiency}
@@ -150,6 +152,37 @@ def fit_cards(rows: Sequence[Row], text: str) -> dict[str, CardFit]:
     }
 
 
+def _grid(card: str) -> list[Figures]:
+    """Return what a card may be."""
+    widenings = _WIDENINGS.get(_family(card), (0.0,))
+    return [
+        {
+            "half_rows": 1.0,
+            "bandwidth_efficiency": bandwidth,
+            "kv_bandwidth_efficiency": bandwidth * share,
+            "operation_overhead": overhead,
+            "attention_overhead": _ATTENTION_LAUNCHES * overhead,
+        }
+        | ({"widening": widening} if widening else {})
+        for bandwidth, overhead, share, widening in product(
+            _BANDWIDTHS, _OVERHEADS, _CACHE_SHARES, widenings
+        )
+    ]
+
+
+def _scaled_bandwidths(figures: Figures, share: float) -> Figures:
+    """Return both bandwidths of a card times a share, none above the peak."""
+    names = ("bandwidth_efficiency", "kv_bandwidth_efficiency")
+    return {name: round(min(figures[name] * share, 1.0), 4) for name in names}
+
+
+def _family(card: str) -> str:
+    figures = open_catalog((), DEFAULT_ASSUMPTIONS).show("accelerators", card)[
+        "figures"
+    ]
+    return next(str(each["text"]) for each in figures if each["field"] == "family")
+
+
 def _best(
     cards: Sequence[str],
     grids: Mapping[str, Sequence[Figures]],
@@ -158,8 +191,9 @@ def _best(
 ) -> dict[str, tuple[float, Figures]]:
     """Return of each card the figures that leave the least error, all cards at once."""
     best: dict[str, tuple[float, Figures]] = {}
-    for place in range(len(next(iter(grids.values())))):
-        tried = {card: grids[card][place] for card in cards}
+    for place in range(max(len(grid) for grid in grids.values())):
+        # Those with fewer choices are through before: their last is tried again.
+        tried = {card: grids[card][: place + 1][-1] for card in cards}
         errors = _errors(tried, rows, text)
         for card in cards:
             found = (errors[card], tried[card])

@@ -72,7 +72,12 @@ _KNOWN: Final[Mapping[str, Mapping[str, str]]] = {
         "bandwidth_limit": '"1300 GB/s"',
         "arithmetic_limit": '"220 TFLOPS"',
         "prompt_chunk": "512",
+        "half_rows": "1.0",
     },
+    # Products of one row by vector units (or, of many, by cuBLAS): no tile to fill.
+    "gpt-fast": {"half_rows": "1.0"},
+    "exllama": {"half_rows": "1.0"},
+    "exllamav2": {"half_rows": "1.0"},
 }
 _ENGINE_TABLES: Final = re.compile(r"(?m)^\[engines\.[^\]]+\]\n(?:.+\n)+")
 

@@ -28,7 +28,8 @@ ENGINES_BEGIN: Final = (
 )
 ENGINES_END: Final = "# End of the engines."
 
-_SECONDS: Final = ("overhead", "latency")
+# Units of figures by the last word of their names; others are shares and counts.
+_UNITS: Final = {"overhead": "us", "latency": "us", "limit": "MiB"}
 _DIGITS: Final = 4
 
 Section = list[str]
@@ -49,8 +50,8 @@ def section(
     lines = [f"[{table}]"]
     for name, value in figures.items():
         text = f"{value:.{_DIGITS}g}"
-        unit = name.endswith(_SECONDS)
-        shown = f'"{text} us"' if unit else text
+        unit = _UNITS.get(name.rpartition("_")[2])
+        shown = f'"{text} {unit}"' if unit else text
         lines.append(f'{name} = {{ value = {shown}, source = "{source}" }}')
     lines += [
         "",

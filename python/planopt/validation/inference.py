@@ -12,7 +12,13 @@ from planopt.validation.replica import (
     UnpredictableError,
     known_models,
 )
-from planopt.validation.serving_words import engine_of, kv_of, model_of, weights_of
+from planopt.validation.serving_words import (
+    Weights,
+    engine_of,
+    kv_of,
+    model_of,
+    weights_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -112,7 +118,7 @@ def _predict(row: Row, assumptions: str) -> Outcome:
         accelerator=replica.accelerator,
         model=replica.model,
         engine=replica.engine or row["framework"],
-        precision=replica.weights or "",
+        precision=replica.weights.format or "",
         layout=replica.layout,
         why={"isl": row["isl"], "osl": row["osl"]},
     )
@@ -128,6 +134,8 @@ def _unknown(row: Row, metric: str) -> str | None:
         if row["batch_or_concurrency"] == "1" and metric == "tpot":
             return None
         return "lengths are not stated"
+    if "SPECULATIVE" in row["notes"]:
+        return "drafts, of which the acceptance is not stated"
     if "production average" in row["notes"] or "production averages" in row["notes"]:
         return "a production average, of no stated lengths"
     if "+" in row["accelerator"] or row["accelerator"].startswith("mixed"):
@@ -141,9 +149,9 @@ def _replica(row: Row, assumptions: str) -> MeasuredReplica:
         message = f"no model of the catalog is like {row['model']}"
         raise UnpredictableError(message)
     engine = engine_of(row["framework"])
-    weights, bits = weights_of(row["weight_format"])
+    weights = weights_of(row["weight_format"], engine)
     if row["model"].startswith("gpt-oss"):
-        weights = None
+        weights = Weights()
     tp, pp = _count(row["tp"]), _count(row["pp"])
     accelerators = _count(row["n_accelerators"])
     dp = 1
@@ -158,8 +166,7 @@ def _replica(row: Row, assumptions: str) -> MeasuredReplica:
         accelerator=row["accelerator"],
         engine=engine,
         weights=weights,
-        bits=bits,
-        kv=kv_of(row["kv_format"]) or _CHECKPOINT_CACHE.get((engine, weights)),
+        kv=kv_of(row["kv_format"]) or _CHECKPOINT_CACHE.get((engine, weights.format)),
         tp=tp,
         pp=pp,
         dp=dp,

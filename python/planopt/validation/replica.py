@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt.catalog import bundled_folder, open_catalog
 from planopt.errors import InputError
+from planopt.validation.serving_words import Weights
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +24,6 @@ __all__ = [
 ]
 
 _ENGINE_TABLE: Final = re.compile(r"^\[engines\.([\w-]+)\]", re.MULTILINE)
-_INT4_BITS: Final = 8 * 0.51953125
 # Requests of a closed loop beside its users: InferenceMAX asks ten times as many.
 PROMPTS_PER_USER: Final = 10
 _MOST_PROMPTS: Final = 4096
@@ -109,8 +109,7 @@ class MeasuredReplica:
     model: str
     accelerator: str
     engine: str | None
-    weights: str | None = None
-    bits: float | None = None
+    weights: Weights = field(default_factory=Weights)
     kv: str | None = None
     tp: int = 1
     pp: int = 1
@@ -135,7 +134,9 @@ class MeasuredReplica:
         request: dict[str, Any] = {
             "model": self.model,
             "accelerator": self.accelerator,
-            "weights": self.weights,
+            "weights": self.weights.format,
+            "weight_bits": self.weights.bits,
+            "head_bits": self.weights.head_bits,
             "kv": self.kv,
             "tp": self.tp,
             "pp": self.pp,
@@ -176,11 +177,7 @@ class MeasuredReplica:
     def step_seconds(self, *, batch: int, context: int) -> float:
         """Return the seconds of a step that gives every sequence a token."""
         decode = self.evaluated(batch=batch, prompt=1, context=context)["decode"]
-        step = float(decode["step_seconds"])
-        if self.bits is not None:
-            # Weights of so many bits: what is read of them grows or shrinks.
-            step += float(decode["memory_seconds"]) * (self.bits / _INT4_BITS - 1)
-        return step
+        return float(decode["step_seconds"])
 
     def prompt_seconds(self, *, prompt: int) -> float:
         """Return the seconds to read a prompt alone."""

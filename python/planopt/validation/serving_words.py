@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
-__all__ = ["engine_of", "kv_of", "model_of", "weights_of"]
+__all__ = ["Weights", "engine_of", "kv_of", "model_of", "weights_of"]
 
 # The framework by its beginning, and our name of the engine.
 _ENGINES: Final = (
@@ -56,6 +56,23 @@ _WEIGHTS: Final[tuple[tuple[str, str], ...]] = (
     ("fp32", "fp32"),
 )
 _BITS_PER_WEIGHT: Final = re.compile(r"exl2-([\d.]+)bpw")
+# Its converter's default: --head_bits.
+_EXL2_HEAD_BITS: Final = 6.0
+# Of a group of 32: a scale of 16 bits and a zero of 4, or in gpt-fast both of 16.
+_GROUPS: Final = (("gptq-int4-g32", 4 + 20 / 32), ("int4-g32", 4 + 32 / 32))
+# gpt-fast replaces every linear layer, the head among them.
+_BITS_OF_ALL: Final = {"int8": 8.0, "int4": 4 + 20 / 128}
+
+
+class Weights(NamedTuple):
+    """How the weights of a checkpoint are stored."""
+
+    format: str | None = None
+    """Our format."""
+    bits: float | None = None
+    """Bits of a quantised weight, where they are not those of the format."""
+    head_bits: float | None = None
+    """Bits of a weight of the head, where it is quantised."""
 
 
 def engine_of(framework: str) -> str | None:
@@ -75,16 +92,19 @@ def model_of(name: str, known: frozenset[str]) -> str | None:
     return next((each for each in candidates if each in known), None)
 
 
-def weights_of(words: str) -> tuple[str | None, float | None]:
-    """Return our format of the weights, and their bits where those differ."""
+def weights_of(words: str, engine: str | None = None) -> Weights:
+    """Return how the weights are stored, by a source's words and what engines do."""
     lower = words.lower()
-    bits = _BITS_PER_WEIGHT.match(lower)
-    if bits:
-        return "int4", float(bits[1])
+    exl2 = _BITS_PER_WEIGHT.match(lower)
+    if exl2:
+        return Weights("int4", float(exl2[1]), _EXL2_HEAD_BITS)
     for start, ours in _WEIGHTS:
         if lower.startswith(start):
-            return ours, None
-    return None, None
+            found = (bits for name, bits in _GROUPS if lower.startswith(name))
+            bits = next(found, None)
+            whole = bits or _BITS_OF_ALL.get(ours)
+            return Weights(ours, bits, whole if engine == "gpt-fast" else None)
+    return Weights()
 
 
 def kv_of(words: str) -> str | None:

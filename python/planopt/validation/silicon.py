@@ -11,7 +11,7 @@ from planopt.validation.replica import (
     UnpredictableError,
     known_models,
 )
-from planopt.validation.serving_words import engine_of, model_of, weights_of
+from planopt.validation.serving_words import Weights, engine_of, model_of, weights_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -100,7 +100,7 @@ def _predict(row: Row, assumptions: str) -> Iterator[Outcome]:
             model=replica.model,
             engine=replica.engine or row["backend"],
             standing="counted" if metric in metrics and is_told else "outside",
-            precision=replica.weights or "",
+            precision=replica.weights.format or "",
             layout=replica.layout,
             why={
                 "isl": float(row["isl"]),
@@ -156,9 +156,9 @@ def _replica(row: Row, pool: str, assumptions: str) -> MeasuredReplica:
         message = f"no model of the catalog is like {row['model_path']}"
         raise UnpredictableError(message)
     engine = engine_of(row["backend"])
-    weights, bits = weights_of(row["gemm_quant_mode"] or row["precision"])
+    weights = weights_of(row["gemm_quant_mode"] or row["precision"])
     if model.startswith(_AS_PUBLISHED):
-        weights = None
+        weights = Weights()
     accelerators = accelerators_of(row, pool)
     dp = min(_count(row, f"{pool}attention_dp_size"), accelerators)
     ep = min(_count(row, f"{pool}moe_ep_size"), accelerators)
@@ -168,8 +168,7 @@ def _replica(row: Row, pool: str, assumptions: str) -> MeasuredReplica:
         accelerator=_ACCELERATORS.get(row["system"], row["system"]),
         engine=engine,
         weights=weights,
-        bits=bits,
-        kv=harness.cache_format(row, engine, weights, model),
+        kv=harness.cache_format(row, engine, weights.format, model),
         tp=accelerators // dp,
         pp=_count(row, f"{pool}pp_size"),
         dp=dp,

@@ -247,8 +247,8 @@ def _embedding(model: Table) -> Iterator[Operation]:
     hidden, vocabulary = units.count(model["hidden"]), units.count(model["vocabulary"])
     if not vocabulary:
         return
-    rows = vocabulary * hidden
-    yield Elementwise("embedding", hidden, rows, by_vocabulary=True)
+    name = "shared_embedding" if model["tied"] else "embedding"
+    yield Elementwise(name, hidden, vocabulary * hidden, by_vocabulary=True)
     yield AllReduce(hidden)
     if positions := units.count(model.get("positions", 0)):
         yield Elementwise("positions", hidden, positions * hidden)

@@ -194,9 +194,12 @@ def transfer(message: float, bandwidth: float, latency: float) -> float:
 def scale_up_all_reduce(message: float, n: int, fabric: Fabric) -> float:
     """Return the seconds of an all-reduce over the scale-up link."""
     reached = fabric.scale_up
-    bandwidth = fabric.scale_up_bandwidth
+    ring = scale_up_ring(message, n, fabric)
+    if message >= reached.direct_limit:
+        return ring
+    bandwidth = fabric.accelerator.scale_up_bandwidth * reached.direct_efficiency
     return min(
-        scale_up_ring(message, n, fabric),
+        ring,
         one_shot_all_reduce(message, n, bandwidth, reached.one_shot_latency),
         reached.two_shot_latency + 2 * (n - 1) / n * message / bandwidth,
     )
@@ -318,7 +321,8 @@ def pipeline_hops(message: float, fabric: Fabric) -> float:
         return 0.0
     last = p if fabric.assumptions.communication.return_hop else p - 1
     inside = hop_inside_host(message, fabric)
-    return sum(
+    overheads = (p - 1) * fabric.assumptions.reached.engine.hop_overhead
+    return overheads + sum(
         inside
         if _same_host(stage, (stage + 1) % p, fabric)
         else hop_across_hosts(message, fabric)

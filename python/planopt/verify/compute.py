@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from planopt.verify.derivation import formula
 from planopt.verify.formats import (
+    ENDS,
+    WEIGHT_ONLY,
     activation_bytes,
     base_rate,
     bytes_per_element,
@@ -127,6 +129,12 @@ class Rank:
         """Return the bytes of one parameter of an operation."""
         if operation.quantised:
             return bytes_per_element(self.weights)
+        name = getattr(operation, "name", "")
+        embedding, head = ENDS.get(self.weights, (self.activation_bytes,) * 2)
+        if name == "embedding":
+            return embedding
+        if name in ("head", "shared_embedding"):
+            return head
         return self.activation_bytes
 
 
@@ -249,6 +257,15 @@ def matmul_efficiency(
     )
 
 
+# Section 3, MatMul: w.
+def widening_seconds(operation: MatMul, rank: Rank) -> float:
+    """Return the seconds of bringing a weight to 16 bits."""
+    is_narrow = rank.parameter_bytes(operation) < rank.activation_bytes
+    if not (is_narrow and rank.weights in WEIGHT_ONLY):
+        return 0.0
+    return rank.compute.widening / rank.accelerator.peak.get("fp32", rank.base_rate)
+
+
 # Section 3, MatMul.
 @formula(
     "a = 2 m k_E k' n' / (rate e), b = (D k' n' B_w + m k_E (k' + n') B_a) / "
@@ -279,7 +296,8 @@ def matmul_time(operation: MatMul, step: Step, rank: Rank) -> Duration:
     bandwidth = rank.memory_bandwidth * reached.bandwidth_efficiency
     return duration(
         rank,
-        arithmetic=flops / (rate * efficiency),
+        arithmetic=flops / (rate * efficiency)
+        + met * inputs * outputs * widening_seconds(operation, rank),
         traffic=(weight_bytes + (moved if rank.compute.activation_traffic else 0))
         / bandwidth,
         overhead=reached.operation_overhead,

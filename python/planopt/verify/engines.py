@@ -32,6 +32,10 @@ class Engine:
     """FLOP/s of an accelerator beyond which its kernels get no faster."""
     prompt_chunk: int | None = None
     """Tokens of a prompt that go through the stages at once, if not all."""
+    half_rows: float | None = None
+    """Rows at half rate of its own kernels; none leaves those of the kernels' table."""
+    hop_overhead: float = 0.0
+    """Seconds of passing a micro-batch on to the next stage, besides its message."""
     step_overhead: float | None = None
     """Seconds; none leaves those of the kernels' table."""
     prompt_launch: float = 0.0
@@ -58,6 +62,7 @@ _READ: Final[Mapping[str, Callable[[object], float]]] = {
     "bandwidth_limit": _bytes_per_second,
     "arithmetic_limit": _flops_per_second,
     "prompt_chunk": units.count,
+    "hop_overhead": _seconds,
     "step_overhead": _seconds,
     "prompt_launch": _seconds,
 }

@@ -24,9 +24,15 @@ BYTES_PER_ELEMENT: Final = {
     "nvfp4": 0.5625,
     "w4a8": 0.51953125,
     "q4_0": 0.5625,
-    "q4_k_m": 0.60625,
+    "q4_k_m": 0.6,
     "fp8-2:4": 0.625,
 }
+
+# Section 2, "files of llama.cpp": the embedding, and the head.
+ENDS: Final = {"q4_0": (0.5625, 0.8203125), "q4_k_m": (0.5625, 0.8203125)}
+
+# Section 2, "weight-only".
+WEIGHT_ONLY: Final = ("int4", "mxfp4", "q4_0", "q4_k_m")
 
 # Section 2, "fp8-2:4": families whose products leave half of the work out.
 SPARSE_FAMILIES: Final = ("ampere", "ada", "hopper", "blackwell")

@@ -120,8 +120,9 @@ def weights_bytes(stage: Stage, model: Model, rank: Rank) -> float:
             for operation in drafter.operations
         )
     if model.tied and stage.head and not stage.embedding:
-        embedding = model.vocabulary * model.hidden / rank.t
-        return own + embedding * rank.activation_bytes
+        tokens = model.embedding[0]
+        share = tokens.parameters * rank.fraction(tokens)
+        return own + share * rank.parameter_bytes(tokens)
     return own
 
 

@@ -39,10 +39,12 @@ class ScaleUp:
     """What collectives over a scale-up link reach: shares, seconds."""
 
     efficiency: float
+    direct_efficiency: float
     latency: float
     overhead: float
     one_shot_latency: float
     two_shot_latency: float
+    direct_limit: float
     bulk_latency: float
     bulk_efficiency: float
 
@@ -83,6 +85,7 @@ class Compute:
             if engine.step_overhead is None
             else engine.step_overhead
         )
+        self.widening = units.share(table.get("widening", 0.0))
 
     def products(self, weights: str | None, *, experts: bool) -> Products:
         """Return what products reach.
@@ -109,7 +112,11 @@ class Compute:
             share *= engine.quantised
         return Products(
             efficiency=units.share(found("efficiency")) * engine.arithmetic * share,
-            half_rows=units.share(found("half_rows")),
+            half_rows=(
+                units.share(found("half_rows"))
+                if engine.half_rows is None
+                else engine.half_rows
+            ),
             half_columns=units.share(found("half_columns")),
             half_depth=units.share(found("half_depth")),
             bandwidth_efficiency=(
@@ -154,10 +161,14 @@ class Reached:
         never = "1e300 s"
         return ScaleUp(
             efficiency=units.share(table["scale_up_efficiency"]),
+            direct_efficiency=units.share(
+                table.get("direct_efficiency", table["scale_up_efficiency"])
+            ),
             latency=_seconds(table["scale_up_latency"]),
             overhead=_seconds(table.get("collective_overhead", "0 s")),
             one_shot_latency=_seconds(table["one_shot_latency"]),
             two_shot_latency=_seconds(table.get("two_shot_latency", never)),
+            direct_limit=units.quantity(table.get("direct_limit", "1e300 B"), "bytes"),
             bulk_latency=_seconds(table.get("bulk_latency", never)),
             bulk_efficiency=units.share(table.get("bulk_efficiency", 1.0)),
         )

@@ -52,6 +52,34 @@ impl Line {
     }
 }
 
+/// What ranks reach that read each other's memory over a scale-up link.
+#[derive(Clone, Copy, Debug)]
+struct Direct {
+    bandwidth: BytesPerSecond,
+    /// Of an all-reduce in one shot, in which each reads all of the others.
+    one_shot: Seconds,
+    /// Of one in two, in which each reduces its share and reads those of the others.
+    two_shot: Option<Seconds>,
+    /// Payloads that are too large for both.
+    limit: Option<Bytes>,
+}
+
+impl Direct {
+    /// The faster way among `ranks`, if there is any for so large a payload.
+    fn all_reduce(self, ranks: u32, payload: Bytes) -> Option<Seconds> {
+        if self.limit.is_some_and(|limit| payload >= limit) {
+            return None;
+        }
+        let others = f64::from(ranks - 1);
+        let whole = self.one_shot + payload * others / self.bandwidth;
+        let shares = payload * (ALL_REDUCE * others / f64::from(ranks)) / self.bandwidth;
+        Some(
+            self.two_shot
+                .map_or(whole, |latency| whole.min(latency + shares)),
+        )
+    }
+}
+
 /// The links of a replica, as reached under the assumptions.
 #[derive(Clone, Copy, Debug)]
 pub struct Fabric {
@@ -59,8 +87,9 @@ pub struct Fabric {
     all_reduce_share: f64,
     hop_payload: HopPayload,
     return_hop: bool,
-    /// Latencies of an all-reduce in which ranks read each other: in one shot, and in two.
-    direct_latency: (Seconds, Option<Seconds>),
+    hop_overhead: Seconds,
+    /// All-reduces in which ranks read each other.
+    direct: Direct,
     scale_up: Option<(Line, u32)>,
     pcie: Line,
     all_reduce_bus: Option<BusBandwidth>,
@@ -114,21 +143,31 @@ impl Fabric {
                 bulk: None,
             }
         });
-        let direct = links
+        let over_link = links
             .scale_up
             .map_or(reached.scale_up, |link| assumptions.scale_up_of(&link.name));
+        let link_bandwidth = links
+            .scale_up
+            .map_or(BytesPerSecond(0.0), |link| link.bandwidth);
         Self {
             algorithm: reached.all_reduce,
             all_reduce_share: reached.all_reduce_share,
             hop_payload: reached.hop_payload,
             return_hop: reached.return_hop,
-            direct_latency: (direct.one_shot_latency, direct.two_shot_latency),
+            hop_overhead: reached.hop_overhead,
+            direct: Direct {
+                bandwidth: link_bandwidth
+                    * over_link.direct_efficiency.unwrap_or(over_link.efficiency),
+                one_shot: over_link.one_shot_latency,
+                two_shot: over_link.two_shot_latency,
+                limit: over_link.direct_limit,
+            },
             scale_up: links.scale_up.map(|link| {
                 let line = Line {
-                    bandwidth: link.bandwidth * direct.efficiency,
-                    latency: direct.latency,
-                    overhead: direct.overhead,
-                    bulk: direct
+                    bandwidth: link.bandwidth * over_link.efficiency,
+                    latency: over_link.latency,
+                    overhead: over_link.overhead,
+                    bulk: over_link
                         .bulk
                         .map(|(latency, efficiency)| (latency, link.bandwidth * efficiency)),
                 };
@@ -193,13 +232,9 @@ impl Fabric {
     fn local_all_reduce(&self, ranks: u32, payload: Bytes) -> Seconds {
         let ring = self.local_ring(ranks, payload);
         match (self.algorithm, self.scale_up_for(ranks)) {
-            (AllReduceAlgorithm::Ring, Some(line)) if ranks > 1 => {
-                let others = f64::from(ranks - 1);
-                let (one_shot, two_shot) = self.direct_latency;
-                let whole = one_shot + payload * others / line.bandwidth;
-                let shares = payload * (ALL_REDUCE * others / f64::from(ranks)) / line.bandwidth;
-                let best = ring.min(whole);
-                two_shot.map_or(best, |latency| best.min(latency + shares))
+            (AllReduceAlgorithm::Ring, Some(_)) if ranks > 1 => {
+                let direct = self.direct.all_reduce(ranks, payload);
+                direct.map_or(ring, |direct| direct.min(ring))
             }
             _ => ring,
         }
@@ -295,7 +330,7 @@ impl Fabric {
     fn neighbour_line(&self, ranks: u32) -> Line {
         match self.scale_up_for(ranks) {
             Some(line) => Line {
-                latency: self.direct_latency.0,
+                latency: self.direct.one_shot,
                 ..line
             },
             None => self.pcie_bus(ranks),
@@ -314,7 +349,8 @@ impl Fabric {
             .message(payload);
         let crossings = placement.crossing_hops();
         let insides = placement.pp - 1 - crossings;
-        let mut total = crossing * f64::from(crossings) + inside * f64::from(insides);
+        let overheads = self.hop_overhead * f64::from(placement.pp - 1);
+        let mut total = crossing * f64::from(crossings) + inside * f64::from(insides) + overheads;
         if self.return_hop {
             total += if placement.hosts > 1 {
                 crossing

@@ -14,6 +14,7 @@ from planopt.validation.inference import INFERENCE
 from planopt.validation.measurement import Comparison, read_table
 from planopt.validation.microbench import MICROBENCH
 from planopt.validation.replica import MeasuredReplica, catalog_of
+from planopt.validation.serving_words import Weights
 from planopt.validation.silicon import SILICON
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def test_a_prompt_in_chunks_uses_the_stages_side_by_side(tmp_path: Path) -> None
             model="llama-3-8b",
             accelerator="rtx-4090",
             engine=engine,
-            weights="q4_k_m",
+            weights=Weights("q4_k_m"),
             pp=pp,
         )
         return replica.prompt_seconds(prompt=prompt)

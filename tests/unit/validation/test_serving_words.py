@@ -2,7 +2,13 @@
 
 import pytest
 
-from planopt.validation.serving_words import engine_of, kv_of, model_of, weights_of
+from planopt.validation.serving_words import (
+    Weights,
+    engine_of,
+    kv_of,
+    model_of,
+    weights_of,
+)
 from planopt.validation.silicon import accelerators_of
 
 KNOWN = frozenset({"llama-3.1-8b", "deepseek-r1", "qwen3-32b", "llama-1-13b"})
@@ -28,10 +34,14 @@ def test_engines_and_formats_by_their_beginning() -> None:
     assert engine_of("TensorRT-LLM (PyTorch backend)") == "trtllm"
     assert engine_of("exllamav2") == "exllamav2"
     assert engine_of("something new") is None
-    assert weights_of("gguf-q4_k_m") == ("q4_k_m", None)
-    assert weights_of("exl2-2.5bpw") == ("int4", 2.5)
-    assert weights_of("fp8_block") == ("fp8", None)
-    assert weights_of("") == (None, None)
+    assert weights_of("gguf-q4_k_m") == Weights("q4_k_m")
+    assert weights_of("exl2-2.5bpw") == Weights("int4", 2.5, 6)
+    assert weights_of("gptq-int4-g32") == Weights("int4", 4.625)
+    assert weights_of("int8-weight-only", "vllm") == Weights("int8")
+    assert weights_of("int8-weight-only", "gpt-fast") == Weights("int8", None, 8)
+    assert weights_of("int4-g32-weight-only", "gpt-fast") == Weights("int4", 5, 5)
+    assert weights_of("fp8_block") == Weights("fp8")
+    assert weights_of("") == Weights()
     assert kv_of("fp8-skip-sw") == "fp8"
     assert kv_of("bf16") is None
 

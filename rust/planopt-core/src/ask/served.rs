@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::request::{unknown_name, wrong_option};
 use crate::catalog::{Catalog, Format};
-use crate::compute::{Adapters, Encoder, Formats, real};
+use crate::compute::{Adapters, Encoder, Formats, Stored, real};
 use crate::diagnostic::Diagnostic;
 use crate::serving::{Overlap, Question, Speculation};
 use crate::transformer::{Architecture, AttentionShape, Drafter, Transformer};
@@ -31,6 +31,12 @@ pub struct ServingRequest {
     /// Format of the KV cache in place of that of the activations.
     #[serde(default)]
     pub kv: Option<String>,
+    /// Bits of a quantised weight in the checkpoint, in place of its format's.
+    #[serde(default)]
+    pub weight_bits: Option<f64>,
+    /// Bits of a weight of its head, in place of its format's.
+    #[serde(default)]
+    pub head_bits: Option<f64>,
     /// Tokens cached per sequence when speed is judged.
     pub context: u64,
     /// Tokens of a prompt.
@@ -112,6 +118,8 @@ fn set_kv_heads(architecture: &mut Architecture, wanted: u64) -> Result<(), Vec<
     }
     Ok(())
 }
+
+const BITS_OF_A_BYTE: f64 = 8.0;
 
 /// A state cannot be taken back where a drafted token is not accepted, as a cache can.
 fn drafting_with_states(draft: &str) -> Diagnostic {
@@ -234,7 +242,14 @@ impl ServingRequest {
         let adapters = self.adapters(transformer, &mut problems);
         let encoder = self.encoder(&mut problems);
         if problems.is_empty() {
-            let formats = Formats { weights, kv };
+            let bytes = |bits: f64| bits / BITS_OF_A_BYTE;
+            let formats = Formats {
+                stored: Stored {
+                    weights: self.weight_bits.map(bytes),
+                    head: self.head_bits.map(bytes),
+                },
+                ..Formats::new(weights, kv)
+            };
             Ok(Question {
                 formats,
                 context: self.context,

@@ -95,6 +95,8 @@ fn engine_shares(fields: &mut Fields<'_>, step_overhead: Seconds) -> EngineShare
         bandwidth_limit: fields.optional("bandwidth_limit", Fields::positive),
         arithmetic_limit: fields.optional("arithmetic_limit", Fields::positive),
         prompt_chunk: fields.optional("prompt_chunk", Fields::positive),
+        half_rows: fields.optional("half_rows", factor),
+        hop_overhead: fields.or("hop_overhead", Seconds::ZERO, Fields::quantity),
         step_overhead: fields.or("step_overhead", step_overhead, Fields::quantity),
         prompt_launch: fields.or("prompt_launch", Seconds::ZERO, Fields::quantity),
         request_overhead: fields.optional("request_overhead", Fields::quantity),
@@ -138,6 +140,7 @@ fn communication(fields: &mut Fields<'_>) -> CommunicationAssumptions {
         rdma_latency: fields.quantity("rdma_latency"),
         hop_payload: fields.choice("hop_payload", HOP_PAYLOAD),
         return_hop: fields.flag("return_hop"),
+        hop_overhead: Seconds::ZERO,
     }
 }
 
@@ -149,10 +152,12 @@ fn scale_up(fields: &mut Fields<'_>, general: Option<ScaleUpAssumptions>) -> Sca
     };
     let none = ScaleUpAssumptions {
         efficiency: 1.0,
+        direct_efficiency: None,
         latency: Seconds::ZERO,
         overhead: Seconds::ZERO,
         one_shot_latency: Seconds::ZERO,
         two_shot_latency: None,
+        direct_limit: None,
         bulk: None,
     };
     let known = general.unwrap_or(none);
@@ -163,6 +168,9 @@ fn scale_up(fields: &mut Fields<'_>, general: Option<ScaleUpAssumptions>) -> Sca
             Some(general) => fields.or("scale_up_efficiency", general.efficiency, share),
             None => share(fields, "scale_up_efficiency"),
         },
+        direct_efficiency: fields
+            .optional("direct_efficiency", share)
+            .or(known.direct_efficiency),
         latency: seconds(fields, "scale_up_latency", general.map(|own| own.latency)),
         overhead: seconds(fields, "collective_overhead", Some(known.overhead)),
         one_shot_latency: seconds(
@@ -173,6 +181,9 @@ fn scale_up(fields: &mut Fields<'_>, general: Option<ScaleUpAssumptions>) -> Sca
         two_shot_latency: fields
             .optional("two_shot_latency", Fields::quantity)
             .or(known.two_shot_latency),
+        direct_limit: fields
+            .optional("direct_limit", Fields::positive)
+            .or(known.direct_limit),
         bulk: bulk_latency.zip(bulk_efficiency).or(known.bulk),
     }
 }

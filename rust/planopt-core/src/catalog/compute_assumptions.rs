@@ -66,6 +66,7 @@ pub(super) fn compute(fields: &mut Fields<'_>) -> (ComputeAssumptions, ComputeTa
         products: table.products.resolved(),
         formats: table.resolved_formats(),
         fp16_accumulate: fields.flag("fp16_accumulate"),
+        widening: fields.or("widening", 0.0, number),
         roofline_overlap: fields.or("roofline_overlap", 1.0, |fields, key| {
             fields.number(key, Dimension::Share)
         }),
@@ -109,6 +110,7 @@ pub(super) fn compute_over(
     ComputeAssumptions {
         products: table.products.resolved(),
         formats: table.resolved_formats(),
+        widening: fields.or("widening", general.widening, number),
         attention_efficiency,
         half_prompt: fields.or("half_prompt", general.half_prompt, number),
         decode_attention_efficiency: table

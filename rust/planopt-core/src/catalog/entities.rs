@@ -30,8 +30,8 @@ pub enum Format {
     /// llama.cpp's blocks of 32 4-bit integers with a 16-bit scale.
     #[serde(rename = "q4_0")]
     Q40,
-    /// llama.cpp's mixture of superblocks of 4 bits, and of 6 in half of the value and down
-    /// products: 4.85 bits a weight (its table of quantisations).
+    /// llama.cpp's mixture of superblocks of 4.5 bits, and of 6.5625 in the value and down products
+    /// of half of the layers: 4.8 bits a weight of the layers of `LLaMA` models.
     #[serde(rename = "q4_k_m")]
     Q4Km,
     /// [`Self::Fp8`] of which two of every four are kept, each with two bits of where it was
@@ -44,6 +44,11 @@ impl Format {
     /// Whether weights in it are smaller than activations, and become such in the product.
     pub fn is_quantised(self) -> bool {
         !matches!(self, Self::Fp32 | Self::Bf16 | Self::Fp16)
+    }
+
+    /// Whether only the weights are in it, and become 16 bits wide in the product.
+    pub fn is_weight_only(self) -> bool {
+        matches!(self, Self::Int4 | Self::Mxfp4 | Self::Q40 | Self::Q4Km)
     }
 
     /// Every format, in the order that messages list them.
@@ -98,12 +103,32 @@ impl Format {
             // (4 bits + 8 bits / 16) / 8
             // and (4 bits + 16 bits / 32) / 8
             Self::Nvfp4 | Self::Q40 => 0.562_5,
-            // 4.85 bits / 8
-            Self::Q4Km => 0.606_25,
+            // 4.8 bits / 8
+            Self::Q4Km => 0.6,
             // (2 x 8 bits + 2 x 2 bits) / 4 / 8
             Self::Fp8Sparse => 0.625,
         }
     }
+
+    /// Storage of one element of the embedding and of the head, where the format is one of whole
+    /// files that has them quantised, too.
+    pub fn ends(self) -> Option<Ends> {
+        // llama.cpp, `llama_tensor_get_type`: the embedding in blocks of 4.5 bits as the layers are,
+        // the head (or the matrix that is both) in q6_K, blocks of 6.5625.
+        matches!(self, Self::Q40 | Self::Q4Km).then_some(Ends {
+            embedding: 0.562_5,
+            head: 0.820_312_5,
+        })
+    }
+}
+
+/// Bytes per element of the matrices before the layers and behind them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ends {
+    /// Of the embedding, unless it is the head's matrix, too.
+    pub embedding: f64,
+    /// Of the head.
+    pub head: f64,
 }
 
 /// How accelerators of one host reach each other over PCIe.

@@ -16,7 +16,7 @@ mod step;
 pub use adapters::Adapters;
 pub use encoder::Encoder;
 pub use rank::{Cache, Exchange, Rank, RankBlock, RankDraft};
-pub use rates::{Formats, Rates};
+pub use rates::{Formats, Rates, Stored};
 pub use shape::{causal_mean, distinct_experts, local_shape, parameter_fraction};
 pub(crate) use shape::{real, saturation, share_met};
 pub use step::{OperationTime, Step, roofline};

@@ -153,17 +153,19 @@ struct ProductPrice {
     /// Arithmetic of one row of one matrix, at the efficiency of its columns and depth.
     compute_per_row: f64,
     half_rows: f64,
-    /// Reading one matrix.
+    /// Widening the weights of one matrix, and reading them.
+    widening_per_matrix: f64,
     memory_per_matrix: f64,
     /// Reading and writing the activations of one row.
     memory_per_row: f64,
 }
 
 impl ProductPrice {
-    /// Of a matrix of `k` x `n` on one rank, in `element_bytes` each, that reaches so much.
+    /// Of a matrix of `k` x `n` on one rank, of `element_bytes` and seconds to widen it for each
+    /// weight, that reaches so much.
     fn new(
         (k, n): (f64, f64),
-        element_bytes: f64,
+        (element_bytes, widening): (f64, f64),
         (rate, reached): (FlopsPerSecond, ProductAssumptions),
         formats: Formats,
         rates: &Rates,
@@ -180,6 +182,7 @@ impl ProductPrice {
         Self {
             compute_per_row: 2.0 * k * n / (rate.0 * efficiency),
             half_rows: reached.half_rows,
+            widening_per_matrix: k * n * widening,
             memory_per_matrix: k * n * element_bytes / bandwidth,
             memory_per_row: (k + n) * activation,
         }
@@ -188,7 +191,8 @@ impl ProductPrice {
     /// Arithmetic and memory traffic of `rows` dealt to `matrices`.
     fn work(self, matrices: f64, rows: f64) -> (f64, f64) {
         let rows_of_each = rows / matrices;
-        let compute = rows * self.compute_per_row / saturation(rows_of_each, self.half_rows);
+        let products = rows * self.compute_per_row / saturation(rows_of_each, self.half_rows);
+        let compute = products + matrices * self.widening_per_matrix;
         let memory = matrices * self.memory_per_matrix + rows * self.memory_per_row;
         (compute, memory)
     }
@@ -282,10 +286,13 @@ pub(super) fn price(
         } => {
             let shape = local_shape(k, n, shard, degrees.dividing(experts));
             let reached = rates.of_operation(operation.quantised, experts > 1);
-            let element_bytes = formats.weight_bytes(operation);
+            let weight = (
+                formats.weight_bytes(operation),
+                rates.widening(formats, operation),
+            );
             let work = RankWork::MatMul {
                 choice: Choice::new((experts, active), rates, degrees),
-                price: ProductPrice::new(shape, element_bytes, reached, formats, rates),
+                price: ProductPrice::new(shape, weight, reached, formats, rates),
             };
             (work, reached.1.operation_overhead)
         }
@@ -329,7 +336,7 @@ pub(super) fn price_of_adapter(
         work: RankWork::Adapter {
             resident,
             choice,
-            price: ProductPrice::new(shape, element_bytes, reached, formats, rates),
+            price: ProductPrice::new(shape, (element_bytes, 0.0), reached, formats, rates),
         },
         overlap: rates.compute.roofline_overlap,
         overhead: reached.1.operation_overhead.0,

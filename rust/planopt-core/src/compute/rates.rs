@@ -6,18 +6,39 @@ use crate::catalog::{
     Accelerator, Assumptions, ComputeAssumptions, Format, ProductAssumptions, Products,
 };
 use crate::quantity::{BytesPerSecond, FlopsPerSecond};
-use crate::transformer::Operation;
+use crate::transformer::{EMBEDDING, HEAD, Operation, SHARED_EMBEDDING};
 
 /// Formats of a candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Formats {
     /// Of the quantised weights.
     pub weights: Format,
     /// Of the KV cache.
     pub kv: Format,
+    /// What a checkpoint has of its own.
+    pub stored: Stored,
+}
+
+/// Bytes per element in a checkpoint, where they are not those of its format: of groups of another
+/// size, of a mixture of widths, or of a head that is quantised, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stored {
+    /// Of the quantised weights.
+    pub weights: Option<f64>,
+    /// Of the head.
+    pub head: Option<f64>,
 }
 
 impl Formats {
+    /// Formats that a checkpoint has as they are.
+    pub fn new(weights: Format, kv: Format) -> Self {
+        Self {
+            weights,
+            kv,
+            stored: Stored::default(),
+        }
+    }
+
     /// Bytes per element of activations, and of parameters that are never quantised.
     pub fn activation_bytes(self) -> f64 {
         match self.weights {
@@ -37,11 +58,17 @@ impl Formats {
 
     /// Bytes per element of the parameters of an operation.
     pub fn weight_bytes(self, operation: &Operation) -> f64 {
-        if operation.quantised {
-            self.weights.bytes_per_element()
-        } else {
-            self.activation_bytes()
-        }
+        let ends = self.weights.ends();
+        let (own, of_format) = match operation.name {
+            EMBEDDING => (None, ends.map(|ends| ends.embedding)),
+            HEAD | SHARED_EMBEDDING => (self.stored.head, ends.map(|ends| ends.head)),
+            _ if operation.quantised => {
+                let of_format = self.weights.bytes_per_element();
+                (self.stored.weights, Some(of_format))
+            }
+            _ => (None, None),
+        };
+        own.or(of_format).unwrap_or_else(|| self.activation_bytes())
     }
 }
 
@@ -71,6 +98,8 @@ pub struct Rates {
     pub quantised_products: Products,
     /// Tokens of the busiest of several parts of the experts over the mean.
     pub expert_imbalance: f64,
+    /// Seconds that widening a weight takes.
+    widening: f64,
     /// What else the accelerator reaches.
     pub compute: ComputeAssumptions,
     /// What it reaches at training.
@@ -128,9 +157,20 @@ impl Rates {
             base_products: compute.products,
             quantised_products: compute.products_in(weights),
             expert_imbalance: assumptions.experts.imbalance,
+            widening: compute.widening / peak.fp32.unwrap_or(base).0,
             compute: compute.clone(),
             trainer: assumptions.trainer(accelerator),
         })
+    }
+
+    /// Time to widen a weight of `operation`, if it is stored in less than 16 bits.
+    pub fn widening(&self, formats: Formats, operation: &Operation) -> f64 {
+        let narrow = formats.weight_bytes(operation) < formats.activation_bytes();
+        if narrow && formats.weights.is_weight_only() {
+            self.widening
+        } else {
+            0.0
+        }
     }
 
     /// Share of the work on experts that the busiest of `parts` has.

@@ -5,8 +5,8 @@ mod attention;
 
 use self::attention::{attention, mixer};
 use super::{
-    Architecture, AttentionShape, Block, BlockShape, MlpShape, MtpModule, Norm, Operation, Shard,
-    Transformer, Work, greatest_common_divisor,
+    Architecture, AttentionShape, Block, BlockShape, EMBEDDING, HEAD, MlpShape, MtpModule, Norm,
+    Operation, SHARED_EMBEDDING, Shard, Transformer, Work, greatest_common_divisor,
 };
 
 impl From<&Architecture> for Transformer {
@@ -51,7 +51,11 @@ fn embedding(model: &Architecture) -> Vec<Operation> {
         return Vec::new();
     }
     let tokens = Operation {
-        name: "embedding",
+        name: if model.tied {
+            SHARED_EMBEDDING
+        } else {
+            EMBEDDING
+        },
         work: Work::Gather {
             width: model.hidden,
         },
@@ -88,7 +92,7 @@ fn head_with(model: &Architecture, parameters: u64) -> Vec<Operation> {
         operations.push(Operation {
             parameters,
             quantised: false,
-            ..product("head", model.hidden, model.vocabulary, Shard::Columns)
+            ..product(HEAD, model.hidden, model.vocabulary, Shard::Columns)
         });
     }
     operations

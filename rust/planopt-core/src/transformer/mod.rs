@@ -7,7 +7,7 @@ mod operation;
 
 pub use architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
 pub use huggingface::read_config;
-pub use operation::{Operation, Shard, StateSpace, Work};
+pub use operation::{EMBEDDING, HEAD, Operation, SHARED_EMBEDDING, Shard, StateSpace, Work};
 
 use crate::catalog::Format;
 

@@ -144,6 +144,13 @@ impl Work {
     }
 }
 
+/// Name of the gather that brings tokens to their vectors.
+pub const EMBEDDING: &str = "embedding";
+/// The same where its matrix is the head's, too.
+pub const SHARED_EMBEDDING: &str = "shared_embedding";
+/// Name of the product that brings vectors back to tokens.
+pub const HEAD: &str = "head";
+
 /// One operation of a layer, of the embedding or of the head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {

@@ -344,7 +344,7 @@ pub(crate) fn questions() -> impl Strategy<Value = Question> {
             adapters: None,
             encoder: None,
             context_ranks: None,
-            formats: Formats { weights, kv },
+            formats: Formats::new(weights, kv),
             context,
             prompt,
             overlap,

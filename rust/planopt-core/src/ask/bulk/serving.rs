@@ -121,6 +121,8 @@ impl ServingSpaceRequest {
             context: 1,
             prompt: 1,
             engine_name: None,
+            weight_bits: None,
+            head_bits: None,
             overlap: None,
             software_latency_seconds: None,
             usable_fraction: None,

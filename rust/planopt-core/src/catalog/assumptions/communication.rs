@@ -1,6 +1,6 @@
 //! Rates that messages reach.
 
-use crate::quantity::Seconds;
+use crate::quantity::{Bytes, Seconds};
 
 /// How the time of an all-reduce is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,9 +23,12 @@ pub enum HopPayload {
 /// Rates that messages reach over a scale-up link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScaleUpAssumptions {
-    /// Share of the bandwidth at low latency: a flag beside every few bytes (NCCL's LL128), and
-    /// ranks that read each other's memory.
+    /// Share of the bandwidth that a ring reaches at low latency: a flag beside every few bytes
+    /// (NCCL's LL128).
     pub efficiency: f64,
+    /// Share that ranks reach which read each other's memory, if it is another: no flags, and no
+    /// copies from rank to rank.
+    pub direct_efficiency: Option<f64>,
     /// Latency of a step of a ring.
     pub latency: Seconds,
     /// Start of a ring, besides its steps.
@@ -34,6 +37,8 @@ pub struct ScaleUpAssumptions {
     pub one_shot_latency: Seconds,
     /// Of one in which every rank reduces its share and reads those of the others.
     pub two_shot_latency: Option<Seconds>,
+    /// Payloads that are too large for both: what ranks register with their peers.
+    pub direct_limit: Option<Bytes>,
     /// Large messages: the latency of a whole ring in chunks, and the share of the bandwidth.
     pub bulk: Option<(Seconds, f64)>,
 }
@@ -82,4 +87,6 @@ pub struct CommunicationAssumptions {
     pub hop_payload: HopPayload,
     /// Whether the last stage sends as much back to the first.
     pub return_hop: bool,
+    /// What an engine needs to pass a micro-batch on, besides its message.
+    pub hop_overhead: Seconds,
 }

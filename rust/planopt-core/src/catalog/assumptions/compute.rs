@@ -26,6 +26,7 @@ impl ProductAssumptions {
     pub(super) fn under(self, engine: &EngineShares, share: f64) -> Self {
         Self {
             efficiency: self.efficiency * engine.arithmetic * share,
+            half_rows: engine.half_rows.unwrap_or(self.half_rows),
             bandwidth_efficiency: self.bandwidth_efficiency * engine.bandwidth * share,
             operation_overhead: self.operation_overhead * (engine.overhead / share),
             ..self
@@ -73,6 +74,11 @@ pub struct EngineShares {
     pub arithmetic_limit: Option<FlopsPerSecond>,
     /// Tokens of a prompt that go through the stages at once.
     pub prompt_chunk: Option<u32>,
+    /// Rows at which its products reach half of their rate, in place of the accelerator's: kernels
+    /// of its own for one row know no tiles.
+    pub half_rows: Option<f64>,
+    /// What it needs to pass a micro-batch on to the next stage, besides the message.
+    pub hop_overhead: Seconds,
     /// Scheduling and sampling of one step.
     pub step_overhead: Seconds,
     /// Launch of each operation of a step that reads prompts.
@@ -110,6 +116,9 @@ pub struct ComputeAssumptions {
     pub formats: Vec<(Format, Products)>,
     /// Whether products accumulate in FP16 where the accelerator can.
     pub fp16_accumulate: bool,
+    /// Operations at the rate of FP32 that widening a weight to 16 bits takes, where only weights
+    /// are quantised.
+    pub widening: f64,
     /// Share of the shorter of arithmetic and memory traffic that hides behind the longer.
     pub roofline_overlap: f64,
     /// Share of the peak rate that attention over a long prompt reaches.

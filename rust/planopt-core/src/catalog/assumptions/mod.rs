@@ -144,6 +144,7 @@ impl Assumptions {
     pub fn under(&mut self, engine: &EngineShares) {
         self.scheduling = engine.scheduling;
         self.communication.all_reduce_share = engine.all_reduce;
+        self.communication.hop_overhead = engine.hop_overhead;
         if let (Some(own), Some(seconds)) = (&mut self.engine, engine.request_overhead) {
             own.request_overhead = seconds;
         }
