@@ -374,7 +374,7 @@ def test_prompts_that_an_engine_reads_in_chunks() -> None:
     rng = random.Random(20261121)
     side = sides("calibrated", engine="llama-cpp")
     read = 0
-    for _ in range(60):
+    for _ in range(100):
         asked = {**candidate(rng.choice, side), "prompt": rng.choice([512, 513, 2000])}
         read += assert_same_evaluation(side, asked)["prefill"] is not None
     assert read > ENOUGH // 2
