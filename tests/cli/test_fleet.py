@@ -24,6 +24,7 @@ from planopt.verify import verify_plan
 from planopt.verify.fields import leaves, mark_of
 
 SMALL = Path(__file__).with_name("fleet_small.toml")
+EXPERTS = Path(__file__).with_name("fleet_experts.toml")
 WORKED = Path(__file__).parents[2] / "docs" / "how-to" / "fleet.toml"
 FREE = frozenset({"seconds"})
 
@@ -73,6 +74,12 @@ def test_what_is_left_after_a_failure_meets_the_demand(plan: FleetPlan) -> None:
 
 def test_verify_takes_the_plan(document: dict[str, Any]) -> None:
     assert verify_plan(document, bundled_folder()) == []
+
+
+def test_verify_takes_a_plan_of_a_model_with_experts() -> None:
+    found = json.loads(plan_fleet(EXPERTS).to_json())
+    assert all(each["candidate"]["dp"] > 1 for each in found["deployments"])
+    assert verify_plan(found, bundled_folder()) == []
 
 
 def test_no_change_to_a_verified_field_passes(document: dict[str, Any]) -> None:

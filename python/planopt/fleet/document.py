@@ -97,8 +97,10 @@ class Acquisition(Struct, frozen=True, kw_only=True):
     nics_per_host: int = 0
     switch: str | None = None
     tp: int | None = None
-    """With the next two, the layout that draws most power, which is charged for; none
+    """With the next four, the layout that draws most power, which is charged for; none
     for a cluster that trains."""
+    cp: int | None = None
+    dp: int | None = None
     pp: int | None = None
     replicas: int | None = None
     units: tuple[int, ...] = ()

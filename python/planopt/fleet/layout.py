@@ -120,6 +120,8 @@ class Layout:
                     nics_per_host=at.nics_per_host,
                     switch=at.switch,
                     tp=None if busiest is None else busiest.tp,
+                    cp=None if busiest is None else busiest.cp,
+                    dp=None if busiest is None else busiest.dp,
                     pp=None if busiest is None else busiest.pp,
                     replicas=None if busiest is None else unit.deployment.replicas,
                     units=tuple(counts),

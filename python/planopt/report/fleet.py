@@ -11,6 +11,7 @@ from planopt.report.table import table, wrapped
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from planopt.evaluation import Candidate
     from planopt.fleet.document import FleetPlan
     from planopt.report.style import Style
 
@@ -102,6 +103,10 @@ def _marked(actions: tuple[str, ...]) -> list[tuple[bool, str]]:
     return [(place == 0, action) for place, action in enumerate(actions)]
 
 
+def _layout(candidate: Candidate) -> str:
+    return candidate.layout if candidate.accelerators > 1 else "TP1"
+
+
 def _demands(plan: FleetPlan, style: Style) -> list[str]:
     last = plan.request.periods - 1
     rows = []
@@ -110,8 +115,8 @@ def _demands(plan: FleetPlan, style: Style) -> list[str]:
         of_runs = [each for each in plan.runs if each.stream == stream.stream]
         served = [
             f"{each.units[last]} {'rented ' if each.way == 'rent' else ''}"
-            f"{each.candidate.accelerator} hosts of {each.replicas} x TP"
-            f"{each.candidate.tp}"
+            f"{each.candidate.accelerator} hosts of {each.replicas} x "
+            f"{_layout(each.candidate)}"
             for each in of_it
             if each.units[last]
         ]

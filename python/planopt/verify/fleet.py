@@ -318,11 +318,8 @@ def _held_mismatches(plan: Document, request: Mapping[str, Any]) -> Iterator[Mis
         for table in plan["deployments"]:
             if table["way"] != "rent":
                 at = {**table["hardware"], **table["candidate"], **table}
-                at["accelerators"] = (
-                    table["candidate"]["tp"]
-                    * table["candidate"]["pp"]
-                    * table["replicas"]
-                )
+                ranks = (at["tp"], at.get("cp", 1), at.get("dp", 1), at["pp"])
+                at["accelerators"] = math.prod(ranks) * table["replicas"]
                 held[_hardware(at)] -= table["units"][period]
         for table in plan["runs"]:
             at = {**table["hardware"], **table["candidate"], **table}
