@@ -5,21 +5,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from planopt.verify.compute import (
-    Duration,
-    Step,
-    duration,
-    is_choice,
-    matmul_efficiency,
-)
+from planopt.verify.compute import matmul_efficiency
 from planopt.verify.derivation import formula
 from planopt.verify.operations import MatMul
+from planopt.verify.rank import Duration, Step, duration, is_choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planopt.verify.compute import Rank
     from planopt.verify.memory import Stage
+    from planopt.verify.rank import Rank
 
 # Section 11, f: matrices of the published model in one product.
 _FUSED: Final = {

@@ -6,20 +6,16 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from planopt.verify.compute import (
-    kv_bytes_per_token,
-    operation_times,
-    tokens_looked_at,
-)
+from planopt.verify.compute import kv_bytes_per_token, operation_times, tokens_looked_at
 from planopt.verify.derivation import formula
 from planopt.verify.operations import Attention, LatentAttention
 from planopt.verify.training.groups import context_group
 
 if TYPE_CHECKING:
     from planopt.verify.communication import Fabric
-    from planopt.verify.compute import Rank, Step
     from planopt.verify.memory import Stage
     from planopt.verify.operations import Operation
+    from planopt.verify.rank import Rank, Step
 
 # Section 13, the logarithm of a sum that goes with each head, in fp32.
 _LOG_SUM_BYTES: Final = 4

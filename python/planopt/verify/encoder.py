@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from planopt.verify.derivation import formula
 
 if TYPE_CHECKING:
-    from planopt.verify.compute import Rank, Step
+    from planopt.verify.rank import Rank, Step
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from planopt.verify.derivation import formula
 
 if TYPE_CHECKING:
     from planopt.verify.communication import Fabric
-    from planopt.verify.compute import Rank
     from planopt.verify.operations import MatMul
+    from planopt.verify.rank import Rank
 
 
 # Section 4, C(n).

@@ -7,12 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from planopt.verify.adapters import adapters_bytes
-from planopt.verify.compute import (
-    Rank,
-    is_choice,
-    kv_bytes_per_token,
-    tokens_looked_at,
-)
+from planopt.verify.compute import kv_bytes_per_token, tokens_looked_at
 from planopt.verify.derivation import formula
 from planopt.verify.encoder import encoder_bytes
 from planopt.verify.offload import freed_bytes
@@ -24,6 +19,7 @@ from planopt.verify.operations import (
     Operation,
     StateSpace,
 )
+from planopt.verify.rank import Rank, is_choice
 from planopt.verify.scan import state_bytes
 
 # Section 5, activations: logits are kept in fp32.

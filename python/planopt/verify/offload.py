@@ -12,9 +12,9 @@ from planopt.verify.facts import FactError
 if TYPE_CHECKING:
     from planopt.verify.assumptions import Training
     from planopt.verify.communication import Fabric
-    from planopt.verify.compute import Rank
     from planopt.verify.hardware import Host
     from planopt.verify.memory import Stage
+    from planopt.verify.rank import Rank
 
 # Section 10: the layer at work and the next one.
 _LAYERS_AT_HAND: Final = 2

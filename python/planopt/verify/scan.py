@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from planopt.verify.compute import Duration, Rank, Step, duration
 from planopt.verify.derivation import formula
+from planopt.verify.rank import Duration, Rank, Step, duration
 
 if TYPE_CHECKING:
     from planopt.verify.operations import StateSpace

@@ -15,11 +15,6 @@ from planopt.verify.communication import (
     fabric,
     pipeline_hops,
 )
-from planopt.verify.compute import (
-    Rank,
-    Step,
-    is_choice,
-)
 from planopt.verify.encoder import Encoder
 from planopt.verify.formats import FormatError, bytes_per_element
 from planopt.verify.memory import (
@@ -35,6 +30,7 @@ from planopt.verify.offload import (
     usable_host_memory,
 )
 from planopt.verify.operations import AllReduce, MatMul, Model
+from planopt.verify.rank import Rank, Step, is_choice
 from planopt.verify.step import (
     drafter_of,
     message_bytes,

@@ -13,14 +13,7 @@ from planopt.verify.communication import (
     all_reduce,
     pipeline_hops,
 )
-from planopt.verify.compute import (
-    Drafter,
-    Duration,
-    Rank,
-    Step,
-    is_choice,
-    operation_times,
-)
+from planopt.verify.compute import operation_times
 from planopt.verify.context import context_messages
 from planopt.verify.derivation import formula
 from planopt.verify.encoder import encoder_seconds
@@ -41,6 +34,7 @@ from planopt.verify.operations import (
     Operation,
     StateSpace,
 )
+from planopt.verify.rank import Drafter, Duration, Rank, Step, is_choice
 from planopt.verify.scan import scan_times
 
 if TYPE_CHECKING:

@@ -5,8 +5,6 @@ import pytest
 from planopt.verify import Facts
 from planopt.verify.architecture import model_from_table
 from planopt.verify.compute import (
-    Rank,
-    Step,
     attention_work,
     distinct_matrices,
     latent_attention_work,
@@ -16,6 +14,7 @@ from planopt.verify.compute import (
 )
 from planopt.verify.formats import FormatError, base_rate, quantised_rate
 from planopt.verify.operations import Attention, Elementwise, LatentAttention, MatMul
+from planopt.verify.rank import Rank, Step
 
 
 def rank(

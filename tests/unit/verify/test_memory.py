@@ -6,7 +6,6 @@ import pytest
 
 from planopt.verify import Facts, evaluate_serving
 from planopt.verify.architecture import model_from_table
-from planopt.verify.compute import Rank
 from planopt.verify.memory import (
     activations_bytes,
     capacity_bytes,
@@ -18,6 +17,7 @@ from planopt.verify.memory import (
     weights_bytes,
 )
 from planopt.verify.operations import Model
+from planopt.verify.rank import Rank
 
 # One layer: 32 x 48 and 32 x 32 of attention, 32 x 128 and 64 x 32 of the MLP, and
 # two normalisations of 32.

@@ -4,10 +4,10 @@ pub mod engine;
 mod evaluation;
 mod offload;
 pub mod pools;
+mod question;
 mod replica;
 
 pub use evaluation::{Decode, Mixed, Percentiles, Prefill, Rejection, ReplicaEvaluation};
 pub use offload::Offload;
-pub use replica::{
-    Batching, Overlap, Question, Replica, Speculation, step_seconds, tokens_per_second,
-};
+pub use question::{Batching, Overlap, Question, Speculation};
+pub use replica::{Replica, step_seconds, tokens_per_second};

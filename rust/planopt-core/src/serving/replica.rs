@@ -2,120 +2,21 @@
 //! worked out when it is made, so that a batch costs a few multiplications per operation.
 //! Formulas: `docs/reference/model.md`, sections 5 and 6.
 
-use serde::Serialize;
+mod path;
+
+use path::PathTime;
 
 use crate::catalog::{Accelerator, Assumptions};
 use crate::communication::Fabric;
-use crate::compute::{Adapters, Encoder, Formats, OperationTime, Rank, RankBlock, Step, real};
+use crate::compute::{Rank, Step, real};
 use crate::degrees::Degrees;
 use crate::memory::{ServingMemory, StageMemory, capacity};
 use crate::placement::Placement;
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
-use crate::serving::offload::{Offload, Resting};
-use crate::serving::{Decode, Mixed, Prefill};
+use crate::serving::offload::Resting;
+use crate::serving::{Batching, Decode, Mixed, Overlap, Prefill, Question};
 use crate::stages::Stage;
 use crate::training::Group;
-
-/// Whether communication hides behind the arithmetic of another batch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub enum Overlap {
-    /// One after the other.
-    #[default]
-    #[serde(rename = "none")]
-    None,
-    /// Two batches are resident and take turns.
-    #[serde(rename = "two-batch")]
-    TwoBatch,
-}
-
-impl Overlap {
-    /// Batches resident for each that is stepped.
-    pub fn resident(self) -> f64 {
-        match self {
-            Self::None => 1.0,
-            Self::TwoBatch => 2.0,
-        }
-    }
-}
-
-/// How many tokens are drafted ahead of a check, and how often one is accepted.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Speculation {
-    /// Tokens drafted.
-    pub tokens: u32,
-    /// Chance that the model accepts one of them, whatever stands before it.
-    pub acceptance: f64,
-}
-
-impl Speculation {
-    /// Tokens that a check brings forward on average: those accepted before the first that is not,
-    /// and the one that the model puts in its place (Leviathan et al., arXiv 2211.17192, eq. 1).
-    pub fn tokens_per_check(self) -> f64 {
-        let all = f64::from(self.tokens) + 1.0;
-        if self.acceptance >= 1.0 {
-            all
-        } else {
-            (1.0 - self.acceptance.powf(all)) / (1.0 - self.acceptance)
-        }
-    }
-}
-
-/// What is served, apart from the hardware and the batch.
-#[derive(Clone, Copy, Debug)]
-pub struct Question {
-    /// Formats of weights and KV cache.
-    pub formats: Formats,
-    /// Tokens cached per sequence when speed is judged.
-    pub context: u64,
-    /// Tokens of a prompt.
-    pub prompt: u64,
-    /// Overlap of communication.
-    pub overlap: Overlap,
-    /// Speculative decoding, if any.
-    pub speculation: Option<Speculation>,
-    /// Layers whose weights rest in the host, if any.
-    pub offload: Option<Offload>,
-    /// Adapters that sequences choose from, if any.
-    pub adapters: Option<Adapters>,
-    /// What encodes the images of prompts, if any have some.
-    pub encoder: Option<Encoder>,
-    /// Ranks that a search may divide contexts among, where that is asked for.
-    pub context_ranks: Option<u32>,
-}
-
-impl Question {
-    /// Tokens that a sequence gains in a step: more than one where some are drafted.
-    pub fn tokens_per_step(&self) -> f64 {
-        self.speculation.map_or(1.0, Speculation::tokens_per_check)
-    }
-
-    /// Ranks that a search divides contexts among, at most: as many as asked for, else as many as
-    /// leave each of them enough of a prompt.
-    pub fn context_ranks(&self, assumptions: &Assumptions) -> u32 {
-        let engine = assumptions.engine.as_ref();
-        let enough = engine.and_then(|engine| engine.context_rank_tokens);
-        let of_prompt = enough.map_or(1, |tokens| self.prompt / u64::from(tokens));
-        let most = || u32::try_from(of_prompt).unwrap_or(u32::MAX);
-        self.context_ranks.unwrap_or_else(most).max(1)
-    }
-}
-
-/// How many sequences circulate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Batching {
-    /// Sequences of a micro-batch.
-    pub batch: u32,
-    /// Micro-batches in the pipeline.
-    pub in_flight: u32,
-}
-
-impl Batching {
-    /// Users of one replica.
-    pub fn users(self, overlap: Overlap) -> u64 {
-        let resident = if overlap == Overlap::TwoBatch { 2 } else { 1 };
-        u64::from(self.batch) * u64::from(self.in_flight) * resident
-    }
-}
 
 /// A replica, ready to be asked about any batch.
 #[derive(Debug)]
@@ -148,46 +49,6 @@ pub fn step_seconds(turn: Seconds, slowest_stage: Seconds, in_flight: f64) -> Se
 /// Tokens of `in_flight` micro-batches of `batch` sequences, one each in a step.
 pub fn tokens_per_second(batch: f64, in_flight: f64, step: Seconds) -> f64 {
     in_flight * batch / step.0
-}
-
-/// A stage's operations and messages in one step.
-#[derive(Clone, Copy, Debug, Default)]
-struct StageTime {
-    operations: OperationTime,
-    messages: Seconds,
-    /// Time of the host that launches both one by one, if it does.
-    launches: Seconds,
-}
-
-impl StageTime {
-    fn add(&mut self, other: Self, count: f64) {
-        self.operations = self.operations.then(other.operations.times(count));
-        self.messages += other.messages * count;
-        self.launches += other.launches * count;
-    }
-
-    fn total(self, overlap: Overlap) -> Seconds {
-        let executed = match overlap {
-            Overlap::None => self.operations.total + self.messages,
-            Overlap::TwoBatch => self.operations.total.max(self.messages),
-        };
-        executed.max(self.launches)
-    }
-}
-
-/// Kinds of layer whose times are kept without asking for memory; no published model has more.
-const FEW_KINDS: usize = 8;
-
-/// Times of a step summed along the path of a token, and of the slowest stage.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PathTime {
-    stages: Seconds,
-    pub(crate) slowest_stage: Seconds,
-    pub(crate) operations: OperationTime,
-    pub(crate) messages: Seconds,
-    pub(crate) hops: Seconds,
-    /// Reading weights that rest in the host, as far as nothing hides it.
-    pub(crate) offload: Seconds,
 }
 
 impl<'a> Replica<'a> {
@@ -400,124 +261,5 @@ impl<'a> Replica<'a> {
     /// Memory that may be planned with.
     pub(crate) fn capacity(&self) -> Bytes {
         self.capacity
-    }
-
-    /// What a step takes along the path of a token.
-    pub(crate) fn path(&self, step: Step) -> PathTime {
-        self.path_with(step, self.question.overlap)
-    }
-
-    fn path_with(&self, step: Step, overlap: Overlap) -> PathTime {
-        let drafted = self.rank.draft.as_ref().map_or(0.0, |draft| draft.tokens);
-        let groups = f64::from(self.placement.degrees.dp);
-        let one_token = Step::decode(step.sequences, step.context).dealt_to(groups);
-        let step = Step {
-            drafted,
-            split: f64::from(self.placement.degrees.cp),
-            ..step
-        };
-        let step = step.dealt_to(groups);
-        let tokens = step.tokens();
-        let kinds = &self.rank.blocks;
-        let mut few = [StageTime::default(); FEW_KINDS];
-        let mut many = Vec::new();
-        let blocks = if kinds.len() <= FEW_KINDS {
-            &mut few[..kinds.len()]
-        } else {
-            many.resize(kinds.len(), StageTime::default());
-            &mut many[..]
-        };
-        for (time, block) in blocks.iter_mut().zip(kinds) {
-            *time = self.block(block, step, tokens);
-        }
-        let embedding = self.block(&self.rank.embedding, step, tokens);
-        let head = self.block(&self.rank.head, step, step.head_tokens());
-        let mut path = PathTime {
-            hops: self
-                .fabric
-                .hops(self.placement, Bytes(tokens * self.rank.hidden_bytes)),
-            ..PathTime::default()
-        };
-        for (stage, resting) in self.stages.iter().zip(&self.resting) {
-            let mut time = StageTime::default();
-            for (block, &layers) in blocks.iter().zip(&stage.layers) {
-                time.add(*block, layers);
-            }
-            if stage.first {
-                time.add(embedding, 1.0);
-            }
-            if stage.last {
-                time.add(head, 1.0);
-                time.add(self.drafting(one_token), 1.0);
-            }
-            let work = time.total(overlap);
-            let exposed = self.question.offload.map_or(Seconds::ZERO, |offload| {
-                offload.exposed(resting.weights, self.host_line, work)
-            });
-            let total = work + exposed;
-            path.offload += exposed * stage.count;
-            path.stages += total * stage.count;
-            path.slowest_stage = path.slowest_stage.max(total);
-            path.operations = path.operations.then(time.operations.times(stage.count));
-            path.messages += time.messages * stage.count;
-        }
-        path
-    }
-
-    /// Drafting for the sequences of a step of one token each, as often as tokens are drafted.
-    fn drafting(&self, step: Step) -> StageTime {
-        let mut time = StageTime::default();
-        let Some(draft) = &self.rank.draft else {
-            return time;
-        };
-        if step.sequences <= 0.0 {
-            return time;
-        }
-        for (block, count) in &draft.blocks {
-            let each = self.block(block, step, step.sequences);
-            time.add(each, count * draft.tokens);
-        }
-        time
-    }
-
-    /// What ranks that divide contexts send each other: keys and values of prompts, as far as their
-    /// attention does not hide it, and of what decodes each one's partial attention.
-    fn contexts(&self, block: &RankBlock, step: Step) -> Seconds {
-        let Some((group, overlap)) = &self.context else {
-            return Seconds::ZERO;
-        };
-        let mut gathered = Seconds::ZERO;
-        let mut combined = Seconds::ZERO;
-        for cache in block.caches.iter().filter(|cache| cache.shared_by > 1) {
-            gathered += group.all_gather(cache.gathered(step));
-            combined += group.all_reduce(cache.partial_bytes * step.decoded_tokens());
-        }
-        let hidden = block.chunk_attention(step) * *overlap;
-        (gathered - hidden).max(Seconds::ZERO) + combined
-    }
-
-    fn block(&self, block: &RankBlock, step: Step, tokens: f64) -> StageTime {
-        let mut messages = Seconds::ZERO;
-        if self.placement.degrees.tp > 1 {
-            for bytes in &block.all_reduce_bytes_per_token {
-                messages += self
-                    .fabric
-                    .all_reduce(self.placement, Bytes(tokens * bytes));
-            }
-        }
-        for exchange in &block.exchanges {
-            messages += self.fabric.exchange(self.placement, exchange, tokens);
-        }
-        messages += self.contexts(block, step);
-        let launches = if step.prompts > 0.0 {
-            self.prompt_launch * block.launches()
-        } else {
-            Seconds::ZERO
-        };
-        StageTime {
-            operations: block.time(step, tokens),
-            messages,
-            launches,
-        }
     }
 }

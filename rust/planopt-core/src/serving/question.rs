@@ -1,0 +1,108 @@
+//! What is served, apart from the hardware: lengths, formats, drafts, and how sequences circulate.
+
+use serde::Serialize;
+
+use crate::catalog::Assumptions;
+use crate::compute::{Adapters, Encoder, Formats};
+use crate::serving::offload::Offload;
+
+/// Whether communication hides behind the arithmetic of another batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub enum Overlap {
+    /// One after the other.
+    #[default]
+    #[serde(rename = "none")]
+    None,
+    /// Two batches are resident and take turns.
+    #[serde(rename = "two-batch")]
+    TwoBatch,
+}
+
+impl Overlap {
+    /// Batches resident for each that is stepped.
+    pub fn resident(self) -> f64 {
+        match self {
+            Self::None => 1.0,
+            Self::TwoBatch => 2.0,
+        }
+    }
+}
+
+/// How many tokens are drafted ahead of a check, and how often one is accepted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speculation {
+    /// Tokens drafted.
+    pub tokens: u32,
+    /// Chance that the model accepts one of them, whatever stands before it.
+    pub acceptance: f64,
+}
+
+impl Speculation {
+    /// Tokens that a check brings forward on average: those accepted before the first that is not,
+    /// and the one that the model puts in its place (Leviathan et al., arXiv 2211.17192, eq. 1).
+    pub fn tokens_per_check(self) -> f64 {
+        let all = f64::from(self.tokens) + 1.0;
+        if self.acceptance >= 1.0 {
+            all
+        } else {
+            (1.0 - self.acceptance.powf(all)) / (1.0 - self.acceptance)
+        }
+    }
+}
+
+/// What is served, apart from the hardware and the batch.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    /// Formats of weights and KV cache.
+    pub formats: Formats,
+    /// Tokens cached per sequence when speed is judged.
+    pub context: u64,
+    /// Tokens of a prompt.
+    pub prompt: u64,
+    /// Overlap of communication.
+    pub overlap: Overlap,
+    /// Speculative decoding, if any.
+    pub speculation: Option<Speculation>,
+    /// Layers whose weights rest in the host, if any.
+    pub offload: Option<Offload>,
+    /// Adapters that sequences choose from, if any.
+    pub adapters: Option<Adapters>,
+    /// What encodes the images of prompts, if any have some.
+    pub encoder: Option<Encoder>,
+    /// Ranks that a search may divide contexts among, where that is asked for.
+    pub context_ranks: Option<u32>,
+}
+
+impl Question {
+    /// Tokens that a sequence gains in a step: more than one where some are drafted.
+    pub fn tokens_per_step(&self) -> f64 {
+        self.speculation.map_or(1.0, Speculation::tokens_per_check)
+    }
+
+    /// Ranks that a search divides contexts among, at most: as many as asked for, else as many as
+    /// leave each of them enough of a prompt.
+    pub fn context_ranks(&self, assumptions: &Assumptions) -> u32 {
+        let engine = assumptions.engine.as_ref();
+        let enough = engine.and_then(|engine| engine.context_rank_tokens);
+        let of_prompt = enough.map_or(1, |tokens| self.prompt / u64::from(tokens));
+        let most = || u32::try_from(of_prompt).unwrap_or(u32::MAX);
+        self.context_ranks.unwrap_or_else(most).max(1)
+    }
+}
+
+/// How many sequences circulate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batching {
+    /// Sequences of a micro-batch.
+    pub batch: u32,
+    /// Micro-batches in the pipeline.
+    pub in_flight: u32,
+}
+
+impl Batching {
+    /// Users of one replica.
+    pub fn users(self, overlap: Overlap) -> u64 {
+        let resident = if overlap == Overlap::TwoBatch { 2 } else { 1 };
+        u64::from(self.batch) * u64::from(self.in_flight) * resident
+    }
+}
