@@ -11,6 +11,7 @@ import pytest
 import planopt
 from planopt.catalog import bundled_folder
 from planopt.plan import to_json
+from planopt.report.evaluation import render_evaluation
 from planopt.serving.sure import statement
 from planopt.verify import verify_plan
 
@@ -38,6 +39,7 @@ def test_an_engine_has_its_own_speed_and_its_own_errors() -> None:
 
     plain, found = asked(None), asked("vllm")
     assert (plain.engine, found.engine) == (None, "vllm")
+    assert "llama-3.1-8b under vllm on 1x h100-sxm" in render_evaluation(found)
     assert found.decode.tpot_seconds != plain.decode.tpot_seconds
     assert found.intervals.keys() == plain.intervals.keys()
     assert found.ttft_seconds.mean is not None

@@ -69,7 +69,8 @@ def _prefill_pool(evaluation: EvaluationDocument) -> list[str]:
 
 
 def _what(evaluation: EvaluationDocument) -> str:
-    parts = [evaluation.model] if evaluation.model else []
+    under = f" under {evaluation.engine}" if evaluation.engine else ""
+    parts = [f"{evaluation.model}{under}"] if evaluation.model else []
     if evaluation.candidate is not None:
         candidate = evaluation.candidate
         number = candidate.accelerators * evaluation.replicas
