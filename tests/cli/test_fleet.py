@@ -78,6 +78,7 @@ def test_verify_takes_the_plan(document: dict[str, Any]) -> None:
 
 def test_verify_takes_a_plan_of_a_model_with_experts() -> None:
     found = json.loads(plan_fleet(EXPERTS).to_json())
+    assert found["deployments"]
     assert all(each["candidate"]["dp"] > 1 for each in found["deployments"])
     assert verify_plan(found, bundled_folder()) == []
 

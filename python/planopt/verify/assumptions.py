@@ -131,10 +131,6 @@ class Assumptions:
         return self.reached.scale_up(accelerator.scale_up_name)
 
 
-def _seconds(figure: object) -> float:
-    return units.quantity(figure, "seconds")
-
-
 def _memory(table: Table) -> Memory:
     return Memory(
         usable_fraction=units.share(table["usable_fraction"]),
@@ -149,14 +145,14 @@ def _memory(table: Table) -> Memory:
 def _communication(table: Table) -> Communication:
     return Communication(
         all_reduce=str(units.unwrapped(table["all_reduce"])),
-        pcie_overhead=_seconds(table.get("pcie_overhead", "0 s")),
+        pcie_overhead=units.seconds(table.get("pcie_overhead", "0 s")),
         pcie_efficiency=units.share(table["pcie_efficiency"]),
-        pcie_latency=_seconds(table["pcie_latency"]),
-        pcie_host_latency=_seconds(table["pcie_host_latency"]),
+        pcie_latency=units.seconds(table["pcie_latency"]),
+        pcie_host_latency=units.seconds(table["pcie_host_latency"]),
         tcp_efficiency=units.share(table["tcp_efficiency"]),
-        tcp_latency=_seconds(table["tcp_latency"]),
+        tcp_latency=units.seconds(table["tcp_latency"]),
         rdma_efficiency=units.share(table["rdma_efficiency"]),
-        rdma_latency=_seconds(table["rdma_latency"]),
+        rdma_latency=units.seconds(table["rdma_latency"]),
         hop_payload=str(units.unwrapped(table["hop_payload"])),
         return_hop=bool(units.unwrapped(table["return_hop"])),
     )

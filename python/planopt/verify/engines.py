@@ -46,25 +46,17 @@ KERNELS: Final = Engine()
 """No engine in particular: kernels as they were measured."""
 
 
-def _seconds(figure: object) -> float:
-    return units.quantity(figure, "seconds")
-
-
-def _bytes_per_second(figure: object) -> float:
-    return units.quantity(figure, "bytes/s")
-
-
 def _flops_per_second(figure: object) -> float:
     return units.quantity(figure, "flop/s")
 
 
 _READ: Final[Mapping[str, Callable[[object], float]]] = {
-    "bandwidth_limit": _bytes_per_second,
+    "bandwidth_limit": units.bytes_per_second,
     "arithmetic_limit": _flops_per_second,
     "prompt_chunk": units.count,
-    "hop_overhead": _seconds,
-    "step_overhead": _seconds,
-    "prompt_launch": _seconds,
+    "hop_overhead": units.seconds,
+    "step_overhead": units.seconds,
+    "prompt_launch": units.seconds,
 }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt.verify.cost import cost_table, rent_usd_per_hour
+from planopt.verify.layout import configuration, hardware_and_ranks
 from planopt.verify.mismatch import Mismatch, compared, compared_money
 from planopt.verify.purchase import Line, unit
 from planopt.verify.serving import evaluate_serving
@@ -73,15 +74,8 @@ def acquired(table: Mapping[str, Any], facts: Facts) -> Bought:
         )
     serves = unit(
         facts,
-        accelerator=table["accelerator"],
-        host=table["host"],
-        network=table["network"],
-        nics_per_host=table["nics_per_host"],
+        **hardware_and_ranks(table, table),
         switch=table["switch"],
-        tp=table["tp"],
-        cp=table.get("cp") or 1,
-        dp=table.get("dp") or 1,
-        pp=table["pp"],
         replicas=table["replicas"],
     )
     return Bought(
@@ -117,21 +111,9 @@ def deployment_mismatches(
     figures = evaluate_serving(
         facts,
         model=workload["model"],
-        accelerator=candidate["accelerator"],
-        host=hardware["host"],
-        network=hardware.get("network"),
-        nics_per_host=hardware.get("nics_per_host") or 0,
-        tp=candidate["tp"],
-        cp=candidate.get("cp", 1),
-        dp=candidate.get("dp", 1),
-        ep=candidate.get("ep", 1),
-        pp=candidate["pp"],
-        in_flight=candidate["in_flight"],
-        batch=candidate["batch"],
+        **configuration(candidate, hardware),
         context=size["prompt"] + size["output"],
         prompt=size["prompt"],
-        weights=candidate.get("weights"),
-        kv=candidate.get("kv"),
         overlap=candidate.get("overlap") or "none",
         kv_heads=None,
     )
@@ -141,15 +123,8 @@ def deployment_mismatches(
         yield from compared(place, stated.get(part), figures[part], _MODEL)
     bought = unit(
         facts,
-        accelerator=candidate["accelerator"],
-        host=hardware["host"],
-        network=hardware.get("network"),
-        nics_per_host=hardware.get("nics_per_host") or 0,
+        **hardware_and_ranks(candidate, hardware),
         switch=hardware.get("switch"),
-        tp=candidate["tp"],
-        cp=candidate.get("cp", 1),
-        dp=candidate.get("dp", 1),
-        pp=candidate["pp"],
         replicas=table["replicas"],
         terms=hardware.get("terms"),
     )

@@ -144,10 +144,6 @@ def _bytes(figure: object) -> float:
     return units.quantity(figure, "bytes")
 
 
-def _bytes_per_second(figure: object) -> float:
-    return units.quantity(figure, "bytes/s")
-
-
 def _watts(figure: object) -> float:
     return units.quantity(figure, "watts")
 
@@ -165,7 +161,7 @@ def accelerator(table: Table) -> Accelerator:
         peer_to_peer=table["peer_to_peer"] == "yes",
         unified_memory=table["unified_memory"],
         memory=units.quantity(table["memory"], "bytes"),
-        memory_bandwidth=units.quantity(table["memory_bandwidth"], "bytes/s"),
+        memory_bandwidth=units.bytes_per_second(table["memory_bandwidth"]),
         peak={
             name: units.quantity(table["peak"][name], "flop/s")
             for name in _PEAKS
@@ -175,9 +171,7 @@ def accelerator(table: Table) -> Accelerator:
         pcie_link=None if pcie is None else _pcie_link(pcie),
         scale_up_name=None if scale_up is None else scale_up["name"],
         scale_up_bandwidth=(
-            0.0
-            if scale_up is None
-            else units.quantity(scale_up["bandwidth"], "bytes/s")
+            0.0 if scale_up is None else units.bytes_per_second(scale_up["bandwidth"])
         ),
         scale_up_domain=0 if scale_up is None else units.count(scale_up["domain"]),
         scale_up_between_hosts=(
@@ -197,10 +191,8 @@ def link(table: Table) -> Link:
     """Read a file of `links`."""
     return Link(
         id=table["id"],
-        bandwidth=_optional(
-            table, "bandwidth", lambda figure: units.quantity(figure, "bytes/s")
-        ),
-        latency=units.quantity(table.get("latency", "0 s"), "seconds"),
+        bandwidth=_optional(table, "bandwidth", units.bytes_per_second),
+        latency=units.seconds(table.get("latency", "0 s")),
     )
 
 
@@ -220,7 +212,7 @@ def host(table: Table) -> Host:
         price=_optional(table, "price", units.price),
         all_reduce={
             name: {
-                group: units.quantity(figure, "bytes/s")
+                group: units.bytes_per_second(figure)
                 for group, figure in groups.items()
             }
             for name, groups in table.get("all_reduce", {}).items()
@@ -231,8 +223,8 @@ def host(table: Table) -> Host:
         card_slots=_optional(table, "card_slots", units.count),
         power_supply=_optional(table, "power_supply", _watts),
         memory=_optional(table, "memory", _bytes),
-        memory_bandwidth=_optional(table, "memory_bandwidth", _bytes_per_second),
-        disk_bandwidth=_optional(table, "disk_bandwidth", _bytes_per_second),
+        memory_bandwidth=_optional(table, "memory_bandwidth", units.bytes_per_second),
+        disk_bandwidth=_optional(table, "disk_bandwidth", units.bytes_per_second),
     )
 
 

@@ -18,6 +18,7 @@ from planopt.verify.cost import (
 )
 from planopt.verify.facts import FactError, Facts
 from planopt.verify.fleet import fleet_mismatches
+from planopt.verify.layout import configuration, hardware_and_ranks
 from planopt.verify.limits import Deployment, limit_mismatches, outcome_mismatches
 from planopt.verify.mismatch import Mismatch, compared, compared_money
 from planopt.verify.purchase import PurchaseError, Unit, merged, unit
@@ -193,21 +194,9 @@ def _recomputed(table: Document, request: Document, facts: Facts) -> Deployment:
     evaluation = evaluate_serving(
         facts,
         model=_model(table, request),
-        accelerator=candidate["accelerator"],
-        host=hardware["host"],
-        network=hardware.get("network"),
-        nics_per_host=hardware.get("nics_per_host") or 0,
-        tp=candidate["tp"],
-        cp=candidate.get("cp", 1),
-        dp=candidate.get("dp", 1),
-        ep=candidate.get("ep", 1),
-        pp=candidate["pp"],
-        in_flight=candidate["in_flight"],
-        batch=candidate["batch"],
+        **configuration(candidate, hardware),
         context=request["context_tokens"],
         prompt=request["prompt_tokens"],
-        weights=candidate.get("weights"),
-        kv=candidate.get("kv"),
         overlap=_overlap(candidate, request),
         kv_heads=request.get("kv_heads"),
         draft=candidate.get("draft"),
@@ -222,15 +211,8 @@ def _recomputed(table: Document, request: Document, facts: Facts) -> Deployment:
         evaluation=evaluation,
         unit=unit(
             facts,
-            accelerator=candidate["accelerator"],
-            host=hardware["host"],
-            network=hardware.get("network"),
-            nics_per_host=hardware.get("nics_per_host") or 0,
+            **hardware_and_ranks(candidate, hardware),
             switch=hardware.get("switch"),
-            tp=candidate["tp"],
-            cp=candidate.get("cp", 1),
-            dp=candidate.get("dp", 1),
-            pp=candidate["pp"],
             replicas=replicas // units,
             terms=hardware.get("terms"),
         ),

@@ -77,11 +77,11 @@ class Compute:
             * engine.bandwidth
             * engine.cache
         )
-        self.attention_overhead = engine.overhead * _seconds(
+        self.attention_overhead = engine.overhead * units.seconds(
             table.get("attention_overhead", table["operation_overhead"])
         )
         self.step_overhead = (
-            _seconds(table["step_overhead"])
+            units.seconds(table["step_overhead"])
             if engine.step_overhead is None
             else engine.step_overhead
         )
@@ -123,7 +123,7 @@ class Compute:
                 units.share(found("bandwidth_efficiency")) * engine.bandwidth * share
             ),
             operation_overhead=(
-                _seconds(found("operation_overhead"))
+                units.seconds(found("operation_overhead"))
                 * engine.overhead
                 / (engine.experts if experts else 1.0)
             ),
@@ -164,12 +164,12 @@ class Reached:
             direct_efficiency=units.share(
                 table.get("direct_efficiency", table["scale_up_efficiency"])
             ),
-            latency=_seconds(table["scale_up_latency"]),
-            overhead=_seconds(table.get("collective_overhead", "0 s")),
-            one_shot_latency=_seconds(table["one_shot_latency"]),
-            two_shot_latency=_seconds(table.get("two_shot_latency", never)),
+            latency=units.seconds(table["scale_up_latency"]),
+            overhead=units.seconds(table.get("collective_overhead", "0 s")),
+            one_shot_latency=units.seconds(table["one_shot_latency"]),
+            two_shot_latency=units.seconds(table.get("two_shot_latency", never)),
             direct_limit=units.quantity(table.get("direct_limit", "1e300 B"), "bytes"),
-            bulk_latency=_seconds(table.get("bulk_latency", never)),
+            bulk_latency=units.seconds(table.get("bulk_latency", never)),
             bulk_efficiency=units.share(table.get("bulk_efficiency", 1.0)),
         )
 
@@ -181,7 +181,3 @@ def _laid_over(general: Table, own: Table) -> dict[str, Any]:
         inner = isinstance(figure, Mapping) and "value" not in figure
         merged[key] = _laid_over(general.get(key, {}), figure) if inner else figure
     return merged
-
-
-def _seconds(figure: object) -> float:
-    return units.quantity(figure, "seconds")

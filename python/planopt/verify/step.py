@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from planopt.verify.adapters import adapter_times
 from planopt.verify.architecture import model_from_table
@@ -126,8 +126,8 @@ def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime
 
 
 # Serving, section 2: kernels of an operation that are more than one.
-_OF_LATENT_ATTENTION = 9
-_OF_EXPERTS = 4
+_OF_LATENT_ATTENTION: Final = 9
+_OF_EXPERTS: Final = 4
 
 
 # Serving, section 2: "takes at least `compute.prompt_launch` for each".

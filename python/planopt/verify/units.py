@@ -107,6 +107,16 @@ def quantity(figure: object, dimension: str) -> float:
     return float(_number(parts[1]) * _UNITS[parts[2]][1])
 
 
+def seconds(figure: object) -> float:
+    """Return the seconds of a duration."""
+    return quantity(figure, "seconds")
+
+
+def bytes_per_second(figure: object) -> float:
+    """Return the bytes per second of a bandwidth."""
+    return quantity(figure, "bytes/s")
+
+
 def count(figure: object) -> int:
     """Read a whole number, such as layers or slots."""
     value = unwrapped(figure)

@@ -78,9 +78,9 @@ def test_intervals_are_judged_by_figures_of_other_folds() -> None:
             fold=place % 5,
             group=(str(place),),
         )
-        for place, ratio in enumerate(ratios[:100])
+        for place, ratio in enumerate(ratios)
     ]
-    assert covered(errors)["tpot"] == pytest.approx(0.8, abs=0.05)
+    assert covered(errors)["tpot"] == pytest.approx(0.8, abs=0.03)
     far = [
         Unseen(
             metric="ttft",

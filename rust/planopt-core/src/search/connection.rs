@@ -5,7 +5,7 @@ use crate::catalog::{Assumptions, Network};
 use crate::communication::NetworkLine;
 
 /// A network that joins hosts.
-pub(super) type Joined<'a> = (&'a Network, NetworkLine);
+pub(in crate::search) type Joined<'a> = (&'a Network, NetworkLine);
 
 /// How hosts are connected, if they are, with its place among all connections.
 pub(super) type Connection<'c, 'a> = (usize, Option<&'c Joined<'a>>);

@@ -15,7 +15,8 @@ use rayon::prelude::*;
 
 pub use self::cluster::PoolCluster;
 use self::pair::Pair;
-use self::side::{Ground, Joined, Role, Side};
+use self::side::{Ground, Role, Side};
+use super::connection::Joined;
 use super::latency::LatencyGoal;
 use super::layout::{Layout, Prepared};
 use super::space::{Fit, Space};

@@ -1,11 +1,12 @@
 //! A layout of each pool, and the numbers of replicas that match their rates.
 
 use super::cluster::{Hosts, PoolCluster, filled, packed};
-use super::side::{self, Joined, Side};
+use super::side::{self, Side};
 use super::{Asked, FoundPool, FoundPools, PoolsAim, better};
 use crate::catalog::Network;
 use crate::cost::of_purchase;
 use crate::quantity::Bytes;
+use crate::search::connection::Joined;
 use crate::search::latency::whole;
 use crate::search::space::Fit;
 use crate::serving::engine::{Arrivals, Transfer};

@@ -8,10 +8,10 @@ use super::super::latency::LatencyGoal;
 use super::super::layout::{Layout, Prepared, stages};
 use super::super::space::Fit;
 use super::Asked;
-use crate::catalog::Network;
-use crate::communication::{Fabric, NetworkLine};
+use crate::communication::Fabric;
 use crate::compute::Step;
 use crate::placement::Placement;
+use crate::search::connection::Joined;
 use crate::search::latency::whole;
 use crate::serving::engine::{Arrivals, Estimator, ReplicaSteps, Traffic};
 use crate::serving::{Batching, Replica};
@@ -25,9 +25,6 @@ pub(super) enum Role {
     /// Puts out the others.
     Decode,
 }
-
-/// A network that joins hosts.
-pub(super) type Joined<'a> = (&'a Network, NetworkLine);
 
 /// A layout of one pool's replicas, ready to be asked about any rate of requests.
 #[derive(Clone, Debug)]
