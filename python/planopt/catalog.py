@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,9 +95,25 @@ class Catalog:
                 )
         self.overlays = tuple(overlays)
         self.assumptions = assumptions
+        self.bought: dict[str, Any] = {}
+        """In which condition, and at which prices in place of those of the files."""
         self.native = _native.Catalog.load(
             str(bundled_folder()), list(overlays), assumptions
         )
+
+    @cached_property
+    def price_tags(self) -> dict[tuple[str, str], list[dict[str, Any]]]:
+        """Prices of what can be bought, by kind and id of the part."""
+        tags: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        for tag in self.native.price_tags():
+            tags.setdefault((tag["kind"], tag["id"]), []).append(tag)
+        return tags
+
+    def _with(self, native: _native.Catalog) -> Catalog:
+        other = copy.copy(self)
+        other.__dict__.pop("price_tags", None)
+        other.native = native
+        return other
 
     def with_cost(self, cost: Mapping[str, float]) -> Catalog:
         """Return the same catalog with other assumptions of cost.
@@ -110,9 +126,7 @@ class Catalog:
         """
         if not cost:
             return self
-        other = copy.copy(self)
-        other.native = self.native.with_cost(cost)
-        return other
+        return self._with(self.native.with_cost(cost))
 
     def at_price(self, price: Mapping[str, Any]) -> Catalog:
         """Return the same catalog with one price in place of its own.
@@ -120,11 +134,29 @@ class Catalog:
         Parameters
         ----------
         price : mapping
-            ``kind`` and ``id`` of a line of a bill of materials, ``usd``, and the
-            ``terms`` of an instance.
+            ``id`` of a part or an offer, ``usd``, and the ``terms`` of an offer.
+
+        Raises
+        ------
+        InputError
+            There is no such part; E001.
         """
-        other = copy.copy(self)
-        other.native = self.native.at_price(price)
+        return self._with(self.native.at_price(price))
+
+    def priced(self, condition: str, prices: Mapping[str, float]) -> Catalog:
+        """Return the same catalog as a question has its parts bought.
+
+        Parameters
+        ----------
+        condition : {"new", "used", "any"}
+            What accelerators are bought as.
+        prices : mapping
+            Dollars in place of prices of the catalog, by part or offer.
+        """
+        other = self._with(self.native.bought(condition))
+        other.bought = {"condition": condition, "prices": dict(prices)}
+        for id_, usd in prices.items():
+            other = other.at_price({"id": id_, "usd": usd})
         return other
 
     def with_power_limits(self, accelerators: object) -> Catalog:
@@ -142,11 +174,11 @@ class Catalog:
             if isinstance(accelerators, (list, tuple))
             else ()
         )
-        other = copy.copy(self)
+        other = self
         for name in names:
             if LIMITED_TO in str(name):
                 id_ = str(name).strip().partition(":")[0]
-                other.native = other.native.with_power_limit(id_)
+                other = other._with(other.native.with_power_limit(id_))
         return other
 
     def list(self, kind: str) -> list[dict[str, Any]]:

@@ -98,7 +98,7 @@ def compare(
             **options,
         )
         check_named(problem.accelerators)
-        counted = opened.with_cost(problem.cost)
+        counted = problem.counted(opened)
         return [
             answer(Question(counted, replace(problem, accelerators=(name,)), solver))
             for name in problem.accelerators

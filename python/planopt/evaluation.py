@@ -238,6 +238,14 @@ class BomLine(Struct, frozen=True, kw_only=True):
     usd_per_hour: float | None = None
     source: str | None = None
     """Where the unit price comes from."""
+    price_date: str | None = None
+    """When it was published or read; may lack its day or month."""
+    price_status: str | None = None
+    """How well it is known: ``stored``, ``derived``, ``from-memory``, ``assumed``, or
+    ``given`` by whoever asks."""
+    unit_price_low_usd: float | None = None
+    """What one is seen at."""
+    unit_price_high_usd: float | None = None
 
 
 class Deployment(Struct, frozen=True, kw_only=True):

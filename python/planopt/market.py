@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from planopt.acquisition import is_offer
 from planopt.catalog import DEFAULT_ASSUMPTIONS
+from planopt.prices import Condition, PriceOptions, read_prices
 from planopt.shared_options import check_names, refuse_both
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ DEFAULT_TOP = 8
 DEFAULT_TIME_LIMIT_SECONDS = 10.0
 
 
-class MarketOptions(TypedDict, total=False):
+class MarketOptions(PriceOptions, total=False):
     """Options that questions of serving and of training share, as they were given."""
 
     accelerators: str | Sequence[str] | None
@@ -47,6 +48,8 @@ class Market:
     networks: tuple[str, ...] = ()
     datacenter: bool = False
     stock: dict[str, int] = field(default_factory=dict)
+    condition: Condition = "new"
+    prices: dict[str, float] = field(default_factory=dict)
     budget_usd: float | None = None
     max_power_watts: float | None = None
     max_racks: float | None = None
@@ -82,6 +85,8 @@ class Market:
             "networks": self.networks,
             "datacenter": self.datacenter,
             "stock": self.stock,
+            "condition": self.condition,
+            "prices": self.prices,
             "budget_usd": self.budget_usd,
             "max_power_watts": self.max_power_watts,
             "max_racks": self.max_racks,
@@ -105,6 +110,12 @@ def read_market(
         "networks": reader.names("network", options.get("network")),
         "datacenter": bool(options.get("datacenter")),
         "stock": reader.stock(options.get("stock")),
+        **read_prices(
+            reader,
+            catalog,
+            condition=options.get("condition"),
+            prices=options.get("prices"),
+        ),
         "max_power_watts": reader.quantity(
             "max_power", options.get("max_power"), "watts"
         ),

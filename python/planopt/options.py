@@ -195,23 +195,32 @@ class OptionReader:
         self, value: Mapping[str, int] | Sequence[str] | str | None
     ) -> dict[str, int]:
         """Read how many of each part there are: ``rtx-4090=8``."""
-        if value is None:
-            return {}
-        if isinstance(value, Mapping):
-            pairs = [(name, str(number)) for name, number in value.items()]
-        else:
-            pairs = []
-            for text in self.names("stock", value):
-                name, equals, number = text.partition("=")
-                if not equals:
-                    self.problem(
-                        "E002",
-                        f"`{text}` says no number",
-                        option="stock",
-                        value=text,
-                        accepted="ID=N, such as rtx-4090=8",
-                    )
-                    continue
-                pairs.append((name.strip(), number))
-        read = {name: self.count("stock", number, minimum=0) for name, number in pairs}
+        read = {
+            name: self.count("stock", number, minimum=0)
+            for name, number in self.pairs("stock", value, "rtx-4090=8")
+        }
         return {name: number for name, number in read.items() if number is not None}
+
+    def pairs(
+        self,
+        option: str,
+        value: Mapping[str, TextOrNumber] | Sequence[str] | str | None,
+        example: str,
+    ) -> list[tuple[str, TextOrNumber]]:
+        """Read parts with a number each: ``rtx-4090=8``, or a list of such."""
+        if isinstance(value, Mapping):
+            return list(value.items())
+        pairs: list[tuple[str, TextOrNumber]] = []
+        for text in self.names(option, value):
+            name, equals, number = text.partition("=")
+            if equals and name.strip():
+                pairs.append((name.strip(), number.strip()))
+                continue
+            self.problem(
+                "E002",
+                f"`{text}` says no number",
+                option=option,
+                value=text,
+                accepted=f"ID=N, such as {example}",
+            )
+        return pairs

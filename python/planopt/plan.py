@@ -142,6 +142,8 @@ class Change(Struct, frozen=True, kw_only=True):
     summary: str
     """What is then bought."""
     price_usd: float | None = None
+    price_is_rough: bool = False
+    """Whether a price in it is from memory or older than a year."""
     usd_per_hour: float | None = None
     tokens_per_second_per_user: float | None = None
     days: float | None = None
@@ -176,6 +178,8 @@ class Way(Struct, frozen=True, kw_only=True):
     """Averaged over the years that are compared."""
     price_usd: float = 0.0
     """Purchase."""
+    price_is_rough: bool = False
+    """Whether a price in it is from memory or older than a year."""
     usd_per_million_tokens: float | None = None
 
 
@@ -361,6 +365,8 @@ class PlanDocument(Document, frozen=True, kw_only=True):
     """Share of the price by which it may be above the bound."""
     request: Request = msgspec.field(default_factory=Request)
     bill_of_materials: tuple[BomLine, ...] = ()
+    oldest_price_date: str | None = None
+    """Of the prices that are a hundredth of the sum or more."""
     cost: Cost = msgspec.field(default_factory=Cost)
     power_watts: float | None = None
     infeasibility: Infeasibility | None = None

@@ -1,29 +1,46 @@
-"""Where the price of each part comes from, and how old it is."""
+"""Prices of parts: which are asked for, where each comes from, and how old it is."""
 
 from __future__ import annotations
 
 import datetime
 import os
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from msgspec.structs import replace
 
+from planopt.errors import InputError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from planopt.catalog import Catalog
     from planopt.evaluation import BomLine
+    from planopt.options import OptionReader, TextOrNumber
 
-__all__ = ["PriceSource", "price_sources", "sourced"]
+__all__ = [
+    "OLD_PRICE_DAYS",
+    "Condition",
+    "PriceOptions",
+    "PriceSource",
+    "age_days",
+    "dollars",
+    "is_rough",
+    "oldest_price",
+    "read_prices",
+    "rounded",
+    "sourced",
+]
 
-Part = tuple[str, str]
-"""Kind and id of a line of a bill of materials."""
+Condition = Literal["new", "used", "any"]
+"""Accelerators are bought new, used, or at the lower of both prices."""
 
-_FOLDERS = {"accelerator": "accelerators", "host": "hosts", "instance": "offers"}
-_KINDS = {"nic": ("nic",), "cable": ("cable",), "switch": ("switch", "switch_ports")}
-_PART_FIELD = re.compile(r"(nic|cable|switch)(\[\d+\])?\.(id|price)")
+OLD_PRICE_DAYS = 365
+"""After a year a price is another one: the RTX 5090's rose from $1,999 to $5,000."""
+SHARE_THAT_MATTERS = 0.01
+"""Of a sum: a switch of $20 does not date a cluster of $13,000."""
+WELL_KNOWN = frozenset({"stored", "derived", "given"})
+"""How a price is known that is more than a memory or a choice."""
 
 
 @dataclass(frozen=True)
@@ -32,35 +49,164 @@ class PriceSource:
 
     Parameters
     ----------
-    cite : str
-        The material.
     date : str
         When it was published or read; may lack its day or month.
     status : str
-        ``stored``, ``from-memory``, ``derived`` or ``assumed``.
+        ``stored``, ``from-memory``, ``derived``, ``assumed``, or ``given`` by whoever
+        asks.
+    per : int
+        How many accelerators the price that was read is for.
+    low_usd, high_usd : float, optional
+        What one is seen at.
     """
 
-    cite: str
     date: str
     status: str
-
-    @property
-    def undated(self) -> bool:
-        """Whether nothing tells how old it is."""
-        return not self.date[:4].isdigit()
+    per: int = 1
+    low_usd: float | None = None
+    high_usd: float | None = None
 
     @property
     def short(self) -> str:
         """Date, and how well it is known where that is not plain reading."""
-        return self.date if self.status == "stored" else f"{self.date}, {self.status}"
+        if self.status == "given":
+            return "--price"
+        shared = f"system / {self.per}" if self.per > 1 else ""
+        known = "" if self.status == "stored" else self.status
+        return ", ".join(part for part in (self.date, shared or known) if part)
 
-    def age_days(self) -> int:
-        """Days since its date; of a month or a year, since its end."""
-        parts = [int(part) for part in self.date.split("-") if part.isdigit()]
-        if not parts:
-            return 0
-        year, month, day = (*parts, *(12, 28)[len(parts) - 1 :])[:3]
-        return (_today() - datetime.date(year, month, day)).days
+
+class PriceOptions(TypedDict, total=False):
+    """Options of what parts cost, as they were given."""
+
+    condition: str | None
+    prices: Mapping[str, TextOrNumber] | Sequence[str] | str | None
+
+
+def read_prices(
+    reader: OptionReader,
+    catalog: Catalog,
+    *,
+    condition: str | None = None,
+    prices: Mapping[str, TextOrNumber] | Sequence[str] | str | None = None,
+) -> dict[str, Any]:
+    """Read what accelerators are bought as, and prices that somebody knows better.
+
+    Parameters
+    ----------
+    reader : OptionReader
+        Where problems go.
+    catalog : Catalog
+        Where the parts are.
+    condition : {"new", "used", "any"}, optional
+        New unless said.
+    prices : mapping, or sequence of str, optional
+        Dollars by part, or ``ID=USD``; of an offer, ``$2.50/h``.
+
+    Returns
+    -------
+    dict
+        ``condition``, and ``prices`` in dollars by part.
+    """
+    chosen = reader.choice("condition", condition, get_args(Condition))
+    dollars: dict[str, float] = {}
+    for id_, given in reader.pairs("price", prices, "rtx-5090=4500"):
+        dimension = "usd_per_hour" if "/" in id_ else "usd"
+        text = f"{given}/h" if "/" in id_ and "/" not in str(given) else given
+        usd = reader.quantity("price", text, dimension)
+        if usd is None:
+            continue
+        dollars[id_] = usd
+        try:
+            catalog.at_price({"id": id_, "usd": usd})
+        except InputError as unknown:
+            reader.refuse("price", unknown)
+    return {"condition": chosen or "new", "prices": dollars}
+
+
+def sourced(catalog: Catalog, bill: Iterable[BomLine]) -> tuple[BomLine, ...]:
+    """Bill of materials with where each price comes from, and its range."""
+    return tuple(_sourced(catalog, line) for line in bill)
+
+
+def _sourced(catalog: Catalog, line: BomLine) -> BomLine:
+    source = _source(catalog, line)
+    if source is None:
+        return line
+    return replace(
+        line,
+        source=source.short,
+        price_date=source.date or None,
+        price_status="derived" if source.per > 1 else source.status,
+        unit_price_low_usd=source.low_usd,
+        unit_price_high_usd=source.high_usd,
+    )
+
+
+def _source(catalog: Catalog, line: BomLine) -> PriceSource | None:
+    if line.kind == "instance":
+        # All prices of an offer are of one list.
+        figures = catalog.show("offers", line.id)["figures"]
+        prices = (each for each in figures if each["field"] in ("price", "spot"))
+        found = next((each for each in prices if each["status"]), None)
+        return found and PriceSource(found["date"], found["status"])
+    kind = "switch" if line.kind == "switch_ports" else line.kind
+    tags = catalog.price_tags.get((kind, line.id.partition("@")[0]), ())
+    paid = (tag for tag in tags if tag["decides"] and tag["source"])
+    tag = min(paid, key=lambda tag: tag["usd"] != line.unit_price_usd, default=None)
+    if tag is None:
+        return None
+    source = tag["source"]
+    return PriceSource(
+        source["date"], source["status"], tag["per"], tag["low_usd"], tag["high_usd"]
+    )
+
+
+def is_rough(bill: Iterable[BomLine]) -> bool:
+    """Whether a sum has a price from memory, or one older than a year."""
+    return any(_is_rough(line) for line in bill if _usd(line))
+
+
+def _is_rough(line: BomLine) -> bool:
+    if line.price_status is None or line.price_status == "given":
+        return False  # somebody's own price is of today
+    age = age_days(line.price_date)
+    return line.price_status not in WELL_KNOWN or age is None or age > OLD_PRICE_DAYS
+
+
+def rounded(usd: float) -> str:
+    """Say a sum that has a price from memory or an old one: ``~$13,500``."""
+    return f"~${float(f'{usd:.3g}'):,.0f}" if usd >= 100 else f"~${usd:.3g}"
+
+
+def dollars(usd: float | None, bill: Iterable[BomLine]) -> str:
+    """Say what a bill comes to, as exactly as its prices are known."""
+    return rounded(usd or 0.0) if is_rough(bill) else f"${usd or 0.0:,.0f}"
+
+
+def oldest_price(bill: Sequence[BomLine]) -> str | None:
+    """Date of the oldest price that matters: of a line that is 1 % of the sum."""
+    whole = sum(map(_usd, bill))
+    dated = [
+        (age, line.price_date)
+        for line in bill
+        if _usd(line) >= SHARE_THAT_MATTERS * whole > 0
+        and (age := age_days(line.price_date)) is not None
+    ]
+    return max(dated)[1] if dated else None
+
+
+def _usd(line: BomLine) -> float:
+    return line.price_usd or line.usd_per_hour or 0.0
+
+
+def age_days(date: str | None) -> int | None:
+    """Days since a date; of a month or a year, since its end; none of no date."""
+    parts = [int(part) for part in (date or "").split("-") if part.isdigit()]
+    if not parts:
+        return None
+    year, month, day = (*parts, *(12, 28)[len(parts) - 1 :])[:3]
+    return max(0, (_today() - datetime.date(year, month, day)).days)
 
 
 def _today() -> datetime.date:
@@ -70,67 +216,3 @@ def _today() -> datetime.date:
     if epoch is not None and epoch.isdigit():
         return datetime.datetime.fromtimestamp(int(epoch), tz=utc).date()
     return datetime.datetime.now(tz=utc).date()
-
-
-def price_sources(
-    catalog: Catalog, bill: Iterable[BomLine], networks: Iterable[str]
-) -> dict[Part, PriceSource]:
-    """Find the sources of the prices of a bill of materials.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Where the parts come from.
-    bill : iterable of BomLine
-        The lines.
-    networks : iterable of str
-        Networks whose NICs, cables and switches are among them.
-    """
-    sources: dict[Part, PriceSource] = {}
-    for line in bill:
-        folder = _FOLDERS.get(line.kind)
-        if folder is not None:
-            # All prices of an offer are of one list.
-            for figure in catalog.show(folder, line.id)["figures"]:
-                if figure["field"] in ("price", "spot"):
-                    _note(sources, (line.kind, line.id), figure)
-    for network in networks:
-        _network_prices(sources, catalog.show("networks", network)["figures"])
-    return sources
-
-
-def sourced(
-    catalog: Catalog, bill: Iterable[BomLine], networks: Iterable[str]
-) -> tuple[BomLine, ...]:
-    """Bill of materials with where each price comes from."""
-    lines = tuple(bill)
-    sources = price_sources(catalog, lines, networks)
-    found = ((line, sources.get((line.kind, line.id))) for line in lines)
-    return tuple(
-        replace(line, source=source.short) if source else line for line, source in found
-    )
-
-
-def _network_prices(
-    sources: dict[Part, PriceSource], figures: Iterable[Mapping[str, str | None]]
-) -> None:
-    ids: dict[str, str] = {}
-    for figure in figures:
-        match = _PART_FIELD.fullmatch(figure["field"] or "")
-        if match is None:
-            continue
-        part, place, what = match.groups()
-        where = part + (place or "")
-        if what == "id":
-            ids[where] = figure["text"] or ""
-        else:
-            for kind in _KINDS[part]:
-                _note(sources, (kind, ids.get(where, "")), figure)
-
-
-def _note(
-    sources: dict[Part, PriceSource], part: Part, figure: Mapping[str, str | None]
-) -> None:
-    cite, date, status = figure["cite"], figure["date"], figure["status"]
-    if cite and date and status:
-        sources[part] = PriceSource(cite, date, status)

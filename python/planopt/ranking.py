@@ -139,8 +139,8 @@ def per_dollar(
     problem = replace(problem, objective="cost-per-token", cost=cost)
     counted = opened.with_cost(cost)
     values = {
-        "new": _values(counted, problem),
-        "used": _values(_at_used_prices(counted), problem, only=_used(counted)),
+        "new": _values(counted.priced("new", problem.prices), problem),
+        "used": _values(counted.priced("used", problem.prices), problem),
         "rented": _values(counted, _rented(problem)),
     }
     return Ranking(
@@ -164,36 +164,20 @@ def _rented(problem: Problem) -> Problem:
     return replace(problem, acquisition=way)
 
 
-def _figures(catalog: Catalog, accelerator: str) -> dict[str, str]:
-    shown = catalog.show("accelerators", accelerator)["figures"]
-    return {each["field"]: each["text"] for each in shown}
-
-
-def _used(catalog: Catalog) -> frozenset[str]:
-    """Accelerators that have a price used."""
-    ids = (each["id"] for each in catalog.list("accelerators"))
-    return frozenset(id_ for id_ in ids if "price_used" in _figures(catalog, id_))
-
-
-def _at_used_prices(catalog: Catalog) -> Catalog:
+def _memory_bytes(catalog: Catalog, accelerator: str) -> float:
     from planopt._native import parse_quantity
 
-    for id_ in sorted(_used(catalog)):
-        usd = parse_quantity(_figures(catalog, id_)["price_used"], "usd")
-        catalog = catalog.at_price({"kind": "accelerator", "id": id_, "usd": usd})
-    return catalog
+    figures = catalog.show("accelerators", accelerator)["figures"]
+    text = next(each["text"] for each in figures if each["field"] == "memory")
+    return parse_quantity(text, "bytes")
 
 
-def _values(
-    catalog: Catalog, problem: Problem, *, only: frozenset[str] | None = None
-) -> dict[str, Value]:
+def _values(catalog: Catalog, problem: Problem) -> dict[str, Value]:
     """Find what a dollar brings by each accelerator that can serve it."""
     found = find_units(catalog, problem, aim="cost-per-token")
     duty = problem.cost["duty"]
     best: dict[str, Value] = {}
     for unit, row in zip(found.units, found.rows, strict=True):
-        if only is not None and row.accelerator not in only:
-            continue
         hourly = unit.usd_per_hour
         tokens = unit.tokens_per_second * 3600 * duty
         value = Value(
@@ -213,8 +197,6 @@ def _values(
 def _standings(
     catalog: Catalog, problem: Problem, values: dict[str, dict[str, Value]]
 ) -> dict[str, Any]:
-    from planopt._native import parse_quantity
-
     top = max(
         (value.tokens_per_usd for way in values.values() for value in way.values()),
         default=1.0,
@@ -232,9 +214,11 @@ def _standings(
         if not ways:
             without.append(id_)
             continue
-        memory = parse_quantity(_figures(catalog, id_)["memory"], "bytes")
         standing = Standing(
-            accelerator=id_, name=each["name"], memory_bytes=memory, **ways
+            accelerator=id_,
+            name=each["name"],
+            memory_bytes=_memory_bytes(catalog, id_),
+            **ways,
         )
         standings.append(standing)
     standings.sort(key=lambda each: (-each.best, each.accelerator))

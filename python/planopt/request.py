@@ -95,6 +95,10 @@ class Request(Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
     stock: dict[str, int] = {}
+    condition: str = "new"
+    """What accelerators are bought as: ``new``, ``used`` or ``any``."""
+    prices: dict[str, float] = {}
+    """Dollars in place of prices of the catalog, by part; of an hour, by offer."""
     redundancy: int | None = 0
     """Replicas to spare, or hosts of a run; none where the assumptions say."""
     datacenter: bool = False

@@ -17,6 +17,7 @@ from planopt.cli.options import (
     MODEL,
     MODEL_NAME,
     PREFILL_POOL,
+    PRICES,
     RECIPE,
     SPARE_HOSTS,
     count,
@@ -62,6 +63,7 @@ app = typer.Typer(
     text("prefix_hit_rate", "40%", "Share of a prompt that is found in the cache"),
     *ENGINE,
     *PREFILL_POOL,
+    *PRICES,
     switch("explain", "Show how each figure was worked out"),
     *ASSUMPTIONS,
 )
@@ -125,6 +127,7 @@ def serving(*, json: JSON = False, **options: Any) -> int:
     text("nominal_parameters", "N", "Parameters of 6nd, as published figures round"),
     text("mfu", "43%", "Model FLOPs utilisation in place of the computed one"),
     count("kv_heads", "Key/value heads, in place of the model's own"),
+    *PRICES,
     switch("explain", "Show how each figure was worked out"),
     *CATALOGS,
 )

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from planopt.cli.options import ASSUMPTIONS, JSON, count, takes, text
+from planopt.cli.options import ASSUMPTIONS, JSON, PRICES, count, takes, text
 from planopt.cli.output import note
 from planopt.cli.plans import OUT, show_plan
 
@@ -15,6 +15,7 @@ from planopt.cli.plans import OUT, show_plan
         "time_limit", "TIME", "Stop with the best plan after this time [default: 10s]"
     ),
     count("workers", "Solver processes, 1 or 2; they change the time it takes only"),
+    *PRICES,
     *ASSUMPTIONS,
 )
 def fleet(

@@ -18,11 +18,11 @@ JSON = Annotated[bool, typer.Option("--json", help="Print one JSON document")]
 
 
 def _option(
-    name: str, kind: Any, default: object = None, **settings: Any
+    name: str, kind: Any, default: object = None, to: str | None = None, **settings: Any
 ) -> inspect.Parameter:
     flag = "--" + name.replace("_", "-")
     return inspect.Parameter(
-        name,
+        to or name,
         inspect.Parameter.KEYWORD_ONLY,
         default=default,
         annotation=Annotated[kind, typer.Option(flag, **settings)],
@@ -39,10 +39,12 @@ def count(name: str, help_: str) -> inspect.Parameter:
     return text(name, "N", help_)
 
 
-def several(name: str, metavar: str, help_: str) -> inspect.Parameter:
-    """Make an option that may be repeated."""
+def several(
+    name: str, metavar: str, help_: str, to: str | None = None
+) -> inspect.Parameter:
+    """Make an option that may be repeated; the API may have a plural for it."""
     repeated = f"{help_}; repeatable"
-    return _option(name, list[str] | None, None, metavar=metavar, help=repeated)
+    return _option(name, list[str] | None, to=to, metavar=metavar, help=repeated)
 
 
 def switch(name: str, help_: str) -> inspect.Parameter:
@@ -133,7 +135,14 @@ LAYOUT = (
 
 BUDGET = text("budget", "20000|12/h", "Purchase money, or money per hour or month")
 
+PRICES = (
+    text("condition", "new|used|any", "Accelerators are bought so [default: new]"),
+    several("price", "ID=USD", "Price of a part, or $/h of an offer", to="prices"),
+)
+"""What parts cost, in place of the catalogs."""
+
 PURCHASE = (
+    *PRICES,
     text("exclude", "LIST", "Accelerators to leave out"),
     text("host", "LIST", "Hosts to consider"),
     text("network", "LIST", "Networks between hosts to consider"),

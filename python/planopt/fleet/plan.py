@@ -22,12 +22,14 @@ from planopt.fleet.stages import StagesInterrupted, solve
 from planopt.fleet.supply import UTILISATION
 from planopt.options import OptionReader
 from planopt.plan import Assumed, Infeasibility, PlanWarning, Search
-from planopt.prices import sourced
+from planopt.prices import PriceOptions, oldest_price, read_prices, sourced
 from planopt.procurement import Solver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from typing_extensions import Unpack
 
     from planopt.catalog import Catalog
     from planopt.fleet.document import Acquisition
@@ -59,6 +61,7 @@ def plan_fleet(
     told: Callable[[str], None] | None = None,
     catalog: Sequence[str] = (),
     assumptions: str = DEFAULT_ASSUMPTIONS,
+    **prices: Unpack[PriceOptions],
 ) -> FleetPlan:
     """Plan what a fleet buys and rents, and when.
 
@@ -79,6 +82,9 @@ def plan_fleet(
         Folders laid over the bundled catalog.
     assumptions : str
         Name, or path of a TOML file.
+    **prices
+        ``condition`` of accelerators (``new``, ``used``, ``any``), and ``prices`` in
+        dollars in place of those of the catalog: ``{"rtx-5090": 4500}``.
 
     Raises
     ------
@@ -98,14 +104,17 @@ def plan_fleet(
             value=workers,
             accepted="1 or 2",
         )
+    opened = open_catalog(catalog, assumptions)
+    paid = read_prices(reader, opened, **prices)
     reader.finish()
     with ExitStack() as stack:
         solvers = [stack.enter_context(Solver()) for _ in range(processes)]
-        opened = open_catalog(catalog, assumptions)
+        opened = opened.priced(**paid)
         asked: dict[str, Any] = opened.native.fleet(str(file))
         request = msgspec.convert(
             {
                 **asked,
+                **paid,
                 "assumptions": assumptions,
                 "catalog": tuple(catalog),
                 "time_limit_seconds": seconds or DEFAULT_TIME_LIMIT_SECONDS,
@@ -199,8 +208,7 @@ class _Planning:
         deployments = layout.deployments()
         charge = sum(round(each.charge_usd * CENTS) for each in acquisitions)
         cost = answer.cost_cents or 0
-        networks = tuple(sorted({a.network for a in acquisitions if a.network}))
-        parts = sourced(self.catalog, layout.bill_of_materials(), networks)
+        parts = sourced(self.catalog, layout.bill_of_materials())
         periods = layout.periods()
         return replace(
             empty,
@@ -214,6 +222,7 @@ class _Planning:
             power_watts=periods[-1].power_watts if periods else 0.0,
             kg_co2e=self._kg_co2e(acquisitions),
             bill_of_materials=parts,
+            oldest_price_date=oldest_price(parts),
             deployments=deployments,
             runs=layout.runs(),
             acquisitions=acquisitions,

@@ -152,6 +152,10 @@ class FleetRequest(Struct, frozen=True, kw_only=True):
     buy: tuple[Bought, ...] = ()
     own: tuple[Owned, ...] = ()
     rent: tuple[Rented, ...] = ()
+    condition: str = "new"
+    """What accelerators are bought as: ``new``, ``used`` or ``any``."""
+    prices: dict[str, float] = {}
+    """Dollars in place of prices of the catalog, by part; of an hour, by offer."""
     assumptions: str = ""
     catalog: tuple[str, ...] = ()
     time_limit_seconds: float | None = None

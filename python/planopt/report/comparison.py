@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from planopt.prices import is_rough
 from planopt.report.numbers import (
     UNKNOWN,
     count,
@@ -31,7 +32,7 @@ def render_comparison(plans: Sequence[Plan], *, style: Style = PLAIN) -> str:
     rows: list[_Row] = [
         ("accelerators", _number),
         ("layout", _degrees),
-        ("price", lambda plan: money(plan.price_usd)),
+        ("price", _price),
         *_hourly_rows(plans),
         (
             "tok/s per user",
@@ -127,6 +128,10 @@ def _energy(plan: Plan) -> str:
     if not total or plan.power_watts is None:
         return UNKNOWN
     return f"{plan.power_watts / total:.3g} J"
+
+
+def _price(plan: Plan) -> str:
+    return money(plan.price_usd, rough=is_rough(plan.bill_of_materials))
 
 
 def _paid(plan: Plan) -> float | None:

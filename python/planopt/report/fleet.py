@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.prices import is_rough
 from planopt.report.numbers import count, money, rate, tonnes, watts
+from planopt.report.parts import oldest, where_from
 from planopt.report.style import PLAIN
 from planopt.report.table import table, wrapped
 
@@ -56,7 +58,9 @@ def _verdict(plan: FleetPlan, style: Style) -> list[str]:
     if plan.status == "infeasible":
         return [style.bad("No fleet meets this")]
     proven = plan.status == "optimal"
-    head = f"Fleet for {periods} periods: {money(plan.total_usd)}"
+    rough = is_rough(plan.bill_of_materials)
+    total = money(plan.total_usd, rough=rough)
+    head = f"Fleet for {periods} periods: {total}{oldest(plan.oldest_price_date)}"
     how = "PROVEN CHEAPEST" if proven else "BEST FOUND"
     seconds = plan.search.seconds or 0.0
     if proven:
@@ -71,8 +75,8 @@ def _verdict(plan: FleetPlan, style: Style) -> list[str]:
         *wrapped(f"{bound}; {seconds:.1f} s"),
         *wrapped(
             f"owned: {money(plan.charge_usd)} of it, what is written off in these "
-            f"periods of {money(plan.price_usd)} of purchases, with electricity and "
-            f"hosting; rented: {money(plan.rent_usd)}; "
+            f"periods of {money(plan.price_usd, rough=rough)} of purchases, with "
+            f"electricity and hosting; rented: {money(plan.rent_usd)}; "
             f"{watts(plan.power_watts)} of hosts at the end"
             + (
                 ""
@@ -145,7 +149,7 @@ def _parts(plan: FleetPlan, style: Style) -> list[str]:
             count(line.quantity),
             money(line.unit_price_usd),
             money(line.price_usd),
-            line.source or "",
+            where_from(line),
         ]
         for line in plan.bill_of_materials
     ]

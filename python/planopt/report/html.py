@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from planopt.prices import is_rough
 from planopt.report.numbers import count, money
 from planopt.report.parts import deployment_line, purchase, speed
 from planopt.report.promised import promised_speed
@@ -55,5 +56,6 @@ def _table(plan: PlanDocument, told: Sequence[str]) -> str:
         f"{'<br>'.join(map(escape, told))}</p>"
         "<table><thead><tr><th>part</th><th>quantity</th><th>each</th><th>total</th>"
         f"</tr></thead><tbody>{rows}<tr><td>purchase</td><td></td><td></td>"
-        f"<td>{money(plan.price_usd)}</td></tr></tbody></table>"
+        f"<td>{money(plan.price_usd, rough=is_rough(plan.bill_of_materials))}</td>"
+        "</tr></tbody></table>"
     )

@@ -47,7 +47,9 @@ def _nearest(
         (
             str(place),
             flags(change),
-            money_per_hour(change.usd_per_hour) if hourly else money(change.price_usd),
+            money_per_hour(change.usd_per_hour)
+            if hourly
+            else money(change.price_usd, rough=change.price_is_rough),
             rate(change.days if trains else change.tokens_per_second_per_user),
             change.summary + (f"; {change.note}" if change.note else ""),
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from planopt.prices import rounded
+
 __all__ = [
     "UNKNOWN",
     "count",
@@ -23,10 +25,12 @@ _GIGABYTE = 1e9
 _KG_PER_TONNE = 1e3
 
 
-def money(usd: float | None) -> str:
-    """Dollars, to the cent only where there are cents."""
+def money(usd: float | None, *, rough: bool = False) -> str:
+    """Dollars, to the cent only where there are cents; a rough sum to three digits."""
     if usd is None:
         return UNKNOWN
+    if rough and usd:
+        return rounded(usd)
     whole = abs(usd - round(usd)) < 0.005
     return f"${usd:,.0f}" if whole else f"${usd:,.2f}"
 

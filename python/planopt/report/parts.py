@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.prices import is_rough
 from planopt.report.numbers import (
     UNKNOWN,
     count,
@@ -41,9 +42,11 @@ __all__ = [
     "figure_lines",
     "latency_lines",
     "layout",
+    "oldest",
     "purchase",
     "section",
     "warning_lines",
+    "where_from",
 ]
 
 _BAR = 12  # characters of the longest bar
@@ -184,7 +187,7 @@ def bill_lines(bill: Sequence[BomLine], style: Style) -> list[str]:
             line.name,
             count(line.quantity),
             *_prices(line),
-            line.source or "",
+            where_from(line),
         )
         for line in bill
     ]
@@ -193,7 +196,8 @@ def bill_lines(bill: Sequence[BomLine], style: Style) -> list[str]:
     if bought:
         total = sum(line.price_usd or 0.0 for line in bought)
         priced = all(line.price_usd is not None for line in bought)
-        rows.append(("purchase", "", "", money(total if priced else None), ""))
+        known = total if priced else None
+        rows.append(("purchase", "", "", money(known, rough=is_rough(bought)), ""))
     if rented:
         rent = sum(line.usd_per_hour or 0.0 for line in rented)
         rows.append(("rent", "", "", money_per_hour(rent), ""))
@@ -201,6 +205,21 @@ def bill_lines(bill: Sequence[BomLine], style: Style) -> list[str]:
     if not any(line.source for line in bill):
         return table(header[:-1], [row[:-1] for row in rows], "<>>>", style=style)
     return table(header, rows, "<>>><", style=style)
+
+
+def where_from(line: BomLine) -> str:
+    """Say how old the price of a part is, how well it is known, and its range."""
+    low, high = line.unit_price_low_usd, line.unit_price_high_usd
+    ends = [money(usd) for usd in (low, high) if usd is not None]
+    range_ = " to ".join(ends)
+    if len(ends) == 1:
+        range_ = f"{'from' if high is None else 'up to'} {range_}"
+    return ", ".join(part for part in (line.source, range_) if part)
+
+
+def oldest(date: str | None) -> str:
+    """Say how old the oldest price is that matters."""
+    return f"   oldest price {date}" if date else ""
 
 
 def _prices(line: BomLine) -> tuple[str, str]:

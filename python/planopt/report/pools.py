@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.prices import is_rough
 from planopt.report.numbers import (
     UNKNOWN,
     count,
@@ -53,7 +54,7 @@ def _of_one(plan: Plan, at: str) -> tuple[str, ...]:
     used = sum(one.candidate.accelerators * one.replicas for one in plan.deployments)
     return (
         "aggregated",
-        money(plan.price_usd),
+        money(plan.price_usd, rough=is_rough(plan.bill_of_materials)),
         count(bought or used),
         rate(tokens_under_load(plan)),
         *map(milliseconds, worst),
@@ -65,7 +66,7 @@ def _of_one(plan: Plan, at: str) -> tuple[str, ...]:
 def _of_two(two: Disaggregated, at: str) -> tuple[str, ...]:
     return (
         "disaggregated",
-        money(two.price_usd),
+        money(two.price_usd, rough=is_rough(two.bill_of_materials)),
         count(two.accelerators),
         rate(two.tokens_per_second),
         milliseconds(getattr(two.ttft_seconds, at)),

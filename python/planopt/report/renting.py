@@ -32,7 +32,9 @@ def rent_or_buy_lines(ways: RentOrBuy | None, style: Style) -> list[str]:
         (
             title,
             money_per_hour(way.usd_per_hour) if way else UNKNOWN,
-            money(way.price_usd) if way and way.price_usd else UNKNOWN,
+            money(way.price_usd, rough=way.price_is_rough)
+            if way and way.price_usd
+            else UNKNOWN,
             money_per_million(way.usd_per_million_tokens) if way else UNKNOWN,
             way.summary if way else "no way that meets the question",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.prices import is_rough
 from planopt.report.infeasible import infeasible_lines
 from planopt.report.numbers import (
     count,
@@ -20,6 +21,7 @@ from planopt.report.parts import (
     deployment_line,
     figure_lines,
     latency_lines,
+    oldest,
     purchase,
     section,
     speed,
@@ -116,7 +118,10 @@ def _headline(plan: Plan, style: Style) -> list[str]:
         f"      {deployment_line(each, plan.request.engine_name)}"
         for each in plan.deployments
     ]
-    lines.append(f"      {style.head(_cost_of_budget(plan))}   {proof(plan, style)}")
+    lines.append(
+        f"      {style.head(_cost_of_budget(plan))}   {proof(plan, style)}"
+        f"{oldest(plan.oldest_price_date)}"
+    )
     for each in plan.deployments:
         steady = f"{speed(each.evaluation, each.replicas)}{_over_target(plan)}"
         lines.append(f"      {promised_speed(plan, each) or steady}")
@@ -127,14 +132,15 @@ def _headline(plan: Plan, style: Style) -> list[str]:
 def _cost_of_budget(plan: Plan) -> str:
     """Say what it costs, in the money that was asked about, and of what budget."""
     request = plan.request
+    price = money(plan.price_usd, rough=is_rough(plan.bill_of_materials))
     if not request.hourly:
         budget = request.budget_usd
-        return money(plan.price_usd) + (f" of {money(budget)}" if budget else "")
+        return price + (f" of {money(budget)}" if budget else "")
     said = money_per_hour(plan.cost.usd_per_hour)
     if request.budget_usd_per_hour:
         said += f" of {money_per_hour(request.budget_usd_per_hour)}"
     if plan.price_usd:
-        said += f", of it a purchase of {money(plan.price_usd)}"
+        said += f", of it a purchase of {price}"
         said += f" of {money(request.budget_usd)}" if request.budget_usd else ""
     return said
 
@@ -185,7 +191,9 @@ def _figures(plan: Plan) -> list[str]:
 
 
 def _paid(each: Answer | Alternative, *, hourly: bool) -> str:
-    return money_per_hour(each.usd_per_hour) if hourly else money(each.price_usd)
+    if hourly:
+        return money_per_hour(each.usd_per_hour)
+    return money(each.price_usd, rough=is_rough(each.bill_of_materials))
 
 
 def _answers(plan: Plan, style: Style) -> list[str]:

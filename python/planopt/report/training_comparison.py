@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from planopt.prices import is_rough
 from planopt.report.numbers import UNKNOWN, count, money, rate, watts
 from planopt.report.parts import section, warning_lines
 from planopt.report.style import PLAIN, Style
@@ -30,7 +31,6 @@ _ROWS: tuple[_Row, ...] = (
     ("energy, kWh", lambda each: count(each.run.energy_kwh)),
     ("kg CO2e", lambda each: count(each.run.kg_co2e)),
     ("the run", lambda each: _whole(each.run.usd)),
-    ("price", lambda each: _whole(each.cost.price_usd)),
 )
 
 
@@ -41,6 +41,7 @@ def render_training_comparison(
     cells = [
         ("layout", *map(_layout, plans)),
         *((title, *(_figure(plan, value) for plan in plans)) for title, value in _ROWS),
+        ("price", *map(_price, plans)),
     ]
     header = ("", *map(_name, plans))
     warnings = {warning: None for plan in plans for warning in plan.warnings}
@@ -70,6 +71,15 @@ def _layout(plan: TrainingPlan) -> str:
 
 def _figure(plan: TrainingPlan, value: Callable[[TrainingEvaluation], str]) -> str:
     return value(plan.deployments[0].evaluation) if plan.deployments else UNKNOWN
+
+
+def _price(plan: TrainingPlan) -> str:
+    def price(each: TrainingEvaluation) -> str:
+        usd = each.cost.price_usd
+        rough = is_rough(plan.bill_of_materials)
+        return money(None if usd is None else round(usd), rough=rough)
+
+    return _figure(plan, price)
 
 
 def _whole(usd: float | None) -> str:

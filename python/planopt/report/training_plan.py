@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.prices import is_rough
 from planopt.report.infeasible import infeasible_lines
 from planopt.report.numbers import count, money
-from planopt.report.parts import bill_lines, purchase, section
+from planopt.report.parts import bill_lines, oldest, purchase, section
 from planopt.report.style import PLAIN, Style
 from planopt.report.table import table, wrapped
 from planopt.report.terminal import epilogue, proof, sensitivity_lines
@@ -114,11 +115,13 @@ def _headline(plan: TrainingPlan, style: Style) -> list[str]:
     for each in plan.deployments:
         layout = f"{each.model}, {training_layout(each.candidate)}"
         lines += wrapped(layout, indent="      ", hanging="      ")
+    price = money(plan.price_usd, rough=is_rough(plan.bill_of_materials))
     budget = plan.request.budget_usd
     of = " for the run" if plan.request.acquire == "rent" else ""
     of += f" of {money(budget)}" if budget is not None else ""
     lines.append(
-        f"      {style.head(money(plan.price_usd) + of)}   {proof(plan, style)}"
+        f"      {style.head(price + of)}   {proof(plan, style)}"
+        f"{oldest(plan.oldest_price_date)}"
     )
     lines += [
         f"      {speed_line(each.evaluation)}{_deadline(plan)}"
@@ -139,7 +142,10 @@ def _clusters(
         (
             each.summary,
             count(each.accelerators),
-            money(each.price_usd and round(each.price_usd)),
+            money(
+                each.price_usd and round(each.price_usd),
+                rough=is_rough(each.bill_of_materials),
+            ),
             days(each.days),
             percent(each.mfu),
             money(each.run_usd and round(each.run_usd)),

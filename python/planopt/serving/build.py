@@ -16,6 +16,7 @@ from planopt.evaluation import (
     Hardware,
     ServingEvaluation,
 )
+from planopt.prices import sourced
 from planopt.serving.sure import with_intervals
 
 if TYPE_CHECKING:
@@ -71,16 +72,6 @@ class Build:
     def rented(self) -> bool:
         """Whether nothing of it is bought."""
         return all(each.hardware.terms for each in self.deployments)
-
-    @property
-    def networks(self) -> tuple[str, ...]:
-        """Networks between its hosts."""
-        names = {
-            each.hardware.network
-            for each in self.deployments
-            if not each.hardware.terms
-        }
-        return tuple(sorted(name for name in names if name is not None))
 
     @property
     def summary(self) -> str:
@@ -269,7 +260,8 @@ def _total(catalog: Catalog, deployments: tuple[Deployment, ...]) -> Build:
     usd_per_hour = sum(
         (each.evaluation.cost.usd_per_hour or 0.0) * each.units for each in deployments
     )
-    lines = merged([line for each in deployments for line in each.bill_of_materials])
+    deployed = [line for each in deployments for line in each.bill_of_materials]
+    lines = sourced(catalog, merged(deployed))
     price = sum(_micro(line.price_usd) for line in lines) / MICRO_USD
     return Build(
         deployments=deployments,

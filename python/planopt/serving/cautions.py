@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.plan import PlanWarning
-from planopt.prices import price_sources
+from planopt.prices import OLD_PRICE_DAYS, age_days
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -35,8 +35,6 @@ FULL_MEMORY = 0.97
 """Share of the memory that may be used above which a fit is a knife edge: the overheads
 assumed differ by more from engine to engine."""
 
-OLD_PRICE_DAYS = 365
-
 
 def cautions(question: Question, chosen: Build) -> tuple[PlanWarning, ...]:
     """Look for what a buyer should hear of.
@@ -64,7 +62,7 @@ def cautions(question: Question, chosen: Build) -> tuple[PlanWarning, ...]:
         ),
         *_quantised(question, chosen),
         *_interruptions(chosen),
-        *price_warnings(question.catalog, chosen.bill_of_materials, chosen.networks),
+        *price_warnings(chosen.bill_of_materials),
     )
 
 
@@ -207,22 +205,21 @@ def _interruptions(chosen: Build) -> Iterator[PlanWarning]:
 _WIDE = frozenset({"fp32", "bf16", "fp16"})
 
 
-def price_warnings(
-    catalog: Catalog, bill: Sequence[BomLine], networks: Iterable[str]
-) -> Iterator[PlanWarning]:
+def price_warnings(bill: Sequence[BomLine]) -> Iterator[PlanWarning]:
     """Warn of prices remembered rather than read, and of prices that are old."""
-    sources = price_sources(catalog, bill, networks)
     remembered, old, undated = [], [], []
     for line in bill:
-        source = sources.get((line.kind, line.id))
-        if source is None or not (line.unit_price_usd or line.unit_usd_per_hour):
+        if not (line.unit_price_usd or line.unit_usd_per_hour):
             continue
-        if source.undated:
+        if line.price_status in (None, "given"):
+            continue
+        age = age_days(line.price_date)
+        if age is None:
             undated.append(line.name)
-        if source.status == "from-memory":
+        elif age > OLD_PRICE_DAYS:
+            old.append(f"{line.name} ({line.price_date})")
+        if line.price_status == "from-memory":
             remembered.append(line.name)
-        if source.age_days() > OLD_PRICE_DAYS:
-            old.append(f"{line.name} ({source.date})")
     if remembered:
         yield PlanWarning(
             code="W002",
@@ -232,11 +229,11 @@ def price_warnings(
         yield PlanWarning(
             code="W006",
             message=f"prices of a list without a date: {', '.join(undated)}",
-            help="put today's into an overlay: --catalog DIR",
+            help="say today's: --price ID=USD, or an overlay with --catalog DIR",
         )
     if old:
         yield PlanWarning(
             code="W006",
             message=f"prices older than a year: {', '.join(old)}",
-            help="put today's into an overlay: --catalog DIR",
+            help="say today's: --price ID=USD, or an overlay with --catalog DIR",
         )

@@ -55,6 +55,7 @@ def derivation_of(
         assumptions=catalog.assumptions,
         pcie_all_reduce=pcie_all_reduce,
         engine=engine,
+        **catalog.bought,
     )
     given: dict[str, Any] = {
         "model": architecture_of(catalog, model) or model,

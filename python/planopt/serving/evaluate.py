@@ -10,6 +10,7 @@ from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.evaluation import Candidate
 from planopt.options import OptionReader
 from planopt.plan import Assumed, EvaluationDocument
+from planopt.prices import PriceOptions, read_prices, sourced
 from planopt.serving.build import bom_line, evaluation_of, hardware_of
 from planopt.serving.images import ImageOptions, read_images
 from planopt.serving.load import estimated, load_of, read_traffic, simulated
@@ -39,8 +40,10 @@ MOST_HITS = 0.999
 """Something of every prompt is read."""
 
 
-class EvaluateOptions(ServedOptions, ImageOptions, PoolOptions, total=False):
-    """Options of what is served, of images, and of a pool that reads its prompts."""
+class EvaluateOptions(
+    ServedOptions, ImageOptions, PoolOptions, PriceOptions, total=False
+):
+    """Options of what is served, of images, of a pool that reads, and of prices."""
 
 
 def evaluate_serving(
@@ -138,6 +141,9 @@ def evaluate_serving(
         Engine that serves, such as ``vllm``: what it makes of kernels and of a step.
         Without one, kernels as they were measured, in an engine that adds a step's
         overhead.
+    condition, prices
+        What accelerators are bought as (``new``, ``used``, ``any``), and dollars in
+        place of prices of the catalog: ``{"rtx-5090": 4500}``.
     explain : bool
         Whether to tell how each figure was worked out, in ``derivation``.
     assumptions, catalog
@@ -226,7 +232,14 @@ def evaluate_serving(
             accepted="one of the two",
         )
     reading = read_prefill_pool(reader, request, options)
+    paid = read_prices(
+        reader,
+        opened,
+        condition=options.get("condition"),
+        prices=options.get("prices"),
+    )
     reader.finish()
+    opened = opened.priced(**paid)
     answer = opened.native.evaluate_serving(request)
     if answer["offload"] is not None:
         # What is simulated holds as many layers as what was evaluated.
@@ -290,7 +303,7 @@ def evaluate_serving(
             **images,
         ),
         hardware=hardware_of(answer),
-        bill_of_materials=tuple(bom_line(line) for line in answer["bill_of_materials"]),
+        bill_of_materials=sourced(opened, map(bom_line, answer["bill_of_materials"])),
         prefill_pool=two.pool if two else None,
         transfer=two.transfer if two else None,
         context_tokens=served.lengths.context,

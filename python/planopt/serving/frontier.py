@@ -85,7 +85,7 @@ def frontier(
     """
     opened = open_catalog(catalog, assumptions, options.get("accelerators"))
     problem = read_problem(opened, assumptions=assumptions, **options)
-    counted = opened.with_cost(problem.cost)
+    counted = problem.counted(opened)
     found = find_units(counted, problem, each_batch_up_to=DEFAULT_BATCHES)
     hourly = problem.acquisition.hourly
     columns: dict[str, list[Any]] = {}

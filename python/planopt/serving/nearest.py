@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace as with_changes
 
 from planopt.plan import Accuracy, Change, Infeasibility, Limit, Plan
+from planopt.prices import dollars, is_rough
 from planopt.procurement import minimal_conflict, satisfiable
 from planopt.serving.late import fastest_speed, late, shortest_wait
 from planopt.serving.pools import disaggregated
@@ -68,7 +69,7 @@ def infeasible_plan(question: Question, purchase: Purchase, started: float) -> P
     if two is not None and two.in_time:
         notes.append(
             "two pools do it, one that reads prompts and one that answers: "
-            f"{two.layout}, ${two.price_usd:,.0f}"
+            f"{two.layout}, {dollars(two.price_usd, two.bill_of_materials)}"
         )
     return Plan(
         status="infeasible",
@@ -256,6 +257,7 @@ def _change(options: dict[str, str], build: Build, note: str | None) -> Change:
         options=options,
         summary=build.summary,
         price_usd=build.price_usd,
+        price_is_rough=is_rough(build.bill_of_materials),
         usd_per_hour=build.usd_per_hour,
         tokens_per_second_per_user=build.tokens_per_second_per_user,
         note=note,

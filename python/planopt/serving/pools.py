@@ -9,6 +9,7 @@ import msgspec
 
 from planopt.evaluation import Candidate
 from planopt.pools import Disaggregated, Pool, Transfer
+from planopt.prices import sourced
 from planopt.serving.build import bom_line, cost_of, evaluation_of
 from planopt.serving.load import PERCENTILES, Latencies, load_of, simulated
 from planopt.serving.pessimism import at_worst
@@ -209,7 +210,7 @@ def _answer(
             latencies.tokens_per_second,
         ),
         power_watts=found["power_watts"],
-        bill_of_materials=tuple(bom_line(line) for line in found["bill_of_materials"]),
+        bill_of_materials=sourced(catalog, map(bom_line, found["bill_of_materials"])),
     )
 
 

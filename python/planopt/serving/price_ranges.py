@@ -87,7 +87,6 @@ class _Part:
     def ask(self, usd: float) -> Build | None:
         """Answer the question with another price of the part."""
         choice = {
-            "kind": self.line.kind,
             "id": self.line.id,
             "usd": usd,
             "terms": self._terms,

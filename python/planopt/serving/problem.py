@@ -128,6 +128,10 @@ class Problem(Market):
             return None
         return self.ttft_seconds / self.pessimism.time_to_first_token
 
+    def counted(self, catalog: Catalog) -> Catalog:
+        """Return the catalog with the prices and the costs that are asked for."""
+        return catalog.priced(self.condition, self.prices).with_cost(self.cost)
+
     def with_model(self, **changes: Any) -> Problem:
         """Return the same question about another model or format."""
         return replace(self, served=replace(self.served, **changes))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planopt import _native
 from planopt.plan import RentOrBuy, Way
+from planopt.prices import is_rough
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,6 +77,7 @@ def _way(build: Build | None) -> Way | None:
         summary=build.summary,
         usd_per_hour=build.usd_per_hour,
         price_usd=build.price_usd,
+        price_is_rough=is_rough(build.bill_of_materials),
         usd_per_million_tokens=build.cost.usd_per_million_tokens,
     )
 

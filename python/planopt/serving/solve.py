@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.errors import Interrupted
 from planopt.plan import Accuracy, Alternative, Answer, Answers, Plan, Status
-from planopt.prices import sourced
+from planopt.prices import oldest_price
 from planopt.procurement import Solver, alternatives, buy, scan
 from planopt.procurement.problem import Limits, Objective, Purchase, Unit
 from planopt.procurement.purchase import PurchaseInterrupted
@@ -227,7 +227,7 @@ def solve(
         opened = open_catalog(catalog, assumptions, options.get("accelerators"))
         typed = {name: str(value) for name, value in options.items()}
         problem = read_problem(opened, assumptions=assumptions, typed=typed, **options)
-        return answer(Question(opened.with_cost(problem.cost), problem, solver))
+        return answer(Question(problem.counted(opened), problem, solver))
 
 
 def answer(question: Question) -> Plan:
@@ -278,9 +278,8 @@ def _plan(
         bound_usd_per_hour=bound if hourly else None,
         gap=purchase.gap,
         request=question.problem.request(),
-        bill_of_materials=sourced(
-            question.catalog, chosen.bill_of_materials, chosen.networks
-        ),
+        bill_of_materials=chosen.bill_of_materials,
+        oldest_price_date=oldest_price(chosen.bill_of_materials),
         deployments=chosen.deployments,
         cost=chosen.cost,
         power_watts=None if chosen.rented else chosen.power_watts,

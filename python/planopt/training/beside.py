@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.plan import PlanWarning, Sensitivity
+from planopt.prices import dollars
 from planopt.procurement import alternatives
 from planopt.serving.cautions import (
     KNIFE_EDGE,
@@ -112,9 +113,10 @@ def _asked_again(
     other = _best(question.about(deadline_seconds=seconds), chosen, share)
     if other is None:
         return Sensitivity(change=change, result="no plan", choice_changes=True)
+    price = dollars(other.price_usd, other.bill_of_materials)
     return Sensitivity(
         change=change,
-        result=f"{other.summary}: ${other.price_usd:,.0f}, {span(other.days)}",
+        result=f"{other.summary}: {price}, {span(other.days)}",
         choice_changes=other.bill_of_materials != chosen.bill_of_materials,
         price_usd=other.price_usd,
     )
@@ -150,13 +152,12 @@ def warnings_of(
         total, capacity = memory.total_bytes, memory.capacity_bytes
         warnings += memory_warnings(total, capacity, help_)
     accelerator = chosen.deployment.candidate.accelerator
-    bill, networks = chosen.bill_of_materials, chosen.networks
     return (
         *warnings,
         *licence_warnings(
             question.catalog, [accelerator], datacenter=problem.datacenter
         ),
-        *price_warnings(question.catalog, bill, networks),
+        *price_warnings(chosen.bill_of_materials),
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from planopt.prices import sourced
 from planopt.serving.build import bom_line, hardware_of
 from planopt.training.evaluate import candidate_of, evaluation_of, with_intervals
 from planopt.training.evaluation import TrainingDeployment
@@ -61,12 +62,6 @@ class TrainingBuild:
         return self.evaluation.days or 0.0
 
     @property
-    def networks(self) -> tuple[str, ...]:
-        """Networks between its hosts that are bought."""
-        network = self.deployment.hardware.network
-        return () if network is None or self.rented else (network,)
-
-    @property
     def summary(self) -> str:
         """The cluster in a line: accelerators, hosts, network, layout."""
         candidate, hardware = self.deployment.candidate, self.deployment.hardware
@@ -77,7 +72,7 @@ class TrainingBuild:
         if cards is not None:  # A complete machine brings its own.
             what = f"{cards.quantity:,}x {cards.name} in {what}"
         over = ""
-        if self.networks:
+        if hardware.network is not None and not self.rented:
             over = f", {hardware.nics_per_host}x {hardware.network}"
         degrees = f"TP{candidate.tp} x PP{candidate.pp} x DP{candidate.dp}"
         return f"{what}{over}, {degrees}, {candidate.shard}"
@@ -108,8 +103,8 @@ def build_cluster(
             candidate=candidate_of(request, answer),
             hardware=hardware,
             evaluation=with_intervals(catalog, evaluation_of(answer), request),
-            bill_of_materials=tuple(
-                bom_line(line) for line in answer["bill_of_materials"]
+            bill_of_materials=sourced(
+                catalog, map(bom_line, answer["bill_of_materials"])
             ),
         )
     )

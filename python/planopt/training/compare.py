@@ -74,10 +74,11 @@ def compare_training(
         asked = {**options, "accelerators": accelerators, "assumptions": assumptions}
         problem = read_question(opened, {**asked, "typed": typed})
         check_named(problem.accelerators)
+        counted = opened.priced(problem.condition, problem.prices)
         return [
             answer(
                 TrainingQuestion(
-                    opened, problem.with_changes(accelerators=(name,)), solver
+                    counted, problem.with_changes(accelerators=(name,)), solver
                 )
             )
             for name in problem.accelerators

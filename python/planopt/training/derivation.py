@@ -40,6 +40,7 @@ def derivation_of(
         bundled_folder(),
         [Path(folder) for folder in catalog.overlays],
         assumptions=catalog.assumptions,
+        **catalog.bought,
     )
     model = str(request["model"])
     given = {

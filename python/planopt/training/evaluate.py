@@ -10,6 +10,7 @@ from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.intervals import Interval, interval, model_classes
 from planopt.options import OptionReader
 from planopt.plan import Assumed
+from planopt.prices import read_prices, sourced
 from planopt.serving.build import bom_line, hardware_of
 from planopt.serving.served import DEFAULT_MODEL
 from planopt.training.evaluation import TrainingCandidate, TrainingEvaluation
@@ -80,6 +81,8 @@ def evaluate_training(
     nominal_parameters: TextOrNumber | None = None,
     mfu: TextOrNumber | None = None,
     kv_heads: TextOrNumber | None = None,
+    condition: str | None = None,
+    prices: Mapping[str, TextOrNumber] | Sequence[str] | str | None = None,
     explain: bool = False,
     assumptions: str = DEFAULT_ASSUMPTIONS,
     catalog: Sequence[str] = (),
@@ -155,6 +158,9 @@ def evaluate_training(
         Model FLOPs utilisation in place of the computed one.
     kv_heads : int
         Key/value heads in place of the model's own.
+    condition, prices
+        What accelerators are bought as (``new``, ``used``, ``any``), and dollars in
+        place of prices of the catalog: ``{"rtx-5090": 4500}``.
     explain : bool
         Show how each figure was worked out, and where its inputs come from.
     assumptions, catalog
@@ -256,7 +262,9 @@ def evaluate_training(
             "is not explained",
             accepted="--accelerator, in a host of the catalog with its own links",
         )
+    paid = read_prices(reader, opened, condition=condition, prices=prices)
     reader.finish()
+    opened = opened.priced(**paid)
     request = {
         "model": DEFAULT_MODEL if model is None else model,
         "accelerator": accelerator or "",
@@ -281,7 +289,7 @@ def evaluate_training(
         model=request["model"],
         candidate=candidate_of(request, answer),
         hardware=hardware_of(answer),
-        bill_of_materials=tuple(bom_line(line) for line in answer["bill_of_materials"]),
+        bill_of_materials=sourced(opened, map(bom_line, answer["bill_of_materials"])),
         mixed=mixed,
         assumed=tuple(assumed),
         assumptions=assumptions,

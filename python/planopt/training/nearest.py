@@ -11,6 +11,7 @@ from msgspec.structs import replace as with_fields
 
 from planopt.acquisition import BUYING
 from planopt.plan import Accuracy, Change, Infeasibility, Limit
+from planopt.prices import is_rough
 from planopt.procurement import minimal_conflict
 from planopt.training.plan import TrainingPlan
 from planopt.training.problem import LARGEST_CLUSTER
@@ -208,6 +209,7 @@ def _change(options: dict[str, str], build: TrainingBuild, note: str) -> Change:
         options=options,
         summary=build.summary,
         price_usd=build.price_usd,
+        price_is_rough=is_rough(build.bill_of_materials),
         days=build.days,
         note=note,
     )

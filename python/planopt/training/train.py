@@ -13,7 +13,7 @@ from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.errors import Interrupted
 from planopt.intervals import model_classes, residual
 from planopt.plan import Accuracy, Search
-from planopt.prices import sourced
+from planopt.prices import oldest_price
 from planopt.procurement import Solver, buy
 from planopt.procurement.problem import Limits, Objective, Purchase, Unit
 from planopt.procurement.purchase import PurchaseInterrupted
@@ -141,7 +141,8 @@ def train(
         problem = read_training_problem(
             opened, assumptions=assumptions, typed=typed, **options
         )
-        return answer(TrainingQuestion(opened, problem, solver))
+        counted = opened.priced(problem.condition, problem.prices)
+        return answer(TrainingQuestion(counted, problem, solver))
 
 
 def answer(question: TrainingQuestion) -> TrainingPlan:
@@ -177,7 +178,7 @@ def _plan(
     """Put a purchase into a plan, without what needs further questions."""
     from planopt.training.beside import warnings_of
 
-    bill = sourced(question.catalog, chosen.bill_of_materials, chosen.networks)
+    bill = chosen.bill_of_materials
     bound = purchase.bound_micro_usd
     problem = question.problem
     return TrainingPlan(
@@ -188,7 +189,8 @@ def _plan(
         gap=purchase.gap,
         request=problem.request(),
         bill_of_materials=bill,
-        deployments=(replace(chosen.deployment, bill_of_materials=bill),),
+        oldest_price_date=oldest_price(bill),
+        deployments=(chosen.deployment,),
         cost=chosen.evaluation.cost,
         power_watts=chosen.evaluation.power_watts,
         warnings=warnings_of(question, chosen),

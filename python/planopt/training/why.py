@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from planopt.prices import dollars
+
 if TYPE_CHECKING:
     from planopt.training.build import TrainingBuild
     from planopt.training.train import TrainingQuestion
@@ -63,7 +65,7 @@ def held_back(question: TrainingQuestion) -> HeldBack:
     accelerators = build.evaluation.accelerators or 0
     said = [
         f"the fastest of up to {most:,} accelerators, {build.summary}, takes "
-        f"{span(build.days)} for ${build.price_usd:,.0f}",
+        f"{span(build.days)} for {dollars(build.price_usd, build.bill_of_materials)}",
         *_speed(build),
         *_memory(build),
         *_failures(build, accelerators),

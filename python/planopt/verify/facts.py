@@ -56,6 +56,11 @@ class Facts:
         Figures of cost in place of those of the assumptions, by their names.
     engine : str, optional
         Serving engine that runs the kernels, one of the assumptions.
+    condition : {"new", "used", "any"}
+        Accelerators are bought new, used, or at the lower of both prices.
+    prices : mapping, optional
+        Dollars of parts (of an hour of offers on demand) in place of the catalogs', by
+        their ids.
 
     Raises
     ------
@@ -72,12 +77,19 @@ class Facts:
         pcie_all_reduce: str | None = None,
         cost: Mapping[str, float] | None = None,
         engine: str | None = None,
+        condition: str = "new",
+        prices: Mapping[str, float] | None = None,
     ) -> None:
         for folder in overlays:
             if not folder.is_dir():
                 message = f"no catalog folder `{folder}`"
                 raise FactError(message)
         self.bundled = catalog
+        self._condition = condition
+        self._prices = {
+            id_: round(usd * units.MICRO_USD_PER_USD)
+            for id_, usd in (prices or {}).items()
+        }
         self._roots = (catalog, *overlays)
         self._hardware = ""
         self._read: dict[tuple[str, str], Any] = {}
@@ -101,7 +113,8 @@ class Facts:
     def accelerator(self, name: str) -> Accelerator:
         """Return the accelerator of that id, below its power if that says so."""
         id_, at, limit = name.partition("@")
-        full: Accelerator = self._entity("accelerators", id_, hardware.accelerator)
+        stated: Accelerator = self._entity("accelerators", id_, hardware.accelerator)
+        full = replace(stated, price=self._price(stated))
         if not at:
             return full
         exponent = self.assumptions.power_limit_exponent
@@ -118,16 +131,35 @@ class Facts:
             power=watts,
         )
 
+    # Section 7, "In which condition".
+    def _price(self, card: Accelerator) -> int | None:
+        if card.id in self._prices:
+            return self._prices[card.id]
+        asked = {
+            "new": (card.price,),
+            "used": (card.price_used,),
+            "any": (card.price, card.price_used),
+        }[self._condition]
+        return min((price for price in asked if price is not None), default=None)
+
+    def _said(self, part: Part) -> Part:
+        return replace(part, price=self._prices.get(part.id, part.price))
+
     def offer(self, name: str) -> Offer:
         """Return the offer of that id."""
         provider = self._entity("offers", name.partition("/")[0], dict)
-        return offer_of(provider, name)
+        offer = offer_of(provider, name)
+        if name not in self._prices:
+            return offer
+        said = f"${self._prices[name] / units.MICRO_USD_PER_USD:.6f}/h"
+        return replace(offer, table={**offer.table, "price": said})
 
     def host(self, name: str) -> Host:
         """Return the host of that id; an instance for rent is one too."""
         if is_offer(name):
             return self._instance(name)
-        return self._entity("hosts", name, hardware.host)
+        host: Host = self._entity("hosts", name, hardware.host)
+        return replace(host, price=self._prices.get(name, host.price))
 
     # Section 7, "A host takes".
     def host_for(self, name: str, accelerator: str) -> Host:
@@ -200,7 +232,13 @@ class Facts:
             rdma = self.offer(name).table.get("transport") == "rdma"
             nic = Part(id=name, name=name, price=0)
             return Network(name, name, rdma, nic, switches=(), cable=None)
-        return self._entity("networks", name, hardware.network)
+        network: Network = self._entity("networks", name, hardware.network)
+        return replace(
+            network,
+            nic=self._said(network.nic),
+            switches=tuple(map(self._said, network.switches)),
+            cable=None if network.cable is None else self._said(network.cable),
+        )
 
     def model_table(self, name: str) -> Table:
         """Return the model file of that id as a table (see `architecture`)."""

@@ -60,6 +60,8 @@ class Accelerator:
     scale_up_domain: int
     scale_up_between_hosts: bool
     price: int | None
+    """Of a new one, where nobody says that they are no longer sold."""
+    price_used: int | None
     card_slots: int | None
     """Slots of a case that a card covers."""
 
@@ -102,6 +104,9 @@ class Host:
     all_reduce: Mapping[str, Mapping[str, float]]
     included_accelerator: str | None
     included_count: int
+    included_nics: int = 0
+    included_networks: tuple[str, ...] = ()
+    included_optics: bool = False
     on_request: bool = False
     card_slots: int | None = None
     """Slots of the case for cards."""
@@ -140,8 +145,22 @@ def _optional(table: Table, key: str, read: Callable[[object], _Read]) -> _Read 
     return read(table[key]) if key in table else None
 
 
+def _price_new(table: Table) -> int | None:
+    sold = units.unwrapped(table.get("on_sale", True))
+    return _optional(table, "price", units.price) if sold else None
+
+
 def _bytes(figure: object) -> float:
     return units.quantity(figure, "bytes")
+
+
+def _text(figure: object) -> str:
+    return str(units.unwrapped(figure))
+
+
+def _texts(figure: object) -> tuple[str, ...]:
+    value = units.unwrapped(figure)
+    return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
 def _watts(figure: object) -> float:
@@ -177,7 +196,8 @@ def accelerator(table: Table) -> Accelerator:
         scale_up_between_hosts=(
             scale_up is not None and bool(scale_up.get("between_hosts"))
         ),
-        price=_optional(table, "price", units.price),
+        price=_price_new(table),
+        price_used=_optional(table, "price_used", units.price),
         card_slots=_optional(table, "slots", units.count),
     )
 
@@ -198,7 +218,7 @@ def link(table: Table) -> Link:
 
 def host(table: Table) -> Host:
     """Read a file of `hosts`."""
-    includes = table.get("includes")
+    includes = table.get("includes", {})
     return Host(
         id=table["id"],
         name=table["name"],
@@ -209,7 +229,7 @@ def host(table: Table) -> Host:
         nics=units.count(table.get("nics", 0)),
         power=_watts(table["power"]),
         rack_units=units.share(table["rack_units"]),
-        price=_optional(table, "price", units.price),
+        price=_price_new(table),
         all_reduce={
             name: {
                 group: units.bytes_per_second(figure)
@@ -217,8 +237,11 @@ def host(table: Table) -> Host:
             }
             for name, groups in table.get("all_reduce", {}).items()
         },
-        included_accelerator=None if includes is None else includes["accelerator"],
-        included_count=0 if includes is None else units.count(includes["count"]),
+        included_accelerator=_optional(includes, "accelerator", _text),
+        included_count=units.count(includes.get("count", 0)),
+        included_nics=units.count(includes.get("nics", 0)),
+        included_networks=_texts(includes.get("networks", [])),
+        included_optics=bool(units.unwrapped(includes.get("optics", False))),
         on_request=table.get("on_request", False),
         card_slots=_optional(table, "card_slots", units.count),
         power_supply=_optional(table, "power_supply", _watts),

@@ -95,6 +95,8 @@ def verify_plan(
             pcie_all_reduce=request.get("pcie_all_reduce"),
             cost=request.get("cost"),
             engine=request.get("engine_name"),
+            condition=request.get("condition", "new"),
+            prices=request.get("prices"),
         )
     except _NOT_RECOMPUTABLE as error:
         stated = request.get("assumptions")

@@ -189,29 +189,48 @@ def switch_share(
     return SwitchShare(chosen, blocks, parts, port_block)
 
 
+# Section 7, "What the price of a host includes".
+def nics_bought(host: Host, network: Network, nics_per_host: int) -> tuple[int, int]:
+    """Return the NICs to buy for a host, and those to buy a cable for."""
+    if network.id not in host.included_networks:
+        return nics_per_host, nics_per_host
+    bought = max(0, nics_per_host - host.included_nics)
+    return bought, bought if host.included_optics else nics_per_host
+
+
 # Section 7, "Cables are bought where they have a price".
-def cables(hosts: int, nics_per_host: int, *, switched: bool) -> int:
-    """Return one cable per port in use, or per NIC pair without a switch."""
-    return hosts * nics_per_host if switched else nics_per_host
+def cable_lines(network: Network, cabled: int, uplinks: int = 0) -> Iterator[Line]:
+    """Return the line of cables: of NICs, of pairs without a switch, of uplinks."""
+    cable = network.cable
+    quantity = cabled + uplinks
+    if cable is not None and cable.price is not None and quantity > 0:
+        yield Line("cable", cable.id, cable.name, quantity, cable.price)
+
+
+def nic_lines(network: Network, bought: int) -> Iterator[Line]:
+    """Return the line of NICs, where any are bought."""
+    nic = network.nic
+    if bought > 0:
+        yield Line("nic", nic.id, nic.name, bought, priced(nic.price, nic.id))
 
 
 def _network_lines(
-    network: Network, hosts: int, nics_per_host: int, share: SwitchShare | None
+    network: Network,
+    host: Host,
+    hosts: int,
+    nics_per_host: int,
+    share: SwitchShare | None,
 ) -> Iterator[Line]:
-    nic = network.nic
-    yield Line(
-        "nic", nic.id, nic.name, hosts * nics_per_host, priced(nic.price, nic.id)
-    )
+    bought, cabled = nics_bought(host, network, nics_per_host)
+    yield from nic_lines(network, hosts * bought)
     if share is not None:
         switch = share.switch
         kind, name = "switch", switch.name
         if share.port_block is not None:
             kind, name = "switch_ports", f"ports of {switch.name}"
         yield Line(kind, switch.id, name, share.blocks, share.part_price)
-    if network.cable is not None and network.cable.price is not None:
-        cable = network.cable
-        quantity = cables(hosts, nics_per_host, switched=share is not None)
-        yield Line("cable", cable.id, cable.name, quantity, network.cable.price)
+    # A cable between two hosts ends at a NIC of each.
+    yield from cable_lines(network, hosts * cabled if share else hosts * cabled // 2)
 
 
 # Section 7, "Rack units are those of hosts, and of switches where a host has any".
@@ -327,7 +346,7 @@ def unit(
             replicas=replicas,
             port_block=facts.assumptions.switch_port_block,
         )
-        lines.extend(_network_lines(parts, hosts, nics_per_host, share))
+        lines.extend(_network_lines(parts, machine, hosts, nics_per_host, share))
         nic_watts = hosts * nics_per_host * parts.nic.power
     return Unit(
         lines=tuple(lines),

@@ -146,8 +146,10 @@ def _dollars(figure: object, per: str | None) -> Decimal:
 
 
 def price(figure: object) -> int:
-    """Read a price in integer micro-dollars."""
-    return int(_dollars(figure, None) * MICRO_USD_PER_USD)
+    """Read the price of one in integer micro-dollars, rounded up where it is shared."""
+    whole = int(_dollars(figure, None) * MICRO_USD_PER_USD)
+    per = count(figure.get("per", 1)) if isinstance(figure, dict) else 1
+    return -(-whole // per)
 
 
 def dollars_per(figure: object, per: str) -> float:

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::catalog::Network;
+use crate::catalog::{Connecting, Network};
 use crate::purchase::Unit;
 use crate::quantity::MicroUsd;
 use crate::training::Switching;
@@ -46,11 +46,15 @@ pub fn bill_of<'a>(units: impl IntoIterator<Item = (Unit<'a>, u32)>) -> Option<V
     Some(bill)
 }
 
+/// Cables: one for each NIC and each uplink of a tree; between two hosts, one for two NICs.
+pub fn cables(connecting: Connecting, switching: Option<Switching>) -> u32 {
+    switching.map_or(connecting.cabled / 2, |all| connecting.cabled + all.uplinks)
+}
+
 /// What joins hosts, a line for each part, or nothing if a part has no price.
 pub fn network_bill(
     network: &Network,
-    nics: u32,
-    cables: u32,
+    connecting: Connecting,
     switching: Option<Switching>,
 ) -> Option<Vec<BillLine>> {
     let line = |kind, id: &str, name: &str, quantity, unit_price| BillLine {
@@ -60,9 +64,16 @@ pub fn network_bill(
         quantity,
         unit_price,
     };
+    let mut bill = Vec::new();
     let nic = &network.nic;
-    let mut bill = vec![line("nic", &nic.id, &nic.name, nics, nic.price?)];
-    if let Some(cable) = &network.cable {
+    if connecting.nics > 0 {
+        let price = nic.price?;
+        bill.push(line("nic", &nic.id, &nic.name, connecting.nics, price));
+    }
+    let cables = cables(connecting, switching);
+    if let Some(cable) = &network.cable
+        && cables > 0
+    {
         bill.push(line("cable", &cable.id, &cable.name, cables, cable.price));
     }
     if let Some(Switching { switch, count, .. }) = switching {

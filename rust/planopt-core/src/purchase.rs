@@ -2,7 +2,9 @@
 //! Formulas: `docs/reference/model.md`, section 7.
 
 use crate::bill::BillLine;
-use crate::catalog::{Accelerator, Assumptions, Cable, Host, Network, Nic, Switch, SwitchSale};
+use crate::catalog::{
+    Accelerator, Assumptions, Cable, Connecting, Host, Network, Nic, Switch, SwitchSale,
+};
 use crate::placement::Placement;
 use crate::quantity::{MicroUsd, Watts};
 
@@ -114,6 +116,17 @@ impl<'a> Unit<'a> {
         }
     }
 
+    /// NICs that the price of its hosts does not include, and those whose cable it does not.
+    pub fn connecting(&self) -> Connecting {
+        match self.hardware.network {
+            Some((network, nics_per_host)) if self.nics() > 0 => {
+                let host = self.hardware.host.connecting(network, nics_per_host);
+                host.of_hosts(self.hosts())
+            }
+            _ => Connecting::default(),
+        }
+    }
+
     /// Shows each part with its number and price to `line`; nothing if a part has no price.
     fn parts(&self, mut line: impl FnMut(Part<'a>, u32, MicroUsd)) -> Option<()> {
         let Hardware {
@@ -133,14 +146,15 @@ impl<'a> Unit<'a> {
             && self.nics() > 0
             && host.rent.is_none()
         {
-            line(Part::Nic(&network.nic), self.nics(), network.nic.price?);
-            if let Some(cable) = &network.cable {
-                let cables = if self.switch.is_some() {
-                    self.nics()
-                } else {
-                    self.nics() / 2
-                };
-                line(Part::Cable(cable), cables, cable.price);
+            let Connecting { nics, cabled } = self.connecting();
+            if nics > 0 {
+                line(Part::Nic(&network.nic), nics, network.nic.price?);
+            }
+            if let Some(cable) = &network.cable
+                && cabled > 0
+            {
+                let ends = if self.switch.is_some() { 1 } else { 2 };
+                line(Part::Cable(cable), cabled / ends, cable.price);
             }
         }
         if let Some(SwitchShare { switch, blocks }) = self.switch {

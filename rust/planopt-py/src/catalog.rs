@@ -71,19 +71,40 @@ impl Catalog {
     /// Parameters
     /// ----------
     /// price : mapping
-    ///     `kind` and `id` of a line of a bill of materials, `usd`, and the `terms` of an
-    ///     instance.
+    ///     `id` of a part or an offer, `usd`, and the `terms` of an offer.
     ///
     /// Raises
     /// ------
     /// `InputError`
-    ///     With every problem of the files of offers, if it is about one of them.
+    ///     There is no such part; or every problem of the files of offers, if it is about one of
+    ///     them.
     fn at_price(&self, py: Python<'_>, price: &Bound<'_, PyAny>) -> PyResult<Self> {
         let choice: ask::PriceChoice = question(price)?;
         self.catalog
             .at_price(&choice)
             .map(|catalog| Self { catalog })
             .map_err(|problems| input_error(py, &problems))
+    }
+
+    /// The same catalog with accelerators bought in some condition.
+    ///
+    /// Parameters
+    /// ----------
+    /// condition : {"new", "used", "any"}
+    ///     New ones as far as they are on sale, used ones, or whichever is cheaper.
+    fn bought(&self, condition: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let catalog = self.catalog.bought(question(condition)?);
+        Ok(Self { catalog })
+    }
+
+    /// Every price of what can be bought, with its range and where it comes from.
+    fn price_tags<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(pythonize::pythonize(py, &self.catalog.price_tags())?)
+    }
+
+    /// The same of an hour of what can be rented.
+    fn rent_tags<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        answer(py, self.catalog.rent_tags())
     }
 
     /// The same catalog with one accelerator more: an id and a power limit, `rtx-4090@350W`.

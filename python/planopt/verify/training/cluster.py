@@ -11,8 +11,11 @@ from planopt.verify.purchase import (
     Line,
     PurchaseError,
     accelerators_bought,
+    cable_lines,
     check_fit,
     instance_line,
+    nic_lines,
+    nics_bought,
     priced,
 )
 from planopt.verify.units import MICRO_USD_PER_USD
@@ -187,19 +190,18 @@ def cluster(
             message = f"{hosts} hosts need a network"
             raise PurchaseError(message)
         parts, nics = facts.network(network), hosts * nics_per_host
-        nic, cables = parts.nic, nics_per_host
-        lines.append(Line("nic", nic.id, nic.name, nics, priced(nic.price, nic.id)))
-        power += at_work * nics_per_host * nic.power if at_work > 1 else 0.0
+        new_nics, new_cables = nics_bought(machine, parts, nics_per_host)
+        cables, uplinks = hosts * new_cables // 2, 0
+        lines.extend(nic_lines(parts, hosts * new_nics))
+        power += at_work * nics_per_host * parts.nic.power if at_work > 1 else 0.0
         if hosts > 2:
             chosen, count, uplinks = _cheapest_fabric(parts, nics)
-            switch, cables = chosen.id, nics + uplinks
+            switch, cables = chosen.id, hosts * new_cables
             price = priced(chosen.price, chosen.id)
             lines.append(Line("switch", chosen.id, chosen.name, count, price))
             power += count * chosen.power
             height += count * chosen.rack_units if machine.rack_units else 0.0
-        if parts.cable is not None and parts.cable.price is not None:
-            cable = parts.cable
-            lines.append(Line("cable", cable.id, cable.name, cables, parts.cable.price))
+        lines.extend(cable_lines(parts, cables, uplinks))
     return Cluster(
         lines=tuple(lines),
         hosts=hosts,

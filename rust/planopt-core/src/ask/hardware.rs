@@ -402,7 +402,9 @@ pub(super) fn unknown_host(accelerator: &Accelerator, slots: u32) -> Host {
         power: Watts::ZERO,
         rack_units: 0.0,
         price: None,
+        on_sale: None,
         includes: None,
+        included_nics: None,
         stores: Stores::default(),
         rent: None,
     }

@@ -243,10 +243,12 @@ fn instance(
         power: Watts::ZERO,
         rack_units: 0.0,
         price: Some(price),
+        on_sale: None,
         includes: Some(Included {
             accelerator: accelerator.id.clone(),
             count: offer.count,
         }),
+        included_nics: None,
         rent: Some(rent),
         ..alike
     }

@@ -1,5 +1,6 @@
 //! `accelerators/ID.toml`.
 
+use super::condition::{Condition, Offered};
 use super::entities::{Accelerator, Peak, PeerToPeer, ScaleUp};
 use super::fields::Fields;
 
@@ -55,9 +56,14 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Accelerator {
         pcie_generation: pcie.map(|(generation, _)| generation),
         pcie_lanes: pcie.map(|(_, lanes)| lanes),
         scale_up: fields.optional("scale_up", |fields, key| fields.section(key, scale_up)),
-        price: fields.optional("price", Fields::quantity),
-        price_used: fields.optional("price_used", Fields::quantity),
+        price: None,
+        offered: Offered {
+            new: fields.optional("price", Fields::price),
+            used: fields.optional("price_used", Fields::price),
+            on_sale: fields.optional("on_sale", Fields::flag),
+        },
     }
+    .bought(Condition::New)
 }
 
 fn peak(fields: &mut Fields<'_>) -> Peak {

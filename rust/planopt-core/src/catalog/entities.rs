@@ -1,6 +1,7 @@
 //! What a catalog describes, as plain data. How the files are read is the business of the other
 //! modules here; what the figures mean in time and money, of the rest of the crate.
 
+use super::condition::Offered;
 use super::offer::Rent;
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, MicroUsd, Seconds, Watts};
 
@@ -229,10 +230,10 @@ pub struct Accelerator {
     pub pcie_lanes: Option<u32>,
     /// Link to its peers, where it has one faster than PCIe.
     pub scale_up: Option<ScaleUp>,
-    /// Price of a new one.
+    /// Price that one is bought at, in the condition that is asked for.
     pub price: Option<MicroUsd>,
-    /// Price of a used one.
-    pub price_used: Option<MicroUsd>,
+    /// What new and used ones cost.
+    pub offered: Offered,
 }
 
 /// A link: bandwidth in one direction and latency of one message.
@@ -290,10 +291,14 @@ pub struct Host {
     pub power: Watts,
     /// Height in a rack; 0 for a desktop, which is not hosted.
     pub rack_units: f64,
-    /// Price without accelerators, or of the complete machine.
+    /// Price without accelerators, or of the complete machine; none where it is no longer sold.
     pub price: Option<MicroUsd>,
+    /// Whether new ones can be bought today; none where nobody says.
+    pub on_sale: Option<bool>,
     /// The accelerator a complete machine comes with.
     pub includes: Option<Included>,
+    /// The NICs that its price includes.
+    pub included_nics: Option<IncludedNics>,
     /// Where weights can rest that do not fit its accelerators.
     pub stores: Stores,
     /// The terms of a rented instance, whose price is that of an hour; none of a host that is
@@ -319,6 +324,62 @@ pub struct Included {
     pub accelerator: String,
     /// How many.
     pub count: u32,
+}
+
+/// The NICs that the price of a host includes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IncludedNics {
+    /// How many.
+    pub count: u32,
+    /// Ids of the networks that they are NICs of.
+    pub networks: Vec<String>,
+    /// Whether their optics and cables are in the price, too.
+    pub optics: bool,
+}
+
+/// What connecting a host takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Connecting {
+    /// NICs bought.
+    pub nics: u32,
+    /// NICs whose cable is bought.
+    pub cabled: u32,
+}
+
+impl Connecting {
+    /// What connecting so many such hosts takes.
+    #[must_use]
+    pub fn of_hosts(self, hosts: u32) -> Self {
+        Self {
+            nics: self.nics * hosts,
+            cabled: self.cabled * hosts,
+        }
+    }
+}
+
+impl std::iter::Sum for Connecting {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            nics: sum.nics + one.nics,
+            cabled: sum.cabled + one.cabled,
+        })
+    }
+}
+
+impl Host {
+    /// What is bought to connect one of it to `network` with so many NICs.
+    pub fn connecting(&self, network: &Network, nics: u32) -> Connecting {
+        let included = self
+            .included_nics
+            .as_ref()
+            .filter(|included| included.networks.contains(&network.id));
+        let covered = included.map_or(0, |included| included.count.min(nics));
+        let optics = included.is_some_and(|included| included.optics);
+        Connecting {
+            nics: nics - covered,
+            cabled: if optics { nics - covered } else { nics },
+        }
+    }
 }
 
 /// A network adapter.

@@ -2,6 +2,7 @@
 
 use super::fields::Fields;
 use crate::diagnostic::{Diagnostic, Position};
+use crate::quantity::MicroUsd;
 use std::path::PathBuf;
 
 /// How well a source is known.
@@ -16,6 +17,8 @@ pub enum Status {
     Derived,
     /// A choice, explained in the citation.
     Assumed,
+    /// Said by whoever asks; no file says it of itself.
+    Given,
 }
 
 /// Where a figure comes from.
@@ -57,8 +60,23 @@ pub struct Figure {
     pub text: String,
     /// Where it comes from; none for a bare value, which stands for itself.
     pub source: Option<Source>,
+    /// What it comes to as a price; none of anything else.
+    pub tag: Option<Tag>,
     /// Where in the file it stands.
     pub position: Position,
+}
+
+/// A price as a file states it: `{ value, low, high, per, source }`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tag {
+    /// Price of one, rounded up to a micro-dollar.
+    pub each: MicroUsd,
+    /// The lowest that one is seen at.
+    pub low: Option<MicroUsd>,
+    /// The highest.
+    pub high: Option<MicroUsd>,
+    /// How many the price that was read is for: 8 of a board of eight.
+    pub per: u32,
 }
 
 /// An entity with the file and the figures it was read from.

@@ -4,13 +4,18 @@
 //! stand-in, and an entity with any report is never handed out.
 
 mod given;
+mod price;
 
-use super::entry::Source;
+use super::entry::{Source, Tag};
 use super::value::{Quantity, list_of, text_of, without_source};
 use crate::diagnostic::{Diagnostic, code};
 use crate::quantity::{Dimension, parse};
+use given::Given;
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
+
+/// Of a quantity that cannot be read.
+const STAND_IN: f64 = 1.0;
 
 /// What reading a file has brought to light so far, by byte offset.
 pub(super) struct Log {
@@ -25,6 +30,7 @@ pub(super) struct Noted {
     pub(super) field: String,
     pub(super) text: String,
     pub(super) source: Option<Source>,
+    pub(super) tag: Option<Tag>,
     pub(super) offset: usize,
 }
 
@@ -182,6 +188,15 @@ impl<'s> Fields<'s> {
         self.required(key);
     }
 
+    /// A list of texts, not empty.
+    pub(super) fn texts(&mut self, key: &'static str) -> Vec<String> {
+        let text = |value: &DeValue<'_>| value.as_str().map(str::to_owned);
+        self.plain(key, "texts, such as `[\"a\", \"b\"]`", |value| {
+            list_of(value, text)
+        })
+        .unwrap_or_default()
+    }
+
     /// A list of words out of a few, not empty.
     pub(super) fn words(&mut self, key: &'static str, words: &[&str]) -> Vec<String> {
         let accepted = format!("a list of any of {}", words.join(", "));
@@ -299,14 +314,18 @@ impl<'s> Fields<'s> {
     }
 
     fn measured(&mut self, key: &'static str, dimension: Dimension, most: f64, zero: bool) -> f64 {
-        const STAND_IN: f64 = 1.0;
-        let Some(given) = self.figure(key) else {
-            return STAND_IN;
-        };
+        match self.figure(key) {
+            Some(given) => self.measure(&given, dimension, most, zero),
+            None => STAND_IN,
+        }
+    }
+
+    /// A value of some dimension, or a stand-in once it is reported.
+    fn measure(&mut self, given: &Given<'_>, dimension: Dimension, most: f64, zero: bool) -> f64 {
         let text = match given.value {
             DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_) => text_of(given.value),
             _ => {
-                self.report_type_of(&given, dimension.accepted());
+                self.report_type_of(given, dimension.accepted());
                 return STAND_IN;
             }
         };
@@ -329,7 +348,7 @@ impl<'s> Fields<'s> {
             }
             Ok(value) => return value,
         };
-        self.report(&given, problem.accepted(dimension.accepted()));
+        self.report(given, problem.accepted(dimension.accepted()));
         STAND_IN
     }
 

@@ -1,14 +1,20 @@
 //! `hosts/ID.toml`.
 
 use super::accelerator::FORM_FACTORS;
-use super::entities::{BusBandwidth, Host, Included, Stores};
+use super::entities::{BusBandwidth, Host, Included, IncludedNics, Stores};
 use super::fields::Fields;
-use crate::quantity::Dimension;
+use crate::quantity::{Dimension, MicroUsd};
 
 /// Classes of all-reduce over PCIe that a host may have figures of.
 pub(super) const ALL_REDUCE_CLASSES: &[&str] = &["default", "slow", "good"];
 
 pub(super) fn read(fields: &mut Fields<'_>) -> Host {
+    // A machine that is no longer sold has no price of today.
+    let price: Option<MicroUsd> = fields.optional("price", Fields::price);
+    let on_sale = fields.optional("on_sale", Fields::flag);
+    let (includes, included_nics) = fields
+        .optional("includes", |fields, key| fields.section(key, included))
+        .unwrap_or_default();
     Host {
         id: fields.id(),
         name: fields.text("name"),
@@ -25,8 +31,10 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Host {
         nics: fields.quantity("nics"),
         power: fields.quantity("power"),
         rack_units: fields.number("rack_units", Dimension::Number),
-        price: fields.optional("price", Fields::quantity),
-        includes: fields.optional("includes", |fields, key| fields.section(key, included)),
+        price: price.filter(|_| on_sale != Some(false)),
+        on_sale,
+        includes,
+        included_nics,
         stores: Stores {
             memory: fields.optional("memory", Fields::positive),
             memory_bandwidth: fields.optional("memory_bandwidth", Fields::positive),
@@ -53,9 +61,20 @@ fn bus_bandwidth(fields: &mut Fields<'_>) -> BusBandwidth {
     }
 }
 
-fn included(fields: &mut Fields<'_>) -> Included {
-    Included {
-        accelerator: fields.text("accelerator"),
+/// What the price of a host includes: accelerators, NICs, or both. Its DPUs are told by
+/// `describe`; no network here is built of them.
+fn included(fields: &mut Fields<'_>) -> (Option<Included>, Option<IncludedNics>) {
+    let accelerator = fields.optional("accelerator", Fields::text);
+    let machine = accelerator.map(|accelerator| Included {
+        accelerator,
         count: fields.positive("count"),
-    }
+    });
+    let count = fields.optional("nics", Fields::positive);
+    let nics = count.map(|count| IncludedNics {
+        count,
+        networks: fields.texts("networks"),
+        optics: fields.or("optics", false, Fields::flag),
+    });
+    let _: Option<u32> = fields.optional("dpus", Fields::positive);
+    (machine, nics)
 }

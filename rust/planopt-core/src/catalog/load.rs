@@ -94,6 +94,13 @@ impl Catalog {
                 );
             }
         }
+        for host in self.hosts.values() {
+            let nics = host.entity.included_nics.iter();
+            for id in nics.flat_map(|included| &included.networks) {
+                let field = "includes.networks";
+                check(host, field, id, Kind::Network, &self.networks, problems);
+            }
+        }
         for network in self.networks.values() {
             check(
                 network,

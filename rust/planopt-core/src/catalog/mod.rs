@@ -5,6 +5,7 @@ mod accelerator;
 mod assumption;
 mod assumptions;
 mod compute_assumptions;
+mod condition;
 mod entities;
 mod entry;
 mod fields;
@@ -16,17 +17,20 @@ mod model;
 mod network;
 mod offer;
 mod power;
+mod prices;
 mod read;
 mod value;
 mod view;
 mod workload;
 
 pub use assumptions::*;
+pub use condition::{Condition, Offered};
 pub use entities::*;
-pub use entry::{Entry, Figure, Source, Status};
+pub use entry::{Entry, Figure, Source, Status, Tag};
 pub use fleet::read_fleet;
 pub use offer::{Offer, Provider, Rent, Reserved, Spot, Terms};
 pub(crate) use power::LIMITED_TO;
+pub use prices::PriceTag;
 pub use view::{Description, FigureView, Kind, Listed};
 
 use crate::diagnostic::Diagnostic;
@@ -100,11 +104,11 @@ impl Catalog {
         self.offers.read(&self.accelerators)
     }
 
-    /// Sets the price of an hour of an offer; those that are not offered on such terms stay so.
+    /// Sets the price of an hour of an offer on some terms.
     ///
     /// # Errors
     ///
-    /// Every problem of the files of offers.
+    /// E001 with the nearest ids of offers on such terms; every problem of their files.
     pub(crate) fn set_rent(
         &mut self,
         id: &str,
@@ -112,8 +116,19 @@ impl Catalog {
         price: MicroUsd,
     ) -> Result<(), Vec<Diagnostic>> {
         let mut providers = self.providers()?.clone();
+        let mut known = false;
         for entry in providers.values_mut() {
-            entry.entity.set_price(id, terms, price);
+            if let Some((place, field)) = entry.entity.set_price(id, terms, price) {
+                entry.say(&format!("offer[{place}].{field}"), price);
+                known = true;
+            }
+        }
+        if !known {
+            let offers = providers.values().flat_map(|entry| entry.entity.on(terms));
+            let ids: Vec<String> = offers.collect();
+            let kind = format!("offer {}", terms.name());
+            let known = ids.iter().map(String::as_str);
+            return Err(vec![Diagnostic::unknown_name(&kind, id, known)]);
         }
         self.offers.put(providers);
         Ok(())

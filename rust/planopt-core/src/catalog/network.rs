@@ -22,7 +22,7 @@ fn nic(fields: &mut Fields<'_>) -> Nic {
         id: fields.text("id"),
         name: fields.text("name"),
         power: fields.quantity("power"),
-        price: fields.optional("price", Fields::quantity),
+        price: fields.optional("price", Fields::price),
     }
 }
 
@@ -34,7 +34,7 @@ fn switch(fields: &mut Fields<'_>) -> Switch {
         latency: fields.or("latency", Seconds::ZERO, Fields::quantity),
         power: fields.quantity("power"),
         rack_units: fields.number("rack_units", Dimension::Number),
-        price: fields.optional("price", Fields::quantity),
+        price: fields.optional("price", Fields::price),
     }
 }
 
@@ -42,6 +42,6 @@ fn cable(fields: &mut Fields<'_>) -> Cable {
     Cable {
         id: fields.text("id"),
         name: fields.text("name"),
-        price: fields.quantity("price"),
+        price: fields.price("price"),
     }
 }

@@ -136,8 +136,24 @@ impl Offer {
 }
 
 impl Provider {
-    /// Sets the price of an hour of the offer of that id, if it is one of these terms.
-    pub(super) fn set_price(&mut self, id: &str, terms: Terms, price: MicroUsd) {
+    /// Ids of what is offered on some terms.
+    pub(super) fn on(&self, terms: Terms) -> impl Iterator<Item = String> {
+        let offered = move |offer: &&Offer| match terms {
+            Terms::Spot => offer.spot.is_some(),
+            Terms::OnDemand | Terms::Reserved { .. } => offer.price.is_some(),
+        };
+        let offers = self.offers.iter().filter(offered);
+        offers.map(|offer| offer.id(&self.id))
+    }
+
+    /// Sets the price of an hour of the offer of that id, if it is one of these terms: where the
+    /// offer stands, and the key of the price that was set.
+    pub(super) fn set_price(
+        &mut self,
+        id: &str,
+        terms: Terms,
+        price: MicroUsd,
+    ) -> Option<(usize, &'static str)> {
         let discount = |months: u32| {
             let mut reserved = self.reserved.iter();
             reserved
@@ -151,16 +167,17 @@ impl Provider {
             Terms::OnDemand | Terms::Spot => price,
         };
         let provider = &self.id;
-        for offer in self
+        let place = self
             .offers
-            .iter_mut()
-            .filter(|each| each.id(provider) == id)
-        {
-            if terms == Terms::Spot {
-                offer.spot = offer.spot.map(|_| price);
-            } else {
-                offer.price = offer.price.map(|_| on_demand);
-            }
+            .iter()
+            .position(|each| each.id(provider) == id)?;
+        let offer = &mut self.offers[place];
+        if terms == Terms::Spot {
+            offer.spot = Some(offer.spot.map(|_| price)?);
+            Some((place, "spot"))
+        } else {
+            offer.price = Some(offer.price.map(|_| on_demand)?);
+            Some((place, "price"))
         }
     }
 }
@@ -201,13 +218,9 @@ fn offer(fields: &mut Fields<'_>) -> Offer {
         rdma: fields.or("transport", false, |fields, key| {
             fields.choice(key, &[("tcp", false), ("rdma", true)])
         }),
-        price: fields.optional("price", per_hour),
-        spot: fields.optional("spot", per_hour),
+        price: fields.optional("price", Fields::price_per_hour),
+        spot: fields.optional("spot", Fields::price_per_hour),
     }
-}
-
-fn per_hour(fields: &mut Fields<'_>, key: &'static str) -> MicroUsd {
-    MicroUsd::from_usd(fields.positive_number(key, Dimension::UsdPerHour))
 }
 
 /// What is wrong with a provider whose fields are each right.

@@ -53,6 +53,7 @@ pub(super) fn read_text<T>(
         field: noted.field,
         text: noted.text,
         source: noted.source,
+        tag: noted.tag,
     });
     problems.unless_any(Entry {
         entity,

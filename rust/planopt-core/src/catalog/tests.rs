@@ -4,7 +4,9 @@ mod folders;
 
 use super::fields::Fields;
 use super::read::read_text;
-use super::{Accelerator, Entry, accelerator, assumption, host, link, model, network, workload};
+use super::{
+    Accelerator, Condition, Entry, accelerator, assumption, host, link, model, network, workload,
+};
 use crate::diagnostic::{Diagnostic, Position, code};
 use crate::quantity::{Bytes, MicroUsd};
 use crate::transformer::MlpShape;
@@ -180,6 +182,60 @@ const DAMAGES: &[(&str, &str, &str, usize, usize, &str)] = &[
     ("GiB\", source = \"sheet\"", "GiB\", source = \"shet\"", code::UNKNOWN_REFERENCE, 10, 39, "memory"),
     ("\"card\"", "\"other\"", code::WRONG_ID, 1, 6, "id"),
 ];
+
+#[test]
+fn a_price_has_a_range_and_may_be_of_several() {
+    let line = r#"price = { value = "$80000", low = "$72000", high = "$88000.001", per = 8, source = "sheet" }"#;
+    let card = read_card(&ACCELERATOR.replace("price = \"$1,599.99\"", line)).expect("it is read");
+    assert_eq!(card.entity.price, Some(MicroUsd::from_usd(10_000.0)));
+    let tag = card
+        .figure("price")
+        .and_then(|figure| figure.tag)
+        .expect("a price");
+    assert_eq!(tag.per, 8);
+    assert_eq!(tag.low, Some(MicroUsd::from_usd(9_000.0)));
+    // A thousandth of a dollar for eight is rounded up to a whole micro-dollar for each.
+    assert_eq!(tag.high, Some(MicroUsd(11_000_000_125)));
+}
+
+#[test]
+fn a_price_outside_of_its_range_is_refused() {
+    for (line, field) in [
+        (r#"price = { value = "$5", low = "$6" }"#, "price"),
+        (r#"price = { value = "$5", high = "$4" }"#, "price"),
+        (r#"price = { value = "$5", low = "cheap" }"#, "price.low"),
+        (r#"price = { value = "$5", per = 0 }"#, "price.per"),
+        (r#"price = { value = "$5", per = "eight" }"#, "price.per"),
+        (r#"price = { value = "$5", lowest = "$4" }"#, "price"),
+        (r#"memory = { value = "24 GiB", low = "12 GiB" }"#, "memory"),
+    ] {
+        let key = line.split(' ').next();
+        let own = ACCELERATOR.lines().find(|own| own.split(' ').next() == key);
+        let problem = problem_of_card(own.expect("the card has it"), line);
+        assert_eq!(problem.field.as_deref(), Some(field), "{line}");
+    }
+}
+
+#[test]
+fn accelerators_are_bought_in_the_condition_that_is_asked_for() {
+    let line = "price = \"$900\"\nprice_used = \"$500\"";
+    let of = |on_sale: &str| {
+        let text = ACCELERATOR.replace("price = \"$1,599.99\"", &format!("{line}\n{on_sale}"));
+        let card = read_card(&text).expect("it is read").entity;
+        [Condition::New, Condition::Used, Condition::Any].map(|condition| {
+            card.clone()
+                .bought(condition)
+                .price
+                .map(|price| price.usd())
+        })
+    };
+    assert_eq!(of(""), [Some(900.0), Some(500.0), Some(500.0)]);
+    assert_eq!(
+        of("on_sale = true"),
+        [Some(900.0), Some(500.0), Some(500.0)]
+    );
+    assert_eq!(of("on_sale = false"), [None, Some(500.0), Some(500.0)]);
+}
 
 #[test]
 fn every_problem_has_its_code_and_place() {

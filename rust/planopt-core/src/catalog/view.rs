@@ -3,6 +3,7 @@
 use super::entry::{Entry, Figure, Status};
 use super::{Catalog, Offer, Provider, lookup};
 use crate::diagnostic::Diagnostic;
+use crate::quantity::MicroUsd;
 use std::collections::BTreeMap;
 
 /// A kind of entity.
@@ -91,7 +92,7 @@ pub struct Listed {
 }
 
 /// An entity with all that its file says.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Description {
     /// Its kind.
     pub kind: Kind,
@@ -106,12 +107,21 @@ pub struct Description {
 }
 
 /// A value and where it comes from; without a citation it stands for itself.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct FigureView {
     /// The key with the tables it is in.
     pub field: String,
     /// The value as written.
     pub text: String,
+    /// The lowest that one is seen at, of a price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low_usd: Option<f64>,
+    /// The highest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high_usd: Option<f64>,
+    /// How many the price is for, where it is divided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per: Option<u32>,
     /// The material.
     pub cite: Option<String>,
     /// When it was published or read.
@@ -212,7 +222,7 @@ fn offers_of(provider: &Entry<Provider>) -> Vec<Listed> {
 }
 
 impl Offer {
-    fn full_name(&self) -> String {
+    pub(super) fn full_name(&self) -> String {
         let price = match (self.price, self.spot) {
             (Some(price), _) => format!("${:.2}/h", price.usd()),
             (None, Some(spot)) => format!("spot ${:.2}/h", spot.usd()),
@@ -265,6 +275,9 @@ impl FigureView {
         Self {
             field: figure.field.clone(),
             text: figure.text.clone(),
+            low_usd: figure.tag.and_then(|tag| tag.low).map(MicroUsd::usd),
+            high_usd: figure.tag.and_then(|tag| tag.high).map(MicroUsd::usd),
+            per: figure.tag.map(|tag| tag.per).filter(|&per| per > 1),
             cite: source.map(|source| source.cite.clone()),
             date: source.map(|source| source.date.clone()),
             status: source.map(|source| source.status),

@@ -1,6 +1,6 @@
 //! What a run is bought on: hosts with accelerators, NICs, and switches of a non-blocking tree.
 
-use crate::bill::BillLine;
+use crate::bill::{BillLine, network_bill};
 use crate::catalog::{Assumptions, Network, Switch};
 use crate::degrees::Degrees;
 use crate::placement::Placement;
@@ -87,6 +87,15 @@ impl<'a> Unit<'a> {
         }
     }
 
+    /// The same without what joins its hosts.
+    pub(super) fn alone(self) -> Self {
+        let hardware = Hardware {
+            network: None,
+            ..self.hardware
+        };
+        Self { hardware, ..self }
+    }
+
     /// The same with so many full hosts more.
     pub(super) fn with_spares(self, hosts: u32) -> Self {
         let placement = self.placement;
@@ -143,23 +152,12 @@ impl<'a> Cluster<'a> {
 
     /// Bill of materials, or nothing if a part has no price.
     pub fn bill_of_materials(&self) -> Option<Vec<BillLine>> {
-        let mut bill = self.hosts_and_nics.bill_of_materials()?;
-        let Some(switching) = self.switching else {
-            return Some(bill);
+        let all = self.hosts_and_nics;
+        let Some((network, _)) = all.hardware.network.filter(|_| self.switching.is_some()) else {
+            return all.bill_of_materials();
         };
-        for line in &mut bill {
-            if line.kind == "cable" {
-                line.quantity = self.hosts_and_nics.nics() + switching.uplinks;
-            }
-        }
-        let switch = switching.switch;
-        bill.push(BillLine {
-            kind: "switch",
-            id: switch.id.clone(),
-            name: switch.name.clone(),
-            quantity: switching.count,
-            unit_price: switch.price?,
-        });
+        let mut bill = all.alone().bill_of_materials()?;
+        bill.extend(network_bill(network, all.connecting(), self.switching)?);
         Some(bill)
     }
 

@@ -3,7 +3,7 @@
 
 use super::cluster::Switching;
 use crate::bill::{BillLine, bill_of, network_bill};
-use crate::catalog::{Assumptions, Network};
+use crate::catalog::{Assumptions, Connecting, Network};
 use crate::purchase::{Hardware, Unit};
 use crate::quantity::Watts;
 
@@ -33,6 +33,12 @@ impl<'a> OfKind<'a> {
     fn nics(&self) -> u32 {
         self.all().placement.hosts * self.nics_per_host
     }
+
+    fn connecting(&self, network: &Network) -> Connecting {
+        let host = self.at_work.hardware.host;
+        let one = host.connecting(network, self.nics_per_host);
+        one.of_hosts(self.all().placement.hosts)
+    }
 }
 
 impl<'a> MixedCluster<'a> {
@@ -43,16 +49,10 @@ impl<'a> MixedCluster<'a> {
         let (network, _) = kinds.first()?.0.network?;
         let kinds: Vec<OfKind> = kinds
             .iter()
-            .map(|&(hardware, slots, accelerators, spare_hosts)| {
-                let alone = Hardware {
-                    network: None,
-                    ..hardware
-                };
-                OfKind {
-                    at_work: Unit::of_accelerators(alone, accelerators, slots),
-                    spare_hosts,
-                    nics_per_host: hardware.network.map_or(0, |(_, nics)| nics),
-                }
+            .map(|&(hardware, slots, accelerators, spare_hosts)| OfKind {
+                at_work: Unit::of_accelerators(hardware, accelerators, slots).alone(),
+                spare_hosts,
+                nics_per_host: hardware.network.map_or(0, |(_, nics)| nics),
             })
             .collect();
         let hosts: u32 = kinds.iter().map(|kind| kind.all().placement.hosts).sum();
@@ -69,16 +69,12 @@ impl<'a> MixedCluster<'a> {
         })
     }
 
-    fn nics(&self) -> u32 {
-        self.kinds.iter().map(OfKind::nics).sum()
-    }
-
     /// Bill of materials, a line for each part, or nothing if a part has no price.
     pub fn bill_of_materials(&self) -> Option<Vec<BillLine>> {
         let mut bill = bill_of(self.kinds.iter().map(|kind| (kind.all(), 1)))?;
-        let nics = self.nics();
-        let cables = self.switching.map_or(nics / 2, |all| nics + all.uplinks);
-        bill.extend(network_bill(self.network, nics, cables, self.switching)?);
+        let of_kind = |kind: &OfKind| kind.connecting(self.network);
+        let connecting = self.kinds.iter().map(of_kind).sum();
+        bill.extend(network_bill(self.network, connecting, self.switching)?);
         Some(bill)
     }
 

@@ -1,8 +1,8 @@
 //! Made-up models and hardware, with the extremes that a catalog may hold and ours does not.
 
 use planopt_core::catalog::{
-    Accelerator, Assumptions, BusBandwidth, Cable, Format, Host, Link, Network, Nic, Peak,
-    PeerToPeer, ScaleUp, Stores, Switch,
+    Accelerator, Assumptions, BusBandwidth, Cable, Format, Host, IncludedNics, Link, Network, Nic,
+    Offered, Peak, PeerToPeer, ScaleUp, Stores, Switch,
 };
 use planopt_core::compute::Formats;
 use planopt_core::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, MicroUsd, Seconds, Watts};
@@ -197,7 +197,7 @@ pub(crate) fn accelerators() -> impl Strategy<Value = Accelerator> {
                 pcie_lanes: None,
                 scale_up,
                 price: Some(price),
-                price_used: None,
+                offered: Offered::default(),
             },
         )
 }
@@ -211,6 +211,16 @@ pub(crate) fn buses() -> impl Strategy<Value = BusBandwidth> {
     })
 }
 
+/// NICs that come with a host: none, or some of the network of that id.
+pub(crate) fn included_nics() -> impl Strategy<Value = Option<IncludedNics>> {
+    let included = (1_u32..=3, any::<bool>()).prop_map(|(count, optics)| IncludedNics {
+        count,
+        networks: vec!["n0".to_owned()],
+        optics,
+    });
+    prop::option::of(included)
+}
+
 /// A host for up to 8 accelerators.
 pub(crate) fn hosts() -> impl Strategy<Value = Host> {
     (
@@ -221,9 +231,10 @@ pub(crate) fn hosts() -> impl Strategy<Value = Host> {
             select(vec![0.0, 2.0, 8.0]),
         ),
         price(60),
+        included_nics(),
     )
         .prop_map(
-            |((slots, whole, nics), (bus, power, rack_units), price)| Host {
+            |((slots, whole, nics), (bus, power, rack_units), price, included_nics)| Host {
                 card_slots: None,
                 power_supply: None,
                 id: "h".to_owned(),
@@ -241,7 +252,9 @@ pub(crate) fn hosts() -> impl Strategy<Value = Host> {
                 power: Watts(power),
                 rack_units,
                 price: Some(price),
+                on_sale: None,
                 includes: None,
+                included_nics,
                 stores: Stores::default(),
                 rent: None,
             },

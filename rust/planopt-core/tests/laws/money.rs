@@ -62,10 +62,38 @@ proptest! {
             let sum: i64 = bill.iter().map(|line| line.unit_price.0 * i64::from(line.quantity)).sum();
             prop_assert_eq!(Some(MicroUsd(sum)), unit.price());
             prop_assert!(bill.iter().all(|line| line.quantity > 0));
-            // One cable from each port to the switch, or between the two hosts.
-            let cable = bill.iter().find(|line| line.kind == "cable");
+            // One cable from each port to the switch, or between the two hosts; NICs and their
+            // cables as far as they do not come with the hosts.
+            let number = |kind| bill.iter().filter(|line| line.kind == kind).map(|line| line.quantity).sum::<u32>();
+            let included = stock.hosts[0].included_nics.as_ref();
+            let each = unit.nics() / unit.hosts();
+            let covered = included.map_or(0, |included| included.count.min(each)) * unit.hosts();
+            prop_assert_eq!(number("nic"), unit.nics() - if unit.nics() > 0 { covered } else { 0 });
             let ends = if unit.switch.is_some() { 1 } else { 2 };
-            prop_assert!(cable.is_none_or(|line| line.quantity * ends == unit.nics()));
+            let with_optics = included.is_some_and(|included| included.optics);
+            let cabled = if with_optics { number("nic") } else { unit.nics() };
+            let cable = unit.hardware.network.and_then(|(network, _)| network.cable.as_ref());
+            prop_assert_eq!(number("cable"), cable.map_or(0, |_| cabled / ends));
+        }
+    }
+
+    #[test]
+    fn nics_that_come_with_a_host_are_not_bought_again(stock in stocks(), tp in 1_u32..=8, pp in 1_u32..=8) {
+        let Some(placement) = Placement::new(Degrees::tensor(tp), pp, stock.hosts[0].slots) else {
+            return Ok(());
+        };
+        let mut bare = stock.clone();
+        bare.hosts[0].included_nics = None;
+        let with = units(&stock, placement, SwitchSale::Whole);
+        let without = units(&bare, placement, SwitchSale::Whole);
+        prop_assert_eq!(with.len(), without.len());
+        for (with, without) in with.iter().zip(&without) {
+            let (dear, cheap) = (without.price().expect("priced").0, with.price().expect("priced").0);
+            prop_assert!(cheap <= dear);
+            let nic = with.hardware.network.and_then(|(network, _)| network.nic.price);
+            let saved = i64::from(without.connecting().nics - with.connecting().nics);
+            prop_assert!(dear - cheap >= saved * nic.unwrap_or(MicroUsd::ZERO).0);
+            prop_assert_eq!(with.nics(), without.nics());
         }
     }
 

@@ -17,17 +17,27 @@ pub(super) struct Given<'s> {
 impl<'s> Fields<'s> {
     /// The value of a key, written bare or as `{ value, source }`, noted with its source.
     pub(super) fn figure(&mut self, key: &'static str) -> Option<Given<'s>> {
+        self.figure_with(key, &[]).map(|(given, _)| given)
+    }
+
+    /// The same of a figure that may have further keys, with its table where it is one.
+    pub(super) fn figure_with(
+        &mut self,
+        key: &'static str,
+        further: &[&'static str],
+    ) -> Option<(Given<'s>, Option<&'s DeTable<'s>>)> {
         let found = self.required(key)?;
         let (value, with_source) = without_source(found);
-        let source = with_source.and_then(|table| self.cited(key, table));
+        let source = with_source.and_then(|table| self.cited(key, table, further));
         let given = self.given(key, value);
         self.log.figures.push(Noted {
             field: given.field.clone(),
             text: text_of(given.value),
             source,
+            tag: None,
             offset: given.offset,
         });
-        Some(given)
+        Some((given, with_source))
     }
 
     pub(super) fn given(&self, key: &str, value: &'s Spanned<DeValue<'s>>) -> Given<'s> {
@@ -39,16 +49,25 @@ impl<'s> Fields<'s> {
     }
 
     /// The source that a `{ value, source }` names.
-    fn cited(&mut self, key: &'static str, table: &'s DeTable<'s>) -> Option<Source> {
+    fn cited(
+        &mut self,
+        key: &'static str,
+        table: &'s DeTable<'s>,
+        further: &[&'static str],
+    ) -> Option<Source> {
+        let known = [&["value", "source"], further].concat();
         for (other, value) in table {
-            if !["value", "source"].contains(&other.get_ref().as_ref()) {
+            if !known.contains(&other.get_ref().as_ref()) {
                 let given = Given {
                     offset: other.span().start,
                     ..self.given(key, value)
                 };
                 let message = format!("a figure has no `{}`", other.get_ref());
                 let problem = Diagnostic::new(code::UNKNOWN_KEY, message);
-                self.report(&given, problem.one_of(other.get_ref(), ["value", "source"]));
+                self.report(
+                    &given,
+                    problem.one_of(other.get_ref(), known.iter().copied()),
+                );
             }
         }
         let named = table.get("source")?;

@@ -1,7 +1,7 @@
 //! What two pools are bought on: the hosts of both, joined by one network.
 
 use crate::bill::{BillLine, bill_of, network_bill};
-use crate::catalog::{Assumptions, Network};
+use crate::catalog::{Assumptions, Connecting, Network};
 use crate::degrees::Degrees;
 use crate::placement::Placement;
 use crate::purchase::{Hardware, Unit};
@@ -96,9 +96,15 @@ impl<'a> PoolCluster<'a> {
             .map_or(0, |(_, nics_per_host)| self.hosts() * nics_per_host)
     }
 
-    fn cables(&self) -> u32 {
-        let nics = self.nics();
-        self.switching.map_or(nics / 2, |all| nics + all.uplinks)
+    fn connecting(&self) -> Connecting {
+        let Some((network, nics_per_host)) = self.network else {
+            return Connecting::default();
+        };
+        let of_kind = |unit: &Unit| {
+            let host = unit.hardware.host.connecting(network, nics_per_host);
+            host.of_hosts(unit.hosts())
+        };
+        self.kinds.iter().map(of_kind).sum()
     }
 
     /// Price of everything, or nothing if a part has no price.
@@ -108,13 +114,8 @@ impl<'a> PoolCluster<'a> {
             price += unit.price()?;
         }
         if let Some((network, _)) = self.network {
-            price += network.nic.price? * self.nics();
-            if let Some(cable) = &network.cable {
-                price += cable.price * self.cables();
-            }
-        }
-        if let Some(Switching { switch, count, .. }) = self.switching {
-            price += switch.price? * count;
+            let bill = network_bill(network, self.connecting(), self.switching)?;
+            price += bill.iter().map(BillLine::price).sum();
         }
         Some(price)
     }
@@ -123,8 +124,7 @@ impl<'a> PoolCluster<'a> {
     pub fn bill_of_materials(&self) -> Option<Vec<BillLine>> {
         let mut bill = bill_of(self.kinds.iter().map(|&unit| (unit, 1)))?;
         if let Some((network, _)) = self.network {
-            let (nics, cables) = (self.nics(), self.cables());
-            bill.extend(network_bill(network, nics, cables, self.switching)?);
+            bill.extend(network_bill(network, self.connecting(), self.switching)?);
         }
         Some(bill)
     }

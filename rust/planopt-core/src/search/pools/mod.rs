@@ -192,7 +192,7 @@ pub fn search_pools<'a>(asked: &Asked, space: &Space<'a>) -> PoolsResult<'a> {
     let alone = kinds(None);
     let mut result = PoolsResult::default();
     matched(asked, None, &alone, &[], &mut result);
-    for joined in worth_joining(&space.networks) {
+    for joined in worth_joining(&space.networks, &space.fits) {
         if asked.stop.load(Ordering::Relaxed) {
             break;
         }
@@ -211,10 +211,15 @@ pub fn search_pools<'a>(asked: &Asked, space: &Space<'a>) -> PoolsResult<'a> {
     result
 }
 
-/// The networks of which no other one is both faster and cheaper, to a host.
-fn worth_joining<'a>(networks: &[Joined<'a>]) -> Vec<Joined<'a>> {
+/// The networks of which no other one is both faster and cheaper, to any host.
+fn worth_joining<'a>(networks: &[Joined<'a>], fits: &[Fit<'a>]) -> Vec<Joined<'a>> {
     let bandwidth = |line: &NetworkLine| line.rate.0 * f64::from(line.nics_per_host);
-    let price = |(network, line): &Joined| {
+    let fewest_bought = |(network, line): &Joined| {
+        let hosts = fits.iter().map(|fit| fit.host);
+        let bought = hosts.map(|host| host.connecting(network, line.nics_per_host).nics);
+        bought.min().unwrap_or(line.nics_per_host)
+    };
+    let price = |(network, line): &Joined, nics: u32| {
         let nic = network.nic.price.map_or(f64::INFINITY, MicroUsd::usd);
         let cable = network
             .cable
@@ -226,14 +231,14 @@ fn worth_joining<'a>(networks: &[Joined<'a>]) -> Vec<Joined<'a>> {
             .filter_map(|switch| Some(switch.price?.usd() / f64::from(switch.ports)))
             .fold(f64::INFINITY, f64::min);
         let port = if port.is_finite() { port } else { 0.0 };
-        f64::from(line.nics_per_host) * (nic + cable + port)
+        f64::from(nics) * nic + f64::from(line.nics_per_host) * (cable + port)
     };
     let mut worth: Vec<Joined<'a>> = networks
         .iter()
         .filter(|one| {
             !networks.iter().any(|other| {
                 bandwidth(&other.1) >= bandwidth(&one.1)
-                    && price(other) < price(one)
+                    && price(other, other.1.nics_per_host) < price(one, fewest_bought(one))
                     && other.1.rdma >= one.1.rdma
             })
         })

@@ -1,0 +1,64 @@
+//! New or used: what an accelerator is bought at.
+
+use super::{Accelerator, Catalog, Entry};
+use crate::quantity::MicroUsd;
+
+/// In which condition accelerators are bought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Condition {
+    /// New ones, as far as they are on sale.
+    #[default]
+    New,
+    /// Used ones.
+    Used,
+    /// Whichever is cheaper.
+    Any,
+}
+
+/// What new and used ones of an accelerator cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offered {
+    /// Price of a new one.
+    pub new: Option<MicroUsd>,
+    /// Price of a used one.
+    pub used: Option<MicroUsd>,
+    /// Whether new ones can be bought today; none where nobody says.
+    pub on_sale: Option<bool>,
+}
+
+impl Offered {
+    /// Price in some condition; none where it is not to be had so.
+    pub fn price(&self, condition: Condition) -> Option<MicroUsd> {
+        let new = self.new.filter(|_| self.on_sale != Some(false));
+        match condition {
+            Condition::New => new,
+            Condition::Used => self.used,
+            Condition::Any => new.into_iter().chain(self.used).min(),
+        }
+    }
+}
+
+impl Accelerator {
+    /// The same, bought in some condition.
+    #[must_use]
+    pub fn bought(self, condition: Condition) -> Self {
+        Self {
+            price: self.offered.price(condition),
+            ..self
+        }
+    }
+}
+
+impl Catalog {
+    /// The same catalog with accelerators bought in some condition. Hosts and networks are bought
+    /// new.
+    #[must_use]
+    pub fn bought(&self, condition: Condition) -> Self {
+        let mut catalog = self.clone();
+        for Entry { entity, .. } in catalog.accelerators.values_mut() {
+            entity.price = entity.offered.price(condition);
+        }
+        catalog
+    }
+}
