@@ -4,10 +4,12 @@ PYTHON ?= python3
 VENV ?= .venv
 ROUNDS ?= 10
 BIN := $(VENV)/bin
+# The day that printed outputs are made for: 2026-11-22.
+TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help develop format lint types test test-rust test-python fuzz queueing readme bench bench-fleet calibrate calibrate-training accuracy ci wheel clean
+.PHONY: help develop format lint types test test-rust test-python fuzz queueing readme prices bench bench-fleet calibrate calibrate-training accuracy ci wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,8 +56,12 @@ queueing: ## The closed form of an engine against its simulation, 200 random cas
 	cargo test --release --package planopt-core --test queueing -- --ignored --nocapture
 
 readme: ## Show in README what its first command prints now
-	COLUMNS=100 SOURCE_DATE_EPOCH=1795219200 $(BIN)/planopt solve --target 5tok/s --budget 20000 \
-	  2>/dev/null | python3 tests/readme_commands.py --write
+	COLUMNS=100 SOURCE_DATE_EPOCH=$(TODAY) $(BIN)/planopt solve --target 5tok/s --budget 20000 \
+	  2>/dev/null | python3 tests/readme_commands.py --write README.md
+
+prices: ## Show in docs/reference/catalogs.md how old the prices are that decide
+	COLUMNS=120 SOURCE_DATE_EPOCH=$(TODAY) $(BIN)/planopt catalog prices \
+	  | python3 tests/readme_commands.py --write docs/reference/catalogs.md
 
 bench: ## Wall time and peak memory of the commands (release build; see docs/performance.md)
 	$(BIN)/python benchmarks/commands.py

@@ -1,4 +1,4 @@
-"""Print the command lines that README promises, exactly as it prints them."""
+"""Print the command lines that README promises; write what pages show them print."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def shown_output() -> str | None:
     return found.group(1) if found else None
 
 
-def write_output(text: str) -> None:
-    """Put what the first command prints into the block that shows it."""
-    readme = README.read_text(encoding="utf-8")
+def write_output(text: str, page: Path) -> None:
+    """Put what a command prints into the block of a page that shows it."""
+    shown = page.read_text(encoding="utf-8")
     block = re.compile(r"^```text\n.*?^```", re.M | re.S)
-    README.write_text(
-        block.sub(lambda _: f"```text\n{text.rstrip()}\n```", readme, count=1),
+    page.write_text(
+        block.sub(lambda _: f"```text\n{text.rstrip()}\n```", shown, count=1),
         encoding="utf-8",
     )
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--write"]:
-        write_output(sys.stdin.read())
+    if sys.argv[1:2] == ["--write"]:
+        write_output(sys.stdin.read(), Path(sys.argv[2]))
     else:
         print("\n".join(promised_commands()))

@@ -26,6 +26,7 @@ __all__ = [
     "age_days",
     "dollars",
     "is_rough",
+    "is_well_known",
     "oldest_price",
     "read_prices",
     "rounded",
@@ -40,7 +41,6 @@ OLD_PRICE_DAYS = 365
 SHARE_THAT_MATTERS = 0.01
 """Of a sum: a switch of $20 does not date a cluster of $13,000."""
 WELL_KNOWN = frozenset({"stored", "derived", "given"})
-"""How a price is known that is more than a memory or a choice."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,12 @@ def _is_rough(line: BomLine) -> bool:
     if line.price_status is None or line.price_status == "given":
         return False  # somebody's own price is of today
     age = age_days(line.price_date)
-    return line.price_status not in WELL_KNOWN or age is None or age > OLD_PRICE_DAYS
+    return not is_well_known(line.price_status) or age is None or age > OLD_PRICE_DAYS
+
+
+def is_well_known(status: str | None) -> bool:
+    """Whether a price is more than a memory or a choice."""
+    return status in WELL_KNOWN
 
 
 def rounded(usd: float) -> str:

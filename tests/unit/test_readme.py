@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-README_DATE = 1795219200
-"""The day README shows the output of, 2026-11-21: prices age."""
+README_DATE = 1795305600
+"""The day README shows the output of, 2026-11-22: prices age."""
 
 
 def _told_by_readme(repository: Path, what: str) -> str:

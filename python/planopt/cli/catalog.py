@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from planopt.cli.exits import OK
-from planopt.cli.options import CATALOGS, JSON, takes
+from planopt.cli.options import CATALOGS, JSON, takes, text
 from planopt.cli.output import show
 from planopt.errors import InputError
 
@@ -75,6 +75,31 @@ def show_(
     show(
         lambda: to_json(entry),
         lambda style: render_entry(entry, style=style),
+        json=json,
+    )
+    return OK
+
+
+@app.command("prices")
+@takes(
+    text("condition", "new|used|any", "Accelerators are bought so [default: new]"),
+    text("older", "180d", "List the prices that are older"),
+    *CATALOGS,
+)
+def prices(*, json: JSON = False, **options: Any) -> int:
+    """Show how old the prices are that decide plans, and how well they are known."""
+    from planopt.catalog import open_catalog
+    from planopt.plan import to_json
+    from planopt.price_list import price_list
+    from planopt.report.catalog import render_prices
+
+    own = {
+        name: options.pop(name) for name in ("condition", "older") if name in options
+    }
+    listed = price_list(open_catalog(**options), **own)
+    show(
+        lambda: to_json(listed),
+        lambda style: render_prices(listed, listing="older" in own, style=style),
         json=json,
     )
     return OK

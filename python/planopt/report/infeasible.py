@@ -37,6 +37,13 @@ def _conflict(why: Infeasibility, style: Style) -> list[str]:
     return lines
 
 
+def _paid(change: Change, *, hourly: bool) -> str:
+    """Say what a change costs: an hour of what is rented, else the purchase."""
+    if hourly or (change.price_usd == 0 and change.usd_per_hour):
+        return money_per_hour(change.usd_per_hour)
+    return money(change.price_usd, rough=change.price_is_rough)
+
+
 def _nearest(
     why: Infeasibility, command: str, style: Style, *, hourly: bool
 ) -> list[str]:
@@ -47,9 +54,7 @@ def _nearest(
         (
             str(place),
             flags(change),
-            money_per_hour(change.usd_per_hour)
-            if hourly
-            else money(change.price_usd, rough=change.price_is_rough),
+            _paid(change, hourly=hourly),
             rate(change.days if trains else change.tokens_per_second_per_user),
             change.summary + (f"; {change.note}" if change.note else ""),
         )

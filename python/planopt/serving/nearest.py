@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace as with_changes
 
+from planopt.acquisition import Acquisition
+from planopt.catalog import LIMITED_TO
 from planopt.plan import Accuracy, Change, Infeasibility, Limit, Plan
 from planopt.prices import dollars, is_rough
 from planopt.procurement import minimal_conflict, satisfiable
@@ -140,11 +142,30 @@ def _conflict(question: Question) -> Iterator[Limit]:
         )
 
     if not feasible(()):
-        yield _model_limit(question, "fits no hardware that can be bought")
+        nothing = "fits no hardware that can be bought"
+        yield _model_limit(question, "; ".join([nothing, *_not_sold(question)]))
         return
     for name in minimal_conflict(groups, feasible):
         yield _limit(question, name)
     yield _model_limit(question, None)
+
+
+def _not_sold(question: Question) -> Iterator[str]:
+    """Say which accelerators that were named have no price, and why."""
+    problem = question.problem
+    if problem.acquisition.way == "rent":
+        return
+    for name in problem.accelerators:
+        bought = ("accelerator", name.partition(LIMITED_TO)[0])
+        tags = question.catalog.price_tags.get(bought, [])
+        if any(tag["decides"] for tag in tags):
+            continue
+        if any(tag["on_sale"] is False for tag in tags):
+            yield f"{name} is no longer sold new"
+        elif tags:
+            yield f"{name} has no price {problem.condition}"
+        else:
+            yield f"{name} has no price"
 
 
 def _demanded(problem: Problem, name: Demand) -> bool:
@@ -228,6 +249,7 @@ def _nearest_changes(question: Question) -> Iterator[Change]:
     """Propose changes, each asked again with its limits and found to have a plan."""
     problem = question.problem
     yield from _what_is_reached(question)
+    yield from _used(question)
     yield from _more_money(question, problem, {}, "keeps every other limit")
     asked = problem.served.weights or _model(question)["weights"]
     for weights in NARROWER_FORMATS:
@@ -241,6 +263,32 @@ def _nearest_changes(question: Question) -> Iterator[Change]:
     yield from _slower(question)
     yield from _fewer_users(question)
     yield from _more_room(question)
+    yield from _rented(question)
+
+
+def _used(question: Question) -> Iterator[Change]:
+    """Ask with used accelerators, where only new ones were looked at."""
+    problem = question.problem
+    if problem.condition != "new" or problem.acquisition.way == "rent":
+        return
+    other = question.about(replace(problem, condition="any"))
+    other.catalog = question.catalog.priced("any", problem.prices)
+    options = {"condition": "any"}
+    note = "used accelerators too, with whatever is left of their warranty"
+    build = other.best()
+    if build is not None:
+        yield _change(options, build, note)
+    elif not question.found.search.candidates_covered:
+        yield from _more_money(other, other.problem, options, note)
+
+
+def _rented(question: Question) -> Iterator[Change]:
+    """Ask for offers, where nothing that was named can be bought at all."""
+    problem = question.problem
+    if problem.acquisition.rents or question.found.search.candidates_covered:
+        return
+    rented = replace(problem, acquisition=Acquisition(way="rent"), budget_usd=None)
+    yield from _asked(question, rented, {"acquire": "rent"}, "rented, not bought")
 
 
 def _asked(

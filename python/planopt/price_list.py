@@ -1,0 +1,196 @@
+"""``planopt catalog prices``: how old the deciding prices are, and how well known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+
+from planopt.options import OptionReader
+from planopt.prices import age_days, is_well_known
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from planopt.catalog import Catalog
+    from planopt.options import TextOrNumber
+
+__all__ = ["AGES", "Basis", "Listing", "PriceList", "Summary", "price_list"]
+
+SECONDS_PER_DAY = 86_400
+LONGEST_AGE_SECONDS = 1e10
+"""Three centuries: nothing here had a price before."""
+
+AGES = {"90d": 90, "180d": 180, "1y": 365}
+"""Columns of the summary: prices up to so many days old."""
+OLDER, UNDATED = "older", "undated"
+
+Basis = Literal["card", "system / n", "machine only", "rent only", "none"]
+"""What the price of an accelerator is: its own, a share of a board or system, that of a
+complete machine it comes in, that of an hour, or nothing."""
+
+
+class Listing(Struct, frozen=True, kw_only=True):
+    """One price that decides: of a part that is bought, or of an hour of an offer."""
+
+    kind: str
+    id: str
+    name: str
+    condition: str
+    """``new``, ``used``, ``on-demand`` or ``spot``."""
+    usd: float
+    low_usd: float | None = None
+    high_usd: float | None = None
+    per: int = 1
+    on_sale: bool | None = None
+    date: str | None = None
+    age_days: int | None = None
+    status: str | None = None
+
+    @property
+    def age(self) -> str:
+        """Return the column of the summary that it is in."""
+        days = self.age_days
+        if days is None:
+            return UNDATED
+        return next((name for name, most in AGES.items() if days <= most), OLDER)
+
+
+class Summary(Struct, frozen=True, kw_only=True):
+    """How many parts of a kind have a price of such an age, and known so."""
+
+    kind: str
+    parts: int
+    by_age: dict[str, int]
+    by_status: dict[str, int]
+    of_this_year: float
+    """Share that is at most a year old and neither remembered nor assumed."""
+
+
+class PriceList(Struct, frozen=True, kw_only=True):
+    """The prices that decide."""
+
+    condition: str
+    summaries: tuple[Summary, ...]
+    basis: dict[str, int]
+    """Accelerators by what their price is."""
+    basis_of: dict[str, Basis]
+    prices: tuple[Listing, ...]
+    """Those older than was asked for; all of the parts where nothing was."""
+
+
+def price_list(
+    catalog: Catalog, *, condition: str = "new", older: TextOrNumber | None = None
+) -> PriceList:
+    """List the prices that decide, the oldest first.
+
+    Parameters
+    ----------
+    catalog : Catalog
+        Whose prices.
+    condition : {"new", "used", "any"}
+        What accelerators are bought as.
+    older : str or float, optional
+        Age from which on prices are listed, such as ``180d``; seconds.
+
+    Raises
+    ------
+    InputError
+        The condition or the age is none.
+    """
+    reader = OptionReader()
+    chosen = reader.choice("condition", condition, ("new", "used", "any")) or "new"
+    seconds = reader.quantity("older", older, "seconds", most=LONGEST_AGE_SECONDS)
+    reader.finish()
+    native = catalog.native.bought(chosen)
+    bought = _listings(native.price_tags())
+    rented = _listings(native.rent_tags())
+    basis_of = _basis_of(catalog, bought, rented)
+    by_age = sorted([*bought, *rented], key=_oldest_first)
+    return PriceList(
+        condition=chosen,
+        summaries=tuple(_summaries([*bought, *rented])),
+        basis=dict(Counter(basis_of.values())),
+        basis_of=basis_of,
+        prices=tuple(
+            each
+            for each in by_age
+            if seconds is None
+            or each.age_days is None
+            or each.age_days * SECONDS_PER_DAY > seconds
+        ),
+    )
+
+
+def _oldest_first(each: Listing) -> tuple[float, str, str]:
+    return (-(each.age_days or 0), each.kind, each.id)
+
+
+def _listings(tags: Iterable[dict[str, Any]]) -> list[Listing]:
+    """Take the prices that decide, each part once."""
+    listings: dict[tuple[str, str, str], Listing] = {}
+    for tag in tags:
+        if not tag["decides"]:
+            continue
+        source = tag["source"] or {}
+        listing = Listing(
+            kind=tag["kind"],
+            id=tag["id"],
+            name=tag["name"],
+            condition=tag["condition"],
+            usd=tag["usd"],
+            low_usd=tag["low_usd"],
+            high_usd=tag["high_usd"],
+            per=tag["per"],
+            on_sale=tag["on_sale"],
+            date=source.get("date") or None,
+            age_days=age_days(source.get("date")),
+            status="derived" if tag["per"] > 1 else source.get("status"),
+        )
+        # A NIC may stand in several networks.
+        listings.setdefault((listing.kind, listing.id, listing.condition), listing)
+    return list(listings.values())
+
+
+def _summaries(listings: Iterable[Listing]) -> Iterable[Summary]:
+    by_kind: dict[str, list[Listing]] = {}
+    for each in listings:
+        by_kind.setdefault(each.kind, []).append(each)
+    for kind, of_kind in by_kind.items():
+        ages = Counter(each.age for each in of_kind)
+        statuses = Counter(each.status or "given" for each in of_kind)
+        known = [each for each in of_kind if each.age in AGES]
+        yield Summary(
+            kind=kind,
+            parts=len(of_kind),
+            by_age={name: ages[name] for name in (*AGES, OLDER, UNDATED)},
+            by_status=dict(statuses),
+            of_this_year=sum(is_well_known(each.status) for each in known)
+            / len(of_kind),
+        )
+
+
+def _basis_of(
+    catalog: Catalog, bought: Iterable[Listing], rented: Iterable[Listing]
+) -> dict[str, Basis]:
+    """Say of each accelerator what its price is."""
+    alone = {each.id: each for each in bought if each.kind == "accelerator"}
+    hosts = {each.id for each in bought if each.kind == "host"}
+    machines = {_figure(catalog, "hosts", id_, "includes.accelerator") for id_ in hosts}
+    offers = {_figure(catalog, "offers", each.id, "accelerator") for each in rented}
+
+    def basis(id_: str) -> Basis:
+        if id_ in alone:
+            return "system / n" if alone[id_].per > 1 else "card"
+        if id_ in machines:
+            return "machine only"
+        return "rent only" if id_ in offers else "none"
+
+    ids = (entry["id"] for entry in catalog.list("accelerators"))
+    return {id_: basis(id_) for id_ in ids}
+
+
+def _figure(catalog: Catalog, kind: str, id_: str, field: str) -> str | None:
+    figures = catalog.show(kind, id_)["figures"]
+    return next((each["text"] for each in figures if each["field"] == field), None)
