@@ -65,7 +65,10 @@ proptest! {
             // One cable from each port to the switch, or between the two hosts; NICs and their
             // cables as far as they do not come with the hosts.
             let number = |kind| bill.iter().filter(|line| line.kind == kind).map(|line| line.quantity).sum::<u32>();
-            let included = stock.hosts[0].included_nics.as_ref();
+            let network = unit.hardware.network.map(|(network, _)| &network.id);
+            let included = stock.hosts[0].included_nics.as_ref().filter(|included| {
+                network.is_some_and(|network| included.networks.contains(network))
+            });
             let each = unit.nics() / unit.hosts();
             let covered = included.map_or(0, |included| included.count.min(each)) * unit.hosts();
             prop_assert_eq!(number("nic"), unit.nics() - if unit.nics() > 0 { covered } else { 0 });
