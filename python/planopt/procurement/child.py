@@ -10,6 +10,9 @@ A request is ``{"model": {...}, "time_limit": seconds, "hint": [...] | null, "me
 "parameters": text of the solver's parameters}``, a reply ``{"status", "values",
 "objective", "bound", "duals", "seconds"}`` or ``{"error": message}``.
 SIGTERM ends the current solve early; its best solution is still the reply.
+
+It is run by its path and isolated (`python -I`): only the standard library is there
+until `main` takes the folders to import from, which are its arguments.
 """
 
 from __future__ import annotations
@@ -156,6 +159,7 @@ def _claim_stdout() -> TextIO:
 
 def main() -> None:
     """Answer requests until the parent closes standard input."""
+    sys.path[:] = sys.argv[1:]
     replies = _claim_stdout()
     backend: _Backend | None = None
     failure = ""

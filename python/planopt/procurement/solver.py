@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
 from planopt.errors import InternalError
@@ -35,6 +36,12 @@ OR-Tools on a busy machine, and presolve looks at the clock only now and then.""
 
 LAST_WORD_SECONDS = 2.0
 """How long an interrupted solve has to hand over its best solution."""
+
+CHILD = Path(__file__).with_name("child.py")
+"""Run by its path: a module would be looked for in the current folder first."""
+
+PACKAGES = Path(__file__).parents[2]
+"""Folder that planopt was imported from."""
 
 WAKE_SECONDS = 0.1
 """How often a wait looks for Ctrl-C; a reply is seen at once."""
@@ -298,7 +305,7 @@ class Solver:
     def _start(self) -> None:
         self._stopped = False
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "planopt.procurement.child"],
+            [sys.executable, "-I", str(CHILD), *_import_folders()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -312,6 +319,25 @@ class Solver:
             args=(cast("IO[bytes]", self._process.stdout), self._replies),
             daemon=True,
         ).start()
+
+
+def _import_folders() -> list[str]:
+    """Name the folders that OR-Tools is looked for in: those of this process.
+
+    The current one is not among them, as whatever lies there would be run: an
+    `ortools.py`, a `json.py`. Unless planopt itself is installed there.
+    """
+    folders = [folder for folder in sys.path if isinstance(folder, str)]
+    if _is_current(PACKAGES):
+        return folders
+    return [folder for folder in folders if not _is_current(Path(folder))]
+
+
+def _is_current(folder: Path) -> bool:
+    try:
+        return folder.samefile(Path())
+    except OSError:  # One of them is not there.
+        return False
 
 
 def _pump(pipe: IO[bytes], replies: queue.SimpleQueue[bytes | None]) -> None:
