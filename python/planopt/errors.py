@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -26,6 +27,9 @@ __all__ = [
     "PlanoptError",
     "VerificationError",
 ]
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Characters that a terminal would obey, but for the ends of lines and tabulators."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,12 +80,14 @@ class Diagnostic:
 
     def __str__(self) -> str:
         """Lay it out as rustc does: headline, place, source line, notes."""
-        return "\n".join([self.headline, *self._place(), *self._notes()])
+        return "\n".join(
+            [self.headline, *map(_shown, (*self._place(), *self._notes()))]
+        )
 
     @property
     def headline(self) -> str:
         """The first line: severity, code and message."""
-        return f"{self.severity}[{self.code}]: {self.message}"
+        return _shown(f"{self.severity}[{self.code}]: {self.message}")
 
     def _place(self) -> list[str]:
         if self.file is None:
@@ -207,6 +213,11 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, plan: Plan | TrainingPlan | FleetPlan | None = None) -> None:
         self.plan = plan
         super().__init__(plan)
+
+
+def _shown(text: str) -> str:
+    """Spell out what is not to be shown: values are quoted as others wrote them."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def _line_of(file: str, number: int) -> str | None:

@@ -63,12 +63,27 @@ def test_the_answer_says_how_to_use_it(
     assert "copy" in shown.err
 
 
+def test_files_that_are_there_are_told_before_anything_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calibrated(tmp_path, capsys)
+    options = ("--device", "numpy", "--accelerator", "this-cpu", "--seconds", "300ms")
+
+    assert run("calibrate", *options, "--out", str(tmp_path)) == 2
+
+    said = capsys.readouterr().err
+    assert said.count("error[E010]") == 3
+    assert "copy" not in said
+    assert run("calibrate", *options, "--out", str(tmp_path), "--force") == 0
+
+
 @pytest.mark.parametrize(
     ("options", "code", "place"),
     [
         (("--seconds", "5"), "E002", "--seconds"),
         (("--seconds", "0s"), "E003", "--seconds"),
         (("--accelerator", "My GPU"), "E002", "--accelerator"),
+        (("--accelerator", "../gpu"), "E002", "--accelerator"),
         (("--device", "abacus"), "E004", "--device"),
         (("--assumptions", "nothing"), "E001", "--assumptions"),
     ],

@@ -13,6 +13,11 @@ import planopt
 from planopt.catalog import Catalog, bundled_folder
 from planopt.cli import main
 
+if sys.version_info >= (3, 11):
+    from tomllib import loads
+else:
+    from tomli import loads
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -149,6 +154,146 @@ def test_files_of_dstack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert offer["name"] == "8x a100-sxm-40, $10.32/h"
 
 
+DSTACK = (
+    "instance_name,location,price,cpu,memory,gpu_count,gpu_name,gpu_memory,spot,"
+    "provider\n"
+)
+
+
+def dstack_row(provider: str, instance: str = "box", region: str = "any") -> str:
+    return f'{instance},{region},10,124,1800,8,A100,40,False,"{provider}"\n'
+
+
+def everything_below(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): path.read_text(encoding="utf-8")
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_no_provider_of_a_table_is_a_path(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "victim.toml").write_text("mine", encoding="utf-8")
+    hostile = (str(tmp_path / "victim"), "../../victim", "..", "AWS", "a b", "aws.")
+    table = tmp_path / "offers.csv"
+    rows = (dstack_row(provider) for provider in ("aws", *hostile))
+    table.write_text(DSTACK + "".join(rows), encoding="utf-8")
+    before = everything_below(tmp_path)
+    out = str(tmp_path / "mine")
+
+    for force in ((), ("--force",)):
+        asked = ("catalog", "import-dstack", str(table), "--out", out, *force)
+        assert run(*asked) == 2
+        said = capsys.readouterr().err
+        assert said.count("error[E114]") == len(hostile)
+        for line, provider in enumerate(hostile, start=3):
+            assert f"{table}:{line}" in said
+            assert f"= field: `provider` is `{provider}`" in said
+        assert "lower-case letters" in said
+        assert everything_below(tmp_path) == before
+
+
+@pytest.mark.parametrize("command", ["import-dstack", "import-skypilot"])
+def test_neither_a_file_nor_an_option_names_a_provider_with_a_path(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "Their Offers.csv"
+    table.write_text(
+        DSTACK + 2 * dstack_row("") if command == "import-dstack" else ROWS,
+        encoding="utf-8",
+    )
+    asked = ("catalog", command, str(table), "--out", str(tmp_path / "mine"))
+
+    assert run(*asked) == 2
+    said = capsys.readouterr().err
+    assert said.count("error[E114]: `Their Offers` cannot be an id") == 1
+    assert "--provider NAME" in said
+    assert run(*asked, "--provider", "../mine") == 2
+    assert "--> --provider ../mine" in capsys.readouterr().err
+    assert not (tmp_path / "mine").exists()
+    assert run(*asked, "--provider", "theirs") == 0
+
+
+def test_every_wrong_cell_of_a_table_is_told_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "offers.csv"
+    table.write_text(
+        DSTACK + dstack_row("../x") + dstack_row("aws").replace(",10,", ",n/a,"),
+        encoding="utf-8",
+    )
+    assert run("catalog", "import-dstack", str(table), "--out", str(tmp_path)) == 2
+    said = capsys.readouterr().err
+    assert "error[E114]" in said
+    assert "error[E113]" in said
+
+
+def test_files_that_are_there_are_replaced_by_force_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "offers.csv"
+    table.write_text(DSTACK + dstack_row("aws") + dstack_row("gcp"), encoding="utf-8")
+    out = tmp_path / "mine"
+    asked = ("catalog", "import-dstack", str(table), "--out", str(out))
+    assert run(*asked) == 0
+    (out / "offers" / "gcp.toml").unlink()
+    (out / "offers" / "aws.toml").write_text("by hand", encoding="utf-8")
+    capsys.readouterr()
+
+    assert run(*asked) == 2
+    assert "error[E010]" in capsys.readouterr().err
+    assert everything_below(out) == {"offers/aws.toml": "by hand"}
+    assert run(*asked, "--force") == 0
+    assert set(everything_below(out)) == {"offers/aws.toml", "offers/gcp.toml"}
+    assert "by hand" not in everything_below(out)["offers/aws.toml"]
+
+
+HARMLESS = 'quote" back\\slash # = [x] \U0001f980 caf\xe9 \'\'\' """'
+
+
+def test_names_of_a_table_stay_names(tmp_path: Path) -> None:
+    from planopt.importing import import_dstack
+
+    cell = HARMLESS.replace('"', '""')
+    table = tmp_path / 'o"ff\ners.csv'
+    row = dstack_row("aws", f'"{cell}"', f'"{cell}"')
+    table.write_text(DSTACK + row, encoding="utf-8")
+
+    import_dstack([table], tmp_path / "mine")
+
+    offer = loads((tmp_path / "mine/offers/aws.toml").read_text(encoding="utf-8"))
+    assert offer["offer"][0]["instance"] == HARMLESS
+    assert offer["offer"][0]["region"] == HARMLESS
+    assert offer["sources"]["list"]["cite"].endswith('o"ff\ners.csv')
+
+
+@pytest.mark.parametrize("character", ["\0", "\n", "\x1b", "\x7f", "\x85"])
+def test_control_characters_are_no_part_of_a_cell(
+    character: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "offers.csv"
+    row = dstack_row("aws", instance=f'"box{character}[2J"')
+    table.write_text(DSTACK + row, encoding="utf-8", newline="")
+
+    assert run("catalog", "import-dstack", str(table), "--out", str(tmp_path)) == 2
+    said = capsys.readouterr().err
+    assert "error[E113]" in said
+    assert character == "\n" or character not in said
+    assert everything_below(tmp_path).keys() == {"offers.csv"}
+
+
+def test_a_cell_without_end_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "offers.csv"
+    table.write_text(DSTACK + dstack_row("aws", "x" * 200_000), encoding="utf-8")
+
+    assert run("catalog", "import-dstack", str(table), "--out", str(tmp_path)) == 2
+    assert "error[E113]: this is no CSV" in capsys.readouterr().err
+
+
 def test_the_package_of_dstack(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -193,6 +338,43 @@ def test_a_model_of_hugging_face_is_the_model_of_the_catalog(
         expected = bundled.model({"model": name})
         assert counted["parameters"] == expected["parameters"]
         assert counted["layers"] == expected["layers"]
+
+
+@pytest.mark.parametrize(
+    ("name", "id_"),
+    [
+        ("../../victim", "victim"),
+        ("/tmp/Victim", "tmp-victim"),
+        ('Llama "3.1" \U0001f980', "llama-3.1"),
+        (b"caf\xe9".decode("utf-8", "surrogateescape"), "caf"),
+    ],
+)
+def test_a_model_is_written_inside_under_an_id_made_of_its_name(
+    name: str, id_: str, shared: Path, tmp_path: Path
+) -> None:
+    config = str(shared / "catalog-facts" / "hf-configs" / "llama-3.1-8b.json")
+    out = tmp_path / "mine"
+    asked = ("catalog", "import-hf", config, "--out", str(out), "--name", name)
+
+    assert run(*asked) == 0
+    assert set(everything_below(tmp_path)) == {f"mine/models/{id_}.toml"}
+    shown = Catalog((str(out),), "calibrated").show("models", id_)
+    assert shown["name"] == name.encode("utf-8", "backslashreplace").decode()
+
+    assert run(*asked) == 2
+    assert run(*asked, "--force") == 0
+
+
+@pytest.mark.parametrize("name", ["..", "/", "\u6a21\u578b", ""])
+def test_a_model_without_an_id_is_refused(
+    name: str, shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = str(shared / "catalog-facts" / "hf-configs" / "llama-3.1-8b.json")
+    out = tmp_path / "mine"
+
+    assert run("catalog", "import-hf", config, "--out", str(out), "--name", name) == 2
+    assert "error[E114]" in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_names_lead_to_accelerators_that_there_are() -> None:

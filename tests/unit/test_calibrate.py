@@ -172,3 +172,14 @@ def test_what_else_is_known_of_the_accelerator_is_kept() -> None:
     assert own["bandwidth_efficiency"]["value"] == 0.8
     assert own["half_rows"] == 7.0
     assert own["formats"]["fp8"]["efficiency"] == 0.6
+
+
+def test_an_id_with_a_dot_is_one_key() -> None:
+    origin = Origin(device='a "2.5"\x7f', software="made up", date="2026-11-21")
+    efficiencies = Efficiencies(efficiency=0.9, bandwidth_efficiency=0.8)
+
+    text = assumptions_file('id = "base"\n', "gpu-2.5", efficiencies, origin)
+
+    table = loads(text)
+    assert table["accelerators"]["gpu-2.5"]["efficiency"]["value"] == 0.9
+    assert 'a "2.5"\x7f' in table["sources"]["measured"]["cite"]

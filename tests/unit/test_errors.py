@@ -89,3 +89,21 @@ def test_errors_cross_process_borders(kind: type[PlanoptError]) -> None:
 
 def test_the_core_may_raise_without_a_diagnostic() -> None:
     assert InternalError().diagnostics == ()
+
+
+def test_a_terminal_obeys_nothing_that_is_quoted(tmp_path: Path) -> None:
+    file = tmp_path / "offers.csv"
+    file.write_text("\x1b[2J,\x9b1m\n", encoding="utf-8")
+    problem = Diagnostic(
+        code="E113",
+        message="`\x1b[2J` is no figure",
+        file=str(file),
+        line=1,
+        field="price",
+        value="\x1b[2J",
+    )
+
+    assert "`\\x1b[2J` is no figure" in problem.headline
+    assert "\\x1b[2J,\\x9b1m" in str(problem)
+    assert problem.headline in str(problem)
+    assert not {"\x1b", "\x9b"} & set(str(problem))

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from planopt.cli.exits import OK
-from planopt.cli.options import CATALOGS, JSON, takes, text
+from planopt.cli.options import CATALOGS, FORCE, JSON, takes, text
 from planopt.cli.output import show
 
 OUT = Annotated[
@@ -21,7 +21,13 @@ OUT = Annotated[
     text("seconds", "60s", "Time for all measurements [default: 60s]"),
     *CATALOGS,
 )
-def calibrate(*, out: OUT = "measured", json: JSON = False, **options: Any) -> int:
+def calibrate(
+    *,
+    out: OUT = "measured",
+    force: FORCE = False,
+    json: JSON = False,
+    **options: Any,
+) -> int:
     """Measure an accelerator, or this processor, and write an overlay catalog.
 
     planopt calibrate --out measured
@@ -33,6 +39,7 @@ def calibrate(*, out: OUT = "measured", json: JSON = False, **options: Any) -> i
 
     calibration = measure(
         out=out,
+        force=force,
         told=lambda sample: print(sample_line(sample), file=sys.stderr),
         **options,
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from planopt.cli.exits import OK
-from planopt.cli.options import JSON
+from planopt.cli.options import FORCE, JSON
 from planopt.cli.output import show
 
 _Out = Annotated[
@@ -27,12 +27,13 @@ def import_skypilot(
     out: _Out = Path("overlay"),
     provider: _Provider = None,
     date: _Date = None,
+    force: FORCE = False,
     json: JSON = False,
 ) -> int:
     """Import offers of SkyPilot's catalogs: aws/vms.csv and the like."""
     from planopt.importing.skypilot import import_skypilot as read
 
-    _tell(read(files, out, provider=provider, date=date), out, json=json)
+    _tell(read(files, out, provider=provider, date=date, force=force), out, json=json)
     return OK
 
 
@@ -42,12 +43,17 @@ def import_dstack(
     out: _Out = Path("overlay"),
     provider: _Provider = None,
     date: _Date = None,
+    force: FORCE = False,
     json: JSON = False,
 ) -> int:
     """Import offers of dstack's gpuhunt: its CSV files, or the package itself."""
     from planopt.importing.dstack import import_dstack as read
 
-    _tell(read(files or [], out, provider=provider, date=date), out, json=json)
+    _tell(
+        read(files or [], out, provider=provider, date=date, force=force),
+        out,
+        json=json,
+    )
     return OK
 
 
@@ -56,15 +62,19 @@ def import_hf(
     config: Annotated[Path, typer.Argument(metavar="config.json")],
     out: _Out = Path("overlay"),
     name: Annotated[
-        str | None, typer.Option("--name", metavar="ID", help="Id of the model")
+        str | None,
+        typer.Option(
+            "--name", metavar="NAME", help="Name of the model, of which its id is made"
+        ),
     ] = None,
+    force: FORCE = False,
     json: JSON = False,
 ) -> int:
     """Import a model from its Hugging Face config.json."""
     from planopt.importing.huggingface import import_hf as read
     from planopt.plan import to_json
 
-    file = read(config, out, name=name)
+    file = read(config, out, name=name, force=force)
     show(
         lambda: to_json({"model": file.stem, "files": [str(file)]}),
         lambda _: f"Model `{file.stem}` is in {file}. Use it with --catalog {out}.",

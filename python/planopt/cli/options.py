@@ -15,6 +15,9 @@ import typer
 Command = TypeVar("Command", bound=Callable[..., "int | None"])
 
 JSON = Annotated[bool, typer.Option("--json", help="Print one JSON document")]
+FORCE = Annotated[
+    bool, typer.Option("--force", help="Replace files that are there already")
+]
 
 
 def _option(

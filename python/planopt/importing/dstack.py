@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planopt.errors import Diagnostic, InputError
-from planopt.importing.offers import Imported, Offer, accelerator_of, write_overlay
-from planopt.importing.table import read_rows
+from planopt.importing.offers import Imported, Offer, accelerator_of, write_offers
+from planopt.importing.table import provider_of, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,6 +40,7 @@ def import_dstack(
     *,
     provider: str | None = None,
     date: str | None = None,
+    force: bool = False,
 ) -> Imported:
     """Write offers of dstack's gpuhunt as an overlay.
 
@@ -54,6 +55,8 @@ def import_dstack(
         Whose offers are wanted, or, of files, whose they are.
     date : str, optional
         When the prices were read.
+    force : bool
+        Replace files of the same providers in the folder.
 
     Returns
     -------
@@ -62,33 +65,35 @@ def import_dstack(
     Raises
     ------
     InputError
-        The package is not there (E005), or every column that is not known and every
-        cell that is no figure; nothing is written then.
+        The package is not there (E005); every column that is not known, every cell that
+        is no figure or no name, or every file that is there already (E010). Nothing is
+        written then.
     """
     imported = Imported()
-    items = _of_files(files, provider) if files else _of_package(provider)
+    problems: list[Diagnostic] = []
+    items = [
+        *(_of_files(files, provider, problems) if files else _of_package(provider))
+    ]
+    if problems:
+        raise InputError(problems)
     for item in items:
         offer = _offer(item, imported)
         if offer is not None:
             imported.offers.append(offer)
     what = ", ".join(Path(file).name for file in files) or "the package"
-    write_overlay(imported, Path(out), cite=f"dstackai/gpuhunt, {what}", date=date)
+    cite = f"dstackai/gpuhunt, {what}"
+    write_offers(imported, Path(out), cite=cite, date=date, force=force)
     return imported
 
 
 def _of_files(
-    files: Sequence[str | Path], provider: str | None
+    files: Sequence[str | Path], provider: str | None, problems: list[Diagnostic]
 ) -> Iterator[dict[str, Any]]:
-    problems: list[Diagnostic] = []
-    items: list[dict[str, Any]] = []
     for file in map(Path, files):
-        items += [
-            _item(row, provider or row.text("provider") or file.stem)
-            for row in read_rows(file, REQUIRED, OPTIONAL, problems)
-        ]
-    if problems:
-        raise InputError(problems)
-    yield from items
+        for row in read_rows(file, REQUIRED, OPTIONAL, problems):
+            told = "" if provider else row.id("provider")
+            whose = told or provider_of(file, file.stem, provider, problems)
+            yield _item(row, whose)
 
 
 def _item(row: Row, provider: str) -> dict[str, Any]:

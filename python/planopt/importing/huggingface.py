@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planopt.catalog import open_catalog
 from planopt.errors import InputError
+from planopt.overlay import IDS, id_of, toml_value, write_overlay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -16,7 +15,13 @@ if TYPE_CHECKING:
 __all__ = ["import_hf"]
 
 
-def import_hf(config: str | Path, out: str | Path, *, name: str | None = None) -> Path:
+def import_hf(
+    config: str | Path,
+    out: str | Path,
+    *,
+    name: str | None = None,
+    force: bool = False,
+) -> Path:
     """Write a model of a Hugging Face ``config.json`` as an overlay.
 
     Parameters
@@ -26,8 +31,10 @@ def import_hf(config: str | Path, out: str | Path, *, name: str | None = None) -
     out : path
         Overlay folder.
     name : str, optional
-        Id of the model; else the name of the file, or of its folder for
-        ``config.json``.
+        Name of the model, of which its id is made; else that of the file, or of its
+        folder for ``config.json``.
+    force : bool
+        Replace the model where it is there already.
 
     Returns
     -------
@@ -37,33 +44,33 @@ def import_hf(config: str | Path, out: str | Path, *, name: str | None = None) -
     Raises
     ------
     InputError
-        The file is no model that planopt knows, or the folder cannot be written.
+        The file is no model that planopt knows, its name leaves no id (E114), it is
+        there already (E010), or the folder cannot be written (E006).
     """
     config = Path(config)
     model = dict(open_catalog().native.architecture(str(config)))
-    id_ = name or (config.resolve().parent.name if config.stem == "config" else None)
-    id_ = re.sub(r"[^a-z0-9.-]+", "-", (id_ or config.stem).lower()).strip("-")
-    model.update(id=id_, name=name or id_)
-    path = Path(out) / "models" / f"{id_}.toml"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("\n".join(_table(model)) + "\n", encoding="utf-8")
-    except OSError as error:
+    named = config.resolve().parent.name if config.stem == "config" else config.stem
+    id_ = id_of(named if name is None else name)
+    if not id_:
         raise InputError.of(
-            "E006",
-            f"cannot write the overlay: {error.strerror or error}",
-            field="--out",
-            value=str(out),
-            accepted="a folder that can be written to",
-        ) from error
-    return path
+            "E114",
+            "the name of the model leaves no id",
+            field="--name",
+            value=named if name is None else name,
+            accepted=IDS,
+            help="name the model with `--name`",
+        )
+    model.update(id=id_, name=name or id_)
+    text = "\n".join(_table(model)) + "\n"
+    (file,) = write_overlay(Path(out), {f"models/{id_}.toml": text}, force=force)
+    return Path(file)
 
 
 def _table(table: Mapping[str, Any], path: str = "") -> Iterator[str]:
     """Write a table: its values first, then the tables inside of it."""
     for key, value in table.items():
         if not _is_inner(value):
-            yield f"{key} = {json.dumps(value)}"
+            yield f"{key} = {toml_value(value)}"
     for key, value in table.items():
         if isinstance(value, dict):
             yield f"[{path}{key}]"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from dataclasses import dataclass, field, replace
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from planopt.catalog import Catalog
 from planopt.errors import InputError
+from planopt.overlay import toml_value, write_overlay
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -21,7 +21,7 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Imported", "Offer", "accelerator_of", "write_overlay"]
+__all__ = ["Imported", "Offer", "accelerator_of", "write_offers"]
 
 BYTES_PER_GIB = 2**30
 UNDATED = "undated"
@@ -101,8 +101,8 @@ def accelerator_of(name: str, imported: Imported) -> str | None:
     return id_
 
 
-def write_overlay(
-    imported: Imported, folder: Path, *, cite: str, date: str | None
+def write_offers(
+    imported: Imported, folder: Path, *, cite: str, date: str | None, force: bool
 ) -> None:
     """Write offers as an overlay, once it is known to be readable as a whole.
 
@@ -111,16 +111,19 @@ def write_overlay(
     imported : Imported
         What was found; offers that stand twice are merged, and files noted.
     folder : Path
-        Overlay folder; files of the same providers in it are replaced.
+        Overlay folder.
     cite : str
         The material.
     date : str, optional
         When its prices were read.
+    force : bool
+        Replace files of the same providers.
 
     Raises
     ------
     InputError
-        Nothing is left to write (E112), or a folder cannot be written (E006).
+        Nothing is left to write (E112), files are there already (E010), or the folder
+        cannot be written (E006).
     """
     merged: dict[tuple[str, str, str], Offer] = {}
     for offer in imported.offers:
@@ -136,7 +139,7 @@ def write_overlay(
         )
     providers = sorted({offer.provider for offer in imported.offers})
     files = {
-        f"{provider}.toml": _file(
+        f"offers/{provider}.toml": _file(
             provider,
             [offer for offer in imported.offers if offer.provider == provider],
             cite,
@@ -145,37 +148,21 @@ def write_overlay(
         for provider in providers
     }
     with tempfile.TemporaryDirectory() as trial:
-        _write(Path(trial), files)
+        write_overlay(Path(trial), files)
         Catalog((trial,), "calibrated").list("offers")
-    imported.files = _write(folder, files)
-
-
-def _write(folder: Path, files: Mapping[str, str]) -> list[str]:
-    try:
-        (folder / "offers").mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            (folder / "offers" / name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError.of(
-            "E006",
-            f"cannot write the overlay: {error.strerror or error}",
-            field="--out",
-            value=str(folder),
-            accepted="a folder that can be written to",
-        ) from error
-    return [str(folder / "offers" / name) for name in files]
+    imported.files = write_overlay(folder, files, force=force)
 
 
 def _file(provider: str, offers: Iterable[Offer], cite: str, date: str) -> str:
     offers = list(offers)
-    lines = [f"id = {_text(provider)}", f"name = {_text(provider)}"]
+    lines = [f"id = {toml_value(provider)}", f"name = {toml_value(provider)}"]
     spot = _names()["spot"]
     if any(offer.spot is not None for offer in offers):
         lines += [
             "",
             "[spot]",
             *(
-                f'{key} = {{ value = {_text(spot[key])}, source = "spot" }}'
+                f'{key} = {{ value = {toml_value(spot[key])}, source = "spot" }}'
                 for key in ("interrupted_every", "restart")
             ),
         ]
@@ -190,10 +177,10 @@ def _file(provider: str, offers: Iterable[Offer], cite: str, date: str) -> str:
 def _offer(offer: Offer) -> list[str]:
     lines = [
         "[[offer]]",
-        f"instance = {_text(offer.instance)}",
-        f"accelerator = {_text(offer.accelerator)}",
+        f"instance = {toml_value(offer.instance)}",
+        f"accelerator = {toml_value(offer.accelerator)}",
         f"count = {offer.count}",
-        f"region = {_text(offer.region)}",
+        f"region = {toml_value(offer.region)}",
     ]
     if offer.vcpus:
         lines.append(f"vcpus = {offer.vcpus}")
@@ -208,12 +195,7 @@ def _offer(offer: Offer) -> list[str]:
 def _source(name: str, cite: str, date: str, status: str) -> list[str]:
     return [
         f"[sources.{name}]",
-        f"cite = {_text(cite)}",
-        f"date = {_text(date)}",
+        f"cite = {toml_value(cite)}",
+        f"date = {toml_value(date)}",
         f'status = "{status}"',
     ]
-
-
-def _text(value: str) -> str:
-    """Quote a text: JSON's escapes are TOML's too."""
-    return json.dumps(value, ensure_ascii=False)

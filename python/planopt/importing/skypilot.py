@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planopt.errors import Diagnostic, InputError
-from planopt.importing.offers import Imported, Offer, accelerator_of, write_overlay
-from planopt.importing.table import Row, read_rows
+from planopt.importing.offers import Imported, Offer, accelerator_of, write_offers
+from planopt.importing.table import Row, provider_of, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +39,7 @@ def import_skypilot(
     *,
     provider: str | None = None,
     date: str | None = None,
+    force: bool = False,
 ) -> Imported:
     """Write the offers of SkyPilot's catalogs as an overlay.
 
@@ -52,6 +53,8 @@ def import_skypilot(
         Whose offers they are, where the names do not tell.
     date : str, optional
         When the prices were read; the tables carry no date.
+    force : bool
+        Replace files of the same providers in the folder.
 
     Returns
     -------
@@ -60,13 +63,13 @@ def import_skypilot(
     Raises
     ------
     InputError
-        Every column that is not known and every cell that is no figure; nothing is
-        written then.
+        Every column that is not known, every cell that is no figure or no name, or
+        every file that is there already (E010). Nothing is written then.
     """
     problems: list[Diagnostic] = []
     imported = Imported()
     for file in map(Path, files):
-        whose = provider or _provider(file)
+        whose = provider_of(file, _provider(file), provider, problems)
         for row in read_rows(file, REQUIRED, OPTIONAL, problems):
             offer = _offer(row, whose, imported)
             if offer is not None:
@@ -74,7 +77,8 @@ def import_skypilot(
     if problems:
         raise InputError(problems)
     names = ", ".join(Path(file).name for file in files)
-    write_overlay(imported, Path(out), cite=CITE.format(name=names), date=date)
+    cite = CITE.format(name=names)
+    write_offers(imported, Path(out), cite=cite, date=date, force=force)
     return imported
 
 

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 from planopt.errors import Diagnostic, InputError
+from planopt.overlay import IDS, is_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Row", "read_rows"]
+__all__ = ["Row", "provider_of", "read_rows"]
 
 MOST_PROBLEMS = 20
 """After so many wrong cells the rest is likely to be wrong in the same way."""
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+"""Characters that no name has, and that a terminal would obey."""
 
 
 class Row:
@@ -35,11 +41,26 @@ class Row:
 
     def text(self, column: str) -> str:
         """Return a cell; empty where the table has no such column."""
-        return (self._cells.get(column) or "").strip()
+        text = self._cell(column)
+        if _CONTROL.search(text):
+            self._wrong(
+                column,
+                "E113",
+                "a control character in a cell",
+                accepted="printable characters",
+            )
+        return text
+
+    def id(self, column: str) -> str:
+        """Return a cell that names a file; empty as in `text`."""
+        text = self.text(column)
+        if text and not is_id(text):
+            self._wrong(column, "E114", f"`{text}` cannot be an id", accepted=IDS)
+        return text
 
     def number(self, column: str) -> float | None:
         """Read a figure of 0 or more; none where the cell is empty."""
-        text = self.text(column)
+        text = self._cell(column)
         if not text:
             return None
         try:
@@ -48,16 +69,11 @@ class Row:
             value = math.nan
         if math.isfinite(value) and value >= 0:
             return value
-        self._problems.append(
-            Diagnostic(
-                code="E113",
-                message=f"`{text}` is no figure",
-                file=str(self._file),
-                line=self._line,
-                field=column,
-                value=text,
-                accepted="a number of 0 or more, or nothing",
-            )
+        self._wrong(
+            column,
+            "E113",
+            f"`{text}` is no figure",
+            accepted="a number of 0 or more, or nothing",
         )
         return None
 
@@ -66,18 +82,59 @@ class Row:
         value = self.number(column)
         if value is None or value == int(value):
             return None if value is None else int(value)
-        self._problems.append(
-            Diagnostic(
-                code="E113",
-                message=f"`{self.text(column)}` is no whole number",
-                file=str(self._file),
-                line=self._line,
-                field=column,
-                value=self.text(column),
-                accepted="a whole number, such as 8 or 8.0",
-            )
+        self._wrong(
+            column,
+            "E113",
+            f"`{self._cell(column)}` is no whole number",
+            accepted="a whole number, such as 8 or 8.0",
         )
         return None
+
+    def _cell(self, column: str) -> str:
+        return (self._cells.get(column) or "").strip()
+
+    def _wrong(self, column: str, code: str, message: str, *, accepted: str) -> None:
+        problem = Diagnostic(
+            code=code,
+            message=message,
+            file=str(self._file),
+            line=self._line,
+            field=column,
+            value=self._cell(column),
+            accepted=accepted,
+        )
+        self._problems.append(problem)
+
+
+def provider_of(
+    file: Path, named: str, given: str | None, problems: list[Diagnostic]
+) -> str:
+    """Whose offers a table has: as an option gives it, or else as the file is named.
+
+    Parameters
+    ----------
+    file : Path
+        The table.
+    named : str
+        What its name says.
+    given : str, optional
+        What the option says.
+    problems : list
+        A provider that cannot be an id is added to it, once.
+    """
+    provider = given or named
+    problem = Diagnostic(
+        code="E114",
+        message=f"`{provider}` cannot be an id",
+        file=None if given else str(file),
+        field="--provider",
+        value=provider,
+        accepted=IDS,
+        help="say whose offers they are with `--provider NAME`",
+    )
+    if not is_id(provider) and problem not in problems:
+        problems.append(problem)
+    return provider
 
 
 def read_rows(
@@ -116,8 +173,29 @@ def read_rows(
             file=file,
             accepted="a CSV file in UTF-8",
         ) from error
-    lines = csv.reader(text.splitlines())
-    header = next(lines, [])
+    lines = csv.reader(io.StringIO(text, newline=""))
+    try:
+        yield from _rows(file, lines, required, optional, problems)
+    except csv.Error as error:
+        problems.append(
+            Diagnostic(
+                code="E113",
+                message=f"this is no CSV: {error}",
+                file=str(file),
+                line=lines.line_num,
+                accepted="cells between commas, those with commas in quotes",
+            )
+        )
+
+
+def _rows(
+    file: Path,
+    lines: Any,
+    required: Sequence[str],
+    optional: Sequence[str],
+    problems: list[Diagnostic],
+) -> Iterator[Row]:
+    header: list[str] = next(lines, [])
     wrong = list(_wrong_columns(file, header, required, optional))
     problems += wrong
     if wrong:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
+
+from planopt.overlay import toml_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,7 +51,7 @@ class Origin:
         cite = f"planopt calibrate on {self.device} with {self.software}"
         return (
             f"[sources.{SOURCE}]\n"
-            f"cite = {_quoted(cite)}\n"
+            f"cite = {toml_value(cite)}\n"
             f'date = "{self.date}"\n'
             'status = "stored"\n'
         )
@@ -70,7 +71,7 @@ def accelerator_file(id_: str, device: Device, rates: Rates, origin: Origin) -> 
     kind = "cpu" if device.is_processor else "pcie"
     return (
         f'id = "{id_}"\n'
-        f"name = {_quoted(device.name)}\n"
+        f"name = {toml_value(device.name)}\n"
         'vendor = "measured"\n'
         f'family = "{"cpu" if device.is_processor else "measured"}"\n'
         f"year = {origin.date[:4]}\n"
@@ -112,7 +113,8 @@ def assumptions_file(
         key: _figure(f"{value:.4g}", bare=True)
         for key, value in asdict(efficiencies).items()
     }
-    section = f"accelerators.{accelerator}"
+    key = toml_value(accelerator) if "." in accelerator else accelerator
+    section = f"accelerators.{key}"
     return f"{_with(section, figures, kept).rstrip()}\n\n{origin.section()}"
 
 
@@ -161,10 +163,5 @@ def _in_units(value: float, unit: str, size: float) -> str:
 
 
 def _figure(value: str, *, bare: bool = False) -> str:
-    written = value if bare else _quoted(value)
+    written = value if bare else toml_value(value)
     return f'{{ value = {written}, source = "{SOURCE}" }}'
-
-
-def _quoted(text: str) -> str:
-    """TOML's basic strings are escaped as those of JSON are."""
-    return json.dumps(text, ensure_ascii=False)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, Catalog, open_catalog
-from planopt.errors import InputError
 from planopt.measurement.device import open_device
 from planopt.measurement.fit import Efficiencies, Rates, efficiencies_of, rates_of
 from planopt.measurement.overlay import (
@@ -24,6 +23,7 @@ from planopt.measurement.overlay import (
 )
 from planopt.measurement.programme import Sample, measure
 from planopt.options import OptionReader
+from planopt.overlay import IDS, check_targets, is_id, write_overlay
 from planopt.serving.evaluate import evaluate_serving
 
 if sys.version_info >= (3, 11):
@@ -32,7 +32,7 @@ else:
     from tomli import loads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from planopt.measurement.device import Device
     from planopt.options import TextOrNumber
@@ -120,6 +120,7 @@ def calibrate(
     seconds: TextOrNumber | None = None,
     assumptions: str = DEFAULT_ASSUMPTIONS,
     catalog: Sequence[str] = (),
+    force: bool = False,
     told: Callable[[Sample], None] = lambda _: None,
 ) -> Calibration:
     """Measure an accelerator or the processor, and write what it reaches as an overlay.
@@ -137,6 +138,8 @@ def calibrate(
         Time for all measurements; a minute unless given.
     assumptions, catalog
         What the measured figures are put into.
+    force : bool
+        Replace files of the folder.
     told : callable, optional
         Called with each measurement when it is there.
 
@@ -147,24 +150,29 @@ def calibrate(
     Raises
     ------
     InputError
-        No such device, one that is faster than the accelerator it is said to be, or a
-        folder that cannot be written.
+        No such device, one that is faster than the accelerator it is said to be, files
+        that are there already (E010), or a folder that cannot be written.
     """
     reader = OptionReader()
     given = reader.quantity("seconds", seconds, "seconds")
-    if accelerator is not None and not _is_id(accelerator):
+    if accelerator is not None and not is_id(accelerator):
         reader.problem(
             "E002",
             "not an id",
             option="accelerator",
             value=accelerator,
-            accepted="lower-case letters, digits and hyphens, such as my-gpu",
+            accepted=IDS,
         )
     reader.finish()
     opened = open_catalog(catalog, assumptions)
     measured_on = open_device(device)
     id_ = accelerator or _id_of(measured_on, opened)
     is_known = id_ in {each["id"] for each in opened.list("accelerators")}
+    measurements = f"measurements/{id_}.csv"
+    assumed = f"assumptions/{ASSUMPTIONS}.toml"
+    described = f"accelerators/{id_}.toml"
+    written = (measurements, assumed, *(() if is_known else (described,)))
+    check_targets(Path(out), written, force=force)
     busy = _busy()
     samples = measure(measured_on, given or DEFAULT_SECONDS, told)
     rates = rates_of(samples)
@@ -180,20 +188,14 @@ def calibrate(
     origin = Origin(
         device=measured_on.name, software=measured_on.software, date=_today()
     )
-    folder = Path(out)
     (in_use,) = opened.list("assumptions")
     base = Path(opened.show("assumptions", in_use["id"])["file"]).read_text("utf-8")
     files = {
-        Path("measurements") / f"{id_}.csv": samples_file(samples),
-        Path("assumptions") / f"{ASSUMPTIONS}.toml": assumptions_file(
-            base, id_, efficiencies, origin
-        ),
+        measurements: samples_file(samples),
+        assumed: assumptions_file(base, id_, efficiencies, origin),
+        described: accelerator_file(id_, measured_on, rates, origin),
     }
-    if not is_known:
-        files[Path("accelerators") / f"{id_}.toml"] = accelerator_file(
-            id_, measured_on, rates, origin
-        )
-    _write(folder, files)
+    write_overlay(Path(out), {name: files[name] for name in written}, force=force)
     return Calibration(
         accelerator=id_,
         device=measured_on.name,
@@ -210,10 +212,6 @@ def calibrate(
         ),
         overlay=out,
     )
-
-
-def _is_id(text: str) -> bool:
-    return re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", text) is not None
 
 
 def _id_of(device: Device, catalog: Catalog) -> str:
@@ -235,21 +233,6 @@ def _busy() -> float | None:
         return os.getloadavg()[0] / (os.cpu_count() or 1)
     except (OSError, AttributeError):
         return None
-
-
-def _write(folder: Path, files: Mapping[Path, str]) -> None:
-    try:
-        for name, text in files.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError.of(
-            "E006",
-            f"cannot write the catalog: {error.strerror or error}",
-            field="--out",
-            value=str(folder),
-            accepted="a folder that can be made or written to",
-        ) from error
 
 
 def _efficiencies(

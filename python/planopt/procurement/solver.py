@@ -327,10 +327,9 @@ def _import_folders() -> list[str]:
     The current one is not among them, as whatever lies there would be run: an
     `ortools.py`, a `json.py`. Unless planopt itself is installed there.
     """
-    folders = [folder for folder in sys.path if isinstance(folder, str)]
     if _is_current(PACKAGES):
-        return folders
-    return [folder for folder in folders if not _is_current(Path(folder))]
+        return sys.path
+    return [folder for folder in sys.path if not _is_current(Path(folder))]
 
 
 def _is_current(folder: Path) -> bool:

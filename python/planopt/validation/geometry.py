@@ -7,6 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from planopt.overlay import toml_value
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
@@ -88,7 +90,7 @@ class Shape:
         flags = {True: "true", False: "false"}
         lines = [
             f'id = "{self.id}"',
-            f'name = "{_quotable(self.name)}"',
+            f"name = {toml_value(self.name)}",
             f"hidden = {self.hidden}",
             f"vocabulary = {self.vocabulary}",
             f"max_context = {self.context}",
@@ -226,10 +228,6 @@ def _likely_heads(hidden: int, tp: int) -> int:
         possible,
         key=lambda heads: max(hidden / heads / usual, usual * heads / hidden),
     )
-
-
-def _quotable(name: str) -> str:
-    return name.replace("\\", "").replace('"', "'")
 
 
 def write_models(shapes: Sequence[Shape], folder: Path) -> None:

@@ -1,0 +1,156 @@
+"""Writing an overlay catalog: files named by ids, inside their folder, unasked none."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from planopt.errors import Diagnostic, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+__all__ = [
+    "IDS",
+    "check_targets",
+    "id_of",
+    "is_id",
+    "toml_value",
+    "write_overlay",
+]
+
+_WORD = r"[a-z0-9]+(?:\.[a-z0-9]+)*"
+_ID = re.compile(rf"{_WORD}(?:-{_WORD})*")
+"""An id is the name of a file: nothing in it can lead to another folder."""
+
+IDS = (
+    "lower-case letters and digits, with single dots or hyphens between, as in gpt-4.5"
+)
+"""What `is_id` accepts, in words."""
+
+
+def is_id(text: str) -> bool:
+    """Whether a text can be the id of an entry, and so the name of its file."""
+    return _ID.fullmatch(text) is not None
+
+
+def id_of(text: str) -> str:
+    """Make an id of a name; nothing where no letter or digit is left."""
+    return "-".join(re.findall(_WORD, text.lower()))
+
+
+def toml_value(value: object) -> str:
+    """Write a text, a number or a list of them: TOML escapes texts as JSON does.
+
+    Two cases differ. TOML has no raw DEL, and no lone surrogates: what a name of a file
+    has that is no UTF-8 is spelt out.
+    """
+    text = json.dumps(value, ensure_ascii=False).replace("\x7f", r"\u007f")
+    return re.sub(r"[\ud800-\udfff]", lambda lone: rf"\\u{ord(lone[0]):04x}", text)
+
+
+def check_targets(folder: Path, names: Iterable[str], *, force: bool) -> None:
+    """Refuse to write files that are there already, through links, or elsewhere.
+
+    Parameters
+    ----------
+    folder : Path
+        Overlay folder.
+    names : iterable of str
+        Files of it, with the folder of their kind: ``offers/aws.toml``.
+    force : bool
+        Files may be replaced; links are not followed even so.
+
+    Raises
+    ------
+    InputError
+        Every file that is in the way (E010) or whose name is no id (E114); or the
+        folder cannot be read (E006).
+    """
+    with _unwritable(folder):
+        found = (_problem_of(folder, name, force=force) for name in names)
+        problems = [problem for problem in found if problem is not None]
+    if problems:
+        raise InputError(dict.fromkeys(problems))
+
+
+def write_overlay(
+    folder: Path, files: Mapping[str, str], *, force: bool = False
+) -> list[str]:
+    """Write files of an overlay, all or, where one is in the way, none.
+
+    Parameters
+    ----------
+    folder : Path
+        Overlay folder; made where there is none.
+    files : mapping
+        Texts by name, with the folder of their kind: ``offers/aws.toml``.
+    force : bool
+        Replace files that are there already.
+
+    Returns
+    -------
+    list of str
+        Paths of the files.
+
+    Raises
+    ------
+    InputError
+        See `check_targets`; or the folder cannot be written (E006).
+    """
+    check_targets(folder, files, force=force)
+    with _unwritable(folder):
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+    return [str(folder / name) for name in files]
+
+
+def _problem_of(folder: Path, name: str, *, force: bool) -> Diagnostic | None:
+    kind, _, file = name.partition("/")
+    if not (is_id(kind) and is_id(file)):
+        return Diagnostic(
+            code="E114",
+            message=f"`{name}` cannot be a file of an overlay",
+            field="--out",
+            value=name,
+            accepted=f"a name of {IDS}",
+        )
+    path = folder / name
+    for each in (path.parent, path):
+        if each.is_symlink():
+            return Diagnostic(
+                code="E010",
+                message=f"`{each}` is a link, and may lead out of the overlay",
+                field="--out",
+                value=str(each),
+                accepted="an overlay without links inside",
+                help="name another folder with `--out`, or remove the link",
+            )
+    if not path.exists() or (force and path.is_file()):
+        return None
+    return Diagnostic(
+        code="E010",
+        message=f"`{path}` is there already",
+        field="--out",
+        value=str(path),
+        accepted="a folder without it, or --force",
+        help="name another folder with `--out`, or replace the file with `--force`",
+    )
+
+
+@contextmanager
+def _unwritable(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError.of(
+            "E006",
+            f"cannot write the overlay: {error.strerror or error}",
+            field="--out",
+            value=str(folder),
+            accepted="a folder that can be made or written to",
+        ) from error
