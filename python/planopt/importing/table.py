@@ -55,7 +55,13 @@ class Row:
         """Return a cell that names a file; empty as in `text`."""
         text = self.text(column)
         if text and not is_id(text):
-            self._wrong(column, "E114", f"`{text}` cannot be an id", accepted=IDS)
+            self._wrong(
+                column,
+                "E114",
+                f"`{text}` cannot be an id",
+                accepted=IDS,
+                help="mend it, or say whose offers all are with `--provider NAME`",
+            )
         return text
 
     def number(self, column: str) -> float | None:
@@ -93,7 +99,15 @@ class Row:
     def _cell(self, column: str) -> str:
         return (self._cells.get(column) or "").strip()
 
-    def _wrong(self, column: str, code: str, message: str, *, accepted: str) -> None:
+    def _wrong(
+        self,
+        column: str,
+        code: str,
+        message: str,
+        *,
+        accepted: str,
+        help: str | None = None,
+    ) -> None:
         problem = Diagnostic(
             code=code,
             message=message,
@@ -102,6 +116,7 @@ class Row:
             field=column,
             value=self._cell(column),
             accepted=accepted,
+            help=help,
         )
         self._problems.append(problem)
 
