@@ -88,7 +88,8 @@ def dask(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
 
 
 def driver(study: str, out: Path, on: str) -> list[str]:
-    return ["-m", "planopt.cli", "sweep", study, "--out", str(out), "--on", on]
+    planopt = Path(sys.executable).with_name("planopt")
+    return [str(planopt), "sweep", study, "--out", str(out), "--on", on]
 
 
 def parts(folder: Path) -> int:
@@ -154,7 +155,9 @@ def test_ray_with_a_killed_worker(
     import psutil
 
     out = tmp_path / "out"
-    with process(*driver(study, out, ray)) as running:
+    # Nothing of the working folder is run, by the workers either.
+    (tmp_path / "planopt.py").write_text("raise SystemExit", encoding="utf-8")
+    with process(*driver(study, out, ray), cwd=tmp_path) as running:
         wait_for(lambda: parts(out) >= 1)
         busy = [
             one

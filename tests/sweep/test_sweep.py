@@ -1,9 +1,11 @@
 """Sweeps here: cut the same way every time, resumed without loss, on any executor."""
 
 import json
+import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from planopt.catalog import open_catalog
 from planopt.cli import main
 from planopt.errors import InputError
 from planopt.sweep import SweepResult, read_study, sweep
+from planopt.sweep.executors import executor_on
 from planopt.sweep.parts import Parts
 from planopt.sweep.run import merged
 from planopt.sweep.work import _frozen
@@ -215,3 +218,22 @@ def test_the_command_prints_one_document(
     written = capsys.readouterr()
     assert json.loads(written.out)["candidates"] == CANDIDATES
     assert not written.err, "a bar where there is no terminal"
+
+
+def test_ray_is_told_of_no_folder_with_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It has its workers import from where it is opened, first of all.
+    told: list[Path] = []
+    ray = SimpleNamespace(
+        init=lambda **_: told.append(Path.cwd()), shutdown=lambda: None
+    )
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.chdir(tmp_path)
+
+    with executor_on("ray://auto"):
+        assert Path.cwd() == tmp_path
+
+    (folder,) = told
+    assert folder != tmp_path
+    assert not list(folder.glob("*.py"))

@@ -7,8 +7,10 @@ import os
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planopt.catalog import bundled_folder
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,15 +70,27 @@ def _ray(address: str) -> Iterator[Executor]:
         import ray
     except ImportError as error:
         raise _not_installed("ray") from error
-    ray.init(
-        address="auto" if address == "auto" else f"ray://{address}",
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-    )
+    with _where_no_module_is():
+        ray.init(
+            address="auto" if address == "auto" else f"ray://{address}",
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
     try:
         yield _Ray()
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _where_no_module_is() -> Iterator[None]:
+    """Leave the current folder: Ray has its workers import from there first of all."""
+    here = Path.cwd()
+    os.chdir(bundled_folder())
+    try:
+        yield
+    finally:
+        os.chdir(here)
 
 
 class _Ray(Executor):
