@@ -25,6 +25,7 @@ from planopt.verify.fields import leaves, mark_of
 
 SMALL = Path(__file__).with_name("fleet_small.toml")
 EXPERTS = Path(__file__).with_name("fleet_experts.toml")
+TWO_TYPES = Path(__file__).with_name("fleet_two_types.toml")
 WORKED = Path(__file__).parents[2] / "docs" / "how-to" / "fleet.toml"
 FREE = frozenset({"seconds"})
 
@@ -168,6 +169,27 @@ def test_an_interrupted_search_shows_the_best_and_leaves_with_130() -> None:
     assert "Traceback" not in errors
     found = float(re.findall(r"\$([\d,]+\.\d\d)", told[-1])[0].replace(",", ""))
     assert 0 < json.loads(out)["total_usd"] <= found
+
+
+def test_a_fleet_is_shown_where_every_type_alone_would_do(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run("fleet", str(TWO_TYPES)) == 0
+
+    shown = capsys.readouterr().out
+    table = shown[shown.index("one type only") :]
+    assert "a100-sxm-80" in table
+    assert "h100-sxm" in table
+
+
+def test_no_compare_plans_no_fleets_of_one_type(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run("fleet", str(TWO_TYPES), "--no-compare", "--json") == 0
+
+    said = capsys.readouterr()
+    assert json.loads(said.out)["one_type"] == []
+    assert "alone" not in said.err
 
 
 def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:

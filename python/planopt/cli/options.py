@@ -254,15 +254,15 @@ def takes(*options: inspect.Parameter) -> Callable[[Command], Command]:
     """Declare a command's options; it gets those given as keyword arguments."""
 
     def declare(command: Command) -> Command:
+        parameters = inspect.signature(command).parameters.values()
+        own = [each for each in parameters if each.kind is not each.VAR_KEYWORD]
+
         @functools.wraps(command)
         def called(**arguments: Any) -> int | None:
-            return command(**_given(arguments.items()))
+            said = {each.name: arguments.pop(each.name) for each in own}
+            return command(**said, **_given(arguments.items()))
 
-        own = inspect.signature(command).parameters.values()
-        parameters = [
-            *(each for each in own if each.kind is not each.VAR_KEYWORD),
-            *options,
-        ]
+        parameters = [*own, *options]
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # what the parser reads
         called.__annotations__ = {each.name: each.annotation for each in parameters}
         return called  # type: ignore[return-value] # the same command, other options

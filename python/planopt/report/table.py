@@ -53,7 +53,8 @@ def table(
 
     def lines(cells: Sequence[str]) -> list[str]:
         broken = [
-            textwrap.wrap(cell, size, break_on_hyphens=False) or [""]
+            # A column in which nothing is said has no width, but its cells have lines.
+            textwrap.wrap(cell, max(size, 1), break_on_hyphens=False) or [""]
             for cell, size in zip(cells, widths, strict=True)
         ]
         return [
