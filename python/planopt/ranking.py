@@ -17,7 +17,7 @@ from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.options import OptionReader
 from planopt.serving.problem import read_problem
 from planopt.serving.search import find_units
-from planopt.shared_options import check_named
+from planopt.shared_options import TRAINING_MARKS, check_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,8 +120,13 @@ def per_dollar(
     1.0
     """
     opened = open_catalog(catalog, assumptions, accelerators)
+    reader = OptionReader()
+    reader.out_of_place(
+        {name: options[name] for name in sorted(TRAINING_MARKS.intersection(options))},
+        "asks about training, and a ranking is of serving",
+        accepted="the options of `planopt solve`",
+    )
     if accelerators is not None and all:
-        reader = OptionReader()
         reader.problem(
             "E004",
             "--all and --accelerators both say which",
@@ -129,7 +134,7 @@ def per_dollar(
             value=accelerators,
             accepted="one of the two",
         )
-        reader.finish()
+    reader.finish()
     problem = read_problem(
         opened, accelerators=accelerators, assumptions=assumptions, **options
     )

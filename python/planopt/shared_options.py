@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from planopt.options import OptionReader, TextOrNumber
 
 __all__ = [
+    "TRAINING_MARKS",
     "architecture_of",
     "asks_for_training",
     "check_model",
@@ -25,7 +26,18 @@ __all__ = [
 ]
 
 
-TRAINING_MARKS = frozenset({"tokens", "deadline"})
+TRAINING_MARKS = frozenset(
+    {
+        "deadline",
+        "global_batch",
+        "gradients",
+        "mtp_modules",
+        "optimizer",
+        "precision",
+        "seq_len",
+        "tokens",
+    }
+)
 """Options that only a question of training has."""
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planopt.cli import main
+from planopt.cli.options import QUESTION, TRAINING_QUESTION
+from planopt.shared_options import TRAINING_MARKS
 from planopt.training.plan import TrainingDocument, TrainingPlan
 
 if TYPE_CHECKING:
@@ -197,3 +199,33 @@ def test_a_comparison_is_of_serving_or_of_training(
     assert run("compare", *SMALL, "--users", "8", "--accelerators", "l40s") == 2
 
     assert "--users" in capsys.readouterr().err
+
+
+def test_what_only_training_has_asks_for_training() -> None:
+    of_training = {option.name for option in TRAINING_QUESTION}
+    assert of_training - {option.name for option in QUESTION} == TRAINING_MARKS
+
+
+@pytest.mark.parametrize("mark", sorted(TRAINING_MARKS - {"tokens"}))
+def test_a_comparison_of_training_asks_for_its_tokens(
+    mark: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    option = "--" + mark.replace("_", "-")
+    value = {"deadline": "30d", "precision": "bf16", "optimizer": "adam"}.get(mark, "1")
+
+    assert run("compare", "--accelerators", "l40s,h100-sxm", option, value) == 2
+    assert "--> --tokens" in capsys.readouterr().err
+    assert run("compare", "--accelerators", "l40s", "--per-dollar", option, value) == 2
+    assert f"--> {option}" in capsys.readouterr().err
+
+
+def test_each_option_of_serving_is_out_of_place_in_a_comparison_of_training(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    serving = ("--users", "8", "--target", "5tok/s")
+    assert run("compare", "--accelerators", "l40s", "--seq-len", "1", *serving) == 2
+
+    told = capsys.readouterr().err
+    assert "--> --users" in told
+    assert "--> --target" in told
+    assert "--seq-len about training" in told

@@ -6,11 +6,10 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
-from planopt.errors import InputError
 from planopt.market import MarketOptions
-from planopt.options import flag
+from planopt.options import OptionReader, flag
 from planopt.procurement import Solver
-from planopt.shared_options import check_named
+from planopt.shared_options import TRAINING_MARKS, check_named
 from planopt.training.problem import read_training_problem
 from planopt.training.train import TrainingQuestion, answer
 
@@ -34,14 +33,14 @@ def read_question(catalog: Catalog, options: Mapping[str, Any]) -> TrainingProbl
     """
     own = inspect.signature(read_training_problem).parameters
     foreign = sorted(set(options) - set(own) - set(MarketOptions.__annotations__))
-    if foreign:
-        raise InputError.of(
-            "E004",
-            f"{flag(foreign[0])} asks about serving, --tokens about training",
-            field=flag(foreign[0]),
-            value=options[foreign[0]],
-            accepted="the options of `planopt train`",
-        )
+    mark = min(TRAINING_MARKS.intersection(options), default="tokens")
+    reader = OptionReader()
+    reader.out_of_place(
+        {name: options[name] for name in foreign},
+        f"asks about serving, {flag(mark)} about training",
+        accepted="the options of `planopt train`",
+    )
+    reader.finish()
     return read_training_problem(catalog, **options)
 
 
