@@ -27,6 +27,7 @@ from planopt.cli import (
     validate,
     verify,
 )
+from planopt.cli.arguments import text_of
 from planopt.cli.exits import exit_code_of
 
 __all__ = ["main"]
@@ -96,8 +97,11 @@ app.command("explain")(explain.explain)
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
     command = typer.main.get_command(app)
+    given = sys.argv[1:] if arguments is None else arguments
     sys.exit(
         exit_code_of(
-            lambda: command.main(arguments, prog_name="planopt", standalone_mode=False)
+            lambda: command.main(
+                text_of(given), prog_name="planopt", standalone_mode=False
+            )
         )
     )
