@@ -2,6 +2,7 @@
 //! has a price per hour, and is connected over a network of its own.
 
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 use super::hardware::unknown_host;
 use super::request::unknown_name;
@@ -95,12 +96,17 @@ impl Instances {
 }
 
 impl Catalog {
-    /// Every instance that a question may rent.
+    /// Every instance that a question may rent, of one that stands in several regions only the
+    /// cheapest: nothing else is different. Where the question names `hosts`, all regions.
     ///
     /// # Errors
     ///
     /// Problems of the files of offers, and names that they do not have.
-    pub fn instances(&self, request: &RentRequest) -> Result<Instances, Vec<Diagnostic>> {
+    pub fn instances(
+        &self,
+        request: &RentRequest,
+        hosts: &[String],
+    ) -> Result<Instances, Vec<Diagnostic>> {
         let providers = self.providers()?;
         let mut problems = Vec::new();
         for name in &request.terms {
@@ -139,12 +145,14 @@ impl Catalog {
             if !listed(&request.providers, &provider.id) {
                 continue;
             }
-            let terms = provider.terms(&request.terms, years);
-            for offer in &provider.offers {
-                if listed(&request.regions, &offer.region) {
-                    for &terms in &terms {
-                        instances.push(self, provider, offer, terms);
-                    }
+            for terms in provider.terms(&request.terms, years) {
+                let mut offers: Vec<&Offer> = provider.offers.iter().collect();
+                offers.retain(|offer| listed(&request.regions, &offer.region));
+                if hosts.is_empty() {
+                    offers = provider.cheapest_regions(&offers, terms);
+                }
+                for offer in offers {
+                    instances.push(self, provider, offer, terms);
                 }
             }
         }
@@ -195,6 +203,29 @@ impl Provider {
             }),
         };
         words.iter().filter_map(term).collect()
+    }
+
+    /// Of offers of one instance in several regions the cheapest on these terms.
+    fn cheapest_regions<'o>(&self, offers: &[&'o Offer], terms: Terms) -> Vec<&'o Offer> {
+        let mut cheapest: BTreeMap<_, (MicroUsd, &'o Offer)> = BTreeMap::new();
+        for &offer in offers {
+            let Some((price, _)) = self.rent(offer, terms) else {
+                continue;
+            };
+            let network = offer.network.map(|rate| rate.0.to_bits());
+            let alike = (
+                &offer.instance,
+                &offer.accelerator,
+                offer.count,
+                network,
+                offer.rdma,
+            );
+            let known = cheapest.entry(alike).or_insert((price, offer));
+            if price < known.0 {
+                *known = (price, offer);
+            }
+        }
+        cheapest.into_values().map(|(_, offer)| offer).collect()
     }
 
     /// Price of an hour on some terms, and what they mean; none where they are not offered.

@@ -25,7 +25,7 @@ pub fn search_serving(
     let question = request.serving.question(&transformer)?;
     let assumptions = request.serving.assumptions(catalog)?;
     let rented = match &request.rent {
-        Some(rent) => Some(catalog.instances(rent)?),
+        Some(rent) => Some(catalog.instances(rent, &request.hosts)?),
         None => None,
     };
     let selection = select(catalog, request, rented.as_ref())?;

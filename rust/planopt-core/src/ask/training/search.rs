@@ -209,7 +209,10 @@ pub fn search_training(
     let assumptions = &catalog.assumptions.entity;
     let training = request.run.assumptions(assumptions)?;
     let (training, instances) = match &request.rent {
-        Some(rent) => (training.of_rented(), Some(catalog.instances(rent)?)),
+        Some(rent) => (
+            training.of_rented(),
+            Some(catalog.instances(rent, &request.hosts)?),
+        ),
         None => (training, None),
     };
     let selection = known(
