@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from planopt.plan import PlanWarning
 from planopt.prices import OLD_PRICE_DAYS, age_days
+from planopt.serving.cold import cold_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -50,6 +51,7 @@ def cautions(question: Question, chosen: Build) -> tuple[PlanWarning, ...]:
         *_context(question),
         *_knife_edge(question, chosen),
         *_late(question, chosen),
+        *cold_plan(question, chosen),
         *_full_memory(chosen),
         *licence_warnings(
             question.catalog,

@@ -12,6 +12,7 @@ from planopt.options import OptionReader
 from planopt.plan import Assumed, EvaluationDocument
 from planopt.prices import PriceOptions, read_prices, sourced
 from planopt.serving.build import bom_line, evaluation_of, hardware_of
+from planopt.serving.cold import cold_load
 from planopt.serving.images import ImageOptions, read_images
 from planopt.serving.load import estimated, load_of, read_traffic, simulated
 from planopt.serving.prefill_pool import (
@@ -23,11 +24,13 @@ from planopt.serving.served import ServedOptions, read_served
 from planopt.serving.sure import with_intervals
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from typing_extensions import Unpack
 
     from planopt.options import TextOrNumber
+    from planopt.plan import PlanWarning
+    from planopt.serving.load import Latencies
 
 __all__ = ["evaluate_serving"]
 
@@ -246,6 +249,7 @@ def evaluate_serving(
         request["offload"] = {**request["offload"], "layers": answer["offload"]}
     evaluation = evaluation_of(answer)
     latencies, two = None, None
+    warnings: tuple[PlanWarning, ...] = ()
     asked = bool(rate or asking or own_traffic)
     if evaluation.feasible and (asked or batch is not None or reading):
         in_batches = request["batch"] * answer["in_flight"] * request["replicas"]
@@ -258,13 +262,17 @@ def evaluate_serving(
             prefix_hit_rate=hits or 0.0,
             traffic=own_traffic,
         )
+        predicted = simulated if asked else estimated
+
+        def under(load: Mapping[str, Any]) -> Latencies | None:
+            if reading is not None:
+                return simulated_with(opened, served, reading, request, load).latencies
+            return predicted(opened, request, load, engine=served.engine)
+
         if reading is not None:
             two = simulated_with(opened, served, reading, request, load)
-            latencies = two.latencies
-        elif asked:
-            latencies = simulated(opened, request, load, engine=served.engine)
-        else:
-            latencies = estimated(opened, request, load, engine=served.engine)
+        latencies = two.latencies if two is not None else under(load)
+        warnings = () if hits is not None else tuple(cold_load(load, latencies, under))
     if latencies is not None:
         evaluation = with_changes(
             evaluation,
@@ -308,6 +316,7 @@ def evaluate_serving(
         transfer=two.transfer if two else None,
         context_tokens=served.lengths.context,
         assumed=tuple(assumed),
+        warnings=warnings,
         engine=served.engine_name,
         assumptions=assumptions,
     )

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PERCENTILES",
+    "REQUESTS",
     "Latencies",
+    "configuration_of",
     "estimated",
     "latencies_of",
     "latency_request",
@@ -36,7 +38,8 @@ PERCENTILES: dict[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 REQUESTS = 2000
 """Requests that are measured: the 95th percentile stands on a hundred of them."""
-WARM_UP = 400
+MEASURED_TO_WARM_UP = 5
+"""Requests that are measured for each that is served before."""
 ROUNDS_OF_USERS = 10
 """Questions of each user that are measured, if that is more."""
 
@@ -150,22 +153,24 @@ def simulated(
     load: Mapping[str, Any],
     *,
     engine: Mapping[str, Any],
+    requests: int = REQUESTS,
 ) -> Latencies | None:
     """Simulate a load on a configuration; none if the configuration does not work."""
-    request = {**configuration, "load": load, "run": run_of(load), "engine": engine}
+    run = run_of(load, requests)
+    request = {**configuration, "load": load, "run": run, "engine": engine}
     report = catalog.native.simulate_serving(request)["report"]
     return latencies_of(report, load["arrivals"].get("users"))
 
 
-def run_of(load: Mapping[str, Any]) -> dict[str, Any]:
+def run_of(load: Mapping[str, Any], requests: int = REQUESTS) -> dict[str, Any]:
     """Say how long a load is simulated: a trace as it is, others until steady."""
     arrivals = load["arrivals"]
     if arrivals["kind"] == "trace":
         return {"requests": len(arrivals["seconds"]), "doors_close": True}
     users = arrivals.get("users", 0)
     return {
-        "requests": max(REQUESTS, ROUNDS_OF_USERS * users),
-        "warm_up": max(WARM_UP, 2 * users),
+        "requests": max(requests, ROUNDS_OF_USERS * users),
+        "warm_up": max(requests // MEASURED_TO_WARM_UP, 2 * users),
     }
 
 
@@ -220,18 +225,12 @@ def latency_request(problem: Problem) -> dict[str, Any] | None:
     }
 
 
-def simulated_deployment(
-    catalog: Catalog, problem: Problem, deployment: Deployment, share: float
-) -> Latencies | None:
-    """Simulate a deployment that gets its share of a question's load.
-
-    Where as much as possible is asked for, or so many tokens per second, that is all
-    the users whom it has room for.
-    """
+def configuration_of(problem: Problem, deployment: Deployment) -> dict[str, Any]:
+    """Put a deployment of a plan as the core takes a configuration."""
     candidate, hardware = deployment.candidate, deployment.hardware
-    served = {**problem.served.native(), "weights": candidate.weights}
-    configuration = {
-        **served,
+    return {
+        **problem.served.native(),
+        "weights": candidate.weights,
         "kv": candidate.kv,
         "pcie_all_reduce": problem.pcie_all_reduce,
         "accelerator": candidate.accelerator,
@@ -253,6 +252,22 @@ def simulated_deployment(
         "batch": candidate.batch,
         "in_flight": candidate.in_flight,
     }
+
+
+def simulated_deployment(
+    catalog: Catalog,
+    problem: Problem,
+    deployment: Deployment,
+    share: float,
+    *,
+    prefix_hit_rate: float = 0.0,
+    requests: int = REQUESTS,
+) -> Latencies | None:
+    """Simulate a deployment that gets its share of a question's load.
+
+    Where as much as possible is asked for, or so many tokens per second, that is all
+    the users whom it has room for.
+    """
     rate = problem.requests_per_second
     users = max(1, round(problem.users * share))
     if problem.objective in ("throughput", "cost-per-token") or problem.throughput:
@@ -261,5 +276,8 @@ def simulated_deployment(
         problem.served.lengths,
         users=users,
         requests_per_second=None if rate is None else rate * share,
+        prefix_hit_rate=prefix_hit_rate,
     )
-    return simulated(catalog, configuration, load, engine=problem.served.engine)
+    configuration = configuration_of(problem, deployment)
+    engine = problem.served.engine
+    return simulated(catalog, configuration, load, engine=engine, requests=requests)

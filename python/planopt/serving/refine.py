@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace as with_changes
 
-from planopt.serving.load import simulated_deployment
+from planopt.serving.load import REQUESTS, simulated_deployment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from planopt.serving.problem import Problem
     from planopt.serving.solve import Question
 
-__all__ = ["lateness", "refined"]
+__all__ = ["lateness", "refined", "simulated_build"]
 
 ATTEMPTS = 4
 """How often a late plan is looked for again with what it lacked."""
@@ -58,13 +58,24 @@ def refined(
     return question, purchase, chosen
 
 
-def simulated_build(question: Question, chosen: Build) -> Build:
+def simulated_build(
+    question: Question,
+    chosen: Build,
+    *,
+    prefix_hit_rate: float = 0.0,
+    requests: int = REQUESTS,
+) -> Build:
     """Put simulated latencies into the deployments of a build."""
     places = sum(each.users for each in chosen.deployments)
     deployments = []
     for each in chosen.deployments:
         latencies = simulated_deployment(
-            question.catalog, question.problem, each, each.users / places
+            question.catalog,
+            question.problem,
+            each,
+            each.users / places,
+            prefix_hit_rate=prefix_hit_rate,
+            requests=requests,
         )
         if latencies is None:
             deployments.append(each)

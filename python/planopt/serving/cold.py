@@ -1,0 +1,178 @@
+"""Prompts taken as cold: what it would change if a part of each were in a cache.
+
+Long prompts are mostly those of sessions and agents, which begin with what was read
+before. How much of that a cache still holds is not known here, so nothing is counted
+on; this says what is at stake.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from planopt.plan import PlanWarning
+from planopt.serving.load import configuration_of, estimated, load_of
+from planopt.serving.refine import simulated_build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from planopt.evaluation import Percentiles
+    from planopt.serving.build import Build
+    from planopt.serving.load import Latencies
+    from planopt.serving.solve import Question
+
+__all__ = ["COLD_PROMPT_TOKENS", "HIT_RATES", "cold_load", "cold_plan"]
+
+COLD_PROMPT_TOKENS = 8192
+"""Prompts up to it are taken to be cold without a word."""
+HIT_RATES = (0.5, 0.95)
+"""Shares of a prompt that are looked at: a beginning in common, a session's history."""
+
+REQUESTS = 500
+"""Requests of a plan that are simulated for each: what is told beside an answer may not
+take as long as to find it."""
+
+
+def cold_load(
+    load: Mapping[str, Any],
+    cold: Latencies | None,
+    under: Callable[[Mapping[str, Any]], Latencies | None],
+) -> Iterator[PlanWarning]:
+    """Warn of a load of long prompts on a configuration.
+
+    Parameters
+    ----------
+    load : mapping
+        The load, of which nothing is found in a cache.
+    cold : Latencies, optional
+        What comes of it; none if the configuration cannot keep up.
+    under : callable
+        The same for another load.
+    """
+
+    def outcome(hits: float) -> str | None:
+        found = under({**load, "prefix_hit_rate": hits}) if hits else cold
+        if found is None:
+            return None
+        carried = f"{_three(found.tokens_per_second)} tok/s"
+        if found.users is None:
+            carried = f"{_three(found.requests_per_second)} requests/s"
+        return _wait_and("p95", found.ttft_seconds, carried)
+
+    help_ = "--prefix-hit-rate 50% counts on it"
+    yield from _warning(_mean_prompt(load), outcome, help_)
+
+
+def cold_plan(question: Question, chosen: Build) -> Iterator[PlanWarning]:
+    """Warn of a plan whose prompts are long.
+
+    Parameters
+    ----------
+    question : Question
+        What was asked.
+    chosen : Build
+        What would be bought, with its latencies where they are promised.
+    """
+    judged = question.problem.percentile is not None
+
+    def outcome(hits: float) -> str | None:
+        if judged:
+            return _under_its_load(question, chosen, hits)
+        return _single_user(question, chosen, hits)
+
+    help_ = (
+        "`planopt evaluate serving --prefix-hit-rate 50%` shows more of it; fewer "
+        "machines may do for prompts that are found"
+    )
+    yield from _warning(question.problem.served.lengths.prompt, outcome, help_)
+
+
+def _warning(
+    prompt_tokens: float, outcome: Callable[[float], str | None], help_: str
+) -> Iterator[PlanWarning]:
+    if prompt_tokens <= COLD_PROMPT_TOKENS:
+        return
+    said = [(hits, outcome(hits)) for hits in (0.0, *HIT_RATES)]
+    cases = "; ".join(f"{hits:.0%} found: {what}" for hits, what in said if what)
+    yield PlanWarning(
+        code="W012",
+        message=f"prompts taken as cold: all {prompt_tokens:,.0f} tokens of each are "
+        "read, as if nothing of it were in a cache" + (f" ({cases})" if cases else ""),
+        help=help_,
+    )
+
+
+def _wait_and(name: str, ttft: Percentiles, carried: str) -> str:
+    return f"{name} TTFT {_three(getattr(ttft, name))} s, {carried}"
+
+
+def _three(number: float) -> str:
+    """Give a number to three digits, and to the whole from a hundred on."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def _mean_prompt(load: Mapping[str, Any]) -> float:
+    prompt = load["sizes"]["prompt"]
+    if isinstance(prompt, list):
+        return fmean(prompt)
+    return float(prompt.get("tokens", prompt.get("mean")))
+
+
+def _under_its_load(question: Question, chosen: Build, hits: float) -> str | None:
+    """Say how long the promised share of requests waits, and what is carried."""
+    if hits:
+        chosen = simulated_build(
+            question, chosen, prefix_hit_rate=hits, requests=REQUESTS
+        )
+    evaluations = [each.evaluation for each in chosen.deployments]
+    if any(each.under_load is None for each in evaluations):
+        return None
+    at = question.problem.percentile or "p95"
+    slowest = max(
+        (each.ttft_seconds for each in evaluations),
+        key=lambda ttft: getattr(ttft, at) or 0.0,
+    )
+    loads = [each.under_load for each in evaluations if each.under_load is not None]
+    tokens = sum(load.tokens_per_second or 0.0 for load in loads)
+    carried = f"{_three(tokens)} tok/s"
+    if question.problem.requests_per_second is not None:
+        carried = f"at most {_three(_most_requests(question, chosen, hits))} requests/s"
+    return _wait_and(at, slowest, carried)
+
+
+def _most_requests(question: Question, chosen: Build, hits: float) -> float:
+    """Give the requests per second with every place taken, by the closed form."""
+    served = question.problem.served
+    each_full = (
+        estimated(
+            question.catalog,
+            configuration_of(question.problem, each),
+            load_of(served.lengths, users=each.users, prefix_hit_rate=hits),
+            engine=served.engine,
+        )
+        for each in chosen.deployments
+    )
+    return sum(full.requests_per_second for full in each_full if full is not None)
+
+
+def _single_user(question: Question, chosen: Build, hits: float) -> str | None:
+    """Say how long a single user waits, by the closed form, at the slowest."""
+    served = question.problem.served
+    alone = load_of(
+        replace(served.lengths, prompt_cv=None, output_cv=None),
+        users=1,
+        prefix_hit_rate=hits,
+    )
+    found = [
+        estimated(
+            question.catalog,
+            configuration_of(question.problem, each),
+            alone,
+            engine=served.engine,
+        )
+        for each in chosen.deployments
+    ]
+    waits = [each.ttft_seconds.mean or 0.0 for each in found if each is not None]
+    return f"TTFT of a single user {_three(max(waits))} s" if waits else None
