@@ -158,7 +158,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"dp": "many"}, "space"),
     ({"bubbles": 1}, "space"),
     ({"hosts": ["desktop"]}, "accelerators"),
-    ({"accelerators": ["h100-sxm", "b200"]}, "accelerators"),
+    ({"accelerators": ["h100-sxm", "b300"]}, "accelerators"),
     ({"accelerators": [], "hosts": ["mac-studio-m2-ultra"]}, "hosts, networks"),
     ({"run": {"model": "llama-2-13b", "accelerator": "h100-sxm"}}, "run.tokens"),
 ]

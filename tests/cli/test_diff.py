@@ -85,7 +85,7 @@ def test_another_price_is_named_and_why_the_old_choice_lost(tmp_path: Path) -> N
 def test_parts_that_are_only_dearer_keep_the_choice(tmp_path: Path) -> None:
     alone = {**QUESTION, "accelerators": "rtx-4090"}
     before = planopt.solve(**alone)
-    overlay = dearer("rtx-4090", "$1599", "$1699", tmp_path)
+    overlay = dearer("rtx-4090", "$1800", "$1900", tmp_path)
     found = planopt.diff(before, planopt.solve(**alone, catalog=[overlay]))
     assert names(found.prices) == {"GeForce RTX 4090"}
     assert not found.parts
