@@ -196,7 +196,13 @@ class RentOrBuy(Struct, frozen=True, kw_only=True):
     break_even_duty: float | None = None
     """Share of busy hours from which on owning costs less over the years."""
     hosted_usd_per_million_tokens: float | None = None
-    """Price of the tokens themselves, from whoever serves models."""
+    """Price of the tokens themselves, with the prompts that they answer, from those who
+    serve this model; of any model where its own is not known."""
+    hosted_low_usd: float | None = None
+    """The same from the cheapest of them."""
+    hosted_high_usd: float | None = None
+    hosted_source: str | None = None
+    hosted_date: str | None = None
 
 
 class Step(Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 from typing import TYPE_CHECKING, Any
@@ -9,9 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import planopt
+from planopt.catalog import open_catalog
 from planopt.cli import main
+from planopt.report.terminal import render_plan
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from planopt.plan import Plan
 
 RENTED: dict[str, Any] = {"model": "llama-3.1-8b", "target": "10tok/s"}
@@ -75,7 +80,62 @@ def test_both_is_no_dearer_than_either() -> None:
     assert both.rent_or_buy.buy is not None
     assert hourly(both) <= min(hourly(rented), both.rent_or_buy.buy.usd_per_hour)
     assert rented.rent_or_buy.buy == both.rent_or_buy.buy
-    assert both.rent_or_buy.hosted_usd_per_million_tokens == 2.0
+
+
+def test_hosted_tokens_cost_what_others_ask_for_this_model_and_its_prompts() -> None:
+    figures = {
+        each["field"]: each
+        for each in open_catalog().show("models", "llama-3.1-8b")["figures"]
+    }
+    output, prompt = figures["hosted.output"], figures["hosted.input"]
+    plan = solve(acquire="rent", prompt=3000, output=1000)
+    ways = plan.rent_or_buy
+    assert ways is not None
+    assert ways.hosted_usd_per_million_tokens == pytest.approx(
+        float(output["text"].strip("$")) + 3 * float(prompt["text"].strip("$"))
+    )
+    assert ways.hosted_low_usd == output["low_usd"] + 3 * prompt["low_usd"]
+    assert ways.hosted_high_usd == output["high_usd"] + 3 * prompt["high_usd"]
+    assert ways.hosted_source == output["cite"]
+    assert ways.hosted_date == "2026-11"
+    shown = " ".join(render_plan(plan).split())
+    assert "tokens of this model from others, with their prompts: $0.1" in shown
+
+
+def test_a_model_that_nobody_asks_for_has_the_price_of_the_assumptions() -> None:
+    plan = planopt.solve(model="bloom-176b", acquire="rent", target="1tok/s", top=1)
+    ways = plan.rent_or_buy
+    assert ways is not None
+    assert ways.hosted_usd_per_million_tokens == 2.0
+    assert ways.hosted_low_usd is None
+    assert ways.hosted_date == "2023-09"
+    assert "seed article" in str(ways.hosted_source)
+    shown = " ".join(render_plan(plan).split())
+    assert "from somebody else's models, of whichever (2023-09)" in shown
+
+
+def test_hosted_prices_lie_within_what_providers_ask(shared: Path) -> None:
+    with (shared / "catalog-facts" / "hosted_prices.csv").open(
+        encoding="utf-8"
+    ) as file:
+        rows = [row for row in csv.DictReader(file) if row["input_usd_per_mtok"]]
+    catalog = open_catalog()
+    told = 0
+    for model in (each["id"] for each in catalog.list("models")):
+        shown = catalog.show("models", model)["figures"]
+        figures = {each["field"]: each for each in shown}
+        for key in ("input", "output"):
+            figure = figures.get(f"hosted.{key}")
+            if figure is None:
+                continue
+            told += 1
+            name = f"{key}_usd_per_mtok"
+            asked = [float(row[name]) for row in rows if row["model"] == model]
+            usd = float(figure["text"].strip("$"))
+            assert min(asked) <= figure["low_usd"] * (1 + 1e-3)
+            assert max(asked) >= figure["high_usd"] * (1 - 1e-3)
+            assert figure["low_usd"] <= usd <= figure["high_usd"]
+    assert told == 2 * 43
 
 
 def test_owning_has_paid_off_on_the_day_that_it_says() -> None:
@@ -132,7 +192,7 @@ def test_the_screen_shows_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert "Rent or buy" in shown
     assert "owning has paid off on day" in shown
-    assert "somebody else's models" in shown
+    assert "tokens of this model from others" in shown
 
 
 def test_a_machine_that_is_idle_is_better_rented() -> None:

@@ -43,12 +43,22 @@ def rent_or_buy_lines(ways: RentOrBuy | None, style: Style) -> list[str]:
     hosted = ways.hosted_usd_per_million_tokens
     if hosted is not None:
         of_others = ("hosted", UNKNOWN, UNKNOWN, money_per_million(hosted))
-        rows.append((*of_others, "tokens from somebody else's models"))
+        rows.append((*of_others, _from_whom(ways)))
     header = ("", "cost", "purchase", "$/Mtok", "with")
     return [
         *table(header, rows, "<>>><", style=style),
         *wrapped(_break_even(ways), hanging="    "),
     ]
+
+
+def _from_whom(ways: RentOrBuy) -> str:
+    """Say whose tokens are meant, and of when their price is."""
+    when = f" ({ways.hosted_date})" if ways.hosted_date else ""
+    low, high = ways.hosted_low_usd, ways.hosted_high_usd
+    if low is None or high is None:
+        return f"tokens from somebody else's models, of whichever{when}"
+    seen = f"{money_per_million(low)} to {money_per_million(high)}"
+    return f"tokens of this model from others, with their prompts: {seen}{when}"
 
 
 def _break_even(ways: RentOrBuy) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from planopt import _native
 from planopt.plan import RentOrBuy, Way
 from planopt.prices import is_rough
+from planopt.serving.hosted import hosted_prices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +61,7 @@ def rent_or_buy(question: Question, chosen: Build) -> RentOrBuy | None:
         buy=_way(owned),
         break_even_days=_break_even_days(cost, rented, owned),
         break_even_duty=_break_even_duty(cost, rented, owned),
-        hosted_usd_per_million_tokens=cost["hosted_usd_per_million_tokens"],
+        **hosted_prices(question.catalog, question.problem.served),
     )
 
 

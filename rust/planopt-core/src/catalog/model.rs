@@ -62,6 +62,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Architecture {
         fields.or("published", (None, None), |fields, key| {
             fields.section(key, published)
         });
+    fields.optional("hosted", |fields, key| fields.section(key, hosted));
     Architecture {
         id: fields.id(),
         name: fields.text("name"),
@@ -89,6 +90,13 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Architecture {
         published_parameters,
         published_active,
     }
+}
+
+/// What a million tokens cost from those who serve the model: told with its figures, and no part
+/// of what it is.
+fn hosted(fields: &mut Fields<'_>) {
+    fields.price("input");
+    fields.price("output");
 }
 
 fn mtp_modules(fields: &mut Fields<'_>, key: &'static str) -> u32 {

@@ -1,0 +1,68 @@
+"""What tokens cost from those who serve models: of this model, or of any."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from planopt._native import parse_quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from planopt.catalog import Catalog
+    from planopt.serving.served import ServedModel
+
+__all__ = ["hosted_prices"]
+
+
+def hosted_prices(catalog: Catalog, served: ServedModel) -> dict[str, Any]:
+    """Price a million output tokens with the prompts that they answer.
+
+    Parameters
+    ----------
+    catalog : Catalog
+        Where models have prices; one without has that of the assumptions.
+    served : ServedModel
+        The model, and how long its prompts and outputs are.
+
+    Returns
+    -------
+    dict
+        Fields of a `RentOrBuy`: the price, its range, and where it comes from.
+    """
+    of_model = {} if served.architecture else _figures(catalog, "models", served.model)
+    if "hosted.output" in of_model:
+        read = served.lengths.prompt / served.lengths.output
+        output, prompt = of_model["hosted.output"], of_model["hosted.input"]
+        return {
+            "hosted_usd_per_million_tokens": _usd(output) + read * _usd(prompt),
+            "hosted_low_usd": _sum(output, prompt, "low_usd", read),
+            "hosted_high_usd": _sum(output, prompt, "high_usd", read),
+            "hosted_source": output["cite"],
+            "hosted_date": output["date"],
+        }
+    cost = catalog.native.cost_assumptions()
+    assumed = _figures(catalog, "assumptions", catalog.list("assumptions")[0]["id"])
+    of_any = assumed.get("cost.hosted_million_tokens", {})
+    return {
+        "hosted_usd_per_million_tokens": cost["hosted_usd_per_million_tokens"],
+        "hosted_source": of_any.get("cite"),
+        "hosted_date": of_any.get("date"),
+    }
+
+
+def _figures(catalog: Catalog, kind: str, id_: str) -> dict[str, Mapping[str, Any]]:
+    return {each["field"]: each for each in catalog.show(kind, id_)["figures"]}
+
+
+def _usd(figure: Mapping[str, Any]) -> float:
+    return parse_quantity(figure["text"], "usd")
+
+
+def _sum(
+    output: Mapping[str, Any], prompt: Mapping[str, Any], end: str, read: float
+) -> float | None:
+    """Add one end of both ranges, where both have it."""
+    if end not in output or end not in prompt:
+        return None
+    return float(output[end] + read * prompt[end])
