@@ -112,6 +112,12 @@ def test_a_steady_plan_says_how_long_a_single_user_waits() -> None:
         assert wait == pytest.approx(alone.ttft_seconds.mean, rel=0.1)
 
 
+def test_a_comparison_says_which_accelerator_is_meant() -> None:
+    for plan in planopt.compare(**LONG, accelerators="h100-sxm,l40s", top=1):
+        accelerator = plan.deployments[0].candidate.accelerator
+        assert f"(on {accelerator}, 0% found: " in str(cold(plan))
+
+
 def test_a_plan_of_short_prompts_says_nothing() -> None:
     assert cold(planopt.solve(target="5tok/s", top=1)) is None
 

@@ -86,11 +86,17 @@ def cold_plan(question: Question, chosen: Build) -> Iterator[PlanWarning]:
         "`planopt evaluate serving --prefix-hit-rate 50%` shows more of it; fewer "
         "machines may do for prompts that are found"
     )
-    yield from _warning(question.problem.served.lengths.prompt, outcome, help_)
+    prompt = question.problem.served.lengths.prompt
+    on = {each.candidate.accelerator for each in chosen.deployments}
+    yield from _warning(prompt, outcome, help_, where=f"on {', '.join(sorted(on))}, ")
 
 
 def _warning(
-    prompt_tokens: float, outcome: Callable[[float], str | None], help_: str
+    prompt_tokens: float,
+    outcome: Callable[[float], str | None],
+    help_: str,
+    *,
+    where: str = "",
 ) -> Iterator[PlanWarning]:
     if prompt_tokens <= COLD_PROMPT_TOKENS:
         return
@@ -99,7 +105,8 @@ def _warning(
     yield PlanWarning(
         code="W012",
         message=f"prompts taken as cold: all {prompt_tokens:,.0f} tokens of each are "
-        "read, as if nothing of it were in a cache" + (f" ({cases})" if cases else ""),
+        "read, as if nothing of it were in a cache"
+        + (f" ({where}{cases})" if cases else ""),
         help=help_,
     )
 
