@@ -96,8 +96,9 @@ class OptionReader:
         dimension: str,
         *,
         most: float = LARGEST_QUANTITY,
+        zero: bool = False,
     ) -> float | None:
-        """Read a quantity above 0, `most` at most; numbers are SI units."""
+        """Read a quantity above 0 (or 0), `most` at most; numbers are SI units."""
         if value is None:
             return None
         text = value if isinstance(value, str) else repr(value)
@@ -115,7 +116,7 @@ class OptionReader:
                 _CODES[kind], message, option=option, value=text, accepted=accepted
             )
             return None
-        if not 0 < number <= most:
+        if not (0 < number <= most or (zero and number == 0)):
             self.problem(
                 "E003",
                 f"{flag(option)} must be more than 0 and at most {most:g}",

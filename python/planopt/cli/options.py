@@ -254,8 +254,8 @@ def takes(*options: inspect.Parameter) -> Callable[[Command], Command]:
     """Declare a command's options; it gets those given as keyword arguments."""
 
     def declare(command: Command) -> Command:
-        parameters = inspect.signature(command).parameters.values()
-        own = [each for each in parameters if each.kind is not each.VAR_KEYWORD]
+        declared = inspect.signature(command).parameters.values()
+        own = [each for each in declared if each.kind is not each.VAR_KEYWORD]
 
         @functools.wraps(command)
         def called(**arguments: Any) -> int | None:

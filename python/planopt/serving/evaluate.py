@@ -224,7 +224,9 @@ def evaluate_serving(
             option="requests",
             accepted="with --requests 3/s",
         )
-    hits = reader.quantity("prefix_hit_rate", prefix_hit_rate, "share", most=MOST_HITS)
+    hits = reader.quantity(
+        "prefix_hit_rate", prefix_hit_rate, "share", most=MOST_HITS, zero=True
+    )
     own_traffic = read_traffic(reader, traffic)
     if own_traffic is not None and images:
         reader.problem(

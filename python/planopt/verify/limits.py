@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +16,6 @@ from planopt.verify.mismatch import (
     is_number,
     micro_usd,
 )
-from planopt.verify.purchase import Unit, merged
 from planopt.verify.units import MICRO_USD_PER_USD
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from planopt.verify.assumptions import Cost
     from planopt.verify.certainty import Worst
+    from planopt.verify.purchase import Unit
 
 # A plan is proven cheapest when its bound is this close to its price, relatively.
 OPTIMALITY_TOLERANCE: Final = 1e-6
@@ -198,11 +199,11 @@ def _stock_mismatches(
     request: Mapping[str, Any], deployments: Sequence[Deployment]
 ) -> Iterator[Mismatch]:
     stock = request.get("stock") or {}
-    bought: dict[str, int] = {}
-    for line in merged((one.units, one.unit.lines) for one in deployments):
-        bought[line.id] = bought.get(line.id, 0) + line.quantity
+    bought: Counter[str | None] = Counter()
+    for one in deployments:
+        bought[one.unit.accelerator] += one.accelerators
     for part, limit in stock.items():
-        if bought.get(part, 0) > limit:
+        if bought[part] > limit:
             yield _above(f"stock.{part}", bought[part], limit)
 
 

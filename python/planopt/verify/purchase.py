@@ -90,6 +90,8 @@ class Unit:
     switch: SwitchShare | None
     power_watts: float
     rack_units: float
+    accelerator: str | None = None
+    """What is bought, in a machine or alone; none of what is rented."""
     rent: Rent | None = None
 
     @property
@@ -364,6 +366,7 @@ def unit(
             load_fraction=facts.assumptions.cost.load_fraction,
         ),
         rack_units=_rack_units(machine, hosts, share),
+        accelerator=card.model_id,
     )
 
 

@@ -295,21 +295,24 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// The cheapest units that hold `replicas`, by taking as many as fit of each size in turn.
+/// The cheapest units that hold `replicas`, by taking as many as fit of each size in turn. Those
+/// with a part that has no price come last: they draw power all the same.
 pub fn cheapest_units(
     hardware: Hardware,
     placement: Placement,
     replicas: u32,
     sale: SwitchSale,
 ) -> Vec<(Unit, u32)> {
-    let mut sizes: Vec<(Unit, MicroUsd)> = Vec::new();
-    Unit::all(hardware, placement, sale, |unit| {
-        sizes.extend(unit.price().map(|price| (unit, price)));
+    let mut sizes: Vec<Unit> = Vec::new();
+    Unit::all(hardware, placement, sale, |unit| sizes.push(unit));
+    let dearest = MicroUsd(i64::MAX);
+    sizes.sort_by_cached_key(|unit| {
+        let price = unit.price().unwrap_or(dearest);
+        (std::cmp::Reverse(unit.replicas), price)
     });
-    sizes.sort_by_key(|(unit, price)| (std::cmp::Reverse(unit.replicas), *price));
     let mut units = Vec::new();
     let mut left = replicas;
-    for (unit, _) in sizes {
+    for unit in sizes {
         let count = left / unit.replicas;
         if count > 0 {
             units.push((unit, count));

@@ -84,6 +84,8 @@ class Cluster:
     switches: int
     power_watts: float
     rack_units: float
+    accelerator: str | None = None
+    """What is bought, in a machine or alone; none of what is rented."""
     rented: bool = False
 
     @property
@@ -210,4 +212,5 @@ def cluster(
         switches=count,
         power_watts=power,
         rack_units=height,
+        accelerator=card.model_id,
     )

@@ -244,7 +244,8 @@ def _limit_mismatches(
         limit = request.get(key)
         if limit is not None and total > limit * (1 + RELATIVE_TOLERANCE):
             yield Mismatch(f"request.{key}", total, limit, reason)
-    quantities = {line.id: line.quantity for line in bought.lines}
-    for part, limit in (request.get("stock") or {}).items():
-        if quantities.get(part, 0) > limit:
-            yield Mismatch(f"request.stock.{part}", quantities[part], limit, reason)
+    stock = request.get("stock") or {}
+    limit = stock.get(bought.accelerator)
+    if limit is not None and bought.accelerators > limit:
+        part = f"request.stock.{bought.accelerator}"
+        yield Mismatch(part, bought.accelerators, limit, reason)
