@@ -243,6 +243,8 @@ class BomLine(Struct, frozen=True, kw_only=True):
     price_status: str | None = None
     """How well it is known: ``stored``, ``derived``, ``from-memory``, ``assumed``, or
     ``given`` by whoever asks."""
+    used: bool = False
+    """Whether it is bought used."""
     unit_price_low_usd: float | None = None
     """What one is seen at."""
     unit_price_high_usd: float | None = None

@@ -58,6 +58,8 @@ class PriceSource:
         How many accelerators the price that was read is for.
     low_usd, high_usd : float, optional
         What one is seen at.
+    used : bool
+        Whether it is that of a used one.
     """
 
     date: str
@@ -65,6 +67,7 @@ class PriceSource:
     per: int = 1
     low_usd: float | None = None
     high_usd: float | None = None
+    used: bool = False
 
     @property
     def short(self) -> str:
@@ -73,7 +76,8 @@ class PriceSource:
             return "--price"
         shared = f"system / {self.per}" if self.per > 1 else ""
         known = "" if self.status == "stored" else self.status
-        return ", ".join(part for part in (self.date, shared or known) if part)
+        used = "used" if self.used else ""
+        return ", ".join(part for part in (self.date, used, shared or known) if part)
 
 
 class PriceOptions(TypedDict, total=False):
@@ -136,6 +140,7 @@ def _sourced(catalog: Catalog, line: BomLine) -> BomLine:
     return replace(
         line,
         source=source.short,
+        used=source.used,
         price_date=source.date or None,
         price_status="derived" if source.per > 1 else source.status,
         unit_price_low_usd=source.low_usd,
@@ -158,7 +163,12 @@ def _source(catalog: Catalog, line: BomLine) -> PriceSource | None:
         return None
     source = tag["source"]
     return PriceSource(
-        source["date"], source["status"], tag["per"], tag["low_usd"], tag["high_usd"]
+        source["date"],
+        source["status"],
+        tag["per"],
+        tag["low_usd"],
+        tag["high_usd"],
+        used=tag["condition"] == "used",
     )
 
 

@@ -107,6 +107,7 @@ def test_accelerators_are_bought_in_the_condition_asked_for(
 ) -> None:
     plan = solved(overlay, condition=condition)
     assert price_of_card(plan).unit_price_usd == usd
+    assert price_of_card(plan).used is (usd == 500.0)
     assert plan.request.condition == condition
 
 
