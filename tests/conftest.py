@@ -103,14 +103,24 @@ def plan() -> Plan:
         ),
         decode=Decode(
             step_seconds=0.0813,
-            compute_seconds=0.0345,
-            memory_seconds=0.0342,
+            compute_seconds=0.0003,
+            memory_seconds=0.0334,
             communication_seconds=0.0468,
+            offload_seconds=0.0,
+            host_seconds=0.0008,
+            waiting_seconds=0.0,
             tpot_seconds=0.0813,
             tokens_per_second_per_user=12.3,
             tokens_per_second=4057.0,
         ),
-        prefill=Prefill(seconds=0.412),
+        prefill=Prefill(
+            seconds=0.412,
+            compute_seconds=0.3,
+            memory_seconds=0.02,
+            communication_seconds=0.09,
+            offload_seconds=0.0,
+            host_seconds=0.002,
+        ),
     )
     cost = Cost(
         price_usd=19100.0,

@@ -25,6 +25,7 @@ __all__ = [
     "Prefill",
     "Rejection",
     "ServingEvaluation",
+    "TimeParts",
     "UnderLoad",
 ]
 
@@ -51,22 +52,34 @@ class Memory(Struct, frozen=True, kw_only=True):
     capacity_bytes: float
 
 
-class Decode(Struct, frozen=True, kw_only=True):
-    """One step at full batch and full context."""
+class TimeParts(Struct, frozen=True, kw_only=True):
+    """Parts of a time that sum to it: what nothing before it in the list hides."""
 
-    step_seconds: float | None = None
     compute_seconds: float | None = None
+    """Arithmetic; where memory traffic takes longer, what does not hide behind it."""
     memory_seconds: float | None = None
+    """Memory traffic, in the same way."""
     communication_seconds: float | None = None
+    """All-reduces, exchanges and hops; with two-batch overlap what outlasts the two."""
     offload_seconds: float | None = None
     """Reading weights that rest in the host, as far as nothing hides it."""
+    host_seconds: float | None = None
+    """Launching operations, and what an engine does between steps."""
+
+
+class Decode(TimeParts, frozen=True, kw_only=True):
+    """One step at full batch and full context; its parts and ``waiting_seconds``."""
+
+    step_seconds: float | None = None
+    waiting_seconds: float | None = None
+    """Of a step: micro-batches that wait for others at the slowest stage."""
     tpot_seconds: float | None = None
     tokens_per_second_per_user: float | None = None
     tokens_per_second: float | None = None
 
 
-class Prefill(Struct, frozen=True, kw_only=True):
-    """The prompt of one user, alone."""
+class Prefill(TimeParts, frozen=True, kw_only=True):
+    """The prompt of one user, alone, with its parts."""
 
     seconds: float | None = None
 

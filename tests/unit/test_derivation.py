@@ -87,9 +87,15 @@ def test_the_tree_ends_in_the_figures_of_the_evaluation() -> None:
 
     decode = {figure.name: figure.value for figure in roots["step_time"].result}
     assert decode["step"] == pytest.approx(evaluation.decode.step_seconds, rel=1e-9)
-    (prefill,) = roots["prefill_seconds"].result
-    assert prefill.value == pytest.approx(evaluation.prefill.seconds, rel=1e-9)
-    assert prefill.unit == "s"
+    for part in ("compute", "memory", "communication", "offload", "host"):
+        told = getattr(evaluation.decode, f"{part}_seconds")
+        assert decode[f"turn.{part}"] == pytest.approx(told, rel=1e-9), part
+    prefill = {figure.name: figure for figure in roots["prefill_time"].result}
+    assert prefill["seconds"].value == pytest.approx(
+        evaluation.prefill.seconds, rel=1e-9
+    )
+    assert prefill["parts.host"].value > 0
+    assert prefill["seconds"].unit == "s"
     memory = roots["fullest_stage_memory"].result
     assert evaluation.memory is not None
     stated = {figure.name: figure.value for figure in memory}

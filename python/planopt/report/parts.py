@@ -22,6 +22,7 @@ from planopt.report.table import beside, table, wrapped
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from planopt.evaluation import TimeParts
     from planopt.plan import (
         Assumed,
         BomLine,
@@ -103,7 +104,7 @@ def deployment_line(deployment: Deployment, engine: str | None) -> str:
 
 def figure_lines(evaluation: ServingEvaluation) -> list[str]:
     """Show where a token's time and an accelerator's memory go, side by side."""
-    return beside(_time(evaluation), _memory(evaluation))
+    return [*beside(_time(evaluation), _memory(evaluation)), *_prompt(evaluation)]
 
 
 def latency_lines(evaluation: ServingEvaluation) -> list[str]:
@@ -143,25 +144,45 @@ def _percentiles(name: str, of: Percentiles) -> list[str]:
 
 def _time(evaluation: ServingEvaluation) -> list[str]:
     decode = evaluation.decode
-    causes = {
-        "arithmetic": decode.compute_seconds,
-        "memory": decode.memory_seconds,
-        "communication": decode.communication_seconds,
-        "from the host": decode.offload_seconds or None,
-    }
+    # Steps of a token: two where batches take turns, a part of one where it is drafted.
+    steps = (decode.tpot_seconds or 0.0) / (decode.step_seconds or 1.0)
+    causes = _causes(decode) | {"waiting": decode.waiting_seconds}
     longest = max((each for each in causes.values() if each), default=0.0)
     lines = [f" Time per token       {milliseconds(decode.tpot_seconds)}"]
     for cause, seconds in causes.items():
-        if seconds is None:
-            continue
-        bar = "#" * round(_BAR * seconds / longest) if longest else ""
-        lines.append(f"  {cause:<15}{milliseconds(seconds):>10}  {bar}".rstrip())
-    if evaluation.prefill.seconds is not None:
-        lines.append(f"  one prompt     {milliseconds(evaluation.prefill.seconds):>10}")
+        if seconds:
+            bar = "#" * round(_BAR * seconds / longest)
+            spent = milliseconds(seconds * steps)
+            lines.append(f"  {cause:<15}{spent:>10}  {bar}".rstrip())
     if evaluation.mixed is not None and evaluation.mixed.chunk_tokens:
         seconds = evaluation.mixed.step_seconds
         lines.append(f"  with a prompt  {milliseconds(seconds):>10}")
     return lines
+
+
+def _causes(parts: TimeParts) -> dict[str, float | None]:
+    """Name what a time consists of."""
+    return {
+        "arithmetic": parts.compute_seconds,
+        "memory": parts.memory_seconds,
+        "communication": parts.communication_seconds,
+        "offload": parts.offload_seconds,
+        "host": parts.host_seconds,
+    }
+
+
+def _prompt(evaluation: ServingEvaluation) -> list[str]:
+    """Show what reading one prompt alone takes, and of what."""
+    prefill = evaluation.prefill
+    if prefill.seconds is None:
+        return []
+    causes = [
+        f"{cause} {milliseconds(seconds)}"
+        for cause, seconds in _causes(prefill).items()
+        if seconds
+    ]
+    said = "   ".join([f" One prompt  {milliseconds(prefill.seconds)}", *causes])
+    return wrapped(said, indent="", hanging="  ")
 
 
 def _memory(evaluation: ServingEvaluation) -> list[str]:

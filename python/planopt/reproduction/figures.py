@@ -83,12 +83,22 @@ def _cached_tokens(inputs: Inputs) -> float:
 
 def _ridge_flop_per_byte(inputs: Inputs) -> float:
     """Rate of arithmetic over rate of reading weights, as evaluated on one card."""
-    decode = inputs.evaluation.decode
-    flop = inputs.batch * inputs.sum_of_operations("flop_per_token")
+    flop = inputs.sum_of_operations("flop_per_token")
     weights = known(inputs.evaluation.memory, "the memory").weights_bytes
-    compute_seconds = known(decode.compute_seconds, "the time of arithmetic")
+    decode = inputs.evaluate(batch=1).decode
     memory_seconds = known(decode.memory_seconds, "the time of reading")
-    return (flop / compute_seconds) / (weights / memory_seconds)
+    return (flop / _arithmetic_seconds(inputs)) / (weights / memory_seconds)
+
+
+_BOUND_BY_ARITHMETIC = 2**16
+"""Sequences of a batch that hides all reading behind its arithmetic."""
+
+
+def _arithmetic_seconds(inputs: Inputs) -> float:
+    """Arithmetic along the path of one token."""
+    decode = inputs.evaluate(batch=_BOUND_BY_ARITHMETIC).decode
+    seconds = known(decode.compute_seconds, "the time of arithmetic")
+    return seconds / _BOUND_BY_ARITHMETIC
 
 
 def _fewest_accelerators(inputs: Inputs) -> float:
@@ -121,8 +131,7 @@ def _utilization(inputs: Inputs) -> float:
         else known(decode.tokens_per_second, "the throughput")
     )
     # Stages work side by side, and the ranks of a stage share its arithmetic.
-    compute_seconds = known(decode.compute_seconds, "the time of arithmetic")
-    return throughput * compute_seconds / _stages(inputs) / inputs.batch
+    return throughput * _arithmetic_seconds(inputs) / _stages(inputs)
 
 
 def _step_seconds(inputs: Inputs) -> float:

@@ -121,6 +121,8 @@ class TrainingEvaluation(Struct, frozen=True, kw_only=True):
     """Of a step: waiting for other stages, and for the slowest host."""
     exposed_communication_seconds: float | None = None
     """Of a step: messages that nothing hides, and what hidden ones slow down."""
+    host_seconds: float | None = None
+    """Of a step: waiting for the host. These four sum to it."""
     step: Step = msgspec.field(default_factory=Step)
     """The same in finer parts."""
     tokens_per_second: float | None = None

@@ -250,7 +250,7 @@ def _figures(result: object) -> dict[str, float]:
     for name, value in values.items():
         if isinstance(value, int | float):
             figures[str(name)] = float(value)
-        elif isinstance(value, tuple):
+        elif isinstance(value, tuple) or is_dataclass(value):
             inner = _figures(value)
             figures |= {f"{name}.{place}": each for place, each in inner.items()}
     return figures

@@ -36,6 +36,7 @@ _MESSAGES: Final = (
     "all_reduces",
     "hops_seconds",
 )
+_OF_A_PROMPT: Final = ("compute", "memory", "communication", "offload", "host")
 _EVALUATION: Final = (
     "feasible",
     "rejections",
@@ -50,10 +51,13 @@ _EVALUATION: Final = (
     "decode.memory_seconds",
     "decode.communication_seconds",
     "decode.offload_seconds",
+    "decode.host_seconds",
+    "decode.waiting_seconds",
     "decode.tpot_seconds",
     "decode.tokens_per_second_per_user",
     "decode.tokens_per_second",
     "prefill.seconds",
+    *(f"prefill.{part}_seconds" for part in _OF_A_PROMPT),
     "mixed.chunk_tokens",
     "mixed.cached_tokens",
     "mixed.step_seconds",
@@ -131,6 +135,7 @@ _TRAINING: Final = (
     "compute_seconds",
     "bubble_seconds",
     "exposed_communication_seconds",
+    "host_seconds",
     *(f"step.{part}_seconds" for part in _OF_A_STEP),
     "tokens_per_second",
     "tokens_per_second_per_accelerator",

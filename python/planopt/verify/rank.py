@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from planopt.verify.derivation import formula
 from planopt.verify.formats import (
@@ -197,13 +197,35 @@ class Step:
         return replace(self, chunk=min(self.chunk, 1), elsewhere=0, ranks=1)
 
 
+# Section 3: rounding must not decide what bounds an operation.
+_EQUALLY_LONG: Final = 1 + 1e-10
+
+
 @dataclass(frozen=True)
 class Duration:
-    """Seconds of arithmetic and of memory traffic, and of both together."""
+    """Seconds of arithmetic and of memory traffic, and of both with the launch."""
 
     arithmetic: float
     traffic: float
     seconds: float
+    exposed: float = 0.0
+    """Of the shorter of the two, what does not hide behind the longer."""
+    launch: float = 0.0
+
+    # Section 3, "A time is counted to what bounds it".
+    @property
+    def compute(self) -> float:
+        """Seconds that count as arithmetic."""
+        return self.arithmetic if self._is_bound_by_arithmetic else self.exposed
+
+    @property
+    def memory(self) -> float:
+        """Seconds that count as memory traffic."""
+        return self.exposed if self._is_bound_by_arithmetic else self.traffic
+
+    @property
+    def _is_bound_by_arithmetic(self) -> bool:
+        return self.arithmetic > self.traffic * _EQUALLY_LONG
 
 
 # Section 3, the first formula.
@@ -219,4 +241,5 @@ def duration(
 ) -> Duration:
     """Return the time of an operation."""
     seconds = rank.compute.roofline(arithmetic, traffic) + overhead
-    return Duration(arithmetic, traffic, seconds)
+    exposed = rank.compute.exposed(arithmetic, traffic)
+    return Duration(arithmetic, traffic, seconds, exposed, overhead)

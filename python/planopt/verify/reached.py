@@ -136,6 +136,16 @@ class Compute:
         root = math.sqrt((arithmetic - traffic) ** 2 + 4 * product)
         return (arithmetic + traffic + root) / 2
 
+    # Section 3, `x`: as a quotient, which loses no digits.
+    def exposed(self, arithmetic: float, traffic: float) -> float:
+        """Return the seconds of the shorter one that do not hide behind the longer."""
+        if self.roofline_overlap == 1:
+            return 0.0
+        product = (1 - self.roofline_overlap) * arithmetic * traffic
+        apart = abs(arithmetic - traffic)
+        root = math.hypot(apart, 2 * math.sqrt(product))
+        return 2 * product / (apart + root) if product else 0.0
+
 
 @dataclass(frozen=True)
 class Reached:

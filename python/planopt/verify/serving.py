@@ -35,7 +35,7 @@ from planopt.verify.step import (
     drafter_of,
     message_bytes,
     mixed_step,
-    prefill_seconds,
+    prefill_time,
     step_time,
     time_per_output_token,
     tokens_per_check,
@@ -299,23 +299,20 @@ def evaluate_serving(
     mixed = step_time(
         transformer, rank, links, with_chunk, in_flight=in_flight, overlap=overlap
     )
+    prefill = prefill_time(transformer, rank, links, prompt)
     tpot = time_per_output_token(decode.step, overlap) / gained
     return _evaluation(
         rejections,
         memory=_memory_table(memory),
         decode={
             "step_seconds": decode.step,
-            "compute_seconds": decode.compute,
-            "memory_seconds": decode.memory,
-            "communication_seconds": decode.communication,
-            "offload_seconds": decode.offload,
+            **decode.turn.table(),
+            "waiting_seconds": decode.waiting,
             "tpot_seconds": tpot,
             "tokens_per_second_per_user": 1 / tpot,
             "tokens_per_second": in_flight * batch * gained / decode.step,
         },
-        prefill={
-            "seconds": prefill_seconds(transformer, rank, links, prompt),
-        },
+        prefill={"seconds": prefill.seconds, **prefill.parts.table()},
         mixed={
             "chunk_tokens": with_chunk.chunk,
             "cached_tokens": with_chunk.cached,

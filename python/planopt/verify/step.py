@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from planopt.verify.adapters import adapter_times
@@ -45,11 +45,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StageTime:
-    """Seconds of one stage, apart and together."""
+    """Seconds of one stage, by what bounds its operations."""
 
-    arithmetic: float
-    traffic: float
     compute: float
+    memory: float
+    overhead: float
+    """Of its operations."""
     all_reduce: float
     launches: float = 0.0
     """Of the host that launches all of it one by one, if it does."""
@@ -57,23 +58,53 @@ class StageTime:
     def and_then(self, other: StageTime) -> StageTime:
         """Return both, one after the other."""
         return StageTime(
-            arithmetic=self.arithmetic + other.arithmetic,
-            traffic=self.traffic + other.traffic,
             compute=self.compute + other.compute,
+            memory=self.memory + other.memory,
+            overhead=self.overhead + other.overhead,
             all_reduce=self.all_reduce + other.all_reduce,
             launches=self.launches + other.launches,
         )
 
 
 @dataclass(frozen=True)
+class Parts:
+    """Seconds of a stage, a turn or a prompt, in parts that sum to it."""
+
+    compute: float = 0.0
+    memory: float = 0.0
+    communication: float = 0.0
+    offload: float = 0.0
+    host: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return math.fsum(astuple(self))
+
+    def table(self) -> dict[str, float]:
+        """Return the parts as an evaluation names them."""
+        return {f"{part}_seconds": seconds for part, seconds in asdict(self).items()}
+
+
+def _summed(parts: Iterable[Parts]) -> Parts:
+    return Parts(*map(math.fsum, zip(*map(astuple, parts), strict=True)))
+
+
+@dataclass(frozen=True)
+class PrefillTime:
+    """Seconds of a prompt that is read alone."""
+
+    seconds: float
+    parts: Parts
+
+
+@dataclass(frozen=True)
 class StepTime:
-    """Seconds of a step."""
+    """Seconds of a step: one turn through all stages, and waiting for others."""
 
     step: float
-    compute: float
-    memory: float
-    communication: float
-    offload: float
+    turn: Parts
+    waiting: float
 
 
 # Section 4, "Message of an all-reduce or a hop".
@@ -117,9 +148,9 @@ def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime
         encoding = encoder_seconds(rank, step)
         durations.append(Duration(encoding, 0.0, encoding))
     return StageTime(
-        arithmetic=math.fsum(duration.arithmetic for duration in durations),
-        traffic=math.fsum(duration.traffic for duration in durations),
-        compute=math.fsum(duration.seconds for duration in durations),
+        compute=math.fsum(duration.compute for duration in durations),
+        memory=math.fsum(duration.memory for duration in durations),
+        overhead=math.fsum(duration.launch for duration in durations),
         all_reduce=math.fsum(messages),
         launches=launch_seconds(stage, step, rank),
     )
@@ -176,9 +207,9 @@ def draft_time(drafter: Drafter, one_token: Step, links: Fabric) -> StageTime:
     alone = Stage(embedding=drafter.operations, layers=(), head=())
     once = stage_time(alone, one_token, drafter.rank, links)
     return StageTime(
-        arithmetic=drafter.tokens * once.arithmetic,
-        traffic=drafter.tokens * once.traffic,
         compute=drafter.tokens * once.compute,
+        memory=drafter.tokens * once.memory,
+        overhead=drafter.tokens * once.overhead,
         all_reduce=drafter.tokens * once.all_reduce,
     )
 
@@ -219,17 +250,30 @@ def _durations(
             yield from scan_times(operation, step, rank)
 
 
-# Section 6, stage_j.
+# Section 6, stage_j, and its parts.
 @formula(
-    "stage_j = compute_j + all_reduce_j; with two-batch overlap their maximum",
+    "stage_j = compute_j + all_reduce_j; with two-batch overlap their maximum; in "
+    "parts, of which each counts as far as it outlasts those before it",
     section="6",
     unit="s",
 )
-def stage_seconds(time: StageTime, overlap: str) -> float:
+def stage_parts(
+    time: StageTime, stage: Stage, overlap: str, rank: Rank, links: Fabric
+) -> Parts:
     """Return the seconds of a stage, with messages hidden where two batches overlap."""
+    operations = time.compute + time.memory + time.overhead
+    messages = time.all_reduce
     if overlap == "two-batch":
-        return max(time.compute, time.all_reduce, time.launches)
-    return max(time.compute + time.all_reduce, time.launches)
+        messages = max(0.0, messages - operations)
+    late = max(0.0, time.launches - operations - messages)
+    work = operations + messages + late
+    return Parts(
+        compute=time.compute,
+        memory=time.memory,
+        communication=messages,
+        offload=exposed_seconds(stage, work, rank, links),
+        host=time.overhead + late,
+    )
 
 
 # Section 6, turn and step.
@@ -254,29 +298,27 @@ def step_time(
     if rank.drafter is not None:
         step = replace(step, drafted=rank.drafter.tokens)
     step = replace(step.of_group(rank.d), ranks=rank.c)
-    times = [stage_time(stage, step, rank, links) for stage in stages(model, links.p)]
+    dealt = stages(model, links.p)
+    times = [stage_time(stage, step, rank, links) for stage in dealt]
     if rank.drafter is not None and step.decoding:
         times[-1] = times[-1].and_then(draft_time(rank.drafter, one_token, links))
-    hops = pipeline_hops(message_bytes(step.tokens, model.hidden, rank), links)
-    work = [stage_seconds(time, overlap) for time in times]
-    exposed = _exposed(model, work, rank, links)
-    seconds = [sum(both) for both in zip(work, exposed, strict=True)]
-    turn = rank.compute.step_overhead + math.fsum(seconds) + hops
-    return StepTime(
-        step=max(turn, in_flight * max(seconds)),
-        compute=math.fsum(time.arithmetic for time in times),
-        memory=math.fsum(time.traffic for time in times),
-        communication=math.fsum(time.all_reduce for time in times) + hops,
-        offload=math.fsum(exposed),
-    )
-
-
-def _exposed(model: Model, work: list[float], rank: Rank, links: Fabric) -> list[float]:
-    """Return the seconds that each stage waits for weights that rest in the host."""
-    return [
-        exposed_seconds(stage, seconds, rank, links)
-        for stage, seconds in zip(stages(model, links.p), work, strict=True)
+    parts = [
+        stage_parts(time, stage, overlap, rank, links)
+        for time, stage in zip(times, dealt, strict=True)
     ]
+    turn = _turn(parts, step, model, rank, links)
+    slowest = max(stage.seconds for stage in parts)
+    waiting = max(0.0, in_flight * slowest - turn.seconds)
+    return StepTime(step=turn.seconds + waiting, turn=turn, waiting=waiting)
+
+
+def _turn(
+    stages_of_it: list[Parts], step: Step, model: Model, rank: Rank, links: Fabric
+) -> Parts:
+    """Return a micro-batch's way through all stages."""
+    hops = pipeline_hops(message_bytes(step.tokens, model.hidden, rank), links)
+    between = Parts(communication=hops, host=rank.compute.step_overhead)
+    return _summed([*stages_of_it, between])
 
 
 # Section 6, mixed.
@@ -308,23 +350,24 @@ def time_per_output_token(step_seconds: float, overlap: str) -> float:
     unit="s",
     reads=("compute.step_overhead",),
 )
-def prefill_seconds(model: Model, rank: Rank, links: Fabric, prompt: int) -> float:
+def prefill_time(model: Model, rank: Rank, links: Fabric, prompt: int) -> PrefillTime:
     """Return the seconds of one prompt alone."""
-    engine, overhead = rank.compute.engine, rank.compute.step_overhead
-    chunk = min(engine.prompt_chunk or prompt, prompt)
-    cached, before = 0, 0.0
+    chunk = min(rank.compute.engine.prompt_chunk or prompt, prompt)
+    cached, before = 0, []
     while cached + chunk < prompt:
         step = Step(chunk=chunk, cached=cached, ranks=rank.c)
-        before += max(_alone(model, rank, links, step))
+        alone = _alone(model, rank, links, step)
+        before.append(max(alone, key=lambda stage: stage.seconds))
         cached += chunk
     last = Step(chunk=prompt - cached, cached=cached, ranks=rank.c)
-    hops = pipeline_hops(message_bytes(last.tokens, model.hidden, rank), links)
-    return overhead + before + math.fsum(_alone(model, rank, links, last)) + hops
+    turn = _turn(_alone(model, rank, links, last), last, model, rank, links)
+    parts = _summed([*before, turn])
+    return PrefillTime(seconds=parts.seconds, parts=parts)
 
 
-def _alone(model: Model, rank: Rank, links: Fabric, step: Step) -> list[float]:
+def _alone(model: Model, rank: Rank, links: Fabric, step: Step) -> list[Parts]:
     """Return the seconds of each stage for a step that no other overlaps."""
-    times = [stage_time(stage, step, rank, links) for stage in stages(model, links.p)]
-    work = [stage_seconds(time, "none") for time in times]
-    exposed = _exposed(model, work, rank, links)
-    return [sum(both) for both in zip(work, exposed, strict=True)]
+    return [
+        stage_parts(stage_time(stage, step, rank, links), stage, "none", rank, links)
+        for stage in stages(model, links.p)
+    ]

@@ -169,6 +169,7 @@ def _evaluated(stages: list[Stage], fabric: Fabric, slots: int) -> dict[str, Any
     rate = candidate.global_batch * candidate.seq_len / step
     compute = sum(parts[f"{name}_seconds"] for name in _COMPUTE)
     waiting = sum(parts[f"{name}_seconds"] for name in _WAITING)
+    host = parts["host_seconds"]
     rejections = []
     if memory["total_bytes"] > memory["capacity_bytes"]:
         rejections.append("memory")
@@ -185,7 +186,8 @@ def _evaluated(stages: list[Stage], fabric: Fabric, slots: int) -> dict[str, Any
         "step_seconds": step,
         "compute_seconds": compute,
         "bubble_seconds": waiting,
-        "exposed_communication_seconds": step - compute - waiting,
+        "exposed_communication_seconds": step - compute - waiting - host,
+        "host_seconds": host,
         "step": parts,
         "tokens_per_second": rate,
         "tokens_per_second_per_accelerator": rate / candidate.accelerators,

@@ -359,7 +359,7 @@ impl RankBlock {
         self.operations
             .iter()
             .filter(|operation| operation.is_attention())
-            .map(|operation| operation.time(chunks, 0.0).total)
+            .map(|operation| operation.time(chunks, 0.0).total())
             .sum()
     }
 

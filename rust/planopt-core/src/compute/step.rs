@@ -1,6 +1,6 @@
 //! A step as an operation sees it, and the time that one takes.
 
-use crate::quantity::Seconds;
+use crate::quantity::{EQUALLY_LONG, Seconds};
 
 /// A step of a micro-batch, as an operation sees it: parts of prompts that are read, and sequences
 /// that gain a token. Products see the tokens of both together, attention sees each part.
@@ -108,38 +108,60 @@ impl Step {
 /// `t^2 - (a + b) t + overlap a b = 0`, the non-rectangular hyperbola. It is their maximum where one
 /// hides behind the other in full (`overlap` 1) and their sum where nothing does (0).
 pub fn roofline(compute: f64, memory: f64, overlap: f64) -> f64 {
-    let apart = compute - memory;
-    let root = (apart * apart + 4.0 * (1.0 - overlap) * compute * memory).sqrt();
-    f64::midpoint(compute + memory, root)
+    compute.max(memory) + exposed(compute, memory, overlap)
 }
 
-/// Time of one or several operations, and what it consists of.
+/// What of the shorter of the two does not hide behind the longer: the roofline less the longer,
+/// written so that nothing cancels.
+fn exposed(compute: f64, memory: f64, overlap: f64) -> f64 {
+    let apart = (compute - memory).abs();
+    let beside = (1.0 - overlap) * compute * memory;
+    if beside > 0.0 {
+        2.0 * beside / (apart + (apart * apart + 4.0 * beside).sqrt())
+    } else {
+        0.0
+    }
+}
+
+/// Time of one or several operations, in parts that sum to it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OperationTime {
-    /// The longer of arithmetic and memory, with launches.
-    pub total: Seconds,
-    /// Arithmetic alone.
+    /// Arithmetic: all of it where it takes longer than memory traffic, else what does not hide
+    /// behind that.
     pub compute: Seconds,
-    /// Memory traffic alone.
+    /// Memory traffic, in the same way.
     pub memory: Seconds,
+    /// Launches.
+    pub host: Seconds,
 }
 
 impl OperationTime {
     pub(super) fn roofline(compute: f64, memory: f64, overlap: f64, overhead: f64) -> Self {
+        let exposed = exposed(compute, memory, overlap);
+        let (compute, memory) = if compute > memory * EQUALLY_LONG {
+            (compute, exposed)
+        } else {
+            (exposed, memory)
+        };
         Self {
-            total: Seconds(roofline(compute, memory, overlap) + overhead),
             compute: Seconds(compute),
             memory: Seconds(memory),
+            host: Seconds(overhead),
         }
+    }
+
+    /// All of it.
+    pub fn total(self) -> Seconds {
+        self.compute + self.memory + self.host
     }
 
     /// Both, one after the other.
     #[must_use]
     pub fn then(self, other: Self) -> Self {
         Self {
-            total: self.total + other.total,
             compute: self.compute + other.compute,
             memory: self.memory + other.memory,
+            host: self.host + other.host,
         }
     }
 
@@ -147,9 +169,9 @@ impl OperationTime {
     #[must_use]
     pub fn times(self, count: f64) -> Self {
         Self {
-            total: self.total * count,
             compute: self.compute * count,
             memory: self.memory * count,
+            host: self.host * count,
         }
     }
 }

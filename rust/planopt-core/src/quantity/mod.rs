@@ -12,6 +12,10 @@ pub use units::Dimension;
 
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
+/// Times in a smaller ratio than this are equally long: rounding must not decide which of them is
+/// told.
+pub const EQUALLY_LONG: f64 = 1.0 + 1e-10;
+
 macro_rules! quantity {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

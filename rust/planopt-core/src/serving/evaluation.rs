@@ -5,20 +5,18 @@ use serde::Serialize;
 use crate::degrees::divisors_around;
 use crate::memory::ServingMemory;
 use crate::quantity::Seconds;
+use crate::serving::TimeParts;
 
 /// One token of every sequence.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Decode {
     /// One micro-batch through all stages, or the slowest stage's turn.
     pub step_seconds: Seconds,
-    /// Arithmetic along the path of a token.
-    pub compute_seconds: Seconds,
-    /// Memory traffic along the path of a token.
-    pub memory_seconds: Seconds,
-    /// All-reduces and hops along the path of a token.
-    pub communication_seconds: Seconds,
-    /// Reading weights that rest in the host, as far as nothing hides it.
-    pub offload_seconds: Seconds,
+    /// What the turn of one micro-batch through all stages consists of.
+    #[serde(flatten)]
+    pub turn: TimeParts,
+    /// The rest of the step: waiting for the other micro-batches at the slowest stage.
+    pub waiting_seconds: Seconds,
     /// Time per output token of a user, the first one excluded.
     pub tpot_seconds: Seconds,
     /// Its inverse.
@@ -32,6 +30,9 @@ pub struct Decode {
 pub struct Prefill {
     /// Until its first token.
     pub seconds: Seconds,
+    /// What they consist of.
+    #[serde(flatten)]
+    pub parts: TimeParts,
 }
 
 /// A step in which the last chunk of a prompt is read beside the decoding batch: the longest step

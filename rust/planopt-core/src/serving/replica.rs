@@ -4,8 +4,6 @@
 
 mod path;
 
-use path::PathTime;
-
 use crate::catalog::{Accelerator, Assumptions};
 use crate::communication::Fabric;
 use crate::compute::{Rank, Step, real};
@@ -14,7 +12,7 @@ use crate::memory::{ServingMemory, StageMemory, capacity};
 use crate::placement::Placement;
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
 use crate::serving::offload::Resting;
-use crate::serving::{Batching, Decode, Mixed, Overlap, Prefill, Question};
+use crate::serving::{Batching, Decode, Mixed, Overlap, Prefill, Question, TimeParts};
 use crate::stages::Stage;
 use crate::training::Group;
 
@@ -131,15 +129,13 @@ impl<'a> Replica<'a> {
         let batch = f64::from(batching.batch);
         let in_flight = f64::from(batching.in_flight);
         let path = self.path(Step::decode(batch, real(self.question.context)));
-        let step_seconds = self.step_of(&path, in_flight);
+        let step_seconds = path.step_seconds(in_flight);
         let gained = self.question.tokens_per_step();
         let tpot_seconds = step_seconds * (self.question.overlap.resident() / gained);
         Decode {
             step_seconds,
-            compute_seconds: path.operations.compute,
-            memory_seconds: path.operations.memory,
-            communication_seconds: path.messages + path.hops,
-            offload_seconds: path.offload,
+            turn: path.turn,
+            waiting_seconds: step_seconds - path.turn.total(),
             tpot_seconds,
             tokens_per_second_per_user: 1.0 / tpot_seconds.0,
             tokens_per_second: tokens_per_second(batch, in_flight, step_seconds) * gained,
@@ -155,14 +151,16 @@ impl<'a> Replica<'a> {
             self.path_with(Step::default().with_chunk(chunk, cached), Overlap::None)
         };
         let mut cached = 0.0;
-        let mut seconds = self.step_overhead;
+        let mut parts = TimeParts::default();
         while cached + chunk < prompt {
-            seconds += alone(chunk, cached).slowest_stage;
+            parts.add(&alone(chunk, cached).slowest_stage, 1.0);
             cached += chunk;
         }
-        let last = alone(prompt - cached, cached);
-        seconds += last.stages + last.hops;
-        Prefill { seconds }
+        parts.add(&alone(prompt - cached, cached).turn, 1.0);
+        Prefill {
+            seconds: parts.total(),
+            parts,
+        }
     }
 
     /// The decoding batch with the last chunk of a prompt in the room that it leaves of the largest
@@ -185,7 +183,7 @@ impl<'a> Replica<'a> {
 
     /// Time of any step of an engine, with `in_flight` micro-batches alike in the pipeline.
     pub fn step_seconds(&self, step: Step, in_flight: f64) -> Seconds {
-        self.step_of(&self.path(step), in_flight)
+        self.path(step).step_seconds(in_flight)
     }
 
     /// Time of a step of one micro-batch, and from when on the next may follow it: for an engine
@@ -194,14 +192,14 @@ impl<'a> Replica<'a> {
     /// tokens that it gains on average.
     pub fn micro_batch(&self, step: Step, in_flight: f64) -> (Seconds, Seconds) {
         let path = self.path(step);
-        let mut turn = self.turn(&path);
-        let mut slowest_stage = path.slowest_stage;
+        let mut turn = path.turn.total();
+        let mut slowest_stage = path.slowest_stage.total();
         let gained = self.question.tokens_per_step();
         if gained > 1.0 && step.sequences > 0.0 {
             let decoding = self.path(Step::decode(step.sequences, step.context));
             let of_others = 1.0 - 1.0 / gained;
-            turn = turn - self.turn(&decoding) * of_others;
-            slowest_stage = slowest_stage - decoding.slowest_stage * of_others;
+            turn = turn - decoding.turn.total() * of_others;
+            slowest_stage = slowest_stage - decoding.slowest_stage.total() * of_others;
         }
         let interval = slowest_stage.max(turn * (1.0 / in_flight));
         (turn * self.question.overlap.resident(), interval)
@@ -237,15 +235,6 @@ impl<'a> Replica<'a> {
             .map(|stage| stage.sequences(local_batch, self.capacity))
             .fold(f64::INFINITY, f64::min);
         sequences * f64::from(self.placement.degrees.dp) * real(self.question.context)
-    }
-
-    fn step_of(&self, path: &PathTime, in_flight: f64) -> Seconds {
-        step_seconds(self.turn(path), path.slowest_stage, in_flight)
-    }
-
-    /// One micro-batch through all stages.
-    pub(crate) fn turn(&self, path: &PathTime) -> Seconds {
-        self.step_overhead + path.stages + path.hops
     }
 
     /// What is served.

@@ -41,7 +41,7 @@ pub use mixed_cluster::MixedCluster;
 pub use priced::PricedModel;
 pub use rejection::Rejection;
 pub use run::{AtWork, Failures, failure_interval};
-pub(crate) use step::{EQUALLY_LONG, straggling};
+pub(crate) use step::straggling;
 pub use step::{StageParts, StepTime};
 
 #[cfg(test)]

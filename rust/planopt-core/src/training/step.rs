@@ -6,12 +6,8 @@ use super::hold::Held;
 use super::layer::LayerCost;
 use super::memory::kept;
 use crate::catalog::{HopPayload, TrainingAssumptions};
-use crate::quantity::{Bytes, Seconds};
+use crate::quantity::{Bytes, EQUALLY_LONG, Seconds};
 use crate::stages::Stage;
-
-/// Times of stages in a smaller ratio than this are equally long. Stages that wait for the host
-/// take the same on any accelerator but for rounding, which must not decide whose parts are told.
-pub(crate) const EQUALLY_LONG: f64 = 1.0 + 1e-10;
 
 /// One micro-batch on one stage.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,7 +52,8 @@ impl StageParts {
             + self.host
     }
 
-    /// Whether it takes longer than another stage, rounding apart.
+    /// Whether it takes longer than another stage, rounding apart: stages that wait for the host take
+    /// the same on any accelerator.
     pub(crate) fn slower_than(&self, other: &Self) -> bool {
         self.total() > other.total() * EQUALLY_LONG
     }
@@ -103,6 +100,19 @@ impl StepTime {
     /// Waiting.
     pub fn waiting(&self) -> Seconds {
         self.bubble + self.straggler
+    }
+
+    /// Messages that nothing hides, and what the hidden ones slow down.
+    pub fn exposed_communication(&self) -> Seconds {
+        let parts = &self.parts;
+        parts.tensor
+            + parts.beside
+            + parts.context
+            + parts.expert
+            + parts.pipeline
+            + parts.offload
+            + parts.contention
+            + self.data
     }
 
     /// The same step at another pace.

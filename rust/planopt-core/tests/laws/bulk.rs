@@ -145,7 +145,7 @@ fn agree(figures: &[(&str, f64)], expected: impl Fn(&str) -> Option<f64>) -> Res
             return Err(format!("{name} is {found} and not in the answer"));
         };
         let scale = match name {
-            "exposed_communication_seconds" | "bubble_seconds" => step,
+            "exposed_communication_seconds" | "bubble_seconds" | "waiting_seconds" => step,
             _ => wanted.abs(),
         };
         if (found - wanted).abs() > ROUNDING * scale {

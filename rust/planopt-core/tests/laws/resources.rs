@@ -1,6 +1,7 @@
 //! More of what hardware is made of never hurts.
 
-use planopt_core::quantity::FlopsPerSecond;
+use planopt_core::quantity::{FlopsPerSecond, Seconds};
+use planopt_core::serving::{ReplicaEvaluation, TimeParts};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -113,7 +114,21 @@ proptest! {
         ] {
             prop_assert!(figure.is_finite() && figure > 0.0, "{figure} in {evaluation:?}");
         }
-        prop_assert!(decode.communication_seconds.0 >= 0.0);
         prop_assert!(memory.fits() == evaluation.rejections.is_empty());
+    }
+
+    #[test]
+    fn parts_of_a_step_and_of_a_prompt_sum_to_it(candidate in candidates()) {
+        let ReplicaEvaluation { decode, prefill, .. } = candidate.evaluate();
+        for (parts, waiting, whole) in [
+            (decode.turn, decode.waiting_seconds, decode.step_seconds),
+            (prefill.parts, Seconds::ZERO, prefill.seconds),
+        ] {
+            let TimeParts { compute, memory, communication, offload, host } = parts;
+            let told = [compute, memory, communication, offload, host, waiting];
+            prop_assert!(told.iter().all(|part| part.0 >= 0.0), "{told:?}");
+            let sum: Seconds = told.into_iter().sum();
+            prop_assert!(at_most(sum.0, whole.0) && at_most(whole.0, sum.0), "{told:?}");
+        }
     }
 }

@@ -122,6 +122,8 @@ pub struct TrainingAnswer {
     pub bubble_seconds: Option<f64>,
     /// Of it: messages that nothing hides, and what the hidden ones slow down.
     pub exposed_communication_seconds: Option<f64>,
+    /// Of it: waiting for the host, for launches that take longer than the kernels and once a step.
+    pub host_seconds: Option<f64>,
     /// The same in finer parts.
     pub step: Option<StepAnswer>,
     /// Of the cluster, while it works.

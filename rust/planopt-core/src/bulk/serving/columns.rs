@@ -17,6 +17,8 @@ columns! {
         compute_seconds,
         memory_seconds,
         communication_seconds,
+        host_seconds,
+        waiting_seconds,
         tpot_seconds,
         tokens_per_second_per_user,
         tokens_per_second,

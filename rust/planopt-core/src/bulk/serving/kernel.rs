@@ -26,10 +26,11 @@ pub(super) struct Steps {
     pub(super) turn: Vec<f64>,
     /// The slowest stage.
     pub(super) slowest: Vec<f64>,
-    /// Arithmetic, memory traffic and messages along the path of a token.
+    /// What the turn consists of.
     pub(super) compute: Vec<f64>,
     pub(super) memory: Vec<f64>,
     pub(super) communication: Vec<f64>,
+    pub(super) host: Vec<f64>,
 }
 
 /// What candidates share that differ in the batch alone.
@@ -76,7 +77,8 @@ pub(super) fn evaluate(
     let slowest = &steps.slowest[lanes.clone()];
     let compute = &steps.compute[lanes.clone()];
     let memory = &steps.memory[lanes.clone()];
-    let communication = &steps.communication[lanes];
+    let communication = &steps.communication[lanes.clone()];
+    let host = &steps.host[lanes];
 
     to.total_bytes[..count].fill(0.0);
     for stage in &row.memory {
@@ -108,6 +110,8 @@ pub(super) fn evaluate(
         to.compute_seconds[lane] = compute[lane];
         to.memory_seconds[lane] = memory[lane];
         to.communication_seconds[lane] = communication[lane];
+        to.host_seconds[lane] = host[lane];
+        to.waiting_seconds[lane] = step - turn[lane];
         to.tpot_seconds[lane] = step * row.resident;
         to.tokens_per_second_per_user[lane] = rate * inverse_resident;
         to.tokens_per_second[lane] = tokens_per_second;

@@ -45,6 +45,7 @@ impl<'w, 's, 'a> ServingWalker<'w, 's, 'a> {
                 compute: empty(),
                 memory: empty(),
                 communication: empty(),
+                host: empty(),
             },
             known: 0..0,
             row: Row::default(),
@@ -90,11 +91,12 @@ impl<'w, 's, 'a> ServingWalker<'w, 's, 'a> {
         let steps = &mut self.steps;
         for lane in asked.clone() {
             let path = replica.path(Step::decode(steps.batch[lane], context));
-            steps.turn[lane] = replica.turn(&path).0;
-            steps.slowest[lane] = path.slowest_stage.0;
-            steps.compute[lane] = path.operations.compute.0;
-            steps.memory[lane] = path.operations.memory.0;
-            steps.communication[lane] = (path.messages + path.hops).0;
+            steps.turn[lane] = path.turn.total().0;
+            steps.slowest[lane] = path.slowest_stage.total().0;
+            steps.compute[lane] = path.turn.compute.0;
+            steps.memory[lane] = path.turn.memory.0;
+            steps.communication[lane] = path.turn.communication.0;
+            steps.host[lane] = path.turn.host.0;
         }
         self.known = asked;
     }

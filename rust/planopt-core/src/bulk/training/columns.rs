@@ -17,6 +17,7 @@ columns! {
         compute_seconds,
         bubble_seconds,
         exposed_communication_seconds,
+        host_seconds,
         tokens_per_second,
         tokens_per_second_per_accelerator,
         model_tflops_per_accelerator,

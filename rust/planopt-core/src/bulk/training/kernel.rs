@@ -10,8 +10,8 @@ use super::columns::TrainingColumns;
 use super::levels::{StageExchange, StageHeld, StageKept, StagePace};
 use crate::bulk::columns::{Column, LANES};
 use crate::bulk::lane::{least, most, pick};
+use crate::quantity::EQUALLY_LONG;
 use crate::stages::Stage;
-use crate::training::EQUALLY_LONG;
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
 const HOURS_PER_DAY: f64 = 24.0;
@@ -87,9 +87,10 @@ impl StageTerms {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Row {
     pub(super) stages: Vec<StageTerms>,
-    /// One micro-batch on the slowest stage, and its arithmetic alone.
+    /// One micro-batch on the slowest stage, its arithmetic alone, and what it waits for the host.
     pub(super) slowest: f64,
     pub(super) slowest_compute: f64,
+    pub(super) slowest_host: f64,
     pub(super) bubble: f64,
     /// What exchanges that are hidden slow the rest down by.
     pub(super) contention: f64,
@@ -115,7 +116,7 @@ impl Row {
     /// Takes what one micro-batch takes on the stages of a pipeline in chunks: of equally long
     /// stages the first is the slowest.
     pub(super) fn pace(&mut self, paces: &[StagePace], stages: &[Stage], chunks: f64) {
-        (self.slowest, self.slowest_compute) = (0.0, 0.0);
+        (self.slowest, self.slowest_compute, self.slowest_host) = (0.0, 0.0, 0.0);
         let mut path = 0.0;
         for (pace, stage) in paces.iter().zip(stages) {
             path += pace.seconds * stage.count;
@@ -123,6 +124,7 @@ impl Row {
             let slower = pace.seconds > self.slowest * EQUALLY_LONG;
             self.slowest = pick(slower, pace.seconds, self.slowest);
             self.slowest_compute = pick(slower, pace.compute, self.slowest_compute);
+            self.slowest_host = pick(slower, pace.host, self.slowest_host);
         }
         // Filling and draining: every other stage once, in chunks.
         self.bubble = (path - self.slowest) / chunks;
@@ -221,14 +223,14 @@ pub(super) fn evaluate(
     let inverse_tokens = 1.0 / row.tokens_per_micro_batch;
     for lane in 0..count {
         let batches = micro_batches[lane];
-        let communication = (row.slowest - row.slowest_compute) * batches
+        let communication = (row.slowest - row.slowest_compute - row.slowest_host) * batches
             + row.contention * closing.hidden[lane]
-            + row.step_overhead
             + closing.data[lane];
+        let host = row.slowest_host * batches + row.step_overhead;
         let compute = row.slowest_compute * batches + closing.update[lane];
-        let straggler = (communication + compute + row.bubble) * row.straggling;
+        let straggler = (communication + host + compute + row.bubble) * row.straggling;
         let waiting = row.bubble + straggler;
-        let step = communication + compute + waiting;
+        let step = communication + host + compute + waiting;
         let tokens_per_second = row.tokens_per_micro_batch * batches / step;
         let seconds_per_token = step * inverse[lane] * inverse_tokens;
         let mfu = row.flops_over_peak * tokens_per_second;
@@ -237,6 +239,7 @@ pub(super) fn evaluate(
         to.compute_seconds[lane] = compute;
         to.bubble_seconds[lane] = waiting;
         to.exposed_communication_seconds[lane] = communication;
+        to.host_seconds[lane] = host;
         to.tokens_per_second[lane] = tokens_per_second;
         to.tokens_per_second_per_accelerator[lane] = tokens_per_second * per_accelerator;
         to.mfu[lane] = mfu;

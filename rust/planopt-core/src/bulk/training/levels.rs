@@ -26,9 +26,10 @@ pub(super) trait OfStage: Copy + Default + Send + Sync {
 /// Seconds of one micro-batch on a stage.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StagePace {
-    /// All of it, and its arithmetic alone.
+    /// All of it, its arithmetic alone, and what it waits for the host.
     pub(super) seconds: f64,
     pub(super) compute: f64,
+    pub(super) host: f64,
     /// What its arithmetic hides of exchanges, behind forward and behind backward.
     pub(super) window: [f64; 2],
     /// Once a step: exchange of the gradients of a matrix that two stages share.
@@ -42,6 +43,7 @@ impl OfStage for StagePace {
         Self {
             seconds: parts.total().0,
             compute: (parts.forward + parts.backward + parts.recompute).0,
+            host: parts.host.0,
             window: following.window.map(|time| time.0),
             tied: following.tied.0,
         }

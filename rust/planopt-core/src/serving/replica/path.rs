@@ -1,9 +1,9 @@
 //! What a step takes along the path of a token: operations, messages and hops, stage by stage.
 
-use super::Replica;
+use super::{Replica, step_seconds};
 use crate::compute::{OperationTime, RankBlock, Step};
 use crate::quantity::{Bytes, Seconds};
-use crate::serving::Overlap;
+use crate::serving::{Overlap, TimeParts};
 
 /// A stage's operations and messages in one step.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,28 +21,40 @@ impl StageTime {
         self.launches += other.launches * count;
     }
 
-    fn total(self, overlap: Overlap) -> Seconds {
-        let executed = match overlap {
-            Overlap::None => self.operations.total + self.messages,
-            Overlap::TwoBatch => self.operations.total.max(self.messages),
+    fn parts(self, overlap: Overlap) -> TimeParts {
+        let operations = self.operations.total();
+        let communication = match overlap {
+            Overlap::None => self.messages,
+            Overlap::TwoBatch => (self.messages - operations).max(Seconds::ZERO),
         };
-        executed.max(self.launches)
+        let late = (self.launches - (operations + communication)).max(Seconds::ZERO);
+        TimeParts {
+            compute: self.operations.compute,
+            memory: self.operations.memory,
+            communication,
+            offload: Seconds::ZERO,
+            host: self.operations.host + late,
+        }
     }
 }
 
 /// Kinds of layer whose times are kept without asking for memory; no published model has more.
 const FEW_KINDS: usize = 8;
 
-/// Times of a step summed along the path of a token, and of the slowest stage.
+/// Times of a step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathTime {
-    pub(super) stages: Seconds,
-    pub(crate) slowest_stage: Seconds,
-    pub(crate) operations: OperationTime,
-    pub(crate) messages: Seconds,
-    pub(crate) hops: Seconds,
-    /// Reading weights that rest in the host, as far as nothing hides it.
-    pub(crate) offload: Seconds,
+    /// One micro-batch through all stages.
+    pub(crate) turn: TimeParts,
+    /// The slowest of them.
+    pub(crate) slowest_stage: TimeParts,
+}
+
+impl PathTime {
+    /// A step with so many micro-batches alike in the pipeline.
+    pub(super) fn step_seconds(&self, in_flight: f64) -> Seconds {
+        step_seconds(self.turn.total(), self.slowest_stage.total(), in_flight)
+    }
 }
 
 impl Replica<'_> {
@@ -76,12 +88,14 @@ impl Replica<'_> {
         }
         let embedding = self.block(&self.rank.embedding, step, tokens);
         let head = self.block(&self.rank.head, step, step.head_tokens());
-        let mut path = PathTime {
-            hops: self
+        let mut turn = TimeParts {
+            communication: self
                 .fabric
                 .hops(self.placement, Bytes(tokens * self.rank.hidden_bytes)),
-            ..PathTime::default()
+            host: self.step_overhead,
+            ..TimeParts::default()
         };
+        let mut slowest_stage = TimeParts::default();
         for (stage, resting) in self.stages.iter().zip(&self.resting) {
             let mut time = StageTime::default();
             for (block, &layers) in blocks.iter().zip(&stage.layers) {
@@ -94,18 +108,19 @@ impl Replica<'_> {
                 time.add(head, 1.0);
                 time.add(self.drafting(one_token), 1.0);
             }
-            let work = time.total(overlap);
-            let exposed = self.question.offload.map_or(Seconds::ZERO, |offload| {
-                offload.exposed(resting.weights, self.host_line, work)
-            });
-            let total = work + exposed;
-            path.offload += exposed * stage.count;
-            path.stages += total * stage.count;
-            path.slowest_stage = path.slowest_stage.max(total);
-            path.operations = path.operations.then(time.operations.times(stage.count));
-            path.messages += time.messages * stage.count;
+            let mut parts = time.parts(overlap);
+            if let Some(offload) = self.question.offload {
+                parts.offload = offload.exposed(resting.weights, self.host_line, parts.total());
+            }
+            turn.add(&parts, stage.count);
+            if parts.total() > slowest_stage.total() {
+                slowest_stage = parts;
+            }
         }
-        path
+        PathTime {
+            turn,
+            slowest_stage,
+        }
     }
 
     /// Drafting for the sequences of a step of one token each, as often as tokens are drafted.

@@ -115,6 +115,7 @@ proptest! {
             answer.compute_seconds,
             answer.bubble_seconds,
             answer.exposed_communication_seconds,
+            answer.host_seconds,
         ];
         prop_assert!(alike(coarse.into_iter().flatten().sum(), seconds(&answer)));
         let memory = answer.memory.expect("laid out");

@@ -1,0 +1,92 @@
+"""Where the time of a token, of a prompt and of a step goes, as it is printed."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+import planopt
+from planopt.report.evaluation import render_evaluation
+
+ROUNDING = 0.01
+"""Three digits of each figure are printed."""
+IN_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
+FIGURE = re.compile(r"(\d[\d,.]*) (us|ms|s|min)\b")
+NAMED = re.compile(r" +([A-Za-z][A-Za-z ]*?) {2,}(\d[\d,.]* (?:us|ms|s|min))\b")
+
+
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def _seconds(text: str) -> list[float]:
+    return [
+        float(value.replace(",", "")) * IN_SECONDS[unit]
+        for value, unit in FIGURE.findall(text)
+    ]
+
+
+def _block(text: str, heading: str) -> dict[str, float]:
+    """Figures of the left column from a heading on, by their names."""
+    lines = text.splitlines()
+    start = next(place for place, line in enumerate(lines) if heading in line)
+    named: dict[str, float] = {}
+    for line in lines[start:]:
+        found = NAMED.match(line)
+        if found is None or (named and not line.startswith("  ")):
+            break
+        (named[found[1]],) = _seconds(found[2])
+    return named
+
+
+CARD: dict[str, Any] = {"model": "llama-3.1-8b", "accelerator": "h100-sxm"}
+SPOKEN = {"draft": "llama-3.2-1b", "draft_tokens": 3, "acceptance": 0.7}
+
+
+def _told(**asked: Any) -> str:
+    return render_evaluation(planopt.evaluate_serving(**CARD, **asked))
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        ({"batch": 16}, {"arithmetic", "memory", "host"}),
+        ({"tp": 4, "batch": 16}, {"arithmetic", "memory", "communication", "host"}),
+        ({"batch": 16, "overlap": "two-batch"}, {"memory", "host"}),
+        ({"batch": 16, **SPOKEN}, {"memory", "host"}),
+        ({"pp": 4, "in_flight": 12, "batch": 64}, {"memory", "waiting"}),
+        ({"batch": 16, "offload": 20}, {"memory", "offload", "host"}),
+    ],
+)
+def test_printed_parts_give_the_time_per_token(
+    asked: dict[str, Any], named: set[str]
+) -> None:
+    block = _block(_told(**asked), "Time per token")
+    whole = block.pop("Time per token")
+    block.pop("with a prompt")
+    assert named <= block.keys()
+    assert sum(block.values()) == pytest.approx(whole, rel=ROUNDING)
+
+
+def test_printed_parts_give_the_time_of_a_prompt() -> None:
+    lines = _told(tp=4, batch=16).splitlines()
+    (line,) = (line for line in lines if "One prompt" in line)
+    whole, *parts = _seconds(line)
+    assert len(parts) == 4
+    assert sum(parts) == pytest.approx(whole, rel=ROUNDING)
+
+
+def test_a_plan_shows_them_too() -> None:
+    plan = planopt.solve(model="llama-3.1-8b", target="20tok/s", users=4, top=1)
+    assert "host" in _block(str(plan), "Time per token")
+
+
+def test_printed_parts_give_the_step_of_training() -> None:
+    run = planopt.evaluate_training(**CARD, network="infiniband-400g", tp=2, pp=2, dp=4)
+    block = _block(str(run), " Step ")
+    whole = block.pop("Step")
+    assert {"host", "bubble", "optimizer"} <= block.keys()
+    assert sum(block.values()) == pytest.approx(whole, rel=ROUNDING)
