@@ -119,7 +119,9 @@ def read_market(
         "max_power_watts": reader.quantity(
             "max_power", options.get("max_power"), "watts"
         ),
-        "max_racks": reader.quantity("max_racks", options.get("max_racks"), "count"),
+        "max_racks": reader.quantity(
+            "max_racks", options.get("max_racks"), "count", least=1
+        ),
         "top": reader.count("top", options.get("top")) or DEFAULT_TOP,
         "time_limit_seconds": limit or DEFAULT_TIME_LIMIT_SECONDS,
         "catalog": catalog.overlays,

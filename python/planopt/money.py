@@ -9,8 +9,14 @@ if TYPE_CHECKING:
 
 __all__ = ["read_cost"]
 
+SHORTEST_YEARS = 0.01
+"""Less than four days: nobody writes hardware off over less."""
 LONGEST_YEARS = 100.0
 """Nobody writes hardware off over more."""
+LEAST_DUTY = 1e-4
+"""Less than an hour of a year."""
+LEAST_PUE = 1.0
+"""A hall draws what its hardware does, and more."""
 WORST_PUE = 10.0
 """Ten times the power of the hardware itself: no hall is as bad as that."""
 DIRTIEST_KWH = 10.0
@@ -46,12 +52,14 @@ def read_cost(
         Kilograms of carbon dioxide for a kWh of electricity.
     """
     read = {
-        "years": reader.quantity("years", years, "number", most=LONGEST_YEARS),
-        "duty": reader.quantity("duty", duty, "share", most=1.0),
+        "years": reader.quantity(
+            "years", years, "number", least=SHORTEST_YEARS, most=LONGEST_YEARS
+        ),
+        "duty": reader.quantity("duty", duty, "share", least=LEAST_DUTY, most=1.0),
         "electricity_usd_per_kwh": reader.quantity(
             "electricity", electricity, "usd_per_kwh", most=DEAREST_KWH
         ),
-        "pue": reader.quantity("pue", pue, "number", most=WORST_PUE),
+        "pue": reader.quantity("pue", pue, "number", least=LEAST_PUE, most=WORST_PUE),
         "carbon_kg_per_kwh": reader.quantity(
             "carbon", carbon, "number", most=DIRTIEST_KWH
         ),

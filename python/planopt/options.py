@@ -23,6 +23,21 @@ LARGEST_COUNT = 2**31
 LARGEST_QUANTITY = 1e12
 """A trillion dollars, watts or tokens per second: beyond anything there is, and its
 millionths are still a 64-bit integer."""
+SMALLEST_QUANTITY = 1e-6
+"""A millionth of a dollar, a second or a token per second: what amounts are counted in.
+What is divided by less than that may leave the range of floating-point numbers."""
+
+_UNITS = {
+    "bytes": " B",
+    "requests_per_second": "/s",
+    "seconds": " s",
+    "tokens_per_second": " tok/s",
+    "usd": " dollars",
+    "usd_per_hour": " dollars per hour",
+    "usd_per_kwh": " dollars per kWh",
+    "watts": " W",
+}
+"""Units that the limits of a quantity are told in."""
 
 
 def flag(name: str) -> str:
@@ -95,10 +110,10 @@ class OptionReader:
         value: TextOrNumber | None,
         dimension: str,
         *,
+        least: float = SMALLEST_QUANTITY,
         most: float = LARGEST_QUANTITY,
-        zero: bool = False,
     ) -> float | None:
-        """Read a quantity above 0 (or 0), `most` at most; numbers are SI units."""
+        """Read a quantity from `least` to `most`; numbers are SI units."""
         if value is None:
             return None
         text = value if isinstance(value, str) else repr(value)
@@ -116,13 +131,13 @@ class OptionReader:
                 _CODES[kind], message, option=option, value=text, accepted=accepted
             )
             return None
-        if not (0 < number <= most or (zero and number == 0)):
+        if not least <= number <= most:
             self.problem(
                 "E003",
-                f"{flag(option)} must be more than 0 and at most {most:g}",
+                f"{flag(option)} must be at least {least:g} and at most {most:g}",
                 option=option,
                 value=text,
-                accepted=f"a number above 0, such as 1, up to {most:g}",
+                accepted=f"{least:g} to {most:g}{_UNITS.get(dimension, '')}",
             )
             return None
         return number

@@ -117,7 +117,7 @@ def read_prices(
     for id_, given in reader.pairs("price", prices, "rtx-5090=4500"):
         dimension = "usd_per_hour" if "/" in id_ else "usd"
         text = f"{given}/h" if "/" in id_ and "/" not in str(given) else given
-        usd = reader.quantity("price", text, dimension)
+        usd = reader.quantity("price", text, dimension, least=0.0)
         if usd is None:
             continue
         dollars[id_] = usd

@@ -116,6 +116,49 @@ def test_traffic_without_its_columns_is_refused(
     assert "columns prompt and output" in refused(capsys, "--traffic", str(file))
 
 
+ROWS = "prompt,output,seconds\n512,64,0\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        (b"", "no column output"),
+        (b"prompt,output\n", "no requests"),
+        (b"prompt,output\n9223372036854775808,1\n", "line 2"),
+        (b"prompt,output\n1," + b"9" * 5000, "line 2"),
+        (b"prompt,output\n2147483649,1\n", "more than 2147483648"),
+        (b"prompt,output\n-5,1\n", "`-5`"),
+        (b"prompt,output\nnan,1\n", "`nan`"),
+        (b"prompt,output\n1.5,1\n", "`1.5`"),
+        (b"prompt,output\n1\n", "line 2"),
+        (b"prompt,output\n1\0,1\n", "line 2"),
+        (b"prompt,output\n\xff,1\n", "utf-8"),
+        ("prompt,output\n1,1\n".encode("utf-16"), "utf-8"),
+        (f"{ROWS}512,64,nan\n".encode(), "line 3: nan seconds"),
+        (f"{ROWS}512,64,1e400\n".encode(), "line 3: inf seconds"),
+        (f"{ROWS}512,64,-1\n".encode(), "line 3: -1 seconds after 0"),
+        (f"{ROWS}512,64,1e13\n".encode(), "line 3: 1e+13 seconds"),
+        (f"{ROWS}512,64,soon\n".encode(), "line 3"),
+    ],
+)
+def test_traffic_that_cannot_be_is_refused(
+    content: bytes, word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "traffic.csv"
+    file.write_bytes(content)
+
+    told = refused(capsys, "--traffic", str(file))
+
+    assert "error[E002]" in told
+    assert word in told
+
+
+def test_a_folder_is_no_traffic(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "error[E002]" in refused(capsys, "--traffic", str(tmp_path))
+
+
 def test_solve_shows_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(

@@ -75,6 +75,9 @@ def test_no_plan_is_exit_code_one(capsys: pytest.CaptureFixture[str]) -> None:
         (("--tokens", "2W", "--deadline", "3d"), "E002", "--tokens"),
         (("--tokens", "2T", "--deadline", "3GB"), "E002", "--deadline"),
         (("--tokens", "2T", "--deadline", "-3d"), "E003", "--deadline"),
+        (("--tokens", "2T", "--deadline", "1e-308s"), "E003", "--deadline"),
+        (("--tokens", "0", "--deadline", "3d"), "E003", "--tokens"),
+        (("--tokens", "1e19", "--deadline", "3d"), "E003", "--tokens"),
         (("--tokens", "2T", "--deadline", "3d", "--seq-len", "0"), "E003", "--seq-len"),
         (("--tokens", "2T", "--budget", "5/h"), "E004", "--budget"),
         (

@@ -23,8 +23,8 @@ def minimal_conflict(
     Parameters
     ----------
     groups : sequence of str
-        Names of limits, infeasible together. Those that come first are tried first,
-        so put last what is most useful to hear of.
+        Names of limits, proven infeasible together: that is not asked again. Those
+        that come first are tried first, so put last what is most useful to hear of.
     feasible : callable
         Whether the limits named can hold together, all others left out. Where that is
         not known it has to say yes; the result is then sound, if not minimal.
@@ -34,14 +34,7 @@ def minimal_conflict(
     tuple of str
         A conflict, in the order of `groups`: dropping any one of them resolves it.
         Empty if nothing is possible even without limits.
-
-    Raises
-    ------
-    ValueError
-        If all groups can hold together.
     """
-    if feasible(tuple(groups)):
-        raise ValueError("these limits can hold together")
     needed = tuple(groups)
     for group in groups:
         rest = tuple(other for other in needed if other != group)

@@ -15,6 +15,8 @@ from planopt.procurement.problem import (
     Purchase,
     Totals,
     by_name,
+    copies_enough,
+    copies_possible,
     figure,
     shortfalls,
 )
@@ -113,9 +115,16 @@ def satisfiable(
     bool
         False only if it is proven that none is possible.
     """
+    if any(_does_alone(unit, limits) for unit in units):
+        return True
     deadline = time.monotonic() + time_limit
     question = _Question(units, limits, "cheapest", solver, deadline)
     return question.search.any().status != "infeasible"
+
+
+def _does_alone(unit: Unit, limits: Limits) -> bool:
+    """Whether copies of one unit are a purchase, which no solver has to tell."""
+    return not shortfalls([unit], {unit.index: copies_enough(unit, limits)}, limits)
 
 
 class _Question:
@@ -133,7 +142,9 @@ class _Question:
         self._objective = objective
         # Positions among all units: that some are dominated does not change a name.
         self._places = {u.index: i for i, u in enumerate(sorted(units, key=by_name), 1)}
-        programme = Programme.of(undominated(units), limits, objective)
+        most = copies_possible(units, limits)
+        within = [unit for unit, n in zip(units, most, strict=True) if n != 0]
+        programme = Programme.of(undominated(within), limits, objective)
         self._units = programme.units
         self.search = Search(programme, solver, deadline, self._allows)
         single = scan(self._units, limits, objective)

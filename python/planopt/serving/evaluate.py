@@ -39,6 +39,8 @@ STORES = ("host", "disk")
 """Where weights can rest: in the host's memory, or on its disks."""
 
 
+EVENEST, MOST_BURSTY = 0.01, 100.0
+"""Times between requests that hardly differ, and bursts of ten thousand requests."""
 MOST_HITS = 0.999
 """Something of every prompt is read."""
 
@@ -216,7 +218,9 @@ def evaluate_serving(
             value=users,
             accepted="one of the two",
         )
-    burst = reader.quantity("arrival_cv", arrival_cv, "number")
+    burst = reader.quantity(
+        "arrival_cv", arrival_cv, "number", least=EVENEST, most=MOST_BURSTY
+    )
     if burst is not None and rate is None:
         reader.problem(
             "E005",
@@ -225,7 +229,7 @@ def evaluate_serving(
             accepted="with --requests 3/s",
         )
     hits = reader.quantity(
-        "prefix_hit_rate", prefix_hit_rate, "share", most=MOST_HITS, zero=True
+        "prefix_hit_rate", prefix_hit_rate, "share", least=0.0, most=MOST_HITS
     )
     own_traffic = read_traffic(reader, traffic)
     if own_traffic is not None and images:

@@ -35,7 +35,7 @@ def read_images(
         return {}
     tokens = reader.count("image_tokens", options.get("image_tokens"))
     parameters = reader.quantity(
-        "encoder_parameters", options.get("encoder_parameters"), "count"
+        "encoder_parameters", options.get("encoder_parameters"), "count", least=1
     )
     each = reader.count("patches_per_token", options.get("patches_per_token"))
     for name, accepted in (

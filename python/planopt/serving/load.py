@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planopt.evaluation import Percentiles, UnderLoad
+from planopt.options import LARGEST_COUNT, LARGEST_QUANTITY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +36,9 @@ __all__ = [
 
 PERCENTILES: dict[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 """Percentiles that latencies can be judged at, as shares."""
+
+MOST_DIGITS = 20
+"""Of a number of tokens: those of any 64-bit integer."""
 
 REQUESTS = 2000
 """Requests that are measured: the 95th percentile stands on a hundred of them."""
@@ -72,14 +76,14 @@ def read_traffic(reader: OptionReader, path: str | None) -> dict[str, Any] | Non
     """
     if path is None:
         return None
-    accepted = "a CSV with the columns prompt and output, in tokens"
+    accepted = (
+        "a CSV with the columns prompt and output, in tokens up to "
+        f"{LARGEST_COUNT}, and seconds, in growing order up to {LARGEST_QUANTITY:g}"
+    )
     try:
-        with Path(path).open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-        prompt = [max(1, int(row["prompt"])) for row in rows]
-        output = [max(1, int(row["output"])) for row in rows]
-        seconds = [float(row["seconds"]) for row in rows if row.get("seconds")]
-    except (OSError, KeyError, ValueError, TypeError) as error:
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+            rows = _requests(csv.DictReader(file))
+    except (OSError, ValueError, csv.Error) as error:
         reader.problem(
             "E002",
             f"cannot be read as traffic: {error}",
@@ -93,12 +97,61 @@ def read_traffic(reader: OptionReader, path: str | None) -> dict[str, Any] | Non
             "E002", "no requests in it", option="traffic", value=path, accepted=accepted
         )
         return None
+    prompt, output = ([row[place] for row in rows] for place in (0, 1))
+    seconds = [row[2] for row in rows if row[2] is not None]
     sizes = {"kind": "pairs", "prompt": prompt, "output": output}
     if len(seconds) < len(rows):
         return {"sizes": sizes}
     start = seconds[0]
     arrivals = {"kind": "trace", "seconds": [each - start for each in seconds]}
     return {"sizes": sizes, "arrivals": arrivals}
+
+
+def _requests(table: csv.DictReader[str]) -> list[tuple[int, int, float | None]]:
+    """Read prompt, output and, where it is said, time of each request.
+
+    Raises
+    ------
+    ValueError
+        With the line that cannot be read.
+    """
+    if missing := {"prompt", "output"} - set(table.fieldnames or ()):
+        message = f"no column {' and no column '.join(sorted(missing))}"
+        raise ValueError(message)
+    rows: list[tuple[int, int, float | None]] = []
+    latest = -LARGEST_QUANTITY
+    try:
+        for row in table:
+            seconds = _seconds(row.get("seconds"), latest)
+            latest = latest if seconds is None else seconds
+            rows.append((_tokens(row["prompt"]), _tokens(row["output"]), seconds))
+    except ValueError as error:
+        message = f"line {table.line_num}: {error}"
+        raise ValueError(message) from error
+    return rows
+
+
+def _seconds(cell: str | None, latest: float) -> float | None:
+    """Read when a request arrives, not before the latest of those above it."""
+    if not cell:
+        return None
+    seconds = float(cell)
+    if not latest <= seconds <= LARGEST_QUANTITY:
+        message = f"{seconds:g} seconds after {latest:g}"
+        raise ValueError(message)
+    return seconds
+
+
+def _tokens(cell: str | None) -> int:
+    """Read a number of tokens; where it is 0 there is one all the same."""
+    if cell is None or not cell.strip().isdecimal() or len(cell) > MOST_DIGITS:
+        message = f"`{(cell or '')[:MOST_DIGITS]}` is no number of tokens"
+        raise ValueError(message)
+    tokens = int(cell)
+    if tokens > LARGEST_COUNT:
+        message = f"{tokens} tokens are more than {LARGEST_COUNT}"
+        raise ValueError(message)
+    return max(1, tokens)
 
 
 def load_of(

@@ -245,7 +245,11 @@ def evaluate_training(
         "mtp_modules": read_mtp_modules(reader, mtp_modules),
         "redundancy": reader.count("redundancy", redundancy, minimum=0),
         "nominal_parameters": reader.quantity(
-            "nominal_parameters", nominal_parameters, "count", most=LARGEST_TOKENS
+            "nominal_parameters",
+            nominal_parameters,
+            "count",
+            least=1,
+            most=LARGEST_TOKENS,
         ),
         "tokens": read_tokens(reader, tokens),
         "mfu": reader.quantity("mfu", mfu, "share", most=1.0),
@@ -365,7 +369,7 @@ def assumed_mtp(modules: int) -> Iterator[Assumed]:
 
 def read_tokens(reader: OptionReader, tokens: TextOrNumber | None) -> float | None:
     """Read the tokens of a run, such as ``2T``."""
-    return reader.quantity("tokens", tokens, "tokens", most=LARGEST_TOKENS)
+    return reader.quantity("tokens", tokens, "tokens", least=1, most=LARGEST_TOKENS)
 
 
 def read_mtp_modules(

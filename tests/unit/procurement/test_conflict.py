@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from planopt.procurement import Limits, minimal_conflict
 
 GROUPS = ("users", "throughput", "budget", "power", "stock:x")
@@ -25,9 +23,15 @@ def test_nothing_possible_at_all_is_an_empty_conflict() -> None:
     assert minimal_conflict(GROUPS, lambda _: False) == ()
 
 
-def test_what_is_feasible_has_no_conflict() -> None:
-    with pytest.raises(ValueError, match="can hold together"):
-        minimal_conflict(GROUPS, lambda _: True)
+def test_what_is_known_to_be_infeasible_is_not_asked_again() -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def unknown(groups: tuple[str, ...]) -> bool:
+        asked.append(groups)
+        return True
+
+    assert minimal_conflict(GROUPS, unknown) == GROUPS
+    assert GROUPS not in asked
 
 
 def test_limits_name_their_groups_and_leave_out_others() -> None:

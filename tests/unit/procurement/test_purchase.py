@@ -20,7 +20,7 @@ from planopt.procurement.problem import survivors
 from planopt.procurement.solver import Outcome, SolveInterrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     MakeUnit = Callable[..., Unit]
 
@@ -233,6 +233,29 @@ def test_nothing_to_buy_is_infeasible(solver: Solver) -> None:
     bought = buy([], Limits(users=1), "cheapest", solver, 10)
     assert (bought.status, bought.price_micro_usd) == ("infeasible", None)
     assert not satisfiable([], Limits(users=1), solver, 10)
+
+
+def test_what_exceeds_a_limit_alone_is_compared_with_nothing(
+    solver: Solver, unit: MakeUnit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[int] = []
+
+    def noted(units: Sequence[Unit]) -> list[Unit]:
+        compared.extend(unit.index for unit in units)
+        return undominated(units)
+
+    monkeypatch.setattr("planopt.procurement.purchase.undominated", noted)
+    asked = Limits(users=1, power_watts=unit(0).power_watts)
+    hungry = unit(1, power_watts=2 * unit(0).power_watts)
+    assert buy([unit(0), hungry], asked, "cheapest", solver, 10).counts == {0: 1}
+    assert compared == [0]
+
+
+def test_that_one_kind_does_is_told_without_comparing(
+    solver: Solver, unit: MakeUnit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planopt.procurement.purchase.undominated", None)
+    assert satisfiable([unit(0)], Limits(users=1), solver, 10)
 
 
 def test_without_time_a_single_kind_is_offered_unproven(
