@@ -127,3 +127,104 @@ def test_a_file_that_is_none_is_refused(
     left, _, err = run(capsys, "--data", str(path))
     assert left == 2
     assert code in err
+
+
+def with_cell(few_rows: Path, column: str, text: str) -> Path:
+    """Put a text in a cell of the second row."""
+    with few_rows.open() as file:
+        rows = list(csv.DictReader(file))
+    rows[1][column] = text
+    with few_rows.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+    return few_rows
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        *("n_accelerators", "accelerators_per_node", "micro_batch", "global_batch"),
+        *("tp", "pp", "cp", "ep", "vpp", "seq_len", "layers", "hidden"),
+        *("step_time_s", "tokens_per_s_per_gpu", "memory_gb", "params_b"),
+    ],
+)
+@pytest.mark.parametrize(
+    "text", ["x", "nan", "inf", "-1", "0", "1e400", "1e308", "9" * 25, "\u00e9"]
+)
+def test_a_cell_that_is_no_number_is_refused(
+    capsys: pytest.CaptureFixture[str], few_rows: Path, column: str, text: str
+) -> None:
+    path = with_cell(few_rows, column, text)
+    left, out, err = run(capsys, "--data", str(path))
+    assert (left, out) == (2, "")
+    assert "error[E113]" in err
+    assert f"{path}:3" in err
+    assert f"field: `{column}` is `{text}`" in err
+
+
+def test_all_cells_that_are_no_numbers_are_told(
+    capsys: pytest.CaptureFixture[str], few_rows: Path
+) -> None:
+    path = with_cell(with_cell(few_rows, "tp", "many"), "step_time_s", "none")
+    _, _, err = run(capsys, "--data", str(path))
+    assert err.count("error[E113]") == 2
+
+
+SCHEMAS = {
+    "serving figures": (
+        "framework,model,accelerator,metric,value,osl,tp,isl\n"
+        "vllm,llama-3.1-8b,h100-sxm,ttft,{},,1,512\n"
+    ),
+    "kernels and messages": (
+        "kind,accelerator,n_accelerators,size,value\nallreduce,h100-sxm,8,1M,{}\n"
+    ),
+    "serving runs": (
+        "backend,system,model_path,isl,osl,concurrency,silicon_ttft_ms,silicon_tpot_ms"
+        "\nvllm,h100_sxm,Llama-3.1-8B,512,512,4,{},20\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("text", ["", "x", "nan", "1e400", "-1", "0"])
+def test_what_was_measured_is_a_number(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, text: str
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(SCHEMAS[name].format(text))
+    left, out, err = run(capsys, "--data", str(path))
+    assert (left, out) == (2, "")
+    assert "error[E113]" in err
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_columns_that_are_not_there_are_empty(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(SCHEMAS[name].format("20"))
+    left, out, err = run(capsys, "--data", str(path), "--json")
+    assert (left, err) == (0, "")
+    assert json.loads(out)["datasets"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfea\0", b"model,\xe4\n1,2\n", b"a\0b\n1\n"]
+)
+def test_bytes_that_are_no_table_are_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(content)
+    left, out, err = run(capsys, "--data", str(path))
+    assert (left, out) == (2, "")
+    assert "error[E00" in err
+
+
+def test_a_folder_is_no_table(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    left, _, err = run(capsys, "--data", str(tmp_path))
+    assert left == 2
+    assert "error[E006]" in err

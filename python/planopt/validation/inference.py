@@ -74,6 +74,7 @@ class _Inference:
 
     name = "serving figures"
     columns = frozenset({"framework", "model", "accelerator", "metric", "value", "osl"})
+    needed = frozenset({"value"})
 
     def predict(self, rows: Sequence[Row], assumptions: str) -> Iterator[Outcome]:
         """Predict the figure of every row."""

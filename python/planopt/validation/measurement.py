@@ -90,6 +90,10 @@ class Schema(Protocol):
     def columns(self) -> frozenset[str]:
         """Columns that tell this kind of file from the others."""
 
+    @property
+    def needed(self) -> frozenset[str]:
+        """Columns of numbers that every row has."""
+
     def predict(self, rows: Sequence[Row], assumptions: str) -> Iterable[Outcome]:
         """Predict every row, or say why not."""
         ...
@@ -102,6 +106,15 @@ class Table:
     path: Path
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
+    lines: tuple[int, ...]
+    """Lines of the file that rows end in, counted from 1."""
+
+
+class _Cells(dict[str, str]):
+    """A row: a column that the file does not have is as good as an empty cell."""
+
+    def __missing__(self, column: str) -> str:
+        return ""
 
 
 def read_table(path: Path) -> Table:
@@ -115,10 +128,13 @@ def read_table(path: Path) -> Table:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, restval="")
-            rows = tuple(
-                {name: (value or "").strip() for name, value in row.items() if name}
-                for row in reader
-            )
+            rows, lines = [], []
+            for row in reader:
+                cells = ((name, text) for name, text in row.items() if name)
+                rows.append(
+                    _Cells((name, (text or "").strip()) for name, text in cells)
+                )
+                lines.append(reader.line_num)
             columns = tuple(reader.fieldnames or ())
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         why = getattr(error, "strerror", None) or error
@@ -129,4 +145,4 @@ def read_table(path: Path) -> Table:
             value=str(path),
             accepted="a CSV file with a header",
         ) from error
-    return Table(path, columns, rows)
+    return Table(path, columns, tuple(rows), tuple(lines))

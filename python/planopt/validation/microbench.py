@@ -55,6 +55,7 @@ class _Microbench:
 
     name = "kernels and messages"
     columns = frozenset({"kind", "accelerator", "n_accelerators", "size", "value"})
+    needed = frozenset({"n_accelerators", "value"})
 
     def predict(self, rows: Sequence[Row], assumptions: str) -> Iterator[Outcome]:
         """Predict the seconds of every all-reduce inside of a host."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, bundled_folder
 from planopt.errors import InputError
+from planopt.validation.cells import check_cells
 from planopt.validation.document import Dataset, Part, Validation, Worst
 from planopt.validation.measurement import Comparison, Missing, read_table
 from planopt.validation.schemas import SCHEMAS
@@ -83,6 +84,7 @@ def compare_rows(path: Path, assumptions: str) -> list[Outcome]:
                 for each in SCHEMAS
             ),
         )
+    check_cells(table, schema)
     return list(schema.predict(table.rows, assumptions))
 
 

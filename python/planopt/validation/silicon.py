@@ -50,6 +50,7 @@ class _Silicon:
         {"backend", "system", "model_path", "isl", "osl", "concurrency"}
         | {"silicon_ttft_ms", "silicon_tpot_ms"}
     )
+    needed = frozenset({"isl", "osl", "silicon_ttft_ms", "silicon_tpot_ms"})
 
     def predict(self, rows: Sequence[Row], assumptions: str) -> Iterator[Outcome]:
         """Predict TTFT and TPOT of every run."""
@@ -70,7 +71,8 @@ def _predict(row: Row, assumptions: str) -> Iterator[Outcome]:
     excluded = row.get("exclude", "")
     without_ttft = excluded == "ttft" or harness.compiles_meanwhile(row["id"])
     metrics = ("tpot",) if without_ttft else ("ttft", "tpot")
-    if row["mode"] == "disagg" and not row["prefill_num_workers"]:
+    workers = row["prefill_num_workers"] and row["decode_num_workers"]
+    if row["mode"] != "agg" and not workers:
         yield Missing(row=row["id"], reason="workers of the pools are not stated")
         return
     if not row["concurrency"]:
@@ -125,14 +127,14 @@ def _simulated(row: Row, assumptions: str) -> tuple[MeasuredReplica, Mapping[str
     decode = _replica(row, "decode_", assumptions)
     request = decode.request(batch=1, prompt=sizes.prompt, context=1)
     request["context"] = sizes.prompt + sizes.output
-    request["replicas"] = int(float(row["decode_num_workers"]))
+    request["replicas"] = _count(row, "decode_num_workers")
     request["engine"] = {"max_sequences": users}
     request["transfer"] = {
         "latency_seconds": _TRANSFER_LATENCY,
         "seconds_per_token": _cached_bytes_per_token(decode)
         / _TRANSFER_BYTES_PER_SECOND,
     }
-    workers = int(float(row["prefill_num_workers"]))
+    workers = _count(row, "prefill_num_workers")
     report = prefill.closed_loop(
         users,
         sizes=sizes,

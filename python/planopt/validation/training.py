@@ -98,6 +98,7 @@ class TrainingSchema:
             {"model", "accelerator", "n_accelerators", "micro_batch", "global_batch"}
         )
     )
+    needed: frozenset[str] = frozenset()
 
     def predict(self, rows: Sequence[Row], assumptions: str) -> Iterable[Outcome]:
         """Predict every row, or say why not."""
