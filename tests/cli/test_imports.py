@@ -347,7 +347,6 @@ def test_a_model_of_hugging_face_is_the_model_of_the_catalog(
         ("../../victim", "victim"),
         ("/etc/Victim", "etc-victim"),
         ('Llama "3.1" \U0001f980', "llama-3.1"),
-        (b"caf\xe9".decode("utf-8", "surrogateescape"), "caf"),
     ],
 )
 def test_a_model_is_written_inside_under_an_id_made_of_its_name(

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from planopt.plan import EvaluationDocument, Plan
 
-LONG = {"model": "llama-3.1-8b", "prompt": 2 * COLD_PROMPT_TOKENS, "output": 200}
-CARD = {**LONG, "accelerator": "h100-sxm"}
+LONG: dict[str, Any] = {"model": "llama-3.1-8b", "prompt": 2 * COLD_PROMPT_TOKENS, "output": 200}
+CARD: dict[str, Any] = {**LONG, "accelerator": "h100-sxm"}
 
 
 def cold(answer: Plan | EvaluationDocument) -> str | None:
