@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from planopt.catalog import Catalog
     from planopt.verify.derivation import Node
 
-__all__ = ["Derivation", "Fact", "Figure", "derive"]
+__all__ = ["Derivation", "Fact", "Figure", "derive", "known_host"]
+
+UNKNOWN_HOST = "unknown"
+"""What the core calls a host of which nothing is known but what it holds."""
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +78,11 @@ class Derivation(msgspec.Struct, frozen=True, kw_only=True):
     result: tuple[Figure, ...]
     times: int = 1
     children: tuple[Derivation, ...] = ()
+
+
+def known_host(host: str | None) -> str | None:
+    """Return the id of a host; none where no host of the catalog takes them."""
+    return None if host == UNKNOWN_HOST else host
 
 
 def derive(

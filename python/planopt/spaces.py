@@ -57,6 +57,14 @@ def read_space(name: str) -> Space:
     path = Path(name) if name.endswith(".toml") else SPACES / f"{name}.toml"
     try:
         text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError.of(
+            "E006",
+            f"cannot read the space: {error}",
+            field="--space",
+            value=name,
+            accepted="a TOML file in UTF-8",
+        ) from error
     except OSError as error:
         known = sorted(each.stem for each in SPACES.glob("*.toml"))
         nearest = difflib.get_close_matches(name, known, n=1)
@@ -88,6 +96,14 @@ def space_of_tables(name: str, tables: dict[str, Any]) -> Space:
             field="kind",
             value=str(kind),
             accepted="training, serving",
+        )
+    if kind == "training" and not isinstance(tables.get("run"), dict):
+        raise InputError.of(
+            "E102",
+            "a space of training needs a run",
+            field="run",
+            value=str(tables.get("run", "nothing")),
+            accepted="a table [run], or [space.run] in a study",
         )
     return Space(name, kind, str(tables.pop("about", name)), tables)
 

@@ -177,7 +177,7 @@ SCHEMAS = {
         "vllm,llama-3.1-8b,h100-sxm,ttft,{},,1,512\n"
     ),
     "kernels and messages": (
-        "kind,accelerator,n_accelerators,size,value\nallreduce,h100-sxm,8,1M,{}\n"
+        "kind,accelerator,n_accelerators,size,value\nallreduce,h100-sxm,8,1MiB,{}\n"
     ),
     "serving runs": (
         "backend,system,model_path,isl,osl,concurrency,silicon_ttft_ms,silicon_tpot_ms"
@@ -207,6 +207,17 @@ def test_columns_that_are_not_there_are_empty(
     left, out, err = run(capsys, "--data", str(path), "--json")
     assert (left, err) == (0, "")
     assert json.loads(out)["datasets"]
+
+
+def test_a_message_of_an_unknown_accelerator_is_left_out(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.csv"
+    rows = SCHEMAS["kernels and messages"].format("20").replace("h100-sxm", "h1000")
+    path.write_text(rows)
+    left, out, _ = run(capsys, "--data", str(path), "--json")
+    assert left == 0
+    assert "h1000" in str(json.loads(out)["datasets"][0]["skipped"])
 
 
 @pytest.mark.parametrize(

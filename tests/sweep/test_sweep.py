@@ -200,6 +200,62 @@ def test_a_place_of_no_known_kind_is_told(study: str, tmp_path: Path) -> None:
         sweep(study, out=str(tmp_path / "out"), on="moon")
 
 
+@pytest.mark.parametrize(
+    ("given", "wrong", "field"),
+    [
+        ("chunk = 500", "chunk = 0", "study.chunk"),
+        ("chunk = 500", "chunk = -1", "study.chunk"),
+        ("chunk = 500", "chunk = 1.5", "study.chunk"),
+        ("chunk = 500", "chunk = nan", "study.chunk"),
+        ("chunk = 500", "chunk = 1e300", "study.chunk"),
+        ("chunk = 500", "chunk = 99999999999999999999", "study.chunk"),
+        ("chunk = 500", "chunk = []", "study.chunk"),
+        ("chunk = 500", "assumptions = 3", "study.assumptions"),
+        ("chunk = 500", "assumptions = [3]", "study.assumptions[0]"),
+        ("chunk = 500", "assumptions = []", "study.assumptions"),
+        ("chunk = 500", "hardware = [3]", "study.hardware[0]"),
+        ("chunk = 500", "workloads = 3", "study.workloads"),
+        ('models = ["llama-2-7b", "llama-2-13b"]', "models = 3", "study.models"),
+        ("chunk = 500", "chunks = 3", "study.chunks"),
+        ("[study]", "[[study]]", "study"),
+        ("[space.run]", "[[space.run]]", "run"),
+        ("[space.run]", "[space.rum]", "run"),
+    ],
+)
+def test_a_study_that_cannot_be_is_refused(
+    given: str,
+    wrong: str,
+    field: str,
+    study: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path(study).write_text(STUDY.replace(given, wrong), encoding="utf-8")
+    with pytest.raises(SystemExit) as left:
+        main(["sweep", study, "--out", str(tmp_path / "out")])
+    assert left.value.code == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("error[E10")
+    assert field in told.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("table", ["study", "space"])
+def test_a_study_that_is_no_text_is_refused(
+    table: str, study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bytes_ = tmp_path / "bytes.toml"
+    bytes_.write_bytes(b"\xff\xfe")
+    if table == "space":
+        Path(study).write_text(f'space = "{bytes_.as_posix()}"', encoding="utf-8")
+    name = study if table == "space" else str(bytes_)
+    with pytest.raises(SystemExit) as left:
+        main(["sweep", name, "--out", str(tmp_path / "out")])
+    assert left.value.code == 2
+    assert "error[E006]" in capsys.readouterr().err
+
+
 def test_only_the_unbeaten_rows_of_a_case_stay() -> None:
     def row(case: int, price: float, days: float, place: int) -> dict[str, float]:
         return {"case": case, "price_usd": price, "days": days, "place": place}

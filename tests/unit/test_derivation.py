@@ -137,6 +137,61 @@ def test_a_run_of_training_explains_itself_too() -> None:
     assert not planopt.evaluate_training(**RUN).derivation
 
 
+ACCELERATORS = [each["id"] for each in open_catalog().list("accelerators")]
+
+
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+@pytest.mark.parametrize("tp", [1, 2, 8])
+def test_every_accelerator_explains_how_it_serves(accelerator: str, tp: int) -> None:
+    served = planopt.evaluate(
+        model="llama-3.1-8b", accelerator=accelerator, tp=tp, explain=True
+    )
+    steps = [each for each in served.derivation if each.name == "step_time"]
+    if served.decode.step_seconds is None:
+        # A layout or a format that cannot be is refused before anything is computed.
+        assert served.rejections
+        return
+    decode = {figure.name: figure.value for figure in steps[0].result}
+    assert decode["step"] == pytest.approx(served.decode.step_seconds, rel=1e-9)
+
+
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+@pytest.mark.parametrize("tp", [1, 8])
+def test_every_accelerator_explains_how_it_trains(accelerator: str, tp: int) -> None:
+    run = planopt.evaluate_training(
+        model="llama-3.2-1b", accelerator=accelerator, tp=tp, tokens="1B", explain=True
+    )
+    steps = [node for node in everything(run.derivation) if node.name == "step_of"]
+    if run.step_seconds is None:
+        assert run.rejections
+        return
+    parts = sum(figure.value for figure in steps[-1].result)
+    assert parts == pytest.approx(run.step_seconds, rel=1e-9)
+
+
+def test_hosts_that_are_asked_for_are_those_explained() -> None:
+    served = planopt.evaluate(
+        model="llama-3.1-8b",
+        accelerator="rtx-4090",
+        host="pcie-8gpu",
+        network="infiniband-400g",
+        hosts=2,
+        tp=4,
+        pp=2,
+        explain=True,
+    )
+    step = next(each for each in served.derivation if each.name == "step_time")
+    decode = {figure.name: figure.value for figure in step.result}
+    assert served.hardware is not None
+    assert served.hardware.hosts == 2
+    assert decode["step"] == pytest.approx(served.decode.step_seconds, rel=1e-9)
+
+
+def test_a_link_of_ones_own_is_not_explained() -> None:
+    with pytest.raises(InputError, match="E004"):
+        planopt.evaluate(accelerator="h100-sxm", link="pcie4-x16", explain=True)
+
+
 def test_what_the_reference_does_not_work_out_is_not_explained() -> None:
     with pytest.raises(InputError, match="E004"):
         planopt.evaluate_training(**RUN, link="nvlink-3", explain=True)

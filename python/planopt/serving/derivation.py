@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planopt.catalog import bundled_folder
-from planopt.derivation import derive
+from planopt.derivation import derive, known_host
 from planopt.shared_options import architecture_of
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def derivation_of(
     prompt: int,
     kv_heads: int | None,
     pcie_all_reduce: str | None,
+    hosts: int | None = None,
     engine: str | None = None,
 ) -> tuple[Derivation, ...]:
     """Work an evaluation out by the reference, and record how.
@@ -40,6 +41,8 @@ def derivation_of(
         Key/value heads in place of the model's own.
     pcie_all_reduce : str, optional
         Class of hosts in place of that of the assumptions.
+    hosts : int, optional
+        Hosts of a replica, where they were asked for.
     engine : str, optional
         Serving engine that runs the kernels.
     """
@@ -60,7 +63,8 @@ def derivation_of(
     given: dict[str, Any] = {
         "model": architecture_of(catalog, model) or model,
         "accelerator": candidate.accelerator,
-        "host": hardware.host,
+        "host": known_host(hardware.host),
+        "accelerators_per_host": candidate.accelerators // hosts if hosts else None,
         "network": hardware.network,
         "nics_per_host": hardware.nics_per_host or 0,
         "tp": candidate.tp,

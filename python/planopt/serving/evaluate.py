@@ -247,6 +247,12 @@ def evaluate_serving(
         condition=options.get("condition"),
         prices=options.get("prices"),
     )
+    if explain:
+        reader.out_of_place(
+            {"link": link, "software_latency": software_latency},
+            "is not explained",
+            accepted="--accelerator, in a host of the catalog with its own links",
+        )
     reader.finish()
     opened = opened.priced(**paid)
     answer = opened.native.evaluate_serving(request)
@@ -336,6 +342,7 @@ def evaluate_serving(
         prompt=served.lengths.prompt,
         kv_heads=served.kv_heads,
         pcie_all_reduce=pcie_all_reduce,
+        hosts=request["hosts"],
         engine=served.engine_name,
     )
     return with_changes(document, derivation=derivation)

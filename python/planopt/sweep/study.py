@@ -7,7 +7,10 @@ import itertools
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, catalog_digest, open_catalog
 from planopt.errors import InputError
@@ -24,6 +27,21 @@ writing what comes back takes no time beside it."""
 
 AXES = ("models", "hardware", "workloads", "prices", "assumptions")
 """What a study may vary, the slowest first."""
+
+
+_NAMES = Annotated[tuple[str, ...], Meta(min_length=1)]
+_TABLES = Annotated[tuple[dict[str, Any], ...], Meta(min_length=1)]
+
+
+class Axes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The table ``[study]``: what is varied, and how it is cut."""
+
+    models: Annotated[tuple[str | None, ...], Meta(min_length=1)] = (None,)
+    hardware: _TABLES = ({},)
+    workloads: _TABLES = ({},)
+    prices: _TABLES = ({},)
+    assumptions: _NAMES = (DEFAULT_ASSUMPTIONS,)
+    chunk: Annotated[int, Meta(ge=1, le=2**62)] = CHUNK
 
 
 @dataclass(frozen=True)
@@ -131,33 +149,57 @@ def read_study(path: str, *, catalog: Sequence[str] = ()) -> Study:
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise InputError.of(
             "E006",
-            f"cannot read the study: {error.strerror or error}",
+            f"cannot read the study: {getattr(error, 'strerror', None) or error}",
             field="STUDY",
             value=path,
             accepted="a TOML file",
         ) from error
     tables = read_toml(path, text)
     space = _space(path, tables)
-    axes = tables.get("study", {})
-    unknown = sorted(set(axes) - {*AXES, "chunk"})
+    axes = _axes(path, tables.get("study", {}))
+    return Study(
+        about=str(tables.get("about", space.about)),
+        kind=space.kind,
+        cases=tuple(_cases(space, axes, tuple(catalog))),
+        chunk=axes.chunk,
+        catalog=tuple(catalog),
+    )
+
+
+def _axes(path: str, table: object) -> Axes:
+    """Read the table of the study.
+
+    Raises
+    ------
+    InputError
+        E103 for what nothing reads, E104 for a value of another type or out of range.
+    """
+    known = tuple(Axes.__struct_fields__)
+    unknown = sorted(set(table) - set(known)) if isinstance(table, dict) else []
     if unknown:
         raise InputError.of(
             "E103",
             f"nothing reads `study.{unknown[0]}`",
             field=f"study.{unknown[0]}",
             value=unknown[0],
-            accepted=", ".join((*AXES, "chunk")),
+            accepted=", ".join(known),
         )
-    return Study(
-        about=str(tables.get("about", space.about)),
-        kind=space.kind,
-        cases=tuple(_cases(space, axes, tuple(catalog))),
-        chunk=int(axes.get("chunk", CHUNK)),
-        catalog=tuple(catalog),
-    )
+    try:
+        return msgspec.convert(table, Axes)
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at `$")
+        field = f"study{place.rstrip('`')}"
+        raise InputError.of(
+            "E104",
+            f"`{field}` cannot be read: {what[:1].lower()}{what[1:]}",
+            field=field,
+            accepted="lists of names (models, assumptions) or of tables (hardware, "
+            "workloads, prices), and a chunk of 1 candidate or more",
+            file=path,
+        ) from error
 
 
 def _space(path: str, tables: Mapping[str, Any]) -> Space:
@@ -175,20 +217,10 @@ def _space(path: str, tables: Mapping[str, Any]) -> Space:
     )
 
 
-def _cases(
-    space: Space, axes: Mapping[str, Any], catalog: tuple[str, ...]
-) -> Iterator[Case]:
-    given = {
-        "models": [None],
-        "hardware": [{}],
-        "workloads": [{}],
-        "prices": [{}],
-        "assumptions": [DEFAULT_ASSUMPTIONS],
-        **{name: axes[name] for name in AXES if name in axes},
-    }
+def _cases(space: Space, axes: Axes, catalog: tuple[str, ...]) -> Iterator[Case]:
     # Before anything is read of it: what changes afterwards is found by the workers.
-    digests = {name: catalog_digest(catalog, name) for name in given["assumptions"]}
-    every = itertools.product(*(given[name] for name in AXES))
+    digests = {name: catalog_digest(catalog, name) for name in axes.assumptions}
+    every = itertools.product(*(getattr(axes, name) for name in AXES))
     for index, (model, hardware, workload, prices, assumptions) in enumerate(every):
         request = _request(space, model, {**hardware, **prices}, workload)
         native = open_catalog(catalog, assumptions).native

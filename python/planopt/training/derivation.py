@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planopt.catalog import bundled_folder
-from planopt.derivation import derive
+from planopt.derivation import derive, known_host
 from planopt.shared_options import architecture_of
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def derivation_of(
     given = {
         **request,
         "model": architecture_of(catalog, model) or model,
-        "host": hardware.host,
+        "host": known_host(hardware.host),
     }
     entities = {
         kind: given[kind]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from planopt.catalog import bundled_folder
 from planopt.validation.measurement import Comparison, Missing
-from planopt.verify import Facts
+from planopt.verify import FactError, Facts
 from planopt.verify.communication import (
     Fabric,
     all_reduce,
@@ -72,7 +72,10 @@ def _predict(row: Row, assumptions: str) -> Outcome:
     payload = _bytes(row)
     if payload is None:
         return Missing(row=row["id"], reason="no size is stated")
-    links = _links(row, assumptions)
+    try:
+        links = _links(row, assumptions)
+    except FactError as error:
+        return Missing(row=row["id"], reason=str(error))
     if links is None:
         return Missing(row=row["id"], reason="not ranks of one host")
     ranks = links.t
@@ -116,10 +119,9 @@ def _links(row: Row, assumptions: str) -> Fabric | None:
     facts = _facts(assumptions)
     accelerator = facts.accelerator(row["accelerator"])
     host = facts.host(_HOSTS.get(accelerator.form_factor, "pcie-8gpu"))
-    ranks = int(row["n_accelerators"])
-    if ranks > max(host.slots, accelerator.scale_up_domain) or "nodes" in str(
-        row["interconnect"]
-    ):
+    ranks = int(float(row["n_accelerators"]))
+    most = max(host.slots, accelerator.scale_up_domain)
+    if not 1 < ranks <= most or "nodes" in row["interconnect"]:
         return None
     return fabric(facts, accelerator, host, None, nics_per_host=0, t=ranks, p=1)
 

@@ -39,6 +39,26 @@ def _takes(host: Host, card: Accelerator) -> bool:
     return card.form_factor in host.form_factors
 
 
+# Section 7, "Where no host of the catalog takes them".
+def _unknown_host(card: Accelerator, slots: int) -> Host:
+    """Return a host of which nothing is known but what it holds."""
+    return Host(
+        id="unknown",
+        name=f"unknown host of {slots} x {card.name}",
+        form_factors=(card.form_factor,),
+        slots=slots,
+        whole=False,
+        link=_UNKNOWN_HOST_LINK,
+        nics=slots,
+        power=0.0,
+        rack_units=0.0,
+        price=None,
+        all_reduce={},
+        included_accelerator=None,
+        included_count=0,
+    )
+
+
 class Facts:
     """The catalogs that a set of assumptions sees.
 
@@ -162,9 +182,30 @@ class Facts:
         return replace(host, price=self._prices.get(name, host.price))
 
     # Section 7, "A host takes".
-    def host_for(self, name: str, accelerator: str) -> Host:
-        """Return the host with as many slots as it takes of an accelerator."""
-        host, card = self.host(name), self.accelerator(accelerator)
+    def host_for(
+        self, name: str | None, accelerator: str, slots: int | None = None
+    ) -> Host:
+        """Return the host with as many slots as it takes of an accelerator.
+
+        Parameters
+        ----------
+        name : str or None
+            Id of the host; none where no host of the catalog takes them.
+        accelerator : str
+            Id of the accelerator.
+        slots : int, optional
+            Accelerators put into each host that is not sold whole.
+        """
+        card = self.accelerator(accelerator)
+        if name is None:
+            return _unknown_host(card, slots or 1)
+        host = self.host(name)
+        if slots is not None and not host.whole:
+            host = replace(host, slots=slots)
+        return self._filled(host, card)
+
+    def _filled(self, host: Host, card: Accelerator) -> Host:
+        """Return a host with the slots that its case and power supply leave."""
         boarded = host.whole or host.included_accelerator is not None
         if boarded or not self.assumptions.host_limits:
             return host
@@ -175,7 +216,7 @@ class Facts:
             while slots and host.power + slots * card.power > host.power_supply:
                 slots -= 1
         if not slots:
-            message = f"`{name}` has no room or no power for one {accelerator}"
+            message = f"`{host.id}` has no room or no power for one {card.id}"
             raise FactError(message)
         return replace(host, slots=slots)
 

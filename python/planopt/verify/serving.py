@@ -137,9 +137,10 @@ def evaluate_serving(
     *,
     model: str | Mapping[str, Any],
     accelerator: str,
-    host: str,
+    host: str | None,
     network: str | None,
     nics_per_host: int,
+    accelerators_per_host: int | None = None,
     tp: int,
     cp: int = 1,
     dp: int = 1,
@@ -172,11 +173,13 @@ def evaluate_serving(
     model : str or mapping
         Id of a model, or a model in the shape of a model file.
     accelerator, host : str
-        Ids of what a replica is made of.
+        Ids of what a replica is made of; no host where none of the catalog takes them.
     network : str or None
         Id of the network between hosts, where there are several.
     nics_per_host : int
         NICs of that network in each host.
+    accelerators_per_host : int, optional
+        Accelerators put into each host; else as many as it takes.
     tp, pp : int
         Tensor-parallel ranks and pipeline stages.
     cp, dp, ep : int
@@ -218,7 +221,10 @@ def evaluate_serving(
     table = facts.model_table(model) if isinstance(model, str) else model
     transformer = model_from_table(table, kv_heads=kv_heads)
     card = facts.accelerator(accelerator)
-    machine = facts.host_for(host, accelerator)
+    accelerators = tp * cp * dp * pp
+    if host is None and accelerators_per_host is None:
+        accelerators_per_host = accelerators
+    machine = facts.host_for(host, accelerator, accelerators_per_host)
     formats = (weights or transformer.weights, kv)
     rank = Rank(card, facts.assumptions, *formats, tp, dp, ep, cp)
     rank = replace(
@@ -231,7 +237,6 @@ def evaluate_serving(
         encoder = Encoder(encoder_parameters, image_patches, prompt)
         rank = replace(rank, encoder=encoder)
     gained = tokens_per_check(draft_tokens if draft else 0, acceptance)
-    accelerators = tp * cp * dp * pp
     if rejection := _shape_rejection(transformer, t=tp, p=pp):
         return _evaluation([rejection], accelerators=accelerators)
     if rejection := _experts_rejection(transformer, ranks=tp * dp, e=ep):

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from planopt.verify.assumptions import Assumptions
     from planopt.verify.facts import Facts
+    from planopt.verify.hardware import Host
     from planopt.verify.training.stages import Stage
 
 
@@ -49,7 +50,7 @@ def evaluate_training(
     *,
     model: str | Mapping[str, Any],
     accelerator: str,
-    host: str,
+    host: str | None,
     network: str | None = None,
     nics_per_host: int | None = None,
     accelerators_per_host: int | None = None,
@@ -65,7 +66,8 @@ def evaluate_training(
     model : str or mapping
         Catalog id, or the architecture that a plan embeds.
     accelerator, host, network : str
-        Catalog ids; without a network hosts are not connected.
+        Catalog ids; without a network hosts are not connected. No host where none of
+        the catalog takes the accelerators.
     nics_per_host, accelerators_per_host : int, optional
         Else as many as the host takes.
     kv_heads : int, optional
@@ -85,18 +87,22 @@ def evaluate_training(
         longest_context=units.count(table["max_context"]),
         mtp_modules=architecture.mtp_modules,
     )
-    machine_host = facts.host_for(host, accelerator)
+    if host is None and accelerators_per_host is None:
+        accelerators_per_host = candidate.accelerators
+    machine_host = facts.host_for(host, accelerator, accelerators_per_host)
     slots = machine_host.slots
-    if accelerators_per_host is not None and not machine_host.whole:
-        slots = accelerators_per_host
     broken = broken_rule_of_layout(candidate, architecture, slots)
     if broken is not None:
         return _rejected(broken)
-    fabric = fabric_of(facts, accelerator, host, network, nics_per_host, candidate)
+    fabric = fabric_of(
+        facts, accelerator, machine_host, network, nics_per_host, candidate
+    )
     groups = groups_of(candidate, fabric, slots)
     machine = Machine(
         fabric.accelerator,
-        _of_rented(facts.assumptions) if is_offer(host) else facts.assumptions,
+        _of_rented(facts.assumptions)
+        if host is not None and is_offer(host)
+        else facts.assumptions,
         candidate.precision,
         candidate.framework,
     )
@@ -123,14 +129,13 @@ def _rejected(code: str) -> dict[str, Any]:
 def fabric_of(
     facts: Facts,
     accelerator: str,
-    host: str,
+    machine: Host,
     network: str | None,
     nics_per_host: int | None,
     candidate: Candidate,
 ) -> Fabric:
     """Return the links of an accelerator in its host."""
     chosen = facts.accelerator(accelerator)
-    machine = facts.host_for(host, accelerator)
     joined = None if network is None else facts.network(network)
     link = None if joined is None else facts.link(joined.link)
     return Fabric(

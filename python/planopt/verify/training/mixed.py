@@ -44,10 +44,11 @@ def _of_share(
     nics_per_host: int,
 ) -> tuple[Rank, Placed]:
     """Return the rank of a share, and an empty stage in its place."""
-    slots = facts.host_for(share.host, share.accelerator).slots
+    host = facts.host_for(share.host, share.accelerator)
     fabric = fabric_of(
-        facts, share.accelerator, share.host, network, nics_per_host, candidate
+        facts, share.accelerator, host, network, nics_per_host, candidate
     )
+    slots = host.slots
     own = replace(candidate, pp=len(share.layers))
     groups = groups_of(own, fabric, slots)
     groups = with_stages_apart(groups, candidate, fabric, slots)
