@@ -32,7 +32,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planopt.errors import InputError
-from planopt.procurement.model import Row, at_least, at_most, exact
+from planopt.procurement.model import (
+    SIGNIFICANT_DIGITS,
+    Row,
+    at_least,
+    at_most,
+    exact,
+)
 from planopt.procurement.problem import by_name, copies_enough, copies_possible
 
 if TYPE_CHECKING:
@@ -73,7 +79,7 @@ class Programme:
             ``E320`` where throughput is to be as large as possible and nothing limits
             it.
         """
-        named = tuple(sorted(units, key=by_name))
+        named = tuple(sorted(_noticeable(units, limits), key=by_name))
         uppers = tuple(_uppers(named, limits, objective))
         limited = tuple(
             at_most(group, needs, limit, uppers)
@@ -85,6 +91,20 @@ class Programme:
             limited += (at_least("throughput", speeds, demand, uppers),)
         row_sets = tuple(limited + users for users in _users(named, limits, uppers))
         return cls(named, uppers, row_sets)
+
+
+def _noticeable(units: Sequence[Unit], limits: Limits) -> Iterator[Unit]:
+    """Leave out units whose throughput is lost among the digits that count.
+
+    Beside what is asked for, or what the best of them supplies, it is no more than the
+    noise that `exact` takes off. As many copies as would make up for that are beyond
+    what any solver counts to.
+    """
+    supplies = [exact(unit.tokens_per_second) for unit in units]
+    most = max([*supplies, exact(limits.tokens_per_second)])
+    for unit, supply in zip(units, supplies, strict=True):
+        if supply * 10**SIGNIFICANT_DIGITS > most:
+            yield unit
 
 
 def _uppers(

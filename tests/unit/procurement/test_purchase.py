@@ -22,6 +22,8 @@ from planopt.procurement.solver import Outcome, SolveInterrupted
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from planopt.procurement import Objective
+
     MakeUnit = Callable[..., Unit]
 
 USD = 10**6
@@ -36,6 +38,29 @@ def test_a_budget_of_exactly_the_price_suffices(solver: Solver, unit: MakeUnit) 
     assert bought.price_micro_usd == bought.bound_micro_usd == 3_999_999_999
     short = Limits(users=12, budget_micro_usd=3_999_999_998)
     assert buy([host], short, "cheapest", solver, 10).status == "infeasible"
+
+
+@pytest.mark.parametrize("supply", [1e-305, 1e-100, 1e-14])
+@pytest.mark.parametrize("objective", ["cheapest", "cost-per-token", "latency"])
+def test_a_unit_that_supplies_next_to_nothing_is_no_unit(
+    solver: Solver, unit: MakeUnit, objective: Objective, supply: float
+) -> None:
+    host = unit(0)
+    idle = unit(1, tokens_per_second=supply, price_micro_usd=1 * USD, accelerator="y")
+    asked = Limits(users=1, tokens_per_second=100.0)
+    bought = buy([host, idle], asked, objective, solver, 10)
+    assert (bought.status, bought.counts) == ("optimal", {0: 3})
+    assert buy([idle], asked, objective, solver, 10).status == "infeasible"
+
+
+def test_a_unit_of_which_a_billion_are_needed_is_one(
+    solver: Solver, unit: MakeUnit
+) -> None:
+    host = unit(0)
+    idle = unit(1, tokens_per_second=1e-7, price_micro_usd=1 * USD, accelerator="y")
+    asked = Limits(users=1, tokens_per_second=100.0)
+    bought = buy([host, idle], asked, "cheapest", solver, 10)
+    assert (bought.status, bought.counts) == ("optimal", {0: 3})
 
 
 def test_decimal_figures_add_up_as_written(solver: Solver, unit: MakeUnit) -> None:

@@ -50,6 +50,11 @@ impl Supply {
 /// Rates, and numbers of users, are found to a hundredth: closer than the closed form knows them.
 const RATE_STEP: f64 = 0.01;
 const BISECTIONS: u32 = 40;
+/// Of the requests that a replica could serve one after the other, the share that it must be able to
+/// carry to be a unit. One that is in time only while next to nobody asks, idle for all but a
+/// ten-thousandth of its time, supplies nothing: its rate would be whatever number above zero the
+/// bisection ends at, and a purchase of as many such units as a load needs is none.
+pub(super) const LEAST_LOAD: f64 = 1e-4;
 /// Steps by the closed form are no shorter than this share of those asked for directly: between the
 /// places of its grid it interpolates.
 const SHORTEST: f64 = 0.9;
@@ -249,38 +254,43 @@ impl Asked<'_> {
     /// The highest rate of arrivals at which requests are served in time, and the batch that is
     /// then decoding.
     fn most_requests(&self, capacity: u32, count: &mut Count) -> Result<(u32, Estimate), Miss> {
-        let at = |per_second| self.estimator.at(&Arrivals::Poisson { per_second }, 1.0);
+        let mut in_time = |per_second| {
+            count.evaluated += 1;
+            let estimate = self.estimator.at(&Arrivals::Poisson { per_second }, 1.0);
+            self.miss(&estimate).map_or(Ok(estimate), Err)
+        };
         // Next to nobody is as fast as it gets.
-        let alone = at(f64::MIN_POSITIVE);
-        count.evaluated += 1;
-        if let Some(miss) = self.miss(&alone) {
-            return Err(miss);
-        }
+        let alone = in_time(f64::MIN_POSITIVE)?;
         let one_by_one = 1.0 / (alone.ttft_mean() + self.latency.output * alone.tpot_mean());
         let (mut low, mut high) = (0.0, one_by_one);
-        let mut best = alone;
-        for _ in 0..BISECTIONS {
-            count.evaluated += 1;
-            let estimate = at(high);
-            if self.miss(&estimate).is_some() {
+        let mut best = in_time(high);
+        for _ in 1..BISECTIONS {
+            if best.is_err() {
                 break;
             }
-            (low, best) = (high, estimate);
-            high *= 2.0;
+            (low, high) = (high, high * 2.0);
+            let estimate = in_time(high);
+            if estimate.is_err() {
+                break;
+            }
+            best = estimate;
         }
         for _ in 0..BISECTIONS {
-            if high - low < RATE_STEP * high {
+            if high - low < RATE_STEP * high || high < LEAST_LOAD * one_by_one {
                 break;
             }
             let rate = f64::midpoint(low, high);
-            count.evaluated += 1;
-            let estimate = at(rate);
-            if self.miss(&estimate).is_none() {
-                (low, best) = (rate, estimate);
+            let estimate = in_time(rate);
+            if estimate.is_ok() {
+                low = rate;
             } else {
                 high = rate;
             }
+            if estimate.is_ok() || best.is_err() {
+                best = estimate;
+            }
         }
+        let best = best?;
         let batch = whole((best.decoding / self.lanes).ceil()).clamp(1, capacity);
         Ok((batch, best))
     }

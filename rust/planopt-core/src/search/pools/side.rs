@@ -12,7 +12,7 @@ use crate::communication::Fabric;
 use crate::compute::Step;
 use crate::placement::Placement;
 use crate::search::connection::Joined;
-use crate::search::latency::whole;
+use crate::search::latency::{LEAST_LOAD, whole};
 use crate::serving::engine::{Arrivals, Estimator, ReplicaSteps, Traffic};
 use crate::serving::{Batching, Replica};
 use crate::stages::Stage;
@@ -56,14 +56,15 @@ impl Side<'_> {
         whole((decoding / self.lanes).ceil())
     }
 
-    /// The highest rate of requests at which `in_time` holds of what the closed form says.
+    /// The highest rate of requests at which `in_time` holds of what the closed form says; none
+    /// where that is next to none.
     pub(super) fn rate(&self, in_time: impl Fn(&Self, f64) -> bool) -> f64 {
         let (mut low, mut high) = (0.0, self.bound);
         if in_time(self, high) {
             return high;
         }
         for _ in 0..BISECTIONS {
-            if high - low < RATE_STEP * high {
+            if high - low < RATE_STEP * high || high < LEAST_LOAD * self.bound {
                 break;
             }
             let rate = f64::midpoint(low, high);
