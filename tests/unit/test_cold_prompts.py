@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
     from planopt.plan import EvaluationDocument, Plan
 
-LONG: dict[str, Any] = {"model": "llama-3.1-8b", "prompt": 2 * COLD_PROMPT_TOKENS, "output": 200}
+LONG: dict[str, Any] = {
+    "model": "llama-3.1-8b",
+    "prompt": 2 * COLD_PROMPT_TOKENS,
+    "output": 200,
+}
 CARD: dict[str, Any] = {**LONG, "accelerator": "h100-sxm"}
 
 

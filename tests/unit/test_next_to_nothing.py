@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import planopt
-from planopt.serving import solve
+from planopt.serving.search import find_units
 
 if TYPE_CHECKING:
     from planopt.serving.search import Found
@@ -34,14 +34,13 @@ def test_every_unit_carries_a_request_a_day(
     question: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     supplies: list[float] = []
-    find_units = solve.find_units
 
     def watched(*args: Any, **kwargs: Any) -> Found:
         found = find_units(*args, **kwargs)
         supplies.extend(unit.tokens_per_second for unit in found.units)
         return found
 
-    monkeypatch.setattr(solve, "find_units", watched)
+    monkeypatch.setattr("planopt.serving.solve.find_units", watched)
     asked = {"ttft": "1s", "requests": "4/s", "top": 1, **question}
     plan = planopt.solve(**asked, time_limit=20)
     assert plan.status in {"optimal", "feasible", "infeasible"}
