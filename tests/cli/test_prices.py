@@ -292,7 +292,7 @@ def test_a_price_that_is_no_price_is_refused() -> None:
         ("b200", "dgx-b200", "infiniband-400g", 0),
         ("h100-sxm", "dgx-h100", "infiniband-400g", 0),
         ("a100-sxm-40", "dgx-a100-320", "infiniband-200g", 0),
-        ("b200", "dgx-b200", "infiniband-200g", 32),
+        ("h100-sxm", "supermicro-8x-h100", "infiniband-400g", 32),
         ("h100-sxm", "hgx-8", "infiniband-400g", 32),
     ],
 )
@@ -315,3 +315,19 @@ def test_nics_that_come_with_a_machine_are_not_in_the_bill(
     )
     nics = [each for each in evaluation.bill_of_materials if each.kind == "nic"]
     assert sum(each.quantity for each in nics) == bought
+
+
+def test_a_machine_without_a_free_slot_takes_its_own_nics_only() -> None:
+    asked: dict[str, Any] = {
+        "model": "llama-2-70b",
+        "target": "3tok/s",
+        "accelerators": "gb10-dgx-spark",
+    }
+    assert planopt.solve(**asked, network="ethernet-200g").status == "optimal"
+    refused = planopt.solve(**asked, network="ethernet-25g-cx4")
+    assert all(each.hardware.hosts == 1 for each in refused.deployments)
+    plan = planopt.solve(**asked, network="ethernet-200g")
+    document = json.loads(plan.to_json())
+    document["deployments"][0]["hardware"]["network"] = "ethernet-25g-cx4"
+    told = " ".join(str(each) for each in verify_plan(document, bundled_folder()))
+    assert "NICs do not fit" in told

@@ -262,7 +262,17 @@ def _power_watts(
     return at_work + hosts * host.power + nic_watts + switches
 
 
-def check_fit(accelerator: Accelerator, host: Host, nics_per_host: int) -> None:
+# Section 7, "a host must have room for the NICs".
+def room_for(host: Host, network: Network | None) -> int:
+    """Return the NICs of a network that a host takes."""
+    if network is None or network.id in host.included_networks:
+        return host.nics
+    return max(0, host.nics - host.included_nics)
+
+
+def check_fit(
+    accelerator: Accelerator, host: Host, network: Network | None, nics_per_host: int
+) -> None:
     """Refuse accelerators and NICs that a host does not take."""
     included = host.included_accelerator
     if included not in (None, accelerator.model_id):
@@ -271,8 +281,9 @@ def check_fit(accelerator: Accelerator, host: Host, nics_per_host: int) -> None:
     if accelerator.form_factor not in host.form_factors:
         message = f"{accelerator.id} ({accelerator.form_factor}) does not fit {host.id}"
         raise PurchaseError(message)
-    if nics_per_host > host.nics:
-        message = f"{nics_per_host} NICs do not fit {host.id}, which takes {host.nics}"
+    room = room_for(host, network)
+    if nics_per_host > room:
+        message = f"{nics_per_host} NICs do not fit {host.id}, which takes {room}"
         raise PurchaseError(message)
 
 
@@ -324,7 +335,8 @@ def unit(
     card = facts.accelerator(accelerator)
     machine = facts.host_for(host, accelerator)
     hosts = hosts_of_unit(card, machine, t=tp * cp * dp, p=pp, replicas=replicas)
-    check_fit(card, machine, nics_per_host if hosts > 1 else 0)
+    joined = None if network is None else facts.network(network)
+    check_fit(card, machine, joined, nics_per_host if hosts > 1 else 0)
     if terms is not None:
         return _rented(facts, machine, terms, hosts=hosts, replicas=replicas)
     used = replicas * tp * cp * dp * pp
@@ -336,20 +348,19 @@ def unit(
     share: SwitchShare | None = None
     nic_watts = 0.0
     if hosts > 1:
-        if network is None:
+        if joined is None:
             message = f"{hosts} hosts need a network"
             raise PurchaseError(message)
-        parts = facts.network(network)
         share = switch_share(
-            parts,
+            joined,
             switch,
             hosts_of_replica=hosts // replicas,
             nics_per_host=nics_per_host,
             replicas=replicas,
             port_block=facts.assumptions.switch_port_block,
         )
-        lines.extend(_network_lines(parts, machine, hosts, nics_per_host, share))
-        nic_watts = hosts * nics_per_host * parts.nic.power
+        lines.extend(_network_lines(joined, machine, hosts, nics_per_host, share))
+        nic_watts = hosts * nics_per_host * joined.nic.power
     return Unit(
         lines=tuple(lines),
         replicas=replicas,

@@ -254,7 +254,7 @@ impl<'a> Unit<'a> {
         let Some((network, nics_per_host)) = hardware.network else {
             return;
         };
-        if nics_per_host > hardware.host.nics {
+        if nics_per_host > hardware.host.room_for(network) {
             return;
         }
         if placement.hosts == 2 || hardware.host.rent.is_some() {

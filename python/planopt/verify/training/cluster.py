@@ -173,7 +173,8 @@ def cluster(
     machine = facts.host_for(host, accelerator)
     at_work = ceil(accelerators / machine.slots)
     hosts = at_work + spares
-    check_fit(card, machine, nics_per_host if hosts > 1 else 0)
+    joined = None if network is None else facts.network(network)
+    check_fit(card, machine, joined, nics_per_host if hosts > 1 else 0)
     if card.power is None:
         message = f"the vendor publishes no power of {accelerator}"
         raise PurchaseError(message)
@@ -188,22 +189,22 @@ def cluster(
     power = drawn + at_work * machine.power
     height, switch, count = hosts * machine.rack_units, None, 0
     if hosts > 1:
-        if network is None:
+        if joined is None:
             message = f"{hosts} hosts need a network"
             raise PurchaseError(message)
-        parts, nics = facts.network(network), hosts * nics_per_host
-        new_nics, new_cables = nics_bought(machine, parts, nics_per_host)
+        nics = hosts * nics_per_host
+        new_nics, new_cables = nics_bought(machine, joined, nics_per_host)
         cables, uplinks = hosts * new_cables // 2, 0
-        lines.extend(nic_lines(parts, hosts * new_nics))
-        power += at_work * nics_per_host * parts.nic.power if at_work > 1 else 0.0
+        lines.extend(nic_lines(joined, hosts * new_nics))
+        power += at_work * nics_per_host * joined.nic.power if at_work > 1 else 0.0
         if hosts > 2:
-            chosen, count, uplinks = _cheapest_fabric(parts, nics)
+            chosen, count, uplinks = _cheapest_fabric(joined, nics)
             switch, cables = chosen.id, hosts * new_cables
             price = priced(chosen.price, chosen.id)
             lines.append(Line("switch", chosen.id, chosen.name, count, price))
             power += count * chosen.power
             height += count * chosen.rack_units if machine.rack_units else 0.0
-        lines.extend(cable_lines(parts, cables, uplinks))
+        lines.extend(cable_lines(joined, cables, uplinks))
     return Cluster(
         lines=tuple(lines),
         hosts=hosts,

@@ -146,7 +146,7 @@ impl EvaluateTraining {
         let most = catalog.network(id).map_or(1, |network| {
             let fitting = network.nics_per_host.iter().copied();
             fitting
-                .filter(|nics| *nics <= fit.host.nics)
+                .filter(|nics| *nics <= fit.host.room_for(network))
                 .max()
                 .unwrap_or(1)
         });

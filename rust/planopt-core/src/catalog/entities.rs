@@ -367,6 +367,16 @@ impl std::iter::Sum for Connecting {
 }
 
 impl Host {
+    /// NICs of `network` that one of it takes: its own, or what its own leave room for.
+    pub fn room_for(&self, network: &Network) -> u32 {
+        match &self.included_nics {
+            Some(included) if !included.networks.contains(&network.id) => {
+                self.nics.saturating_sub(included.count)
+            }
+            _ => self.nics,
+        }
+    }
+
     /// What is bought to connect one of it to `network` with so many NICs.
     pub fn connecting(&self, network: &Network, nics: u32) -> Connecting {
         let included = self

@@ -253,7 +253,7 @@ impl TrainingSearch<'_> {
         let mut connections: Vec<Option<(&Network, NetworkLine)>> = networks
             .iter()
             .filter(|(network, line)| {
-                connects(fit.host, network) && line.nics_per_host <= fit.host.nics
+                connects(fit.host, network) && line.nics_per_host <= fit.host.room_for(network)
             })
             .map(|connection| Some(*connection))
             .collect();

@@ -116,7 +116,7 @@ impl Task<'_> {
             return result;
         };
         let usable = networks.iter().filter(|(network, line)| {
-            line.nics_per_host <= fit.host.nics && connects(fit.host, network)
+            line.nics_per_host <= fit.host.room_for(network) && connects(fit.host, network)
         });
         let connections: Vec<_> = [None].into_iter().chain(usable.map(Some)).collect();
         let mut found: Vec<_> = of_equal_lines(fit, &connections, self.assumptions)

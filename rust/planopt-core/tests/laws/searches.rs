@@ -115,7 +115,7 @@ impl Hunt {
         for fit in &space.fits {
             self.everything_in(fit, None, &mut found);
             for (network, line) in &space.networks {
-                if line.nics_per_host <= fit.host.nics {
+                if line.nics_per_host <= fit.host.room_for(network) {
                     self.everything_in(fit, Some((*network, *line)), &mut found);
                 }
             }

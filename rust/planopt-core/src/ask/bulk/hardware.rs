@@ -26,7 +26,7 @@ pub(super) fn connected(
     for fit in space.fits.iter().filter(|fit| fit.host.rent.is_none()) {
         let mut widest: Vec<(&Network, NetworkLine)> = Vec::new();
         for &(network, line) in &space.networks {
-            if line.nics_per_host > fit.host.nics {
+            if line.nics_per_host > fit.host.room_for(network) {
                 continue;
             }
             match widest.iter_mut().find(|(other, _)| other.id == network.id) {

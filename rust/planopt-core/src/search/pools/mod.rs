@@ -183,7 +183,7 @@ pub fn search_pools<'a>(asked: &Asked, space: &Space<'a>) -> PoolsResult<'a> {
             .par_iter()
             .filter(|(fit, _)| {
                 network.is_none_or(|(network, line)| {
-                    line.nics_per_host <= fit.host.nics && connects(fit.host, network)
+                    line.nics_per_host <= fit.host.room_for(network) && connects(fit.host, network)
                 })
             })
             .filter_map(|(fit, prepared)| kind(asked, &layouts, *fit, network, prepared))
@@ -290,7 +290,7 @@ fn matched<'a>(
 ) {
     let fits_network = |fit: &Fit| {
         network.is_none_or(|(network, line)| {
-            line.nics_per_host <= fit.host.nics && connects(fit.host, network)
+            line.nics_per_host <= fit.host.room_for(network) && connects(fit.host, network)
         })
     };
     let kinds: Vec<&Kind> = alone
