@@ -184,7 +184,7 @@ WRONG_ENTRIES: dict[str, tuple[str, str]] = {
     "empty": ("", "missing"),
     "wrong unit": (_changed('"24 GiB"', '"24 GB/s"'), "memory"),
     "no unit": (_changed('"24 GiB"', "24"), "memory"),
-    "negative price": (_changed(r'"\$1800"', '"-$1599"'), "price"),
+    "negative price": (_changed(r'"\$1800"', '"-$1800"'), "price"),
     "nan": (_changed('"24 GiB"', "nan"), "memory"),
     "infinite": (_changed('"24 GiB"', '"inf GB"'), "memory"),
     "nothing": (_changed('"24 GiB"', '"0 GB"'), "memory"),
@@ -339,6 +339,60 @@ def test_as_a_process(arguments: list[str], tmp_path: Path) -> None:
 
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith("error[E")
+
+
+# Commands with arguments that are not text, and the options that they are values of.
+NOT_TEXT = [
+    ("solve --model \udcff", ["--model"]),
+    ("solve --model=\udcff.json --json", ["--model"]),
+    ("solve --target \udcff --catalog a\udcffb", ["--target", "--catalog"]),
+    ("solve --catalog a\udc80", ["--catalog"]),
+    ("solve --out \udcff --budget 20000", ["--out"]),
+    ("solve --\udcff=3", []),
+    ("train --tokens \udcff", ["--tokens"]),
+    ("fleet \udcff.toml", []),
+    ("evaluate serving --accelerator \udcff", ["--accelerator"]),
+    ("evaluate training --accelerator rtx-4090 --host \udcff", ["--host"]),
+    ("compare --accelerators rtx-4090,\udcff", ["--accelerators"]),
+    ("catalog show \udcff", []),
+    ("catalog import-hf \udcff", []),
+    ("verify \udcff", []),
+    ("diff \udcff \udcff", []),
+    ("frontier --space \udcff", ["--space"]),
+    ("sweep \udcff --out \udcff", ["--out"]),
+    ("validate --data \udcff", ["--data"]),
+    ("reproduce --topic \udcff", ["--topic"]),
+    ("calibrate --out \udcff", ["--out"]),
+    ("bench --space \udcff", ["--space"]),
+    ("explain \udcff", []),
+    ("\udcff", []),
+    ("verify a\0b", []),
+    ("frontier --space a\0b", ["--space"]),
+]
+
+
+@pytest.mark.parametrize(("command", "options"), NOT_TEXT)
+def test_arguments_that_are_not_text(
+    command: str, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refused(capsys, "is not text", *command.split())
+
+    wrong = [each for each in command.split() if not each.isprintable()]
+    assert said.count("error[E002]") == len(wrong)
+    assert all(f"--> {option} " in said for option in options)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="its arguments are UTF-16")
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_bytes_that_are_not_text_as_a_process(options: list[str]) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "planopt.cli", "solve", "--model", b"\xff", *options],
+        capture_output=True,
+        check=False,
+    )
+
+    assert (ran.returncode, ran.stdout) == (2, b"")
+    assert ran.stderr.startswith(b"error[E002]")
 
 
 # --- Anything at all ------------------------------------------------------------------

@@ -90,6 +90,8 @@ def test_smaller_steps_make_tokens_even(capsys: pytest.CaptureFixture[str]) -> N
     [
         (("--users", "8", "--requests", "2/s"), "E004", "--users"),
         (("--users", "0"), "E003", "--users"),
+        (("--requests", "1e6/s"), "E003", "--requests"),
+        (("--requests", "1e12/s"), "E003", "--requests"),
         (("--requests", "2"), "E002", "--requests"),
         (("--traffic", "nowhere.csv"), "E002", "--traffic"),
         (("--policy", "fair", "--users", "8"), "E001", "--policy"),

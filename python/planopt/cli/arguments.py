@@ -9,13 +9,13 @@ from planopt.errors import Diagnostic, InputError
 def text_of(arguments: Sequence[str]) -> list[str]:
     """Return the arguments, or refuse all those that are not text.
 
-    Python keeps bytes that are no UTF-8 as lone surrogates, which no file, no terminal
-    and no other language can take.
+    Python keeps bytes that are no UTF-8 as lone surrogates, which no terminal and no
+    other language can take; and no file has a NUL in its name.
 
     Raises
     ------
     InputError
-        E002 for each argument that is not UTF-8.
+        E002 for each argument that is not text.
     """
     problems = [
         _not_text(argument, before)
@@ -28,7 +28,9 @@ def text_of(arguments: Sequence[str]) -> list[str]:
 
 
 def _is_text(argument: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in argument)
+    return not any(
+        character == "\0" or "\ud800" <= character <= "\udfff" for character in argument
+    )
 
 
 def _not_text(argument: str, before: str) -> Diagnostic:
@@ -38,8 +40,8 @@ def _not_text(argument: str, before: str) -> Diagnostic:
         option, value = before, argument
     return Diagnostic(
         code="E002",
-        message="an argument is not UTF-8",
+        message="an argument is not text",
         field=option if option.startswith("-") and _is_text(option) else None,
         value=value.encode("utf-8", "backslashreplace").decode("utf-8"),
-        accepted="text in UTF-8, the names of files too",
+        accepted="text in UTF-8 without NUL, the names of files too",
     )

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace as with_changes
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.errors import InputError
 from planopt.evaluation import Candidate
-from planopt.options import OptionReader
+from planopt.options import SMALLEST_QUANTITY, OptionReader
 from planopt.plan import Assumed, EvaluationDocument
 from planopt.prices import PriceOptions, read_prices, sourced
 from planopt.serving.build import bom_line, evaluation_of, hardware_of
@@ -28,9 +29,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from planopt.evaluation import ServingEvaluation
     from planopt.options import TextOrNumber
     from planopt.plan import PlanWarning
     from planopt.serving.load import Latencies
+    from planopt.serving.served import Lengths
 
 __all__ = ["evaluate_serving"]
 
@@ -39,6 +42,8 @@ STORES = ("host", "disk")
 """Where weights can rest: in the host's memory, or on its disks."""
 
 
+MOST_AT_ONCE = 4096
+"""Sequences that a replica answers at the same time: more than any engine takes."""
 EVENEST, MOST_BURSTY = 0.01, 100.0
 """Times between requests that hardly differ, and bursts of ten thousand requests."""
 MOST_HITS = 0.999
@@ -260,6 +265,9 @@ def evaluate_serving(
         # What is simulated holds as many layers as what was evaluated.
         request["offload"] = {**request["offload"], "layers": answer["offload"]}
     evaluation = evaluation_of(answer)
+    if evaluation.feasible and rate is not None and own_traffic is None:
+        alone = _seconds_alone(evaluation, served.lengths, hits or 0.0)
+        _check_rate(rate, requests, request["replicas"] / alone)
     latencies, two = None, None
     warnings: tuple[PlanWarning, ...] = ()
     asked = bool(rate or asking or own_traffic)
@@ -346,6 +354,34 @@ def evaluate_serving(
         engine=served.engine_name,
     )
     return with_changes(document, derivation=derivation)
+
+
+def _seconds_alone(
+    evaluation: ServingEvaluation, lengths: Lengths, hits: float
+) -> float:
+    """Return how long a replica answers a request when there is no other."""
+    prompt, token = evaluation.prefill.seconds, evaluation.decode.step_seconds
+    return (prompt or 0.0) * (1.0 - hits) + lengths.output * (token or 0.0)
+
+
+def _check_rate(rate: float, typed: TextOrNumber | None, one_by_one: float) -> None:
+    """Refuse a rate that nothing could answer: all requests that wait are remembered.
+
+    Raises
+    ------
+    InputError
+        E003 beyond `MOST_AT_ONCE` times the rate that is answered one by one.
+    """
+    most = MOST_AT_ONCE * one_by_one
+    if rate > most:
+        raise InputError.of(
+            "E003",
+            "no such replicas answer even a fraction of that",
+            field="--requests",
+            value=typed,
+            accepted=f"{SMALLEST_QUANTITY:g} to {most:.3g}/s, {MOST_AT_ONCE} times "
+            "what they answer one by one",
+        )
 
 
 def _resting(
