@@ -21,6 +21,8 @@ __all__ = ["Market", "MarketOptions", "read_market"]
 
 DEFAULT_TOP = 8
 DEFAULT_TIME_LIMIT_SECONDS = 10.0
+LEAST_RACKS = 0.01
+"""Of a rack: less than half a unit of height, which nothing fits into."""
 
 
 class MarketOptions(PriceOptions, total=False):
@@ -120,7 +122,7 @@ def read_market(
             "max_power", options.get("max_power"), "watts"
         ),
         "max_racks": reader.quantity(
-            "max_racks", options.get("max_racks"), "count", least=1
+            "max_racks", options.get("max_racks"), "count", least=LEAST_RACKS
         ),
         "top": reader.count("top", options.get("top")) or DEFAULT_TOP,
         "time_limit_seconds": limit or DEFAULT_TIME_LIMIT_SECONDS,

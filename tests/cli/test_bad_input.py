@@ -76,7 +76,7 @@ WRONG_OPTIONS = [
     ("--acquire steal", "rent"),
     ("--pcie-all-reduce bad", "good"),
     ("--max-power 10kg", "W"),
-    ("--max-racks 0", "at least 1 "),
+    ("--max-racks 0", "at least 0.01 "),
     ("--time-limit 5GB", "300ms"),
     ("--time-limit 0s", "at least"),
     ("--target 1e-308tok/s", "1e-06 to 1e+12 tok/s"),

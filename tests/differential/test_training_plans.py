@@ -64,7 +64,10 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     },
 }
 # Parts of a plan that say where a price is from, or how a link is called.
-SAY_NOTHING = ("source", "hardware.link")
+SAY_NOTHING = (
+    *("source", "price_date", "price_status", "used", "hardware.link"),
+    *("unit_price_low_usd", "unit_price_high_usd"),
+)
 
 
 @cache

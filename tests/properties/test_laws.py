@@ -170,8 +170,9 @@ def dearer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for kind in ("accelerators", "hosts", "networks"):
         (overlay / kind).mkdir()
         for file in (bundled_folder() / kind).glob("*.toml"):
+            # Values, and the ranges that they are in.
             text, times = re.subn(
-                r'(price = \{ value = "\$)([\d.]+)(")',
+                r'((?:value|low|high) = "\$)([\d.]+)(")',
                 lambda found: f"{found[1]}{3 * float(found[2]):.2f}{found[3]}",
                 file.read_text("utf-8"),
             )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 BAND = 0.3
 QUESTIONS: list[dict[str, Any]] = [
-    {"model": "llama-2-70b", "target": "5tok/s", "budget": 20_000},
+    {"model": "llama-2-70b", "target": "5tok/s", "budget": 40_000},
     {"model": "mixtral-8x7b", "target": "12tok/s", "users": 20},
     {"model": "llama-2-70b", "target": "5tok/s", "acquire": "rent"},
     {"model": "llama-2-70b", "target": "5tok/s", "acquire": "both", "duty": "40%"},

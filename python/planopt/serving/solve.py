@@ -382,13 +382,16 @@ def _alternatives(question: Question, chosen: Build) -> tuple[Alternative, ...]:
     """List builds of other hardware, by price, with why each was not chosen."""
     top = question.problem.top
     listed = alternatives(
-        question.found.builds, question.limits, top + 1, over_limits=True
+        question.found.builds, question.limits, 2 * top, over_limits=True
     )
-    others = []
+    others: list[Alternative] = []
+    # A machine with NICs of two networks is the same purchase on either.
+    seen = {chosen.bill_of_materials}
     for each in listed:
         other = question.build({each.unit.index: each.count})
-        if other.bill_of_materials == chosen.bill_of_materials:
+        if other.bill_of_materials in seen or len(others) == top:
             continue
+        seen.add(other.bill_of_materials)
         deployment = other.deployments[0]
         others.append(
             Alternative(
@@ -408,7 +411,7 @@ def _alternatives(question: Question, chosen: Build) -> tuple[Alternative, ...]:
                 bill_of_materials=other.bill_of_materials,
             )
         )
-    return tuple(others[:top])
+    return tuple(others)
 
 
 def _why_not(other: Build, chosen: Build, *, hourly: bool) -> str:

@@ -23,6 +23,11 @@ _BILL: Final[dict[str, Mark]] = {
     "unit_usd_per_hour": "verified",
     "usd_per_hour": "verified",
     "source": "informative",
+    "price_date": "informative",
+    "price_status": "informative",
+    "used": "informative",
+    "unit_price_low_usd": "informative",
+    "unit_price_high_usd": "informative",
 }
 _COST: Final = (
     "price_usd",

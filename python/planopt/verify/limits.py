@@ -201,6 +201,9 @@ def _stock_mismatches(
     stock = request.get("stock") or {}
     bought: Counter[str | None] = Counter()
     for one in deployments:
+        for line in one.unit.lines:
+            if line.kind != "accelerator":
+                bought[line.id] += one.units * line.quantity
         bought[one.unit.accelerator] += one.accelerators
     for part, limit in stock.items():
         if bought[part] > limit:

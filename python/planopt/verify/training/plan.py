@@ -244,8 +244,10 @@ def _limit_mismatches(
         limit = request.get(key)
         if limit is not None and total > limit * (1 + RELATIVE_TOLERANCE):
             yield Mismatch(f"request.{key}", total, limit, reason)
-    stock = request.get("stock") or {}
-    limit = stock.get(bought.accelerator)
-    if limit is not None and bought.accelerators > limit:
-        part = f"request.stock.{bought.accelerator}"
-        yield Mismatch(part, bought.accelerators, limit, reason)
+    quantities: dict[str | None, int] = {
+        **{line.id: line.quantity for line in bought.lines},
+        bought.accelerator: bought.accelerators,
+    }
+    for part, limit in (request.get("stock") or {}).items():
+        if quantities.get(part, 0) > limit:
+            yield Mismatch(f"request.stock.{part}", quantities[part], limit, reason)
