@@ -32,6 +32,10 @@ REPEATS = 3
 """Runs of each measurement, of which the fastest counts: the others were disturbed."""
 
 
+MOST_THREADS = 1024
+"""More than any one machine runs at once; each has memory of its own."""
+
+
 def bench(
     *,
     threads: int | None = None,
@@ -64,8 +68,17 @@ def bench(
     Raises
     ------
     InputError
-        For a debug build, whose figures would mislead, and for unknown names.
+        For a debug build, whose figures would mislead, for unknown names, and for more
+        threads than there can be.
     """
+    if threads is not None and not 1 <= threads <= MOST_THREADS:
+        raise InputError.of(
+            "E003",
+            f"--threads must be from 1 to {MOST_THREADS}",
+            field="--threads",
+            value=str(threads),
+            accepted=f"1 to {MOST_THREADS}",
+        )
     profile = _native.build_info()["build_profile"]
     if profile != "release":
         raise InputError.of(

@@ -73,6 +73,13 @@ def test_a_debug_build_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused.value.diagnostics[0].code == "E904"
 
 
+@pytest.mark.parametrize("threads", [0, bench.MOST_THREADS + 1, 10**18])
+def test_more_threads_than_there_can_be_are_refused(threads: int) -> None:
+    with pytest.raises(InputError) as refused:
+        bench.bench(threads=threads)
+    assert refused.value.diagnostics[0].code == "E003"
+
+
 def test_an_unknown_space_is_told_with_those_there_are() -> None:
     with pytest.raises(InputError, match="did you mean `training`"):
         read_space("trainin")

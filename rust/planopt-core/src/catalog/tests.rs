@@ -222,12 +222,8 @@ fn accelerators_are_bought_in_the_condition_that_is_asked_for() {
     let of = |on_sale: &str| {
         let text = ACCELERATOR.replace("price = \"$1,599.99\"", &format!("{line}\n{on_sale}"));
         let card = read_card(&text).expect("it is read").entity;
-        [Condition::New, Condition::Used, Condition::Any].map(|condition| {
-            card.clone()
-                .bought(condition)
-                .price
-                .map(|price| price.usd())
-        })
+        [Condition::New, Condition::Used, Condition::Any]
+            .map(|condition| card.clone().bought(condition).price.map(MicroUsd::usd))
     };
     assert_eq!(of(""), [Some(900.0), Some(500.0), Some(500.0)]);
     assert_eq!(
