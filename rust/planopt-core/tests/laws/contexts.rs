@@ -46,7 +46,7 @@ proptest! {
     }
 
     #[test]
-    fn a_rank_has_its_share_of_the_arithmetic_of_a_prompt(
+    fn a_rank_has_its_share_of_the_time_of_a_prompt(
         candidate in candidates(),
         ranks in 2_u32..8,
         tokens in 1.0..200_000.0_f64,
@@ -60,9 +60,10 @@ proptest! {
         let share = Step { split: f64::from(ranks), ..whole };
         prop_assert!(at_most(share.tokens() * f64::from(ranks), tokens));
         for block in &rank.blocks {
-            let all = block.time(whole, whole.tokens()).compute.0;
-            let own = block.time(share, share.tokens()).compute.0;
-            // Fewer rows are multiplied less efficiently, and latents of the others are expanded again.
+            let all = block.time(whole, whole.tokens()).total().0;
+            let own = block.time(share, share.tokens()).total().0;
+            // Weights are read by each, fewer rows are multiplied less efficiently, and latents of the
+            // others are expanded again.
             prop_assert!(at_most(all / f64::from(ranks), own));
         }
     }

@@ -303,7 +303,7 @@ fn replaces(one: &Seen, other: &Seen, speed: bool, margin: f64) -> bool {
         let mut needs = one.needs.iter().zip(other.needs);
         let mut gives = one.gives.iter().zip(other.gives);
         needs.all(|(one, other)| one * copies <= other + margin * other)
-            && gives.all(|(one, other)| one * copies >= other)
+            && gives.all(|(one, other)| one * copies >= other - margin.max(0.0) * other)
     };
     one.accelerator == other.accelerator
         && !(speed && one.speed < other.speed)
