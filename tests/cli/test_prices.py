@@ -331,3 +331,22 @@ def test_a_machine_without_a_free_slot_takes_its_own_nics_only() -> None:
     document["deployments"][0]["hardware"]["network"] = "ethernet-25g-cx4"
     told = " ".join(str(each) for each in verify_plan(document, bundled_folder()))
     assert "NICs do not fit" in told
+
+
+def test_a_run_on_machines_with_nics_of_their_own_is_verified() -> None:
+    plan = planopt.train(
+        model="llama-3.1-8b",
+        tokens="500B",
+        deadline="20d",
+        accelerators="h100-sxm",
+        host="dgx-h100",
+        network="infiniband-400g",
+        max_accelerators=64,
+        top=1,
+    )
+    assert plan.deployments[0].hardware.hosts > 1
+    assert {line.kind for line in plan.bill_of_materials} == {"host", "cable", "switch"}
+    document = json.loads(plan.to_json())
+    assert verify_plan(document, bundled_folder()) == []
+    document["bill_of_materials"][0]["quantity"] += 1
+    assert verify_plan(document, bundled_folder())
