@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["render_fleet"]
 
 
+CENT = 0.01
+
+
 def render_fleet(
     plan: FleetPlan, *, style: Style = PLAIN, saved: Path | None = None
 ) -> str:
@@ -68,14 +71,14 @@ def _verdict(plan: FleetPlan, style: Style) -> list[str]:
     elif plan.gap is None:
         bound = "how much less a fleet may cost is not known yet"
     else:
-        least = money(plan.total_bound_usd)
+        least = money(plan.total_bound_usd, rough=rough)
         bound = f"no fleet costs less than {least}: {plan.gap:.1%} may be left to gain"
     return [
         f"{style.head(head)}  {style.good(how) if proven else style.warn(how)}",
         *wrapped(f"{bound}; {seconds:.1f} s"),
         *wrapped(
-            f"owned: {money(plan.charge_usd)} of it, what is written off in these "
-            f"periods of {money(plan.price_usd, rough=rough)} of purchases, with "
+            f"owned: {money(plan.charge_usd, rough=rough)} of it, what is written off in "
+            f"these periods of {money(plan.price_usd, rough=rough)} of purchases, with "
             f"electricity and hosting; rented: {money(plan.rent_usd)}; "
             f"{watts(plan.power_watts)} of hosts at the end"
             + (
@@ -89,11 +92,12 @@ def _verdict(plan: FleetPlan, style: Style) -> list[str]:
 
 
 def _actions(plan: FleetPlan, style: Style) -> list[str]:
+    rough = is_rough(plan.bill_of_materials)
     rows = [
         [
             str(period.period) if first else "",
             action,
-            money(period.purchase_usd) if first else "",
+            money(period.purchase_usd, rough=rough) if first else "",
             money(period.rent_usd) if first else "",
         ]
         for period in plan.periods
@@ -162,12 +166,13 @@ def _parts(plan: FleetPlan, style: Style) -> list[str]:
 def _one_type(plan: FleetPlan, style: Style) -> list[str]:
     if not plan.one_type:
         return []
+    rough = is_rough(plan.bill_of_materials)
     rows = [
         [
             each.accelerator,
-            money(each.total_usd),
-            money(each.total_bound_usd),
-            money(each.more_usd),
+            money(each.total_usd, rough=rough),
+            money(each.total_bound_usd, rough=rough),
+            money(each.more_usd, rough=rough),
             each.why or "",
         ]
         for each in plan.one_type
@@ -181,14 +186,18 @@ def _one_type(plan: FleetPlan, style: Style) -> list[str]:
     best = plan.one_type[0]
     if best.total_usd is not None and plan.total_usd:
         saved = best.total_usd - plan.total_usd
+        less = f"{money(saved, rough=rough)} ({saved / best.total_usd:.1%})"
         said = (
-            f"The mixed fleet costs {money(saved)} ({saved / best.total_usd:.1%}) less "
-            f"than the best fleet of one type that was found ({best.accelerator})"
+            f"The mixed fleet costs {less} less than the best fleet of one type that "
+            f"was found ({best.accelerator})"
+            if saved >= CENT
+            else f"No mix that was found costs less than {best.accelerator} alone"
         )
         possible = [each for each in plan.one_type if each.status != "infeasible"]
         least = min((each.total_bound_usd or 0.0 for each in possible), default=0.0)
         if least > plan.total_usd:
-            proven = f"at least {money(least - plan.total_usd)} less than any"
+            less = money(least - plan.total_usd, rough=rough)
+            proven = f"at least {less} less than any"
             said += f", and {proven} of one type (proven)"
         lines += wrapped(f"{said}.")
     return [*lines, ""]
