@@ -77,8 +77,8 @@ def _verdict(plan: FleetPlan, style: Style) -> list[str]:
         f"{style.head(head)}  {style.good(how) if proven else style.warn(how)}",
         *wrapped(f"{bound}; {seconds:.1f} s"),
         *wrapped(
-            f"owned: {money(plan.charge_usd, rough=rough)} of it, what is written off in "
-            f"these periods of {money(plan.price_usd, rough=rough)} of purchases, with "
+            f"owned: {money(plan.charge_usd, rough=rough)} of it, what is written off "
+            f"in these periods of {money(plan.price_usd, rough=rough)} of purchases, with "
             f"electricity and hosting; rented: {money(plan.rent_usd)}; "
             f"{watts(plan.power_watts)} of hosts at the end"
             + (
