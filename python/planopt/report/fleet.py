@@ -78,8 +78,8 @@ def _verdict(plan: FleetPlan, style: Style) -> list[str]:
         *wrapped(f"{bound}; {seconds:.1f} s"),
         *wrapped(
             f"owned: {money(plan.charge_usd, rough=rough)} of it, what is written off "
-            f"in these periods of {money(plan.price_usd, rough=rough)} of purchases, with "
-            f"electricity and hosting; rented: {money(plan.rent_usd)}; "
+            f"in these periods of {money(plan.price_usd, rough=rough)} of purchases, "
+            f"with electricity and hosting; rented: {money(plan.rent_usd)}; "
             f"{watts(plan.power_watts)} of hosts at the end"
             + (
                 ""
