@@ -76,6 +76,8 @@ class PriceList(Struct, frozen=True, kw_only=True):
     basis: dict[str, int]
     """Accelerators by what their price is."""
     basis_of: dict[str, Basis]
+    on_sale: dict[str, int]
+    """Accelerators by whether new ones can be bought today: yes, no, not said."""
     prices: tuple[Listing, ...]
     """Those older than was asked for; all of the parts where nothing was."""
 
@@ -113,6 +115,7 @@ def price_list(
         summaries=tuple(_summaries([*bought, *rented])),
         basis=dict(Counter(basis_of.values())),
         basis_of=basis_of,
+        on_sale=dict(Counter(_on_sale(catalog, id_) for id_ in basis_of)),
         prices=tuple(
             each
             for each in by_age
@@ -189,6 +192,11 @@ def _basis_of(
 
     ids = (entry["id"] for entry in catalog.list("accelerators"))
     return {id_: basis(id_) for id_ in ids}
+
+
+def _on_sale(catalog: Catalog, accelerator: str) -> str:
+    said = _figure(catalog, "accelerators", accelerator, "on_sale")
+    return {"true": "yes", "false": "no", None: "not said"}[said]
 
 
 def _figure(catalog: Catalog, kind: str, id_: str, field: str) -> str | None:

@@ -253,6 +253,8 @@ def test_prices_are_counted_by_age_and_status(
     kinds = {summary["kind"] for summary in listed["summaries"]}
     assert kinds == {"accelerator", "host", "nic", "switch", "cable", "instance"}
     assert sum(listed["basis"].values()) == len(listed["basis_of"])
+    assert sum(listed["on_sale"].values()) == len(listed["basis_of"])
+    assert min(listed["on_sale"].values()) > 0
     assert listed["basis_of"]["rtx-5090"] == "card"
     assert listed["basis_of"]["h100-sxm"] == "system / n"
     assert listed["basis_of"]["gb10-dgx-spark"] == "machine only"

@@ -84,6 +84,8 @@ def render_prices(
         of_it = [id_ for id_, each in listed.basis_of.items() if each == basis]
         named = f"{basis} ({len(of_it)}): {', '.join(of_it) or UNKNOWN}"
         lines += wrapped(named, hanging="    ")
+    said = ", ".join(f"{number} {answer}" for answer, number in listed.on_sale.items())
+    lines += ["", f"Accelerators of which new ones can be bought today: {said}"]
     return "\n".join([*lines, *(_listed(listed, style) if listing else [])])
 
 
