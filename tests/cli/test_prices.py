@@ -121,6 +121,16 @@ def test_what_is_no_longer_sold_is_not_bought_new(tmp_path: Path) -> None:
     assert price_of_card(solved(folder, condition="used")).unit_price_usd == 500.0
 
 
+def test_no_machine_with_accelerators_of_its_own_is_bought_used() -> None:
+    asked = {"model": "llama-3.1-8b", "target": "5tok/s", "budget": 10_000}
+    new, used = (planopt.solve(**asked, condition=each) for each in ("new", "used"))
+    assert {line.kind for line in new.bill_of_materials} == {"host"}
+    assert price_of_card(used).used
+    document = json.loads(new.to_json())
+    document["request"]["condition"] = "used"
+    assert verify_plan(document, bundled_folder())
+
+
 def test_a_price_of_ones_own_goes_before_that_of_the_catalog(overlay: Path) -> None:
     plan = solved(overlay, prices={"card": 650, "desktop": "$100"})
     line = price_of_card(plan)

@@ -179,7 +179,9 @@ class Facts:
         if is_offer(name):
             return self._instance(name)
         host: Host = self._entity("hosts", name, hardware.host)
-        return replace(host, price=self._prices.get(name, host.price))
+        comes_new = self._condition == "used" and host.included_accelerator is not None
+        price = None if comes_new else host.price
+        return replace(host, price=self._prices.get(name, price))
 
     # Section 7, "A host takes".
     def host_for(

@@ -51,13 +51,18 @@ impl Accelerator {
 }
 
 impl Catalog {
-    /// The same catalog with accelerators bought in some condition. Hosts and networks are bought
-    /// new.
+    /// The same catalog, as it was read, with accelerators bought in some condition. Hosts and
+    /// networks are bought new: of used accelerators, none comes in a machine of its own.
     #[must_use]
     pub fn bought(&self, condition: Condition) -> Self {
         let mut catalog = self.clone();
         for Entry { entity, .. } in catalog.accelerators.values_mut() {
             entity.price = entity.offered.price(condition);
+        }
+        for Entry { entity, .. } in catalog.hosts.values_mut() {
+            if condition == Condition::Used && entity.includes.is_some() {
+                entity.price = None;
+            }
         }
         catalog
     }
