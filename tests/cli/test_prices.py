@@ -122,7 +122,11 @@ def test_what_is_no_longer_sold_is_not_bought_new(tmp_path: Path) -> None:
 
 
 def test_no_machine_with_accelerators_of_its_own_is_bought_used() -> None:
-    asked = {"model": "llama-3.1-8b", "target": "5tok/s", "budget": 10_000}
+    asked: dict[str, Any] = {
+        "model": "llama-3.1-8b",
+        "target": "5tok/s",
+        "budget": 10_000,
+    }
     new, used = (planopt.solve(**asked, condition=each) for each in ("new", "used"))
     assert {line.kind for line in new.bill_of_materials} == {"host"}
     assert price_of_card(used).used
@@ -269,6 +273,15 @@ def test_prices_are_counted_by_age_and_status(
     assert listed["basis_of"]["h100-sxm"] == "system / n"
     assert listed["basis_of"]["gb10-dgx-spark"] == "machine only"
     assert listed["basis_of"]["tpu-v5p"] == "rent only"
+
+
+def test_an_entry_shows_the_range_of_its_price(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, out, _ = run("catalog", "show", "rtx-5090", capsys=capsys)
+    assert "$5000, one at $3,350 to $5,800" in " ".join(out.split())
+    _, out, _ = run("catalog", "show", "h100-sxm", capsys=capsys)
+    assert "$255237 per 8" in " ".join(out.split())
 
 
 def test_only_what_is_older_is_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,7 @@ def render_catalog(
 def render_entry(entry: Mapping[str, Any], *, style: Style = PLAIN) -> str:
     """Show an entry: its figures, each with its source and how far to trust it."""
     rows = [
-        (str(figure["field"]), str(figure["text"]), _source(figure))
+        (str(figure["field"]), _value(figure), _source(figure))
         for figure in entry["figures"]
     ]
     header = ("field", "value", "source")
@@ -105,6 +105,14 @@ def _listed(listed: PriceList, style: Style) -> list[str]:
     ]
     header = ("id", "kind", "price", "of", "status", "")
     return ["", *table(header, rows, "<<><<<", style=style)] if rows else []
+
+
+def _value(figure: Mapping[str, Any]) -> str:
+    """Give a value as it is written; a price with how many it is for, and its range."""
+    per = f" per {figure['per']}" if figure.get("per") else ""
+    ends = [figure[end] for end in ("low_usd", "high_usd") if figure.get(end)]
+    seen = f", one at {' to '.join(map(money, ends))}" if ends else ""
+    return f"{figure['text']}{per}{seen}"
 
 
 def _source(figure: Mapping[str, Any]) -> str:
