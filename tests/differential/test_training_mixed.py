@@ -193,7 +193,9 @@ def test_the_better_of_both_ways_is_evaluated() -> None:
     assert sum(fast.layers) > sum(slow.layers)
     hosts = {line.kind: line.quantity for line in balanced.bill_of_materials}
     assert hosts["host"] == 4
-    assert hosts["nic"] == 8 * balanced.hardware.nics_per_host
+    # The four DGX H100 come with theirs.
+    assert balanced.hardware.host == "hgx-a100-640 + dgx-h100"
+    assert hosts["nic"] == 4 * balanced.hardware.nics_per_host
 
     uneven = evaluate("a100-sxm-80:24,h100-sxm:40")
     assert uneven.mixed is not None

@@ -20,7 +20,7 @@ from planopt.sweep.parts import Parts
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-CANDIDATES = 1_013_285_376
+CANDIDATES = 1_012_435_200
 STUDY = 'space = "gpt3-175b"\n'
 WAIT_SECONDS = 240
 STORE_BYTES = 100_000_000
