@@ -8,33 +8,41 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planopt.plan import (
-    Accuracy,
+from planopt.documents.base import render_with
+from planopt.documents.evaluation import (
+    Decode,
+    Deployment,
+    Memory,
+    Prefill,
+    ServingEvaluation,
+)
+from planopt.documents.explanations import (
     Alternative,
     Answer,
     Answers,
+    Change,
+    Infeasibility,
+    Limit,
+    Sensitivity,
+)
+from planopt.documents.parts import (
+    Accuracy,
     Assumed,
     BomLine,
     Candidate,
-    Change,
     Cost,
-    Decode,
-    Deployment,
     Hardware,
-    Infeasibility,
-    Limit,
-    Memory,
-    Plan,
     PlanWarning,
-    Prefill,
-    Request,
     Search,
-    Sensitivity,
-    ServingEvaluation,
 )
+from planopt.documents.plan import Plan, Request
+from planopt.report import document
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+# Documents of inner modules are laid out as those that planopt gives out.
+render_with(document)
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -16,18 +16,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from planopt.comparison import compare
     from planopt.difference import diff
+    from planopt.documents.calibration import Calibration
+    from planopt.documents.plan import Plan, TrainingPlan
+    from planopt.documents.training import TrainingDocument
+    from planopt.documents.validation import Validation
     from planopt.errors import InputError, InternalError, PlanoptError
-    from planopt.measurement.run import Calibration, calibrate
-    from planopt.plan import Plan
+    from planopt.measurement.run import calibrate
     from planopt.ranking import per_dollar
     from planopt.serving.evaluate import evaluate_serving
     from planopt.serving.evaluate import evaluate_serving as evaluate
     from planopt.serving.frontier import frontier
     from planopt.serving.solve import solve
     from planopt.training.evaluate import evaluate_training
-    from planopt.training.plan import TrainingDocument, TrainingPlan
     from planopt.training.train import train
-    from planopt.validation.document import Validation
     from planopt.validation.run import validate
 
 __all__ = [
@@ -53,14 +54,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Calibration": ("planopt.measurement.run", "Calibration"),
+    "Calibration": ("planopt.documents.calibration", "Calibration"),
     "InputError": ("planopt.errors", "InputError"),
     "InternalError": ("planopt.errors", "InternalError"),
-    "Plan": ("planopt.plan", "Plan"),
+    "Plan": ("planopt.documents.plan", "Plan"),
     "PlanoptError": ("planopt.errors", "PlanoptError"),
-    "TrainingDocument": ("planopt.training.plan", "TrainingDocument"),
-    "TrainingPlan": ("planopt.training.plan", "TrainingPlan"),
-    "Validation": ("planopt.validation.document", "Validation"),
+    "TrainingDocument": ("planopt.documents.training", "TrainingDocument"),
+    "TrainingPlan": ("planopt.documents.plan", "TrainingPlan"),
+    "Validation": ("planopt.documents.validation", "Validation"),
     "calibrate": ("planopt.measurement.run", "calibrate"),
     "compare": ("planopt.comparison", "compare"),
     "diff": ("planopt.difference", "diff"),
@@ -78,6 +79,10 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'planopt' has no attribute {name!r}")
+    from planopt.documents.base import render_with
+    from planopt.report import document
+
+    render_with(document)
     module, attribute = _HOMES[name]
     value = getattr(import_module(module), attribute)
     globals()[name] = value

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planopt import _native
+from planopt._native import build_info
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.errors import InputError
 from planopt.spaces import Space, read_space
@@ -79,7 +79,7 @@ def bench(
             value=str(threads),
             accepted=f"1 to {MOST_THREADS}",
         )
-    profile = _native.build_info()["build_profile"]
+    profile = build_info()["build_profile"]
     if profile != "release":
         raise InputError.of(
             "E904",

@@ -8,7 +8,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planopt import _native
+from planopt._native import Catalog as NativeCatalog
+from planopt._native import build_info
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def catalog_digest(overlays: Sequence[str], assumptions: str) -> str:
     assumptions : str
         Name, or path of a TOML file.
     """
-    digest = hashlib.sha256(_native.build_info()["version"].encode())
+    digest = hashlib.sha256(build_info()["version"].encode())
     for folder in (bundled_folder(), *map(Path, overlays)):
         for path in sorted(folder.rglob("*")):
             if path.is_file():
@@ -97,7 +98,7 @@ class Catalog:
         self.assumptions = assumptions
         self.bought: dict[str, Any] = {}
         """In which condition, and at which prices in place of those of the files."""
-        self.native = _native.Catalog.load(
+        self.native = NativeCatalog.load(
             str(bundled_folder()), list(overlays), assumptions
         )
 
@@ -109,7 +110,7 @@ class Catalog:
             tags.setdefault((tag["kind"], tag["id"]), []).append(tag)
         return tags
 
-    def _with(self, native: _native.Catalog) -> Catalog:
+    def _with(self, native: NativeCatalog) -> Catalog:
         other = copy.copy(self)
         other.__dict__.pop("price_tags", None)
         other.native = native

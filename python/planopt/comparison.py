@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, overload
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.procurement import Solver
 from planopt.serving.problem import read_problem
-from planopt.serving.solve import Question, answer
+from planopt.serving.question import Question
+from planopt.serving.solve import answer
 from planopt.shared_options import asks_for_training, check_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from planopt.documents.plan import Plan, TrainingPlan
     from planopt.options import TextOrNumber
-    from planopt.plan import Plan
-    from planopt.training.plan import TrainingPlan
 
 __all__ = ["compare"]
 

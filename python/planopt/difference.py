@@ -2,79 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
+
+from planopt.documents.difference import Changed, Difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from planopt.plan import PlanDocument
+    from planopt.documents.plan import PlanDocument
 
-__all__ = ["Changed", "Difference", "diff", "load_plan"]
+__all__ = ["diff"]
 
 BOOKKEEPING = frozenset({"typed", "catalog", "time_limit_seconds", "top"})
 """What a request records that asks for nothing."""
-
-
-class Changed(Struct, frozen=True, kw_only=True):
-    """A value that differs."""
-
-    name: str
-    before: Any = None
-    after: Any = None
-
-
-class Difference(Struct, frozen=True, kw_only=True):
-    """What lies between two plans."""
-
-    schema: Literal["planopt.diff/1"] = "planopt.diff/1"
-    request: tuple[Changed, ...] = ()
-    """What was asked for."""
-    assumptions: tuple[Changed, ...] = ()
-    """What was assumed, where it was not asked for."""
-    prices: tuple[Changed, ...] = ()
-    """Prices of the parts that both plans have, one of each."""
-    parts: tuple[Changed, ...] = ()
-    """Numbers of parts."""
-    layout: tuple[Changed, ...] = ()
-    """How the model is spread, of each deployment."""
-    figures: tuple[Changed, ...] = ()
-    """What comes of it."""
-    why: tuple[str, ...] = ()
-    """What is behind the change, as far as the two documents tell."""
-
-    @property
-    def same(self) -> bool:
-        """Whether both plans ask for, buy and promise the same."""
-        return not any((self.request, self.prices, self.parts, self.figures))
-
-
-def load_plan(path: str) -> PlanDocument:
-    """Read a plan of serving or of training.
-
-    Raises
-    ------
-    InputError
-        There is no such file (E006), or it is no plan (E301).
-    """
-    from pathlib import Path
-
-    from planopt.fleet.document import FleetPlan
-    from planopt.plan import Plan
-    from planopt.training.plan import TrainingPlan
-
-    kinds: dict[object, type[PlanDocument]] = {
-        "training": TrainingPlan,
-        "fleet": FleetPlan,
-    }
-    try:
-        content = msgspec.json.decode(Path(path).read_bytes())
-        kind = content.get("kind")
-    except (OSError, RecursionError, ValueError, AttributeError):
-        kind = None  # What is wrong with it is told by whoever reads it as a plan.
-    return kinds.get(kind, Plan).load(path)
 
 
 def diff(before: PlanDocument, after: PlanDocument) -> Difference:

@@ -15,15 +15,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from planopt.fleet.document import FleetPlan
-    from planopt.plan import Plan
-    from planopt.training.plan import TrainingPlan
 
 __all__ = [
     "Diagnostic",
     "InputError",
     "InternalError",
-    "Interrupted",
     "PlanoptError",
     "VerificationError",
 ]
@@ -197,22 +193,6 @@ class InternalError(PlanoptError):
     """A fault of planopt itself."""
 
     exit_code = 70
-
-
-class Interrupted(KeyboardInterrupt):
-    """The user stopped a search.
-
-    Parameters
-    ----------
-    plan : Plan or TrainingPlan or FleetPlan, optional
-        The best plan until then.
-    """
-
-    exit_code: ClassVar[int] = 130
-
-    def __init__(self, plan: Plan | TrainingPlan | FleetPlan | None = None) -> None:
-        self.plan = plan
-        super().__init__(plan)
 
 
 def _shown(text: str) -> str:

@@ -12,9 +12,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
 
 from planopt.catalog import bundled_folder
+from planopt.documents.parts import Interval
+from planopt.documents.validation import Residual
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,11 +29,6 @@ else:
 
 __all__ = [
     "ANY_ENGINE",
-    "LEAST_GROUPS",
-    "LEAST_ROWS",
-    "LEVEL",
-    "Interval",
-    "Residual",
     "interval",
     "model_classes",
     "residual",
@@ -41,49 +37,11 @@ __all__ = [
     "under_engine",
 ]
 
-LEVEL = 0.8
-"""Share of measurements that an interval is to cover."""
-LEAST_ROWS = 20
-"""Rows below which a class says nothing of its own."""
-LEAST_GROUPS = 3
-"""Groups, of rows that err alike, below which it says nothing either."""
 _EVERYTHING = "all"
 ANY_ENGINE = ", any engine"
 """Behind a class: serving predicted without an engine, measured under any."""
 _SERVING = "serving-residuals.toml"
 _FILES = ("residuals.toml", _SERVING)
-
-
-class Interval(Struct, frozen=True, kw_only=True):
-    """What a figure is expected to lie in."""
-
-    low: float
-    high: float
-    level: float = LEVEL
-    extrapolated: bool = False
-    """No measurement is of this hardware and this kind of model."""
-
-
-class Residual(Struct, frozen=True, kw_only=True):
-    """Errors of a metric of a class."""
-
-    metric: str
-    of: str
-    """Class: an accelerator or a family, and ``dense`` or ``moe``; or ``all``."""
-    rows: int
-    low: float
-    """Measured over predicted, below which a tenth is."""
-    high: float
-    median_ape: float
-    mape: float
-    groups: int | None = None
-    """Groups of rows that err alike, where they were counted."""
-
-    @property
-    def is_telling(self) -> bool:
-        """Whether it has rows and groups enough to speak for the class."""
-        few = self.groups is not None and self.groups < LEAST_GROUPS
-        return self.rows >= LEAST_ROWS and not few
 
 
 @lru_cache(maxsize=1)

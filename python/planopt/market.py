@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from planopt.catalog import Catalog
+    from planopt.documents.parts import Assumed
     from planopt.options import OptionReader, TextOrNumber
-    from planopt.plan import Assumed
 
 __all__ = ["Market", "MarketOptions", "read_market"]
 

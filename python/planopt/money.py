@@ -5,6 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
     from planopt.options import OptionReader, TextOrNumber
 
 __all__ = ["read_cost"]
@@ -65,3 +71,18 @@ def read_cost(
         ),
     }
     return {name: value for name, value in read.items() if value is not None}
+
+
+HOURS_PER_YEAR = 8760
+
+
+def price_of_an_hourly_dollar(cost: Mapping[str, float]) -> float | None:
+    """Purchase that a dollar per hour writes off; none where nothing is lost.
+
+    Parameters
+    ----------
+    cost : mapping
+        Assumptions of cost.
+    """
+    lost = 1 - cost["residual"]
+    return cost["years"] * HOURS_PER_YEAR / lost if lost > 0 else None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from planopt.catalog import Catalog
-    from planopt.evaluation import BomLine
+    from planopt.documents.parts import BomLine
     from planopt.options import OptionReader, TextOrNumber
 
 __all__ = [

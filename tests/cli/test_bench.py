@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planopt import _native, bench
+from planopt import bench
 from planopt.catalog import open_catalog
 from planopt.cli import main
 from planopt.errors import InputError
@@ -39,7 +39,7 @@ tokens = 1e12
 
 @pytest.fixture
 def release(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_native, "build_info", lambda: {"build_profile": "release"})
+    monkeypatch.setattr(bench, "build_info", lambda: {"build_profile": "release"})
     monkeypatch.setattr(bench, "RANDOM_CANDIDATES", 500)
 
 
@@ -67,7 +67,7 @@ def test_every_candidate_is_counted_once_and_threads_agree(small: str) -> None:
 
 
 def test_a_debug_build_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_native, "build_info", lambda: {"build_profile": "debug"})
+    monkeypatch.setattr(bench, "build_info", lambda: {"build_profile": "debug"})
     with pytest.raises(InputError) as refused:
         bench.bench()
     assert refused.value.diagnostics[0].code == "E904"

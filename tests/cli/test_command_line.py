@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from planopt.cli import main
-from planopt.errors import InputError, Interrupted
+from planopt.documents.plan import Interrupted
+from planopt.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from planopt.plan import Plan
+    from planopt.documents.plan import Plan
 
 HEAVY = (
     "ortools",
@@ -128,7 +129,7 @@ def test_only_options_that_are_given_reach_the_api(solver: Solver) -> None:
 
 @pytest.mark.usefixtures("solver")
 def test_a_plan_is_saved(plan: Plan, tmp_path: Path) -> None:
-    from planopt.plan import Plan as Saved
+    from planopt.documents.plan import Plan as Saved
 
     assert run("solve", "--out", str(tmp_path / "plan.json")) == 0
 

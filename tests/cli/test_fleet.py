@@ -16,10 +16,10 @@ import pytest
 from forging import forged, other_than
 from planopt.catalog import bundled_folder
 from planopt.cli import main
+from planopt.documents.fleet import FleetPlan
+from planopt.documents.schema import schema
 from planopt.errors import InputError
-from planopt.fleet.document import FleetPlan
 from planopt.fleet.plan import plan_fleet
-from planopt.schema import schema
 from planopt.verify import verify_plan
 from planopt.verify.fields import leaves, mark_of
 

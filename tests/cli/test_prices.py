@@ -10,8 +10,8 @@ import pytest
 import planopt
 from planopt.catalog import bundled_folder
 from planopt.cli import main
+from planopt.documents.parts import BomLine
 from planopt.errors import InputError
-from planopt.evaluation import BomLine
 from planopt.prices import dollars, is_rough, oldest_price
 from planopt.verify import verify_plan
 

@@ -17,7 +17,7 @@ from planopt.report.terminal import render_plan
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planopt.plan import Plan
+    from planopt.documents.plan import Plan
 
 RENTED: dict[str, Any] = {"model": "llama-3.1-8b", "target": "10tok/s"}
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
-from planopt.evaluation import Rejection
-from planopt.plan import EvaluationDocument, Plan, PlanWarning
+from planopt.documents.evaluation import EvaluationDocument
+from planopt.documents.parts import PlanWarning, Rejection
 from planopt.report.catalog import render_catalog, render_entry
 from planopt.report.comparison import render_comparison
 from planopt.report.evaluation import render_evaluation
@@ -21,6 +22,9 @@ from planopt.report.numbers import money, rate, size
 from planopt.report.reproduction import render_reproduction
 from planopt.report.style import COLOUR
 from planopt.report.terminal import render_plan
+
+if TYPE_CHECKING:
+    from planopt.documents.plan import Plan
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -9,8 +9,9 @@ import pytest
 
 from planopt.cli import main
 from planopt.cli.options import QUESTION, TRAINING_QUESTION
+from planopt.documents.plan import TrainingPlan
+from planopt.documents.training import TrainingDocument
 from planopt.shared_options import TRAINING_MARKS
-from planopt.training.plan import TrainingDocument, TrainingPlan
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,7 +17,7 @@ from planopt.verify.training import evaluate_training
 from planopt.verify.training.mixed import Share, evaluate_balanced
 
 if TYPE_CHECKING:
-    from planopt.training.plan import TrainingDocument
+    from planopt.documents.training import TrainingDocument
 
 KINDS = ("a100-sxm-80", "h100-sxm", "h200-sxm", "mi300x", "a100-sxm-40", "v100-sxm2-32")
 MODELS = ("llama-2-7b", "llama-3.1-8b", "mixtral-8x7b", "deepseek-v3", "gemma-3-27b")

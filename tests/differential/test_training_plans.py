@@ -13,8 +13,8 @@ import pytest
 import planopt
 from forging import forged, other_than
 from planopt.catalog import bundled_folder
-from planopt.schema import schema
-from planopt.training.plan import TrainingPlan
+from planopt.documents.plan import TrainingPlan
+from planopt.documents.schema import schema
 from planopt.verify import verify_plan
 from planopt.verify.fields import figures, leaves, mark_of
 

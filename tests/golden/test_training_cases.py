@@ -12,7 +12,7 @@ import planopt
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planopt.training.plan import TrainingDocument
+    from planopt.documents.training import TrainingDocument
 
 MINUTE = 60.0
 BERT: dict[str, Any] = {

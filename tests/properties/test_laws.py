@@ -21,7 +21,8 @@ from planopt.catalog import bundled_folder
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planopt.plan import Alternative, Plan
+    from planopt.documents.explanations import Alternative
+    from planopt.documents.plan import Plan
 
 CENT = 0.01
 ANSWER_SECONDS = 0.2

@@ -12,12 +12,13 @@ from planopt.intervals import ANY_ENGINE, residual
 from planopt.procurement import Solver
 from planopt.serving.flips import BISECTIONS
 from planopt.serving.problem import read_problem
-from planopt.serving.solve import Question
+from planopt.serving.question import Question
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planopt.plan import Plan, PriceRange
+    from planopt.documents.explanations import PriceRange
+    from planopt.documents.plan import Plan
 
 BAND = 0.3
 QUESTIONS: list[dict[str, Any]] = [

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from planopt.sweep import SweepResult, sweep
+from planopt.documents.sweep import SweepResult
+from planopt.sweep import sweep
 from planopt.sweep.parts import Parts
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

@@ -12,8 +12,9 @@ import pytest
 
 from planopt.catalog import open_catalog
 from planopt.cli import main
+from planopt.documents.sweep import SweepResult
 from planopt.errors import InputError
-from planopt.sweep import SweepResult, read_study, sweep
+from planopt.sweep import read_study, sweep
 from planopt.sweep.executors import executor_on
 from planopt.sweep.parts import Parts
 from planopt.sweep.run import merged

@@ -15,7 +15,8 @@ from planopt.serving.cold import COLD_PROMPT_TOKENS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planopt.plan import EvaluationDocument, Plan
+    from planopt.documents.evaluation import EvaluationDocument
+    from planopt.documents.plan import Plan
 
 LONG: dict[str, Any] = {
     "model": "llama-3.1-8b",

@@ -11,7 +11,8 @@ from planopt.serving.evaluate import evaluate_serving
 from planopt.serving.solve import solve
 
 if TYPE_CHECKING:
-    from planopt.plan import EvaluationDocument, Plan
+    from planopt.documents.evaluation import EvaluationDocument
+    from planopt.documents.plan import Plan
 
 LONG: dict[str, Any] = {
     "model": "llama-3.1-70b",

@@ -11,15 +11,14 @@ import planopt
 from planopt.catalog import open_catalog
 from planopt.errors import InputError
 from planopt.report.derivation import render_derivation
-from planopt.verify import serving  # noqa: F401 - its formulas are marked when it is read
 from planopt.verify.derivation import FORMULAS, formula, recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from planopt.derivation import Derivation
-    from planopt.plan import EvaluationDocument
+    from planopt.documents.derivation import Derivation
+    from planopt.documents.evaluation import EvaluationDocument
 
 
 @formula("area = width x height", section="0", unit="m2", reads=("compute.half_rows",))

@@ -10,7 +10,7 @@ import planopt
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
-    from planopt.evaluation import ServingEvaluation
+    from planopt.documents.evaluation import ServingEvaluation
 
 CARD: dict[str, Any] = {
     "model": "qwen2.5-7b",

@@ -10,7 +10,7 @@ import planopt
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
-    from planopt.evaluation import Decode, ServingEvaluation
+    from planopt.documents.evaluation import Decode, ServingEvaluation
 
 CARD: dict[str, Any] = {
     "model": "llama-2-70b",

@@ -9,10 +9,11 @@ import jsonschema
 import msgspec
 import pytest
 
+from planopt.documents.evaluation import EvaluationDocument
+from planopt.documents.parts import Rejection
+from planopt.documents.plan import Plan
+from planopt.documents.schema import schema
 from planopt.errors import InputError
-from planopt.evaluation import Rejection
-from planopt.plan import EvaluationDocument, Plan
-from planopt.schema import schema
 from planopt.verify.fields import FIELDS, leaves, mark_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import planopt
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
-    from planopt.training.plan import TrainingDocument
+    from planopt.documents.training import TrainingDocument
 
 WANTED = 0.99
 """Availability of the bundled assumptions."""

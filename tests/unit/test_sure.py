@@ -10,13 +10,13 @@ import pytest
 
 import planopt
 from planopt.catalog import bundled_folder
-from planopt.plan import to_json
+from planopt.documents.base import to_json
 from planopt.report.evaluation import render_evaluation
 from planopt.serving.sure import statement
 from planopt.verify import verify_plan
 
 if TYPE_CHECKING:
-    from planopt.plan import EvaluationDocument
+    from planopt.documents.evaluation import EvaluationDocument
 
 
 def test_an_evaluation_has_intervals_around_its_figures() -> None:

@@ -15,9 +15,10 @@ import pytest
 
 import planopt
 from planopt.catalog import open_catalog
+from planopt.documents.plan import TrainingPlan
+from planopt.documents.schema import schema
+from planopt.documents.training import TrainingDocument
 from planopt.errors import InputError
-from planopt.schema import schema
-from planopt.training.plan import TrainingDocument, TrainingPlan
 from planopt.training.problem import read_training_problem
 from planopt.training.search import find_clusters
 

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from planopt.catalog import bundled_folder
-from planopt.intervals import ANY_ENGINE, Residual, residuals
+from planopt.intervals import ANY_ENGINE, residuals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from planopt.documents.validation import Residual
 
 __all__ = ["PAGES", "table", "with_table"]
 

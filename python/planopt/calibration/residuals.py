@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from planopt.intervals import LEAST_GROUPS, LEAST_ROWS, LEVEL
+from planopt.documents.parts import LEVEL
+from planopt.documents.validation import LEAST_GROUPS, LEAST_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

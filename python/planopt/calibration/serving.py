@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from planopt.calibration.cards import (
-    SOURCE,
-    fit_cards,
-    predicted_unseen,
-    rows_of_cards,
-)
+from planopt.calibration.cards import SOURCE, fit_cards, predicted_unseen, rows_of_cards
 from planopt.calibration.engine_fit import figures, fit_engines, folds_of, left_out
 from planopt.calibration.engine_rows import (
     ENGINES,
@@ -29,12 +24,7 @@ from planopt.calibration.engine_rows import (
     EngineRows,
     engine_parameters,
 )
-from planopt.calibration.residuals import (
-    EVERYTHING,
-    Unseen,
-    covered,
-    write_residuals,
-)
+from planopt.calibration.residuals import EVERYTHING, Unseen, covered, write_residuals
 from planopt.calibration.write import (
     ENGINES_BEGIN,
     ENGINES_END,

@@ -25,18 +25,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from scipy.optimize import least_squares
 
-from planopt.calibration.parameters import (
-    Parameter,
-    plain,
-    sections,
-    with_block,
-)
+from planopt.calibration.parameters import Parameter, plain, sections, with_block
 from planopt.calibration.residuals import residual_table
-from planopt.calibration.training_parameters import (
-    POOLS,
-    SWITCHES,
-    training_parameters,
-)
+from planopt.calibration.training_parameters import POOLS, SWITCHES, training_parameters
 from planopt.catalog import Catalog, bundled_folder
 from planopt.validation.folds import (
     COLUMNS,

@@ -28,7 +28,7 @@ def bench(
 ) -> None:
     """Measure how many candidates a second are evaluated here, every figure of each."""
     from planopt.bench import bench as measure
-    from planopt.plan import to_json
+    from planopt.documents.base import to_json
     from planopt.report.bench import render_bench
 
     found = measure(threads=threads, spaces=space or ("training", "serving"))

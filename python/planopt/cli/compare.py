@@ -6,13 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from planopt.cli.exits import NO_PLAN, OK
-from planopt.cli.options import (
-    ACCELERATORS,
-    JSON,
-    QUESTION,
-    TRAINING_QUESTION,
-    takes,
-)
+from planopt.cli.options import ACCELERATORS, JSON, QUESTION, TRAINING_QUESTION, takes
 from planopt.cli.output import show, write_file
 from planopt.errors import InputError
 
@@ -47,7 +41,7 @@ def compare(
 
     planopt compare --all --per-dollar --model llama-3.1-8b --out chart.svg
     """
-    from planopt.plan import to_json
+    from planopt.documents.base import to_json
     from planopt.shared_options import asks_for_training
 
     if per_dollar:
@@ -75,7 +69,7 @@ def compare(
 
 
 def _rank(out: Path | None, *, json: bool, **options: Any) -> int:
-    from planopt.plan import to_json
+    from planopt.documents.base import to_json
     from planopt.ranking import per_dollar
     from planopt.report.ranking import chart, render_ranking
 
@@ -91,7 +85,7 @@ def _rank(out: Path | None, *, json: bool, **options: Any) -> int:
 
 
 def _compare_training(*, json: bool, **options: Any) -> int:
-    from planopt.plan import to_json
+    from planopt.documents.base import to_json
     from planopt.report.training_comparison import render_training_comparison
     from planopt.training.compare import compare_training
 

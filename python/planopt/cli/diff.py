@@ -21,8 +21,8 @@ def diff(
     planopt diff monday.json friday.json
     """
     from planopt.difference import diff as difference
-    from planopt.difference import load_plan
-    from planopt.plan import to_json
+    from planopt.documents.base import to_json
+    from planopt.documents.load import load_plan
     from planopt.report.difference import render_difference
 
     found = difference(load_plan(str(before)), load_plan(str(after)))

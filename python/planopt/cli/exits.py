@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from planopt.cli.output import tell
-from planopt.errors import Diagnostic, Interrupted, PlanoptError
+from planopt.errors import Diagnostic, PlanoptError
 
 OK = 0
 NO_PLAN = 1
@@ -81,7 +81,7 @@ def exit_code_of(command: Callable[[], Any]) -> int:
             return WRONG_INPUT
         tell([_diagnostic_of(error)])
         return WRONG_INPUT
-    except (Interrupted, KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except SystemExit:
         raise

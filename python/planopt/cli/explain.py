@@ -17,8 +17,8 @@ def explain(
     json: JSON = False,
 ) -> None:
     """Explain a diagnostic; without a code, list them all."""
+    from planopt.documents.base import to_json
     from planopt.explain import explanation, explanations
-    from planopt.plan import to_json
     from planopt.report.explanation import render_explanation, render_explanations
 
     if code is None:

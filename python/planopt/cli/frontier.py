@@ -33,7 +33,7 @@ def frontier(
 
     planopt frontier --model llama-3.1-8b --accelerators rtx-4090 --out front.parquet
     """
-    from planopt.plan import to_json
+    from planopt.documents.base import to_json
     from planopt.report.frontier import render_frontier
     from planopt.serving.frontier import frontier as units
     from planopt.tables import write_rows

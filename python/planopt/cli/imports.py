@@ -71,8 +71,8 @@ def import_hf(
     json: JSON = False,
 ) -> int:
     """Import a model from its Hugging Face config.json."""
+    from planopt.documents.base import to_json
     from planopt.importing.huggingface import import_hf as read
-    from planopt.plan import to_json
 
     file = read(config, out, name=name, force=force)
     show(
@@ -91,7 +91,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def _tell(imported: Any, out: Path, *, json: bool) -> None:
-    from planopt.plan import to_json
+    from planopt.documents.base import to_json
 
     counts = imported.counts()
     lines = [

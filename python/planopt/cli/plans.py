@@ -8,7 +8,6 @@ import typer
 
 from planopt.cli.exits import INTERRUPTED, NO_PLAN, OK
 from planopt.cli.output import show, write_file
-from planopt.errors import Interrupted
 
 OUT = Annotated[
     Path | None,
@@ -38,6 +37,8 @@ def show_plan(
     int
         Exit code.
     """
+    from planopt.documents.plan import Interrupted
+
     interrupted = False
     try:
         plan = find()

@@ -12,7 +12,7 @@ from planopt.cli.output import show
 )
 def reproduce(*, json: JSON = False, **options: Any) -> None:
     """Work the figures of the seed article out again, through the model itself."""
-    from planopt.plan import to_json
+    from planopt.documents.base import to_json
     from planopt.report.reproduction import render_reproduction
     from planopt.reproduce import reproduce as reproduce_figures
 

@@ -40,8 +40,8 @@ def verify(
     import msgspec
 
     from planopt.catalog import bundled_folder
-    from planopt.difference import load_plan
-    from planopt.plan import to_json
+    from planopt.documents.base import to_json
+    from planopt.documents.load import load_plan
     from planopt.report.terminal import render_verification
     from planopt.verify import verify_plan
     from planopt.verify.fields import figures

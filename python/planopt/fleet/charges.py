@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from planopt import _native
+from planopt._native import energy_usd_per_hour, hosting_usd_per_hour
 
 if TYPE_CHECKING:
     from planopt.catalog import Catalog
-    from planopt.fleet.request import FleetRequest, Region
+    from planopt.documents.fleet_request import FleetRequest, Region
     from planopt.fleet.runs import Run
     from planopt.fleet.supply import Served
 
@@ -77,12 +77,12 @@ def running_usd_per_hour(
 ) -> float:
     """Electricity and hosting of hosts whose accelerators are all at work."""
     price = region.electricity_usd_per_kwh
-    energy = _native.energy_usd_per_hour(
+    energy = energy_usd_per_hour(
         power_watts,
         assumptions["duty"],
         assumptions["pue"],
         assumptions["electricity_usd_per_kwh"] if price is None else price,
     )
-    return energy + _native.hosting_usd_per_hour(
+    return energy + hosting_usd_per_hour(
         rack_units, assumptions["rack_units"], assumptions["rack_usd_per_month"]
     )

@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planopt.fleet.document import (
+from planopt.bill import merged
+from planopt.documents.fleet import (
     Acquisition,
     FleetDeployment,
     FleetRun,
@@ -17,10 +18,9 @@ from planopt.fleet.document import (
 from planopt.fleet.problem import rent_cents
 from planopt.fleet.question import PER_UNIT
 from planopt.fleet.runs import SECONDS_PER_HOUR, Run
-from planopt.serving.build import merged
 
 if TYPE_CHECKING:
-    from planopt.evaluation import BomLine
+    from planopt.documents.parts import BomLine
     from planopt.fleet.exact import Purchase
     from planopt.fleet.question import Demanded, Question, Use
 

@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from planopt.documents.explanations import Change, Infeasibility, Limit
 from planopt.fleet.mix import mix
 from planopt.fleet.problem import Container, Stream
-from planopt.plan import Change, Infeasibility, Limit
 from planopt.procurement.conflict import minimal_conflict
 from planopt.procurement.solver import Effort
 

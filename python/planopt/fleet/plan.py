@@ -11,17 +11,18 @@ import msgspec
 from msgspec.structs import replace
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
-from planopt.errors import Interrupted
+from planopt.documents.explanations import Infeasibility
+from planopt.documents.fleet import FleetPlan, OneType, StageNote
+from planopt.documents.fleet_request import FleetRequest, Owned
+from planopt.documents.parts import Assumed, PlanWarning, Search
+from planopt.documents.plan import Interrupted
 from planopt.fleet.charges import kg_co2e
-from planopt.fleet.document import FleetPlan, OneType, StageNote
 from planopt.fleet.dominance import undominated
 from planopt.fleet.layout import Layout
 from planopt.fleet.question import ask
-from planopt.fleet.request import FleetRequest, Owned
 from planopt.fleet.stages import StagesInterrupted, solve
 from planopt.fleet.supply import UTILISATION
 from planopt.options import OptionReader
-from planopt.plan import Assumed, Infeasibility, PlanWarning, Search
 from planopt.prices import PriceOptions, oldest_price, read_prices, sourced
 from planopt.procurement import Solver
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from planopt.catalog import Catalog
-    from planopt.fleet.document import Acquisition
+    from planopt.documents.fleet import Acquisition
     from planopt.fleet.problem import Fleet
     from planopt.fleet.question import Question
     from planopt.fleet.stages import Answer

@@ -7,17 +7,23 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from planopt.documents.fleet_request import Bought, Owned, Rented
 from planopt.fleet.charges import charge_cents
 from planopt.fleet.curve import FLAT, duration_curve
 from planopt.fleet.problem import Fleet, Kit, Step, Stream, Template, Way, copies_for
-from planopt.fleet.request import Bought, Owned, Rented
 from planopt.fleet.runs import active_periods, runs_of
 from planopt.fleet.supply import UTILISATION, units_of
 from planopt.procurement.model import exact
 
 if TYPE_CHECKING:
     from planopt.catalog import Catalog
-    from planopt.fleet.request import FleetRequest, Region, Size, Training, Workload
+    from planopt.documents.fleet_request import (
+        FleetRequest,
+        Region,
+        Size,
+        Training,
+        Workload,
+    )
     from planopt.fleet.runs import Run
     from planopt.fleet.supply import Served
 

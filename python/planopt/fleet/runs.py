@@ -16,9 +16,15 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from planopt.catalog import Catalog
-    from planopt.evaluation import BomLine
-    from planopt.fleet.request import Bought, FleetRequest, Owned, Rented, Training
-    from planopt.training.evaluation import TrainingDeployment
+    from planopt.documents.fleet_request import (
+        Bought,
+        FleetRequest,
+        Owned,
+        Rented,
+        Training,
+    )
+    from planopt.documents.parts import BomLine
+    from planopt.documents.training import TrainingDeployment
 
 __all__ = ["Run", "active_periods", "runs_of"]
 

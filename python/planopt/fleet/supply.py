@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from planopt.fleet.request import Rented
+from planopt.documents.fleet_request import Rented
 from planopt.serving.build import build
 from planopt.serving.problem import read_problem
 from planopt.serving.search import find_units
@@ -14,14 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planopt.catalog import Catalog
-    from planopt.evaluation import BomLine, Deployment
-    from planopt.fleet.request import (
+    from planopt.documents.evaluation import Deployment
+    from planopt.documents.fleet_request import (
         Bought,
         FleetRequest,
         Owned,
         Size,
         Workload,
     )
+    from planopt.documents.parts import BomLine
 
 __all__ = ["UTILISATION", "Served", "requests_per_second", "units_of"]
 

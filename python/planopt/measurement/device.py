@@ -7,13 +7,10 @@ import platform
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
-from planopt.errors import InputError
-
-__all__ = ["Device", "NumpyDevice", "Work", "open_device", "processor_name"]
+__all__ = ["Device", "NumpyDevice", "Work", "processor_name"]
 
 Work = Callable[[], None]
 """One piece of work, to be timed."""
@@ -51,38 +48,6 @@ class Device(Protocol):
 
     def seconds(self, work: Work, repeats: int) -> float:
         """Time ``repeats`` runs of ``work``, and give the seconds of one."""
-
-
-def open_device(name: str | None) -> Device:
-    """Find what is to be measured.
-
-    Parameters
-    ----------
-    name : str, optional
-        A device of PyTorch (``cuda``, ``cuda:1``, ``xpu``, ``mps``, ``cpu``) or
-        ``numpy``. By default the accelerator that PyTorch finds, else the processor.
-
-    Raises
-    ------
-    InputError
-        E004 for a device that is not there.
-    """
-    if name == "numpy":
-        return NumpyDevice()
-    if find_spec("torch") is None:
-        if name not in (None, "cpu"):
-            raise InputError.of(
-                "E004",
-                "measuring an accelerator needs PyTorch, which is not installed",
-                field="--device",
-                value=name,
-                accepted="cpu, numpy",
-                help="pip install 'planopt[calibrate]'",
-            )
-        return NumpyDevice()
-    from planopt.measurement.torch_device import open_torch_device
-
-    return open_torch_device(name)
 
 
 def processor_name() -> str:

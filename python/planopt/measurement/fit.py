@@ -2,70 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planopt._native import parse_quantity
+from planopt.documents.calibration import Efficiencies, Rates
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from planopt.measurement.programme import Sample
+    from planopt.documents.calibration import Sample
 
-__all__ = ["Efficiencies", "Rates", "efficiencies_of", "rates_of"]
+__all__ = ["efficiencies_of", "rates_of"]
 
 _PLAUSIBLE = 1.1
 """A clock above its nominal rate explains so much more than the peak, and no more."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rates:
-    """What the device reached.
-
-    Parameters
-    ----------
-    flop_per_second : dict of str to float
-        Best product, by format.
-    copy_bytes_per_second : float
-        Best copy, bytes read and written.
-    read_bytes_per_second : float
-        Best product of one row.
-    launch_seconds : float
-        Smallest operation.
-    attention_flop_per_second : float
-        Best prompt.
-    all_reduce_bytes_per_second : float or None
-        Best all-reduce, as nccl-tests' busbw; None for a single device.
-    """
-
-    flop_per_second: dict[str, float]
-    copy_bytes_per_second: float
-    read_bytes_per_second: float
-    launch_seconds: float
-    attention_flop_per_second: float
-    all_reduce_bytes_per_second: float | None
-
-    @property
-    def memory_bytes_per_second(self) -> float:
-        """The best that the memory gave, whatever was done."""
-        return max(self.copy_bytes_per_second, self.read_bytes_per_second)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Efficiencies:
-    """Shares of an accelerator's peaks, as the assumptions have them.
-
-    Parameters
-    ----------
-    efficiency : float
-        Of its arithmetic, reached by a large product.
-    bandwidth_efficiency : float
-        Of its memory bandwidth, reached by a product of one row.
-    """
-
-    efficiency: float
-    bandwidth_efficiency: float
 
 
 def rates_of(samples: Sequence[Sample]) -> Rates:

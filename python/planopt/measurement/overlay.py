@@ -13,9 +13,8 @@ from planopt.overlay import toml_value
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from planopt.documents.calibration import Efficiencies, Rates, Sample
     from planopt.measurement.device import Device
-    from planopt.measurement.fit import Efficiencies, Rates
-    from planopt.measurement.programme import Sample
 
 __all__ = [
     "ASSUMPTIONS",

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from planopt.documents.calibration import Sample
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from planopt.measurement.device import Device, Work
 
-__all__ = ["Sample", "measure"]
+__all__ = ["measure"]
 
 _CUBES = (512, 1024, 2048, 4096, 8192)
 """Sides of square products, the rate of which is the peak that is reached."""
@@ -33,33 +35,6 @@ _LEAST_REPEATS = 3
 
 _GROWTH = 8
 """By how much the next size of a kind takes longer: a cube of twice the side."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sample:
-    """One measurement.
-
-    Parameters
-    ----------
-    kind : {"matmul", "one-row", "copy", "attention", "launch", "all-reduce"}
-    number_format : str
-        Of the operands; empty for copies and launches.
-    size : tuple of int
-        Rows, columns and depth; bytes; tokens, heads and their width; or nothing.
-    seconds : float
-        Of one run: the least of several groups of runs.
-    flop : float
-        Floating-point operations of a run.
-    moved_bytes : float
-        Bytes read and written.
-    """
-
-    kind: str
-    number_format: str
-    size: tuple[int, ...]
-    seconds: float
-    flop: float = 0.0
-    moved_bytes: float = 0.0
 
 
 _ELEMENT_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2}

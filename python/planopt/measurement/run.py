@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime, timezone
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, Catalog, open_catalog
-from planopt.measurement.device import open_device
-from planopt.measurement.fit import Efficiencies, Rates, efficiencies_of, rates_of
+from planopt.documents.calibration import (
+    Calibration,
+    Change,
+    Efficiencies,
+    Sample,
+)
+from planopt.errors import InputError
+from planopt.measurement.device import Device, NumpyDevice
+from planopt.measurement.fit import efficiencies_of, rates_of
 from planopt.measurement.overlay import (
     ASSUMPTIONS,
     Origin,
@@ -21,7 +28,7 @@ from planopt.measurement.overlay import (
     assumptions_file,
     samples_file,
 )
-from planopt.measurement.programme import Sample, measure
+from planopt.measurement.programme import measure
 from planopt.options import OptionReader
 from planopt.overlay import IDS, check_targets, is_id, write_overlay
 from planopt.serving.evaluate import evaluate_serving
@@ -37,79 +44,12 @@ if TYPE_CHECKING:
     from planopt.measurement.device import Device
     from planopt.options import TextOrNumber
 
-__all__ = ["Calibration", "Change", "calibrate"]
+__all__ = ["calibrate"]
 
 DEFAULT_SECONDS = 60.0
 
 JUDGED_BY = "llama-3.2-1b"
 """A model that fits nearly everything: its speed is shown before and after."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Change:
-    """One figure, as it was and as it is now.
-
-    Parameters
-    ----------
-    figure, unit : str
-        What it is.
-    before : float or None
-        As bundled; None where the catalogs had nothing.
-    after : float
-        As measured.
-    """
-
-    figure: str
-    before: float | None
-    after: float
-    unit: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Calibration:
-    """What was measured, and what it changes.
-
-    Parameters
-    ----------
-    accelerator : str
-        Id that the figures are filed under.
-    device, software, date : str
-        What was measured, with what, when.
-    known : bool
-        Whether the catalogs had this accelerator already.
-    rates : Rates
-        Best of each kind of work.
-    efficiencies : Efficiencies
-        Shares of the peaks.
-    samples : tuple of Sample
-        Every measurement.
-    busy : float or None
-        Work that waited for each core when the measurements began (load average over
-        cores): much above 0, and the figures are too low.
-    changes : tuple of Change
-        Figures before and after, predictions with them.
-    overlay : str
-        Folder that was written.
-    assumptions : str
-        Id of the assumptions in it.
-    """
-
-    accelerator: str
-    device: str
-    software: str
-    date: str
-    known: bool
-    rates: Rates
-    efficiencies: Efficiencies
-    samples: tuple[Sample, ...]
-    busy: float | None
-    changes: tuple[Change, ...]
-    overlay: str
-    assumptions: str = ASSUMPTIONS
-
-    def to_json(self) -> str:
-        """Write it as one JSON document."""
-        return json.dumps({"schema": "planopt.calibration/1", **asdict(self)}, indent=2)
 
 
 def calibrate(
@@ -274,3 +214,35 @@ def _speed(
         after=tokens_per_second(ASSUMPTIONS, measured),
         unit="tok/s",
     )
+
+
+def open_device(name: str | None) -> Device:
+    """Find what is to be measured.
+
+    Parameters
+    ----------
+    name : str, optional
+        A device of PyTorch (``cuda``, ``cuda:1``, ``xpu``, ``mps``, ``cpu``) or
+        ``numpy``. By default the accelerator that PyTorch finds, else the processor.
+
+    Raises
+    ------
+    InputError
+        E004 for a device that is not there.
+    """
+    if name == "numpy":
+        return NumpyDevice()
+    if find_spec("torch") is None:
+        if name not in (None, "cpu"):
+            raise InputError.of(
+                "E004",
+                "measuring an accelerator needs PyTorch, which is not installed",
+                field="--device",
+                value=name,
+                accepted="cpu, numpy",
+                help="pip install 'planopt[calibrate]'",
+            )
+        return NumpyDevice()
+    from planopt.measurement.torch_device import open_torch_device
+
+    return open_torch_device(name)

@@ -32,13 +32,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planopt.errors import InputError
-from planopt.procurement.model import (
-    SIGNIFICANT_DIGITS,
-    Row,
-    at_least,
-    at_most,
-    exact,
-)
+from planopt.procurement.model import SIGNIFICANT_DIGITS, Row, at_least, at_most, exact
 from planopt.procurement.problem import by_name, copies_enough, copies_possible
 
 if TYPE_CHECKING:

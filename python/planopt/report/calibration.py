@@ -9,8 +9,7 @@ from planopt.report.style import PLAIN, Style
 from planopt.report.table import table, wrapped
 
 if TYPE_CHECKING:
-    from planopt.measurement.programme import Sample
-    from planopt.measurement.run import Calibration, Change
+    from planopt.documents.calibration import Calibration, Change, Sample
 
 __all__ = ["render_calibration", "sample_line"]
 

@@ -20,7 +20,8 @@ from planopt.report.style import PLAIN, Style
 from planopt.report.table import table, wrapped
 
 if TYPE_CHECKING:
-    from planopt.plan import Decode, Plan
+    from planopt.documents.evaluation import Decode
+    from planopt.documents.plan import Plan
 
 __all__ = ["render_comparison"]
 

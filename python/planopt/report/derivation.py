@@ -11,7 +11,7 @@ from planopt.report.table import wrapped
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from planopt.derivation import Derivation, Fact, Figure
+    from planopt.documents.derivation import Derivation, Fact, Figure
 
 __all__ = ["derivation_lines", "render_derivation"]
 

@@ -12,7 +12,7 @@ from planopt.report.table import table, wrapped
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.difference import Changed, Difference
+    from planopt.documents.difference import Changed, Difference
 
 __all__ = ["render_difference"]
 

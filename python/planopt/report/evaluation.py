@@ -21,7 +21,7 @@ from planopt.report.style import PLAIN, Style
 from planopt.report.table import wrapped
 
 if TYPE_CHECKING:
-    from planopt.plan import EvaluationDocument
+    from planopt.documents.evaluation import EvaluationDocument
 
 __all__ = ["render_evaluation"]
 

@@ -13,8 +13,8 @@ from planopt.report.table import table, wrapped
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planopt.evaluation import Candidate
-    from planopt.fleet.document import FleetPlan
+    from planopt.documents.fleet import FleetPlan
+    from planopt.documents.parts import Candidate
     from planopt.report.style import Style
 
 __all__ = ["render_fleet"]

@@ -14,8 +14,7 @@ from planopt.report.training import speed_line, training_layout
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.plan import Plan, PlanDocument
-    from planopt.training.plan import TrainingPlan
+    from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
 
 __all__ = ["plan_table", "training_plan_table"]
 

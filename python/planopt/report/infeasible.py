@@ -8,7 +8,8 @@ from planopt.report.numbers import money, money_per_hour, rate
 from planopt.report.table import table, wrapped
 
 if TYPE_CHECKING:
-    from planopt.plan import Change, Infeasibility, PlanDocument
+    from planopt.documents.explanations import Change, Infeasibility
+    from planopt.documents.plan import PlanDocument
     from planopt.report.style import Style
 
 __all__ = ["infeasible_lines"]

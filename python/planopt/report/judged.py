@@ -12,8 +12,7 @@ from planopt.validation.folds import SINGLE_NODE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from planopt.validation.folds import Errors
-    from planopt.validation.judged import Judged
+    from planopt.documents.validation import Errors, Judged
 
 __all__ = ["render_judged"]
 

@@ -22,18 +22,14 @@ from planopt.report.table import beside, table, wrapped
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from planopt.evaluation import TimeParts
-    from planopt.plan import (
-        Assumed,
-        BomLine,
-        Candidate,
-        Cost,
+    from planopt.documents.evaluation import (
         Deployment,
         Percentiles,
-        PlanWarning,
         ServingEvaluation,
+        TimeParts,
         UnderLoad,
     )
+    from planopt.documents.parts import Assumed, BomLine, Candidate, Cost, PlanWarning
     from planopt.report.style import Style
 
 __all__ = [

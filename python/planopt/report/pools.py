@@ -18,8 +18,8 @@ from planopt.report.promised import tokens_under_load, usd_per_million_under_loa
 from planopt.report.table import table, wrapped
 
 if TYPE_CHECKING:
-    from planopt.plan import Plan
-    from planopt.pools import Disaggregated
+    from planopt.documents.evaluation import Disaggregated
+    from planopt.documents.plan import Plan
     from planopt.report.style import Style
 
 __all__ = ["pool_lines"]

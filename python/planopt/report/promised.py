@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from planopt.report.numbers import rate, share
 
 if TYPE_CHECKING:
-    from planopt.plan import Deployment, Plan
+    from planopt.documents.evaluation import Deployment
+    from planopt.documents.plan import Plan
 
 __all__ = ["promised_speed", "tokens_under_load", "usd_per_million_under_load"]
 

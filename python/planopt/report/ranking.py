@@ -10,7 +10,7 @@ from planopt.report.style import PLAIN, Style
 from planopt.report.table import table, wrapped
 
 if TYPE_CHECKING:
-    from planopt.ranking import Ranking, Standing, Value
+    from planopt.documents.ranking import Ranking, Standing, Value
 
 __all__ = ["chart", "render_ranking"]
 

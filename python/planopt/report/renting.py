@@ -15,7 +15,8 @@ from planopt.report.numbers import (
 from planopt.report.table import table, wrapped
 
 if TYPE_CHECKING:
-    from planopt.plan import Flip, Plan, PriceRange, RentOrBuy
+    from planopt.documents.explanations import Flip, PriceRange, RentOrBuy
+    from planopt.documents.plan import Plan
     from planopt.report.style import Style
 
 __all__ = ["price_lines", "rent_or_buy_lines", "step_lines"]

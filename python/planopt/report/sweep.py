@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from planopt.report.style import PLAIN, Style
 
 if TYPE_CHECKING:
-    from planopt.sweep import SweepResult
+    from planopt.documents.sweep import SweepResult
 
 __all__ = ["render_sweep"]
 

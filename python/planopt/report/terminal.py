@@ -37,8 +37,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from planopt.documents.evaluation import Deployment
+    from planopt.documents.explanations import Alternative, Answer
+    from planopt.documents.plan import Plan, PlanDocument
     from planopt.errors import Diagnostic
-    from planopt.plan import Alternative, Answer, Deployment, Plan, PlanDocument
 
 __all__ = [
     "epilogue",

@@ -14,12 +14,12 @@ from planopt.report.table import beside, wrapped
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.training.evaluation import (
+    from planopt.documents.training import (
         Mixed,
         TrainingCandidate,
+        TrainingDocument,
         TrainingEvaluation,
     )
-    from planopt.training.plan import TrainingDocument
 
 __all__ = [
     "days",

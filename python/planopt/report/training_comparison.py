@@ -13,8 +13,8 @@ from planopt.report.table import table, wrapped
 from planopt.report.training import days, percent
 
 if TYPE_CHECKING:
-    from planopt.training.evaluation import TrainingEvaluation
-    from planopt.training.plan import TrainingPlan
+    from planopt.documents.plan import TrainingPlan
+    from planopt.documents.training import TrainingEvaluation
 
 __all__ = ["render_training_comparison"]
 

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from planopt.training.evaluation import Renting
-    from planopt.training.plan import TrainingAlternative, TrainingPlan
+    from planopt.documents.explanations import TrainingAlternative
+    from planopt.documents.plan import TrainingPlan
+    from planopt.documents.training import Renting
 
 __all__ = ["render_training_plan"]
 

@@ -11,8 +11,13 @@ from planopt.report.table import table, wrapped
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planopt.validation.document import Dataset, Part, Validation, Worst
-    from planopt.validation.statistics import Statistics
+    from planopt.documents.validation import (
+        Dataset,
+        Part,
+        Statistics,
+        Validation,
+        Worst,
+    )
 
 __all__ = ["error_cells", "render_validation"]
 

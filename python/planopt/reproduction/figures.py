@@ -9,7 +9,19 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from planopt import _native
+from planopt._native import (
+    break_even_days,
+    capital_usd_per_hour,
+    energy_kwh,
+    energy_usd_per_hour,
+    fewest_accelerators,
+    hosting_usd_per_hour,
+    parse_quantity,
+    rent_usd,
+    tokens_per_second,
+    tokens_per_usd,
+)
+from planopt._native import step_seconds as native_step_seconds
 from planopt.reproduction.inputs import UnknownFigureError, known
 from planopt.reproduction.training import TRAINING_FIGURES
 
@@ -20,8 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURES", "figure_of"]
 
-_SECONDS_PER_HOUR = _native.parse_quantity("1h", "seconds")
-_HOURS_PER_DAY = _native.parse_quantity("1d", "seconds") / _SECONDS_PER_HOUR
+_SECONDS_PER_HOUR = parse_quantity("1h", "seconds")
+_HOURS_PER_DAY = parse_quantity("1d", "seconds") / _SECONDS_PER_HOUR
 
 
 def figure_of(name: str, inputs: Inputs) -> float:
@@ -58,7 +70,7 @@ def _sum_of_rows(inputs: Inputs) -> float:
 def _fewest_accelerators_holding(inputs: Inputs) -> float:
     """Count the accelerators that hold what other rows add up to, evenly divided."""
     memory = known(inputs.training.memory, "the memory")
-    return _native.fewest_accelerators(_sum_of_rows(inputs), memory.capacity_bytes)
+    return fewest_accelerators(_sum_of_rows(inputs), memory.capacity_bytes)
 
 
 def _cache_saves_flop(inputs: Inputs) -> float:
@@ -117,7 +129,7 @@ def _largest_batch(inputs: Inputs) -> float:
 def _throughput(inputs: Inputs) -> float:
     """Tokens per second of batches whose sequences are read at a given speed."""
     step_seconds = 1 / inputs.quantity("speed", "tokens_per_second")
-    return _native.tokens_per_second(
+    return tokens_per_second(
         inputs.number("batch"), inputs.number("in_flight"), step_seconds
     )
 
@@ -148,16 +160,16 @@ def _step_seconds(inputs: Inputs) -> float:
         else 0.0
     )
     turn = inputs.number("stages") * stage + all_reduces + hops
-    return _native.step_seconds(turn, stage, 1)
+    return native_step_seconds(turn, stage, 1)
 
 
 def _step_speed(inputs: Inputs) -> float:
     """Tokens per second of one sequence at such a step."""
-    return _native.tokens_per_second(1, 1, _step_seconds(inputs))
+    return tokens_per_second(1, 1, _step_seconds(inputs))
 
 
 def _capital_per_hour(inputs: Inputs) -> float:
-    return _native.capital_usd_per_hour(_price(inputs), inputs.cost_assumption("years"))
+    return capital_usd_per_hour(_price(inputs), inputs.cost_assumption("years"))
 
 
 def _price(inputs: Inputs) -> float:
@@ -172,7 +184,7 @@ def _energy_per_hour(inputs: Inputs) -> float:
         if "power" in inputs
         else known(inputs.evaluation.power_watts, "the power")
     )
-    return _native.energy_usd_per_hour(
+    return energy_usd_per_hour(
         power, _duty(inputs), inputs.cost_assumption("pue"), _electricity(inputs)
     )
 
@@ -194,7 +206,7 @@ def _hosting_per_hour(inputs: Inputs) -> float:
     rack_units = inputs.entity_figure(
         "hosts", hardware.host or "", "rack_units", "number"
     )
-    return _native.hosting_usd_per_hour(
+    return hosting_usd_per_hour(
         rack_units * hardware.hosts,
         inputs.cost_assumption("rack_units"),
         inputs.cost_assumption("rack_usd_per_month"),
@@ -210,11 +222,11 @@ def _usd_per_hour(inputs: Inputs) -> float:
 def _tokens_per_dollar(inputs: Inputs) -> float:
     rate = inputs.quantity("tokens", "tokens") / inputs.quantity("period", "seconds")
     total = inputs.quantity("total", "usd_per_hour")
-    return _native.tokens_per_usd(rate, _duty(inputs), total)
+    return tokens_per_usd(rate, _duty(inputs), total)
 
 
 def _energy_kwh(inputs: Inputs) -> float:
-    return _native.energy_kwh(
+    return energy_kwh(
         inputs.quantity("power", "watts"),
         _hours(inputs),
         _duty(inputs),
@@ -232,16 +244,16 @@ def _energy_usd(inputs: Inputs) -> float:
 
 def _rent_usd(inputs: Inputs) -> float:
     rent = inputs.quantity("rent", "usd_per_hour")
-    return _native.rent_usd(rent, _hours(inputs), _duty(inputs))
+    return rent_usd(rent, _hours(inputs), _duty(inputs))
 
 
 def _break_even_days(inputs: Inputs) -> float:
     """Day on which a purchase with its electricity has cost as much as renting."""
     rent = inputs.quantity("rent", "usd_per_hour")
-    day = _native.break_even_days(
+    day = break_even_days(
         _price(inputs),
         _HOURS_PER_DAY * _energy_per_hour(inputs),
-        _native.rent_usd(rent, _HOURS_PER_DAY, _duty(inputs)),
+        rent_usd(rent, _HOURS_PER_DAY, _duty(inputs)),
     )
     return known(day, "the day, for renting never costs more,")
 

@@ -14,9 +14,9 @@ from planopt.training.evaluate import evaluate_training
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.plan import EvaluationDocument
+    from planopt.documents.evaluation import EvaluationDocument
+    from planopt.documents.training import TrainingDocument
     from planopt.reproduction.scenarios import Scenario
-    from planopt.training.plan import TrainingDocument
 
 __all__ = ["ASSUMPTIONS", "Inputs", "UnknownFigureError", "known"]
 

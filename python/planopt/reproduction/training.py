@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt import _native
+from planopt._native import (
+    accelerators_to_finish,
+    bandwidth_to_keep_up,
+    forwards_from_the_input,
+    in_flight_both_ways,
+    largest_tensor_degree,
+    parse_quantity,
+    run_seconds,
+    tensor_intensity,
+)
 from planopt.reproduction.inputs import known
 
 if TYPE_CHECKING:
@@ -14,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TRAINING_FIGURES"]
 
-_SECONDS_PER_HOUR = _native.parse_quantity("1h", "seconds")
+_SECONDS_PER_HOUR = parse_quantity("1h", "seconds")
 _TERA = 1e12
 # The product of a layer that attention starts with; its heads are divided among ranks.
 _HEADS = "query_key_value"
@@ -45,14 +54,14 @@ def _step_seconds(inputs: Inputs) -> float:
 
 def _run_duration(inputs: Inputs) -> float:
     """Time in which some accelerators work off a number of hours."""
-    return _native.run_seconds(
+    return run_seconds(
         inputs.number("accelerator_hours"), inputs.number("accelerators")
     )
 
 
 def _accelerators_to_finish(inputs: Inputs) -> float:
     """Accelerators that work them off in time."""
-    return _native.accelerators_to_finish(
+    return accelerators_to_finish(
         inputs.number("accelerator_hours"), inputs.quantity("period", "seconds")
     )
 
@@ -70,12 +79,12 @@ def _kept_by_a_layer(inputs: Inputs) -> float:
 
 def _in_flight_both_ways(inputs: Inputs) -> float:
     """Micro-batches on the first stage of a pipeline that is never flushed."""
-    return _native.in_flight_both_ways(inputs.training.candidate.pp - 1)
+    return in_flight_both_ways(inputs.training.candidate.pp - 1)
 
 
 def _forwards_from_the_input(inputs: Inputs) -> float:
     """Count forwards of single layers where backward has the model's input alone."""
-    return _native.forwards_from_the_input(inputs.model["layers"])
+    return forwards_from_the_input(inputs.model["layers"])
 
 
 def _forwards_over_one_pass(inputs: Inputs) -> float:
@@ -85,9 +94,7 @@ def _forwards_over_one_pass(inputs: Inputs) -> float:
 def _tensor_intensity(inputs: Inputs) -> float:
     """FLOP for each byte of a layer's input where each rank has one head."""
     heads = inputs.model["heads"]
-    return _native.tensor_intensity(
-        _heads_flop(inputs), _kept_by_a_layer(inputs), heads
-    )
+    return tensor_intensity(_heads_flop(inputs), _kept_by_a_layer(inputs), heads)
 
 
 def _heads_flop(inputs: Inputs) -> float:
@@ -101,7 +108,7 @@ def _heads_flop(inputs: Inputs) -> float:
 
 def _bandwidth_to_keep_up(inputs: Inputs) -> float:
     """Bandwidth at which messages take as long as the arithmetic of one head."""
-    return _native.bandwidth_to_keep_up(_peak(inputs), _tensor_intensity(inputs))
+    return bandwidth_to_keep_up(_peak(inputs), _tensor_intensity(inputs))
 
 
 def _peak(inputs: Inputs) -> float:
@@ -111,7 +118,7 @@ def _peak(inputs: Inputs) -> float:
 
 def _largest_tensor_degree(inputs: Inputs) -> float:
     """Tensor-parallel degree from which on a layer's input outlasts the arithmetic."""
-    return _native.largest_tensor_degree(
+    return largest_tensor_degree(
         _heads_flop(inputs),
         _kept_by_a_layer(inputs),
         _peak(inputs),

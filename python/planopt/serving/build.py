@@ -8,36 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from planopt.evaluation import (
-    BomLine,
-    Candidate,
-    Cost,
-    Deployment,
-    Hardware,
-    ServingEvaluation,
-)
+from planopt.bill import MICRO_USD, _micro, bom_line, hardware_of, merged
+from planopt.documents.evaluation import Deployment, ServingEvaluation
+from planopt.documents.parts import BomLine, Candidate, Cost
 from planopt.prices import sourced
 from planopt.serving.sure import with_intervals
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from planopt.catalog import Catalog
     from planopt.procurement.problem import Unit
-    from planopt.serving.problem import Problem
+    from planopt.serving.question_types import Problem
     from planopt.serving.search import Found, Row
 
-__all__ = [
-    "Build",
-    "bom_line",
-    "build",
-    "cost_of",
-    "evaluation_of",
-    "hardware_of",
-    "merged",
-]
+__all__ = ["Build", "build", "cost_of", "evaluation_of"]
 
-MICRO_USD = 10**6
 SECONDS_PER_HOUR = 3600
 TOKENS_PER_MILLION = 10**6
 
@@ -186,11 +172,6 @@ def _deploy(
     )
 
 
-def hardware_of(evaluation: Mapping[str, Any]) -> Hardware:
-    """Where a replica runs, from the core's answer."""
-    return msgspec.convert(evaluation["hardware"], Hardware)
-
-
 def evaluation_of(evaluation: Mapping[str, Any]) -> ServingEvaluation:
     """Read the core's answer, dropping what the plan does not record."""
     known = {
@@ -199,55 +180,6 @@ def evaluation_of(evaluation: Mapping[str, Any]) -> ServingEvaluation:
         if name in ServingEvaluation.__struct_fields__ and value is not None
     }
     return msgspec.convert(known, ServingEvaluation)
-
-
-def bom_line(line: Mapping[str, Any], count: int = 1) -> BomLine:
-    """Line of a bill of materials, `count` times."""
-    quantity = line["quantity"] * count
-    if line["kind"] == "instance":
-        return BomLine(
-            kind=line["kind"],
-            id=line["id"],
-            name=line["name"],
-            quantity=quantity,
-            unit_usd_per_hour=line["unit_price_micro_usd"] / MICRO_USD,
-            usd_per_hour=line["unit_price_micro_usd"] * quantity / MICRO_USD,
-        )
-    return BomLine(
-        kind=line["kind"],
-        id=line["id"],
-        name=line["name"],
-        quantity=quantity,
-        unit_price_usd=line["unit_price_micro_usd"] / MICRO_USD,
-        price_usd=line["unit_price_micro_usd"] * quantity / MICRO_USD,
-    )
-
-
-def _micro(usd: float | None) -> int:
-    return round((usd or 0.0) * MICRO_USD)
-
-
-def merged(lines: Sequence[BomLine]) -> tuple[BomLine, ...]:
-    """Bill of materials with alike lines together, in the order they first appear."""
-    by_part: dict[tuple[str, str, str], BomLine] = {}
-    for line in lines:
-        # Of an instance, the name tells the terms.
-        key = line.kind, line.id, line.name
-        if key in by_part:
-            quantity = by_part[key].quantity + line.quantity
-            by_part[key] = msgspec.structs.replace(
-                line,
-                quantity=quantity,
-                price_usd=_times(line.unit_price_usd, quantity),
-                usd_per_hour=_times(line.unit_usd_per_hour, quantity),
-            )
-        else:
-            by_part[key] = line
-    return tuple(by_part.values())
-
-
-def _times(unit_usd: float | None, quantity: int) -> float | None:
-    return None if unit_usd is None else _micro(unit_usd) * quantity / MICRO_USD
 
 
 def _total(catalog: Catalog, deployments: tuple[Deployment, ...]) -> Build:

@@ -4,37 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.plan import PlanWarning
-from planopt.prices import OLD_PRICE_DAYS, age_days
+from planopt.documents.parts import PlanWarning
 from planopt.serving.cold import cold_plan
+from planopt.warnings import (
+    KNIFE_EDGE,
+    licence_warnings,
+    memory_warnings,
+    price_warnings,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from planopt.catalog import Catalog
-    from planopt.evaluation import BomLine
-    from planopt.plan import Sensitivity
+    from planopt.documents.explanations import Sensitivity
     from planopt.serving.build import Build
-    from planopt.serving.solve import Question
+    from planopt.serving.question import Question
 
-__all__ = [
-    "KNIFE_EDGE",
-    "cautions",
-    "flipped",
-    "licence_warnings",
-    "memory_warnings",
-    "price_warnings",
-]
+__all__ = ["cautions", "flipped"]
 
 PCIE_CHANGE = "all-reduce over PCIe"
 """How `sensitivity` calls a change of the class of a host's all-reduce."""
-
-KNIFE_EDGE = 0.2
-"""Share of the target by which a speed must clear it to be believed."""
-
-FULL_MEMORY = 0.97
-"""Share of the memory that may be used above which a fit is a knife edge: the overheads
-assumed differ by more from engine to engine."""
 
 
 def cautions(question: Question, chosen: Build) -> tuple[PlanWarning, ...]:
@@ -144,39 +133,6 @@ def _full_memory(chosen: Build) -> Iterator[PlanWarning]:
             )
 
 
-def memory_warnings(
-    total_bytes: float, capacity_bytes: float, help_: str
-) -> Iterator[PlanWarning]:
-    """Warn of memory that is nearly full."""
-    full = total_bytes / capacity_bytes if capacity_bytes else 0.0
-    if full > FULL_MEMORY:
-        yield PlanWarning(
-            code="W001",
-            message=(
-                f"the fullest accelerator is {full:.1%} full of what may be used: "
-                "a knife edge"
-            ),
-            help=help_,
-        )
-
-
-def licence_warnings(
-    catalog: Catalog, accelerators: Iterable[str], *, datacenter: bool
-) -> Iterator[PlanWarning]:
-    """Warn of parts that may not be used in data centers, unless they were left out."""
-    if datacenter:
-        return
-    for accelerator in sorted(accelerators):
-        entry = catalog.show("accelerators", accelerator)
-        allowed = {f["field"]: f["text"] for f in entry["figures"]}
-        if allowed.get("datacenter_licence") == "false":
-            yield PlanWarning(
-                code="W003",
-                message=f"the driver licence of {entry['name']} forbids data centers",
-                help="--datacenter leaves such parts out",
-            )
-
-
 def _quantised(question: Question, chosen: Build) -> Iterator[PlanWarning]:
     served = question.problem.served
     own = question.catalog.native.model({"model": served.model})["weights"]
@@ -205,37 +161,3 @@ def _interruptions(chosen: Build) -> Iterator[PlanWarning]:
 
 
 _WIDE = frozenset({"fp32", "bf16", "fp16"})
-
-
-def price_warnings(bill: Sequence[BomLine]) -> Iterator[PlanWarning]:
-    """Warn of prices remembered rather than read, and of prices that are old."""
-    remembered, old, undated = [], [], []
-    for line in bill:
-        if not (line.unit_price_usd or line.unit_usd_per_hour):
-            continue
-        if line.price_status in (None, "given"):
-            continue
-        age = age_days(line.price_date)
-        if age is None:
-            undated.append(line.name)
-        elif age > OLD_PRICE_DAYS:
-            old.append(f"{line.name} ({line.price_date})")
-        if line.price_status == "from-memory":
-            remembered.append(line.name)
-    if remembered:
-        yield PlanWarning(
-            code="W002",
-            message=f"prices from memory, to be checked: {', '.join(remembered)}",
-        )
-    if undated:
-        yield PlanWarning(
-            code="W006",
-            message=f"prices of a list without a date: {', '.join(undated)}",
-            help="say today's: --price ID=USD, or an overlay with --catalog DIR",
-        )
-    if old:
-        yield PlanWarning(
-            code="W006",
-            message=f"prices older than a year: {', '.join(old)}",
-            help="say today's: --price ID=USD, or an overlay with --catalog DIR",
-        )

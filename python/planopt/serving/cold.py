@@ -11,17 +11,17 @@ from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from planopt.plan import PlanWarning
+from planopt.documents.parts import PlanWarning
 from planopt.serving.load import configuration_of, estimated, load_of
 from planopt.serving.refine import simulated_build
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from planopt.evaluation import Percentiles
+    from planopt.documents.evaluation import Percentiles
     from planopt.serving.build import Build
     from planopt.serving.load import Latencies
-    from planopt.serving.solve import Question
+    from planopt.serving.question import Question
 
 __all__ = ["COLD_PROMPT_TOKENS", "HIT_RATES", "cold_load", "cold_plan"]
 

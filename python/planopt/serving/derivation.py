@@ -11,8 +11,8 @@ from planopt.shared_options import architecture_of
 
 if TYPE_CHECKING:
     from planopt.catalog import Catalog
-    from planopt.derivation import Derivation
-    from planopt.plan import EvaluationDocument
+    from planopt.documents.derivation import Derivation
+    from planopt.documents.evaluation import EvaluationDocument
 
 __all__ = ["derivation_of"]
 

@@ -6,21 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace as with_changes
 
+from planopt.bill import bom_line, hardware_of
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.documents.evaluation import EvaluationDocument
+from planopt.documents.parts import Assumed, Candidate
 from planopt.errors import InputError
-from planopt.evaluation import Candidate
 from planopt.options import SMALLEST_QUANTITY, OptionReader
-from planopt.plan import Assumed, EvaluationDocument
 from planopt.prices import PriceOptions, read_prices, sourced
-from planopt.serving.build import bom_line, evaluation_of, hardware_of
+from planopt.serving.build import evaluation_of
 from planopt.serving.cold import cold_load
 from planopt.serving.images import ImageOptions, read_images
 from planopt.serving.load import estimated, load_of, read_traffic, simulated
-from planopt.serving.prefill_pool import (
-    PoolOptions,
-    read_prefill_pool,
-    simulated_with,
-)
+from planopt.serving.prefill_pool import PoolOptions, read_prefill_pool, simulated_with
 from planopt.serving.served import ServedOptions, read_served
 from planopt.serving.sure import with_intervals
 
@@ -29,11 +26,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from planopt.evaluation import ServingEvaluation
+    from planopt.documents.evaluation import ServingEvaluation
+    from planopt.documents.parts import PlanWarning
     from planopt.options import TextOrNumber
-    from planopt.plan import PlanWarning
     from planopt.serving.load import Latencies
-    from planopt.serving.served import Lengths
+    from planopt.serving.question_types import Lengths
 
 __all__ = ["evaluate_serving"]
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planopt.plan import Flip
+from planopt.documents.explanations import Flip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from planopt.serving.build import Build
-    from planopt.serving.solve import Question
+    from planopt.serving.question import Question
 
 __all__ = ["flips"]
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.catalog import Catalog
-    from planopt.serving.served import ServedModel
+    from planopt.serving.question_types import ServedModel
 
 __all__ = ["hosted_prices"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from planopt.plan import Assumed
+from planopt.documents.parts import Assumed
 
 if TYPE_CHECKING:
     from planopt.options import OptionReader, TextOrNumber

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from planopt.serving.solve import Question
+    from planopt.serving.question import Question
 
 __all__ = ["fastest_speed", "late", "shortest_wait"]
 

@@ -7,20 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planopt.evaluation import Percentiles, UnderLoad
+from planopt.documents.evaluation import Percentiles, UnderLoad
 from planopt.options import LARGEST_COUNT, LARGEST_QUANTITY
+from planopt.serving.question_types import PERCENTILES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.catalog import Catalog
-    from planopt.evaluation import Deployment
+    from planopt.documents.evaluation import Deployment
     from planopt.options import OptionReader
-    from planopt.serving.problem import Problem
-    from planopt.serving.served import Lengths
+    from planopt.serving.question_types import Lengths, Problem
 
 __all__ = [
-    "PERCENTILES",
     "REQUESTS",
     "Latencies",
     "configuration_of",
@@ -34,8 +33,6 @@ __all__ = [
     "simulated_deployment",
 ]
 
-PERCENTILES: dict[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-"""Percentiles that latencies can be judged at, as shares."""
 
 MOST_DIGITS = 20
 """Of a number of tokens: those of any 64-bit integer."""

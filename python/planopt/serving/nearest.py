@@ -11,7 +11,9 @@ from msgspec.structs import replace as with_changes
 
 from planopt.acquisition import Acquisition
 from planopt.catalog import LIMITED_TO
-from planopt.plan import Accuracy, Change, Infeasibility, Limit, Plan
+from planopt.documents.explanations import Change, Infeasibility, Limit
+from planopt.documents.parts import Accuracy
+from planopt.documents.plan import Plan
 from planopt.prices import dollars, is_rough
 from planopt.procurement import minimal_conflict, satisfiable
 from planopt.serving.late import fastest_speed, late, shortest_wait
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 
     from planopt.procurement.problem import Purchase
     from planopt.serving.build import Build
-    from planopt.serving.problem import Problem
-    from planopt.serving.solve import Question
+    from planopt.serving.question import Question
+    from planopt.serving.question_types import Problem
 
 __all__ = ["infeasible_plan"]
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS
 from planopt.intervals import model_classes, residual, under_engine
+from planopt.serving.question_types import Pessimism
 
 if TYPE_CHECKING:
     from planopt.catalog import Catalog
-    from planopt.serving.problem import Problem
+    from planopt.serving.question_types import Problem
 
-__all__ = ["AS_PREDICTED", "Pessimism", "at_worst", "each_at_worst"]
+__all__ = ["at_worst", "each_at_worst"]
 
 WHERE_UNKNOWN = 1.25
 """Measured over predicted time where no errors are known, as under assumptions other
@@ -21,23 +22,6 @@ decode speed on hardware that they were not fitted to."""
 
 _TIMES: Final = ("tpot", "ttft")
 """Metrics that were measured as times; others were measured as rates."""
-
-
-@dataclass(frozen=True)
-class Pessimism:
-    """How much longer than predicted things may take.
-
-    Parameters
-    ----------
-    time_per_token, time_to_first_token : float
-        Measured over predicted at the upper end of the interval; never below 1.
-    """
-
-    time_per_token: float = 1.0
-    time_to_first_token: float = 1.0
-
-
-AS_PREDICTED: Final = Pessimism()
 
 
 def pessimism(catalog: Catalog, problem: Problem, accelerator: str) -> Pessimism:

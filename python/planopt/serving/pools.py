@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from planopt.evaluation import Candidate
-from planopt.pools import Disaggregated, Pool, Transfer
+from planopt.bill import bom_line
+from planopt.documents.evaluation import Disaggregated, Pool, Transfer
+from planopt.documents.parts import Candidate
 from planopt.prices import sourced
-from planopt.serving.build import bom_line, cost_of, evaluation_of
-from planopt.serving.load import PERCENTILES, Latencies, load_of, simulated
+from planopt.serving.build import cost_of, evaluation_of
+from planopt.serving.load import Latencies, load_of, simulated
 from planopt.serving.pessimism import at_worst
 from planopt.serving.prefill_pool import DEGREES
+from planopt.serving.question_types import PERCENTILES
 from planopt.serving.refine import ATTEMPTS, TOLERANCE
 from planopt.serving.search import search_request
 
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.catalog import Catalog
-    from planopt.serving.problem import Problem
-    from planopt.serving.solve import Question
+    from planopt.serving.question import Question
+    from planopt.serving.question_types import Problem
 
 __all__ = ["disaggregated"]
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 
+from planopt.documents.evaluation import Pool, Transfer
+from planopt.documents.parts import Candidate
 from planopt.errors import InputError
-from planopt.evaluation import Candidate
-from planopt.pools import Pool, Transfer
 from planopt.serving.build import evaluation_of
 from planopt.serving.load import Latencies, latencies_of, run_of
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from planopt.catalog import Catalog
     from planopt.options import OptionReader, TextOrNumber
-    from planopt.serving.served import ServedModel
+    from planopt.serving.question_types import ServedModel
 
 __all__ = ["DEGREES", "PoolOptions", "read_prefill_pool", "simulated_with"]
 

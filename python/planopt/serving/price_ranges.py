@@ -12,17 +12,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.plan import PriceRange, Uncertainty
+from planopt.documents.explanations import PriceRange, Uncertainty
+from planopt.money import price_of_an_hourly_dollar
 from planopt.serving.flips import flips
-from planopt.serving.rent_or_buy import price_of_an_hourly_dollar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.evaluation import BomLine
-    from planopt.plan import Alternative
+    from planopt.documents.explanations import Alternative
+    from planopt.documents.parts import BomLine
     from planopt.serving.build import Build
-    from planopt.serving.solve import Question
+    from planopt.serving.question import Question
 
 __all__ = ["uncertainty"]
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from planopt.acquisition import BUYING, Acquisition, read_acquisition
+from planopt.acquisition import read_acquisition
 from planopt.catalog import DEFAULT_ASSUMPTIONS
-from planopt.market import Market, MarketOptions, read_market
+from planopt.documents.parts import Assumed
+from planopt.market import MarketOptions, read_market
 from planopt.money import read_cost
 from planopt.options import OptionReader
-from planopt.plan import Assumed, Request
-from planopt.serving.load import PERCENTILES
-from planopt.serving.pessimism import AS_PREDICTED, Pessimism
-from planopt.serving.served import ServedModel, ServedOptions, read_served
+from planopt.serving.question_types import (
+    DEFAULT_USERS,
+    GOALS,
+    PERCENTILES,
+    Problem,
+    ServedModel,
+)
+from planopt.serving.served import ServedOptions, read_served
 from planopt.shared_options import architecture_of, check_model
 
 if TYPE_CHECKING:
@@ -24,13 +29,9 @@ if TYPE_CHECKING:
     from planopt.catalog import Catalog
     from planopt.options import TextOrNumber
 
-__all__ = ["Problem", "read_problem"]
+__all__ = ["read_problem"]
 
-DEFAULT_USERS = 8
 DEFAULT_PERCENTILE = "p95"
-DEFAULT_MAX_ACCELERATORS = 64
-"""Accelerators of one replica that are searched for: beyond the largest replica of the
-published serving runs."""
 WIDEST_BAND = 0.9
 """A price that is off by more is another price."""
 SEARCH_MEMORY_BYTES = 500e6
@@ -38,147 +39,11 @@ SEARCH_MEMORY_BYTES = 500e6
 LARGEST_MEMORY_BYTES = 1e15
 """A petabyte of memory to search with, which no machine has."""
 
-Goal = Literal["cheapest", "throughput", "cost-per-token", "latency"]
 FORMATS = (
     *("fp32", "bf16", "fp16", "fp8", "int8", "int4", "mxfp4", "nvfp4"),
     *("w4a8", "q4_0", "q4_k_m", "fp8-2:4"),
 )
 """Number formats of weights that the core knows."""
-GOALS: tuple[Goal, ...] = ("cheapest", "throughput", "cost-per-token", "latency")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Problem(Market):
-    """A question of what to buy."""
-
-    served: ServedModel
-    objective: Goal = "cheapest"
-    target: float = 0.0
-    """Tokens per second of each user."""
-    ttft_seconds: float | None = None
-    percentile: str | None = None
-    """Percentile that latencies are judged at under a load; none judges the steady step
-    at full context."""
-    ttft_margin: float = 1.0
-    """What the search may use of the time to the first token: less than all of it once
-    a simulation has shown that it falls short."""
-    tpot_margin: float = 1.0
-    users: int = DEFAULT_USERS
-    throughput: float = 0.0
-    """Tokens per second of all users."""
-    requests_per_second: float | None = None
-    batch: int | None = None
-    in_flight: int | None = None
-    budget_usd_per_hour: float | None = None
-    acquisition: Acquisition = BUYING
-    price_band: float | None = None
-    steps: bool = False
-    """Whether to say what one step of each limit is worth."""
-    robust: bool = False
-    pessimism: Pessimism = AS_PREDICTED
-    """How much longer things may take than predicted; set for groups of hardware where
-    the question is `robust`."""
-    cost: dict[str, float] = field(default_factory=dict)
-    """What is counted otherwise than the assumptions do."""
-    accelerators_in_all: int | None = None
-    redundancy: int = 0
-    within_host: bool = False
-    """Whether no replica may span hosts."""
-    allow_quantization: tuple[str, ...] = ()
-    pcie_all_reduce: str | None = None
-    memory_limit_bytes: float | None = None
-    exhaustive: bool = False
-
-    @property
-    def replica_accelerators(self) -> int:
-        """Accelerators of one replica, at most."""
-        return min(
-            DEFAULT_MAX_ACCELERATORS,
-            self.accelerators_in_all or DEFAULT_MAX_ACCELERATORS,
-        )
-
-    @property
-    def money(self) -> float | None:
-        """The budget of everything, in the money that is asked about."""
-        if self.acquisition.hourly:
-            return self.budget_usd_per_hour
-        return self.budget_usd
-
-    @property
-    def limited(self) -> bool:
-        """Whether anything limits the purchase from above."""
-        scarce = (
-            self.budget_usd,
-            self.budget_usd_per_hour,
-            self.max_power_watts,
-            self.max_racks,
-            self.accelerators_in_all,
-        )
-        return bool(self.stock) or any(limit is not None for limit in scarce)
-
-    @property
-    def predicted_target(self) -> float:
-        """Speed of each user that must be predicted for the target to be met."""
-        return self.target * self.pessimism.time_per_token
-
-    @property
-    def predicted_ttft_seconds(self) -> float | None:
-        """Time to the first token that must be predicted."""
-        if self.ttft_seconds is None:
-            return None
-        return self.ttft_seconds / self.pessimism.time_to_first_token
-
-    def counted(self, catalog: Catalog) -> Catalog:
-        """Return the catalog with the prices and the costs that are asked for."""
-        return catalog.priced(self.condition, self.prices).with_cost(self.cost)
-
-    def with_model(self, **changes: Any) -> Problem:
-        """Return the same question about another model or format."""
-        return replace(self, served=replace(self.served, **changes))
-
-    def request(self) -> Request:
-        """Put the question as a plan records it."""
-        served, lengths = self.served, self.served.lengths
-        return Request(
-            **self.recorded(),
-            model=served.model,
-            architecture=served.architecture,
-            kv_heads=served.kv_heads,
-            objective=self.objective,
-            target_tokens_per_second=self.target or None,
-            throughput_tokens_per_second=self.throughput or None,
-            requests_per_second=self.requests_per_second,
-            ttft_seconds=self.ttft_seconds,
-            percentile=self.percentile,
-            users=self.users,
-            workload=lengths.workload,
-            prompt_tokens=lengths.prompt,
-            output_tokens=lengths.output,
-            context_tokens=lengths.context,
-            batch=self.batch,
-            in_flight=self.in_flight,
-            cp=served.context_ranks,
-            overlap=served.overlap,
-            **served.drafted,
-            engine_name=served.engine_name,
-            engine=served.engine,
-            budget_usd_per_hour=self.budget_usd_per_hour,
-            acquire=self.acquisition.way,
-            terms=self.acquisition.terms if self.acquisition.hourly else (),
-            providers=self.acquisition.providers,
-            regions=self.acquisition.regions,
-            cost=self.cost,
-            price_band=self.price_band,
-            robust=self.robust,
-            weights=served.weights,
-            kv=served.kv,
-            allow_quantization=self.allow_quantization,
-            redundancy=self.redundancy,
-            max_accelerators=self.accelerators_in_all,
-            memory_limit_bytes=self.memory_limit_bytes,
-            exhaustive=self.exhaustive,
-            pcie_all_reduce=self.pcie_all_reduce,
-        )
 
 
 class QuestionOptions(MarketOptions, ServedOptions, total=False):

@@ -12,11 +12,11 @@ from planopt.serving.load import REQUESTS, simulated_deployment
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planopt.evaluation import ServingEvaluation
+    from planopt.documents.evaluation import ServingEvaluation
     from planopt.procurement.problem import Purchase
     from planopt.serving.build import Build
-    from planopt.serving.problem import Problem
-    from planopt.serving.solve import Question
+    from planopt.serving.question import Question
+    from planopt.serving.question_types import Problem
 
 __all__ = ["lateness", "refined", "simulated_build"]
 

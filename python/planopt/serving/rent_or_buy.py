@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planopt import _native
-from planopt.plan import RentOrBuy, Way
+from planopt._native import break_even_days as native_break_even_days
+from planopt._native import break_even_duty as native_break_even_duty
+from planopt._native import energy_usd_per_hour
+from planopt.documents.explanations import RentOrBuy, Way
+from planopt.money import price_of_an_hourly_dollar
 from planopt.prices import is_rough
 from planopt.serving.hosted import hosted_prices
 
@@ -15,24 +18,11 @@ if TYPE_CHECKING:
 
     from planopt.acquisition import Way as WayOf
     from planopt.serving.build import Build
-    from planopt.serving.solve import Question
+    from planopt.serving.question import Question
 
-__all__ = ["price_of_an_hourly_dollar", "rent_or_buy"]
+__all__ = ["rent_or_buy"]
 
 HOURS_PER_DAY = 24
-HOURS_PER_YEAR = 8760
-
-
-def price_of_an_hourly_dollar(cost: Mapping[str, float]) -> float | None:
-    """Purchase that a dollar per hour writes off; none where nothing is lost.
-
-    Parameters
-    ----------
-    cost : mapping
-        Assumptions of cost.
-    """
-    lost = 1 - cost["residual"]
-    return cost["years"] * HOURS_PER_YEAR / lost if lost > 0 else None
 
 
 def rent_or_buy(question: Question, chosen: Build) -> RentOrBuy | None:
@@ -91,7 +81,7 @@ def _break_even_days(
         return None
     written_off = owned.price_usd / (price_of_an_hourly_dollar(cost) or float("inf"))
     running = owned.usd_per_hour - written_off
-    return _native.break_even_days(
+    return native_break_even_days(
         owned.price_usd,
         running * HOURS_PER_DAY,
         rented.usd_per_hour * HOURS_PER_DAY,
@@ -111,9 +101,9 @@ def _break_even_duty(
     if not terms <= {"on-demand", "spot"}:
         return None
     duty = cost["duty"]
-    energy = _native.energy_usd_per_hour(
+    energy = energy_usd_per_hour(
         owned.power_watts, duty, cost["pue"], cost["electricity_usd_per_kwh"]
     )
-    return _native.break_even_duty(
+    return native_break_even_duty(
         owned.usd_per_hour - energy, energy / duty, rented.usd_per_hour / duty
     )

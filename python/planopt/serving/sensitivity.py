@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planopt.plan import Sensitivity
-from planopt.serving.cautions import KNIFE_EDGE, PCIE_CHANGE
+from planopt.documents.explanations import Sensitivity
+from planopt.serving.cautions import PCIE_CHANGE
+from planopt.warnings import KNIFE_EDGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planopt.evaluation import Deployment
+    from planopt.documents.evaluation import Deployment
     from planopt.serving.build import Build
-    from planopt.serving.problem import Problem
-    from planopt.serving.solve import Question
+    from planopt.serving.question import Question
+    from planopt.serving.question_types import Problem
 
 __all__ = ["sensitivities"]
 

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from planopt.plan import Assumed
+from planopt.documents.parts import Assumed
+from planopt.serving.question_types import (
+    DEFAULT_MODEL,
+    OVERLAPS,
+    POLICIES,
+    Drafting,
+    Lengths,
+    ServedModel,
+)
 
 if TYPE_CHECKING:
     from planopt.catalog import Catalog
     from planopt.options import OptionReader, TextOrNumber
 
-__all__ = [
-    "DEFAULT_MODEL",
-    "Drafting",
-    "Lengths",
-    "ServedModel",
-    "ServedOptions",
-    "read_served",
-]
+__all__ = ["ServedOptions", "read_served"]
 
-DEFAULT_MODEL = "llama-2-70b"
 DEFAULT_WORKLOAD = "chat"
-Overlap = Literal["none", "two-batch"]
-OVERLAPS: tuple[Overlap, ...] = ("none", "two-batch")
-Policy = Literal["decode-first", "prefill-first"]
-POLICIES: tuple[Policy, ...] = ("decode-first", "prefill-first")
 
 
 class ServedOptions(TypedDict, total=False):
@@ -47,78 +42,6 @@ class ServedOptions(TypedDict, total=False):
     policy: str | None
     token_budget: TextOrNumber | None
     max_sequences: TextOrNumber | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lengths:
-    """Tokens of a prompt, of an output, and cached when speed is judged."""
-
-    workload: str
-    prompt: int
-    output: int
-    context: int
-    prompt_cv: float | None = None
-    """Standard deviation of prompts over their mean; none where all are as long."""
-    output_cv: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Drafting:
-    """Speculative decoding: what drafts tokens, and how many of them are accepted."""
-
-    draft: str
-    """``mtp``, or a smaller model."""
-    tokens: int
-    """Drafted ahead of a check."""
-    acceptance: float
-    """Chance that one of them is accepted."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServedModel:
-    """What is served: the part of a question that the evaluation needs."""
-
-    model: str
-    kv_heads: int | None
-    weights: str | None
-    kv: str | None
-    lengths: Lengths
-    overlap: Overlap = "none"
-    drafting: Drafting | None = None
-    context_ranks: int | None = None
-    """Ranks that a search may divide contexts among; none where assumptions say."""
-    engine_name: str | None = None
-    """Engine that serves, such as ``vllm``; none leaves kernels as measured."""
-    engine: dict[str, Any] = field(default_factory=dict)
-    """Limits and policy of the engine under a load, in place of the assumptions'."""
-    architecture: dict[str, Any] | None = None
-    """The model itself, where it is a file that a plan must stand without."""
-
-    def native(self) -> dict[str, Any]:
-        """Request of the compiled core."""
-        return {
-            "model": self.model,
-            "kv_heads": self.kv_heads,
-            "weights": self.weights,
-            "kv": self.kv,
-            "context": self.lengths.context,
-            "prompt": self.lengths.prompt,
-            "overlap": self.overlap,
-            "cp_max": self.context_ranks,
-            "engine_name": self.engine_name,
-            **self.drafted,
-        }
-
-    @property
-    def drafted(self) -> dict[str, Any]:
-        """What drafts, by the names of the options; empty if nothing does."""
-        if self.drafting is None:
-            return {}
-        return {
-            "draft": self.drafting.draft,
-            "draft_tokens": self.drafting.tokens,
-            "acceptance": self.drafting.acceptance,
-        }
 
 
 def read_served(

@@ -3,186 +3,39 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from dataclasses import replace as replace_problem
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
-from planopt.errors import Interrupted
-from planopt.plan import Accuracy, Alternative, Answer, Answers, Plan, Status
+from planopt.documents.explanations import Alternative, Answer, Answers
+from planopt.documents.parts import Accuracy, Status
+from planopt.documents.plan import Interrupted, Plan
 from planopt.prices import oldest_price
-from planopt.procurement import Solver, alternatives, buy, scan
-from planopt.procurement.problem import Limits, Objective, Purchase, Unit
+from planopt.procurement import Solver, alternatives
 from planopt.procurement.purchase import PurchaseInterrupted
-from planopt.serving.build import Build, build
-from planopt.serving.problem import Problem, read_problem
-from planopt.serving.rent_or_buy import price_of_an_hourly_dollar, rent_or_buy
-from planopt.serving.search import Found, find_units
+from planopt.serving.problem import read_problem
+from planopt.serving.question import MICRO_USD, Question
+from planopt.serving.rent_or_buy import rent_or_buy
 from planopt.serving.sure import statement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.catalog import Catalog
+    from planopt.procurement.problem import Objective, Purchase
+    from planopt.serving.build import Build
 
-__all__ = ["Question", "solve"]
 
-MICRO_USD = 10**6
+__all__ = ["solve"]
+
 HOURS_PER_YEAR = 8760
 WATTS_PER_KILOWATT = 1000
-REACH = 2
-"""Units are searched for up to so many times the budget or the best price known."""
-FIRST_CAP_USD = 20_000.0
-CAP_STEP = 5
-MUCH_DEARER = 1.25
-"""What another question's answer costs at most for one search to find it."""
-LAST_CAP_USD = 1e8
-"""Prices of a unit that are tried in turn where there is no budget."""
 
 SIMULATED = (
     "latencies under a load are simulated: `planopt verify` holds them against each "
     "other, and does not compute them again"
 )
 """What is said besides where latencies are judged."""
-
-
-@dataclass
-class Question:
-    """A problem with what answers it: asked again whenever an explanation needs it."""
-
-    catalog: Catalog
-    problem: Problem
-    solver: Solver
-    first_cap_usd: float = FIRST_CAP_USD
-    """Price of a unit up to which is searched first, where nothing bounds it."""
-
-    @cached_property
-    def found(self) -> Found:
-        """Units that meet the speed, as far as their price can matter.
-
-        No unit of a purchase costs more than the whole purchase. So the search stops
-        somewhat beyond the budget, or beyond the price of a purchase that is known: it
-        goes on for a while only to show what lies there.
-        """
-        problem = self.problem
-        hourly = problem.acquisition.hourly
-        if problem.budget_usd is not None and not hourly:
-            return self.find(REACH * problem.budget_usd)
-        if problem.objective != "cheapest":
-            alone = problem.objective in ("cost-per-token", "latency")
-            aim = problem.objective if alone and not problem.limited else None
-            return find_units(self.catalog, problem, aim=aim)
-        if problem.acquisition.way == "rent":
-            return self.find(None)
-        cost = self.catalog.native.cost_assumptions()
-        reach = price_of_an_hourly_dollar(cost) if hourly else 1.0
-        cap = self.first_cap_usd if reach is not None else LAST_CAP_USD
-        while cap < LAST_CAP_USD:
-            found = self.find(cap)
-            if not found.is_cut_by_price:
-                return found
-            known = scan(found.builds, self.limits, "cheapest")
-            if known is not None and known.price_micro_usd is not None and reach:
-                enough = REACH * known.price_micro_usd / MICRO_USD * reach
-                return found if enough <= cap else self.find(enough)
-            cap *= CAP_STEP
-        return self.find(None)
-
-    def find(self, price_cap_usd: float | None) -> Found:
-        """Search for units up to a price."""
-        return find_units(self.catalog, self.problem, price_cap_usd=price_cap_usd)
-
-    @cached_property
-    def limits(self) -> Limits:
-        """What a purchase must supply and stay within."""
-        return self.limits_of(self.problem)
-
-    def limits_of(self, problem: Problem) -> Limits:
-        """Limits of a problem, as the purchase takes them."""
-        hourly = problem.acquisition.hourly
-        budget = problem.budget_usd_per_hour if hourly else problem.budget_usd
-        capital = problem.budget_usd if hourly else None
-        return Limits(
-            users=problem.users,
-            tokens_per_second=problem.throughput,
-            budget_micro_usd=None if budget is None else round(budget * MICRO_USD),
-            power_watts=problem.max_power_watts,
-            rack_units=problem.rack_units(self.catalog),
-            accelerators=problem.accelerators_in_all,
-            stock=problem.stock,
-            redundancy=problem.redundancy,
-            capital_micro_usd=None if capital is None else round(capital * MICRO_USD),
-            hourly=hourly,
-        )
-
-    def buy(self) -> Purchase:
-        """Ask OR-Tools for the best purchase."""
-        goal = self.problem.objective
-        limit = self.problem.time_limit_seconds
-        return buy(self._payable(goal), self.limits, goal, self.solver, limit)
-
-    def _payable(self, objective: Objective) -> Sequence[Unit]:
-        """Units of which not even one costs more than the whole purchase may."""
-        most = self.limits.budget_micro_usd
-        if objective == "cheapest":
-            known = scan(self.found.builds, self.limits, "cheapest")
-            most = most if known is None else known.price_micro_usd
-        if most is None:
-            return self.found.units
-        return [unit for unit in self.found.units if unit.price_micro_usd <= most]
-
-    def build(self, counts: dict[int, int]) -> Build:
-        """Lay a purchase out."""
-        return build(self.catalog, self.problem, self.found, counts)
-
-    @property
-    def as_asked(self) -> Question:
-        """The same question without the care that simulations have taught."""
-        return self.about(
-            replace_problem(self.problem, ttft_margin=1.0, tpot_margin=1.0)
-        )
-
-    @cached_property
-    def without_target(self) -> Question:
-        """The same question at any speed."""
-        return self.about(replace_problem(self.problem, target=0.0))
-
-    @cached_property
-    def without_ttft(self) -> Question:
-        """The same question after any wait."""
-        return self.about(replace_problem(self.problem, ttft_seconds=None))
-
-    def about(self, problem: Problem) -> Question:
-        """Ask another question of the same catalog and solver."""
-        return Question(self.catalog, problem, self.solver)
-
-    def beside(self, chosen: Build, problem: Problem) -> Question:
-        """Ask another question whose answer costs about as much as a known one."""
-        other = self.about(problem)
-        if not problem.acquisition.hourly:
-            about = MUCH_DEARER * chosen.price_usd
-            other.first_cap_usd = max(FIRST_CAP_USD, REACH * about)
-        return other
-
-    def aiming(self, objective: Objective) -> Question:
-        """Ask the same for another objective.
-
-        Within a budget the units are the same, save for latency; without one, each
-        objective looks as far as it needs to.
-        """
-        other = self.about(replace_problem(self.problem, objective=objective))
-        both = (objective, self.problem.objective)
-        if self.problem.money is not None and "latency" not in both:
-            other.found = self.found
-        return other
-
-    def best(self) -> Build | None:
-        """Build of the best purchase, or none if there is none."""
-        purchase = self.buy()
-        return self.build(purchase.counts) if purchase.counts else None
 
 
 def solve(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planopt.plan import Step
+from planopt.documents.explanations import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planopt.serving.build import Build
-    from planopt.serving.problem import Problem
-    from planopt.serving.solve import Question
+    from planopt.serving.question import Question
+    from planopt.serving.question_types import Problem
 
 __all__ = ["steps"]
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS
-from planopt.intervals import Interval, interval, model_classes, residual, under_engine
+from planopt.intervals import interval, model_classes, residual, under_engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from planopt.catalog import Catalog
-    from planopt.evaluation import ServingEvaluation
+    from planopt.documents.evaluation import ServingEvaluation
+    from planopt.documents.parts import Interval
 
 __all__ = ["statement", "with_intervals"]
 

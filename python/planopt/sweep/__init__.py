@@ -5,7 +5,8 @@ comes back as the front of its candidates with their count and checksum, and is 
 as one Parquet file at once. A study that was stopped goes on where it was.
 """
 
-from planopt.sweep.run import SweepResult, sweep
+from planopt.documents.sweep import SweepResult
+from planopt.sweep.run import sweep
 from planopt.sweep.study import Study, read_study
 
 __all__ = ["Study", "SweepResult", "read_study", "sweep"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from planopt.documents.sweep import SweepResult
 from planopt.sweep.executors import executor_on
 from planopt.sweep.parts import Parts
 from planopt.sweep.study import Chunk, Study, read_study
@@ -16,7 +16,7 @@ from planopt.sweep.work import evaluate, task_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["SweepResult", "sweep"]
+__all__ = ["sweep"]
 
 AHEAD = 256
 """Chunks that are handed out at once: enough for any cluster, and few in memory."""
@@ -28,45 +28,6 @@ _RANKED = {
 """Figures of a front: the less the better."""
 
 _HASH = 1 << 64
-
-
-@dataclass(frozen=True)
-class SweepResult:
-    """What a study came to.
-
-    Parameters
-    ----------
-    folder : str
-        Where its parts are.
-    chunks : int
-        Parts of the study.
-    resumed : int
-        Of them, those that were there already.
-    candidates : int
-        Candidates of all cases: as many as were covered.
-    evaluated, rejected : int
-        Candidates that work, and that do not.
-    checksum : str
-        Of all figures of all evaluated candidates, whatever was evaluated where.
-    front : int
-        Rows of ``front.parquet``.
-    seconds : float
-        Wall time of this run.
-    """
-
-    folder: str
-    chunks: int
-    resumed: int
-    candidates: int
-    evaluated: int
-    rejected: int
-    checksum: str
-    front: int
-    seconds: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """As a dictionary."""
-        return asdict(self)
 
 
 def sweep(

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from planopt.documents.explanations import TrainingAlternative
+
+if TYPE_CHECKING:
+    from planopt.documents.training import TrainingEvaluation
+
 from typing import TYPE_CHECKING
 
-from planopt.plan import PlanWarning, Sensitivity
+from planopt.documents.explanations import Sensitivity
+from planopt.documents.parts import PlanWarning
 from planopt.prices import dollars
 from planopt.procurement import alternatives
-from planopt.serving.cautions import (
+from planopt.training.why import held_back, span
+from planopt.warnings import (
     KNIFE_EDGE,
     licence_warnings,
     memory_warnings,
     price_warnings,
 )
-from planopt.training.plan import TrainingAlternative, alternative_of
-from planopt.training.why import held_back, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planopt.training.build import TrainingBuild
-    from planopt.training.train import TrainingQuestion
+    from planopt.training.question import TrainingQuestion
 
 __all__ = ["alternatives_of", "sensitivities", "warnings_of"]
 
@@ -189,3 +196,18 @@ def _knife_edge(
             ),
             help="see what an earlier --deadline would cost, under sensitivity",
         )
+
+
+def alternative_of(
+    evaluation: TrainingEvaluation, **others: Any
+) -> TrainingAlternative:
+    """Put an evaluation up as an alternative, with what it does not say itself."""
+    return TrainingAlternative(
+        days=evaluation.days,
+        mfu=evaluation.mfu,
+        goodput=evaluation.goodput,
+        run_usd=evaluation.run.usd,
+        accelerators=evaluation.accelerators,
+        power_watts=evaluation.power_watts,
+        **others,
+    )

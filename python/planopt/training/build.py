@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from planopt.bill import bom_line, hardware_of
+from planopt.documents.training import TrainingDeployment
 from planopt.prices import sourced
-from planopt.serving.build import bom_line, hardware_of
 from planopt.training.evaluate import candidate_of, evaluation_of, with_intervals
-from planopt.training.evaluation import TrainingDeployment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.catalog import Catalog
-    from planopt.evaluation import BomLine
-    from planopt.training.evaluation import TrainingEvaluation
+    from planopt.documents.parts import BomLine
+    from planopt.documents.training import TrainingEvaluation
     from planopt.training.problem import TrainingProblem
 
 __all__ = ["TrainingBuild", "build_cluster"]

@@ -11,13 +11,14 @@ from planopt.options import OptionReader, flag
 from planopt.procurement import Solver
 from planopt.shared_options import TRAINING_MARKS, check_named
 from planopt.training.problem import read_training_problem
-from planopt.training.train import TrainingQuestion, answer
+from planopt.training.question import TrainingQuestion
+from planopt.training.train import answer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from planopt.catalog import Catalog
-    from planopt.training.plan import TrainingPlan
+    from planopt.documents.plan import TrainingPlan
     from planopt.training.problem import TrainingProblem
 
 __all__ = ["compare_training", "read_question"]

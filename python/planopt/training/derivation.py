@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.catalog import Catalog
-    from planopt.derivation import Derivation
-    from planopt.evaluation import Hardware
+    from planopt.documents.derivation import Derivation
+    from planopt.documents.parts import Hardware
 
 __all__ = ["derivation_of"]
 

@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from planopt.bill import bom_line, hardware_of
 from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
-from planopt.intervals import Interval, interval, model_classes
+from planopt.documents.parts import Assumed, Interval
+from planopt.documents.training import (
+    TrainingCandidate,
+    TrainingDocument,
+    TrainingEvaluation,
+)
+from planopt.intervals import interval, model_classes
 from planopt.options import OptionReader
-from planopt.plan import Assumed
 from planopt.prices import read_prices, sourced
-from planopt.serving.build import bom_line, hardware_of
-from planopt.serving.served import DEFAULT_MODEL
-from planopt.training.evaluation import TrainingCandidate, TrainingEvaluation
+from planopt.serving.question_types import DEFAULT_MODEL
 from planopt.training.mixed import better_of, mixed_of, read_shares
-from planopt.training.plan import TrainingDocument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from planopt.training.evaluation import Mixed, Share
+from planopt.documents.training import Mixed, Share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from planopt.documents.training import TrainingEvaluation
     from planopt.options import OptionReader
-    from planopt.training.evaluation import TrainingEvaluation
 
 __all__ = ["better_of", "mixed_of", "read_shares"]
 

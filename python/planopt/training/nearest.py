@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace as with_fields
 
 from planopt.acquisition import BUYING
-from planopt.plan import Accuracy, Change, Infeasibility, Limit
+from planopt.documents.explanations import Change, Infeasibility, Limit
+from planopt.documents.parts import Accuracy
+from planopt.documents.plan import TrainingPlan
 from planopt.prices import is_rough
 from planopt.procurement import minimal_conflict
-from planopt.training.plan import TrainingPlan
 from planopt.training.problem import LARGEST_CLUSTER
 from planopt.training.renting import renting
 from planopt.training.together import together
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from planopt.training.build import TrainingBuild
     from planopt.training.problem import TrainingProblem
-    from planopt.training.train import TrainingQuestion
+    from planopt.training.question import TrainingQuestion
 
 __all__ = ["infeasible_plan"]
 

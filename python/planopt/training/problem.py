@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from planopt.acquisition import BUYING, Acquisition, read_way
 from planopt.catalog import DEFAULT_ASSUMPTIONS
+from planopt.documents.parts import Assumed
+from planopt.documents.plan import Request
 from planopt.market import Market, read_market
 from planopt.options import OptionReader
-from planopt.plan import Assumed, Request
-from planopt.serving.served import DEFAULT_MODEL
+from planopt.serving.question_types import DEFAULT_MODEL
 from planopt.shared_options import architecture_of
 from planopt.training.evaluate import read_mtp_modules, read_tokens
 from planopt.training.mixed import read_shares

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from planopt import _native
-from planopt.training.evaluation import RentedRun, Renting
+from planopt._native import capital_usd_per_hour
+from planopt.documents.training import RentedRun, Renting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,7 +91,7 @@ def _break_even(
     if run.usd is None or bought.evaluation.days is None:
         return None
     years = catalog.native.cost_assumptions()["years"]
-    written_off = _native.capital_usd_per_hour(bought.price_usd, years)
+    written_off = capital_usd_per_hour(bought.price_usd, years)
     hours = bought.evaluation.days * HOURS_PER_DAY
     running = run.usd - written_off * hours
     saved = rented.run_usd - running

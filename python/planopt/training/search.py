@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from planopt.plan import Search
+from planopt.documents.parts import Search
 from planopt.procurement.problem import Unit
 
 if TYPE_CHECKING:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
-from planopt.serving.build import bom_line, hardware_of
+from planopt.bill import bom_line, hardware_of
+from planopt.training.beside import alternative_of
 from planopt.training.evaluate import candidate_of, evaluation_of
-from planopt.training.plan import alternative_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from planopt.training.plan import TrainingAlternative
+    from planopt.documents.explanations import TrainingAlternative
     from planopt.training.problem import TrainingProblem
-    from planopt.training.train import TrainingQuestion
+    from planopt.training.question import TrainingQuestion
 
 __all__ = ["together"]
 

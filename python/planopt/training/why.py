@@ -9,7 +9,7 @@ from planopt.prices import dollars
 
 if TYPE_CHECKING:
     from planopt.training.build import TrainingBuild
-    from planopt.training.train import TrainingQuestion
+    from planopt.training.question import TrainingQuestion
 
 __all__ = ["HeldBack", "held_back", "span"]
 

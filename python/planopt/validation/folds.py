@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from planopt.catalog import bundled_folder
-from planopt.intervals import LEAST_ROWS, LEVEL
+from planopt.documents.parts import LEVEL
+from planopt.documents.validation import LEAST_ROWS, Choices, Errors, Folds
 from planopt.validation.statistics import rank_correlation
 
 if TYPE_CHECKING:
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 __all__ = [
     "COLUMNS",
     "SINGLE_NODE",
-    "Choices",
-    "Errors",
-    "Folds",
     "LeftOut",
     "coverage",
     "errors_by_class",
@@ -93,44 +89,6 @@ class LeftOut:
             return (SINGLE_NODE,)
         kind = self.classes[0].rpartition(" ")[2]
         return (*self.classes, f"all {kind}")
-
-
-class Errors(Struct, frozen=True, kw_only=True):
-    """Errors of step times of a class, exact repeats counted once."""
-
-    of: str
-    n: int
-    median_ape: float
-    mape: float
-    bias: float
-    spearman: float | None = None
-
-
-class Choices(Struct, frozen=True, kw_only=True):
-    """Layouts ranked first beside the best ones that were measured."""
-
-    groups: int
-    """Groups of measured layouts of the same model on the same hardware."""
-    regret: float
-    """Mean share of the best step time that the layout ranked first loses."""
-    median_regret: float
-    best_found: float
-    """Share of the groups in which the best layout is ranked first."""
-
-
-class Folds(Struct, frozen=True, kw_only=True):
-    """How rows that no fit had seen were predicted."""
-
-    rows: int
-    counted: int
-    """Of them, all but exact repeats."""
-    in_folds: tuple[Errors, ...]
-    """By class; whole groups of source, accelerator and model left out."""
-    without_source: tuple[Errors, ...]
-    """By class; whole sources left out, by fits that go six rounds from the priors."""
-    choices: Choices
-    covered: float
-    """Share of the rows within the 80 % interval of the errors of the other folds."""
 
 
 def read_left_out(path: Path | None = None) -> list[LeftOut]:

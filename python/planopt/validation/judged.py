@@ -9,26 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-from msgspec import Struct
-
 from planopt.catalog import DEFAULT_ASSUMPTIONS, bundled_folder
-from planopt.intervals import (
-    Residual,
-    residuals,
-    serving_covered,
-)
-from planopt.plan import to_json
-from planopt.validation.folds import (
-    SINGLE_NODE,
-    Folds,
-    folds,
-)
+from planopt.documents.validation import Fitting, Judged, Statistics
+from planopt.intervals import residuals, serving_covered
+from planopt.validation.folds import SINGLE_NODE, folds
 from planopt.validation.measurement import Missing, read_table
-from planopt.validation.statistics import (
-    Statistics,
-    statistics_of,
-)
+from planopt.validation.statistics import statistics_of
 from planopt.validation.training import comparisons, predictions
 from planopt.validation.training_rows import ran_out
 
@@ -38,42 +24,7 @@ if TYPE_CHECKING:
     from planopt.validation.measurement import Row
     from planopt.validation.training import Prediction
 
-__all__ = ["Fitting", "Judged", "judge"]
-
-
-class Fitting(Struct, frozen=True, kw_only=True):
-    """Runs whose memory is known to have sufficed, or not."""
-
-    ran: int
-    """Rows with a full layout that ran."""
-    said_not_to_fit: int
-    """Of them, those predicted as out of memory."""
-    failed: int
-    """Rows that ran out of memory."""
-    said_to_fail: int
-    """Of them, those predicted so."""
-
-
-class Judged(Struct, frozen=True, kw_only=True):
-    """Predictions beside what was measured."""
-
-    folds: Folds
-    single_node: Residual | None
-    """Of the grid of single hosts, as the fit left it on file."""
-    step_time: Statistics
-    """Of the rows with a full layout, by the fit to all of them: coverage."""
-    memory: Statistics
-    fitting: Fitting
-    uncovered: dict[str, int]
-    """Rows with a full layout and no prediction, by reason."""
-    serving: tuple[Residual, ...]
-    """Of left-out serving figures by metric and class, as the fit left them on file."""
-    serving_covered: dict[str, float]
-    """Share of them within 80 % intervals of the other folds, by metric."""
-
-    def to_json(self) -> str:
-        """Return the document as JSON."""
-        return to_json(msgspec.to_builtins(self))
+__all__ = ["judge"]
 
 
 def judge(*, assumptions: str = DEFAULT_ASSUMPTIONS) -> Judged:

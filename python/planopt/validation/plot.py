@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.validation.document import Validation
+    from planopt.documents.validation import Validation
     from planopt.validation.measurement import Comparison
 
 __all__ = ["calibration_plot"]

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planopt.catalog import DEFAULT_ASSUMPTIONS, bundled_folder
+from planopt.documents.validation import Dataset, Part, Statistics, Validation, Worst
 from planopt.errors import InputError
 from planopt.validation.cells import check_cells
-from planopt.validation.document import Dataset, Part, Validation, Worst
 from planopt.validation.measurement import Comparison, Missing, read_table
 from planopt.validation.schemas import SCHEMAS
-from planopt.validation.statistics import Statistics, statistics_of
+from planopt.validation.statistics import statistics_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,11 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planopt.validation import harness
 from planopt.validation.measurement import Comparison, Missing
-from planopt.validation.replica import (
-    MeasuredReplica,
-    UnpredictableError,
-    known_models,
-)
+from planopt.validation.replica import MeasuredReplica, UnpredictableError, known_models
 from planopt.validation.serving_words import Weights, engine_of, model_of, weights_of
 
 if TYPE_CHECKING:

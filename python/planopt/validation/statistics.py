@@ -6,35 +6,17 @@ from math import ceil, sqrt
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from planopt.documents.validation import Statistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from planopt.validation.measurement import Comparison
 
-__all__ = ["Statistics", "quantile", "rank_correlation", "statistics_of"]
+__all__ = ["quantile", "rank_correlation", "statistics_of"]
 
 _HIGH = 0.9
 _LEAST_RANKED = 3  # rows below which a rank correlation says nothing
-
-
-class Statistics(Struct, frozen=True, kw_only=True):
-    """Errors of some predictions, as fractions of what was measured."""
-
-    n: int
-    """Rows that were predicted."""
-    n_total: int
-    """Rows that there are."""
-    mape: float | None = None
-    """Mean of the absolute errors."""
-    median_ape: float | None = None
-    p90_ape: float | None = None
-    """Absolute error that nine of ten rows stay below."""
-    bias: float | None = None
-    """Mean error: above 0 where too much is predicted."""
-    spearman: float | None = None
-    """Rank correlation of predicted with measured."""
 
 
 def statistics_of(comparisons: Iterable[Comparison], *, missing: int = 0) -> Statistics:

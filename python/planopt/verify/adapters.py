@@ -13,8 +13,8 @@ from planopt.verify.rank import Duration, Step, duration, is_choice
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planopt.verify.memory import Stage
     from planopt.verify.rank import Rank
+    from planopt.verify.stage import Stage
 
 # Section 11, f: matrices of the published model in one product.
 _FUSED: Final = {

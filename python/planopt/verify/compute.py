@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.verify.derivation import formula
-from planopt.verify.formats import (
-    WEIGHT_ONLY,
-)
+from planopt.verify.formats import WEIGHT_ONLY
 from planopt.verify.operations import (
     AllReduce,
     Attention,

@@ -13,9 +13,9 @@ from planopt.verify.training.groups import context_group
 
 if TYPE_CHECKING:
     from planopt.verify.communication import Fabric
-    from planopt.verify.memory import Stage
     from planopt.verify.operations import Operation
     from planopt.verify.rank import Rank, Step
+    from planopt.verify.stage import Stage
 
 # Section 13, the logarithm of a sum that goes with each head, in fp32.
 _LOG_SUM_BYTES: Final = 4

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planopt.verify.derivation import formula
 
 if TYPE_CHECKING:
     from planopt.verify.rank import Rank, Step
-
-
-@dataclass(frozen=True)
-class Encoder:
-    """What encodes `patches` patches of a prompt of `prompt` tokens."""
-
-    parameters: float
-    patches: float
-    prompt: int
 
 
 # Section 12, bytes.

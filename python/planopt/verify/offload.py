@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from planopt.verify.derivation import formula
@@ -13,20 +12,11 @@ if TYPE_CHECKING:
     from planopt.verify.assumptions import Training
     from planopt.verify.communication import Fabric
     from planopt.verify.hardware import Host
-    from planopt.verify.memory import Stage
-    from planopt.verify.rank import Rank
+    from planopt.verify.rank import Offload, Rank
+    from planopt.verify.stage import Stage
 
 # Section 10: the layer at work and the next one.
 _LAYERS_AT_HAND: Final = 2
-
-
-@dataclass(frozen=True)
-class Offload:
-    """Layers of each stage that rest in the host."""
-
-    layers: int
-    to: str
-    """``host`` for its memory, or ``disk``."""
 
 
 # Section 10, H.

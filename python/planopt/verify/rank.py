@@ -15,16 +15,11 @@ from planopt.verify.formats import (
     bytes_per_element,
     quantised_rate,
 )
-from planopt.verify.operations import (
-    MatMul,
-    Operation,
-)
+from planopt.verify.operations import MatMul, Operation
 
 if TYPE_CHECKING:
     from planopt.verify.assumptions import Assumptions
-    from planopt.verify.encoder import Encoder
     from planopt.verify.hardware import Accelerator
-    from planopt.verify.offload import Offload
     from planopt.verify.reached import Compute, Products
 
 
@@ -243,3 +238,21 @@ def duration(
     seconds = rank.compute.roofline(arithmetic, traffic) + overhead
     exposed = rank.compute.exposed(arithmetic, traffic)
     return Duration(arithmetic, traffic, seconds, exposed, overhead)
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """What encodes `patches` patches of a prompt of `prompt` tokens."""
+
+    parameters: float
+    patches: float
+    prompt: int
+
+
+@dataclass(frozen=True)
+class Offload:
+    """Layers of each stage that rest in the host."""
+
+    layers: int
+    to: str
+    """``host`` for its memory, or ``disk``."""

@@ -15,22 +15,17 @@ from planopt.verify.communication import (
     fabric,
     pipeline_hops,
 )
-from planopt.verify.encoder import Encoder
 from planopt.verify.formats import FormatError, bytes_per_element
 from planopt.verify.memory import (
     Memory,
     fullest_stage_memory,
     kv_capacity_tokens,
     resident_sequences,
-    stages,
 )
-from planopt.verify.offload import (
-    Offload,
-    host_memory_bytes,
-    usable_host_memory,
-)
+from planopt.verify.offload import host_memory_bytes, usable_host_memory
 from planopt.verify.operations import AllReduce, MatMul, Model
-from planopt.verify.rank import Rank, Step, is_choice
+from planopt.verify.rank import Encoder, Offload, Rank, Step, is_choice
+from planopt.verify.stage import stages
 from planopt.verify.step import (
     drafter_of,
     message_bytes,

@@ -8,23 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from planopt.verify.adapters import adapter_times
 from planopt.verify.architecture import model_from_table
-from planopt.verify.communication import (
-    Fabric,
-    all_reduce,
-    pipeline_hops,
-)
+from planopt.verify.communication import Fabric, all_reduce, pipeline_hops
 from planopt.verify.compute import operation_times
 from planopt.verify.context import context_messages
 from planopt.verify.derivation import formula
 from planopt.verify.encoder import encoder_seconds
 from planopt.verify.exchange import exchange_seconds
-from planopt.verify.memory import (
-    Stage,
-    stages,
-)
-from planopt.verify.offload import (
-    exposed_seconds,
-)
+from planopt.verify.offload import exposed_seconds
 from planopt.verify.operations import (
     AllReduce,
     Attention,
@@ -36,6 +26,7 @@ from planopt.verify.operations import (
 )
 from planopt.verify.rank import Drafter, Duration, Rank, Step, is_choice
 from planopt.verify.scan import scan_times
+from planopt.verify.stage import Stage, stages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -10,12 +10,7 @@ import pytest
 
 from planopt.calibration.fit import OVERLAP, Bounds, fit, roofline
 from planopt.calibration.residuals import Unseen, covered, widened
-from planopt.calibration.write import (
-    BEGIN,
-    END,
-    replace_fitted,
-    section,
-)
+from planopt.calibration.write import BEGIN, END, replace_fitted, section
 from planopt.errors import InputError
 
 

@@ -3,13 +3,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from planopt.procurement.model import (
-    MAX_ACTIVITY,
-    at_least,
-    at_most,
-    exact,
-    scaled,
-)
+from planopt.procurement.model import MAX_ACTIVITY, at_least, at_most, exact, scaled
 
 
 def test_figures_are_the_decimals_they_were_written_as() -> None:

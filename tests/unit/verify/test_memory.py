@@ -11,13 +11,12 @@ from planopt.verify.memory import (
     capacity_bytes,
     fullest_stage_memory,
     kv_cache_bytes,
-    layers_per_stage,
     overhead_bytes,
-    stages,
     weights_bytes,
 )
 from planopt.verify.operations import Model
 from planopt.verify.rank import Rank
+from planopt.verify.stage import layers_per_stage, stages
 
 # One layer: 32 x 48 and 32 x 32 of attention, 32 x 128 and 64 x 32 of the MLP, and
 # two normalisations of 32.

@@ -13,11 +13,9 @@ from planopt.verify.rent import is_offer
 from planopt.verify.training.candidate import Candidate, candidate_from_request
 from planopt.verify.training.groups import groups_of
 from planopt.verify.training.memory import memory_of
+from planopt.verify.training.rank import Rank
 from planopt.verify.training.rates import Machine
-from planopt.verify.training.rules import (
-    broken_rule_of_hardware,
-    broken_rule_of_layout,
-)
+from planopt.verify.training.rules import broken_rule_of_hardware, broken_rule_of_layout
 from planopt.verify.training.run import (
     HOURS_PER_DAY,
     AtWork,
@@ -28,7 +26,6 @@ from planopt.verify.training.run import (
 )
 from planopt.verify.training.stages import stages_of
 from planopt.verify.training.step import Placed, step_of
-from planopt.verify.training.work import Rank
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

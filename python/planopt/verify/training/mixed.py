@@ -12,11 +12,11 @@ from planopt.verify.training.candidate import Candidate, candidate_from_request
 from planopt.verify.training.evaluation import fabric_of
 from planopt.verify.training.groups import groups_of, with_stages_apart
 from planopt.verify.training.memory import memory_of
+from planopt.verify.training.rank import Rank
 from planopt.verify.training.rates import Machine
 from planopt.verify.training.run import AtWork, failures_of
 from planopt.verify.training.stages import Stage
 from planopt.verify.training.step import Placed, micro_batch, step_of
-from planopt.verify.training.work import Rank
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

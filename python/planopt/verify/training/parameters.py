@@ -12,7 +12,7 @@ from planopt.verify.operations import MatMul, Operation
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from planopt.verify.training.work import Rank
+    from planopt.verify.training.rank import Rank
 
 # Section 4, moments in bytes per parameter, where they do not depend on its shape.
 _MOMENTS: Final = {"adam": 8.0, "adam8bit": 2.0, "sgd": 4.0}

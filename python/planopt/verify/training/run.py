@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planopt.verify.cost import SECONDS_PER_HOUR, WATTS_PER_KILOWATT
 from planopt.verify.derivation import formula
-from planopt.verify.operations import (
-    Attention,
-    LatentAttention,
-    MatMul,
-    StateSpace,
-)
+from planopt.verify.operations import Attention, LatentAttention, MatMul, StateSpace
 from planopt.verify.training.attention import heads_of, tokens_looked_at
 from planopt.verify.training.parameters import checkpoint_bytes
 
@@ -21,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planopt.verify.assumptions import Training
+    from planopt.verify.training.rank import Rank
     from planopt.verify.training.stages import Stage
-    from planopt.verify.training.work import Rank
 
 HOURS_PER_DAY: Final = 24
 # Section 9: the square root of the spacing of 64-bit numbers at 1.

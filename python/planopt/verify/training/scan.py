@@ -9,7 +9,7 @@ from planopt.verify.training.tally import Work
 
 if TYPE_CHECKING:
     from planopt.verify.operations import StateSpace
-    from planopt.verify.training.work import Rank
+    from planopt.verify.training.rank import Rank
 
 # Kernels of one forward, bytes of an element of a state, and how often
 # it is moved.

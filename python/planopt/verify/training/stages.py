@@ -8,23 +8,18 @@ from functools import cached_property
 from math import ceil, floor
 from typing import TYPE_CHECKING
 
-from planopt.verify.memory import layers_per_stage
 from planopt.verify.operations import MatMul
+from planopt.verify.stage import layers_per_stage
 from planopt.verify.training import parameters
 from planopt.verify.training.tally import Work, total
-from planopt.verify.training.work import (
-    embedding_work,
-    head_work,
-    layer_work,
-    mtp_work,
-)
+from planopt.verify.training.work import embedding_work, head_work, layer_work, mtp_work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planopt.verify.operations import Operation
     from planopt.verify.training.parameters import Bytes, Holdings
-    from planopt.verify.training.work import Rank
+    from planopt.verify.training.rank import Rank
 
 Layer = tuple["Operation", ...]
 

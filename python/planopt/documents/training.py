@@ -11,22 +11,17 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from planopt.evaluation import BomLine, Cost, Hardware, Rejection
-from planopt.intervals import Interval  # noqa: TC001 - msgspec reads the types
-
-__all__ = [
-    "Failures",
-    "Mixed",
-    "RentedRun",
-    "Renting",
-    "Run",
-    "Share",
-    "Step",
-    "TrainingCandidate",
-    "TrainingDeployment",
-    "TrainingEvaluation",
-    "TrainingMemory",
-]
+from planopt.documents.base import Document, text_of
+from planopt.documents.derivation import Derivation
+from planopt.documents.parts import (
+    Assumed,
+    BomLine,
+    Cost,
+    Hardware,
+    Interval,
+    PlanWarning,
+    Rejection,
+)
 
 
 class TrainingMemory(Struct, frozen=True, kw_only=True):
@@ -259,3 +254,28 @@ class TrainingDeployment(Struct, frozen=True, kw_only=True):
     replicas: int = 1
     """Copies of the run: one."""
     bill_of_materials: tuple[BomLine, ...] = ()
+
+
+class TrainingDocument(TrainingEvaluation, Document, frozen=True, kw_only=True):
+    """One evaluation, with what was evaluated: the answer of ``evaluate training``."""
+
+    _what = "evaluation"
+    _about = "training"
+
+    schema: Literal["planopt.evaluation/1"] = "planopt.evaluation/1"
+    kind: Literal["training"] = "training"
+    model: str
+    candidate: TrainingCandidate
+    hardware: Hardware
+    bill_of_materials: tuple[BomLine, ...] = ()
+    mixed: Mixed | None = None
+    """How the run is shared, where accelerators are of several kinds."""
+    assumed: tuple[Assumed, ...] = ()
+    warnings: tuple[PlanWarning, ...] = ()
+    assumptions: str | None = None
+    derivation: tuple[Derivation, ...] = ()
+    """How each figure was worked out, where `explain` asks for it."""
+
+    def __str__(self) -> str:
+        """Lay the evaluation out as the command line shows it."""
+        return text_of(self)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from planopt.plan import Document, Plan, PlanDocument
+from planopt.documents.plan import Plan, PlanDocument
 
-__all__ = ["schema"]
+if TYPE_CHECKING:
+    from planopt.documents.base import Document
 
 
 def schema(kind: type[Document] = Plan) -> dict[str, Any]:

@@ -7,30 +7,12 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from planopt.evaluation import (  # noqa: TC001 - msgspec reads the types
-    BomLine,
-    Candidate,
-    Hardware,
-    ServingEvaluation,
-)
-from planopt.fleet.request import FleetRequest  # noqa: TC001 - as above
-from planopt.plan import PlanDocument
-from planopt.training.evaluation import (  # noqa: TC001 - as above
-    TrainingCandidate,
-    TrainingEvaluation,
-)
-
-__all__ = [
-    "Acquisition",
-    "FleetDeployment",
-    "FleetPlan",
-    "FleetRun",
-    "OneType",
-    "Period",
-    "Rental",
-    "StageNote",
-    "StreamSupply",
-]
+from planopt.documents.base import text_of
+from planopt.documents.evaluation import ServingEvaluation
+from planopt.documents.fleet_request import FleetRequest
+from planopt.documents.parts import BomLine, Candidate, Hardware
+from planopt.documents.plan import PlanDocument
+from planopt.documents.training import TrainingCandidate, TrainingEvaluation
 
 
 class Rental(Struct, frozen=True, kw_only=True):
@@ -189,6 +171,4 @@ class FleetPlan(PlanDocument, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         """Lay the plan out as the command line shows it."""
-        from planopt.report.fleet import render_fleet
-
-        return render_fleet(self)
+        return text_of(self)

@@ -4,20 +4,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = [
-    "Bought",
-    "Class",
-    "Curve",
-    "Demand",
-    "FleetRequest",
-    "Owned",
-    "Region",
-    "Rented",
-    "Size",
-    "Training",
-    "Workload",
-]
-
 
 class Region(Struct, frozen=True, kw_only=True):
     """A place with its limits, of what is bought and owned there."""

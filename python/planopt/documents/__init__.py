@@ -1,0 +1,1 @@
+"""Documents: what is saved, read again, checked and shown."""

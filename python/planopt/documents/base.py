@@ -1,0 +1,88 @@
+"""Save, load, JSON and text of any document.
+
+A document does not know how it is laid out: whoever gives out documents hands the
+renderer in.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from planopt.errors import InputError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+def to_json(value: object) -> str:
+    """Write any answer as JSON text: plans, lists of them, rows."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+class Document(Struct, frozen=True, kw_only=True):
+    """A document that stands alone as a JSON file."""
+
+    _what: ClassVar[str] = "document"
+    _about: ClassVar[str] = "serving"
+
+    def to_json(self) -> str:
+        """Write the document as JSON text."""
+        return to_json(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the document to a file."""
+        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+
+    @classmethod
+    def from_json(cls, text: str | bytes, *, file: str | None = None) -> Self:
+        """Read the document.
+
+        Raises
+        ------
+        InputError
+            The text is no such document; E301, with the place in it.
+        """
+        try:
+            return msgspec.json.decode(text, type=cls)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InputError.of(
+                "E301",
+                f"this is no {cls._what}: {error}",
+                file=file,
+                accepted=f'a JSON document with "schema": "planopt.{cls._what}/1" '
+                f'and "kind": "{cls._about}"',
+                help="`planopt solve --out plan.json` writes a plan for serving, "
+                "`planopt train` one for training",
+            ) from error
+
+
+class Renderer(Protocol):
+    """What turns documents into text."""
+
+    def as_text(self, document: Document) -> str:
+        """Lay a document out as the command line shows it."""
+
+    def as_html(self, document: Document) -> str:
+        """Show a document in a notebook."""
+
+
+_RENDERERS: list[Renderer] = []
+
+
+def render_with(renderer: Renderer) -> None:
+    """Take what turns documents into text."""
+    _RENDERERS[:] = [renderer]
+
+
+def text_of(document: Document) -> str:
+    """Lay a document out, if a renderer was handed in."""
+    return _RENDERERS[0].as_text(document) if _RENDERERS else repr(document)
+
+
+def html_of(document: Document) -> str:
+    """Show a document in a notebook, if a renderer was handed in."""
+    return _RENDERERS[0].as_html(document) if _RENDERERS else repr(document)

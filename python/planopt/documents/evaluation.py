@@ -1,0 +1,248 @@
+"""One way of serving a model: its layout, its hardware, and what it does.
+
+Every figure has its unit in its name. ``None`` says that a figure is not known or not
+modelled; it is never 0.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from planopt.documents.base import Document
+from planopt.documents.derivation import Derivation
+from planopt.documents.parts import (
+    Assumed,
+    BomLine,
+    Candidate,
+    Cost,
+    Hardware,
+    Interval,
+    PlanWarning,
+    Rejection,
+)
+
+
+class TimeParts(Struct, frozen=True, kw_only=True):
+    """Parts of a time that sum to it: what nothing before it in the list hides."""
+
+    compute_seconds: float | None = None
+    """Arithmetic; where memory traffic takes longer, what does not hide behind it."""
+    memory_seconds: float | None = None
+    """Memory traffic, in the same way."""
+    communication_seconds: float | None = None
+    """All-reduces, exchanges and hops; with two-batch overlap what outlasts the two."""
+    offload_seconds: float | None = None
+    """Reading weights that rest in the host, as far as nothing hides it."""
+    host_seconds: float | None = None
+    """Launching operations, and what an engine does between steps."""
+
+
+class Memory(Struct, frozen=True, kw_only=True):
+    """Memory of one accelerator of the fullest stage."""
+
+    weights_bytes: float
+    kv_cache_bytes: float
+    activations_bytes: float
+    overhead_bytes: float
+    total_bytes: float
+    capacity_bytes: float
+
+
+class Decode(TimeParts, frozen=True, kw_only=True):
+    """One step at full batch and full context; its parts and ``waiting_seconds``."""
+
+    step_seconds: float | None = None
+    waiting_seconds: float | None = None
+    """Of a step: micro-batches that wait for others at the slowest stage."""
+    tpot_seconds: float | None = None
+    tokens_per_second_per_user: float | None = None
+    tokens_per_second: float | None = None
+
+
+class Prefill(TimeParts, frozen=True, kw_only=True):
+    """The prompt of one user, alone, with its parts."""
+
+    seconds: float | None = None
+
+
+class Mixed(Struct, frozen=True, kw_only=True):
+    """The last chunk of a prompt, read beside the decoding batch."""
+
+    chunk_tokens: float
+    """Tokens of the chunk: the room that the batch leaves of the largest step."""
+    cached_tokens: float
+    """Tokens of the prompt before it."""
+    step_seconds: float
+
+
+class Percentiles(Struct, frozen=True, kw_only=True):
+    """A figure that varies from request to request."""
+
+    mean: float | None = None
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+
+
+class UnderLoad(Struct, frozen=True, kw_only=True):
+    """What comes out of all replicas under the load that latencies are of."""
+
+    users: int | None = None
+    """Who each wait for their answer; none where requests come of their own accord."""
+    requests_per_second: float | None = None
+    tokens_per_second: float | None = None
+    """Output tokens of the requests that were measured."""
+
+
+class Messages(Struct, frozen=True, kw_only=True):
+    """Messages of a step of one micro-batch."""
+
+    payload_bytes: float | None = None
+    """Activations of a micro-batch."""
+    all_reduce_seconds: float | None = None
+    """One all-reduce over the tensor-parallel group."""
+    all_reduces: float | None = None
+    """All-reduces on the path of a token."""
+    hops_seconds: float | None = None
+    """All hops of a micro-batch between stages."""
+
+
+class ServingEvaluation(Struct, frozen=True, kw_only=True):
+    """What a configuration does, whether or not it fits."""
+
+    feasible: bool
+    rejections: tuple[Rejection, ...] = ()
+    memory: Memory | None = None
+    decode: Decode = msgspec.field(default_factory=Decode)
+    prefill: Prefill = msgspec.field(default_factory=Prefill)
+    mixed: Mixed | None = None
+    kv_capacity_tokens: float | None = None
+    """Tokens of KV cache that a replica holds, in sequences of this context."""
+    ttft_seconds: Percentiles = msgspec.field(default_factory=Percentiles)
+    tpot_seconds: Percentiles = msgspec.field(default_factory=Percentiles)
+    under_load: UnderLoad | None = None
+    cost: Cost = msgspec.field(default_factory=Cost)
+    power_watts: float | None = None
+    messages: Messages | None = None
+    hosts: int | None = None
+    """Hosts of one replica."""
+    accelerators: int | None = None
+    """Accelerators of one replica."""
+    intervals: dict[str, Interval] = msgspec.field(default_factory=dict)
+    """What figures are expected to lie in, from errors of measured serving runs."""
+
+
+class Deployment(Struct, frozen=True, kw_only=True):
+    """One model on one kind of unit."""
+
+    model: str
+    candidate: Candidate
+    hardware: Hardware
+    evaluation: ServingEvaluation
+    units: int = 1
+    """How many units are bought."""
+    replicas: int = 1
+    """How many copies of the model they run together."""
+    bill_of_materials: tuple[BomLine, ...] = ()
+
+    @property
+    def users(self) -> int:
+        """Sequences that all of them serve at the same time."""
+        candidate = self.candidate
+        resident = 2 if candidate.overlap == "two-batch" else 1
+        return candidate.batch * candidate.in_flight * resident * self.replicas
+
+
+class Pool(Struct, frozen=True, kw_only=True):
+    """Replicas that do one part of the work."""
+
+    candidate: Candidate
+    host: str
+    hosts: int = 1
+    """Hosts of one replica."""
+    replicas: int = 1
+    requests_per_second: float | None = None
+    """What all of them carry in time, by the closed form."""
+    evaluation: ServingEvaluation | None = None
+    """Of one replica, alone with its part."""
+
+
+class Transfer(Struct, frozen=True, kw_only=True):
+    """How the KV cache of a prompt gets from one pool to the other."""
+
+    network: str | None = None
+    """Network between hosts; none inside of one."""
+    bytes: float | None = None
+    """KV cache of a prompt."""
+    seconds: float | None = None
+    """Until it has arrived, behind no other."""
+    latency_seconds: float | None = None
+    seconds_per_token: float | None = None
+
+
+class EvaluationDocument(ServingEvaluation, Document, frozen=True, kw_only=True):
+    """One evaluation, with what was evaluated: the answer of ``evaluate serving``."""
+
+    _what = "evaluation"
+
+    schema: Literal["planopt.evaluation/1"] = "planopt.evaluation/1"
+    kind: Literal["serving"] = "serving"
+    model: str | None = None
+    replicas: int = 1
+    candidate: Candidate | None = None
+    hardware: Hardware | None = None
+    bill_of_materials: tuple[BomLine, ...] = ()
+    prefill_pool: Pool | None = None
+    """What reads the prompts, where the configuration only answers them."""
+    transfer: Transfer | None = None
+    """How the cache of a prompt gets from there."""
+    context_tokens: int | None = None
+    engine: str | None = None
+    """Engine whose measured factors and schedule count; none: kernels as measured."""
+    assumed: tuple[Assumed, ...] = ()
+    warnings: tuple[PlanWarning, ...] = ()
+    assumptions: str | None = None
+    derivation: tuple[Derivation, ...] = ()
+
+
+class Disaggregated(Struct, frozen=True, kw_only=True):
+    """Two pools that do what was asked, with what is bought for them.
+
+    The best of the pairs that were asked about, simulated; not proven to be the best of
+    all.
+    """
+
+    prefill: Pool
+    decode: Pool
+    transfer: Transfer
+    nics_per_host: int = 0
+    hosts: int = 1
+    accelerators: int = 0
+    switch: str | None = None
+    switch_count: int = 0
+    users: int = 0
+    """Users that it was simulated with, each waiting for his answer; 0 at a rate."""
+    requests_per_second: float | None = None
+    """Simulated, as what follows."""
+    tokens_per_second: float | None = None
+    ttft_seconds: Percentiles = msgspec.field(default_factory=Percentiles)
+    tpot_seconds: Percentiles = msgspec.field(default_factory=Percentiles)
+    in_time: bool = True
+    """Whether the simulation keeps what was promised."""
+    price_usd: float | None = None
+    cost: Cost = msgspec.field(default_factory=Cost)
+    power_watts: float | None = None
+    bill_of_materials: tuple[BomLine, ...] = ()
+
+    @property
+    def layout(self) -> str:
+        """Both pools in short, such as ``2x TP2 read, 1x TP4 answers``."""
+        reading, answering = self.prefill, self.decode
+        return (
+            f"{reading.replicas}P{answering.replicas}D: "
+            f"{reading.replicas}x {reading.candidate.layout} reads, "
+            f"{answering.replicas}x {answering.candidate.layout} answers"
+        )

@@ -1,0 +1,213 @@
+"""What lies beside an answer: other answers, limits, sensitivities, prices."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from planopt.documents.parts import BomLine, Candidate, Hardware, Status
+from planopt.documents.training import TrainingCandidate
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """The best purchase by one objective, in short."""
+
+    objective: str
+    status: Status
+    price_usd: float | None = None
+    usd_per_hour: float | None = None
+    usd_per_million_tokens: float | None = None
+    tokens_per_second: float | None = None
+    tokens_per_second_per_user: float | None = None
+    users: int | None = None
+    summary: str = ""
+    bill_of_materials: tuple[BomLine, ...] = ()
+
+
+class Answers(Struct, frozen=True, kw_only=True):
+    """The three questions that a purchase raises."""
+
+    cheapest: Answer | None = None
+    throughput: Answer | None = None
+    cost_per_token: Answer | None = None
+
+
+class Alternative(Struct, frozen=True, kw_only=True):
+    """Another build, and why it was not chosen."""
+
+    summary: str
+    why_not: str
+    price_usd: float | None = None
+    usd_per_hour: float | None = None
+    tokens_per_second_per_user: float | None = None
+    tokens_per_second: float | None = None
+    usd_per_million_tokens: float | None = None
+    users: int | None = None
+    power_watts: float | None = None
+    replicas: int | None = None
+    candidate: Candidate | None = None
+    hardware: Hardware | None = None
+    bill_of_materials: tuple[BomLine, ...] = ()
+
+
+class Limit(Struct, frozen=True, kw_only=True):
+    """A limit that takes part in a conflict."""
+
+    name: str
+    value: str
+    detail: str | None = None
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """A change to the question after which a plan exists; it was solved and checked."""
+
+    options: dict[str, str]
+    """The options to give instead, by name."""
+    summary: str
+    """What is then bought."""
+    price_usd: float | None = None
+    price_is_rough: bool = False
+    """Whether a price in it is from memory or older than a year."""
+    usd_per_hour: float | None = None
+    tokens_per_second_per_user: float | None = None
+    days: float | None = None
+    """Of a training run."""
+    note: str | None = None
+    """What it keeps or gives up."""
+
+
+class Infeasibility(Struct, frozen=True, kw_only=True):
+    """Why there is no plan, and what is nearest to one."""
+
+    binding: tuple[Limit, ...] = ()
+    """The minimal conflict: without any one of these there is a plan."""
+    nearest: tuple[Change, ...] = ()
+    note: str | None = None
+
+
+class Sensitivity(Struct, frozen=True, kw_only=True):
+    """What the answer becomes when one thing is different."""
+
+    change: str
+    result: str
+    choice_changes: bool = False
+    price_usd: float | None = None
+
+
+class Way(Struct, frozen=True, kw_only=True):
+    """The cheapest way to rent, or to own, what a question asks for."""
+
+    summary: str
+    usd_per_hour: float
+    """Averaged over the years that are compared."""
+    price_usd: float = 0.0
+    """Purchase."""
+    price_is_rough: bool = False
+    """Whether a price in it is from memory or older than a year."""
+    usd_per_million_tokens: float | None = None
+
+
+class RentOrBuy(Struct, frozen=True, kw_only=True):
+    """Renting against owning over the years of the assumptions."""
+
+    years: float
+    duty: float
+    """Share of the hours that are busy; what is rented goes back when it is idle."""
+    rent: Way | None = None
+    buy: Way | None = None
+    break_even_days: float | None = None
+    """Day from which on owning has cost less; none if it never does."""
+    break_even_duty: float | None = None
+    """Share of busy hours from which on owning costs less over the years."""
+    hosted_usd_per_million_tokens: float | None = None
+    """Price of the tokens themselves, with the prompts that they answer, from those who
+    serve this model; of any model where its own is not known."""
+    hosted_low_usd: float | None = None
+    """The same from the cheapest of them."""
+    hosted_high_usd: float | None = None
+    hosted_source: str | None = None
+    hosted_date: str | None = None
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """What one step of a limit is worth: the question was asked again with it."""
+
+    limit: str
+    step: str
+    binding: bool = False
+    """Whether the step changes what is best."""
+    saves_usd: float | None = None
+    """In the money that was asked about: of the purchase, or of an hour."""
+    gains_tokens_per_second: float | None = None
+    choice: str | None = None
+    """What is best then."""
+
+
+class PriceRange(Struct, frozen=True, kw_only=True):
+    """Prices of one part over which the choice stays the best.
+
+    Found by asking again at other prices, within the band that was asked about: a side
+    without a limit holds for all of it.
+    """
+
+    kind: str
+    id: str
+    name: str
+    price_usd: float
+    """Price of one today; of an instance, that of an hour."""
+    low_usd: float | None = None
+    """Below it another choice is better."""
+    high_usd: float | None = None
+    """Above it another choice is better."""
+    low_choice: str | None = None
+    high_choice: str | None = None
+    regret_usd: float = 0.0
+    """What the choice costs too much at the worse end of the band."""
+
+
+class Flip(Struct, frozen=True, kw_only=True):
+    """How far an assumption may move before another choice is better.
+
+    Found by asking again within the band: a side without a limit holds for all of it.
+    """
+
+    name: str
+    """Of the assumptions of cost, ``context_tokens``, or ``predicted_speed``: the share
+    of its predicted speed that the choice really has."""
+    value: float
+    """What is assumed."""
+    low: float | None = None
+    """Below it another choice is better."""
+    high: float | None = None
+    low_choice: str | None = None
+    high_choice: str | None = None
+
+
+class Uncertainty(Struct, frozen=True, kw_only=True):
+    """How far the choice holds where prices are not what they are said to be."""
+
+    price_band: float
+    """Share by which a price may be off, either way."""
+    prices: tuple[PriceRange, ...] = ()
+    flips: tuple[Flip, ...] = ()
+    worst_regret_usd: float = 0.0
+    runner_up: str | None = None
+    runner_up_regret_usd: float | None = None
+    """What the runner-up costs more at the prices said."""
+
+
+class TrainingAlternative(Struct, frozen=True, kw_only=True):
+    """Another cluster, and why it was not chosen."""
+
+    summary: str
+    why_not: str
+    price_usd: float | None = None
+    days: float | None = None
+    mfu: float | None = None
+    goodput: float | None = None
+    run_usd: float | None = None
+    """Hours of the run at the hourly cost of the cluster."""
+    accelerators: int | None = None
+    power_watts: float | None = None
+    candidate: TrainingCandidate | None = None
+    hardware: Hardware | None = None
+    bill_of_materials: tuple[BomLine, ...] = ()

@@ -1,0 +1,190 @@
+"""What several documents share: layout, hardware, lines of a bill, costs, intervals.
+
+Every figure has its unit in its name. ``None`` says that a figure is not known or not
+modelled; it is never 0.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+
+class Rejection(Struct, frozen=True, kw_only=True):
+    """Why a configuration cannot be used."""
+
+    code: str
+    """Short name that rejections are counted by, such as ``memory``."""
+    message: str
+    """The sentence, with the numbers in it."""
+    numbers: dict[str, float | int | str] = {}
+    """The same numbers by name, such as ``needed_bytes``."""
+
+
+class Cost(Struct, frozen=True, kw_only=True):
+    """Money: the purchase, and what an hour and a token come to with it."""
+
+    price_usd: float | None = None
+    usd_per_hour: float | None = None
+    usd_per_million_tokens: float | None = None
+    tokens_per_usd: float | None = None
+
+
+class Candidate(Struct, frozen=True, kw_only=True):
+    """One way to spread a model over accelerators."""
+
+    accelerator: str
+    tp: int = 1
+    pp: int = 1
+    cp: int = 1
+    """Ranks that divide prompts and contexts, each with the same weights."""
+    dp: int = 1
+    """Groups of ``tp`` ranks in a stage, each with sequences of its own."""
+    ep: int = 1
+    """Parts that the experts are dealt to, of the ``tp * dp`` ranks of a stage."""
+    batch: int = 1
+    """Sequences per micro-batch."""
+    in_flight: int = 1
+    """Micro-batches that circulate in the pipeline."""
+    overlap: str = "none"
+    weights: str | None = None
+    """Number format of the weights."""
+    kv: str | None = None
+    """Number format of the KV cache."""
+    draft: str | None = None
+    """What drafts tokens that the model checks: ``mtp``, or a smaller model."""
+    draft_tokens: int | None = None
+    """Tokens drafted ahead of a check."""
+    acceptance: float | None = None
+    """Chance that one of them is accepted."""
+    offload: int | None = None
+    """Layers of each stage whose weights rest in the host."""
+    offload_to: str | None = None
+    """``host`` for its memory, or ``disk``."""
+    lora_adapters: int | None = None
+    """Adapters of low rank that accelerators hold, of which each sequence has one."""
+    lora_rank: int | None = None
+    image_tokens: int | None = None
+    """Tokens of a prompt that come from images."""
+    image_patches: float | None = None
+    """Patches that they are made of."""
+    encoder_parameters: float | None = None
+    """Parameters of what makes them."""
+
+    @property
+    def accelerators(self) -> int:
+        """Accelerators of one replica."""
+        return self.tp * self.cp * self.dp * self.pp
+
+    @property
+    def layout(self) -> str:
+        """Its degrees, such as ``TP4 x PP2``; those that are 1 only if all are."""
+        degrees = (
+            ("TP", self.tp),
+            ("PP", self.pp),
+            ("EP", self.ep),
+            ("DP", self.dp),
+            ("CP", self.cp),
+        )
+        named = [f"{name}{degree}" for name, degree in degrees if degree > 1]
+        return " x ".join(named) or "one accelerator"
+
+
+class Hardware(Struct, frozen=True, kw_only=True):
+    """Where one replica runs."""
+
+    host: str | None = None
+    hosts: int = 1
+    link: str | None = None
+    network: str | None = None
+    nics_per_host: int = 0
+    switch: str | None = None
+    switch_count: int = 0
+    switch_port_blocks: int = 0
+    terms: str | None = None
+    """Terms of an instance that is rented: ``on-demand``, ``spot``, ``reserved-12``."""
+    goodput: float | None = None
+    """Share of the time that an instance which is rented is at work."""
+
+
+class BomLine(Struct, frozen=True, kw_only=True):
+    """One line of a bill of materials."""
+
+    kind: str
+    id: str
+    name: str
+    quantity: int
+    unit_price_usd: float | None = None
+    price_usd: float | None = None
+    unit_usd_per_hour: float | None = None
+    """Rent of one, where it is rented: it has no price then."""
+    usd_per_hour: float | None = None
+    source: str | None = None
+    """Where the unit price comes from."""
+    price_date: str | None = None
+    """When it was published or read; may lack its day or month."""
+    price_status: str | None = None
+    """How well it is known: ``stored``, ``derived``, ``from-memory``, ``assumed``, or
+    ``given`` by whoever asks."""
+    used: bool = False
+    """Whether it is bought used."""
+    unit_price_low_usd: float | None = None
+    """What one is seen at."""
+    unit_price_high_usd: float | None = None
+
+
+LEVEL = 0.8
+"""Share of measurements that an interval is to cover."""
+
+
+class Interval(Struct, frozen=True, kw_only=True):
+    """What a figure is expected to lie in."""
+
+    low: float
+    high: float
+    level: float = LEVEL
+    extrapolated: bool = False
+    """No measurement is of this hardware and this kind of model."""
+
+
+Status = Literal["optimal", "feasible", "infeasible"]
+
+
+class PlanWarning(Struct, frozen=True, kw_only=True):
+    """What to know before acting on an answer."""
+
+    code: str
+    message: str
+    help: str | None = None
+
+
+class Search(Struct, frozen=True, kw_only=True):
+    """What was looked at."""
+
+    candidates_covered: int = 0
+    candidates_evaluated: int = 0
+    candidates_pruned: int = 0
+    rejected: dict[str, int] = {}
+    """Candidates by the reason they were rejected for."""
+    seconds: float | None = None
+
+
+class Accuracy(Struct, frozen=True, kw_only=True):
+    """How far predictions of this kind have been from measurements."""
+
+    statement: str
+    median_error: float | None = None
+    """Share of the measured value."""
+    source: str | None = None
+
+
+Objective = Literal["cheapest", "throughput", "cost-per-token", "latency"]
+
+
+class Assumed(Struct, frozen=True, kw_only=True):
+    """Something the question left open."""
+
+    name: str
+    value: str
+    why: str | None = None

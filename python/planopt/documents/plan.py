@@ -1,0 +1,262 @@
+"""The plan of serving or training, ``planopt.plan/1``, and the question it answers.
+
+Every figure has its unit in its name. ``None`` says that a figure is not known or not
+modelled; it is never 0.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import Struct
+
+from planopt.documents.base import Document, html_of, text_of
+from planopt.documents.evaluation import Deployment, Disaggregated
+from planopt.documents.explanations import (
+    Alternative,
+    Answers,
+    Infeasibility,
+    RentOrBuy,
+    Sensitivity,
+    Step,
+    TrainingAlternative,
+    Uncertainty,
+)
+from planopt.documents.parts import (
+    Accuracy,
+    Assumed,
+    BomLine,
+    Cost,
+    Objective,
+    PlanWarning,
+    Search,
+    Status,
+)
+from planopt.documents.training import Renting, TrainingDeployment
+from planopt.errors import InputError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """The question as it was understood; `typed` has it as it was written."""
+
+    model: str | None = None
+    """Id of the catalog, or path of a config.json."""
+    architecture: dict[str, Any] | None = None
+    """The model itself, in the shape of a model file, where no catalog has it."""
+    objective: Objective = "cheapest"
+    target_tokens_per_second: float | None = None
+    """Decode speed of each user."""
+    throughput_tokens_per_second: float | None = None
+    requests_per_second: float | None = None
+    ttft_seconds: float | None = None
+    percentile: str | None = None
+    users: int | None = None
+    workload: str | None = None
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+    context_tokens: int | None = None
+    """Cached per user when speed is judged."""
+    batch: int | None = None
+    in_flight: int | None = None
+    cp: int | None = None
+    """Ranks that may divide contexts, at most, where the assumptions do not say."""
+    overlap: str | None = None
+    draft: str | None = None
+    """What drafts tokens that the model checks: ``mtp``, or a smaller model."""
+    draft_tokens: int | None = None
+    acceptance: float | None = None
+    """Chance that a drafted token is accepted."""
+    engine_name: str | None = None
+    """Engine that serves; none leaves kernels as they were measured."""
+    engine: dict[str, int | str] = {}
+    """Policy and limits of the engine under a load, where they are not assumed."""
+    tokens: float | None = None
+    """Tokens of a training run."""
+    deadline_seconds: float | None = None
+    """Time that a training run may take."""
+    seq_len: int | None = None
+    """Tokens of a sequence that is trained on."""
+    global_batch: int | None = None
+    """Sequences of a step of training."""
+    mtp_modules: int | None = None
+    """Modules of multi-token prediction that are trained."""
+    precision: str | None = None
+    gradients: str | None = None
+    optimizer: str | None = None
+    budget_usd: float | None = None
+    budget_usd_per_hour: float | None = None
+    """Where anything may be rented: rent, and what is bought written off and run."""
+    acquire: str = "buy"
+    terms: tuple[str, ...] = ()
+    """Terms to rent on: ``on-demand``, ``spot``, ``reserved``."""
+    providers: tuple[str, ...] = ()
+    """Providers to rent from; empty for all."""
+    regions: tuple[str, ...] = ()
+    price_band: float | None = None
+    """Share by which each price may be off."""
+    robust: bool = False
+    """Whether targets are met at the pessimistic end of the model's error."""
+    cost: dict[str, float] = {}
+    """What is counted otherwise than the assumptions do: ``years``, ``duty``, ``pue``,
+    ``electricity_usd_per_kwh``."""
+    weights: str | None = None
+    kv: str | None = None
+    kv_heads: int | None = None
+    """Key/value heads in place of the model's own."""
+    allow_quantization: tuple[str, ...] = ()
+    accelerators: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+    stock: dict[str, int] = {}
+    condition: str = "new"
+    """What accelerators are bought as: ``new``, ``used`` or ``any``."""
+    prices: dict[str, float] = {}
+    """Dollars in place of prices of the catalog, by part; of an hour, by offer."""
+    redundancy: int | None = 0
+    """Replicas to spare, or hosts of a run; none where the assumptions say."""
+    datacenter: bool = False
+    max_power_watts: float | None = None
+    max_racks: float | None = None
+    max_accelerators: int | None = None
+    top: int | None = None
+    time_limit_seconds: float | None = None
+    memory_limit_bytes: float | None = None
+    exhaustive: bool = False
+    assumptions: str | None = None
+    pcie_all_reduce: str | None = None
+    """Class of PCIe all-reduce in place of that of the assumptions."""
+    catalog: tuple[str, ...] = ()
+    """Folders laid over the bundled catalogs."""
+    typed: dict[str, str] = {}
+    """Options as the user wrote them, by name."""
+
+    @property
+    def hourly(self) -> bool:
+        """Whether money is dollars per hour, because something may be rented.
+
+        A run of training ends, and is paid as a sum.
+        """
+        return self.acquire != "buy" and self.tokens is None
+
+
+class PlanDocument(Document, frozen=True, kw_only=True):
+    """What every plan says, whatever the cluster is for."""
+
+    _what = "plan"
+
+    schema: Literal["planopt.plan/1"] = "planopt.plan/1"
+    status: Status
+    objective: Objective = "cheapest"
+    price_usd: float | None = None
+    bound_usd: float | None = None
+    """No purchase that meets the question is cheaper: the solver's own bound."""
+    bound_usd_per_hour: float | None = None
+    """The same of an hour, where anything may be rented."""
+    gap: float | None = None
+    """Share of the price by which it may be above the bound."""
+    request: Request = msgspec.field(default_factory=Request)
+    bill_of_materials: tuple[BomLine, ...] = ()
+    oldest_price_date: str | None = None
+    """Of the prices that are a hundredth of the sum or more."""
+    cost: Cost = msgspec.field(default_factory=Cost)
+    power_watts: float | None = None
+    infeasibility: Infeasibility | None = None
+    sensitivity: tuple[Sensitivity, ...] = ()
+    warnings: tuple[PlanWarning, ...] = ()
+    search: Search = msgspec.field(default_factory=Search)
+    assumed: tuple[Assumed, ...] = ()
+    assumptions: str | None = None
+    """Name or file of the assumptions used."""
+    accuracy: Accuracy | None = None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a plan from a file.
+
+        Raises
+        ------
+        InputError
+            There is no such file (E006), or it is no plan (E301).
+        """
+        try:
+            content = Path(path).read_bytes()
+        except OSError as error:
+            raise InputError.of(
+                "E006",
+                f"cannot read the plan: {error.strerror or error}",
+                file=path,
+                accepted="a file that `planopt solve --out plan.json` has written",
+            ) from error
+        return cls.from_json(content, file=str(path))
+
+
+class Plan(PlanDocument, frozen=True, kw_only=True):
+    """What to buy to serve a model, why, and what else was possible."""
+
+    kind: Literal["serving"] = "serving"
+    deployments: tuple[Deployment, ...] = ()
+    kg_co2e_per_year: float | None = None
+    """Carbon dioxide and its equivalents of the electricity of what is bought."""
+    answers: Answers = msgspec.field(default_factory=Answers)
+    alternatives: tuple[Alternative, ...] = ()
+    steps: tuple[Step, ...] = ()
+    """Where `--steps` was asked for."""
+    uncertainty: Uncertainty | None = None
+    """Where `--price-band` was asked for."""
+    disaggregated: Disaggregated | None = None
+    """Two pools for the same question, where latencies are promised."""
+    rent_or_buy: RentOrBuy | None = None
+    """Both ways side by side, where renting was asked about."""
+
+    def __str__(self) -> str:
+        """Lay the plan out as the command line shows it."""
+        return text_of(self)
+
+    def _repr_html_(self) -> str:
+        """Show the plan in a notebook."""
+        return html_of(self)
+
+
+class TrainingPlan(PlanDocument, frozen=True, kw_only=True):
+    """What to buy to train a model, why, and what else was possible."""
+
+    _about = "training"
+
+    kind: Literal["training"] = "training"
+    deployments: tuple[TrainingDeployment, ...] = ()
+    alternatives: tuple[TrainingAlternative, ...] = ()
+    together: tuple[TrainingAlternative, ...] = ()
+    """All accelerators that there are in one run, where several kinds are given with
+    their numbers: at the pace of the slowest, and with stages balanced by speed."""
+    renting: Renting | None = None
+    """Runs on rented instances, where `--acquire both` asks for them."""
+
+    def __str__(self) -> str:
+        """Lay the plan out as the command line shows it."""
+        return text_of(self)
+
+    def _repr_html_(self) -> str:
+        """Show the plan in a notebook."""
+        return html_of(self)
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user stopped a search.
+
+    Parameters
+    ----------
+    plan : Plan or TrainingPlan or FleetPlan, optional
+        The best plan until then.
+    """
+
+    exit_code: ClassVar[int] = 130
+
+    def __init__(self, plan: PlanDocument | None = None) -> None:
+        self.plan = plan
+        super().__init__(plan)

@@ -1,0 +1,45 @@
+"""What a study came to."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What a study came to.
+
+    Parameters
+    ----------
+    folder : str
+        Where its parts are.
+    chunks : int
+        Parts of the study.
+    resumed : int
+        Of them, those that were there already.
+    candidates : int
+        Candidates of all cases: as many as were covered.
+    evaluated, rejected : int
+        Candidates that work, and that do not.
+    checksum : str
+        Of all figures of all evaluated candidates, whatever was evaluated where.
+    front : int
+        Rows of ``front.parquet``.
+    seconds : float
+        Wall time of this run.
+    """
+
+    folder: str
+    chunks: int
+    resumed: int
+    candidates: int
+    evaluated: int
+    rejected: int
+    checksum: str
+    front: int
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a dictionary."""
+        return asdict(self)

@@ -1,0 +1,213 @@
+"""Errors of predictions, and how they are judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from planopt.documents.base import to_json
+
+LEAST_ROWS = 20
+"""Rows below which a class says nothing of its own."""
+
+
+LEAST_GROUPS = 3
+"""Groups, of rows that err alike, below which it says nothing either."""
+
+
+class Residual(Struct, frozen=True, kw_only=True):
+    """Errors of a metric of a class."""
+
+    metric: str
+    of: str
+    """Class: an accelerator or a family, and ``dense`` or ``moe``; or ``all``."""
+    rows: int
+    low: float
+    """Measured over predicted, below which a tenth is."""
+    high: float
+    median_ape: float
+    mape: float
+    groups: int | None = None
+    """Groups of rows that err alike, where they were counted."""
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether it has rows and groups enough to speak for the class."""
+        few = self.groups is not None and self.groups < LEAST_GROUPS
+        return self.rows >= LEAST_ROWS and not few
+
+
+class Statistics(Struct, frozen=True, kw_only=True):
+    """Errors of some predictions, as fractions of what was measured."""
+
+    n: int
+    """Rows that were predicted."""
+    n_total: int
+    """Rows that there are."""
+    mape: float | None = None
+    """Mean of the absolute errors."""
+    median_ape: float | None = None
+    p90_ape: float | None = None
+    """Absolute error that nine of ten rows stay below."""
+    bias: float | None = None
+    """Mean error: above 0 where too much is predicted."""
+    spearman: float | None = None
+    """Rank correlation of predicted with measured."""
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """Errors of one metric of one model on one accelerator under one engine."""
+
+    metric: str
+    accelerator: str
+    model: str
+    engine: str
+    errors: Statistics
+
+
+class Worst(Struct, frozen=True, kw_only=True):
+    """A prediction that is far off, with where it comes from."""
+
+    row: str
+    metric: str
+    measured: float
+    predicted: float
+    error: float
+    unit: str
+    accelerator: str
+    model: str
+    engine: str
+    layout: str
+    why: dict[str, float | str] = {}
+
+    @classmethod
+    def of(cls, each: Any) -> Worst:
+        """Take over what a reader needs."""
+        return cls(
+            row=each.row,
+            metric=each.metric,
+            measured=each.measured,
+            predicted=each.predicted,
+            error=each.error,
+            unit=each.unit,
+            accelerator=each.accelerator,
+            model=each.model,
+            engine=each.engine,
+            layout=each.layout,
+            why=dict(each.why),
+        )
+
+
+class Dataset(Struct, frozen=True, kw_only=True):
+    """Errors of the predictions of one file."""
+
+    file: str
+    metrics: dict[str, Statistics]
+    """By metric, over rows whose layout was published in full."""
+    skipped: dict[str, int]
+    """Rows without a prediction, by reason."""
+    searched: dict[str, Statistics] = {}
+    """By metric, over rows whose layout planopt had to search."""
+    outside: dict[str, Statistics] = {}
+    """By metric, over rows that are marked as not to be judged by."""
+    parts: tuple[Part, ...] = ()
+    worst: tuple[Worst, ...] = ()
+    comparisons: tuple[Any, ...] = ()
+    """Every prediction; not part of the printed document."""
+
+
+class Validation(Struct, frozen=True, kw_only=True):
+    """How far predictions of published measurements are off."""
+
+    datasets: tuple[Dataset, ...]
+    assumptions: str
+
+    def to_json(self) -> str:
+        """Return the document as JSON."""
+        document = msgspec.to_builtins(
+            msgspec.structs.replace(
+                self,
+                datasets=tuple(
+                    msgspec.structs.replace(each, comparisons=())
+                    for each in self.datasets
+                ),
+            )
+        )
+        for dataset in document["datasets"]:
+            del dataset["comparisons"]
+        return to_json(document)
+
+
+class Errors(Struct, frozen=True, kw_only=True):
+    """Errors of step times of a class, exact repeats counted once."""
+
+    of: str
+    n: int
+    median_ape: float
+    mape: float
+    bias: float
+    spearman: float | None = None
+
+
+class Choices(Struct, frozen=True, kw_only=True):
+    """Layouts ranked first beside the best ones that were measured."""
+
+    groups: int
+    """Groups of measured layouts of the same model on the same hardware."""
+    regret: float
+    """Mean share of the best step time that the layout ranked first loses."""
+    median_regret: float
+    best_found: float
+    """Share of the groups in which the best layout is ranked first."""
+
+
+class Folds(Struct, frozen=True, kw_only=True):
+    """How rows that no fit had seen were predicted."""
+
+    rows: int
+    counted: int
+    """Of them, all but exact repeats."""
+    in_folds: tuple[Errors, ...]
+    """By class; whole groups of source, accelerator and model left out."""
+    without_source: tuple[Errors, ...]
+    """By class; whole sources left out, by fits that go six rounds from the priors."""
+    choices: Choices
+    covered: float
+    """Share of the rows within the 80 % interval of the errors of the other folds."""
+
+
+class Fitting(Struct, frozen=True, kw_only=True):
+    """Runs whose memory is known to have sufficed, or not."""
+
+    ran: int
+    """Rows with a full layout that ran."""
+    said_not_to_fit: int
+    """Of them, those predicted as out of memory."""
+    failed: int
+    """Rows that ran out of memory."""
+    said_to_fail: int
+    """Of them, those predicted so."""
+
+
+class Judged(Struct, frozen=True, kw_only=True):
+    """Predictions beside what was measured."""
+
+    folds: Folds
+    single_node: Residual | None
+    """Of the grid of single hosts, as the fit left it on file."""
+    step_time: Statistics
+    """Of the rows with a full layout, by the fit to all of them: coverage."""
+    memory: Statistics
+    fitting: Fitting
+    uncovered: dict[str, int]
+    """Rows with a full layout and no prediction, by reason."""
+    serving: tuple[Residual, ...]
+    """Of left-out serving figures by metric and class, as the fit left them on file."""
+    serving_covered: dict[str, float]
+    """Share of them within 80 % intervals of the other folds, by metric."""
+
+    def to_json(self) -> str:
+        """Return the document as JSON."""
+        return to_json(msgspec.to_builtins(self))
