@@ -32,6 +32,7 @@ lint: ## What review expects: formatting and lints of both languages, and types
 	cargo clippy --all-targets -- -D warnings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports
 	$(MAKE) types
 
 types: ## mypy over the Python, stubtest over the compiled module

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from planopt.errors import InputError
 
@@ -134,4 +134,5 @@ def architecture_of(catalog: Catalog, model: str) -> dict[str, Any] | None:
     """Read a model that is a file: any other can be looked up again."""
     if not is_file(model):
         return None
-    return cast("dict[str, Any]", catalog.native.architecture(model))
+    architecture: dict[str, Any] = catalog.native.architecture(model)
+    return architecture

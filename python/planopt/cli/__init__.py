@@ -54,9 +54,9 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - how an option calls it
     if wanted:
-        from importlib.metadata import version
+        from planopt._native import build_info
 
-        typer.echo(f"planopt {version('planopt')}")
+        typer.echo(f"planopt {build_info()['version']}")
         raise typer.Exit
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from difflib import get_close_matches
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 
@@ -35,7 +35,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 @cache
 def explanations() -> tuple[Explanation, ...]:
     """All of them, in the order of their codes."""
-    text = files(__package__).joinpath("codes.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("codes.toml").read_text(encoding="utf-8")
     entries = tomllib.loads(text)
     return tuple(
         msgspec.convert({"code": code, **entry}, Explanation)

@@ -7,7 +7,6 @@ import re
 import sys
 from dataclasses import asdict
 from datetime import datetime, timezone
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -232,7 +231,11 @@ def open_device(name: str | None) -> Device:
     """
     if name == "numpy":
         return NumpyDevice()
-    if find_spec("torch") is None:
+    try:
+        from planopt.measurement.torch_device import open_torch_device
+    except ModuleNotFoundError as missing:
+        if missing.name != "torch":
+            raise
         if name not in (None, "cpu"):
             raise InputError.of(
                 "E004",
@@ -241,8 +244,6 @@ def open_device(name: str | None) -> Device:
                 value=name,
                 accepted="cpu, numpy",
                 help="pip install 'planopt[calibrate]'",
-            )
+            ) from None
         return NumpyDevice()
-    from planopt.measurement.torch_device import open_torch_device
-
     return open_torch_device(name)

@@ -12,7 +12,7 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, cast
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from planopt.errors import InternalError
 from planopt.procurement.model import MAX_ACTIVITY, SparseRow
@@ -311,12 +311,15 @@ class Solver:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        self._requests = cast("IO[bytes]", self._process.stdin)
+        requests, replies = self._process.stdin, self._process.stdout
+        assert requests is not None  # both are pipes
+        assert replies is not None
+        self._requests = requests
         # A queue of its own: the last words of an earlier process go unheard.
         self._replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         threading.Thread(
             target=_pump,
-            args=(cast("IO[bytes]", self._process.stdout), self._replies),
+            args=(replies, self._replies),
             daemon=True,
         ).start()
 

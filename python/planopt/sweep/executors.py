@@ -6,7 +6,6 @@ import logging
 import os
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +56,7 @@ def executor_on(place: str) -> Iterator[Executor]:
 @contextmanager
 def _dask(address: str) -> Iterator[Executor]:
     try:
-        distributed: Any = import_module("distributed")
+        import distributed
     except ImportError as error:
         raise _not_installed("dask") from error
     with distributed.Client(f"tcp://{address}", set_as_default=False) as client:
