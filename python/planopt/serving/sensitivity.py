@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from planopt.documents.explanations import Sensitivity
 from planopt.serving.cautions import PCIE_CHANGE
+from planopt.serving.load import configuration_of
 from planopt.warnings import KNIFE_EDGE
 
 if TYPE_CHECKING:
@@ -105,26 +108,10 @@ def _full_pipeline(question: Question, chosen: Build) -> Iterator[Sensitivity]:
 def _with_in_flight(
     question: Question, deployment: Deployment, batch: int, in_flight: int
 ) -> str:
-    candidate, hardware = deployment.candidate, deployment.hardware
-    served = replace(
-        question.problem.served, weights=candidate.weights, kv=candidate.kv
-    )
+    filled = structs.replace(deployment.candidate, batch=batch, in_flight=in_flight)
+    one = structs.replace(deployment, candidate=filled, replicas=1)
     evaluation = question.catalog.native.evaluate_serving(
-        {
-            **served.native(),
-            "accelerator": candidate.accelerator,
-            "host": hardware.host,
-            "network": hardware.network,
-            "nics_per_host": hardware.nics_per_host or None,
-            "tp": candidate.tp,
-            "cp": candidate.cp,
-            "dp": candidate.dp,
-            "ep": candidate.ep,
-            "pp": candidate.pp,
-            "replicas": 1,
-            "batch": batch,
-            "in_flight": in_flight,
-        }
+        configuration_of(question.problem, one)
     )
     users = batch * in_flight
     if not evaluation["feasible"]:

@@ -154,6 +154,49 @@ impl EvaluateServing {
     }
 }
 
+/// Where a configuration runs: a unit of a plan, or what its names put together.
+pub(crate) enum Site<'q> {
+    /// A unit of a plan, with its instance if it is rented.
+    Purchase(&'q HardwareKey, Instances),
+    /// What the names of the question put together.
+    Named(&'q EvaluateServing, Box<Bench>),
+}
+
+impl EvaluateServing {
+    /// Where it runs.
+    ///
+    /// # Errors
+    ///
+    /// Unknown ids, with the nearest ones, and counts that cannot be.
+    pub(crate) fn site<'q>(&'q self, catalog: &Catalog) -> Result<Site<'q>, Vec<Diagnostic>> {
+        Ok(match &self.hardware {
+            Some(key) => Site::Purchase(key, key.rented(catalog)?),
+            None => Site::Named(self, Box::new(self.bench(catalog)?)),
+        })
+    }
+}
+
+impl Site<'_> {
+    /// The accelerator in its host, and the network.
+    ///
+    /// # Errors
+    ///
+    /// Unknown ids, with the nearest ones, and a host that cannot take the accelerator.
+    pub(crate) fn resolve<'c>(
+        &'c self,
+        catalog: &'c Catalog,
+        assumptions: &Assumptions,
+    ) -> Result<(Fit<'c>, Option<Connection<'c>>), Vec<Diagnostic>> {
+        match self {
+            Self::Purchase(key, rented) => key.resolve(catalog, rented, assumptions),
+            Self::Named(question, bench) => {
+                let network = question.network_line(catalog)?;
+                Ok((bench.fit(catalog, assumptions)?, network))
+            }
+        }
+    }
+}
+
 /// The names of a bench, as questions give them.
 pub(crate) struct Names<'q> {
     /// Accelerator id.

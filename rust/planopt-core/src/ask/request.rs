@@ -85,6 +85,9 @@ pub struct EvaluateServing {
     /// Layers whose weights rest in the host.
     #[serde(default)]
     pub offload: Option<OffloadRequest>,
+    /// The purchase that it runs on, in place of the names above: a unit of a plan.
+    #[serde(default)]
+    pub hardware: Option<HardwareKey>,
 }
 
 /// A search for units to buy.

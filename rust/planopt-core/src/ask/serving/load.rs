@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use serde::{Deserialize, Serialize};
 
 use super::super::answer::RejectionAnswer;
-use super::super::request::{EvaluateServing, HardwareKey, LARGEST_COUNT, wrong_option};
+use super::super::request::{EvaluateServing, LARGEST_COUNT, wrong_option};
 use super::pools::{TransferAnswer, transfer_between};
 use super::subject::rejection;
 use crate::catalog::Catalog;
@@ -23,9 +23,6 @@ pub struct SimulateServing {
     /// The configuration; its batch counts for nothing.
     #[serde(flatten)]
     pub configuration: EvaluateServing,
-    /// The purchase that it runs on, in place of what the configuration names: a unit of a plan.
-    #[serde(default)]
-    pub hardware: Option<HardwareKey>,
     /// What arrives.
     pub load: Load,
     /// What is asked of the engine.
@@ -145,7 +142,7 @@ pub fn simulate_serving(
         });
     let outcome = with_engine(
         catalog,
-        (&request.configuration, request.hardware.as_ref()),
+        &request.configuration,
         &request.engine,
         |steps, limits| match &request.decode {
             None => {
@@ -155,7 +152,7 @@ pub fn simulate_serving(
             }
             Some(decode) => with_engine(
                 catalog,
-                (&decode.configuration, None),
+                &decode.configuration,
                 &decode.engine,
                 |answering, other| {
                     front = Some(vec![limits, other]);
@@ -229,7 +226,7 @@ pub fn estimate_serving(
     let traffic = Traffic::of(&request.load);
     let estimated = with_engine(
         catalog,
-        (&request.configuration, request.hardware.as_ref()),
+        &request.configuration,
         &request.engine,
         |steps, limits| {
             let estimator = Estimator::new(steps, limits, traffic, overhead);
@@ -279,7 +276,7 @@ type Outcome<T> = Result<Result<T, Rejection>, Vec<Diagnostic>>;
 /// Asks about a configuration as an engine, if it can be one.
 fn with_engine<T>(
     catalog: &Catalog,
-    (request, hardware): (&EvaluateServing, Option<&HardwareKey>),
+    request: &EvaluateServing,
     options: &EngineOptions,
     ask: impl FnOnce(&ReplicaSteps<'_, '_>, EngineLimits) -> Outcome<T>,
 ) -> Outcome<T> {
@@ -287,15 +284,8 @@ fn with_engine<T>(
     let question = request.serving.question(&transformer)?;
     let assumptions = request.serving.assumptions(catalog)?;
     request.check()?;
-    let (rented, bench);
-    let (fit, network) = if let Some(key) = hardware {
-        rented = key.rented(catalog)?;
-        key.resolve(catalog, &rented, &assumptions)?
-    } else {
-        bench = request.bench(catalog)?;
-        let fit = bench.fit(catalog, &assumptions)?;
-        (fit, request.network_line(catalog)?)
-    };
+    let site = request.site(catalog)?;
+    let (fit, network) = site.resolve(catalog, &assumptions)?;
     let question = request.resting_in(fit.host, question, &assumptions)?;
     let line = network.map(|(_, line)| line);
     let layout = Layout {

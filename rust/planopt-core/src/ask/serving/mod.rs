@@ -101,8 +101,8 @@ pub fn evaluate_serving(
     let assumptions = request.serving.assumptions(catalog)?;
     request.check()?;
     request.check_states(&transformer)?;
-    let bench = request.bench(catalog)?;
-    let network = request.network_line(catalog)?;
+    let site = request.site(catalog)?;
+    let (fit, network) = site.resolve(catalog, &assumptions)?;
     let batching = Batching {
         batch: request.batch,
         in_flight: request.in_flight.unwrap_or(request.pp),
@@ -111,7 +111,6 @@ pub fn evaluate_serving(
         degrees: request.degrees(),
         pp: request.pp,
     };
-    let fit = bench.fit(catalog, &assumptions)?;
     let open = request.resting_in(fit.host, question, &assumptions)?;
     let line = network.map(|(_, line)| line);
     let evaluate = |layers| {
