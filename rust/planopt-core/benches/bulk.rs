@@ -6,11 +6,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use planopt_core::ask::bulk::{
-    ServingSpaceRequest, TrainingSpaceRequest, with_serving_space, with_training_space,
-};
 use planopt_core::bulk::{Candidates, Tally, Walk};
 use planopt_core::catalog::Catalog;
+use planopt_core::request::space::{
+    ServingSpaceRequest, TrainingSpaceRequest, with_serving_space, with_training_space,
+};
+
 use serde::de::DeserializeOwned;
 
 /// Candidates of a measurement of bulk evaluation: a few milliseconds.

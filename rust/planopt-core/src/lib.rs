@@ -7,21 +7,22 @@
     reason = "a diagnostic is made once, when work stops"
 )]
 
-pub mod ask;
 pub mod bill;
 pub mod bulk;
 pub mod catalog;
-pub mod communication;
 pub mod compute;
 pub mod cost;
-pub mod degrees;
 pub mod diagnostic;
+pub mod document;
+pub mod format;
+pub mod hardware;
+pub mod load;
 pub mod memory;
-pub mod placement;
-pub mod purchase;
+pub mod parallel;
+pub mod plan;
 pub mod quantity;
+pub mod request;
 pub mod search;
 pub mod serving;
-pub mod stages;
 pub mod training;
 pub mod transformer;

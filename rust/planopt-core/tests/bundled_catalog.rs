@@ -2,6 +2,7 @@
 
 use planopt_core::catalog::Catalog;
 use planopt_core::diagnostic::Diagnostic;
+
 use std::path::Path;
 
 fn said(problems: &[Diagnostic]) -> String {

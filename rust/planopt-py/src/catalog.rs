@@ -1,12 +1,13 @@
 //! A catalog, and the questions that are asked of it.
 
+use planopt_core::request::space;
+use planopt_core::{bulk, catalog, diagnostic, request};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use planopt_core::ask::bulk;
 use planopt_core::catalog::Kind;
-use planopt_core::diagnostic::{Diagnostic, code};
-use planopt_core::{ask, catalog};
+use planopt_core::diagnostic::Diagnostic;
+
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -60,7 +61,7 @@ impl Catalog {
     ///     `years`, `duty`, `electricity_usd_per_kwh`, `pue` and `carbon_kg_per_kwh`, those that
     ///     differ.
     fn with_cost(&self, cost: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let given: ask::CostChoice = question(cost)?;
+        let given: catalog::CostChoice = question(cost)?;
         let mut catalog = self.catalog.clone();
         given.put_into(&mut catalog.assumptions.entity.cost);
         Ok(Self { catalog })
@@ -79,7 +80,7 @@ impl Catalog {
     ///     There is no such part; or every problem of the files of offers, if it is about one of
     ///     them.
     fn at_price(&self, py: Python<'_>, price: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let choice: ask::PriceChoice = question(price)?;
+        let choice: catalog::PriceChoice = question(price)?;
         self.catalog
             .at_price(&choice)
             .map(|catalog| Self { catalog })
@@ -138,13 +139,13 @@ impl Catalog {
         py: Python<'py>,
         request: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let request: ask::ModelRequest = question(request)?;
-        answer(py, ask::describe_model(&self.catalog, &request))
+        let request: request::ModelRequest = question(request)?;
+        answer(py, request::describe_model(&self.catalog, &request))
     }
 
     /// A model by id or path, in the shape of a model file.
     fn architecture<'py>(&self, py: Python<'py>, model: &str) -> PyResult<Bound<'py, PyAny>> {
-        answer(py, ask::describe_architecture(&self.catalog, model))
+        answer(py, catalog::describe_architecture(&self.catalog, model))
     }
 
     /// Tokens of prompt and output of a workload.
@@ -172,7 +173,7 @@ impl Catalog {
         reason = "a path handed over by Python is made for this call"
     )]
     fn fleet<'py>(&self, py: Python<'py>, file: PathBuf) -> PyResult<Bound<'py, PyAny>> {
-        answer(py, py.detach(|| catalog::read_fleet(&file, &self.catalog)))
+        answer(py, py.detach(|| request::read_fleet(&file, &self.catalog)))
     }
 
     /// The assumptions' values of money over time.
@@ -185,17 +186,17 @@ impl Catalog {
 
     /// Evaluates one serving configuration, whether or not it works.
     fn evaluate_serving<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.asked(request, ask::evaluate_serving)
+        self.asked(request, request::evaluate_serving)
     }
 
     /// Evaluates one configuration of a training run, whether or not it works.
     fn evaluate_training<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.asked(request, ask::evaluate_training)
+        self.asked(request, request::evaluate_training)
     }
 
     /// Evaluates one configuration over several kinds of accelerator.
     fn evaluate_mixed<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.asked(request, ask::evaluate_mixed)
+        self.asked(request, request::evaluate_mixed)
     }
 
     /// Candidates of a space.
@@ -213,7 +214,7 @@ impl Catalog {
         options: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let space = space_of(py, space)?;
-        let options: bulk::BenchOptions = question(options)?;
+        let options: space::BenchOptions = question(options)?;
         let found = interruptible(py, |stop| space.bench(&self.catalog, options, stop))?;
         answer(py, found)
     }
@@ -235,7 +236,7 @@ impl Catalog {
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let space = space_of(py, space)?;
-        let options: bulk::FrontOptions = question(options)?;
+        let options: space::FrontOptions = question(options)?;
         let course = bulk::Course::default();
         let work = |stop: &AtomicBool| space.front(&self.catalog, options, stop, &course);
         let found = watched(py, work, || match (progress, course.so_far()) {
@@ -262,32 +263,32 @@ impl Catalog {
 
     /// Finds the clusters that train a model.
     fn search_training<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.searched(request, ask::search_training)
+        self.searched(request, request::search_training)
     }
 
     /// Finds the units that meet a goal.
     fn search_serving<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.searched(request, ask::search_serving)
+        self.searched(request, request::search_serving)
     }
 
     /// Finds the best two pools: replicas that read prompts, and others that answer them.
     fn search_pools<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.searched(request, ask::find_pools)
+        self.searched(request, request::find_pools)
     }
 
     /// Simulates a load on one configuration.
     fn simulate_serving<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.searched(request, ask::simulate_serving)
+        self.searched(request, request::simulate_serving)
     }
 
     /// Estimates a load on one configuration by the closed form.
     fn estimate_serving<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.asked(request, ask::estimate_serving)
+        self.asked(request, request::estimate_serving)
     }
 
     /// The fastest layout on a purchase that is decided.
     fn fastest_serving<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.asked(request, ask::fastest_serving)
+        self.asked(request, request::fastest_serving)
     }
 }
 
@@ -317,9 +318,9 @@ impl Catalog {
 }
 
 /// A space as somebody wrote it: what is wrong with its keys is told as of any file.
-fn space_of(py: Python<'_>, request: &Bound<'_, PyAny>) -> PyResult<bulk::SpaceRequest> {
+fn space_of(py: Python<'_>, request: &Bound<'_, PyAny>) -> PyResult<space::SpaceRequest> {
     pythonize::depythonize(request).map_err(|error| {
-        let problem = Diagnostic::new(code::WRONG_TYPE, format!("no space: {error}"))
+        let problem = Diagnostic::new(diagnostic::WRONG_TYPE, format!("no space: {error}"))
             .field("space")
             .accepted("keys and values as in benchmarks/spaces");
         input_error(py, &[problem])

@@ -2,6 +2,7 @@
 
 use planopt_core::diagnostic::Diagnostic;
 use planopt_core::quantity::QuantityError;
+
 use pyo3::prelude::*;
 
 pyo3::import_exception!(planopt.errors, InputError);

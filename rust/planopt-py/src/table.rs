@@ -1,9 +1,9 @@
 //! Figures of many candidates, handed over without a copy: to Arrow by its `PyCapsule` protocol,
 //! to `NumPy` by its array interface.
 
+use planopt_core::bulk;
 use std::sync::Arc;
 
-use planopt_core::bulk;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};

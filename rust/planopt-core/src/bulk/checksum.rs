@@ -1,12 +1,12 @@
 //! What all figures of all candidates come to, whatever the order they are met in.
 
-use multiversion::multiversion;
-
 use super::columns::{Column, Figures, LANES};
+use multiversion::multiversion;
 
 /// How far bits move between two figures, so that none stands for another; odd, and no divisor of
 /// the 64 bits.
 const ROTATION: u32 = 23;
+
 /// 2^64 over the golden ratio, as in Steele et al., "Fast splittable pseudorandom number
 /// generators", 2014.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;

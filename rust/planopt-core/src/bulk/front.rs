@@ -1,6 +1,6 @@
 //! The Pareto front of a space, in constant memory: price against time.
 
-use super::columns::Figures;
+use super::columns::{Column, Figures};
 use super::sink::{Rejected, Sink, Tally};
 
 /// A candidate on the front; of both figures the less the better.
@@ -68,7 +68,7 @@ impl Front {
 /// Figures that a front is made of.
 pub trait Ranked: Figures {
     /// Price and time of the candidate in a lane.
-    fn ranked(&self) -> [&super::Column; 2];
+    fn ranked(&self) -> [&Column; 2];
 }
 
 /// Keeps the front of all candidates, and counts them.

@@ -1,10 +1,9 @@
 //! Through a space: in one go, in chunks on all cores, or to single places.
 
-use rayon::prelude::*;
-
 use super::columns::Figures;
 use super::front::{Front, FrontSink, Ranked};
 use super::sink::{Sink, Tally};
+use rayon::prelude::*;
 
 /// Goes from place to place in a space.
 pub trait Walk {
@@ -41,9 +40,11 @@ pub trait Candidates: Sync {
 
 /// Candidates of a chunk of a search.
 const CHUNK: u64 = 1 << 20;
+
 /// Candidates looked at before all others, so that there is something to hold bounds against: one
 /// part in so many.
 const SAMPLE: u64 = 1 << 8;
+
 /// Candidates of each sample.
 const SAMPLED: u64 = 1 << 9;
 

@@ -1,16 +1,17 @@
 //! `assumptions/ID.toml`.
 
+mod compute;
+
+use self::compute::{compute, compute_over};
 use super::assumptions::{
     AllReduceAlgorithm, Assumptions, CommunicationAssumptions, CostAssumptions, EngineAssumptions,
     EngineShares, ExpertAssumptions, FrameworkAssumptions, HardwareAssumptions, HardwareChanges,
-    HopPayload, MemoryAssumptions, ScaleUpAssumptions, Scheduling, Spares, SwitchSale,
+    HopPayload, MemoryAssumptions, Policy, ScaleUpAssumptions, Scheduling, Spares, SwitchSale,
     TrainingAssumptions,
 };
-use super::compute_assumptions::{compute, compute_over};
-use super::fields::Fields;
+use super::fields::{Fields, share};
 use super::host::ALL_REDUCE_CLASSES;
 use crate::quantity::{Bytes, Dimension, Seconds};
-use crate::serving::engine::Policy;
 
 /// Folders of a catalog that stand for all of its hardware; "" is the catalog itself.
 const HARDWARE: &[&str] = &["", "article"];
@@ -371,9 +372,4 @@ fn switch_sale(fields: &mut Fields<'_>) -> SwitchSale {
     } else {
         fields.choice("switch_sale", &[("whole", SwitchSale::Whole)])
     }
-}
-
-/// A share that something is divided by: more than 0.
-pub(super) fn share(fields: &mut Fields<'_>, key: &'static str) -> f64 {
-    fields.positive_number(key, Dimension::Share)
 }

@@ -1,6 +1,8 @@
 //! New or used: what an accelerator is bought at.
 
-use super::{Accelerator, Catalog, Entry};
+use super::Catalog;
+use super::entities::Accelerator;
+use super::entry::Entry;
 use crate::quantity::MicroUsd;
 
 /// In which condition accelerators are bought.

@@ -1,6 +1,5 @@
 //! An entity of a catalog together with where each of its figures comes from.
 
-use super::fields::Fields;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::quantity::MicroUsd;
 use std::path::PathBuf;
@@ -30,25 +29,6 @@ pub struct Source {
     pub date: String,
     /// How well it is known.
     pub status: Status,
-}
-
-impl Source {
-    /// Reads one of the `[sources]` of a file.
-    pub(super) fn read(source: &mut Fields<'_>) -> Self {
-        Self {
-            cite: source.text("cite"),
-            date: source.text("date"),
-            status: source.choice(
-                "status",
-                &[
-                    ("stored", Status::Stored),
-                    ("from-memory", Status::FromMemory),
-                    ("derived", Status::Derived),
-                    ("assumed", Status::Assumed),
-                ],
-            ),
-        }
-    }
 }
 
 /// One value of an entity, as written.

@@ -3,15 +3,15 @@
 //! Nothing stops at the first problem: a field that cannot be read is reported and replaced by a
 //! stand-in, and an entity with any report is never handed out.
 
-mod given;
 mod price;
 
-use super::entry::{Source, Tag};
+use super::entry::{Source, Status, Tag};
 use super::value::{Quantity, list_of, text_of, without_source};
-use crate::diagnostic::{Diagnostic, code};
+use crate::diagnostic;
+use crate::diagnostic::Diagnostic;
 use crate::quantity::{Dimension, parse};
-use given::Given;
 use std::collections::BTreeMap;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Of a quantity that cannot be read.
@@ -47,7 +47,7 @@ impl Log {
 }
 
 /// A table being read.
-pub(super) struct Fields<'s> {
+pub(crate) struct Fields<'s> {
     /// None stands in for a table that is missing, which has been reported.
     table: Option<&'s DeTable<'s>>,
     /// Where the table starts.
@@ -90,7 +90,7 @@ impl<'s> Fields<'s> {
         let expected = self.log.id.clone();
         if !id.is_empty() && id != expected {
             let message = format!("the id is `{id}`, but the file is called `{expected}.toml`");
-            let problem = Diagnostic::new(code::WRONG_ID, message)
+            let problem = Diagnostic::new(diagnostic::WRONG_ID, message)
                 .accepted(format!("\"{expected}\""))
                 .help(format!(
                     "write `id = \"{expected}\"` or rename the file to `{id}.toml`"
@@ -101,7 +101,7 @@ impl<'s> Fields<'s> {
     }
 
     /// A text.
-    pub(super) fn text(&mut self, key: &'static str) -> String {
+    pub(crate) fn text(&mut self, key: &'static str) -> String {
         self.plain(key, "a text in quotes", |value| {
             value.as_str().map(str::to_owned)
         })
@@ -115,7 +115,7 @@ impl<'s> Fields<'s> {
     }
 
     /// One of a few words.
-    pub(super) fn word(&mut self, key: &'static str, words: &[&str]) -> String {
+    pub(crate) fn word(&mut self, key: &'static str, words: &[&str]) -> String {
         let Some(given) = self.figure(key) else {
             return String::new();
         };
@@ -123,7 +123,8 @@ impl<'s> Fields<'s> {
             Some(word) if words.contains(&word) => word.to_owned(),
             _ => {
                 let text = text_of(given.value);
-                let problem = Diagnostic::new(code::WRONG_TYPE, "this is none of the choices");
+                let problem =
+                    Diagnostic::new(diagnostic::WRONG_TYPE, "this is none of the choices");
                 self.report(&given, problem.one_of(&text, words.iter().copied()));
                 String::new()
             }
@@ -142,22 +143,22 @@ impl<'s> Fields<'s> {
     }
 
     /// A quantity with the unit of its type, 0 or more.
-    pub(super) fn quantity<T: Quantity>(&mut self, key: &'static str) -> T {
+    pub(crate) fn quantity<T: Quantity>(&mut self, key: &'static str) -> T {
         T::from_base(self.measured(key, T::DIMENSION, T::MOST, true))
     }
 
     /// A quantity with the unit of its type, more than 0.
-    pub(super) fn positive<T: Quantity>(&mut self, key: &'static str) -> T {
+    pub(crate) fn positive<T: Quantity>(&mut self, key: &'static str) -> T {
         T::from_base(self.measured(key, T::DIMENSION, T::MOST, false))
     }
 
     /// A number of a dimension that has no type of its own, 0 or more.
-    pub(super) fn number(&mut self, key: &'static str, dimension: Dimension) -> f64 {
+    pub(crate) fn number(&mut self, key: &'static str, dimension: Dimension) -> f64 {
         self.measured(key, dimension, f64::MAX, true)
     }
 
     /// A number of a dimension that has no type of its own, more than 0.
-    pub(super) fn positive_number(&mut self, key: &'static str, dimension: Dimension) -> f64 {
+    pub(crate) fn positive_number(&mut self, key: &'static str, dimension: Dimension) -> f64 {
         self.measured(key, dimension, f64::MAX, false)
     }
 
@@ -175,7 +176,7 @@ impl<'s> Fields<'s> {
     }
 
     /// A list of plain numbers, not empty.
-    pub(super) fn shares(&mut self, key: &'static str) -> Vec<f64> {
+    pub(crate) fn shares(&mut self, key: &'static str) -> Vec<f64> {
         let number = |value: &DeValue<'_>| text_of(value).parse().ok();
         self.plain(key, "numbers, such as `[0.5, 1]`", |value| {
             list_of(value, number)
@@ -184,7 +185,7 @@ impl<'s> Fields<'s> {
     }
 
     /// Reports that a key is missing that holds tables.
-    pub(super) fn missing(&mut self, key: &'static str) {
+    pub(crate) fn missing(&mut self, key: &'static str) {
         self.required(key);
     }
 
@@ -211,7 +212,7 @@ impl<'s> Fields<'s> {
     }
 
     /// What `read` makes of the key, if it is there: `fields.optional("price", Fields::quantity)`.
-    pub(super) fn optional<T>(
+    pub(crate) fn optional<T>(
         &mut self,
         key: &'static str,
         read: impl FnOnce(&mut Self, &'static str) -> T,
@@ -223,7 +224,7 @@ impl<'s> Fields<'s> {
     }
 
     /// What `read` makes of the key, or a default.
-    pub(super) fn or<T>(
+    pub(crate) fn or<T>(
         &mut self,
         key: &'static str,
         default: T,
@@ -233,7 +234,7 @@ impl<'s> Fields<'s> {
     }
 
     /// The table under a key.
-    pub(super) fn section<T>(
+    pub(crate) fn section<T>(
         &mut self,
         key: &'static str,
         read: impl FnOnce(&mut Fields<'_>) -> T,
@@ -249,7 +250,7 @@ impl<'s> Fields<'s> {
     }
 
     /// The tables of an array of tables, `[[key]]`; none if the key is absent.
-    pub(super) fn sections<T>(
+    pub(crate) fn sections<T>(
         &mut self,
         key: &'static str,
         mut read: impl FnMut(&mut Fields<'_>) -> T,
@@ -304,7 +305,7 @@ impl<'s> Fields<'s> {
     }
 
     /// Reports a problem with the value of a key that may be right by itself.
-    pub(super) fn reject(&mut self, key: &'static str, problem: Diagnostic) {
+    pub(crate) fn reject(&mut self, key: &'static str, problem: Diagnostic) {
         let Some(value) = self.table.and_then(|table| table.get(key)) else {
             return;
         };
@@ -332,20 +333,22 @@ impl<'s> Fields<'s> {
         let problem = match parse(&text, dimension) {
             Err(error) => {
                 let kind = if error.is_out_of_range() {
-                    code::OUT_OF_RANGE
+                    diagnostic::OUT_OF_RANGE
                 } else {
-                    code::MALFORMED_QUANTITY
+                    diagnostic::MALFORMED_QUANTITY
                 };
                 let mut problem = Diagnostic::new(kind, error.to_string());
                 problem.help.clone_from(&error.help);
                 problem
             }
-            Ok(value) if value > most => {
-                Diagnostic::new(code::OUT_OF_RANGE, format!("`{text}` is more than {most}"))
-            }
-            Ok(value) if !zero && value <= 0.0 => {
-                Diagnostic::new(code::OUT_OF_RANGE, format!("`{text}` is not more than 0"))
-            }
+            Ok(value) if value > most => Diagnostic::new(
+                diagnostic::OUT_OF_RANGE,
+                format!("`{text}` is more than {most}"),
+            ),
+            Ok(value) if !zero && value <= 0.0 => Diagnostic::new(
+                diagnostic::OUT_OF_RANGE,
+                format!("`{text}` is not more than 0"),
+            ),
             Ok(value) => return value,
         };
         self.report(given, problem.accepted(dimension.accepted()));
@@ -386,5 +389,185 @@ impl<'s> Fields<'s> {
         let value = read(&mut inner);
         inner.report_unknown_keys();
         value
+    }
+
+    /// The value of a key, written bare or as `{ value, source }`, noted with its source.
+    pub(super) fn figure(&mut self, key: &'static str) -> Option<Given<'s>> {
+        self.figure_with(key, &[]).map(|(given, _)| given)
+    }
+
+    /// The same of a figure that may have further keys, with its table where it is one.
+    pub(super) fn figure_with(
+        &mut self,
+        key: &'static str,
+        further: &[&'static str],
+    ) -> Option<(Given<'s>, Option<&'s DeTable<'s>>)> {
+        let found = self.required(key)?;
+        let (value, with_source) = without_source(found);
+        let source = with_source.and_then(|table| self.cited(key, table, further));
+        let given = self.given(key, value);
+        self.log.figures.push(Noted {
+            field: given.field.clone(),
+            text: text_of(given.value),
+            source,
+            tag: None,
+            offset: given.offset,
+        });
+        Some((given, with_source))
+    }
+
+    pub(super) fn given(&self, key: &str, value: &'s Spanned<DeValue<'s>>) -> Given<'s> {
+        Given {
+            field: format!("{}{key}", self.path),
+            offset: value.span().start,
+            value: value.get_ref(),
+        }
+    }
+
+    /// The source that a `{ value, source }` names.
+    fn cited(
+        &mut self,
+        key: &'static str,
+        table: &'s DeTable<'s>,
+        further: &[&'static str],
+    ) -> Option<Source> {
+        let known = [&["value", "source"], further].concat();
+        for (other, value) in table {
+            if !known.contains(&other.get_ref().as_ref()) {
+                let given = Given {
+                    offset: other.span().start,
+                    ..self.given(key, value)
+                };
+                let message = format!("a figure has no `{}`", other.get_ref());
+                let problem = Diagnostic::new(diagnostic::UNKNOWN_KEY, message);
+                self.report(
+                    &given,
+                    problem.one_of(other.get_ref(), known.iter().copied()),
+                );
+            }
+        }
+        let named = table.get("source")?;
+        let given = self.given(key, named);
+        let Some(name) = named.get_ref().as_str() else {
+            self.report_type_of(&given, "the name of one of the `[sources]`, in quotes");
+            return None;
+        };
+        if let Some(source) = self.log.sources.get(name) {
+            return Some(source.clone());
+        }
+        let problem = Diagnostic::new(
+            diagnostic::UNKNOWN_REFERENCE,
+            format!("no source of this file is called `{name}`"),
+        )
+        .help(format!("add a table `[sources.{name}]`"))
+        .one_of(name, self.log.sources.keys().map(String::as_str));
+        self.report(&given, problem);
+        None
+    }
+
+    /// The value of a key, which is reported if it is absent.
+    pub(super) fn required(&mut self, key: &'static str) -> Option<&'s Spanned<DeValue<'s>>> {
+        self.asked.push(key);
+        let found = self.table?.get(key);
+        if found.is_none() {
+            let field = format!("{}{key}", self.path);
+            let problem = Diagnostic::new(diagnostic::MISSING_KEY, format!("`{field}` is missing"))
+                .field(field)
+                .help(format!(
+                    "add `{key}`; docs/reference/catalogs.md shows what it holds"
+                ));
+            self.log.problems.push((self.start, problem));
+        }
+        found
+    }
+
+    pub(super) fn table_at(
+        &mut self,
+        key: &'static str,
+        value: &'s Spanned<DeValue<'s>>,
+    ) -> Option<&'s DeTable<'s>> {
+        let table = value.get_ref().as_table();
+        if table.is_none() {
+            self.report_wrong_type(key, value, &format!("a table under `[{}{key}]`", self.path));
+        }
+        table
+    }
+
+    pub(super) fn report_unknown_keys(&mut self) {
+        let Some(table) = self.table else { return };
+        self.asked.dedup(); // a key that may be absent is looked at before it is read
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            if !self.asked.contains(&name) {
+                let given = Given {
+                    offset: key.span().start,
+                    ..self.given(name, value)
+                };
+                let message = format!("nothing reads `{}`", given.field);
+                let problem = Diagnostic::new(diagnostic::UNKNOWN_KEY, message)
+                    .help("remove it")
+                    .one_of(name, self.asked.iter().copied());
+                self.log
+                    .problems
+                    .push((given.offset, problem.field(given.field)));
+            }
+        }
+    }
+
+    pub(super) fn report_wrong_type(
+        &mut self,
+        key: &str,
+        value: &'s Spanned<DeValue<'s>>,
+        accepted: &str,
+    ) {
+        let given = self.given(key, value);
+        self.report_type_of(&given, accepted);
+    }
+
+    pub(super) fn report_type_of(&mut self, given: &Given<'_>, accepted: &str) {
+        let message = format!(
+            "this is not {accepted}, but of type {}",
+            given.value.type_str()
+        );
+        self.report(
+            given,
+            Diagnostic::new(diagnostic::WRONG_TYPE, message).accepted(accepted),
+        );
+    }
+
+    pub(super) fn report(&mut self, given: &Given<'_>, problem: Diagnostic) {
+        let problem = problem.field(&given.field).value(text_of(given.value));
+        self.log.problems.push((given.offset, problem));
+    }
+}
+
+/// A value that is there.
+pub(super) struct Given<'s> {
+    pub(super) field: String,
+    pub(super) offset: usize,
+    pub(super) value: &'s DeValue<'s>,
+}
+
+/// A share that something is divided by: more than 0.
+pub(super) fn share(fields: &mut Fields<'_>, key: &'static str) -> f64 {
+    fields.positive_number(key, Dimension::Share)
+}
+
+impl Source {
+    /// Reads one of the `[sources]` of a file.
+    pub(super) fn read(source: &mut Fields<'_>) -> Self {
+        Self {
+            cite: source.text("cite"),
+            date: source.text("date"),
+            status: source.choice(
+                "status",
+                &[
+                    ("stored", Status::Stored),
+                    ("from-memory", Status::FromMemory),
+                    ("derived", Status::Derived),
+                    ("assumed", Status::Assumed),
+                ],
+            ),
+        }
     }
 }

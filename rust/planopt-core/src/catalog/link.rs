@@ -4,6 +4,7 @@ use super::entities::Link;
 use super::fields::Fields;
 
 const LATENCY: &str = "latency";
+
 const KINDS: &[&str] = &["pcie", "scale-up", "ethernet", "infiniband", LATENCY];
 
 pub(super) fn read(fields: &mut Fields<'_>) -> Link {

@@ -1,22 +1,18 @@
 //! Folders to a catalog: which files count, reading them, and whether they fit together.
 
+use super::assumptions::Assumptions;
 use super::entry::Entry;
-use super::fields::Fields;
-use super::read::{id_of, is_toml, read_file, require_folder, toml_files};
-use super::view::Kind;
-use super::{
-    Accelerator, Assumptions, Catalog, Provider, accelerator, assumption, host, link, model,
-    network, offer, workload,
-};
-use crate::diagnostic::{Diagnostic, Problems, code, did_you_mean, nearest};
+use super::folders::{Files, Folders};
+use super::kind::Kind;
+use super::offers::Offers;
+use super::read::{is_toml, read_file, require_folder};
+use super::{Catalog, accelerator, assumption, host, link, model, network, read, workload};
+use crate::diagnostic;
+use crate::diagnostic::{Diagnostic, Problems, did_you_mean, nearest};
 use crate::transformer::Architecture;
-use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-
-/// The files of a kind by the id they describe.
-type Files = BTreeMap<String, PathBuf>;
 
 impl Catalog {
     /// Reads the catalog in `root`, with those in `overlays` laid over it in turn, as far as the
@@ -137,7 +133,7 @@ impl Catalog {
             if !known.contains(name) {
                 let field = assumptions.first_field_under(&format!("{table}.{name}."));
                 let message = format!("no accelerator of the catalog has the {kind} `{name}`");
-                let problem = assumptions.problem(code::UNKNOWN_REFERENCE, &field, message);
+                let problem = assumptions.problem(diagnostic::UNKNOWN_REFERENCE, &field, message);
                 problems.push(problem.one_of(name, known.iter().copied()));
             }
         };
@@ -146,6 +142,26 @@ impl Catalog {
         }
         for (link, _) in &assumptions.entity.links {
             check_name("links", "scale-up link", link, &links);
+        }
+    }
+
+    /// The model of that id, or in that file: a Hugging Face `config.json` or a model in TOML.
+    ///
+    /// # Errors
+    ///
+    /// E001 with the nearest ids, or everything that is wrong with the file.
+    pub fn architecture(&self, name: &str) -> Result<Architecture, Vec<Diagnostic>> {
+        let file = std::path::Path::new(name);
+        match file.extension().and_then(std::ffi::OsStr::to_str) {
+            Some("json") => read::read_config_file(file),
+            Some("toml") => read_model(file).map(|entry| entry.entity),
+            _ => self.model(name).cloned().map_err(|problem| {
+                vec![
+                    problem
+                        .field("--model")
+                        .help_unless("a path to a Hugging Face config.json works too"),
+                ]
+            }),
         }
     }
 }
@@ -172,132 +188,10 @@ fn check<T, U>(
         let valid = known.keys().map(String::as_str);
         problems.push(
             entry
-                .problem(code::UNKNOWN_REFERENCE, field, message)
+                .problem(diagnostic::UNKNOWN_REFERENCE, field, message)
                 .one_of(id, valid),
         );
     }
-}
-
-type Read<T> = Result<BTreeMap<String, Entry<T>>, Vec<Diagnostic>>;
-
-/// The offers of a catalog, which are read when they are first asked for.
-#[derive(Clone, Debug)]
-pub(super) struct Offers {
-    root: PathBuf,
-    overlays: Vec<PathBuf>,
-    hardware: String,
-    read: OnceLock<Read<Provider>>,
-}
-
-impl Offers {
-    /// The providers by id, whose offers are of `accelerators`.
-    pub(super) fn read(
-        &self,
-        accelerators: &BTreeMap<String, Entry<Accelerator>>,
-    ) -> Result<&BTreeMap<String, Entry<Provider>>, Vec<Diagnostic>> {
-        let read = self.read.get_or_init(|| {
-            let folders = Folders {
-                root: &self.root,
-                overlays: &self.overlays,
-                hardware: &self.hardware,
-            };
-            let mut problems = Problems::default();
-            let providers = folders.read(Kind::Offer, offer::read, &mut problems);
-            let providers = problems.unless_any(providers)?;
-            let mut problems = Problems::default();
-            for provider in providers.values() {
-                for problem in offer::problems(provider, |id| accelerators.contains_key(id)) {
-                    problems.push(problem);
-                }
-            }
-            problems.unless_any(providers)
-        });
-        read.as_ref().map_err(Clone::clone)
-    }
-}
-
-impl Offers {
-    /// Takes providers as read.
-    pub(super) fn put(&mut self, providers: BTreeMap<String, Entry<Provider>>) {
-        self.read = OnceLock::from(Ok(providers));
-    }
-}
-
-/// Where the files that count are.
-struct Folders<'a> {
-    root: &'a Path,
-    overlays: &'a [PathBuf],
-    /// The folder in `root` that stands for all of its hardware; empty for `root` itself.
-    hardware: &'a str,
-}
-
-impl Folders<'_> {
-    /// The entities of a kind; problems of their files go to `problems`.
-    fn read<T: Send>(
-        &self,
-        kind: Kind,
-        read: fn(&mut Fields<'_>) -> T,
-        problems: &mut Problems,
-    ) -> BTreeMap<String, Entry<T>> {
-        let files = problems.keep(self.files(kind)).unwrap_or_default();
-        let entries: Vec<_> = files
-            .into_par_iter()
-            .map(|(id, file)| (id, read_file(&file, read)))
-            .collect();
-        entries
-            .into_iter()
-            .filter_map(|(id, entry)| problems.keep(entry).map(|entry| (id, entry)))
-            .collect()
-    }
-
-    /// The files of a kind: those of an overlay in place of what is below them.
-    fn files(&self, kind: Kind) -> Result<Files, Vec<Diagnostic>> {
-        let special = !self.hardware.is_empty();
-        let hidden = special && !matches!(kind, Kind::Model | Kind::Workload);
-        let mut files = files_of(self.root, kind, !hidden, self.hardware)?;
-        for overlay in self.overlays {
-            files.extend(files_of(overlay, kind, true, self.hardware)?);
-        }
-        Ok(files)
-    }
-}
-
-/// The files of a kind in one catalog: its general ones, if they are wanted, and those of its
-/// folder `hardware`, if that has a name.
-fn files_of(
-    catalog: &Path,
-    kind: Kind,
-    general: bool,
-    hardware: &str,
-) -> Result<Files, Vec<Diagnostic>> {
-    let mut folders = Vec::new();
-    if general {
-        folders.push(catalog.join(kind.folder()));
-    }
-    if !hardware.is_empty() {
-        folders.push(catalog.join(hardware).join(kind.folder()));
-    }
-    let mut files = Files::new();
-    let mut problems = Problems::default();
-    for folder in folders {
-        for file in toml_files(&folder).map_err(|problem| vec![problem])? {
-            let id = id_of(&file);
-            if let Some(other) = files.insert(id.clone(), file.clone()) {
-                problems.push(duplicate(&id, &file, &other));
-            }
-        }
-    }
-    problems.unless_any(files)
-}
-
-fn duplicate(id: &str, file: &Path, other: &Path) -> Diagnostic {
-    let message = format!("`{id}` is described by `{}` as well", other.display());
-    Diagnostic::new(code::WRONG_ID, message)
-        .in_file(file)
-        .field("id")
-        .value(id)
-        .accepted("an id that no other file of the same catalog has")
-        .help("rename one of the two files and its id")
 }
 
 fn assumption_files(root: &Path, overlays: &[PathBuf]) -> Result<Files, Vec<Diagnostic>> {

@@ -2,36 +2,50 @@
 //! are described in `docs/reference/catalogs.md`.
 
 mod accelerator;
+mod architecture;
 mod assumption;
 mod assumptions;
-mod compute_assumptions;
+mod changes;
 mod condition;
 mod entities;
 mod entry;
 mod fields;
-pub mod fleet;
+mod folders;
 mod host;
+mod kind;
 mod link;
 mod load;
 mod model;
 mod network;
 mod offer;
-mod power;
+mod offers;
 mod prices;
 mod read;
 mod value;
 mod view;
 mod workload;
 
-pub use assumptions::*;
-pub use condition::{Condition, Offered};
-pub use entities::*;
-pub use entry::{Entry, Figure, Source, Status, Tag};
-pub use fleet::read_fleet;
-pub use offer::{Offer, Provider, Rent, Reserved, Spot, Terms};
-pub(crate) use power::LIMITED_TO;
-pub use prices::PriceTag;
-pub use view::{Description, FigureView, Kind, Listed};
+pub use self::architecture::describe_architecture;
+pub use self::assumptions::{
+    AllReduceAlgorithm, Assumptions, CommunicationAssumptions, ComputeAssumptions, CostAssumptions,
+    EngineAssumptions, EngineShares, ExpertAssumptions, FrameworkAssumptions, HardwareAssumptions,
+    HardwareChanges, HopPayload, MemoryAssumptions, Policy, ProductAssumptions, Products,
+    ScaleUpAssumptions, Scheduling, Spares, SwitchSale, TrainingAssumptions,
+};
+pub use self::changes::{CostChoice, PriceChoice};
+pub use self::condition::{Condition, Offered};
+pub(crate) use self::entities::LIMITED_TO;
+pub use self::entities::{
+    Accelerator, BusBandwidth, Cable, Connecting, Host, Included, IncludedNics, Link, Network, Nic,
+    Peak, PeerToPeer, ScaleUp, Stores, Switch, Workload,
+};
+pub use self::entry::{Entry, Figure, Source, Status, Tag};
+pub(crate) use self::fields::Fields;
+pub use self::kind::Kind;
+pub use self::offer::{Offer, Provider, Rent, Reserved, Spot, Terms};
+pub use self::prices::PriceTag;
+pub(crate) use self::read::read_file;
+pub use self::view::{Description, FigureView, Listed};
 
 use crate::diagnostic::Diagnostic;
 use crate::quantity::MicroUsd;
@@ -57,7 +71,7 @@ pub struct Catalog {
     /// The assumptions in use.
     pub assumptions: Entry<Assumptions>,
     /// Providers by id, read when they are first asked for.
-    offers: load::Offers,
+    offers: offers::Offers,
 }
 
 macro_rules! lookups {
@@ -74,26 +88,6 @@ macro_rules! lookups {
 }
 
 impl Catalog {
-    /// The model of that id, or in that file: a Hugging Face `config.json` or a model in TOML.
-    ///
-    /// # Errors
-    ///
-    /// E001 with the nearest ids, or everything that is wrong with the file.
-    pub fn architecture(&self, name: &str) -> Result<Architecture, Vec<Diagnostic>> {
-        let file = std::path::Path::new(name);
-        match file.extension().and_then(std::ffi::OsStr::to_str) {
-            Some("json") => read::read_config_file(file),
-            Some("toml") => load::read_model(file).map(|entry| entry.entity),
-            _ => self.model(name).cloned().map_err(|problem| {
-                vec![
-                    problem
-                        .field("--model")
-                        .help_unless("a path to a Hugging Face config.json works too"),
-                ]
-            }),
-        }
-    }
-
     /// What can be rented: providers by id. They are read when they are first asked for, because
     /// most questions are about buying.
     ///
@@ -155,4 +149,5 @@ fn lookup<'a, T>(
 }
 
 #[cfg(test)]
+#[path = "../../tests/unit/catalog.rs"]
 mod tests;

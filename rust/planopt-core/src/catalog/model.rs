@@ -1,9 +1,10 @@
 //! `models/ID.toml`: a published configuration in our words.
 
-use super::entities::Format;
 use super::fields::Fields;
 use super::value::Quantity;
-use crate::diagnostic::{Diagnostic, code};
+use crate::diagnostic;
+use crate::diagnostic::Diagnostic;
+use crate::format::Format;
 use crate::quantity::Dimension;
 use crate::transformer::{
     Architecture, AttentionShape, BlockShape, MOST_MTP_MODULES, MlpShape, Norm, StateSpace,
@@ -18,10 +19,15 @@ const NORMS: &[(&str, Norm)] = &[
 /// Bounds on what a file may say, far above any published model: no product of them that counts
 /// parameters leaves 64 bits.
 const MOST_LAYERS: u32 = 1 << 10;
+
 const MOST_EXPERTS: u32 = 1 << 12;
+
 const MOST_HEADS: u32 = 1 << 12;
+
 const WIDEST_HEAD: u32 = 1 << 12;
+
 const WIDEST: u32 = 1 << 20;
+
 const MOST_TOKENS: u32 = 1 << 30;
 
 /// A whole number up to `MOST`.
@@ -52,8 +58,11 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Architecture {
     if blocks.is_empty() {
         fields.reject(
             "layers",
-            Diagnostic::new(code::MISSING_KEY, "no `[[block]]` says what a layer holds")
-                .help("add a table `[[block]]` for each kind of layer"),
+            Diagnostic::new(
+                diagnostic::MISSING_KEY,
+                "no `[[block]]` says what a layer holds",
+            )
+            .help("add a table `[[block]]` for each kind of layer"),
         );
     }
     let layers = layer_kinds(fields, layer_count, blocks.len());
@@ -153,7 +162,8 @@ fn grouped(fields: &mut Fields<'_>) -> AttentionShape {
         let message = format!("{heads} query heads cannot share {kv_heads} key/value heads evenly");
         fields.reject(
             "kv_heads",
-            Diagnostic::new(code::OUT_OF_RANGE, message).accepted(format!("a divisor of {heads}")),
+            Diagnostic::new(diagnostic::OUT_OF_RANGE, message)
+                .accepted(format!("a divisor of {heads}")),
         );
     }
     AttentionShape::Grouped {
@@ -176,7 +186,8 @@ fn state_space(fields: &mut Fields<'_>) -> StateSpace {
         let message = format!("{heads} heads cannot form {groups} groups evenly");
         fields.reject(
             "groups",
-            Diagnostic::new(code::OUT_OF_RANGE, message).accepted(format!("a divisor of {heads}")),
+            Diagnostic::new(diagnostic::OUT_OF_RANGE, message)
+                .accepted(format!("a divisor of {heads}")),
         );
     }
     StateSpace {
@@ -208,7 +219,7 @@ fn experts(fields: &mut Fields<'_>) -> MlpShape {
         let message = format!("a token cannot meet {active} of {experts} experts");
         fields.reject(
             "active",
-            Diagnostic::new(code::OUT_OF_RANGE, message).accepted(format!("1 to {experts}")),
+            Diagnostic::new(diagnostic::OUT_OF_RANGE, message).accepted(format!("1 to {experts}")),
         );
     }
     MlpShape::Experts {
@@ -249,7 +260,7 @@ fn layer_kinds(fields: &mut Fields<'_>, layers: u64, blocks: usize) -> Vec<usize
         let message = format!("{} blocks are listed for {layers} layers", kinds.len());
         fields.reject(
             key,
-            Diagnostic::new(code::OUT_OF_RANGE, message)
+            Diagnostic::new(diagnostic::OUT_OF_RANGE, message)
                 .accepted(format!("a list of {layers} block numbers")),
         );
     }
@@ -268,7 +279,7 @@ fn known_kinds(
         let message = format!("there is no block {unknown}");
         fields.reject(
             key,
-            Diagnostic::new(code::OUT_OF_RANGE, message).accepted(format!(
+            Diagnostic::new(diagnostic::OUT_OF_RANGE, message).accepted(format!(
                 "numbers of the {blocks} `[[block]]`, counted from 0"
             )),
         );

@@ -2,7 +2,8 @@
 
 use super::entry::Entry;
 use super::fields::Fields;
-use crate::diagnostic::{Diagnostic, code};
+use crate::diagnostic;
+use crate::diagnostic::Diagnostic;
 use crate::quantity::{Bytes, BytesPerSecond, Dimension, MicroUsd, Seconds};
 use std::collections::BTreeSet;
 
@@ -236,7 +237,11 @@ pub(super) fn problems(
             let message = format!("no accelerator is called `{}`", offer.accelerator);
             problems.push(
                 provider
-                    .problem(code::UNKNOWN_REFERENCE, &field("accelerator"), message)
+                    .problem(
+                        diagnostic::UNKNOWN_REFERENCE,
+                        &field("accelerator"),
+                        message,
+                    )
                     .help("`planopt catalog list accelerators` lists them"),
             );
         }
@@ -244,7 +249,7 @@ pub(super) fn problems(
             let message = format!("`{}` has no price", offer.instance);
             problems.push(
                 provider
-                    .problem(code::MISSING_KEY, &field("instance"), message)
+                    .problem(diagnostic::MISSING_KEY, &field("instance"), message)
                     .accepted("`price`, `spot` or both, such as \"$2.50/h\""),
             );
         }
@@ -252,7 +257,7 @@ pub(super) fn problems(
             let message = "a spot price, but nothing says how long spot instances last";
             problems.push(
                 provider
-                    .problem(code::MISSING_KEY, &field("spot"), message.to_owned())
+                    .problem(diagnostic::MISSING_KEY, &field("spot"), message.to_owned())
                     .help("add a table `[spot]` with `interrupted_every` and `restart`"),
             );
         }
@@ -260,7 +265,7 @@ pub(super) fn problems(
             let message = format!("`{}` is offered twice in that region", offer.instance);
             problems.push(
                 provider
-                    .problem(code::WRONG_ID, &field("instance"), message)
+                    .problem(diagnostic::WRONG_ID, &field("instance"), message)
                     .help("remove one of the two"),
             );
         }

@@ -1,7 +1,8 @@
 //! Every price of a catalog, with where it comes from.
 
+use super::Catalog;
+use super::entities::{Accelerator, Host, Network};
 use super::entry::{Entry, Figure, Source, Status, Tag};
-use super::{Accelerator, Catalog, Host, Network};
 use crate::diagnostic::{Diagnostic, Position};
 use crate::quantity::MicroUsd;
 

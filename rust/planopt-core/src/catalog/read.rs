@@ -6,14 +6,15 @@
 
 use super::entry::{Entry, Figure};
 use super::fields::{Fields, Log};
-use crate::diagnostic::{Diagnostic, Lines, Position, Problems, code};
+use crate::diagnostic;
+use crate::diagnostic::{Diagnostic, Lines, Position, Problems};
 use crate::transformer::{Architecture, read_config};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
 /// The entity that a file describes.
-pub(super) fn read_file<T>(
+pub(crate) fn read_file<T>(
     file: &Path,
     read: impl FnOnce(&mut Fields<'_>) -> T,
 ) -> Result<Entry<T>, Vec<Diagnostic>> {
@@ -112,7 +113,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
         "check the path and its permissions"
     };
     Diagnostic::new(
-        code::UNREADABLE,
+        diagnostic::UNREADABLE,
         format!("`{}` cannot be read: {error}", path.display()),
     )
     .in_file(path)
@@ -122,7 +123,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
 fn syntax_problem(file: &Path, text: &str, error: &toml::de::Error) -> Diagnostic {
     let offset = error.span().map_or(0, |span| span.start);
     Diagnostic::new(
-        code::SYNTAX,
+        diagnostic::SYNTAX,
         format!("this is not TOML: {}", error.message()),
     )
     .in_file(file)

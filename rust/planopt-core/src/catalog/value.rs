@@ -5,7 +5,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// A number whose unit is its type.
-pub(super) trait Quantity {
+pub(crate) trait Quantity {
     const DIMENSION: Dimension;
     /// The largest that is accepted, in the base unit.
     const MOST: f64 = f64::MAX;
@@ -53,6 +53,7 @@ macro_rules! count {
 
 /// 2^53: up to here every whole number is a float.
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
+
 const MOST_U32: f64 = 4_294_967_295.0;
 
 count! {

@@ -4,23 +4,15 @@
 
 use super::operation::{Choice, price_of_adapter};
 use super::rank::{Rank, RankBlock};
-use super::rates::{Formats, Rates};
-use super::shape::{local_shape, real};
-use crate::degrees::Degrees;
-use crate::quantity::Bytes;
+use crate::format::Formats;
+use crate::hardware::Rates;
+use crate::load::serving::Adapters;
+use crate::parallel::{Degrees, local_shape};
+use crate::quantity::{Bytes, real};
 use crate::transformer::{Operation, Transformer, Work};
 
 /// What chooses experts is the same for all sequences (`vllm-project/vllm`, `FusedMoEWithLoRA`).
 const ROUTER: &str = "router";
-
-/// Adapters that accelerators hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Adapters {
-    /// How many.
-    pub count: u32,
-    /// Their rank: rows between their two matrices.
-    pub rank: u32,
-}
 
 impl Rank {
     /// The same with adapters beside the products of its layers.

@@ -3,18 +3,11 @@
 
 use super::operation::price_of_encoder;
 use super::rank::Rank;
-use super::rates::{Formats, Rates};
-use crate::degrees::Degrees;
+use crate::format::Formats;
+use crate::hardware::Rates;
+use crate::load::serving::Encoder;
+use crate::parallel::Degrees;
 use crate::quantity::Bytes;
-
-/// What encodes the images of a prompt.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Encoder {
-    /// Parameters, of which each patch meets all.
-    pub parameters: f64,
-    /// Patches for each token of a prompt, whether from an image or not.
-    pub patches_per_token: f64,
-}
 
 impl Rank {
     /// The same with an encoder in front of the first layer, divided among the ranks of a

@@ -1,13 +1,14 @@
 //! One operation on one rank: a roofline with an efficiency that is smooth in every dimension.
 //! Formulas: `docs/reference/model.md`, section 3.
 
-use super::rates::{Formats, Rates};
 use super::scan::ScanPrice;
-use super::shape::{causal_mean_behind, local_shape, real, saturation, share_met};
+use super::shape::causal_mean_behind;
 use super::step::{OperationTime, Step};
 use crate::catalog::ProductAssumptions;
-use crate::degrees::Degrees;
-use crate::quantity::FlopsPerSecond;
+use crate::format::Formats;
+use crate::hardware::{Rates, saturation};
+use crate::parallel::{Degrees, local_shape, share_met};
+use crate::quantity::{FlopsPerSecond, real};
 use crate::transformer::{Operation, Work};
 
 /// One operation on one rank, with everything but the step folded into seconds per unit of work.

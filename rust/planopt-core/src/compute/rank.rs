@@ -2,12 +2,12 @@
 //! accelerator, the formats and the degree, worked out once.
 
 use super::operation::{RankOperation, price};
-use super::rates::{Formats, Rates};
 use super::scan::state;
-use super::shape::{local_shape, real, weights};
 use super::step::{OperationTime, Step};
-use crate::degrees::Degrees;
-use crate::quantity::{Bytes, Seconds};
+use crate::format::Formats;
+use crate::hardware::Rates;
+use crate::parallel::{Degrees, Exchange, local_shape, weights};
+use crate::quantity::{Bytes, Seconds, real};
 use crate::transformer::{Drafter, Operation, Shard, Transformer, Work};
 
 /// The operations of one kind of layer, of the embedding or of the head, on one rank.
@@ -224,15 +224,6 @@ impl Rank {
     pub fn with_draft(self, draft: Option<RankDraft>) -> Self {
         Self { draft, ..self }
     }
-}
-
-/// Tokens on their way to the ranks of their experts, or back from there.
-#[derive(Clone, Copy, Debug)]
-pub struct Exchange {
-    /// Bytes of a token.
-    pub bytes_per_token: f64,
-    /// Experts that it goes to.
-    pub active: f64,
 }
 
 /// The cache of an attention: its elements of a token on one rank, its window, its heads and the

@@ -2,19 +2,22 @@
 //! products, what decodes by reading and writing the state of each sequence.
 //! Formulas: `docs/reference/serving.md`, section 14.
 
-use super::rates::{Formats, Rates};
-use super::shape::{real, saturation};
 use super::step::{OperationTime, Step};
-use crate::quantity::Bytes;
+use crate::format::Formats;
+use crate::hardware::{Rates, saturation};
+use crate::quantity::{Bytes, real};
 use crate::transformer::StateSpace;
 
 /// States are kept, and go from chunk to chunk, in 32 bits.
 const STATE_ELEMENT: f64 = 4.0;
+
 /// Times that the state of a chunk is moved: written, read and written by the pass over chunks, and
 /// read.
 const STATE_PASSES: f64 = 4.0;
+
 /// Times that elements of the convolution, and of the gated normalisation, are moved.
 const CONVOLUTION_PASSES: f64 = 2.0;
+
 const NORMALISATION_PASSES: f64 = 3.0;
 
 /// What a sequence leaves in one layer on one of `tp` ranks: the state of each head, and the tokens

@@ -17,6 +17,7 @@ const LARGE: &Prefixes = &[
     ("P", 15),
     ("E", 18),
 ];
+
 const SMALL: &Prefixes = &[("n", -9), ("u", -6), ("m", -3), ("", 0)];
 
 const BINARY: &[(&str, f64)] = &[
@@ -26,6 +27,7 @@ const BINARY: &[(&str, f64)] = &[
     ("TiB", TEBI),
     ("PiB", PEBI),
 ];
+
 const CLOCK: &[(&str, f64)] = &[("min", MINUTE), ("h", HOUR), ("d", DAY)];
 
 macro_rules! display {
@@ -149,7 +151,8 @@ fn positioned(digits: &str, exponent: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quantity::{Dimension, parse};
+    use crate::quantity::parse::parse;
+    use crate::quantity::units::Dimension;
     use proptest::prelude::*;
 
     #[test]

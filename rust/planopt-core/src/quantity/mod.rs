@@ -4,11 +4,13 @@
 //! integer number of micro-dollars, so that a bill of materials sums to the last cent.
 
 mod display;
+mod number;
 mod parse;
 mod units;
 
-pub use parse::{QuantityError, QuantityFault, parse};
-pub use units::Dimension;
+pub(crate) use self::number::real;
+pub use self::parse::{QuantityError, QuantityFault, parse};
+pub use self::units::Dimension;
 
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
@@ -93,22 +95,27 @@ quantity!(
     /// An amount of memory or traffic, in bytes.
     Bytes
 );
+
 quantity!(
     /// A one-directional bandwidth, in bytes per second.
     BytesPerSecond
 );
+
 quantity!(
     /// An amount of arithmetic, in floating-point operations.
     Flops
 );
+
 quantity!(
     /// A rate of arithmetic, in floating-point operations per second.
     FlopsPerSecond
 );
+
 quantity!(
     /// A duration, in seconds.
     Seconds
 );
+
 quantity!(
     /// An electrical power, in watts.
     Watts

@@ -289,4 +289,5 @@ fn loosely(unit: &str) -> String {
 }
 
 #[cfg(test)]
+#[path = "../../tests/unit/quantity_parse.rs"]
 mod tests;

@@ -62,6 +62,7 @@ const fn times(factor: f64, name: &'static str) -> Prefix {
 }
 
 const NONE: &[Prefix] = &[ten_to(0, "")];
+
 const LARGE: &[Prefix] = &[
     ten_to(0, ""),
     ten_to(3, "k"),
@@ -71,6 +72,7 @@ const LARGE: &[Prefix] = &[
     ten_to(15, "P"),
     ten_to(18, "E"),
 ];
+
 const LARGE_OR_BINARY: &[Prefix] = &[
     ten_to(0, ""),
     ten_to(3, "k"),
@@ -85,6 +87,7 @@ const LARGE_OR_BINARY: &[Prefix] = &[
     times(TEBI, "Ti"),
     times(PEBI, "Pi"),
 ];
+
 const SMALL: &[Prefix] = &[
     ten_to(0, ""),
     ten_to(-3, "m"),
@@ -94,6 +97,7 @@ const SMALL: &[Prefix] = &[
     ten_to(-6, "\u{3bc}"),
     ten_to(-9, "n"),
 ];
+
 /// As people count money and tokens.
 const COUNTING: &[Prefix] = &[
     ten_to(0, ""),
@@ -105,16 +109,25 @@ const COUNTING: &[Prefix] = &[
 ];
 
 pub(super) const KIBI: f64 = 1024.0;
+
 pub(super) const MEBI: f64 = KIBI * 1024.0;
+
 pub(super) const GIBI: f64 = MEBI * 1024.0;
+
 pub(super) const TEBI: f64 = GIBI * 1024.0;
+
 pub(super) const PEBI: f64 = TEBI * 1024.0;
 
 const BYTES_PER_BIT: f64 = 0.125;
+
 const PERCENT: i32 = -2;
+
 pub(super) const MINUTE: f64 = 60.0;
+
 pub(super) const HOUR: f64 = 3600.0;
+
 pub(super) const DAY: f64 = 24.0 * HOUR;
+
 /// Hours of a twelfth of a year of 365 days.
 const HOURS_PER_MONTH: f64 = 730.0;
 
@@ -145,54 +158,67 @@ const fn multiple(name: &'static str, prefixes: &'static [Prefix], factor: f64) 
 }
 
 const BYTES: &[Unit] = &[unit("B", LARGE_OR_BINARY)];
+
 const BYTES_PER_SECOND: &[Unit] = &[
     unit("B/s", LARGE_OR_BINARY),
     multiple("bps", LARGE, BYTES_PER_BIT),
     multiple("b/s", LARGE, BYTES_PER_BIT),
     multiple("bit/s", LARGE, BYTES_PER_BIT),
 ];
+
 const FLOPS_PER_SECOND: &[Unit] = &[
     unit("FLOPS", LARGE),
     unit("FLOP/s", LARGE),
     unit("OPS", LARGE),
 ];
+
 const SECONDS: &[Unit] = &[
     unit("s", SMALL),
     multiple("min", NONE, MINUTE),
     multiple("h", NONE, HOUR),
     multiple("d", NONE, DAY),
 ];
+
 const WATTS: &[Unit] = &[unit("W", LARGE)];
+
 const USD: &[Unit] = &[unit("$", COUNTING), unit("", COUNTING)];
+
 const USD_PER_KWH: &[Unit] = &[unit("$/kWh", NONE)];
+
 const USD_PER_HOUR: &[Unit] = &[
     unit("$/h", COUNTING),
     unit("/h", COUNTING),
     multiple("$/month", COUNTING, 1.0 / HOURS_PER_MONTH),
     multiple("/month", COUNTING, 1.0 / HOURS_PER_MONTH),
 ];
+
 const USD_PER_MONTH: &[Unit] = &[
     unit("$/month", COUNTING),
     multiple("$/h", COUNTING, HOURS_PER_MONTH),
 ];
+
 const TOKENS_PER_SECOND: &[Unit] = &[
     unit("tok/s", COUNTING),
     unit("token/s", COUNTING),
     unit("tokens/s", COUNTING),
     unit("", COUNTING),
 ];
+
 const REQUESTS_PER_SECOND: &[Unit] = &[
     unit("/s", NONE),
     multiple("/min", NONE, 1.0 / MINUTE),
     multiple("/h", NONE, 1.0 / HOUR),
     multiple("/d", NONE, 1.0 / DAY),
 ];
+
 const TOKENS: &[Unit] = &[
     unit("", COUNTING),
     unit("tok", COUNTING),
     unit("tokens", COUNTING),
 ];
+
 const COUNT: &[Unit] = &[unit("", COUNTING)];
+
 const SHARE: &[Unit] = &[
     unit("", NONE),
     Unit {
@@ -202,6 +228,7 @@ const SHARE: &[Unit] = &[
         factor: 1.0,
     },
 ];
+
 const NUMBER: &[Unit] = &[unit("", NONE)];
 
 impl Dimension {

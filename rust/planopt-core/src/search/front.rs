@@ -127,10 +127,9 @@ impl Stairs {
 
 #[cfg(test)]
 mod tests {
+    use super::{Front, Gives};
     use proptest::prelude::*;
     use proptest::sample::select;
-
-    use super::{Front, Gives};
 
     fn front_of(points: &[Gives]) -> Vec<(usize, Gives)> {
         let mut front = Front::default();

@@ -6,221 +6,26 @@
 //! cheapest of its kind. Most candidates go by a bound: a step is never shorter than its
 //! arithmetic, divided evenly.
 
+mod found;
+mod goal;
 mod layouts;
 mod prepared;
 mod size;
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+pub use self::found::{FoundCluster, TrainingSearchResult, TrainingTally};
+pub use self::goal::{Payment, TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch};
 
-use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
-
-use layouts::{Candidate, Layouts};
-use prepared::{Priced, Subject};
-
-use super::space::{Fit, Space};
-use super::units::connects;
-use crate::catalog::{Assumptions, Network, TrainingAssumptions};
-use crate::communication::NetworkLine;
-use crate::compute::Rates;
+use self::layouts::{Candidate, Layouts};
+use self::prepared::{Priced, Subject};
+use crate::catalog::Network;
 use crate::cost::of_purchase;
-use crate::purchase::Hardware;
-use crate::quantity::{MicroUsd, Seconds, Watts};
-use crate::training::{Layout, Recipe, Rejection};
-use crate::transformer::Transformer;
+use crate::hardware::{Fit, NetworkLine, Rates, Space, connects};
+use crate::parallel::training::Layout;
+use crate::quantity::{MicroUsd, Seconds};
+use rayon::prelude::*;
+use std::sync::atomic::Ordering;
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
-
-/// What is sought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TrainingAim {
-    /// The cheapest cluster that finishes in time.
-    Cheapest,
-    /// The one that finishes first.
-    Fastest,
-}
-
-/// What a cluster may not exceed.
-#[derive(Clone, Debug, Default)]
-pub struct TrainingLimits {
-    /// Accelerators at work.
-    pub accelerators: u32,
-    /// Purchase, or the whole of a rented run.
-    pub price: Option<MicroUsd>,
-    /// Draw at work.
-    pub power: Option<Watts>,
-    /// Rack units.
-    pub rack_units: Option<f64>,
-    /// Accelerators bought, by id.
-    pub stock: BTreeMap<String, u32>,
-}
-
-/// What a cluster is for.
-#[derive(Clone, Debug)]
-pub struct TrainingGoal {
-    /// Tokens of the run.
-    pub tokens: f64,
-    /// Time it may take, failures included.
-    pub deadline: Option<Seconds>,
-    /// What is sought.
-    pub aim: TrainingAim,
-    /// What is paid for.
-    pub payment: Payment,
-    /// What it may not exceed.
-    pub limits: TrainingLimits,
-}
-
-/// What is paid for: the cluster, or the hours of the run on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Payment {
-    /// Bought.
-    Purchase,
-    /// Rented: prices are those of an hour.
-    Hours,
-}
-
-impl Payment {
-    /// Dollars that a run costs on what has this price.
-    fn dollars(self, price: MicroUsd, run: Seconds) -> f64 {
-        match self {
-            Self::Purchase => price.usd(),
-            Self::Hours => price.usd() * run.0 / SECONDS_PER_HOUR,
-        }
-    }
-
-    /// The longest run that costs so many dollars.
-    fn longest(self, price: MicroUsd, dollars: f64) -> Seconds {
-        Seconds(match self {
-            Self::Purchase => f64::INFINITY,
-            Self::Hours => dollars / price.usd() * SECONDS_PER_HOUR,
-        })
-    }
-}
-
-/// A cluster with the layout that finishes first on it.
-#[derive(Clone, Copy, Debug)]
-pub struct FoundCluster<'a> {
-    /// What it is made of.
-    pub hardware: Hardware<'a>,
-    /// How the run is divided.
-    pub layout: Layout,
-    /// Hosts.
-    pub hosts: u32,
-    /// Accelerators that come with them.
-    pub accelerators: u32,
-    /// The run, failures included.
-    pub run: Seconds,
-    /// Tokens per second, failures included.
-    pub tokens_per_second: f64,
-    /// Its price.
-    pub price: MicroUsd,
-    /// Draw at work.
-    pub power: Watts,
-    /// Rack units.
-    pub rack_units: f64,
-    /// Purchase written off, electricity and hosting.
-    pub usd_per_hour: f64,
-}
-
-/// How many candidates were rejected, by reason.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct TrainingTally {
-    /// The accelerator does not compute in that precision.
-    pub precision: u64,
-    /// A tensor-parallel group does not fill hosts.
-    pub placement: u64,
-    /// No switches of the network join so many NICs.
-    pub network: u64,
-    /// Does not fit in memory.
-    pub memory: u64,
-    /// Fails before it makes headway.
-    pub failures: u64,
-    /// Finishes too late, or later than a cluster that is known.
-    pub deadline: u64,
-    /// Another layout finishes earlier on the same cluster.
-    pub slower: u64,
-    /// Draws too much, takes too much space, or more than is in stock.
-    pub limits: u64,
-    /// Dearer than what may be spent, or than a cluster of the same accelerators that does it.
-    pub price: u64,
-}
-
-/// What the search found.
-#[derive(Clone, Debug, Default)]
-pub struct TrainingSearchResult<'a> {
-    /// The best cluster of each accelerator, host and network.
-    pub clusters: Vec<FoundCluster<'a>>,
-    /// Candidates in the space.
-    pub covered: u64,
-    /// Candidates whose memory and step were computed.
-    pub evaluated: u64,
-    /// Why others were rejected.
-    pub rejected: TrainingTally,
-    /// Smallest ratio of memory needed to memory there, of those that do not fit.
-    pub memory_ratio: Option<f64>,
-    /// Whether the search was told to stop.
-    pub interrupted: bool,
-}
-
-impl TrainingSearchResult<'_> {
-    fn absorb(&mut self, other: Self) {
-        self.clusters.extend(other.clusters);
-        self.covered += other.covered;
-        self.evaluated += other.evaluated;
-        let (mine, theirs) = (&mut self.rejected, other.rejected);
-        mine.precision += theirs.precision;
-        mine.placement += theirs.placement;
-        mine.network += theirs.network;
-        mine.memory += theirs.memory;
-        mine.failures += theirs.failures;
-        mine.deadline += theirs.deadline;
-        mine.slower += theirs.slower;
-        mine.limits += theirs.limits;
-        mine.price += theirs.price;
-        if let Some(ratio) = other.memory_ratio {
-            self.note_memory(ratio);
-        }
-        self.interrupted |= other.interrupted;
-    }
-
-    fn note_memory(&mut self, ratio: f64) {
-        self.memory_ratio = Some(self.memory_ratio.map_or(ratio, |best| best.min(ratio)));
-    }
-
-    fn reject(&mut self, rejection: &Rejection, count: u64) {
-        match rejection {
-            Rejection::Memory {
-                needed_bytes,
-                capacity_bytes,
-                ..
-            } => {
-                self.rejected.memory += count;
-                self.note_memory(needed_bytes / capacity_bytes);
-            }
-            Rejection::Failures { .. } => self.rejected.failures += count,
-            Rejection::Network { .. } => self.rejected.network += count,
-            _ => self.rejected.placement += count,
-        }
-    }
-}
-
-/// Everything that all tasks of a search share.
-pub struct TrainingSearch<'s> {
-    /// The model.
-    pub transformer: &'s Transformer,
-    /// How it is trained.
-    pub recipe: &'s Recipe,
-    /// What for.
-    pub goal: &'s TrainingGoal,
-    /// Assumptions.
-    pub assumptions: &'s Assumptions,
-    /// Those of training.
-    pub training: &'s TrainingAssumptions,
-    /// Set to stop early.
-    pub stop: &'s AtomicBool,
-}
 
 impl TrainingSearch<'_> {
     /// Finds the best cluster of each accelerator, host and network of `space`. The result does

@@ -3,25 +3,13 @@
 //! section 10.
 
 use crate::compute::Rank;
+use crate::load::serving::Offload;
+use crate::parallel::Stage;
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
-use crate::stages::Stage;
 
 /// Layers that an accelerator has room for while it works on those that rest elsewhere: the one at
 /// work, and the one that comes in meanwhile.
 const LAYERS_AT_HAND: f64 = 2.0;
-
-/// Layers of each stage that rest in a host, and how they come from there.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Offload {
-    /// How many of each stage, if it has as many.
-    pub layers: u32,
-    /// What the accelerators of a host read together.
-    pub bandwidth: BytesPerSecond,
-    /// Share of the work that transfers can hide behind.
-    pub overlap: f64,
-    /// Memory of the host that they take, as far as it may be planned with; none on disks.
-    pub memory: Option<Bytes>,
-}
 
 /// What of a stage rests in its host.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,8 +1,7 @@
 //! What the time of a step consists of.
 
-use serde::Serialize;
-
 use crate::quantity::Seconds;
+use serde::Serialize;
 
 /// Parts of a time that sum to it. What runs beside something else counts as far as it outlasts that:
 /// of arithmetic and memory traffic the shorter one beside the longer, then messages beside both,

@@ -1,19 +1,17 @@
 //! One candidate: checks, then memory and step from what is priced already.
 
-use super::candidate::{Layout, Recipe, Recompute, Schedule};
-use super::collectives::Groups;
-use super::memory::TrainingMemory;
-use super::mixed::Job;
-use super::priced::PricedModel;
-use super::rejection::Rejection;
+use super::job::Job;
 use super::run::Failures;
 use super::step::StepTime;
-use crate::catalog::{Accelerator, Assumptions, HopPayload, TrainingAssumptions};
-use crate::communication::{Fabric, Line};
-use crate::compute::{Rates, real};
-use crate::quantity::{Bytes, BytesPerSecond};
-use crate::stages::Stage;
-use crate::transformer::{Transformer, Work};
+use crate::catalog::{Accelerator, Assumptions, TrainingAssumptions};
+use crate::compute::training::{PricedModel, Question};
+use crate::hardware::{Fabric, Rates};
+use crate::load::training::Recipe;
+use crate::memory::TrainingMemory;
+use crate::parallel::training::{Layout, Recompute, Rejection};
+use crate::parallel::{Groups, Stage};
+use crate::quantity::{Bytes, real};
+use crate::transformer::Transformer;
 
 /// What a candidate runs on.
 #[derive(Clone, Copy, Debug)]
@@ -65,136 +63,6 @@ impl TrainingEvaluation {
 
 /// Below this share of useful time a run does not end in any sensible time.
 pub(crate) const LEAST_GOODPUT: f64 = 1e-3;
-
-/// A candidate with everything it is evaluated from.
-#[derive(Clone, Copy)]
-pub(crate) struct Question<'a> {
-    pub(super) priced: &'a PricedModel,
-    pub(super) recipe: &'a Recipe,
-    pub(super) layout: &'a Layout,
-    pub(super) groups: &'a Groups,
-    pub(crate) stages: &'a [Stage],
-    pub(super) rates: &'a Rates,
-    pub(super) training: &'a TrainingAssumptions,
-    pub(super) hop_payload: HopPayload,
-    pub(super) host_line: Line,
-    /// Share of the host's memory bandwidth that one accelerator's optimizer has.
-    pub(super) host_memory: BytesPerSecond,
-    pub(super) hidden: f64,
-    pub(super) hosts: u32,
-    /// Memory of an accelerator that training may take.
-    pub(super) capacity: Bytes,
-}
-
-impl Layout {
-    /// Whether the model can be divided so; where it can be placed is [`Layout::place`].
-    ///
-    /// # Errors
-    ///
-    /// The first reason why not.
-    pub fn check(&self, transformer: &Transformer, recipe: &Recipe) -> Result<(), Rejection> {
-        let (tp, pp, vpp, cp, ep) = (self.tp, self.pp, self.vpp, self.cp, self.ep);
-        if !transformer.heads.is_multiple_of(u64::from(tp)) {
-            let heads = transformer.heads;
-            return Err(Rejection::Heads { tp, heads });
-        }
-        let layers = transformer.layers.len() as u64;
-        let chunks = u64::from(pp) * u64::from(vpp);
-        // Embedding and head may have the first and the last chunk to themselves.
-        if u64::from(pp) > layers || (vpp > 1 && chunks > layers + 2) {
-            return Err(Rejection::Layers { pp, vpp, layers });
-        }
-        let step = self.dp * self.micro_batch;
-        if recipe.global_batch == 0 || !recipe.global_batch.is_multiple_of(step) {
-            return Err(Rejection::GlobalBatch {
-                global_batch: recipe.global_batch,
-                dp: self.dp,
-                micro_batch: self.micro_batch,
-            });
-        }
-        let micro_batches = self.micro_batches(recipe);
-        let interleaved = self.schedule == Schedule::Interleaved;
-        if vpp > 1 && !(interleaved && pp > 1 && micro_batches.is_multiple_of(pp)) {
-            return Err(Rejection::Interleave {
-                pp,
-                vpp,
-                micro_batches,
-            });
-        }
-        self.check_experts(transformer)?;
-        self.check_context(transformer, recipe)?;
-        let replicas = self.replicas();
-        if !self.expert_places().is_multiple_of(ep) {
-            return Err(Rejection::ExpertRanks {
-                ep,
-                dp: self.dp,
-                cp,
-            });
-        }
-        match self.shard_group {
-            Some(shard_group) if !replicas.is_multiple_of(shard_group) => {
-                Err(Rejection::ShardGroup {
-                    shard_group,
-                    replicas,
-                })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn check_experts(&self, transformer: &Transformer) -> Result<(), Rejection> {
-        let ep = self.ep;
-        let choices = transformer
-            .operations()
-            .filter_map(|operation| match operation.work {
-                Work::MatMul { experts, .. } if experts > 1 => Some(experts),
-                _ => None,
-            });
-        match choices.min() {
-            Some(experts) if !experts.is_multiple_of(u64::from(ep)) => {
-                Err(Rejection::Experts { ep, experts })
-            }
-            None if ep > 1 => Err(Rejection::Experts { ep, experts: 1 }),
-            _ => Ok(()),
-        }
-    }
-
-    fn check_context(&self, transformer: &Transformer, recipe: &Recipe) -> Result<(), Rejection> {
-        let cp = u64::from(self.cp);
-        let divides = |of, count: u64| {
-            if count.is_multiple_of(cp) {
-                Ok(())
-            } else {
-                let cp = self.cp;
-                Err(Rejection::Context { cp, of, count })
-            }
-        };
-        divides("tokens of a sequence", u64::from(recipe.seq_len))?;
-        if self.context == super::ContextParallel::AllToAll {
-            let heads = transformer.heads / u64::from(self.tp);
-            divides("attention heads of a rank", heads)?;
-        }
-        Ok(())
-    }
-
-    /// Lays the groups onto hosts of `slots`.
-    ///
-    /// # Errors
-    ///
-    /// A tensor-parallel group that would span hosts unevenly, or hosts without a network.
-    pub fn place(&self, fabric: &Fabric, slots: u32) -> Result<Groups, Rejection> {
-        let tp = self.tp;
-        if !tp.is_multiple_of(slots) && !slots.is_multiple_of(tp) {
-            return Err(Rejection::Placement { tp, slots });
-        }
-        let groups = Groups::new(self, fabric, slots);
-        if groups.unconnected {
-            let hosts = self.accelerators().div_ceil(slots);
-            return Err(Rejection::Network { hosts });
-        }
-        Ok(groups)
-    }
-}
 
 /// Evaluates a candidate that is checked, placed, priced and dealt to stages.
 #[expect(

@@ -5,44 +5,17 @@
 //! accelerator and how a layer is divided; [`evaluate`] puts its layers into stages, micro-batches
 //! and data-parallel groups without allocating, so that a search can ask about millions.
 
-mod attention;
 pub mod bounds;
-mod candidate;
-mod cluster;
-mod collectives;
-mod deal;
 mod evaluate;
-mod flops;
-mod hold;
-mod layer;
-mod memory;
-mod mixed;
-mod mixed_cluster;
-mod operation;
-mod priced;
-mod rejection;
+mod heterogeneous;
+mod job;
 mod run;
-mod scan;
 mod step;
 
-pub use candidate::{
-    Adapters, ContextParallel, Layout, Optimizer, Precision, Recipe, Recompute, Schedule, Sharding,
-};
-pub use cluster::{Cluster, Switching};
-pub use collectives::{Group, Groups};
-pub use deal::deal_model;
-pub(crate) use evaluate::{LEAST_GOODPUT, Question};
-pub use evaluate::{TrainingEvaluation, TrainingHardware, evaluate};
-pub use flops::{FlopsConvention, model_flops_per_token};
-pub use layer::LayerCost;
-pub use memory::TrainingMemory;
-pub use mixed::{Balanced, Job, Share};
-pub use mixed_cluster::MixedCluster;
-pub use priced::PricedModel;
-pub use rejection::Rejection;
-pub use run::{AtWork, Failures, failure_interval};
-pub(crate) use step::straggling;
-pub use step::{StageParts, StepTime};
-
-#[cfg(test)]
-mod tests;
+pub(crate) use self::evaluate::LEAST_GOODPUT;
+pub use self::evaluate::{TrainingEvaluation, TrainingHardware, evaluate};
+pub use self::heterogeneous::{Balanced, Share};
+pub use self::job::Job;
+pub use self::run::{AtWork, Failures, failure_interval};
+pub(crate) use self::step::straggling;
+pub use self::step::{StageParts, StepTime};

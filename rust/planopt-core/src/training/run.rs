@@ -1,9 +1,8 @@
 //! A whole run: failures, checkpoints and what is left of the time.
 
-use serde::Serialize;
-
 use crate::catalog::{Spares, TrainingAssumptions};
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
+use serde::Serialize;
 
 /// Failures of a cluster and what they cost.
 #[derive(Clone, Copy, Debug, Serialize)]

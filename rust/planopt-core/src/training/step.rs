@@ -1,13 +1,11 @@
 //! Time of a step: micro-batches through the stages, then gradients and the optimizer.
 
-use super::candidate::{Recompute, Sharding};
-use super::evaluate::Question;
-use super::hold::Held;
-use super::layer::LayerCost;
-use super::memory::kept;
 use crate::catalog::{HopPayload, TrainingAssumptions};
+use crate::compute::training::{LayerCost, Question};
+use crate::memory::kept;
+use crate::parallel::Stage;
+use crate::parallel::training::{Recompute, Sharding};
 use crate::quantity::{Bytes, EQUALLY_LONG, Seconds};
-use crate::stages::Stage;
 
 /// One micro-batch on one stage.
 #[derive(Clone, Copy, Debug, Default)]
@@ -443,25 +441,5 @@ impl Question<'_> {
             following.tied = groups.pipeline.send(self.priced.tied.gradients);
         }
         following
-    }
-
-    /// What a rank of the stage holds, dense and of experts, before data-parallel ranks share it.
-    pub(super) fn held(&self, stage: &Stage) -> (Held, Held) {
-        let mut dense = Held::default();
-        let mut experts = Held::default();
-        for (cost, &count) in self.priced.blocks.iter().zip(&stage.layers) {
-            dense = dense + cost.dense * count;
-            experts = experts + cost.experts * count;
-        }
-        if stage.first {
-            dense = dense + self.priced.embedding.dense;
-        }
-        if stage.last {
-            dense = dense + self.priced.head.dense;
-            if !stage.first {
-                dense = dense + self.priced.tied;
-            }
-        }
-        (dense, experts)
     }
 }

@@ -2,7 +2,9 @@
 //! `config.json` says, before it becomes the list of operations.
 
 use super::operation::StateSpace;
-use crate::catalog::Format;
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::option::wrong_option;
+use crate::format::Format;
 
 /// Kind of normalisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,4 +167,29 @@ pub struct Architecture {
     pub published_parameters: Option<u64>,
     /// Published parameters that a token meets.
     pub published_active: Option<u64>,
+}
+
+pub(crate) fn set_kv_heads(
+    architecture: &mut Architecture,
+    wanted: u64,
+) -> Result<(), Vec<Diagnostic>> {
+    for block in &mut architecture.blocks {
+        match &mut block.attention {
+            AttentionShape::Grouped {
+                heads, kv_heads, ..
+            } if wanted > 0 && heads.is_multiple_of(wanted) => {
+                *kv_heads = wanted;
+            }
+            AttentionShape::Grouped { heads, .. } => {
+                let accepted = format!("a divisor of the {heads} query heads");
+                return Err(vec![wrong_option("kv_heads", wanted.to_string(), accepted)]);
+            }
+            AttentionShape::Mamba2(_) | AttentionShape::Absent => {}
+            AttentionShape::Latent { .. } => {
+                let accepted = "models with grouped heads; this one caches a latent".to_owned();
+                return Err(vec![wrong_option("kv_heads", wanted.to_string(), accepted)]);
+            }
+        }
+    }
+    Ok(())
 }

@@ -2,12 +2,13 @@
 //! operation multiplies, are those of `docs/reference/model.md`, section 1.
 
 mod attention;
+mod product;
 
 use self::attention::{attention, mixer};
-use super::{
-    Architecture, AttentionShape, Block, BlockShape, EMBEDDING, HEAD, MlpShape, MtpModule, Norm,
-    Operation, SHARED_EMBEDDING, Shard, Transformer, Work, greatest_common_divisor,
-};
+use self::product::{elementwise, product};
+use super::architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
+use super::operation::{EMBEDDING, HEAD, Operation, SHARED_EMBEDDING, Shard, Work};
+use super::{Block, MtpModule, Transformer, greatest_common_divisor};
 
 impl From<&Architecture> for Transformer {
     fn from(model: &Architecture) -> Self {
@@ -295,34 +296,6 @@ impl FeedForward {
     }
 }
 
-fn product(name: &'static str, k: u64, n: u64, shard: Shard) -> Operation {
-    let work = Work::MatMul {
-        k,
-        n,
-        shard,
-        experts: 1,
-        active: 1,
-    };
-    Operation {
-        name,
-        work,
-        parameters: k * n,
-        quantised: true,
-    }
-}
-
-fn elementwise(name: &'static str, model: &Architecture, parameters: u64) -> Operation {
-    let work = Work::Elementwise {
-        width: model.hidden,
-    };
-    Operation {
-        name,
-        work,
-        parameters,
-        quantised: false,
-    }
-}
-
 fn norm(name: &'static str, model: &Architecture) -> Operation {
     let gains_and_biases = match model.norm {
         Norm::Layer => 2 * model.hidden,
@@ -343,13 +316,6 @@ fn all_reduce(name: &'static str, model: &Architecture) -> Operation {
     }
 }
 
-impl Operation {
-    /// The same with so many parameters more.
-    fn and(mut self, parameters: u64) -> Self {
-        self.parameters += parameters;
-        self
-    }
-}
-
 #[cfg(test)]
+#[path = "../../tests/unit/build.rs"]
 mod tests;

@@ -5,11 +5,12 @@ mod build;
 mod huggingface;
 mod operation;
 
-pub use architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
-pub use huggingface::read_config;
-pub use operation::{EMBEDDING, HEAD, Operation, SHARED_EMBEDDING, Shard, StateSpace, Work};
+pub(crate) use self::architecture::set_kv_heads;
+pub use self::architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
+pub use self::huggingface::read_config;
+pub use self::operation::{EMBEDDING, HEAD, Operation, SHARED_EMBEDDING, Shard, StateSpace, Work};
 
-use crate::catalog::Format;
+use crate::format::Format;
 
 /// Modules of multi-token prediction, at most: more than were ever trained.
 pub const MOST_MTP_MODULES: u32 = 16;
@@ -147,4 +148,21 @@ impl Transformer {
     pub fn active_parameters(&self) -> u64 {
         self.operations().map(Operation::active_parameters).sum()
     }
+}
+
+/// All-reduces on the path of a token.
+pub(crate) fn all_reduces(transformer: &Transformer) -> f64 {
+    let count = |operations: &[crate::transformer::operation::Operation]| {
+        operations
+            .iter()
+            .filter(|operation| matches!(operation.work, Work::AllReduce { .. }))
+            .count()
+    };
+    let of_layers: usize = transformer
+        .layers
+        .iter()
+        .map(|&kind| count(&transformer.blocks[kind].operations))
+        .sum();
+    let all = of_layers + count(&transformer.embedding) + count(&transformer.head);
+    f64::from(u32::try_from(all).unwrap_or(u32::MAX))
 }

@@ -1,6 +1,8 @@
 //! The operations of a transformer: the one list that parameters, memory, FLOPs, bytes and
 //! messages are all derived from.
 
+use crate::format::Formats;
+
 /// How the tensor-parallel ranks of a group divide an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shard {
@@ -129,6 +131,7 @@ pub enum Work {
 /// brought back, their parts and those of the queries joined, values padded, the cache written,
 /// and attention itself (`modeling_deepseek.py` of DeepSeek-V3, attention without products).
 const OF_LATENT_ATTENTION: u32 = 9;
+
 /// Kernels of one of the two products of experts: tokens are sorted to them or brought back, inputs
 /// quantised or activated, multiplied and summed (`fused_moe.py` of vLLM).
 const OF_EXPERTS: u32 = 4;
@@ -146,8 +149,10 @@ impl Work {
 
 /// Name of the gather that brings tokens to their vectors.
 pub const EMBEDDING: &str = "embedding";
+
 /// The same where its matrix is the head's, too.
 pub const SHARED_EMBEDDING: &str = "shared_embedding";
+
 /// Name of the product that brings vectors back to tokens.
 pub const HEAD: &str = "head";
 
@@ -223,6 +228,23 @@ impl Operation {
 )]
 fn multiply_and_add(weights: u64) -> f64 {
     2.0 * weights as f64
+}
+
+impl Formats {
+    /// Bytes per element of the parameters of an operation.
+    pub fn weight_bytes(self, operation: &Operation) -> f64 {
+        let ends = self.weights.ends();
+        let (own, of_format) = match operation.name {
+            EMBEDDING => (None, ends.map(|ends| ends.embedding)),
+            HEAD | SHARED_EMBEDDING => (self.stored.head, ends.map(|ends| ends.head)),
+            _ if operation.quantised => {
+                let of_format = self.weights.bytes_per_element();
+                (self.stored.weights, Some(of_format))
+            }
+            _ => (None, None),
+        };
+        own.or(of_format).unwrap_or_else(|| self.activation_bytes())
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! What adapters of low rank do: nothing where there are none, and more of them are never faster nor
 //! smaller.
 
-use planopt_core::compute::Adapters;
+use planopt_core::load::serving::Adapters;
 use planopt_core::serving::ReplicaEvaluation;
+
 use proptest::prelude::*;
 
 use crate::candidate::{Candidate, at_most, candidates};

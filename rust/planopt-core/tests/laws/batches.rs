@@ -1,7 +1,7 @@
 //! What a larger batch, a longer context and more micro-batches do: the laws that let the search
 //! bisect for the largest batch instead of trying each.
 
-use planopt_core::serving::Batching;
+use planopt_core::parallel::serving::Batching;
 use proptest::prelude::*;
 
 use crate::candidate::{at_most, candidates};

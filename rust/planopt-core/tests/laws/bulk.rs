@@ -1,14 +1,17 @@
 //! Evaluation in bulk is the single evaluation, many times at once: within 1e-12 of each figure,
 //! and bit for bit the same in any order and chunks.
 
-use planopt_core::ask::bulk::{
-    ServingSpaceRequest, TrainingSpaceRequest, with_serving_space, with_training_space,
-};
-use planopt_core::ask::{EvaluateServing, EvaluateTraining, evaluate_serving, evaluate_training};
 use planopt_core::bulk::training::TrainingSpace;
 use planopt_core::bulk::{Candidates, Figures, Rejected, Sink, Tally, Walk, front, tally};
 use planopt_core::catalog::Catalog;
-use planopt_core::training::{Recompute, Sharding};
+use planopt_core::parallel::training::{Recompute, Sharding};
+use planopt_core::request::space::{
+    ServingSpaceRequest, TrainingSpaceRequest, with_serving_space, with_training_space,
+};
+use planopt_core::request::{
+    EvaluateServing, EvaluateTraining, evaluate_serving, evaluate_training,
+};
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

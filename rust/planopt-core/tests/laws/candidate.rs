@@ -1,12 +1,14 @@
 //! One way of serving a model, whose every figure a law may change.
 
 use planopt_core::catalog::{Accelerator, Assumptions, BusBandwidth, Host};
-use planopt_core::communication::NetworkLine;
-use planopt_core::compute::Formats;
+use planopt_core::format::Formats;
+use planopt_core::hardware::{Fit, NetworkLine, Selection, Space};
+use planopt_core::load::serving::Question;
+use planopt_core::parallel::serving::{Batching, Layout};
 use planopt_core::quantity::{BytesPerSecond, Seconds};
-use planopt_core::search::{Fit, Layout, Selection, Space, evaluate_unit};
-use planopt_core::serving::{Batching, Question, ReplicaEvaluation};
+use planopt_core::serving::{ReplicaEvaluation, evaluate_unit};
 use planopt_core::transformer::Transformer;
+
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -133,7 +135,7 @@ fn catalogued() -> impl Strategy<Value = Candidate> {
                 weights: transformer.weights,
                 ..question.formats
             };
-            planopt_core::compute::Rates::of(fit.accelerator, transformer.weights, assumptions)?;
+            planopt_core::hardware::Rates::of(fit.accelerator, transformer.weights, assumptions)?;
             let layout = layout(&transformer, fit.slots, pick);
             Some(Candidate {
                 transformer,

@@ -1,9 +1,11 @@
 //! What ranks that divide contexts do: each holds its share of the cache and all of the weights, and
 //! has its share of the arithmetic of a prompt.
 
-use planopt_core::compute::{Rank, Rates, Step};
-use planopt_core::degrees::Degrees;
-use planopt_core::search::Layout;
+use planopt_core::compute::{Rank, Step};
+use planopt_core::hardware::Rates;
+use planopt_core::parallel::Degrees;
+use planopt_core::parallel::serving::Layout;
+
 use proptest::prelude::*;
 
 use crate::candidate::{Candidate, at_most, candidates};

@@ -1,13 +1,14 @@
 //! Made-up models and hardware, with the extremes that a catalog may hold and ours does not.
 
 use planopt_core::catalog::{
-    Accelerator, Assumptions, BusBandwidth, Cable, Format, Host, IncludedNics, Link, Network, Nic,
-    Offered, Peak, PeerToPeer, ScaleUp, Stores, Switch,
+    Accelerator, Assumptions, BusBandwidth, Cable, Host, IncludedNics, Link, Network, Nic, Offered,
+    Peak, PeerToPeer, ScaleUp, Stores, Switch,
 };
-use planopt_core::compute::Formats;
+use planopt_core::format::{Format, Formats};
+use planopt_core::load::serving::{Overlap, Question};
 use planopt_core::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, MicroUsd, Seconds, Watts};
-use planopt_core::serving::{Overlap, Question};
 use planopt_core::transformer::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
+
 use proptest::prelude::*;
 use proptest::sample::select;
 

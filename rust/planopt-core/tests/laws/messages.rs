@@ -1,10 +1,10 @@
 //! Time of collectives, against the formulas of `docs/reference/model.md`, section 4.
 
 use planopt_core::catalog::ScaleUp;
-use planopt_core::communication::{Fabric, Links};
-use planopt_core::degrees::Degrees;
-use planopt_core::placement::Placement;
+use planopt_core::hardware::{Fabric, Links};
+use planopt_core::parallel::{Degrees, Placement};
 use planopt_core::quantity::{Bytes, BytesPerSecond};
+
 use proptest::prelude::*;
 
 use crate::candidate::alike;

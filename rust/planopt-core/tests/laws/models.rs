@@ -1,10 +1,8 @@
 //! Shapes of a model that are special cases of others, and how it is divided.
 
-use planopt_core::compute::{local_shape, parameter_fraction};
-use planopt_core::degrees::Degrees;
-use planopt_core::placement::Placement;
-use planopt_core::stages::deal;
+use planopt_core::parallel::{Degrees, Placement, deal, local_shape, parameter_fraction};
 use planopt_core::transformer::{Architecture, MlpShape, Shard, Transformer, Work};
+
 use proptest::prelude::*;
 
 use crate::candidate::{Candidate, alike, candidates};

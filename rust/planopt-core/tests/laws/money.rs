@@ -1,12 +1,12 @@
 //! What a purchase costs: to the micro-dollar, and in proportion to its prices.
 
-use planopt_core::bill::BillLine;
+use planopt_core::bill::{BillLine, Unit};
 use planopt_core::catalog::SwitchSale;
 use planopt_core::cost::of_purchase;
-use planopt_core::degrees::Degrees;
-use planopt_core::placement::Placement;
-use planopt_core::purchase::{Hardware, Unit};
+use planopt_core::hardware::Hardware;
+use planopt_core::parallel::{Degrees, Placement};
 use planopt_core::quantity::{MicroUsd, Watts};
+
 use proptest::prelude::*;
 
 use crate::candidate::alike;

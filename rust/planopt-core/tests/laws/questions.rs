@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use planopt_core::ask::{EvaluateServing, SearchServing, evaluate_serving, search_serving};
+use planopt_core::request::{EvaluateServing, SearchServing, evaluate_serving, search_serving};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::json;

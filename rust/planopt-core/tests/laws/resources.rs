@@ -2,6 +2,7 @@
 
 use planopt_core::quantity::{FlopsPerSecond, Seconds};
 use planopt_core::serving::{ReplicaEvaluation, TimeParts};
+
 use proptest::prelude::*;
 use proptest::sample::select;
 

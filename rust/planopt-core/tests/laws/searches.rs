@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
+use planopt_core::bill::Unit;
 use planopt_core::catalog::{Assumptions, Network, SwitchSale};
-use planopt_core::communication::NetworkLine;
 use planopt_core::cost::of_purchase;
-use planopt_core::purchase::{Hardware, Unit};
+use planopt_core::hardware::{Fit, Hardware, NetworkLine, Selection, Space};
+use planopt_core::load::serving::Question;
+use planopt_core::parallel::deal;
+use planopt_core::parallel::serving::{Batching, Layout};
 use planopt_core::quantity::{MicroUsd, Seconds};
-use planopt_core::search::{
-    Aim, BatchPolicy, Demand, Fit, FoundUnit, Goal, Layout, Prepared, SearchResult, Selection,
-    Space, search,
-};
-use planopt_core::serving::{Batching, Question, Replica};
-use planopt_core::stages::deal;
+use planopt_core::search::{Aim, BatchPolicy, Demand, FoundUnit, Goal, SearchResult, search};
+use planopt_core::serving::{Prepared, Replica};
 use planopt_core::transformer::Transformer;
+
 use proptest::prelude::*;
 use proptest::sample::select;
 

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use planopt_core::catalog::{Accelerator, Catalog, Host, Link, Network};
-use planopt_core::search::Shelf;
+use planopt_core::hardware::Shelf;
+
 use proptest::prelude::*;
 
 use crate::made_up::{accelerators, hosts, links, networks};

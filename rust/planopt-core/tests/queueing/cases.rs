@@ -2,9 +2,11 @@
 
 use std::sync::atomic::AtomicBool;
 
+use planopt_core::catalog::Policy;
+use planopt_core::load::{Arrivals, KvPolicy, Lengths, Load, Sizes};
 use planopt_core::serving::engine::{
-    Arrivals, EngineLimits, Estimate, Estimator, KvPolicy, Lengths, Load, LoadReport, Objectives,
-    Policy, Pool, Run, Sizes, StepSeconds, StepTime, StepWork, Traffic, simulate,
+    EngineLimits, Estimate, Estimator, LoadReport, Objectives, Pool, Run, StepSeconds, StepTime,
+    StepWork, Traffic, simulate,
 };
 
 /// A step as a roofline makes it: weights are read whatever the number of tokens, and arithmetic

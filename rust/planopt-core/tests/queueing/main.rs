@@ -5,7 +5,9 @@ mod cases;
 use std::collections::BTreeMap;
 
 use cases::Case;
-use planopt_core::serving::engine::{Arrivals, Estimate, LoadReport, Policy};
+use planopt_core::catalog::Policy;
+use planopt_core::load::Arrivals;
+use planopt_core::serving::engine::{Estimate, LoadReport};
 
 /// A case with both answers.
 struct Compared {

@@ -3,14 +3,14 @@
 //! What a step of each batch takes is worked out once for a replica, by the functions of the
 //! single evaluation; here it is put together with the micro-batches in flight, memory and money.
 
-use multiversion::multiversion;
-
 use super::columns::ServingColumns;
 use crate::bulk::columns::LANES;
 use crate::bulk::lane::{most, pick};
 use crate::memory::StageMemory;
+use multiversion::multiversion;
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
+
 const TOKENS_PER_MILLION: f64 = 1e6;
 
 /// Batches, and what a step of each takes: columns of one length.

@@ -5,6 +5,6 @@ mod kernel;
 mod space;
 mod walk;
 
-pub use columns::ServingColumns;
-pub use space::{AXES, Lengths, ServingAxes, ServingPlatform, ServingSpace};
-pub use walk::ServingWalker;
+pub use self::columns::ServingColumns;
+pub use self::space::{AXES, Lengths, ServingAxes, ServingPlatform, ServingSpace};
+pub use self::walk::ServingWalker;

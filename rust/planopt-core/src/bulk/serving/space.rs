@@ -1,24 +1,19 @@
 //! Which serving candidates there are.
 
-use rayon::prelude::*;
-
-use super::columns::ServingColumns;
-use super::walk::ServingWalker;
+use crate::bill::{Unit, cheapest_units};
 use crate::bulk::radix::Radix;
 use crate::bulk::sink::Rejected;
-use crate::bulk::walk::Candidates;
 use crate::catalog::{Assumptions, Network};
-use crate::communication::{Fabric, NetworkLine};
-use crate::compute::{Formats, Rank, Rates};
+use crate::compute::Rank;
 use crate::cost::of_purchase;
-use crate::degrees::Degrees;
-use crate::placement::Placement;
-use crate::purchase::{Hardware, Unit, cheapest_units};
+use crate::format::Formats;
+use crate::hardware::{Fabric, Fit, Hardware, NetworkLine, Rates};
+use crate::load::serving::{Overlap, Question};
+use crate::parallel::serving::Layout;
+use crate::parallel::{Degrees, Placement, Stage, deal};
 use crate::quantity::{MicroUsd, Watts};
-use crate::search::{Fit, Layout};
-use crate::serving::{Overlap, Question};
-use crate::stages::{Stage, deal};
 use crate::transformer::Transformer;
+use rayon::prelude::*;
 
 /// Tokens of a prompt, and tokens cached when speed is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -293,22 +288,5 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
         let accelerator = self.platforms[platform].fit.accelerator;
         let rates = Rates::of(accelerator, formats.weights, self.assumptions)?;
         Some(Rank::new(self.transformer, formats, &rates, degrees))
-    }
-}
-
-impl Candidates for ServingSpace<'_, '_> {
-    type Columns = ServingColumns;
-
-    type Walker<'w>
-        = ServingWalker<'w, 'w, 'w>
-    where
-        Self: 'w;
-
-    fn count(&self) -> u64 {
-        self.radix.count()
-    }
-
-    fn walker(&self) -> Self::Walker<'_> {
-        ServingWalker::new(self)
     }
 }

@@ -5,9 +5,10 @@ use super::kernel::{Row, Steps, evaluate};
 use super::space::ServingSpace;
 use crate::bulk::columns::LANES;
 use crate::bulk::sink::{Rejected, Sink};
-use crate::bulk::walk::Walk;
-use crate::compute::{Step, real};
+use crate::bulk::walk::{Candidates, Walk};
+use crate::compute::Step;
 use crate::memory::StageMemory;
+use crate::quantity::real;
 use crate::serving::Replica;
 
 /// Walks through a space. Neighbouring rows are cheap, any other one is possible.
@@ -162,5 +163,22 @@ impl Walk for ServingWalker<'_, '_, '_> {
             }
             place = stop;
         }
+    }
+}
+
+impl Candidates for ServingSpace<'_, '_> {
+    type Columns = ServingColumns;
+
+    type Walker<'w>
+        = ServingWalker<'w, 'w, 'w>
+    where
+        Self: 'w;
+
+    fn count(&self) -> u64 {
+        self.radix.count()
+    }
+
+    fn walker(&self) -> Self::Walker<'_> {
+        ServingWalker::new(self)
     }
 }

@@ -1,6 +1,6 @@
 //! Axes of a space of training candidates.
 
-use crate::training::{Layout, Recompute, Schedule, Sharding};
+use crate::parallel::training::{Layout, Recompute, Schedule, Sharding};
 
 /// Stages of a pipeline, chunks of each, and the order of micro-batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,14 +46,23 @@ pub const AXES: usize = 10;
 pub(super) type Digits = [usize; AXES];
 
 pub(super) const PLATFORM: usize = 0;
+
 pub(super) const TENSOR: usize = 1;
+
 pub(super) const CONTEXT: usize = 2;
+
 pub(super) const EXPERT: usize = 3;
+
 pub(super) const MICRO_BATCH: usize = 4;
+
 pub(super) const PIPELINE: usize = 5;
+
 pub(super) const RECOMPUTE: usize = 6;
+
 pub(super) const DATA: usize = 7;
+
 pub(super) const SHARDING: usize = 8;
+
 pub(super) const ROUNDS: usize = 9;
 
 impl TrainingAxes {

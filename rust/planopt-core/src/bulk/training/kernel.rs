@@ -4,18 +4,20 @@
 //! put together, as `StepTime` and `StageMemory` do it for one. No division but one per candidate,
 //! no branch, no call: the compiler turns it into vectors of whatever width the machine has.
 
-use multiversion::multiversion;
-
 use super::columns::TrainingColumns;
 use super::levels::{StageExchange, StageHeld, StageKept, StagePace};
 use crate::bulk::columns::{Column, LANES};
 use crate::bulk::lane::{least, most, pick};
+use crate::parallel::Stage;
 use crate::quantity::EQUALLY_LONG;
-use crate::stages::Stage;
+use multiversion::multiversion;
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
+
 const HOURS_PER_DAY: f64 = 24.0;
+
 const TOKENS_PER_MILLION: f64 = 1e6;
+
 const TERA: f64 = 1e12;
 
 /// A stage, less what the number of micro-batches decides.

@@ -2,8 +2,6 @@
 //! the single evaluation, and rows are put together of them. Bytes depend on the layout alone,
 //! seconds on the hardware too.
 
-use std::hint::black_box;
-
 use super::axes::{
     AXES, CONTEXT, DATA, Digits, EXPERT, MICRO_BATCH, PIPELINE, PLATFORM, RECOMPUTE, SHARDING,
     TENSOR,
@@ -11,8 +9,11 @@ use super::axes::{
 use super::space::TrainingSpace;
 use crate::bulk::level::{Last, Level};
 use crate::bulk::radix::{Part, Radix};
-use crate::stages::Stage;
-use crate::training::{Groups, Job, Layout, Question, StageParts};
+use crate::compute::training::Question;
+use crate::parallel::training::Layout;
+use crate::parallel::{Groups, Stage};
+use crate::training::{Job, StageParts};
+use std::hint::black_box;
 
 /// What is worked out of a stage.
 pub(super) trait OfStage: Copy + Default + Send + Sync {

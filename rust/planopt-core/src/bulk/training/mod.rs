@@ -6,10 +6,12 @@ mod kernel;
 mod levels;
 mod platform;
 mod space;
+mod subject;
 mod walk;
 
-pub use axes::{AXES, Pipeline, TrainingAxes};
-pub use columns::TrainingColumns;
-pub use platform::Platform;
-pub use space::{TrainingSpace, TrainingSubject};
-pub use walk::TrainingWalker;
+pub use self::axes::{AXES, Pipeline, TrainingAxes};
+pub use self::columns::TrainingColumns;
+pub use self::platform::Platform;
+pub use self::space::TrainingSpace;
+pub use self::subject::TrainingSubject;
+pub use self::walk::TrainingWalker;

@@ -1,18 +1,14 @@
 //! Hardware that candidates run on, and the clusters it makes.
 
+use super::subject::TrainingSubject;
+use crate::bill::Cluster;
 use crate::bulk::sink::Rejected;
 use crate::catalog::Network;
-use crate::communication::{Fabric, NetworkLine};
-use crate::compute::Rates;
 use crate::cost::of_purchase;
-use crate::purchase::Hardware;
+use crate::hardware::{Fabric, Fit, Hardware, NetworkLine, Rates};
+use crate::parallel::training::Layout;
 use crate::quantity::Bytes;
-use crate::search::Fit;
-use crate::training::{
-    AtWork, Cluster, Failures, LEAST_GOODPUT, Layout, TrainingHardware, straggling,
-};
-
-use super::space::TrainingSubject;
+use crate::training::{AtWork, Failures, LEAST_GOODPUT, TrainingHardware, straggling};
 
 /// Hardware that candidates run on, with what depends on it alone.
 #[derive(Clone, Debug)]

@@ -1,46 +1,23 @@
 //! Which training candidates there are.
 
-use std::hint::black_box;
-
-use rayon::prelude::*;
-
 use super::axes::{
     AXES, CONTEXT, DATA, Digits, EXPERT, MICRO_BATCH, PIPELINE, PLATFORM, Pipeline, ROUNDS, TENSOR,
     TrainingAxes,
 };
-use super::columns::TrainingColumns;
 use super::levels::{Keys, Levels, with_experts_dealt};
 use super::platform::{ClusterTerms, Platform};
-use super::walk::TrainingWalker;
+use super::subject::TrainingSubject;
 use crate::bulk::radix::{Part, Radix};
 use crate::bulk::sink::Rejected;
-use crate::bulk::walk::Candidates;
-use crate::catalog::{Assumptions, Network, TrainingAssumptions};
-use crate::communication::NetworkLine;
+use crate::catalog::Network;
+use crate::compute::training::{PricedModel, model_flops_per_token};
+use crate::hardware::{Fit, NetworkLine};
+use crate::load::training::Recipe;
+use crate::parallel::training::Layout;
+use crate::parallel::{Groups, Stage, deal_model};
 use crate::quantity::Bytes;
-use crate::search::Fit;
-use crate::stages::Stage;
-use crate::training::{
-    FlopsConvention, Groups, Layout, PricedModel, Recipe, deal_model, model_flops_per_token,
-};
-use crate::transformer::Transformer;
-
-/// What all candidates of a space share.
-#[derive(Clone, Copy, Debug)]
-pub struct TrainingSubject<'s> {
-    /// The model.
-    pub transformer: &'s Transformer,
-    /// How it is trained; its batch is an axis.
-    pub recipe: &'s Recipe,
-    /// Which arithmetic counts.
-    pub convention: FlopsConvention,
-    /// Tokens of the whole run.
-    pub tokens: f64,
-    /// Assumptions.
-    pub assumptions: &'s Assumptions,
-    /// Those of training.
-    pub training: &'s TrainingAssumptions,
-}
+use rayon::prelude::*;
+use std::hint::black_box;
 
 impl TrainingSubject<'_> {
     /// Stages of a pipeline; none where there are more of them than layers.
@@ -296,22 +273,5 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
         let priced = self.priced.iter().flatten().next()?;
         let once = priced.checkpoint;
         Some([once, once + priced.tied_checkpoint])
-    }
-}
-
-impl Candidates for TrainingSpace<'_, '_> {
-    type Columns = TrainingColumns;
-
-    type Walker<'w>
-        = TrainingWalker<'w, 'w, 'w>
-    where
-        Self: 'w;
-
-    fn count(&self) -> u64 {
-        self.radix.count()
-    }
-
-    fn walker(&self) -> Self::Walker<'_> {
-        TrainingWalker::new(self)
     }
 }

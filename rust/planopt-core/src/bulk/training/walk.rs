@@ -7,7 +7,7 @@ use super::levels::Known;
 use super::space::{Address, TrainingSpace};
 use crate::bulk::columns::LANES;
 use crate::bulk::sink::{Rejected, Sink};
-use crate::bulk::walk::Walk;
+use crate::bulk::walk::{Candidates, Walk};
 
 /// Walks through a space. Neighbouring rows are cheap, any other one is possible.
 #[derive(Debug)]
@@ -187,5 +187,22 @@ impl Walk for TrainingWalker<'_, '_, '_> {
                 self.walk_row(row, place, place + 1, sink);
             }
         }
+    }
+}
+
+impl Candidates for TrainingSpace<'_, '_> {
+    type Columns = TrainingColumns;
+
+    type Walker<'w>
+        = TrainingWalker<'w, 'w, 'w>
+    where
+        Self: 'w;
+
+    fn count(&self) -> u64 {
+        self.radix.count()
+    }
+
+    fn walker(&self) -> Self::Walker<'_> {
+        TrainingWalker::new(self)
     }
 }

@@ -1,8 +1,8 @@
 //! Rates that operations reach, and what engines make of them.
 
-use crate::catalog::entities::Format;
+use super::scheduling::Policy;
+use crate::format::Format;
 use crate::quantity::{BytesPerSecond, FlopsPerSecond, Seconds};
-use crate::serving::engine::Policy;
 
 /// What matrix products in one format reach.
 #[derive(Clone, Copy, Debug, PartialEq)]

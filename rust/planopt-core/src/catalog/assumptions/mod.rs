@@ -2,11 +2,19 @@
 
 mod communication;
 mod compute;
+mod scheduling;
 mod training;
 
-pub use communication::*;
-pub use compute::*;
-pub use training::*;
+pub use self::communication::{
+    AllReduceAlgorithm, CommunicationAssumptions, HopPayload, ScaleUpAssumptions,
+};
+pub use self::compute::{
+    ComputeAssumptions, EngineShares, ProductAssumptions, Products, Scheduling,
+};
+pub use self::scheduling::Policy;
+pub use self::training::{
+    FrameworkAssumptions, HardwareAssumptions, HardwareChanges, Spares, TrainingAssumptions,
+};
 
 use super::entities::Accelerator;
 use crate::quantity::{Bytes, Seconds};
@@ -172,5 +180,29 @@ impl Assumptions {
         }
         named(&self.families, &accelerator.family)
             .map_or(&self.compute, |index| &self.families[index].1)
+    }
+
+    /// The assumptions of training with a framework, where the set says anything of training. A
+    /// framework without an entry adds nothing.
+    pub fn training_with(&self, framework: &str) -> Option<TrainingAssumptions> {
+        let general = self.training?;
+        let own = self.frameworks.iter().find(|(name, _)| name == framework);
+        Some(TrainingAssumptions {
+            framework: own.map_or(general.framework, |(_, own)| *own),
+            ..general
+        })
+    }
+
+    /// What an accelerator reaches at training: its own figures over those of its family, over
+    /// the general ones.
+    pub fn trainer(&self, accelerator: &Accelerator) -> HardwareAssumptions {
+        let mut reached = self.general_trainer;
+        for wanted in [accelerator.family.as_str(), accelerator.model_id()] {
+            let own = self.trainers.iter().find(|(name, _)| name == wanted);
+            for (place, value) in own.into_iter().flat_map(|(_, changes)| changes) {
+                *place(&mut reached) = *value;
+            }
+        }
+        reached
     }
 }

@@ -1,7 +1,5 @@
 //! Rates and chances of a training run.
 
-use super::Assumptions;
-use crate::catalog::entities::Accelerator;
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
 
 /// Rates and chances of a training run.
@@ -181,29 +179,3 @@ pub struct HardwareAssumptions {
 /// Figures of an accelerator at training that differ from those of its family, or of a family
 /// that differ from the general ones: where each belongs, and its value.
 pub type HardwareChanges = Vec<(fn(&mut HardwareAssumptions) -> &mut f64, f64)>;
-
-impl Assumptions {
-    /// The assumptions of training with a framework, where the set says anything of training. A
-    /// framework without an entry adds nothing.
-    pub fn training_with(&self, framework: &str) -> Option<TrainingAssumptions> {
-        let general = self.training?;
-        let own = self.frameworks.iter().find(|(name, _)| name == framework);
-        Some(TrainingAssumptions {
-            framework: own.map_or(general.framework, |(_, own)| *own),
-            ..general
-        })
-    }
-
-    /// What an accelerator reaches at training: its own figures over those of its family, over
-    /// the general ones.
-    pub fn trainer(&self, accelerator: &Accelerator) -> HardwareAssumptions {
-        let mut reached = self.general_trainer;
-        for wanted in [accelerator.family.as_str(), accelerator.model_id()] {
-            let own = self.trainers.iter().find(|(name, _)| name == wanted);
-            for (place, value) in own.into_iter().flat_map(|(_, changes)| changes) {
-                *place(&mut reached) = *value;
-            }
-        }
-        reached
-    }
-}

@@ -1,23 +1,31 @@
 //! Which layouts of a run are tried.
 
-use crate::stages::Stage;
-use crate::training::{ContextParallel, Layout, Recipe, Recompute, Schedule, Sharding, deal_model};
+use crate::load::training::Recipe;
+use crate::parallel::training::{ContextParallel, Layout, Recompute, Schedule, Sharding};
+use crate::parallel::{Stage, deal_model};
 use crate::transformer::{Transformer, Work};
 
 /// Largest tensor-parallel degree tried: that of a rack joined by one scale-up link.
 const LARGEST_TENSOR: u32 = 64;
+
 /// Largest expert-parallel degree tried (`DeepSeek-V3` was trained with 64; arXiv 2412.19437).
 const LARGEST_EXPERT: u32 = 64;
+
 /// Sequences of a micro-batch that are tried.
 const MICRO_BATCHES: [u32; 4] = [1, 2, 4, 8];
+
 /// Chunks of a stage, at most.
 const MOST_CHUNKS: u32 = 8;
+
 /// Data-parallel degrees are powers of two times odd numbers up to this one.
 const LARGEST_ODD: u32 = 63;
+
 /// Largest context-parallel degree tried.
 const LARGEST_CONTEXT: u32 = 64;
+
 /// Ranks that shard among each other where not all do: those of a host of eight, as most are.
 const SHARDING_HOST: u32 = 8;
+
 /// Tokens that a context-parallel rank keeps at least: below, attention has too little to do.
 const LEAST_CONTEXT: u32 = 4096;
 

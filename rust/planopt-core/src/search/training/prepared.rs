@@ -1,15 +1,16 @@
 //! One accelerator in one host, prepared so that a candidate is cheap to ask about.
 
+use super::found::TrainingSearchResult;
+use super::goal::TrainingSearch;
 use super::layouts::{Candidate, Layouts};
 use super::size::Size;
-use super::{TrainingSearch, TrainingSearchResult};
-use crate::communication::Fabric;
-use crate::compute::Rates;
+use crate::compute::training::PricedModel;
+use crate::hardware::{Fabric, Fit, Rates};
+use crate::load::training::Recipe;
+use crate::parallel::Groups;
+use crate::parallel::training::{Layout, Recompute, Rejection};
 use crate::quantity::Seconds;
-use crate::search::Fit;
-use crate::training::{
-    Groups, Layout, PricedModel, Recipe, Recompute, Rejection, TrainingHardware, evaluate,
-};
+use crate::training::{TrainingHardware, evaluate};
 use crate::transformer::Transformer;
 
 /// Candidates before one that differ in sharding group and recomputation alone, at most.

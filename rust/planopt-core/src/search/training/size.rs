@@ -1,14 +1,13 @@
 //! What a cluster of a size is made of, and whether it may be bought.
 
-use std::ops::Range;
-
-use super::{FoundCluster, Payment, TrainingAim, TrainingSearch, TrainingSearchResult};
+use super::found::{FoundCluster, TrainingSearchResult};
+use super::goal::{Payment, TrainingAim, TrainingSearch};
+use crate::bill::Cluster;
 use crate::catalog::Network;
-use crate::communication::NetworkLine;
-use crate::purchase::Hardware;
+use crate::hardware::{Fit, Hardware, NetworkLine};
 use crate::quantity::{MicroUsd, Watts};
-use crate::search::Fit;
-use crate::training::{AtWork, Cluster};
+use crate::training::AtWork;
+use std::ops::Range;
 
 /// The candidates on one number of accelerators.
 #[derive(Clone, Debug)]

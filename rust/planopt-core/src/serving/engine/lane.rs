@@ -1,10 +1,9 @@
 //! One micro-batch of an engine: who is in it, kept as sums, so that a step costs the same
 //! however many sequences decode.
 
+use super::pages::Pages;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-
-use super::pages::Pages;
 
 /// A sequence by its place in the engine and by how often that place has been given away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

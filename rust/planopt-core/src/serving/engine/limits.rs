@@ -1,30 +1,8 @@
 //! What an engine may do in a step, and how much it holds.
 
-use serde::{Deserialize, Serialize};
-
-/// Who goes first where a step has no room for all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Policy {
-    /// Every decoding sequence gets its token, and prompts are read in what is left of the token
-    /// budget: mixed steps (Sarathi-Serve, arXiv 2403.02310; vLLM V1).
-    #[default]
-    DecodeFirst,
-    /// Prompts that can be read are read, and nobody decodes meanwhile (vLLM V0).
-    PrefillFirst,
-}
-
-/// What a sequence gets of the KV cache when it is admitted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum KvPolicy {
-    /// Pages for its prompt; if pages run out later, the latest sequence gives all of its back
-    /// and is read again.
-    #[default]
-    Preempt,
-    /// Pages for its prompt and all of its output, so that nobody is ever preempted.
-    Reserve,
-}
+use crate::catalog::Policy;
+use crate::load::KvPolicy;
+use serde::Deserialize;
 
 /// Limits of one engine: one replica of the model.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,10 +4,10 @@
 //! `scheduler` who is in it, `simulate` runs all that event by event, and `report` adds up what
 //! came of it. Definitions: `docs/reference/serving.md`.
 
+mod arrivals;
 mod estimate;
 mod lane;
 mod limits;
-mod load;
 mod pages;
 mod random;
 mod replica;
@@ -15,13 +15,14 @@ mod report;
 mod scheduler;
 mod simulate;
 mod step;
-#[cfg(test)]
-mod tests;
 
-pub use estimate::{Estimate, Estimator, Quantiles, Traffic};
-pub use limits::{EngineLimits, KvPolicy, Policy, Transfer};
-pub use load::{Arrivals, Lengths, Load, Sizes};
-pub use replica::{EngineOptions, ReplicaSteps};
-pub use report::{Latency, LoadReport, Objectives};
-pub use simulate::{Pool, Run, simulate, simulate_disaggregated};
-pub use step::{AffineStep, StepSeconds, StepTime, StepWork};
+pub use self::estimate::{Estimate, Estimator, Quantiles, Traffic};
+pub use self::limits::{EngineLimits, Transfer};
+pub use self::replica::ReplicaSteps;
+pub use self::report::{Latency, LoadReport, Objectives};
+pub use self::simulate::{Pool, Run, simulate, simulate_disaggregated};
+pub use self::step::{AffineStep, StepSeconds, StepTime, StepWork};
+
+#[cfg(test)]
+#[path = "../../../tests/unit/engine.rs"]
+mod tests;

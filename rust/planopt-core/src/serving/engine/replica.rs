@@ -1,13 +1,13 @@
 //! A replica of a model as an engine: its step times, and what its memory and the assumptions
 //! leave it.
 
-use serde::Deserialize;
-
-use super::limits::{EngineLimits, KvPolicy, Policy};
+use super::limits::EngineLimits;
 use super::step::{StepSeconds, StepTime, StepWork};
 use crate::catalog::Assumptions;
 use crate::compute::Step;
-use crate::serving::{Overlap, Replica};
+use crate::load::EngineOptions;
+use crate::load::serving::Overlap;
+use crate::serving::replica::Replica;
 
 /// Step times of a replica.
 #[derive(Clone, Copy, Debug)]
@@ -38,24 +38,6 @@ impl StepTime for ReplicaSteps<'_, '_> {
             interval: interval.0,
         }
     }
-}
-
-/// What is asked of an engine; what is not comes from the assumptions and the memory.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct EngineOptions {
-    /// Tokens of a step, of each attention data-parallel and each context-parallel rank.
-    pub token_budget: Option<u32>,
-    /// Sequences of a micro-batch.
-    pub max_sequences: Option<u32>,
-    /// Tokens that the KV cache holds.
-    pub kv_tokens: Option<u64>,
-    /// Who goes first.
-    pub policy: Option<Policy>,
-    /// How the cache is dealt.
-    pub kv_policy: KvPolicy,
-    /// Steps that only decode from one look at what has arrived to the next.
-    pub receive_interval: Option<u32>,
 }
 
 impl EngineOptions {

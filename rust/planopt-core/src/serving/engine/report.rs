@@ -1,8 +1,7 @@
 //! What came of a load: latencies, rates, and how full the engine was.
 
+use crate::quantity::real;
 use serde::Serialize;
-
-use crate::compute::real;
 
 /// A latency from request to request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -139,6 +138,7 @@ impl Measured {
 
 /// Batches for batch means: as many as are usual (Law, "Simulation Modeling and Analysis").
 const BATCHES: usize = 20;
+
 /// Student's t for 95 % and one degree of freedom less than there are batches.
 const STUDENT_T: f64 = 2.093;
 

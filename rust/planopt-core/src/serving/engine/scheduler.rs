@@ -1,12 +1,13 @@
 //! An engine: continuous batching with chunked prefill over a paged KV cache.
 
-use std::collections::VecDeque;
-
+use super::arrivals::Request;
 use super::lane::{Doing, Lane, Ticket, pages_of};
-use super::limits::{EngineLimits, KvPolicy, Policy};
-use super::load::Request;
+use super::limits::EngineLimits;
 use super::pages::Pages;
 use super::step::{StepTime, StepWork};
+use crate::catalog::Policy;
+use crate::load::KvPolicy;
+use std::collections::VecDeque;
 
 /// A request that has been answered.
 #[derive(Clone, Copy, Debug)]

@@ -1,13 +1,13 @@
 //! The discrete-event simulation: requests, engines, and links between pools of them.
 
-use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicBool, Ordering};
-
+use super::arrivals::{Request, Source};
 use super::limits::{EngineLimits, Transfer};
-use super::load::{Load, Request, Source};
 use super::report::{LoadReport, Measured, Objectives, Sample};
 use super::scheduler::{Answered, Engine};
 use super::step::StepTime;
+use crate::load::Load;
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Replicas that are alike; requests are dealt to them in turn.
 #[derive(Clone, Debug)]
@@ -63,12 +63,15 @@ impl PartialEq for Due {
         self.cmp(other).is_eq()
     }
 }
+
 impl Eq for Due {}
+
 impl PartialOrd for Due {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
+
 impl Ord for Due {
     /// The earliest is the greatest: it comes first out of a heap.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {

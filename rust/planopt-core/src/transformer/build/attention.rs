@@ -1,7 +1,8 @@
 //! What mixes the tokens of a layer, with the projections around it.
 
-use super::product;
-use crate::transformer::{AttentionShape, Operation, Shard, Work};
+use super::product::product;
+use crate::transformer::architecture::AttentionShape;
+use crate::transformer::operation::{Operation, Shard, Work};
 
 /// Everything of a mixer but the all-reduce behind it.
 pub(super) fn mixer(hidden: u64, shape: &AttentionShape) -> Vec<Operation> {

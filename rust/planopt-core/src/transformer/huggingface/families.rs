@@ -4,7 +4,7 @@
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
 use super::parts::{Experts, HEADS, Heads, block, decoder, gated, windows};
 use super::{gpt, hybrid};
-use crate::transformer::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
+use crate::transformer::architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
 
 pub(super) type Family = fn(&mut Fields) -> Architecture;
 

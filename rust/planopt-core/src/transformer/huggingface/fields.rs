@@ -1,18 +1,18 @@
 //! Typed access to the fields of a configuration. A problem is noted and a harmless value handed
 //! back, so that the reader goes on and every problem of the file is reported at once.
 
-use std::path::Path;
-
-use serde_json::{Map, Value};
-
 use super::position::locate;
 use crate::diagnostic::Diagnostic;
+use serde_json::{Map, Value};
+use std::path::Path;
 
 /// Largest accepted width: more than twice the widest published feed-forward layer, and small
 /// enough that no product of a model leaves 64 bits.
 pub(super) const WIDTHS: u64 = 1 << 18;
+
 /// Most layers, heads and experts accepted; see [`WIDTHS`].
 pub(super) const COUNTS: u64 = 1 << 12;
+
 /// Longest context and largest vocabulary accepted; see [`WIDTHS`].
 pub(super) const LENGTHS: u64 = 1 << 30;
 
@@ -157,7 +157,7 @@ impl<'a> Fields<'a> {
         Diagnostic {
             position: locate(self.text, &path),
             value: value.map(quoted),
-            ..Diagnostic::new(super::NOT_A_MODEL, message)
+            ..Diagnostic::new(NOT_A_MODEL, message)
         }
         .in_file(self.file)
         .field(name)
@@ -183,3 +183,6 @@ fn quoted(value: &Value) -> String {
         None => text,
     }
 }
+
+/// The JSON does not describe a transformer that planopt knows.
+pub(crate) const NOT_A_MODEL: &str = "E111";

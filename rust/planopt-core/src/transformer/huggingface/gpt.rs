@@ -1,14 +1,14 @@
 //! The older model types: layer normalisation, feed-forward networks without a gate, and mostly
 //! biases, learned positions and a head that shares the embedding's matrix.
 
-use serde_json::Value;
-
 use super::fields::{COUNTS, Fields, WIDTHS};
 use super::parts::{HEADS, HIDDEN, Heads, block, decoder};
-use crate::transformer::{Architecture, BlockShape, MlpShape, Norm};
+use crate::transformer::architecture::{Architecture, BlockShape, MlpShape, Norm};
+use serde_json::Value;
 
 /// Feed-forward width over hidden size where a file does not say.
 const EXPANSION: u64 = 4;
+
 /// Rows of OPT's position embedding that fairseq kept for padding.
 const OPT_PADDING_POSITIONS: u64 = 2;
 

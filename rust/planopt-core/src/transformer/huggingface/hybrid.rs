@@ -2,7 +2,8 @@
 
 use super::fields::{COUNTS, Fields, WIDTHS};
 use super::parts::{Experts, Heads, decoder_of};
-use crate::transformer::{Architecture, AttentionShape, BlockShape, MlpShape, StateSpace};
+use crate::transformer::architecture::{Architecture, AttentionShape, BlockShape, MlpShape};
+use crate::transformer::operation::StateSpace;
 
 /// What a letter of `hybrid_override_pattern`, or a word of `layers_block_type`, stands for.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -11,19 +11,15 @@ mod parts;
 mod position;
 mod weights;
 
-use std::path::Path;
-
-use serde_json::{Map, Value};
-
 use self::families::{FAMILIES, Family};
-use self::fields::Fields;
-use super::{Architecture, MlpShape};
+use self::fields::{Fields, NOT_A_MODEL};
+use super::architecture::{Architecture, MlpShape};
 use crate::diagnostic::{Diagnostic, Position};
+use serde_json::{Map, Value};
+use std::path::Path;
 
 /// The text is not JSON.
 const NOT_JSON: &str = "E110";
-/// The JSON does not describe a transformer that planopt knows.
-const NOT_A_MODEL: &str = "E111";
 
 /// Reads a Hugging Face `config.json`.
 ///
@@ -126,4 +122,5 @@ fn not_json(error: &serde_json::Error, file: &Path) -> Diagnostic {
 }
 
 #[cfg(test)]
+#[path = "../../../tests/unit/huggingface.rs"]
 mod tests;

@@ -1,17 +1,18 @@
 //! The parts that model types share: heads, feed-forward networks, windows, and the stack of layers.
 
-use serde_json::Value;
-
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
-use crate::catalog::Format;
-use crate::transformer::{
-    Architecture, AttentionShape, BlockShape, MOST_MTP_MODULES, MlpShape, Norm,
-};
+use crate::format::Format;
+use crate::transformer::MOST_MTP_MODULES;
+use crate::transformer::architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
+use serde_json::Value;
 
 /// The first name is the usual one, the others those of older model types.
 pub(super) const HIDDEN: &[&str] = &["hidden_size", "n_embd", "n_embed", "d_model"];
+
 pub(super) const LAYERS: &[&str] = &["num_hidden_layers", "n_layer", "n_layers"];
+
 pub(super) const HEADS: &[&str] = &["num_attention_heads", "n_head", "n_heads"];
+
 pub(super) const CONTEXT: &[&str] = &[
     "max_position_embeddings",
     "n_positions",

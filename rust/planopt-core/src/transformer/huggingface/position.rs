@@ -45,7 +45,8 @@ fn end_of_string(bytes: &[u8], start: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Position, locate};
+    use super::locate;
+    use crate::diagnostic::Position;
 
     const TEXT: &str = r#"{
   "note": "a \" quote, and \"size\": 1",

@@ -1,9 +1,8 @@
 //! Number format of a checkpoint, from its data type and quantisation.
 
-use serde_json::{Map, Value};
-
 use super::fields::Fields;
-use crate::catalog::Format;
+use crate::format::Format;
+use serde_json::{Map, Value};
 
 /// Formats of a checkpoint's matrices.
 pub(super) struct Weights {

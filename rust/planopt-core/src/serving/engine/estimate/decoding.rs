@@ -1,9 +1,9 @@
 //! Those who decode at a rate of arrivals, and how long their tokens take.
 
-use super::Estimator;
+use super::estimator::Estimator;
+use super::machine::Machine;
 use super::population::Population;
-use super::reading::Machine;
-use crate::serving::engine::limits::Policy;
+use crate::catalog::Policy;
 
 /// Who arrives.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +25,10 @@ pub(super) struct Decoding {
 
 /// Rounds after which the number of those who decode has settled.
 const ROUNDS: u32 = 40;
+
 /// Turns after which the time of a token in a full engine has settled.
 const FEW_TURNS: u32 = 3;
+
 /// Numbers of decoding sequences that token times are worked out for.
 const GRID: usize = 10;
 

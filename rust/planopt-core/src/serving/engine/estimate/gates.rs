@@ -6,7 +6,7 @@
 //! of the round before it, whose arrivals are Poisson, all rounds behind it take
 //! `(rate each T + loss rounds) / (1 - rate each)`.
 
-use super::reading::{MOST_SHARE, Machine, Reading};
+use super::machine::{MOST_SHARE, Machine, Reading};
 
 /// Rounds of reading at a rate of arrivals.
 pub(super) struct Gates {
@@ -25,6 +25,7 @@ pub(super) struct Gates {
 
 /// Times after which a usual round has settled, or once it has to this part of it.
 const ROUNDS: u32 = 6;
+
 const CLOSE: f64 = 1e-3;
 
 impl Gates {

@@ -120,5 +120,6 @@ impl Population {
 
 /// Before a chance overflows, all are scaled down.
 const VAST: f64 = 1e200;
+
 /// Chances so much smaller than the highest are left out.
 const NEGLIGIBLE: f64 = 1e-12;

@@ -1,9 +1,10 @@
 //! Step times of an engine on a grid: asked for once, interpolated ever after.
 
-use super::super::step::{StepTime, StepWork};
+use crate::serving::engine::step::{StepTime, StepWork};
 
 /// Places on the grid of prompt tokens: none, and halves of the budget.
 const READS: usize = 9;
+
 /// Places on the grid of decoding sequences.
 const POPULATIONS: usize = 5;
 

@@ -1,12 +1,14 @@
 //! What the closed form knows of a load: moments of prompts and outputs, and both cut into strata.
 
-use super::super::load::{Lengths, Load, Sizes};
+use crate::load::{Lengths, Load, Sizes};
 
 /// Strata that lengths are cut into, finer towards the long ones that make the tail.
 pub(super) const STRATA: usize = 12;
+
 const EDGES: [f64; STRATA + 1] = [
     0.0, 0.15, 0.35, 0.55, 0.7, 0.8, 0.87, 0.92, 0.95, 0.975, 0.99, 0.998, 1.0,
 ];
+
 /// Quantiles of the standard normal distribution at the inner edges.
 const NORMAL_EDGES: [f64; STRATA - 1] = [
     -1.036_433_389_493_79,

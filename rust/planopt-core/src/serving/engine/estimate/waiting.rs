@@ -1,11 +1,11 @@
 //! What a prompt waits for before its own steps: the rest of the step under way, others in its
 //! last step, prompts before it that do not fit one step, and a place.
 
-use super::Estimator;
 use super::decoding::Source;
-use super::latency::{Point, RARE};
+use super::estimator::Estimator;
+use super::point::{Point, RARE};
 use super::population::{MOST_BUSY, Population};
-use crate::serving::engine::limits::Policy;
+use crate::catalog::Policy;
 
 /// The step under way when a prompt arrives.
 pub(super) struct Rest {

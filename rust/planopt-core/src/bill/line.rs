@@ -1,0 +1,34 @@
+//! Bills of materials.
+
+use super::switching::Switching;
+use crate::catalog::Connecting;
+use crate::quantity::MicroUsd;
+use serde::Serialize;
+
+/// One line of a bill of materials.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BillLine {
+    /// `accelerator`, `host` (complete machines too), `nic`, `switch`, `switch_ports` or `cable`;
+    /// `instance` of what is rented.
+    pub kind: &'static str,
+    /// Catalog or part id.
+    pub id: String,
+    /// Full name.
+    pub name: String,
+    /// How many.
+    pub quantity: u32,
+    /// Price of one; of an instance, that of an hour.
+    pub unit_price: MicroUsd,
+}
+
+impl BillLine {
+    /// Price of the line.
+    pub fn price(&self) -> MicroUsd {
+        self.unit_price * self.quantity
+    }
+}
+
+/// Cables: one for each NIC and each uplink of a tree; between two hosts, one for two NICs.
+pub fn cables(connecting: Connecting, switching: Option<Switching>) -> u32 {
+    switching.map_or(connecting.cabled / 2, |all| connecting.cabled + all.uplinks)
+}

@@ -1,0 +1,177 @@
+//! The same catalog with one thing changed: a price, an assumption of money, the power that an
+//! accelerator may draw.
+
+use super::Catalog;
+use super::assumptions::CostAssumptions;
+use super::entities::{LIMITED_TO, Network};
+use super::offer::Terms;
+use crate::diagnostic;
+use crate::diagnostic::Diagnostic;
+use crate::quantity::{Dimension, MicroUsd, Watts, parse};
+use serde::Deserialize;
+
+/// Another price of a part.
+#[derive(Clone, Debug, Deserialize)]
+pub struct PriceChoice {
+    /// Catalog or part id.
+    pub id: String,
+    /// Price of one; of an instance, that of an hour.
+    pub usd: f64,
+    /// Terms that an instance is rented on.
+    #[serde(default)]
+    pub terms: Option<String>,
+}
+
+impl Catalog {
+    /// The same catalog with one price in place of its own, or of none: of an accelerator, a host, a
+    /// NIC, a switch, a cable, or of an hour of an offer, whose id has slashes.
+    ///
+    /// # Errors
+    ///
+    /// E001 with the nearest ids, if there is no such part; problems of the files of offers.
+    pub fn at_price(&self, choice: &PriceChoice) -> Result<Self, Vec<Diagnostic>> {
+        let mut catalog = self.clone();
+        let price = MicroUsd::from_usd(choice.usd);
+        let id = choice.id.as_str();
+        if id.contains('/') {
+            let terms = choice.terms.as_deref().and_then(Terms::from_name);
+            catalog.set_rent(id, terms.unwrap_or(Terms::OnDemand), price)?;
+            return Ok(catalog);
+        }
+        let mut known = false;
+        // A power limit does not change what an accelerator costs.
+        let bought = id.split(LIMITED_TO).next().unwrap_or(id);
+        for entry in catalog.accelerators.values_mut() {
+            if entry.entity.model_id() == bought {
+                entry.entity.price = Some(price);
+                entry.say("price", price);
+                known = true;
+            }
+        }
+        if let Some(entry) = catalog.hosts.get_mut(id) {
+            entry.entity.price = Some(price);
+            entry.say("price", price);
+            known = true;
+        }
+        for entry in catalog.networks.values_mut() {
+            let parts = entry.entity.parts().into_iter();
+            let tables: Vec<String> = parts
+                .filter(|part| part.id == id)
+                .map(|part| part.table)
+                .collect();
+            known |= !tables.is_empty();
+            for table in tables {
+                entry.say(&format!("{table}.price"), price);
+            }
+            entry.entity.set_price(id, price);
+        }
+        if known {
+            Ok(catalog)
+        } else {
+            Err(vec![self.unknown_part(id)])
+        }
+    }
+
+    fn unknown_part(&self, id: &str) -> Diagnostic {
+        let networks = || self.networks.values().map(|entry| &entry.entity);
+        let parts: Vec<_> = networks().flat_map(Network::parts).collect();
+        let known = (self.accelerators.keys().map(String::as_str))
+            .chain(self.hosts.keys().map(String::as_str))
+            .chain(parts.iter().map(|part| part.id));
+        Diagnostic::unknown_name("part", id, known)
+            .help_unless("an offer is `provider/instance/region`")
+    }
+
+    /// The same catalog with one accelerator more: `name` is an id and a power limit.
+    ///
+    /// # Errors
+    ///
+    /// E001 for an accelerator that does not exist, E002 for a limit that is no power, E003 for one
+    /// that cannot be set, E004 where the assumptions do not say what it does.
+    pub fn with_power_limit(&self, name: &str) -> Result<Self, Diagnostic> {
+        let (id, limit) = name.split_once(LIMITED_TO).unwrap_or((name, ""));
+        let accelerator = self.accelerator(id)?;
+        let wrong = |code, message: String, accepted: String| {
+            Diagnostic::new(code, message)
+                .field("--accelerators")
+                .value(name)
+                .accepted(accepted)
+        };
+        let watts = parse(limit, Dimension::Watts).map_err(|_| {
+            let message = format!("`{limit}` is no power limit");
+            wrong(
+                diagnostic::MALFORMED_OPTION,
+                message,
+                format!("such as {id}@300W"),
+            )
+        })?;
+        let Some(exponent) = self.assumptions.entity.power_limit_exponent else {
+            let message = "these assumptions do not say what a power limit does".to_owned();
+            return Err(wrong(
+                diagnostic::CONTRADICTION,
+                message,
+                format!("{id} alone"),
+            ));
+        };
+        let full = accelerator.power.map_or(0.0, |power| power.0);
+        let lowest = accelerator
+            .min_power
+            .map_or(full * LOWEST_SHARE, |power| power.0);
+        if !(lowest..=full).contains(&watts) || watts <= 0.0 {
+            let message = format!("{id} cannot be limited to {limit}");
+            let accepted = format!("{lowest:.0} to {full:.0} W");
+            return Err(wrong(diagnostic::OPTION_OUT_OF_RANGE, message, accepted));
+        }
+        let mut catalog = self.clone();
+        if let Some(entry) = self.accelerators.get(id) {
+            let mut entry = entry.clone();
+            entry.entity = accelerator.limited(name, Watts(watts), (watts / full).powf(exponent));
+            catalog.accelerators.insert(name.to_owned(), entry);
+        }
+        Ok(catalog)
+    }
+}
+
+impl Network {
+    fn set_price(&mut self, id: &str, price: MicroUsd) {
+        if self.nic.id == id {
+            self.nic.price = Some(price);
+        }
+        for switch in self.switches.iter_mut().filter(|each| each.id == id) {
+            switch.price = Some(price);
+        }
+        if let Some(cable) = self.cable.as_mut().filter(|each| each.id == id) {
+            cable.price = price;
+        }
+    }
+}
+
+/// Where no lowest limit is known, the share of its power that an accelerator can be limited to.
+const LOWEST_SHARE: f64 = 0.5;
+
+/// What is counted otherwise than the assumptions do.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub struct CostChoice {
+    /// Years that a purchase is written off over.
+    pub years: Option<f64>,
+    /// Share of the hours that are busy.
+    pub duty: Option<f64>,
+    /// Price of energy.
+    pub electricity_usd_per_kwh: Option<f64>,
+    /// Power usage effectiveness.
+    pub pue: Option<f64>,
+    /// Kilograms of carbon dioxide for a kWh.
+    pub carbon_kg_per_kwh: Option<f64>,
+}
+
+impl CostChoice {
+    /// Puts what is given in the place of assumptions.
+    pub fn put_into(self, cost: &mut CostAssumptions) {
+        cost.years = self.years.unwrap_or(cost.years);
+        cost.duty = self.duty.unwrap_or(cost.duty);
+        let own = cost.electricity_usd_per_kwh;
+        cost.electricity_usd_per_kwh = self.electricity_usd_per_kwh.unwrap_or(own);
+        cost.pue = self.pue.unwrap_or(cost.pue);
+        cost.carbon_kg_per_kwh = self.carbon_kg_per_kwh.or(cost.carbon_kg_per_kwh);
+    }
+}

@@ -1,0 +1,17 @@
+//! What a micro-batch costs in training: the twin of the rank that serves.
+
+mod attention;
+mod candidate;
+mod flops;
+mod layer;
+mod model;
+mod operation;
+mod pricing;
+mod resident;
+mod scan;
+
+pub(crate) use self::candidate::Question;
+pub use self::flops::{FlopsConvention, model_flops_per_token};
+pub use self::layer::LayerCost;
+pub use self::model::PricedModel;
+pub use self::resident::Held;

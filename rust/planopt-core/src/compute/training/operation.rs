@@ -1,0 +1,340 @@
+//! From the list of operations to what they cost one rank in forward and backward, and to what
+//! backward needs kept. Nothing here is a closed formula of a layer: each operation keeps its own
+//! inputs, and the sums come out as published (arXiv 2205.05198, table 2).
+
+use super::layer::LayerCost;
+use super::pricing::{MASK, Pricing};
+use super::resident::is_routed;
+use crate::load::training::Precision;
+use crate::parallel::{distinct_experts, local_shape};
+use crate::quantity::{Bytes, Seconds, real};
+use crate::transformer::{Operation, Shard, Work};
+
+/// Logits are softmaxed in 32 bits and kept so for backward.
+const LOGIT: f64 = 4.0;
+
+/// Copies that a cast writes.
+const CAST_COPIES: f64 = 2.0;
+
+/// The product into the vocabulary, which trainers pad (Megatron-LM,
+/// `make_vocab_size_divisible_by`).
+const HEAD: &str = "head";
+
+/// Products that read a latent and not the stream between layers.
+const LATENT_PRODUCTS: [&str; 2] = ["query_up", "key_value_up"];
+
+/// The product that reads what experts of a latent width leave.
+const EXPERTS_OUTPUT: &str = "latent_up";
+
+/// Where operations stand: it decides what lies around an all-reduce.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Embedding,
+    Layer,
+    Head,
+}
+
+/// What the walk along the operations remembers.
+#[derive(Default)]
+struct Walk {
+    cost: LayerCost,
+    /// The normalised stream is kept already: several products read it.
+    stream_kept: bool,
+    /// Columns of the product before, and whether of experts: a product by rows then has an
+    /// activation function in front.
+    columns: Option<f64>,
+    /// Behind experts whose ranks have tokens of their own: there is nothing to sum.
+    scattered: bool,
+}
+
+impl Pricing<'_> {
+    /// Cost of the operations of a layer, of the embedding or of the head.
+    pub(super) fn price(&self, operations: &[Operation], part: Part, hidden: u64) -> LayerCost {
+        let mut walk = Walk::default();
+        walk.cost.input = Bytes(self.tokens() * real(hidden) * self.stream() * self.activation());
+        for operation in operations {
+            let held = self.held(operation);
+            if is_routed(operation) {
+                walk.cost.experts = walk.cost.experts + held;
+            } else {
+                walk.cost.dense = walk.cost.dense + held;
+            }
+            match operation.work {
+                Work::MatMul { .. } => self.product(operation, part, &mut walk),
+                Work::Attention { .. } | Work::LatentAttention { .. } => {
+                    self.attention(operation, &mut walk.cost);
+                    walk.columns = None;
+                }
+                Work::StateSpace(mixer) => {
+                    self.scan(&mixer, &mut walk.cost);
+                    walk.columns = None;
+                }
+                Work::Elementwise { width } => {
+                    let keeps = operation.name.ends_with("norm");
+                    self.elementwise(real(width), keeps, &mut walk.cost);
+                    walk.stream_kept = false;
+                }
+                Work::Gather { width } => {
+                    // Rows are read and written, and their gradients added up.
+                    self.pass(&mut walk.cost, real(width) * self.stream(), (2.0, 3.0), 0.0);
+                }
+                Work::AllReduce { width } => {
+                    let summed = !std::mem::take(&mut walk.scattered);
+                    self.reduction(real(width), part, summed, &mut walk.cost);
+                }
+            }
+        }
+        walk.cost
+    }
+
+    /// Bytes of an input of a product.
+    fn input_bytes(&self, operation: &Operation) -> f64 {
+        match self.recipe.precision {
+            precision if precision.casts() && operation.quantised => {
+                precision.format().bytes_per_element()
+            }
+            precision => precision.activation_bytes(),
+        }
+    }
+
+    /// The sum over the tensor-parallel group, with what follows it: dropout, and in a layer the
+    /// residual. Under sequence parallelism it is a reduce-scatter here and an all-gather before
+    /// the next product, of the same volume.
+    ///
+    /// In backward the sum of a product's input gradients goes on beside its weight gradients;
+    /// under sequence parallelism the input is gathered again beside its input gradients, while
+    /// the gradient of the output is waited for (Megatron-LM, `tensor_parallel/layers.py`).
+    fn reduction(&self, width: f64, part: Part, summed: bool, cost: &mut LayerCost) {
+        let payload = if summed {
+            Bytes(self.tokens() * width * self.activation())
+        } else {
+            Bytes::ZERO
+        };
+        let time = self.groups.tensor.all_reduce(payload);
+        cost.tensor_forward += time;
+        if self.layout.sequence_parallel {
+            cost.tensor_backward += self.groups.tensor.all_gather(payload);
+        }
+        if part == Part::Layer {
+            cost.tensor_beside += time;
+        }
+        if self.layout.tp > 1 && summed {
+            cost.forward_kernels += 1.0;
+            cost.backward_kernels += 1.0;
+        }
+        let elements = width * self.stream();
+        let mask = if self.recipe.dropout { MASK } else { 0.0 };
+        match part {
+            // Branch and residual read, sum written; both gradients read, their sum written.
+            Part::Layer if self.recipe.dropout => self.pass(cost, elements, (3.0, 5.0), mask),
+            Part::Layer => self.pass(cost, elements, (3.0, 3.0), 0.0),
+            Part::Embedding | Part::Head if self.recipe.dropout => {
+                self.pass(cost, elements, (2.0, 2.0), mask);
+            }
+            Part::Embedding | Part::Head => {}
+        }
+        cost.kept += Bytes(self.tokens() * elements * mask);
+    }
+
+    fn product(&self, operation: &Operation, part: Part, walk: &mut Walk) {
+        let Work::MatMul {
+            k,
+            n,
+            shard,
+            experts,
+            active,
+        } = operation.work
+        else {
+            return;
+        };
+        let ep = f64::from(self.layout.ep);
+        let routed = is_routed(operation);
+        let tp = if routed {
+            self.layout.expert_tp()
+        } else {
+            self.layout.tp
+        };
+        let (depth, columns) = local_shape(k, n, shard, tp);
+        // Tensor-parallel ranks with experts of their own have a share of the tokens each.
+        let tokens = self.tokens() * f64::from(tp) / self.tp();
+        // Experts of this rank see the tokens of all ranks they are dealt among.
+        let (matrices, copies) = if routed {
+            let met = distinct_experts(real(experts), real(active), tokens * ep) / ep;
+            (met, real(active) * self.training.expert_imbalance)
+        } else {
+            (1.0, 1.0)
+        };
+        let rows = tokens * copies / matrices;
+        self.products(operation, matrices, (rows, columns, depth), &mut walk.cost);
+        if routed && operation.parameters > experts * k * n {
+            // Kernels of many products add no biases: outputs are read and written again, and
+            // their gradients read once more (`NVIDIA/TransformerEngine`, `GroupedLinear`).
+            let traffic = tokens * copies * columns * self.activation();
+            self.traffic(&mut walk.cost, (2.0 * traffic, traffic));
+        }
+
+        let by_rows = shard == Shard::Rows;
+        let gathered = matches!(shard, Shard::Columns | Shard::Heads { .. });
+        let kept = match walk.columns {
+            Some(before) if by_rows => {
+                self.activation_function(tokens, before * copies, depth * copies, walk);
+                depth * copies
+            }
+            _ if by_rows => depth,
+            // Experts read copies of their tokens, made when they are dispatched.
+            _ if routed => {
+                self.dispatch(real(k), copies, &mut walk.cost);
+                walk.scattered = self.layout.whole_experts && self.layout.tp > 1;
+                // Of experts' own share of the tokens nothing is left to divide.
+                let stream = if self.layout.whole_experts {
+                    1.0
+                } else {
+                    self.stream()
+                };
+                depth * copies * stream
+            }
+            // What experts left of a token, on its way back from their width.
+            _ if operation.name == EXPERTS_OUTPUT => depth * self.stream(),
+            // Out of a latent: the latent, and before its normalisation.
+            _ if LATENT_PRODUCTS.contains(&operation.name) => 2.0 * depth * self.stream(),
+            _ if walk.stream_kept => 0.0,
+            _ => {
+                walk.stream_kept = true;
+                depth * self.stream()
+            }
+        };
+        walk.cost.kept += Bytes(tokens * kept * self.input_bytes(operation));
+        walk.columns = gathered.then_some(columns);
+        if part == Part::Head {
+            self.loss(real(k), columns, &mut walk.cost);
+        }
+    }
+
+    /// Forward, gradient of the input, gradient of the weights. The host launches the products of
+    /// experts one by one (`NVIDIA/TransformerEngine`, `multi_stream_cublas_gemm`).
+    fn products(
+        &self,
+        operation: &Operation,
+        matrices: f64,
+        (rows, columns, depth): (f64, f64, f64),
+        cost: &mut LayerCost,
+    ) {
+        let peak = self.sustained(operation);
+        let rate = if operation.name == HEAD {
+            peak
+        } else {
+            self.aligned(peak, [columns, depth])
+        };
+        let input = self.input_bytes(operation);
+        let weight = match self.recipe.adapters {
+            Some(adapters) if operation.quantised => adapters.frozen.bytes_per_element(),
+            _ => input,
+        };
+        // Each has waves of tiles of its own.
+        let time = |shape, bytes| self.time(rate, 1.0, shape, bytes) * matrices;
+        let moved = rows * (columns + depth) * self.activation();
+        let stored = columns * depth;
+        let of_weights = moved + stored * weight;
+        cost.add_forward_of(matrices, time((rows, columns, depth), of_weights));
+        cost.add_backward_of(matrices, time((rows, depth, columns), of_weights));
+        if operation.quantised && self.recipe.precision.casts() {
+            let elements = (matrices * rows * depth, matrices * rows * columns);
+            self.casts(operation, elements, cost);
+        }
+        cost.forward_flop += 2.0 * matrices * rows * columns * depth;
+        match self.recipe.adapters {
+            None => {
+                // The gradient is added to what is there: read and written.
+                let summed = moved + stored * 2.0 * self.recipe.gradients.bytes_per_element();
+                cost.add_backward_of(matrices, time((depth, columns, rows), summed));
+            }
+            Some(adapters) if operation.quantised => {
+                let rank = f64::from(adapters.rank);
+                for width in [columns, depth] {
+                    let moved = matrices * rows * (width + rank) * self.activation();
+                    let base = self.base_rate([width, rank]);
+                    cost.forward_flop += 2.0 * matrices * rows * width * rank;
+                    let forward = self.time(base, matrices, (rows, rank, width), moved);
+                    cost.add_forward(forward);
+                    for shape in [(rows, width, rank), (width, rank, rows)] {
+                        let time = self.time(base, matrices, shape, moved);
+                        cost.add_backward(time);
+                    }
+                }
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Casts of what products read: of inputs in forward, of gradients of outputs in backward,
+    /// each read once and written twice, as it is and transposed (`NVIDIA/TransformerEngine`).
+    fn casts(&self, operation: &Operation, (inputs, outputs): (f64, f64), cost: &mut LayerCost) {
+        let framework = &self.training.framework;
+        let passes = match self.recipe.precision {
+            Precision::Nvfp4 => framework.casts * framework.casts_4bit,
+            _ => framework.casts,
+        };
+        if passes <= 0.0 {
+            return;
+        }
+        let each = self.activation() + CAST_COPIES * self.input_bytes(operation);
+        let time =
+            |elements: f64| Seconds(passes * elements * each / self.rates.memory.0) + self.launch();
+        cost.add_forward(time(inputs));
+        cost.add_backward(time(outputs));
+    }
+
+    /// Between the columns of one product and the rows of the next: its input is kept.
+    fn activation_function(&self, tokens: f64, before: f64, after: f64, walk: &mut Walk) {
+        let per_element = tokens * self.activation();
+        let moved = |elements: f64| per_element * elements;
+        self.traffic(
+            &mut walk.cost,
+            (moved(before + after), moved(2.0 * before + after)),
+        );
+        walk.cost.kept += Bytes(per_element * before);
+    }
+
+    /// Tokens go to their experts and come back, in forward and in backward.
+    fn dispatch(&self, width: f64, copies: f64, cost: &mut LayerCost) {
+        let elements = width * copies * self.stream();
+        let payload = Bytes(self.tokens() * elements * self.activation());
+        cost.routed += 1.0;
+        let group = &self.groups.expert;
+        // Experts of a token on the same distant host need it once.
+        let across = if self.training.framework.send_once {
+            let hosts = f64::from(group.domains());
+            let met = hosts * (1.0 - (1.0 - 1.0 / hosts).powf(copies));
+            (met / copies).min(1.0)
+        } else {
+            1.0
+        };
+        let there_and_back = group.all_to_all(payload, across) * 2.0;
+        cost.expert_forward += there_and_back;
+        cost.expert_backward += there_and_back;
+        // Gathered into the order of experts and scattered back, each read and written.
+        let sorted = 4.0 * self.training.framework.routing;
+        self.pass(cost, elements, (sorted, sorted), 0.0);
+    }
+
+    /// Cross-entropy over logits divided by vocabulary; the gradient of the head's input is summed
+    /// over the tensor-parallel group.
+    fn loss(&self, hidden: f64, vocabulary: f64, cost: &mut LayerCost) {
+        let logits = self.tokens() * vocabulary;
+        let memory = self.rates.memory.0;
+        // Logits read and their softmax written; softmax read and the gradient written.
+        let traffic = logits * (LOGIT + self.activation()) * self.training.framework.loss;
+        let each_way = Seconds(traffic / memory) + self.launch();
+        cost.add_forward(each_way);
+        cost.add_backward(each_way);
+        let at_once = logits / f64::from(self.recipe.loss_chunks);
+        if self.training.framework.loss_in_place {
+            cost.kept += Bytes(at_once * self.activation());
+        } else {
+            cost.kept += Bytes(at_once * LOGIT);
+            cost.transient += Bytes(at_once * self.activation());
+        }
+        let payload = Bytes(self.tokens() * hidden * self.activation());
+        cost.tensor_beside += self.groups.tensor.all_reduce(payload);
+    }
+}

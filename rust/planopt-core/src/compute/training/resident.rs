@@ -1,0 +1,204 @@
+//! What a rank holds for its parameters, whatever the batch: weights, gradients, optimizer.
+
+use crate::format::Format;
+use crate::load::training::{Optimizer, Precision, Recipe};
+use crate::parallel::training::Layout;
+use crate::parallel::{local_shape, parameter_fraction};
+use crate::quantity::{Bytes, real};
+use crate::transformer::{Operation, Work};
+use std::ops::{Add, Mul};
+
+/// A 32-bit number.
+const WIDE: f64 = 4.0;
+
+/// A moment in 8 bits.
+const NARROW: f64 = 1.0;
+
+/// Iterations of Muon (Jordan et al., 2024: kellerjordan.github.io/posts/muon).
+const NEWTON_SCHULZ_STEPS: f64 = 5.0;
+
+/// Copies of a weight in fp8 that stay beside the 16-bit one: as it is, and transposed
+/// (`NVIDIA/TransformerEngine`).
+const FP8_COPIES: f64 = 2.0;
+
+/// Times that an optimizer's pass reads or writes gradients: once for their norm, twice to clip
+/// them, once for the update and once to set them to zero (`NVIDIA/Megatron-LM`, optimizer).
+const GRADIENT_PASSES: f64 = 5.0;
+
+/// Bytes on one rank, before data-parallel ranks share them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Held {
+    /// Weights as products read them.
+    pub weights: Bytes,
+    /// Gradients as they are summed.
+    pub gradients: Bytes,
+    /// State of the optimizer with the master weights.
+    pub state: Bytes,
+    /// Of the weights, those that are trained: what ranks gather after a step.
+    pub trained: Bytes,
+    /// Arithmetic of the optimizer, in floating-point operations.
+    pub optimizer_flop: f64,
+}
+
+impl Held {
+    /// Bytes that the optimizer's pass moves: its state read and written, gradients read for
+    /// their norm, clipped, read for the update and set to zero, weights written.
+    pub fn optimizer_traffic(&self) -> Bytes {
+        self.state * 2.0 + self.gradients * GRADIENT_PASSES + self.trained
+    }
+}
+
+impl Add for Held {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            weights: self.weights + other.weights,
+            gradients: self.gradients + other.gradients,
+            state: self.state + other.state,
+            trained: self.trained + other.trained,
+            optimizer_flop: self.optimizer_flop + other.optimizer_flop,
+        }
+    }
+}
+
+impl Mul<f64> for Held {
+    type Output = Self;
+    fn mul(self, factor: f64) -> Self {
+        Self {
+            weights: self.weights * factor,
+            gradients: self.gradients * factor,
+            state: self.state * factor,
+            trained: self.trained * factor,
+            optimizer_flop: self.optimizer_flop * factor,
+        }
+    }
+}
+
+impl Recipe {
+    /// Bytes of a weight that is trained, where products of its kind run in `precision`.
+    fn weight_bytes(&self, quantised: bool) -> f64 {
+        match self.precision {
+            precision if precision.casts() && quantised => {
+                Format::Bf16.bytes_per_element()
+                    + FP8_COPIES * precision.format().bytes_per_element()
+            }
+            precision => precision.activation_bytes(),
+        }
+    }
+
+    /// Bytes of optimizer state per parameter, the master weight included, of a matrix of `k` by
+    /// `n` in a layer, or of anything else.
+    fn state_bytes(&self, matrix: Option<(f64, f64)>) -> f64 {
+        // In 32 bits the weights are their own master.
+        let master = match self.precision {
+            Precision::Fp32 => 0.0,
+            _ if !self.master_weights => 0.0,
+            _ => WIDE,
+        };
+        let wide = if self.master_weights {
+            WIDE
+        } else {
+            self.precision.activation_bytes()
+        };
+        let moments = match (self.optimizer, matrix) {
+            (Optimizer::Adam8bit, _) => 2.0 * NARROW,
+            (Optimizer::Sgd, _) | (Optimizer::Muon, Some(_)) | (Optimizer::Adafactor, None) => wide,
+            (Optimizer::Adafactor, Some((k, n))) => wide * (k + n) / (k * n),
+            (Optimizer::Adam, _) | (Optimizer::Muon, None) => 2.0 * wide,
+        };
+        master + moments
+    }
+
+    /// What a rank holds of `operation`.
+    pub(super) fn hold(&self, operation: &Operation, layout: &Layout) -> Held {
+        let (tp, ep) = if is_routed(operation) {
+            (layout.expert_tp(), layout.ep)
+        } else {
+            (layout.tp, layout.ep)
+        };
+        let parameters = real(operation.parameters) * parameter_fraction(operation, tp)
+            / if is_routed(operation) {
+                f64::from(ep)
+            } else {
+                1.0
+            };
+        let Some(adapters) = self.adapters else {
+            let matrix = match operation.work {
+                Work::MatMul { k, n, .. } if operation.quantised => Some((real(k), real(n))),
+                _ => None,
+            };
+            return self.trained(parameters, operation.quantised, matrix);
+        };
+        let frozen = if operation.quantised {
+            adapters.frozen.bytes_per_element()
+        } else {
+            self.precision.activation_bytes()
+        };
+        let weights = Bytes(parameters * frozen);
+        let own = Held {
+            weights,
+            ..Held::default()
+        };
+        own + self.trained(self.adapter_parameters(operation, tp, ep), false, None)
+    }
+
+    /// Parameters of the adapter on a product of a layer: `rank (k + n)`.
+    pub(super) fn adapter_parameters(&self, operation: &Operation, tp: u32, ep: u32) -> f64 {
+        match (self.adapters, operation.work) {
+            (
+                Some(adapters),
+                Work::MatMul {
+                    k,
+                    n,
+                    shard,
+                    experts,
+                    ..
+                },
+            ) if operation.quantised => {
+                let (k_local, n_local) = local_shape(k, n, shard, tp);
+                let matrices = if experts > 1 {
+                    real(experts) / f64::from(ep)
+                } else {
+                    1.0
+                };
+                matrices * f64::from(adapters.rank) * (k_local + n_local)
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// What a checkpoint writes of `operation`, once for all ranks: the state, and the weights
+    /// where they are their own master.
+    pub(super) fn checkpoint(&self, operation: &Operation) -> Bytes {
+        let whole = self.hold(operation, &Layout::SINGLE);
+        match self.precision {
+            Precision::Fp32 => whole.state + whole.trained,
+            _ => whole.state,
+        }
+    }
+
+    fn trained(&self, parameters: f64, quantised: bool, matrix: Option<(f64, f64)>) -> Held {
+        let state = self.state_bytes(matrix);
+        Held {
+            weights: Bytes(parameters * self.weight_bytes(quantised)),
+            gradients: Bytes(parameters * self.gradients.bytes_per_element()),
+            state: Bytes(parameters * state),
+            trained: Bytes(parameters * self.precision.activation_bytes()),
+            optimizer_flop: match (self.optimizer, matrix) {
+                (Optimizer::Muon, Some((k, n))) => parameters / (k * n) * orthogonalise(k, n),
+                _ => 0.0,
+            },
+        }
+    }
+}
+
+/// Newton-Schulz iteration on a matrix: `A = X X'`, `B = b A + c A A`, `X = a X + B X`.
+fn orthogonalise(k: f64, n: f64) -> f64 {
+    let (narrow, wide) = (k.min(n), k.max(n));
+    NEWTON_SCHULZ_STEPS * (4.0 * narrow * narrow * wide + 2.0 * narrow * narrow * narrow)
+}
+
+/// Whether a token meets only some of the operation's matrices.
+pub(super) fn is_routed(operation: &Operation) -> bool {
+    matches!(operation.work, Work::MatMul { experts, .. } if experts > 1)
+}

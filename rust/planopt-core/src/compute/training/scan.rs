@@ -1,0 +1,74 @@
+//! The scan of a state-space layer (Mamba-2, arXiv 2405.21060, section 6): within chunks of a
+//! sequence as products, from chunk to chunk by the states that they leave.
+
+use super::layer::LayerCost;
+use super::pricing::Pricing;
+use crate::quantity::{Bytes, real};
+use crate::transformer::StateSpace;
+
+/// States go from chunk to chunk in 32 bits.
+const STATE_ELEMENT: f64 = 4.0;
+
+/// Times that the state of a chunk is moved: written, read and written by the pass over chunks,
+/// and read.
+const STATE_PASSES: f64 = 4.0;
+
+/// Products of backward for each one of forward.
+const GRADIENTS: f64 = 2.0;
+
+impl Pricing<'_> {
+    /// Convolution, scan, and the gated normalisation behind it.
+    ///
+    /// Kept are the columns of the projection inward and what the scan leaves; convolution, scores
+    /// and states are made again in backward (`state-spaces/mamba`,
+    /// `mamba_split_conv1d_scan_combined`).
+    pub(super) fn scan(&self, mixer: &StateSpace, cost: &mut LayerCost) {
+        let (tokens, tp, element) = (self.tokens(), self.tp(), self.activation());
+        let (heads, groups) = (real(mixer.heads) / tp, real(mixer.groups) / tp);
+        let (width, state, chunk) = (real(mixer.head_dim), real(mixer.state), real(mixer.chunk));
+        let inner = heads * width;
+        let convolved = inner + 2.0 * groups * state;
+        let chunks = tokens / chunk;
+
+        // Read and written; in backward made again, its gradient read and that of its input written.
+        self.pass(cost, convolved, (2.0, 5.0), 0.0);
+
+        let product = |matrices: f64, shape: (f64, f64, f64)| {
+            let (rows, columns, depth) = shape;
+            let operands = rows * depth + depth * columns + rows * columns;
+            self.time(
+                self.base_rate([columns, depth]),
+                matrices,
+                shape,
+                matrices * operands * element,
+            )
+        };
+        let scores = product(chunks * groups, (chunk, chunk, state));
+        let states = product(chunks * heads, (width, state, chunk));
+        let within = product(chunks * heads, (chunk, width, chunk));
+        let across = product(chunks * heads, (chunk, width, state));
+        let carried = chunks * heads * width * state * STATE_ELEMENT * STATE_PASSES;
+        let passed = Bytes(carried) / self.rates.memory + self.launch();
+        let slower = self.training.framework.scan;
+        let again = (scores + states + passed) * slower;
+        let forward = again + (within + across) * slower;
+        cost.forward += forward;
+        cost.backward += forward * GRADIENTS + again;
+        cost.forward_kernels += SCAN_KERNELS;
+        cost.backward_kernels += SCAN_KERNELS * GRADIENTS;
+
+        // What the scan leaves and its gate are read, their product written.
+        self.pass(cost, inner, (3.0, 5.0), 0.0);
+        let columns = inner + convolved + heads;
+        cost.kept += Bytes(tokens * (columns + inner) * element);
+        let flop = chunks
+            * (2.0 * groups * chunk * chunk * state
+                + 2.0 * inner * chunk * chunk
+                + 4.0 * inner * chunk * state);
+        cost.forward_flop += flop;
+    }
+}
+
+/// Kernels of a scan: sums of time steps, states, their pass over chunks, scores, outputs
+/// (`mamba_chunk_scan_combined`).
+const SCAN_KERNELS: f64 = 5.0;

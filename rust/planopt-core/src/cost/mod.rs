@@ -1,0 +1,190 @@
+//! Money over time: purchase written off, electricity, hosting; rent.
+//! Formulas: `docs/reference/model.md`, section 7.
+
+use crate::catalog::CostAssumptions;
+use crate::quantity::Watts;
+use serde::Serialize;
+
+/// Hours of a year.
+pub const HOURS_PER_YEAR: f64 = 8760.0;
+
+/// Hours of a month.
+pub const HOURS_PER_MONTH: f64 = HOURS_PER_YEAR / 12.0;
+
+const SECONDS_PER_HOUR: f64 = 3600.0;
+
+const TOKENS_PER_MILLION: f64 = 1e6;
+
+const WATTS_PER_KILOWATT: f64 = 1e3;
+
+/// What tokens cost on hardware that is bought, or rented.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Cost {
+    /// Purchase.
+    pub price_usd: f64,
+    /// Purchase written off, electricity and hosting, or rent, per hour.
+    pub usd_per_hour: f64,
+    /// Of it, the purchase written off.
+    pub capital_usd_per_hour: f64,
+    /// Of it, electricity.
+    pub energy_usd_per_hour: f64,
+    /// Of it, hosting.
+    pub hosting_usd_per_hour: f64,
+    /// Rent in place of all of these.
+    pub rent_usd_per_hour: f64,
+    /// Per million tokens put out.
+    pub usd_per_million_tokens: f64,
+    /// Its inverse, in tokens.
+    pub tokens_per_usd: f64,
+}
+
+/// Cost of hardware that puts out `tokens_per_second` while it is busy.
+pub fn of_purchase(
+    price_usd: f64,
+    power: Watts,
+    rack_units: f64,
+    tokens_per_second: f64,
+    assumptions: &CostAssumptions,
+) -> Cost {
+    let capital = capital_per_hour(price_usd, assumptions.years, assumptions.residual);
+    let energy = energy_per_hour(
+        power,
+        assumptions.duty,
+        assumptions.pue,
+        assumptions.electricity_usd_per_kwh,
+    );
+    let hosting = hosting_per_hour(
+        rack_units,
+        assumptions.rack_units,
+        assumptions.rack_usd_per_month,
+    );
+    let usd_per_hour = capital + energy + hosting;
+    let tokens_per_usd = tokens_per_usd(tokens_per_second, assumptions.duty, usd_per_hour);
+    Cost {
+        price_usd,
+        usd_per_hour,
+        capital_usd_per_hour: capital,
+        energy_usd_per_hour: energy,
+        hosting_usd_per_hour: hosting,
+        rent_usd_per_hour: 0.0,
+        usd_per_million_tokens: TOKENS_PER_MILLION / tokens_per_usd,
+        tokens_per_usd,
+    }
+}
+
+/// Cost of instances at `usd_per_hour`, of which the share `paid` of all hours is paid and the
+/// share `duty` is busy.
+pub fn of_rent(usd_per_hour: f64, paid: f64, tokens_per_second: f64, duty: f64) -> Cost {
+    let usd_per_hour = rent(usd_per_hour, 1.0, paid);
+    let tokens_per_usd = tokens_per_usd(tokens_per_second, duty, usd_per_hour);
+    Cost {
+        price_usd: 0.0,
+        usd_per_hour,
+        capital_usd_per_hour: 0.0,
+        energy_usd_per_hour: 0.0,
+        hosting_usd_per_hour: 0.0,
+        rent_usd_per_hour: usd_per_hour,
+        usd_per_million_tokens: TOKENS_PER_MILLION / tokens_per_usd,
+        tokens_per_usd,
+    }
+}
+
+/// A purchase written off evenly over `years`, less the share of it that is left then.
+pub fn capital_per_hour(price_usd: f64, years: f64, residual: f64) -> f64 {
+    price_usd * (1.0 - residual) / (years * HOURS_PER_YEAR)
+}
+
+/// Electricity, at the share of hours that are busy.
+pub fn energy_per_hour(power: Watts, duty: f64, pue: f64, usd_per_kwh: f64) -> f64 {
+    energy_kwh(power, 1.0, duty, pue) * usd_per_kwh
+}
+
+/// Energy in kWh that `hours` take, of which the share `duty` is busy.
+pub fn energy_kwh(power: Watts, hours: f64, duty: f64, pue: f64) -> f64 {
+    power.0 / WATTS_PER_KILOWATT * hours * duty * pue
+}
+
+/// Rent of `rack_units` of a rack that has `units_per_rack`.
+pub fn hosting_per_hour(rack_units: f64, units_per_rack: f64, usd_per_month: f64) -> f64 {
+    rack_units / units_per_rack * usd_per_month / HOURS_PER_MONTH
+}
+
+/// Tokens that a dollar buys where an hour costs `usd_per_hour`, idle or not.
+pub fn tokens_per_usd(tokens_per_second: f64, duty: f64, usd_per_hour: f64) -> f64 {
+    tokens_per_second * SECONDS_PER_HOUR * duty / usd_per_hour
+}
+
+/// Bill of a rented machine that is returned whenever it is idle: the share `duty` of `hours`.
+pub fn rent(usd_per_hour: f64, hours: f64, duty: f64) -> f64 {
+    usd_per_hour * hours * duty
+}
+
+/// Day on which a purchase with its running cost has cost as much as renting, if it ever does.
+pub fn break_even_days(price_usd: f64, own_usd_per_day: f64, rent_usd_per_day: f64) -> Option<f64> {
+    let saved_per_day = rent_usd_per_day - own_usd_per_day;
+    (saved_per_day > 0.0).then(|| price_usd / saved_per_day)
+}
+
+/// Share of busy hours from which on owning costs no more than renting: owning costs `fixed` in
+/// any hour and `energy` more in a busy one, renting `rent` in a busy one alone. None if even
+/// busy all the time it does not pay.
+pub fn break_even_duty(
+    fixed_usd_per_hour: f64,
+    energy_usd_per_hour: f64,
+    rent_usd_per_hour: f64,
+) -> Option<f64> {
+    let saved = rent_usd_per_hour - energy_usd_per_hour;
+    (saved > 0.0)
+        .then(|| fixed_usd_per_hour / saved)
+        .filter(|duty| *duty <= 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(found: f64, expected: f64) {
+        assert!(
+            (found / expected - 1.0).abs() < 1e-12,
+            "{found} is not {expected}"
+        );
+    }
+
+    #[test]
+    fn energy_is_kilowatts_times_busy_hours() {
+        close(energy_kwh(Watts(450.0), 8760.0, 0.15, 1.0), 591.3);
+        close(energy_kwh(Watts(450.0), 8760.0, 0.15, 1.2), 591.3 * 1.2);
+        close(energy_per_hour(Watts(5200.0), 1.0, 1.0, 0.1), 0.52);
+    }
+
+    #[test]
+    fn hosting_is_the_share_of_a_rack() {
+        close(hosting_per_hour(10.5, 42.0, 1500.0), 1500.0 / 4.0 / 730.0);
+    }
+
+    #[test]
+    fn an_idle_machine_puts_out_nothing_for_its_money() {
+        close(tokens_per_usd(12_200.0, 1.0, 2.5), 17_568_000.0);
+        close(tokens_per_usd(12_200.0, 0.5, 2.5), 17_568_000.0 / 2.0);
+    }
+
+    #[test]
+    fn rent_is_paid_while_busy() {
+        close(rent(2.14, 7200.0, 0.15), 2311.2);
+    }
+
+    #[test]
+    fn owning_pays_from_that_share_of_busy_hours_on() {
+        let duty = break_even_duty(0.5, 0.25, 2.25).unwrap_or(0.0);
+        close(duty, 0.25);
+        close(0.5 + 0.25 * duty, 2.25 * duty);
+        assert_eq!(break_even_duty(0.5, 0.25, 0.7), None);
+        assert_eq!(break_even_duty(0.5, 0.25, 0.25), None);
+    }
+
+    #[test]
+    fn a_purchase_breaks_even_only_where_renting_costs_more() {
+        close(break_even_days(2200.0, 1.0, 12.0).unwrap_or(0.0), 200.0);
+        assert_eq!(break_even_days(2200.0, 12.0, 12.0), None);
+    }
+}

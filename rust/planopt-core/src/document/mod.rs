@@ -1,0 +1,25 @@
+//! The documents that planopt publishes: figures with their units. No formula stands here.
+
+mod bench;
+mod bill;
+mod front;
+mod load;
+mod model;
+mod pools;
+mod rejection;
+mod serving;
+mod training;
+
+pub use self::bench::BenchAnswer;
+pub use self::bill::BillAnswer;
+pub use self::front::FrontAnswer;
+pub use self::load::{EngineAnswer, EstimateAnswer, SimulationAnswer};
+pub use self::model::{ModelAnswer, OperationAnswer};
+pub use self::pools::{PoolAnswer, PoolsAnswer, PoolsSearchAnswer, TransferAnswer};
+pub(crate) use self::rejection::rejection;
+pub use self::serving::{EvaluationAnswer, HardwareAnswer, Messages, Percentiles};
+pub use self::training::{
+    FailureAnswer, MixedAnswer, RunAnswer, ShareAnswer, StepAnswer, TrainingAnswer,
+    TrainingMemoryAnswer,
+};
+pub(crate) use self::training::{memory_answer, rejection_answer, step_answer};

@@ -1,0 +1,27 @@
+//! Hardware as it is bought and wired: accelerators in hosts, lines between them, the rates they
+//! reach, and what can be had of them.
+
+mod available;
+mod fabric;
+mod instances;
+mod inventory;
+mod line;
+mod mounted;
+mod named;
+mod rates;
+mod saturation;
+mod system;
+
+pub use self::available::{Selection, Space};
+pub use self::fabric::{Fabric, Links};
+pub use self::instances::{Instances, RentRequest};
+pub use self::inventory::Shelf;
+pub(crate) use self::inventory::connects;
+pub(crate) use self::line::ALL_REDUCE;
+pub use self::line::{Line, NetworkLine};
+pub use self::mounted::Fit;
+pub(crate) use self::named::{Bench, Names, cannot_take, line_of};
+pub use self::rates::Rates;
+pub(crate) use self::saturation::saturation;
+pub(crate) use self::system::Connection;
+pub use self::system::Hardware;

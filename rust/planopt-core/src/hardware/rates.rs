@@ -1,0 +1,138 @@
+//! Rates of an accelerator for a choice of number formats.
+//! Formulas: `docs/reference/model.md`, section 2.
+
+use crate::catalog::{
+    Accelerator, Assumptions, ComputeAssumptions, HardwareAssumptions, ProductAssumptions, Products,
+};
+use crate::format::{Format, Formats};
+use crate::quantity::{BytesPerSecond, FlopsPerSecond};
+use crate::transformer::Operation;
+
+/// Arithmetic of 2:4 sparse matrices over that of dense ones, where the hardware knows them: half of
+/// the products are left out (NVIDIA H100 data sheet: 3958 against 1979 TFLOPS).
+const SPARSE_OVER_DENSE: f64 = 2.0;
+
+/// Families that know them (NVIDIA, "Accelerating Inference with Sparsity", and the white papers of
+/// the later ones).
+const SPARSE_FAMILIES: [&str; 4] = ["ampere", "ada", "hopper", "blackwell"];
+
+/// Rates of an accelerator for a choice of formats.
+#[derive(Clone, Debug)]
+pub struct Rates {
+    /// Arithmetic of operations that are not quantised, and of attention.
+    pub base: FlopsPerSecond,
+    /// Arithmetic of quantised operations.
+    pub quantised: FlopsPerSecond,
+    /// Memory bandwidth, before any share of it.
+    pub bandwidth: BytesPerSecond,
+    /// Reading activations, as reached.
+    pub memory: BytesPerSecond,
+    /// Reading the KV cache, as reached.
+    pub kv_cache: BytesPerSecond,
+    /// What products that are not quantised reach of these.
+    pub base_products: Products,
+    /// What quantised products reach.
+    pub quantised_products: Products,
+    /// Tokens of the busiest of several parts of the experts over the mean.
+    pub expert_imbalance: f64,
+    /// Seconds that widening a weight takes.
+    widening: f64,
+    /// What else the accelerator reaches.
+    pub compute: ComputeAssumptions,
+    /// What it reaches at training.
+    pub trainer: HardwareAssumptions,
+}
+
+impl Rates {
+    /// The rates of `accelerator`, or nothing if it has none for these weights.
+    pub fn of(
+        accelerator: &Accelerator,
+        weights: Format,
+        assumptions: &Assumptions,
+    ) -> Option<Self> {
+        let compute = assumptions.compute_of(accelerator);
+        let peak = &accelerator.peak;
+        let base = match weights {
+            Format::Fp32 => peak.tf32.or(peak.fp32),
+            _ if compute.fp16_accumulate && peak.fp16_fp16_accumulate.is_some() => {
+                peak.fp16_fp16_accumulate
+            }
+            Format::Fp16 => peak.fp16.or(peak.bf16).or(peak.fp32),
+            _ => peak.bf16.or(peak.fp16).or(peak.fp32),
+        }?;
+        let quantised = match weights {
+            Format::Fp8 if compute.fp16_accumulate => peak.fp8_fp16_accumulate.or(peak.fp8)?,
+            Format::Fp8 => peak.fp8?,
+            Format::Nvfp4 => peak.fp4?,
+            Format::Int8 => peak.int8.unwrap_or(base),
+            Format::W4a8 => peak.int8.or(peak.fp8)?,
+            Format::Fp8Sparse if SPARSE_FAMILIES.contains(&accelerator.family.as_str()) => {
+                peak.fp8? * SPARSE_OVER_DENSE
+            }
+            Format::Fp8Sparse => return None,
+            // Weight-only formats are widened to 16 bits before the product.
+            Format::Int4
+            | Format::Mxfp4
+            | Format::Q40
+            | Format::Q4Km
+            | Format::Fp32
+            | Format::Bf16
+            | Format::Fp16 => base,
+        };
+        let limited = |rate: FlopsPerSecond| {
+            let limit = compute.arithmetic_limit;
+            limit.map_or(rate, |limit| rate.min(limit))
+        };
+        let own = accelerator.memory_bandwidth;
+        let bandwidth = compute.bandwidth_limit.map_or(own, |limit| own.min(limit));
+        Some(Self {
+            base: limited(base),
+            quantised: limited(quantised),
+            bandwidth,
+            memory: bandwidth * compute.products.dense.bandwidth_efficiency,
+            kv_cache: bandwidth * compute.kv_bandwidth_efficiency,
+            base_products: compute.products,
+            quantised_products: compute.products_in(weights),
+            expert_imbalance: assumptions.experts.imbalance,
+            widening: compute.widening / peak.fp32.unwrap_or(base).0,
+            compute: compute.clone(),
+            trainer: assumptions.trainer(accelerator),
+        })
+    }
+
+    /// Time to widen a weight of `operation`, if it is stored in less than 16 bits.
+    pub fn widening(&self, formats: Formats, operation: &Operation) -> f64 {
+        let narrow = formats.weight_bytes(operation) < formats.activation_bytes();
+        if narrow && formats.weights.is_weight_only() {
+            self.widening
+        } else {
+            0.0
+        }
+    }
+
+    /// Share of the work on experts that the busiest of `parts` has.
+    pub fn share_of_busiest(&self, parts: f64) -> f64 {
+        (self.expert_imbalance / parts).min(1.0)
+    }
+
+    /// Peak arithmetic of an operation, and what products of its kind reach.
+    pub fn of_operation(
+        &self,
+        quantised: bool,
+        experts: bool,
+    ) -> (FlopsPerSecond, ProductAssumptions) {
+        let (rate, products) = if quantised {
+            (self.quantised, self.quantised_products)
+        } else {
+            (self.base, self.base_products)
+        };
+        (
+            rate,
+            if experts {
+                products.experts
+            } else {
+                products.dense
+            },
+        )
+    }
+}

@@ -1,0 +1,108 @@
+//! What arrives: when, and of which size.
+
+use serde::Deserialize;
+
+/// When requests arrive.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// At random, independent of each other.
+    Poisson {
+        /// Requests per second.
+        per_second: f64,
+    },
+    /// In bursts: gamma-distributed times between arrivals.
+    Gamma {
+        /// Requests per second.
+        per_second: f64,
+        /// Standard deviation of the time between arrivals over its mean: 1 is Poisson, above it
+        /// is bursty.
+        cv: f64,
+    },
+    /// From users of whom each waits for his answer before he asks again. All ask at once when
+    /// the doors open, as benchmarks at a fixed concurrency do.
+    Closed {
+        /// Users.
+        users: u32,
+        /// Seconds between an answer and the next question.
+        #[serde(default)]
+        think_seconds: f64,
+    },
+    /// At given times, in growing order, once; sizes are taken in the same order.
+    Trace {
+        /// Seconds since the start.
+        seconds: Vec<f64>,
+    },
+}
+
+/// How many tokens a prompt or an output has.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Lengths {
+    /// Always as many.
+    Fixed {
+        /// Tokens.
+        tokens: u32,
+    },
+    /// Evenly between two lengths, as the random data sets of benchmarks are.
+    Uniform {
+        /// Fewest tokens.
+        least: u32,
+        /// Most tokens.
+        most: u32,
+    },
+    /// Geometric: an output that may end after every token.
+    Exponential {
+        /// Tokens on average.
+        mean: f64,
+    },
+    /// Lognormal: what traces of production look like.
+    Lognormal {
+        /// Tokens on average.
+        mean: f64,
+        /// Standard deviation over the mean.
+        cv: f64,
+    },
+    /// As counted in one's own traffic.
+    Histogram {
+        /// Tokens.
+        tokens: Vec<u32>,
+        /// How often each was seen.
+        weights: Vec<f64>,
+    },
+}
+
+/// Prompts and outputs together.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Sizes {
+    /// One does not depend on the other.
+    Independent {
+        /// Tokens of prompts.
+        prompt: Lengths,
+        /// Tokens of outputs.
+        output: Lengths,
+    },
+    /// Pairs as they were seen, taken in their order and over again.
+    Pairs {
+        /// Tokens of prompts.
+        prompt: Vec<u32>,
+        /// Tokens of outputs.
+        output: Vec<u32>,
+    },
+}
+
+/// A load.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Load {
+    /// When requests arrive.
+    pub arrivals: Arrivals,
+    /// How large they are.
+    pub sizes: Sizes,
+    /// Share of every prompt that is found in the prefix cache; the last token never is.
+    #[serde(default)]
+    pub prefix_hit_rate: f64,
+}
+
+/// Longest prompt or output that is drawn: far beyond any context.
+pub(crate) const LONGEST: f64 = 1e7;

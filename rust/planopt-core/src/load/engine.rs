@@ -1,0 +1,34 @@
+//! Options of an engine.
+
+use crate::catalog::Policy;
+use serde::{Deserialize, Serialize};
+
+/// What a sequence gets of the KV cache when it is admitted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KvPolicy {
+    /// Pages for its prompt; if pages run out later, the latest sequence gives all of its back
+    /// and is read again.
+    #[default]
+    Preempt,
+    /// Pages for its prompt and all of its output, so that nobody is ever preempted.
+    Reserve,
+}
+
+/// What is asked of an engine; what is not comes from the assumptions and the memory.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct EngineOptions {
+    /// Tokens of a step, of each attention data-parallel and each context-parallel rank.
+    pub token_budget: Option<u32>,
+    /// Sequences of a micro-batch.
+    pub max_sequences: Option<u32>,
+    /// Tokens that the KV cache holds.
+    pub kv_tokens: Option<u64>,
+    /// Who goes first.
+    pub policy: Option<Policy>,
+    /// How the cache is dealt.
+    pub kv_policy: KvPolicy,
+    /// Steps that only decode from one look at what has arrived to the next.
+    pub receive_interval: Option<u32>,
+}

@@ -1,0 +1,124 @@
+//! What is trained, and in which formats.
+
+use crate::format::Format;
+
+pub(crate) const PRECISIONS: [(&str, Precision); 5] = [
+    ("bf16", Precision::Bf16),
+    ("fp16", Precision::Fp16),
+    ("fp8", Precision::Fp8),
+    ("nvfp4", Precision::Nvfp4),
+    ("fp32", Precision::Fp32),
+];
+
+pub(crate) const GRADIENTS: [(&str, Format); 3] = [
+    ("fp32", Format::Fp32),
+    ("bf16", Format::Bf16),
+    ("fp16", Format::Fp16),
+];
+
+pub(crate) const OPTIMIZERS: [(&str, Optimizer); 5] = [
+    ("adam", Optimizer::Adam),
+    ("adam8bit", Optimizer::Adam8bit),
+    ("sgd", Optimizer::Sgd),
+    ("adafactor", Optimizer::Adafactor),
+    ("muon", Optimizer::Muon),
+];
+
+/// Arithmetic of the products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// bf16 with 32-bit master weights.
+    Bf16,
+    /// fp16 with 32-bit master weights.
+    Fp16,
+    /// fp8 products on bf16 weights with 32-bit master weights.
+    Fp8,
+    /// 4-bit products in blocks of 16 with a scale each, on bf16 weights with 32-bit master
+    /// weights.
+    Nvfp4,
+    /// 32 bits throughout.
+    Fp32,
+}
+
+impl Precision {
+    /// The format whose rates and bytes the products have.
+    pub fn format(self) -> Format {
+        match self {
+            Self::Bf16 => Format::Bf16,
+            Self::Fp16 => Format::Fp16,
+            Self::Fp8 => Format::Fp8,
+            Self::Nvfp4 => Format::Nvfp4,
+            Self::Fp32 => Format::Fp32,
+        }
+    }
+
+    /// Bytes per element of activations that are no inputs of fp8 products.
+    pub fn activation_bytes(self) -> f64 {
+        match self {
+            Self::Fp32 => Format::Fp32.bytes_per_element(),
+            Self::Bf16 | Self::Fp16 | Self::Fp8 | Self::Nvfp4 => Format::Bf16.bytes_per_element(),
+        }
+    }
+
+    /// Whether products read copies of their inputs in fewer bits.
+    pub fn casts(self) -> bool {
+        matches!(self, Self::Fp8 | Self::Nvfp4)
+    }
+}
+
+/// Rule that turns gradients into new weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Optimizer {
+    /// Two 32-bit moments.
+    Adam,
+    /// Two 8-bit moments in blocks (Dettmers et al., arXiv 2110.02861).
+    Adam8bit,
+    /// One 32-bit momentum.
+    Sgd,
+    /// A second moment per row and per column (Shazeer and Stern, arXiv 1804.04235).
+    Adafactor,
+    /// One 32-bit momentum, orthogonalised, for matrices of layers; Adam for the rest.
+    Muon,
+}
+
+/// Low-rank adapters on a frozen model (Hu et al., arXiv 2106.09685; `QLoRA`: arXiv 2305.14314).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adapters {
+    /// Rank.
+    pub rank: u32,
+    /// Format of the frozen weights.
+    pub frozen: Format,
+}
+
+/// What is trained: the same for every layout of a search.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a choice of its own, named as frameworks name it"
+)]
+pub struct Recipe {
+    /// Arithmetic of the products.
+    pub precision: Precision,
+    /// Format that gradients are summed and reduced in.
+    pub gradients: Format,
+    /// Optimizer.
+    pub optimizer: Optimizer,
+    /// Weights are kept in 32 bits too; without them moments are in the weights' own format.
+    pub master_weights: bool,
+    /// Pieces in which the head and the loss go through the tokens of a micro-batch.
+    pub loss_chunks: u32,
+    /// Adapters, where the model itself is frozen.
+    pub adapters: Option<Adapters>,
+    /// Attention that never stores its probabilities.
+    pub flash_attention: bool,
+    /// Dropout behind attention, its output and the feed-forward part.
+    pub dropout: bool,
+    /// Tokens look back only.
+    pub causal: bool,
+    /// Modules of multi-token prediction behind the last layer.
+    pub mtp_modules: u32,
+    /// Tokens of a sequence.
+    pub seq_len: u32,
+    /// Sequences of a step.
+    pub global_batch: u32,
+}

@@ -1,0 +1,27 @@
+//! How a model is divided among accelerators, and what they then tell each other.
+
+mod collectives;
+mod degrees;
+mod experts;
+mod groups;
+mod placement;
+pub mod serving;
+mod shard;
+mod stages;
+pub mod training;
+mod words;
+
+pub use self::collectives::Exchange;
+pub use self::degrees::Degrees;
+pub use self::experts::distinct_experts;
+pub(crate) use self::experts::share_met;
+pub use self::groups::{Group, Groups};
+pub use self::placement::Placement;
+pub(crate) use self::shard::weights;
+pub use self::shard::{local_shape, parameter_fraction};
+pub(crate) use self::stages::stages;
+pub use self::stages::{Stage, deal, deal_chunks, deal_model};
+pub(crate) use self::words::{
+    CONTEXT_PARALLEL, OFFLOADS, SCHEDULES, SHARDINGS, recompute, recompute_word, sharding_word,
+    word,
+};

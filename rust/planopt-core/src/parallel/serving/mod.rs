@@ -1,0 +1,8 @@
+//! How a served model is divided.
+
+mod layout;
+mod rejection;
+
+pub(crate) use self::layout::Role;
+pub use self::layout::{Batching, Layout};
+pub use self::rejection::Rejection;

@@ -1,0 +1,98 @@
+//! Whether a layout can be.
+
+use super::layout::{ContextParallel, Layout, Schedule};
+use super::rejection::Rejection;
+use crate::load::training::Recipe;
+use crate::transformer::{Transformer, Work};
+
+impl Layout {
+    /// Whether the model can be divided so; where it can be placed is [`Layout::place`].
+    ///
+    /// # Errors
+    ///
+    /// The first reason why not.
+    pub fn check(&self, transformer: &Transformer, recipe: &Recipe) -> Result<(), Rejection> {
+        let (tp, pp, vpp, cp, ep) = (self.tp, self.pp, self.vpp, self.cp, self.ep);
+        if !transformer.heads.is_multiple_of(u64::from(tp)) {
+            let heads = transformer.heads;
+            return Err(Rejection::Heads { tp, heads });
+        }
+        let layers = transformer.layers.len() as u64;
+        let chunks = u64::from(pp) * u64::from(vpp);
+        // Embedding and head may have the first and the last chunk to themselves.
+        if u64::from(pp) > layers || (vpp > 1 && chunks > layers + 2) {
+            return Err(Rejection::Layers { pp, vpp, layers });
+        }
+        let step = self.dp * self.micro_batch;
+        if recipe.global_batch == 0 || !recipe.global_batch.is_multiple_of(step) {
+            return Err(Rejection::GlobalBatch {
+                global_batch: recipe.global_batch,
+                dp: self.dp,
+                micro_batch: self.micro_batch,
+            });
+        }
+        let micro_batches = self.micro_batches(recipe);
+        let interleaved = self.schedule == Schedule::Interleaved;
+        if vpp > 1 && !(interleaved && pp > 1 && micro_batches.is_multiple_of(pp)) {
+            return Err(Rejection::Interleave {
+                pp,
+                vpp,
+                micro_batches,
+            });
+        }
+        self.check_experts(transformer)?;
+        self.check_context(transformer, recipe)?;
+        let replicas = self.replicas();
+        if !self.expert_places().is_multiple_of(ep) {
+            return Err(Rejection::ExpertRanks {
+                ep,
+                dp: self.dp,
+                cp,
+            });
+        }
+        match self.shard_group {
+            Some(shard_group) if !replicas.is_multiple_of(shard_group) => {
+                Err(Rejection::ShardGroup {
+                    shard_group,
+                    replicas,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_experts(&self, transformer: &Transformer) -> Result<(), Rejection> {
+        let ep = self.ep;
+        let choices = transformer
+            .operations()
+            .filter_map(|operation| match operation.work {
+                Work::MatMul { experts, .. } if experts > 1 => Some(experts),
+                _ => None,
+            });
+        match choices.min() {
+            Some(experts) if !experts.is_multiple_of(u64::from(ep)) => {
+                Err(Rejection::Experts { ep, experts })
+            }
+            None if ep > 1 => Err(Rejection::Experts { ep, experts: 1 }),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_context(&self, transformer: &Transformer, recipe: &Recipe) -> Result<(), Rejection> {
+        let cp = u64::from(self.cp);
+        let divides = |of, count: u64| {
+            if count.is_multiple_of(cp) {
+                Ok(())
+            } else {
+                let cp = self.cp;
+                Err(Rejection::Context { cp, of, count })
+            }
+        };
+        divides("tokens of a sequence", u64::from(recipe.seq_len))?;
+        if self.context == ContextParallel::AllToAll {
+            let heads = transformer.heads / u64::from(self.tp);
+            divides("attention heads of a rank", heads)?;
+        }
+        Ok(())
+    }
+}

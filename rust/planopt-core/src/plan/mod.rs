@@ -1,0 +1,5 @@
+//! Plans put together from evaluations.
+
+pub mod serving;
+pub mod training;
+pub mod training_problem;

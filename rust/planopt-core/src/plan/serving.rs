@@ -1,0 +1,216 @@
+//! What an answer about one configuration says, and how it is worded.
+
+use crate::bill::{BillLine, Unit, bill_of, cheapest_units, port_blocks};
+use crate::catalog::{Assumptions, Network};
+use crate::cost::{of_purchase, of_rent};
+use crate::document::{
+    BillAnswer, EvaluationAnswer, HardwareAnswer, Messages, Percentiles, rejection,
+};
+use crate::hardware::{Fit, Hardware, NetworkLine};
+use crate::load::serving::Question;
+use crate::parallel::serving::{Batching, Rejection};
+use crate::parallel::{Degrees, Placement};
+use crate::quantity::{Bytes, MicroUsd, Watts};
+use crate::serving::ReplicaEvaluation;
+use crate::transformer::{Transformer, all_reduces};
+use serde::Serialize;
+
+/// What an answer is about.
+pub(crate) struct Subject<'s, 'a> {
+    pub(crate) transformer: &'s Transformer,
+    pub(crate) question: &'s Question,
+    pub(crate) fit: &'s Fit<'a>,
+    pub(crate) network: Option<(&'a Network, NetworkLine)>,
+    pub(crate) batching: Batching,
+    pub(crate) assumptions: &'s Assumptions,
+}
+
+impl<'a> Subject<'_, 'a> {
+    fn hardware(&self) -> Hardware<'a> {
+        Hardware {
+            accelerator: self.fit.accelerator,
+            host: self.fit.host,
+            network: self
+                .network
+                .map(|(network, line)| (network, line.nics_per_host)),
+        }
+    }
+
+    /// The cheapest units that hold `replicas`.
+    pub(crate) fn cheapest_units(
+        &self,
+        placement: Placement,
+        replicas: u32,
+    ) -> Vec<(Unit<'a>, u32)> {
+        let sale = self.assumptions.switch_sale;
+        cheapest_units(self.hardware(), placement, replicas, sale)
+    }
+
+    pub(crate) fn answer(
+        &self,
+        placement: Placement,
+        evaluation: &ReplicaEvaluation,
+        units: &[(Unit<'a>, u32)],
+    ) -> EvaluationAnswer {
+        let bill = bill_of(units.iter().copied()).unwrap_or_default();
+        let power = units.iter().try_fold(Watts::ZERO, |sum, (unit, count)| {
+            Some(sum + unit.power(self.assumptions)? * f64::from(*count))
+        });
+        let power = power.filter(|_| !units.is_empty());
+        let rack_units = units
+            .iter()
+            .map(|(unit, count)| unit.rack_units() * f64::from(*count))
+            .sum();
+        let replicas = units
+            .iter()
+            .map(|(unit, count)| unit.replicas * count)
+            .sum();
+        let price: MicroUsd = bill.iter().map(BillLine::price).sum();
+        let tokens_per_second = evaluation.decode.tokens_per_second * f64::from(replicas);
+        let assumptions = &self.assumptions.cost;
+        let cost = match (self.fit.host.rent, power) {
+            _ if bill.is_empty() => None,
+            (Some(rent), _) => Some(of_rent(
+                price.usd(),
+                rent.paid(assumptions.duty),
+                tokens_per_second * rent.goodput,
+                assumptions.duty,
+            )),
+            (None, Some(power)) => Some(of_purchase(
+                price.usd(),
+                power,
+                rack_units,
+                tokens_per_second,
+                assumptions,
+            )),
+            (None, None) => None,
+        };
+        EvaluationAnswer {
+            feasible: evaluation.rejections.is_empty(),
+            rejections: evaluation.rejections.iter().map(rejection).collect(),
+            memory: Some(evaluation.memory),
+            decode: Some(evaluation.decode),
+            prefill: Some(evaluation.prefill),
+            mixed: Some(evaluation.mixed),
+            kv_capacity_tokens: Some(evaluation.kv_capacity_tokens),
+            ttft_seconds: Percentiles::default(),
+            tpot_seconds: Percentiles::default(),
+            cost,
+            power_watts: power.map(|power| power.0),
+            messages: Some(self.messages(placement)),
+            hosts: Some(placement.hosts),
+            accelerators: placement.accelerators(),
+            weights: self.question.formats.weights.name(),
+            kv: self.question.formats.kv.name(),
+            hardware: self.hardware_answer(Some(placement), units.first().map(|(unit, _)| unit)),
+            in_flight: self.batching.in_flight,
+            offload: self.question.offload.map(|offload| offload.layers),
+            replicas,
+            bill_of_materials: bill.iter().map(BillAnswer::from).collect(),
+        }
+    }
+
+    pub(crate) fn rejected(
+        &self,
+        reason: &Rejection,
+        accelerators: u32,
+        replicas: u32,
+    ) -> EvaluationAnswer {
+        EvaluationAnswer {
+            feasible: false,
+            rejections: vec![rejection(reason)],
+            memory: None,
+            decode: None,
+            prefill: None,
+            mixed: None,
+            kv_capacity_tokens: None,
+            ttft_seconds: Percentiles::default(),
+            tpot_seconds: Percentiles::default(),
+            cost: None,
+            power_watts: None,
+            messages: None,
+            hosts: None,
+            accelerators,
+            weights: self.question.formats.weights.name(),
+            kv: self.question.formats.kv.name(),
+            hardware: self.hardware_answer(None, None),
+            in_flight: self.batching.in_flight,
+            offload: self.question.offload.map(|offload| offload.layers),
+            replicas,
+            bill_of_materials: Vec::new(),
+        }
+    }
+
+    fn hardware_answer(&self, placement: Option<Placement>, unit: Option<&Unit>) -> HardwareAnswer {
+        let scale_up = self.fit.scale_up();
+        let group = placement.map_or(1, |placement| placement.degrees.ranks());
+        let link = match scale_up {
+            Some(link) if group <= link.domain => link.name.clone(),
+            _ => self.fit.host.link.clone(),
+        };
+        let switch = unit.and_then(|unit| unit.switch);
+        let blocks = unit.map_or(0, port_blocks);
+        HardwareAnswer {
+            host: self.fit.host.id.clone(),
+            hosts: unit
+                .map(Unit::hosts)
+                .or(placement.map(|placement| placement.hosts))
+                .unwrap_or(1),
+            link,
+            network: self.network.map(|(network, _)| network.id.clone()),
+            nics_per_host: self.network.map_or(0, |(_, line)| line.nics_per_host),
+            switch: switch.map(|share| share.switch.id.clone()),
+            switch_count: u32::from(switch.is_some() && blocks == 0),
+            switch_port_blocks: blocks,
+        }
+    }
+
+    fn messages(&self, placement: Placement) -> Messages {
+        let fabric = self
+            .fit
+            .fabric(self.network.map(|(_, line)| line), self.assumptions);
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a hidden size is far below 2^53"
+        )]
+        let hidden = self.transformer.hidden as f64;
+        let per_token = hidden * self.question.formats.activation_bytes();
+        let Degrees { tp, dp, .. } = placement.degrees;
+        let payload = Bytes(per_token * f64::from(self.batching.batch.div_ceil(dp)));
+        Messages {
+            payload_bytes: payload.0,
+            all_reduce_seconds: if tp > 1 {
+                fabric.all_reduce(placement, payload).0
+            } else {
+                0.0
+            },
+            all_reduces: if tp > 1 {
+                all_reduces(self.transformer)
+            } else {
+                0.0
+            },
+            hops_seconds: fabric.hops(placement, payload).0,
+        }
+    }
+}
+
+/// The fastest layout on a purchase.
+#[derive(Clone, Debug, Serialize)]
+pub struct FastestAnswer {
+    /// Tensor-parallel degree.
+    pub tp: u32,
+    /// Context-parallel degree.
+    pub cp: u32,
+    /// Attention data-parallel degree.
+    pub dp: u32,
+    /// Expert-parallel degree.
+    pub ep: u32,
+    /// Pipeline stages.
+    pub pp: u32,
+    /// Sequences of a micro-batch.
+    pub batch: u32,
+    /// Replicas of a unit.
+    pub unit_replicas: u32,
+    /// The configuration, of one unit.
+    pub evaluation: EvaluationAnswer,
+}

@@ -1,0 +1,203 @@
+//! A run on its cluster, told in the words of an answer.
+
+use crate::bill::BillLine;
+use crate::catalog::{Assumptions, TrainingAssumptions};
+use crate::compute::training::{FlopsConvention, model_flops_per_token};
+use crate::cost::{Cost, energy_kwh, of_purchase, of_rent};
+use crate::document::{
+    BillAnswer, FailureAnswer, HardwareAnswer, RunAnswer, TrainingAnswer, memory_answer,
+    rejection_answer, step_answer,
+};
+use crate::load::training::Recipe;
+use crate::parallel::training::{Layout, Rejection};
+use crate::quantity::{MicroUsd, Watts};
+use crate::request::EvaluateTraining;
+use crate::training::{StepTime, TrainingEvaluation};
+use crate::transformer::Transformer;
+
+const SECONDS_PER_HOUR: f64 = 3600.0;
+
+const HOURS_PER_DAY: f64 = 24.0;
+
+const TERA: f64 = 1e12;
+
+/// What is told of: a run, whatever it runs on.
+#[derive(Clone, Copy)]
+pub(crate) struct Told<'s> {
+    pub(crate) transformer: &'s Transformer,
+    pub(crate) recipe: &'s Recipe,
+    pub(crate) layout: &'s Layout,
+    pub(crate) convention: FlopsConvention,
+    pub(crate) assumptions: &'s Assumptions,
+    pub(crate) training: &'s TrainingAssumptions,
+}
+
+/// What it runs on.
+pub(crate) struct Ground {
+    /// Peak of all accelerators together, in floating-point operations per second.
+    pub(crate) peak: f64,
+    pub(crate) hosts: u32,
+    /// Empty where a part has no price.
+    pub(crate) bill: Vec<BillLine>,
+    pub(crate) power: Option<Watts>,
+    pub(crate) rack_units: f64,
+    pub(crate) hardware: HardwareAnswer,
+}
+
+impl Told<'_> {
+    /// The answer to a layout that cannot be laid out.
+    pub(crate) fn unplaced(
+        &self,
+        rejection: &Rejection,
+        hardware: HardwareAnswer,
+    ) -> TrainingAnswer {
+        let layout = self.layout;
+        TrainingAnswer {
+            feasible: false,
+            rejections: vec![rejection_answer(rejection)],
+            memory: None,
+            step_seconds: None,
+            compute_seconds: None,
+            bubble_seconds: None,
+            exposed_communication_seconds: None,
+            host_seconds: None,
+            step: None,
+            tokens_per_second: None,
+            tokens_per_second_per_accelerator: None,
+            model_tflops_per_accelerator: None,
+            mfu: None,
+            hfu: None,
+            model_flops: self.convention.name(),
+            goodput: None,
+            failures: None,
+            days: None,
+            run: None,
+            cost: None,
+            power_watts: None,
+            accelerators: layout.accelerators(),
+            hosts: None,
+            micro_batches: None,
+            global_batch: self.recipe.global_batch,
+            seq_len: self.recipe.seq_len,
+            mtp_modules: self.recipe.mtp_modules,
+            expert_data_parallel: None,
+            hardware,
+            bill_of_materials: Vec::new(),
+        }
+    }
+
+    /// The answer to one that can, whether or not it works.
+    pub(crate) fn answer(
+        &self,
+        request: &EvaluateTraining,
+        ground: Ground,
+        evaluation: &TrainingEvaluation,
+    ) -> TrainingAnswer {
+        let layout = self.layout;
+        let accelerators = f64::from(layout.accelerators());
+        let tokens_per_step = f64::from(self.recipe.global_batch) * f64::from(self.recipe.seq_len);
+        let flops =
+            model_flops_per_token(self.transformer, self.recipe, self.convention) * tokens_per_step;
+        let utilisation = |step: &StepTime| flops / (step.total().0 * ground.peak);
+        let computed = evaluation.step;
+        let step = match request.mfu {
+            Some(wanted) => computed.scaled(utilisation(&computed) / wanted),
+            None => computed,
+        };
+        let seconds = step.total().0;
+        let tokens_per_second = tokens_per_step / seconds;
+        let mfu = utilisation(&step);
+        let rejection = evaluation.rejection();
+        let power = ground.power;
+        let goodput = evaluation.failures.goodput;
+        let cost = self.cost(request, &ground, tokens_per_second * goodput);
+        // A run that makes no headway has no length.
+        let advances = !matches!(rejection, Some(Rejection::Failures { .. }));
+        let tokens = request.tokens.filter(|_| advances);
+        let run = tokens.map(|tokens| {
+            let productive = tokens / tokens_per_second / SECONDS_PER_HOUR;
+            let hours = productive / goodput;
+            let money = &self.assumptions.cost;
+            // The run keeps its hardware busy all of its time.
+            let energy = power.map(|power| energy_kwh(power, hours, 1.0, money.pue));
+            RunAnswer {
+                tokens,
+                steps: (tokens / tokens_per_step).ceil(),
+                accelerator_hours: hours * accelerators,
+                productive_accelerator_hours: productive * accelerators,
+                energy_kwh: energy,
+                kg_co2e: energy.map(|kwh| kwh * self.training.carbon_kg_per_kwh),
+                usd: cost.map(|cost| cost.usd_per_hour * hours),
+            }
+        });
+        let days = run.map(|run| run.accelerator_hours / accelerators / HOURS_PER_DAY);
+        let failures = &evaluation.failures;
+        TrainingAnswer {
+            feasible: rejection.is_none(),
+            rejections: rejection.iter().map(rejection_answer).collect(),
+            memory: Some(memory_answer(evaluation)),
+            step_seconds: Some(seconds),
+            compute_seconds: Some(step.compute().0),
+            bubble_seconds: Some(step.waiting().0),
+            exposed_communication_seconds: Some(step.exposed_communication().0),
+            host_seconds: Some(step.parts.host.0),
+            step: Some(step_answer(&step)),
+            tokens_per_second: Some(tokens_per_second),
+            tokens_per_second_per_accelerator: Some(tokens_per_second / accelerators),
+            model_tflops_per_accelerator: Some(flops / seconds / accelerators / TERA),
+            mfu: Some(mfu),
+            hfu: Some(mfu * evaluation.recomputed_flop_ratio),
+            model_flops: self.convention.name(),
+            goodput: Some(goodput),
+            failures: Some(FailureAnswer {
+                interval_seconds: failures.interval.0,
+                expected: days
+                    .map(|days| days * HOURS_PER_DAY * SECONDS_PER_HOUR / failures.interval.0),
+                checkpoint_bytes: failures.checkpoint.0,
+                checkpoint_seconds: failures.checkpoint_seconds.0,
+                checkpoint_interval_seconds: failures.checkpoint_interval.0,
+                restart_seconds: failures.restart.0,
+                hosts_away: failures.hosts_away,
+                spare_hosts: failures.spare_hosts,
+                availability: failures.availability,
+            }),
+            days,
+            run,
+            cost,
+            power_watts: power.map(|power| power.0),
+            accelerators: layout.accelerators(),
+            hosts: Some(ground.hosts),
+            micro_batches: Some(layout.micro_batches(self.recipe)),
+            global_batch: self.recipe.global_batch,
+            seq_len: self.recipe.seq_len,
+            mtp_modules: self.recipe.mtp_modules,
+            expert_data_parallel: Some(layout.expert_replicas()),
+            hardware: ground.hardware,
+            bill_of_materials: ground.bill.iter().map(BillAnswer::from).collect(),
+        }
+    }
+
+    /// What an hour of the hardware costs, where all of it has a price.
+    fn cost(
+        &self,
+        request: &EvaluateTraining,
+        ground: &Ground,
+        tokens_per_second: f64,
+    ) -> Option<Cost> {
+        if ground.bill.is_empty() {
+            return None;
+        }
+        let price: MicroUsd = ground.bill.iter().map(BillLine::price).sum();
+        if request.terms.is_some() {
+            // A run is paid for as long as it lasts, and busy all of it.
+            return Some(of_rent(price.usd(), 1.0, tokens_per_second, 1.0));
+        }
+        Some(of_purchase(
+            price.usd(),
+            ground.power?,
+            ground.rack_units,
+            tokens_per_second,
+            &self.assumptions.cost,
+        ))
+    }
+}

@@ -1,0 +1,138 @@
+//! One accelerator in its host, and what runs on it.
+
+use super::training::{Ground, Told};
+use crate::bill::Cluster;
+use crate::compute::training::PricedModel;
+use crate::document::HardwareAnswer;
+use crate::hardware::{Connection, Fabric, Fit, Hardware, Rates};
+use crate::parallel::deal_model;
+use crate::parallel::training::Rejection;
+use crate::training::{AtWork, TrainingEvaluation, TrainingHardware, evaluate};
+
+/// What an answer is about.
+pub(crate) struct Subject<'s, 'a> {
+    pub(crate) told: &'s Told<'s>,
+    pub(crate) fit: &'s Fit<'a>,
+    pub(crate) network: Option<Connection<'a>>,
+}
+
+impl<'a> Subject<'_, 'a> {
+    /// Rates in the precision of the run.
+    pub(crate) fn rates(&self) -> Result<Rates, Rejection> {
+        let format = self.told.recipe.precision.format();
+        let precision = format.name();
+        Rates::of(self.fit.accelerator, format, self.told.assumptions)
+            .ok_or(Rejection::Format { precision })
+    }
+
+    /// Its links.
+    pub(crate) fn fabric(&self) -> Fabric {
+        let line = self.network.map(|(_, line)| line);
+        self.fit.fabric(line, self.told.assumptions)
+    }
+
+    pub(crate) fn evaluate(&self) -> Result<(Rates, TrainingEvaluation), Rejection> {
+        let Told {
+            transformer,
+            recipe,
+            layout,
+            assumptions,
+            training,
+            ..
+        } = self.told;
+        layout.check(transformer, recipe)?;
+        let slots = self.fit.slots;
+        let fabric = self.fabric();
+        let groups = layout.place(&fabric, slots)?;
+        let rates = self.rates()?;
+        let priced = PricedModel::new(transformer, recipe, layout, &rates, &groups, training);
+        let stages = deal_model(transformer, recipe, layout.pp, layout.vpp);
+        let hardware = TrainingHardware {
+            accelerator: self.fit.accelerator,
+            rates: &rates,
+            fabric: &fabric,
+            slots,
+        };
+        let evaluation = evaluate(
+            transformer,
+            &priced,
+            recipe,
+            layout,
+            &groups,
+            &stages,
+            &hardware,
+            assumptions,
+            training,
+        );
+        Ok((rates, evaluation))
+    }
+
+    fn hosts(&self) -> u32 {
+        let slots = self.fit.slots;
+        self.told.layout.accelerators().div_ceil(slots)
+    }
+
+    fn cluster(&self) -> Option<Cluster<'a>> {
+        let accelerators = self.told.layout.accelerators();
+        let (spares, _) = self.at_work(accelerators).spares(self.told.training);
+        Cluster::new(self.parts(), accelerators, self.fit.slots, spares)
+    }
+
+    /// So many of its accelerators in as few hosts as hold them.
+    pub(crate) fn at_work(&self, accelerators: u32) -> AtWork {
+        AtWork {
+            accelerators,
+            hosts: accelerators.div_ceil(self.fit.slots),
+        }
+    }
+
+    /// What a cluster of it is made of.
+    pub(crate) fn parts(&self) -> Hardware<'a> {
+        Hardware {
+            accelerator: self.fit.accelerator,
+            host: self.fit.host,
+            network: self
+                .network
+                .map(|(network, line)| (network, line.nics_per_host)),
+        }
+    }
+
+    /// What it runs on, at the peak of so many operations a second.
+    pub(crate) fn ground(&self, rates: &Rates) -> Ground {
+        let cluster = self.cluster();
+        let accelerators = f64::from(self.told.layout.accelerators());
+        Ground {
+            peak: rates.quantised.0 * accelerators,
+            hosts: self.hosts(),
+            bill: cluster
+                .and_then(|cluster| cluster.bill_of_materials())
+                .unwrap_or_default(),
+            // Whoever rents an instance out pays for its power.
+            power: match self.fit.host.rent {
+                Some(_) => None,
+                None => cluster.and_then(|cluster| cluster.power(self.told.assumptions)),
+            },
+            rack_units: cluster.map_or(0.0, |cluster| cluster.rack_units()),
+            hardware: self.hardware(cluster),
+        }
+    }
+
+    /// Where it runs.
+    pub(crate) fn hardware(&self, cluster: Option<Cluster<'a>>) -> HardwareAnswer {
+        let link = match self.fit.scale_up() {
+            Some(link) if self.told.layout.tp <= link.domain => link.name.clone(),
+            _ => self.fit.host.link.clone(),
+        };
+        let switching = cluster.and_then(|cluster| cluster.switching);
+        HardwareAnswer {
+            host: self.fit.host.id.clone(),
+            hosts: self.hosts(),
+            link,
+            network: self.network.map(|(network, _)| network.id.clone()),
+            nics_per_host: self.network.map_or(0, |(_, line)| line.nics_per_host),
+            switch: switching.map(|all| all.switch.id.clone()),
+            switch_count: switching.map_or(0, |all| all.count),
+            switch_port_blocks: 0,
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! A load on one configuration, simulated.
+
+use super::pools::{DecodePool, transfer_between};
+use super::serving::{EvaluateServing, LARGEST_COUNT};
+use crate::catalog::Catalog;
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::option::wrong_option;
+use crate::document::{EngineAnswer, EstimateAnswer, SimulationAnswer, rejection};
+use crate::load::{Arrivals, EngineOptions, Lengths, Load, Sizes};
+use crate::parallel::serving::{Layout, Rejection};
+use crate::serving::engine::{
+    EngineLimits, Estimator, Objectives, Pool, ReplicaSteps, Run, Traffic, Transfer, simulate,
+    simulate_disaggregated,
+};
+use crate::serving::{Replica, with_replica};
+use serde::Deserialize;
+use std::sync::atomic::AtomicBool;
+
+/// A load on a configuration.
+#[derive(Clone, Debug, Deserialize)]
+pub struct SimulateServing {
+    /// The configuration; its batch counts for nothing.
+    #[serde(flatten)]
+    pub configuration: EvaluateServing,
+    /// What arrives.
+    pub load: Load,
+    /// What is asked of the engine.
+    #[serde(default)]
+    pub engine: EngineOptions,
+    /// How long.
+    pub run: RunRequest,
+    /// Replicas that answer what those of the configuration have read, if they do not themselves.
+    #[serde(default)]
+    pub decode: Option<Box<DecodePool>>,
+}
+
+/// How long a simulation runs, and what users are promised.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct RunRequest {
+    /// Seed of the random numbers.
+    #[serde(default)]
+    pub seed: u64,
+    /// Requests before those that are measured.
+    #[serde(default)]
+    pub warm_up: u64,
+    /// Requests that are measured.
+    pub requests: u64,
+    /// Whether nobody comes after them.
+    #[serde(default)]
+    pub doors_close: bool,
+    /// Time to the first token, at most.
+    #[serde(default)]
+    pub ttft_seconds: Option<f64>,
+    /// Time per output token, at most.
+    #[serde(default)]
+    pub tpot_seconds: Option<f64>,
+}
+
+/// Requests of a simulation, at most: their latencies are all kept.
+const MOST_REQUESTS: u64 = 20_000_000;
+
+/// Replicas of a pool that are simulated, at most: each event looks at all of them.
+const MOST_REPLICAS: u32 = 1024;
+
+/// Simulates a load on one configuration.
+///
+/// # Errors
+///
+/// Everything in the question that is not known or cannot be.
+pub fn simulate_serving(
+    catalog: &Catalog,
+    request: &SimulateServing,
+    stop: &AtomicBool,
+) -> Result<SimulationAnswer, Vec<Diagnostic>> {
+    request.check()?;
+    let run = request.run(catalog)?;
+    let mut front = None;
+    let worked_out = match &request.decode {
+        Some(decode) if decode.transfer.is_none() => {
+            Some(transfer_between(catalog, &request.configuration, decode)?)
+        }
+        _ => None,
+    };
+    let way = worked_out
+        .as_ref()
+        .map_or_else(Transfer::default, |way| Transfer {
+            latency_seconds: way.latency_seconds,
+            seconds_per_token: way.seconds_per_token,
+        });
+    let outcome = with_engine(
+        catalog,
+        &request.configuration,
+        &request.engine,
+        |steps, limits| match &request.decode {
+            None => {
+                front = Some(vec![limits]);
+                let pool = pool(&request.configuration, limits, steps);
+                Ok(Ok(simulate(&pool, &request.load, run, stop)))
+            }
+            Some(decode) => with_engine(
+                catalog,
+                &decode.configuration,
+                &decode.engine,
+                |answering, other| {
+                    front = Some(vec![limits, other]);
+                    Ok(Ok(simulate_disaggregated(
+                        &pool(&request.configuration, limits, steps),
+                        decode.transfer.unwrap_or(way),
+                        &pool(&decode.configuration, other, answering),
+                        &request.load,
+                        run,
+                        stop,
+                    )))
+                },
+            ),
+        },
+    )?;
+    let engines = front.unwrap_or_default();
+    Ok(match outcome {
+        Ok(report) => SimulationAnswer {
+            feasible: true,
+            rejections: Vec::new(),
+            report: Some(report),
+            engines: engines.into_iter().map(EngineAnswer::from).collect(),
+            transfer: worked_out,
+        },
+        Err(reason) => SimulationAnswer {
+            feasible: false,
+            rejections: vec![rejection(&reason)],
+            report: None,
+            engines: Vec::new(),
+            transfer: None,
+        },
+    })
+}
+
+/// Estimates a load on one configuration by the closed form.
+///
+/// # Errors
+///
+/// Everything in the question that is not known or cannot be, and a second pool, which the closed
+/// form does not know.
+pub fn estimate_serving(
+    catalog: &Catalog,
+    request: &SimulateServing,
+) -> Result<EstimateAnswer, Vec<Diagnostic>> {
+    request.check()?;
+    if request.decode.is_some() {
+        let accepted = "one pool; simulate two".to_owned();
+        return Err(vec![wrong_option("decode", "a pool".to_owned(), accepted)]);
+    }
+    let overhead = request.run(catalog)?.request_overhead;
+    let replicas = f64::from(request.configuration.replicas);
+    let traffic = Traffic::of(&request.load);
+    let estimated = with_engine(
+        catalog,
+        &request.configuration,
+        &request.engine,
+        |steps, limits| {
+            let estimator = Estimator::new(steps, limits, traffic, overhead);
+            Ok(Ok(estimator.at(&request.load.arrivals, replicas)))
+        },
+    )?;
+    Ok(match estimated {
+        Ok(estimate) => {
+            let known = Some(estimate).filter(|estimate| !estimate.is_overloaded);
+            let rate = known.map(|estimate| estimate.requests_per_second * replicas);
+            EstimateAnswer {
+                feasible: true,
+                rejections: Vec::new(),
+                overloaded: estimate.is_overloaded,
+                ttft_seconds: known.map(|estimate| estimate.ttft_seconds()),
+                tpot_seconds: known.map(|estimate| estimate.tpot_seconds()),
+                requests_per_second: rate,
+                tokens_per_second: rate.map(|rate| rate * traffic.mean_output()),
+            }
+        }
+        Err(reason) => EstimateAnswer {
+            feasible: false,
+            rejections: vec![rejection(&reason)],
+            overloaded: false,
+            ttft_seconds: None,
+            tpot_seconds: None,
+            requests_per_second: None,
+            tokens_per_second: None,
+        },
+    })
+}
+
+fn pool<'s, 'r, 'a>(
+    configuration: &EvaluateServing,
+    limits: EngineLimits,
+    step: &'s ReplicaSteps<'r, 'a>,
+) -> Pool<'s, ReplicaSteps<'r, 'a>> {
+    Pool {
+        replicas: configuration.replicas,
+        limits,
+        step,
+    }
+}
+
+type Outcome<T> = Result<Result<T, Rejection>, Vec<Diagnostic>>;
+
+/// Asks about a configuration as an engine, if it can be one.
+fn with_engine<T>(
+    catalog: &Catalog,
+    request: &EvaluateServing,
+    options: &EngineOptions,
+    ask: impl FnOnce(&ReplicaSteps<'_, '_>, EngineLimits) -> Outcome<T>,
+) -> Outcome<T> {
+    let transformer = request.serving.transformer(catalog)?;
+    let question = request.serving.question(&transformer)?;
+    let assumptions = request.serving.assumptions(catalog)?;
+    request.check()?;
+    let site = request.site(catalog)?;
+    let (fit, network) = site.resolve(catalog, &assumptions)?;
+    let question = request.resting_in(fit.host, question, &assumptions)?;
+    let line = network.map(|(_, line)| line);
+    let layout = Layout {
+        degrees: request.degrees(),
+        pp: request.pp,
+    };
+    let in_flight = request.in_flight.unwrap_or(request.pp);
+    let asked = |replica: &Replica, _| {
+        let limits = options.limits(replica, in_flight, question.overlap, &assumptions);
+        if limits.kv_tokens < u64::from(limits.page_tokens) {
+            let memory = replica.memory(crate::parallel::serving::Batching {
+                batch: 1,
+                in_flight,
+            });
+            return Ok(Err(Rejection::Memory {
+                needed_bytes: memory.total.0,
+                capacity_bytes: memory.capacity.0,
+            }));
+        }
+        ask(&ReplicaSteps { replica, in_flight }, limits)
+    };
+    with_replica(
+        &transformer,
+        &question,
+        &fit,
+        line,
+        layout,
+        &assumptions,
+        asked,
+    )
+    .unwrap_or_else(|rejection| Ok(Err(rejection)))
+}
+
+impl SimulateServing {
+    /// The run, with what the engine of the configuration adds to a request.
+    fn run(&self, catalog: &Catalog) -> Result<Run, Vec<Diagnostic>> {
+        let engine = self.configuration.serving.assumptions(catalog)?.engine;
+        Ok(Run {
+            request_overhead: engine.map_or(0.0, |engine| engine.request_overhead.0),
+            seed: self.run.seed,
+            warm_up: self.run.warm_up,
+            requests: self.run.requests,
+            doors_close: self.run.doors_close,
+            objectives: Objectives {
+                ttft_seconds: self.run.ttft_seconds,
+                tpot_seconds: self.run.tpot_seconds,
+            },
+        })
+    }
+
+    /// Checks that the load can be one.
+    fn check(&self) -> Result<(), Vec<Diagnostic>> {
+        let mut problems = Vec::new();
+        let mut wrong = |option: &str, value: String, accepted: &str| {
+            problems.push(wrong_option(option, value, accepted.to_owned()));
+        };
+        if !(1..=MOST_REQUESTS).contains(&self.run.requests) || self.run.warm_up > MOST_REQUESTS {
+            let accepted = "a whole number from 1 to 20000000";
+            wrong("requests", self.run.requests.to_string(), accepted);
+        }
+        let decode = self.decode.iter().map(|pool| &pool.configuration);
+        for configuration in std::iter::once(&self.configuration).chain(decode) {
+            if configuration.replicas > MOST_REPLICAS {
+                let replicas = configuration.replicas.to_string();
+                wrong("replicas", replicas, "at most 1024 under a load");
+            }
+        }
+        let above_0 = |value: f64| value.is_finite() && value > 0.0;
+        match &self.load.arrivals {
+            Arrivals::Poisson { per_second } if !above_0(*per_second) => {
+                wrong("requests", per_second.to_string(), "a rate above 0");
+            }
+            Arrivals::Gamma { per_second, cv } if !(above_0(*per_second) && above_0(*cv)) => {
+                let accepted = "a rate and a coefficient of variation above 0";
+                wrong("arrivals", format!("{per_second}/s, cv {cv}"), accepted);
+            }
+            Arrivals::Closed {
+                users,
+                think_seconds,
+            } if !(1..=LARGEST_COUNT).contains(users)
+                || !(0.0..f64::INFINITY).contains(think_seconds) =>
+            {
+                wrong("users", users.to_string(), "a whole number from 1");
+            }
+            Arrivals::Trace { seconds }
+                if seconds.is_empty()
+                    || !seconds.is_sorted()
+                    || !seconds.iter().all(|s| s.is_finite() && *s >= 0.0) =>
+            {
+                wrong("arrivals", "trace".to_owned(), "times in growing order");
+            }
+            _ => {}
+        }
+        let sizes_can_be = match &self.load.sizes {
+            Sizes::Independent { prompt, output } => {
+                lengths_can_be(prompt) && lengths_can_be(output)
+            }
+            Sizes::Pairs { prompt, output } => !prompt.is_empty() && prompt.len() == output.len(),
+        };
+        if !sizes_can_be {
+            let accepted = "lengths above 0, weights from 0";
+            wrong("lengths", format!("{:?}", self.load.sizes), accepted);
+        }
+        if !(0.0..=1.0).contains(&self.load.prefix_hit_rate) {
+            let rate = self.load.prefix_hit_rate.to_string();
+            wrong("prefix_hit_rate", rate, "a share from 0 to 1");
+        }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems)
+        }
+    }
+}
+
+fn lengths_can_be(lengths: &Lengths) -> bool {
+    let above_0 = |value: f64| value.is_finite() && value > 0.0;
+    match lengths {
+        Lengths::Fixed { .. } => true,
+        Lengths::Uniform { least, most } => least <= most,
+        Lengths::Exponential { mean } => above_0(*mean),
+        Lengths::Lognormal { mean, cv } => above_0(*mean) && above_0(*cv),
+        Lengths::Histogram { tokens, weights } => {
+            tokens.len() == weights.len()
+                && weights
+                    .iter()
+                    .all(|&weight| weight.is_finite() && weight >= 0.0)
+                && weights.iter().sum::<f64>() > 0.0
+        }
+    }
+}

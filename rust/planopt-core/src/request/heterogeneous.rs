@@ -1,0 +1,262 @@
+//! One job over several kinds of accelerator.
+
+use super::training::{EvaluateTraining, fit_of};
+use crate::bill::MixedCluster;
+use crate::catalog::{Catalog, TrainingAssumptions};
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::option::wrong_option;
+use crate::document::{HardwareAnswer, MixedAnswer, ShareAnswer};
+use crate::hardware::{Bench, Fabric, Fit, Rates};
+use crate::parallel::training::Rejection;
+use crate::plan::training::{Ground, Told};
+use crate::plan::training_problem::Subject;
+use crate::training::{Balanced, Job, Share, TrainingEvaluation, TrainingHardware};
+use serde::Deserialize;
+
+/// So many accelerators of one kind.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShareRequest {
+    /// Accelerator id.
+    pub accelerator: String,
+    /// How many.
+    pub accelerators: u32,
+}
+
+/// One configuration over several kinds of accelerator.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvaluateMixed {
+    /// The run; its `accelerator` is not looked at.
+    pub run: EvaluateTraining,
+    /// What it runs on; the counts add up to `tp * pp * dp * cp`.
+    pub shares: Vec<ShareRequest>,
+}
+
+/// Evaluates one configuration over several kinds of accelerator.
+///
+/// # Errors
+///
+/// Everything in the question that is not known or cannot be.
+pub fn evaluate_mixed(
+    catalog: &Catalog,
+    request: &EvaluateMixed,
+) -> Result<MixedAnswer, Vec<Diagnostic>> {
+    let run = &request.run;
+    let transformer = run.model().transformer(catalog)?;
+    run.check()?;
+    let (recipe, layout) = (run.recipe(&transformer)?, run.layout()?);
+    let assumptions = &catalog.assumptions.entity;
+    let training = run.assumptions(assumptions)?;
+    request.check(layout.accelerators())?;
+    let told = Told {
+        transformer: &transformer,
+        recipe: &recipe,
+        layout: &layout,
+        convention: run.convention()?,
+        assumptions,
+        training: &training,
+    };
+    let benches: Vec<Bench> = request
+        .shares
+        .iter()
+        .map(|share| run.bench(catalog, &share.accelerator, share.accelerators))
+        .collect::<Result<_, _>>()?;
+    let fits: Vec<Fit> = benches
+        .iter()
+        .map(|bench| fit_of(catalog, bench))
+        .collect::<Result<_, _>>()?;
+    let mut subjects = Vec::new();
+    for fit in &fits {
+        subjects.push(Subject {
+            told: &told,
+            fit,
+            network: run.connection(catalog, fit)?,
+        });
+    }
+    Ok(request.answer(&told, &subjects))
+}
+
+/// What comes of the two ways, or why it cannot be laid out.
+struct Both {
+    /// Of all accelerators together.
+    peak: f64,
+    slowest: Result<TrainingEvaluation, Rejection>,
+    balanced: Result<Balanced, Rejection>,
+}
+
+impl EvaluateMixed {
+    fn check(&self, accelerators: u32) -> Result<(), Vec<Diagnostic>> {
+        let counted: u64 = self
+            .shares
+            .iter()
+            .map(|share| u64::from(share.accelerators))
+            .sum();
+        let none = self.shares.iter().any(|share| share.accelerators == 0);
+        if counted == u64::from(accelerators) && !none {
+            return Ok(());
+        }
+        let said: Vec<String> = self
+            .shares
+            .iter()
+            .map(|share| format!("{}:{}", share.accelerator, share.accelerators))
+            .collect();
+        let accepted = format!("counts above 0 that add up to {accelerators} (tp x pp x dp x cp)");
+        Err(vec![wrong_option("accelerators", said.join(","), accepted)])
+    }
+
+    fn answer(&self, told: &Told, subjects: &[Subject]) -> MixedAnswer {
+        let alone: Result<Vec<TrainingEvaluation>, Rejection> = subjects
+            .iter()
+            .map(|subject| subject.evaluate().map(|(_, alone)| alone))
+            .collect();
+        let both = self.both(told, subjects, &alone);
+        let unplaced = |rejection| told.unplaced(rejection, self.hardware(subjects, None));
+        let tell = |evaluation| {
+            let ground = self.ground(told, subjects, both.peak);
+            told.answer(&self.run, ground, evaluation)
+        };
+        let shares = self.shares.iter().zip(subjects).enumerate();
+        MixedAnswer {
+            slowest: both.slowest.as_ref().map_or_else(unplaced, tell),
+            balanced: match &both.balanced {
+                Ok(balanced) => tell(&balanced.evaluation),
+                Err(rejection) => unplaced(rejection),
+            },
+            shares: shares
+                .map(|(place, (share, subject))| ShareAnswer {
+                    accelerator: share.accelerator.clone(),
+                    accelerators: share.accelerators,
+                    host: subject.fit.host.id.clone(),
+                    hosts: share.accelerators.div_ceil(subject.fit.slots),
+                    step_seconds: alone.as_ref().ok().map(|all| all[place].step.total().0),
+                    layers: both
+                        .balanced
+                        .as_ref()
+                        .map_or_else(|_| Vec::new(), |balanced| layers_on(balanced, place)),
+                })
+                .collect(),
+        }
+    }
+
+    fn both(
+        &self,
+        told: &Told,
+        subjects: &[Subject],
+        alone: &Result<Vec<TrainingEvaluation>, Rejection>,
+    ) -> Both {
+        let rates: Result<Vec<Rates>, Rejection> = subjects.iter().map(Subject::rates).collect();
+        let layout = told.layout.check(told.transformer, told.recipe);
+        let rates = match (layout, rates) {
+            (Ok(()), Ok(rates)) => rates,
+            (Err(rejection), _) | (Ok(()), Err(rejection)) => {
+                return Both {
+                    peak: 0.0,
+                    slowest: Err(rejection),
+                    balanced: Err(rejection),
+                };
+            }
+        };
+        let fabrics: Vec<Fabric> = subjects.iter().map(Subject::fabric).collect();
+        let kinds = subjects.iter().zip(rates.iter().zip(&fabrics));
+        let shares: Vec<Share> = kinds
+            .zip(&self.shares)
+            .map(|((subject, (rates, fabric)), share)| Share {
+                hardware: TrainingHardware {
+                    accelerator: subject.fit.accelerator,
+                    rates,
+                    fabric,
+                    slots: subject.fit.slots,
+                },
+                accelerators: share.accelerators,
+            })
+            .collect();
+        let job = Job {
+            transformer: told.transformer,
+            recipe: told.recipe,
+            layout: told.layout,
+            assumptions: told.assumptions,
+            training: told.training,
+        };
+        Both {
+            peak: shares
+                .iter()
+                .map(|share| share.hardware.rates.quantised.0 * f64::from(share.accelerators))
+                .sum(),
+            slowest: match alone {
+                Ok(all) => Ok(job.at_the_slowest(&shares, all)),
+                Err(rejection) => Err(*rejection),
+            },
+            balanced: job.balanced(&shares),
+        }
+    }
+
+    fn cluster<'a>(
+        &self,
+        subjects: &[Subject<'_, 'a>],
+        training: &TrainingAssumptions,
+    ) -> Option<MixedCluster<'a>> {
+        let kinds = subjects.iter().zip(&self.shares);
+        let kinds: Vec<_> = kinds
+            .map(|(subject, share)| {
+                let (spares, _) = subject.at_work(share.accelerators).spares(training);
+                let slots = subject.fit.slots;
+                (subject.parts(), slots, share.accelerators, spares)
+            })
+            .collect();
+        MixedCluster::new(&kinds)
+    }
+
+    fn ground(&self, told: &Told, subjects: &[Subject], peak: f64) -> Ground {
+        let cluster = self.cluster(subjects, told.training);
+        let bill = cluster.as_ref().and_then(MixedCluster::bill_of_materials);
+        let hardware = self.hardware(subjects, cluster.as_ref());
+        Ground {
+            peak,
+            hosts: hardware.hosts,
+            bill: bill.unwrap_or_default(),
+            power: cluster
+                .as_ref()
+                .and_then(|cluster| cluster.power(told.assumptions)),
+            rack_units: cluster.map_or(0.0, |cluster| cluster.rack_units()),
+            hardware,
+        }
+    }
+
+    /// Where it runs: the hosts of all kinds, by their names.
+    fn hardware(&self, subjects: &[Subject], cluster: Option<&MixedCluster>) -> HardwareAnswer {
+        let joined = |name: fn(HardwareAnswer) -> String| {
+            let mut names: Vec<String> = subjects
+                .iter()
+                .map(|subject| name(subject.hardware(None)))
+                .collect();
+            names.dedup();
+            names.join(" + ")
+        };
+        let slots = subjects.iter().map(|subject| subject.fit.slots);
+        let hosts = self.shares.iter().zip(slots);
+        let network = subjects.first().and_then(|subject| subject.network);
+        let switching = cluster.and_then(|cluster| cluster.switching);
+        HardwareAnswer {
+            host: joined(|hardware| hardware.host),
+            hosts: hosts
+                .map(|(share, slots)| share.accelerators.div_ceil(slots))
+                .sum(),
+            link: joined(|hardware| hardware.link),
+            network: network.map(|(network, _)| network.id.clone()),
+            nics_per_host: network.map_or(0, |(_, line)| line.nics_per_host),
+            switch: switching.map(|all| all.switch.id.clone()),
+            switch_count: switching.map_or(0, |all| all.count),
+            switch_port_blocks: 0,
+        }
+    }
+}
+
+/// The layers of the stages of one share.
+fn layers_on(balanced: &Balanced, share: usize) -> Vec<u32> {
+    let stages = balanced.shares.iter().zip(&balanced.layers);
+    stages
+        .filter(|(of, _)| **of == share)
+        .map(|(_, layers)| *layers)
+        .collect()
+}

@@ -1,0 +1,315 @@
+//! What is served: which model, in which formats, at which context, and what drafts for it.
+
+use crate::catalog::Catalog;
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::option::{unknown_name, wrong_option};
+use crate::document::{ModelAnswer, OperationAnswer};
+use crate::format::{Format, Formats, Stored};
+use crate::load::serving::{Adapters, Encoder, Overlap, Question, Speculation};
+use crate::quantity::real;
+use crate::transformer::{Drafter, Operation, Transformer, set_kv_heads};
+use serde::Deserialize;
+
+/// Which model.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ModelRequest {
+    /// Catalog id, or path of a Hugging Face `config.json`.
+    pub model: String,
+    /// Key/value heads in place of the model's own (the seed article asks for 64 and for 8).
+    #[serde(default)]
+    pub kv_heads: Option<u64>,
+}
+
+/// What is served.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ServingRequest {
+    /// Which model.
+    #[serde(flatten)]
+    pub model: ModelRequest,
+    /// Format of the weights in place of the published one.
+    #[serde(default)]
+    pub weights: Option<String>,
+    /// Format of the KV cache in place of that of the activations.
+    #[serde(default)]
+    pub kv: Option<String>,
+    /// Bits of a quantised weight in the checkpoint, in place of its format's.
+    #[serde(default)]
+    pub weight_bits: Option<f64>,
+    /// Bits of a weight of its head, in place of its format's.
+    #[serde(default)]
+    pub head_bits: Option<f64>,
+    /// Tokens cached per sequence when speed is judged.
+    pub context: u64,
+    /// Tokens of a prompt.
+    pub prompt: u64,
+    /// `none` or `two-batch`.
+    #[serde(default)]
+    pub overlap: Option<String>,
+    /// What drafts tokens: `mtp`, or a model as [`ModelRequest::model`].
+    #[serde(default)]
+    pub draft: Option<String>,
+    /// Tokens drafted ahead of a check.
+    #[serde(default)]
+    pub draft_tokens: Option<u32>,
+    /// Chance that one of them is accepted.
+    #[serde(default)]
+    pub acceptance: Option<f64>,
+    /// Adapters of low rank that accelerators hold.
+    #[serde(default)]
+    pub lora_adapters: Option<u32>,
+    /// Their rank.
+    #[serde(default)]
+    pub lora_rank: Option<u32>,
+    /// Parameters of what encodes the images of a prompt.
+    #[serde(default)]
+    pub encoder_parameters: Option<f64>,
+    /// Patches of the images of a prompt.
+    #[serde(default)]
+    pub image_patches: Option<f64>,
+    /// Ranks that a search may divide contexts among; as the assumptions say where it is not given.
+    #[serde(default)]
+    pub cp_max: Option<u32>,
+    /// Engine that serves, one of the assumptions; kernels as measured where there is none.
+    #[serde(default)]
+    pub engine_name: Option<String>,
+    /// Latency of every message in place of the assumptions', in seconds.
+    #[serde(default)]
+    pub software_latency_seconds: Option<f64>,
+    /// Share of an accelerator's memory that the engine plans with, in place of the assumptions'.
+    #[serde(default)]
+    pub usable_fraction: Option<f64>,
+    /// Class of PCIe all-reduce in place of the assumptions'.
+    #[serde(default)]
+    pub pcie_all_reduce: Option<String>,
+}
+
+impl ModelRequest {
+    /// The model as a list of operations.
+    ///
+    /// # Errors
+    ///
+    /// Unknown names and unreadable files, with what would be accepted.
+    pub fn transformer(&self, catalog: &Catalog) -> Result<Transformer, Vec<Diagnostic>> {
+        let mut architecture = catalog.architecture(&self.model)?;
+        if let Some(kv_heads) = self.kv_heads {
+            set_kv_heads(&mut architecture, kv_heads)?;
+        }
+        Ok(Transformer::from(&architecture))
+    }
+}
+
+const BITS_OF_A_BYTE: f64 = 8.0;
+
+/// A state cannot be taken back where a drafted token is not accepted, as a cache can.
+fn drafting_with_states(draft: &str) -> Diagnostic {
+    let accepted = "models without state-space layers, on both sides: states that are taken back \
+                    are not modelled";
+    wrong_option("draft", draft.to_owned(), accepted.to_owned())
+}
+
+/// Tokens drafted ahead of a check, at most: beyond what any engine drafts.
+const MOST_DRAFTED: u32 = 64;
+
+impl ServingRequest {
+    /// The model as a list of operations, with what drafts for it.
+    ///
+    /// # Errors
+    ///
+    /// Unknown names and unreadable files, with what would be accepted.
+    pub fn transformer(&self, catalog: &Catalog) -> Result<Transformer, Vec<Diagnostic>> {
+        let mut transformer = self.model.transformer(catalog)?;
+        if let Some(draft) = self
+            .draft
+            .as_ref()
+            .filter(|_| transformer.has_state_space())
+        {
+            return Err(vec![drafting_with_states(draft)]);
+        }
+        transformer.drafter = match self.draft.as_deref() {
+            None => None,
+            Some("mtp") => Some(Drafter::Mtp),
+            Some(model) => {
+                let request = ModelRequest {
+                    model: model.to_owned(),
+                    kv_heads: None,
+                };
+                let drafts = request.transformer(catalog).map_err(|problems| {
+                    let of_draft = |problem: Diagnostic| problem.field("--draft");
+                    problems.into_iter().map(of_draft).collect::<Vec<_>>()
+                })?;
+                if drafts.has_state_space() {
+                    return Err(vec![drafting_with_states(model)]);
+                }
+                Some(Drafter::Model(Box::new(drafts)))
+            }
+        };
+        if matches!(transformer.drafter, Some(Drafter::Mtp)) && transformer.mtp_modules == 0 {
+            let accepted = "a smaller model: this one has no multi-token prediction".to_owned();
+            return Err(vec![wrong_option("draft", "mtp".to_owned(), accepted)]);
+        }
+        Ok(transformer)
+    }
+
+    fn speculation(&self, problems: &mut Vec<Diagnostic>) -> Option<Speculation> {
+        self.draft.as_ref()?;
+        let (tokens, acceptance) = (self.draft_tokens.unwrap_or(1), self.acceptance?);
+        if !(1..=MOST_DRAFTED).contains(&tokens) {
+            let accepted = format!("a whole number from 1 to {MOST_DRAFTED}");
+            problems.push(wrong_option("draft_tokens", tokens.to_string(), accepted));
+        }
+        if !(0.0..=1.0).contains(&acceptance) {
+            let accepted = "a share from 0 to 1".to_owned();
+            problems.push(wrong_option("acceptance", acceptance.to_string(), accepted));
+        }
+        Some(Speculation { tokens, acceptance })
+    }
+
+    fn adapters(
+        &self,
+        transformer: &Transformer,
+        problems: &mut Vec<Diagnostic>,
+    ) -> Option<Adapters> {
+        let count = self.lora_adapters.filter(|&count| count > 0)?;
+        let rank = self.lora_rank?;
+        if !(1..=transformer.hidden).contains(&u64::from(rank)) {
+            let accepted = format!("a whole number from 1 to the width, {}", transformer.hidden);
+            problems.push(wrong_option("lora_rank", rank.to_string(), accepted));
+        }
+        Some(Adapters { count, rank })
+    }
+
+    fn encoder(&self, problems: &mut Vec<Diagnostic>) -> Option<Encoder> {
+        let (parameters, patches) = (self.encoder_parameters?, self.image_patches?);
+        for (option, given) in [
+            ("encoder_parameters", parameters),
+            ("image_tokens", patches),
+        ] {
+            if !(given.is_finite() && given >= 0.0) {
+                let accepted = "a number above 0".to_owned();
+                problems.push(wrong_option(option, given.to_string(), accepted));
+            }
+        }
+        (parameters > 0.0).then(|| Encoder {
+            parameters,
+            patches_per_token: patches / real(self.prompt.max(1)),
+        })
+    }
+
+    /// The question, with the formats the model is published in where none are given.
+    ///
+    /// # Errors
+    ///
+    /// Unknown formats and overlaps, with what would be accepted.
+    pub fn question(&self, transformer: &Transformer) -> Result<Question, Vec<Diagnostic>> {
+        let mut problems = Vec::new();
+        let weights = format_named("weights", self.weights.as_deref(), &mut problems)
+            .unwrap_or(transformer.weights);
+        let kv = format_named("kv", self.kv.as_deref(), &mut problems).unwrap_or(match weights {
+            Format::Fp32 => Format::Fp32,
+            _ => Format::Bf16,
+        });
+        let overlap = match self.overlap.as_deref() {
+            None | Some("none") => Overlap::None,
+            Some("two-batch") => Overlap::TwoBatch,
+            Some(other) => {
+                let accepted = "none, two-batch".to_owned();
+                problems.push(unknown_name("overlap", other, accepted));
+                Overlap::None
+            }
+        };
+        let speculation = self.speculation(&mut problems);
+        let adapters = self.adapters(transformer, &mut problems);
+        let encoder = self.encoder(&mut problems);
+        if problems.is_empty() {
+            let bytes = |bits: f64| bits / BITS_OF_A_BYTE;
+            let formats = Formats {
+                stored: Stored {
+                    weights: self.weight_bits.map(bytes),
+                    head: self.head_bits.map(bytes),
+                },
+                ..Formats::new(weights, kv)
+            };
+            Ok(Question {
+                formats,
+                context: self.context,
+                prompt: self.prompt,
+                overlap,
+                speculation,
+                offload: None,
+                adapters,
+                encoder,
+                context_ranks: self.cp_max,
+            })
+        } else {
+            Err(problems)
+        }
+    }
+}
+
+/// The format of that name, or a problem.
+pub(super) fn format_named(
+    option: &str,
+    name: Option<&str>,
+    problems: &mut Vec<Diagnostic>,
+) -> Option<Format> {
+    let name = name?;
+    let format = Format::from_name(name);
+    if format.is_none() {
+        let accepted = Format::ALL.map(Format::name).join(", ");
+        problems.push(unknown_name(option, name, accepted));
+    }
+    format
+}
+
+/// Describes a model.
+///
+/// # Errors
+///
+/// An unknown name or an unreadable file.
+pub fn describe_model(
+    catalog: &Catalog,
+    request: &ModelRequest,
+) -> Result<ModelAnswer, Vec<Diagnostic>> {
+    let transformer = request.transformer(catalog)?;
+    let mut operations = Vec::new();
+    let mut describe = |list: &[Operation], count: usize| {
+        operations.extend(list.iter().map(|operation| OperationAnswer {
+            name: operation.name,
+            count,
+            parameters: operation.parameters,
+            flop_per_token: operation.flop_per_token(),
+            key_value_weights: operation.key_value_weights(),
+            key_value_flop_per_token: operation.key_value_flop_per_token(),
+        }));
+    };
+    describe(&transformer.embedding, 1);
+    for (kind, block) in transformer.blocks.iter().enumerate() {
+        let count = transformer
+            .layers
+            .iter()
+            .filter(|&&layer| layer == kind)
+            .count();
+        describe(&block.operations, count);
+    }
+    describe(&transformer.head, 1);
+    let modules = transformer.mtp_modules;
+    if modules > 0 {
+        let module: Vec<Operation> = transformer.mtp_operations().cloned().collect();
+        describe(&module, modules as usize);
+    }
+    Ok(ModelAnswer {
+        parameters: transformer.parameters(),
+        active_parameters: transformer.active_parameters(),
+        mtp_modules: modules,
+        mtp_parameters: u64::from(modules) * transformer.mtp_parameters(),
+        outside: transformer.outside.clone(),
+        weights: transformer.weights.name(),
+        max_context: transformer.max_context,
+        hidden: transformer.hidden,
+        heads: transformer.heads,
+        layers: transformer.layers.len(),
+        operations,
+        id: transformer.id,
+        name: transformer.name,
+    })
+}

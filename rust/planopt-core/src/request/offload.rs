@@ -1,0 +1,23 @@
+//! Where weights rest that accelerators do not hold.
+
+use crate::load::serving::{Offload, Question};
+use serde::Deserialize;
+
+/// Layers whose weights rest in the host.
+#[derive(Clone, Debug, Deserialize)]
+pub struct OffloadRequest {
+    /// How many of each stage; as few as fit where none are given.
+    #[serde(default)]
+    pub layers: Option<u32>,
+    /// `host` for its memory, or `disk`.
+    pub to: String,
+}
+
+/// The question with so many layers in the host.
+pub(super) fn with_layers(question: Question, layers: Option<u32>) -> Question {
+    let offload = question.offload.zip(layers);
+    Question {
+        offload: offload.map(|(offload, layers)| Offload { layers, ..offload }),
+        ..question
+    }
+}

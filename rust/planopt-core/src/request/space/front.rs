@@ -1,0 +1,143 @@
+//! The front of a space, with what each candidate on it is.
+
+use super::common::on_threads;
+use crate::bulk::serving::ServingSpace;
+use crate::bulk::training::TrainingSpace;
+use crate::bulk::{Candidates, Course, Figures, Rejected, Sink, Walk, front};
+use crate::document::FrontAnswer;
+use crate::parallel::{recompute_word, sharding_word};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Which part of a space, and how it is gone through.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FrontOptions {
+    /// The first candidate.
+    #[serde(default)]
+    pub start: u64,
+    /// Behind the last one; the end of the space if it is beyond.
+    #[serde(default)]
+    pub end: Option<u64>,
+    /// Evaluate each, also those that a bound shows not to matter.
+    #[serde(default)]
+    pub exhaustive: bool,
+    /// Threads; 0 for those of the process.
+    #[serde(default)]
+    pub threads: usize,
+}
+
+/// Spaces whose candidates can be told in words.
+pub(crate) trait Described: Candidates {
+    /// What a candidate is, by the names of the request.
+    fn describe(&self, place: u64) -> Value;
+}
+
+impl Described for TrainingSpace<'_, '_> {
+    fn describe(&self, place: u64) -> Value {
+        let (platform, layout, global_batch) = self.candidate(place);
+        json!({
+            "accelerator": platform.fit.accelerator.id,
+            "host": platform.fit.host.id,
+            "network": platform.network.map(|(network, _)| network.id.as_str()),
+            "nics_per_host": platform.network.map(|(_, line)| line.nics_per_host),
+            "accelerators": layout.accelerators(),
+            "tp": layout.tp,
+            "sequence_parallel": layout.sequence_parallel,
+            "pp": layout.pp,
+            "vpp": layout.vpp,
+            "dp": layout.dp,
+            "cp": layout.cp,
+            "ep": layout.ep,
+            "micro_batch": layout.micro_batch,
+            "global_batch": global_batch,
+            "recompute": recompute_word(layout.recompute),
+            "shard": sharding_word(layout.sharding),
+        })
+    }
+}
+
+impl Described for ServingSpace<'_, '_> {
+    fn describe(&self, place: u64) -> Value {
+        let (platform, question, layout, replicas, in_flight, batch) = self.candidate(place);
+        json!({
+            "accelerator": platform.fit.accelerator.id,
+            "host": platform.fit.host.id,
+            "network": platform.network.map(|(network, _)| network.id.as_str()),
+            "nics_per_host": platform.network.map(|(_, line)| line.nics_per_host),
+            "weights": question.formats.weights.name(),
+            "kv": question.formats.kv.name(),
+            "prompt": question.prompt,
+            "context": question.context,
+            "overlap": question.overlap,
+            "tp": layout.degrees.tp,
+            "dp": layout.degrees.dp,
+            "ep": layout.degrees.ep,
+            "pp": layout.pp,
+            "replicas": replicas,
+            "in_flight": in_flight,
+            "batch": batch,
+        })
+    }
+}
+
+/// Adds the figures of one candidate to its row.
+struct Row<'r>(&'r mut Map<String, Value>);
+
+impl<C: Figures> Sink<C> for Row<'_> {
+    fn accept(&mut self, _place: u64, _count: usize, columns: &C) {
+        columns.with(|columns| {
+            for (name, column) in C::NAMES.iter().zip(columns) {
+                self.0.insert((*name).to_owned(), column[0].into());
+            }
+        });
+    }
+
+    fn reject(&mut self, _place: u64, _count: u64, _reason: Rejected) {}
+}
+
+/// The front of a part of a space.
+pub(super) fn front_of<S: Described>(
+    space: &S,
+    options: FrontOptions,
+    stop: &AtomicBool,
+    course: &Course,
+) -> FrontAnswer {
+    let started = Instant::now();
+    let count = space.count();
+    let end = options.end.map_or(count, |end| end.min(count));
+    let start = options.start.min(end);
+    course.of.store(end - start, Ordering::Relaxed);
+    let go_on = |candidates: u64| {
+        course.done.fetch_add(candidates, Ordering::Relaxed);
+        !stop.load(Ordering::Relaxed)
+    };
+    let found = on_threads(options.threads, || {
+        front(space, (start, end), options.exhaustive, go_on)
+    });
+    let mut walker = space.walker();
+    let rows = found.front.points().iter().map(|point| {
+        let mut row = Map::new();
+        row.insert("place".to_owned(), point.place.into());
+        if let Value::Object(words) = space.describe(point.place) {
+            row.extend(words);
+        }
+        walker.walk(point.place, point.place + 1, &mut Row(&mut row));
+        row
+    });
+    let rows = rows.collect();
+    let tally = &found.tally;
+    FrontAnswer {
+        rows,
+        covered: tally.evaluated + tally.all_rejected() + tally.pruned,
+        evaluated: tally.evaluated,
+        rejected: tally.all_rejected(),
+        rejected_by: tally.rejected_by(),
+        pruned: tally.pruned,
+        checksum: format!("{:016x}", tally.checksum.0),
+        seconds: started.elapsed().as_secs_f64(),
+        interrupted: stop.load(Ordering::Relaxed),
+    }
+}

@@ -1,0 +1,69 @@
+//! The hardware of a space.
+
+use crate::catalog::{Catalog, Network};
+use crate::diagnostic;
+use crate::diagnostic::{Diagnostic, Problems};
+use crate::hardware::{Fit, NetworkLine, Selection, Space};
+use crate::request::selection::known;
+
+/// An accelerator in its host, and what connects hosts.
+pub(super) type Connected<'a> = (Fit<'a>, Option<(&'a Network, NetworkLine)>);
+
+/// Accelerators in hosts over networks, each with as many NICs as the host takes.
+///
+/// # Errors
+///
+/// Each name that is not known, and each accelerator that was named and goes with none of the
+/// hosts and networks: a space without it would not be the one that was asked for.
+pub(super) fn connected(
+    catalog: &Catalog,
+    selection: Selection,
+) -> Result<Vec<Connected<'_>>, Vec<Diagnostic>> {
+    let selection = known(catalog, selection)?;
+    let assumptions = &catalog.assumptions.entity;
+    let space = Space::available(&catalog.shelf(), &selection, assumptions);
+    let mut hardware: Vec<Connected> = Vec::new();
+    for fit in space.fits.iter().filter(|fit| fit.host.rent.is_none()) {
+        let mut widest: Vec<(&Network, NetworkLine)> = Vec::new();
+        for &(network, line) in &space.networks {
+            if line.nics_per_host > fit.host.room_for(network) {
+                continue;
+            }
+            match widest.iter_mut().find(|(other, _)| other.id == network.id) {
+                Some((_, other)) if other.nics_per_host < line.nics_per_host => *other = line,
+                Some(_) => {}
+                None => widest.push((network, line)),
+            }
+        }
+        hardware.extend(
+            widest
+                .into_iter()
+                .map(|connection| (*fit, Some(connection))),
+        );
+    }
+    let is_there = |name: &str| {
+        let mut accelerators = hardware.iter().map(|(fit, _)| fit.accelerator);
+        accelerators.any(|accelerator| accelerator.id == name || accelerator.model_id() == name)
+    };
+    let mut problems = Problems::default();
+    for name in &selection.accelerators {
+        if !is_there(name) {
+            problems.push(unconnected("accelerators", name));
+        }
+    }
+    if hardware.is_empty() && selection.accelerators.is_empty() {
+        let named = [selection.hosts.join(", "), selection.networks.join(", ")];
+        problems.push(unconnected("hosts, networks", &named.join("; ")));
+    }
+    problems.unless_any(hardware)
+}
+
+fn unconnected(field: &str, value: &str) -> Diagnostic {
+    let message =
+        format!("nothing of `{value}` can be bought with hosts and networks of the space");
+    Diagnostic::new(diagnostic::OUT_OF_RANGE, message)
+        .field(field)
+        .value(value)
+        .accepted("accelerators that fit a host, and hosts that take NICs of a network")
+        .help("`planopt catalog list` shows what there is")
+}

@@ -1,0 +1,184 @@
+//! Spaces of candidates by their names, and what evaluating all of one comes to.
+
+mod axes;
+mod common;
+mod front;
+mod hardware;
+mod serving;
+mod training;
+
+pub use self::front::FrontOptions;
+pub use self::serving::{ServingSpaceRequest, with_serving_space};
+pub use self::training::{TrainingSpaceRequest, with_training_space};
+
+use self::common::on_threads;
+use crate::bulk::{Candidates, Course, Table, Tally, Walk, tally};
+use crate::catalog::Catalog;
+use crate::diagnostic::Diagnostic;
+use crate::document::{BenchAnswer, FrontAnswer};
+use serde::Deserialize;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// From one place to the next of random access: odd, and far from any short period modulo the
+/// size of a space (2^64 over the golden ratio).
+const STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// Candidates whose figures are collected between two looks at Ctrl-C.
+const FIGURES_AT_ONCE: u64 = 1 << 16;
+
+/// A space of candidates of either kind.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum SpaceRequest {
+    /// Of training.
+    Training(Box<TrainingSpaceRequest>),
+    /// Of serving.
+    Serving(Box<ServingSpaceRequest>),
+}
+
+impl SpaceRequest {
+    /// How many candidates there are.
+    ///
+    /// # Errors
+    ///
+    /// Everything in the request that is not known or cannot be.
+    pub fn count(&self, catalog: &Catalog) -> Result<u64, Vec<Diagnostic>> {
+        match self {
+            Self::Training(request) => with_training_space(catalog, request, |space| space.count()),
+            Self::Serving(request) => with_serving_space(catalog, request, |space| space.count()),
+        }
+    }
+
+    /// Evaluates candidates as fast as this machine can.
+    ///
+    /// # Errors
+    ///
+    /// Everything in the request that is not known or cannot be.
+    pub fn bench(
+        &self,
+        catalog: &Catalog,
+        options: BenchOptions,
+        stop: &AtomicBool,
+    ) -> Result<BenchAnswer, Vec<Diagnostic>> {
+        match self {
+            Self::Training(request) => {
+                with_training_space(catalog, request, |space| bench(space, options, stop))
+            }
+            Self::Serving(request) => {
+                with_serving_space(catalog, request, |space| bench(space, options, stop))
+            }
+        }
+    }
+
+    /// The front of a part of the space.
+    ///
+    /// # Errors
+    ///
+    /// Everything in the request that is not known or cannot be.
+    pub fn front(
+        &self,
+        catalog: &Catalog,
+        options: FrontOptions,
+        stop: &AtomicBool,
+        course: &Course,
+    ) -> Result<FrontAnswer, Vec<Diagnostic>> {
+        match self {
+            Self::Training(request) => with_training_space(catalog, request, |space| {
+                front::front_of(space, options, stop, course)
+            }),
+            Self::Serving(request) => with_serving_space(catalog, request, |space| {
+                front::front_of(space, options, stop, course)
+            }),
+        }
+    }
+
+    /// Every figure of the candidates from `start` to `end` that work.
+    ///
+    /// # Errors
+    ///
+    /// Everything in the request that is not known or cannot be.
+    pub fn figures(
+        &self,
+        catalog: &Catalog,
+        start: u64,
+        end: u64,
+        stop: &AtomicBool,
+    ) -> Result<Table, Vec<Diagnostic>> {
+        match self {
+            Self::Training(request) => {
+                with_training_space(catalog, request, |space| figures(space, start, end, stop))
+            }
+            Self::Serving(request) => {
+                with_serving_space(catalog, request, |space| figures(space, start, end, stop))
+            }
+        }
+    }
+}
+
+/// Every figure of the candidates from `start` to `end` that work.
+fn figures<S: Candidates>(space: &S, start: u64, end: u64, stop: &AtomicBool) -> Table {
+    let mut table = Table::of::<S::Columns>();
+    let mut walker = space.walker();
+    let end = end.min(space.count());
+    let mut place = start;
+    while place < end && !stop.load(Ordering::Relaxed) {
+        let next = end.min(place + FIGURES_AT_ONCE);
+        walker.walk(place, next, &mut table);
+        place = next;
+    }
+    table
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Every candidate, in the order of their places.
+    Bulk,
+    /// Single candidates, each far from the last.
+    Random,
+}
+
+/// How a space is gone through.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BenchOptions {
+    /// What is measured.
+    pub access: Access,
+    /// Threads; 0 for one of each core.
+    pub threads: usize,
+    /// Candidates of a chunk.
+    pub chunk: u64,
+    /// Candidates in all: of bulk the first ones.
+    pub candidates: u64,
+}
+
+/// Evaluates candidates of a space as fast as this machine can.
+fn bench<'w, S: Candidates>(space: &'w S, options: BenchOptions, stop: &AtomicBool) -> BenchAnswer {
+    let count = space.count();
+    let chunk = options.chunk.max(1);
+    let candidates = match options.access {
+        Access::Bulk => options.candidates.min(count),
+        Access::Random => options.candidates,
+    };
+    let visit = |walker: &mut S::Walker<'w>, number: u64, tally: &mut Tally| {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let start = number * chunk;
+        let end = candidates.min(start + chunk);
+        match options.access {
+            Access::Bulk => walker.walk(start, end, tally),
+            Access::Random => {
+                let place = |sample: u64| sample.wrapping_mul(STRIDE) % count;
+                let places: Vec<u64> = (start..end).map(place).collect();
+                walker.visit(&places, tally);
+            }
+        }
+    };
+    let all = || tally(space, candidates.div_ceil(chunk), visit);
+    let started = Instant::now();
+    let found = on_threads(options.threads, all);
+    BenchAnswer::new(&found, started.elapsed().as_secs_f64())
+}

@@ -1,0 +1,191 @@
+//! A space of serving candidates by its names.
+
+use super::axes::{Axes, largest};
+use super::common::with_prices;
+use super::hardware::connected;
+use super::training::only_one;
+use crate::bulk::serving::{Lengths, ServingAxes, ServingSpace};
+use crate::catalog::Catalog;
+use crate::diagnostic::Diagnostic;
+use crate::hardware::Selection;
+use crate::parallel::Degrees;
+use crate::request::model::{ModelRequest, ServingRequest};
+use serde::Deserialize;
+
+/// A space of serving candidates: every value of every axis with every one of all others.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServingSpaceRequest {
+    /// Catalog id, or path of a Hugging Face `config.json`.
+    pub model: String,
+    /// Accelerator ids; empty for all that can be bought.
+    #[serde(default)]
+    pub accelerators: Vec<String>,
+    /// Accelerator ids that are out.
+    #[serde(default)]
+    pub exclude: Vec<String>,
+    /// Host ids; empty for all.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    /// Network ids, each with as many NICs as the host takes; empty for all.
+    #[serde(default)]
+    pub networks: Vec<String>,
+    /// Formats of weights and KV cache.
+    pub formats: Vec<(String, String)>,
+    /// Tokens of a prompt, and tokens cached when speed is judged.
+    pub lengths: Vec<(u64, u64)>,
+    /// `none` or `two-batch`.
+    pub overlap: Vec<String>,
+    /// Tensor-parallel degrees.
+    pub tp: Vec<u32>,
+    /// Attention data-parallel degrees.
+    #[serde(default = "only_one")]
+    pub dp: Vec<u32>,
+    /// Expert-parallel degrees.
+    #[serde(default = "only_one")]
+    pub ep: Vec<u32>,
+    /// Pipeline stages.
+    pub pp: Vec<u32>,
+    /// Replicas that are bought together.
+    pub replicas: Vec<u32>,
+    /// Micro-batches in flight: from 1 to this many.
+    pub in_flight: u32,
+    /// Sequences of a micro-batch: from 1 to this many.
+    pub batch: u32,
+    /// Price of electricity in place of the assumptions', in dollars per kWh.
+    #[serde(default)]
+    pub electricity_usd_per_kwh: Option<f64>,
+    /// Years over which a purchase is written off, in place of the assumptions'.
+    #[serde(default)]
+    pub years: Option<f64>,
+}
+
+impl ServingSpaceRequest {
+    /// Checks that every axis has values, and that they can be.
+    fn check(&self) -> Result<(), Vec<Diagnostic>> {
+        let mut axes = Axes::new();
+        axes.of("formats", self.formats.len());
+        axes.of("lengths", self.lengths.len());
+        for &(prompt, context) in &self.lengths {
+            axes.tokens("lengths", prompt);
+            axes.tokens("lengths", context);
+        }
+        axes.of("overlap", self.overlap.len());
+        axes.counts("tp", &self.tp);
+        axes.counts("dp", &self.dp);
+        axes.counts("ep", &self.ep);
+        axes.counts("pp", &self.pp);
+        axes.counts("replicas", &self.replicas);
+        axes.count("in_flight", self.in_flight);
+        axes.of("in_flight", self.in_flight as usize);
+        axes.count("batch", self.batch);
+        let degrees = [&self.tp, &self.dp, &self.pp, &self.replicas];
+        let degrees = degrees.map(|axis| largest(axis.clone()));
+        axes.product("tp x dp x pp x replicas", &degrees);
+        axes.cost(self.electricity_usd_per_kwh, self.years);
+        axes.checked()
+    }
+
+    /// Every way that the ranks of a stage divide it.
+    fn degrees(&self) -> Vec<Degrees> {
+        let groups = self
+            .tp
+            .iter()
+            .flat_map(|&tp| self.dp.iter().map(move |&dp| (tp, dp)));
+        let dealt = groups.flat_map(|(tp, dp)| self.ep.iter().map(move |&ep| (tp, dp, ep)));
+        let degrees = |(tp, dp, ep)| Degrees {
+            dp,
+            ep,
+            ..Degrees::tensor(tp)
+        };
+        dealt.map(degrees).collect()
+    }
+
+    fn request(&self) -> ServingRequest {
+        ServingRequest {
+            draft: None,
+            draft_tokens: None,
+            acceptance: None,
+            lora_adapters: None,
+            lora_rank: None,
+            encoder_parameters: None,
+            image_patches: None,
+            cp_max: None,
+            model: ModelRequest {
+                model: self.model.clone(),
+                kv_heads: None,
+            },
+            weights: None,
+            kv: None,
+            context: 1,
+            prompt: 1,
+            engine_name: None,
+            weight_bits: None,
+            head_bits: None,
+            overlap: None,
+            software_latency_seconds: None,
+            usable_fraction: None,
+            pcie_all_reduce: None,
+        }
+    }
+}
+
+/// Shows `work` the space that a request names.
+///
+/// # Errors
+///
+/// Everything in the request that is not known or cannot be.
+pub fn with_serving_space<T>(
+    catalog: &Catalog,
+    request: &ServingSpaceRequest,
+    work: impl FnOnce(&ServingSpace) -> T,
+) -> Result<T, Vec<Diagnostic>> {
+    request.check()?;
+    let one = request.request();
+    let transformer = one.model.transformer(catalog)?;
+    let assumptions = &with_prices(catalog, request.electricity_usd_per_kwh, request.years);
+    let mut formats = Vec::new();
+    for (weights, kv) in &request.formats {
+        let question = ServingRequest {
+            weights: Some(weights.clone()),
+            kv: Some(kv.clone()),
+            ..one.clone()
+        };
+        formats.push(question.question(&transformer)?.formats);
+    }
+    let mut overlap = Vec::new();
+    for word in &request.overlap {
+        let question = ServingRequest {
+            overlap: Some(word.clone()),
+            ..one.clone()
+        };
+        overlap.push(question.question(&transformer)?.overlap);
+    }
+    let lengths = request.lengths.iter();
+    let axes = ServingAxes {
+        formats,
+        lengths: lengths
+            .map(|&(prompt, context)| Lengths { prompt, context })
+            .collect(),
+        overlap,
+        degrees: request.degrees(),
+        pipeline: request.pp.clone(),
+        replicas: request.replicas.clone(),
+        in_flight: (1..=request.in_flight).collect(),
+        batch: (1..=request.batch).collect(),
+    };
+    let selection = Selection {
+        accelerators: request.accelerators.clone(),
+        exclude: request.exclude.clone(),
+        hosts: request.hosts.clone(),
+        networks: request.networks.clone(),
+        ..Selection::default()
+    };
+    let hardware = connected(catalog, selection)?;
+    Ok(work(&ServingSpace::new(
+        &transformer,
+        assumptions,
+        axes,
+        &hardware,
+    )))
+}

@@ -1,0 +1,193 @@
+//! What a search found, as columns.
+
+use super::serving::FoundUnit;
+use super::training::FoundCluster;
+use crate::bill::port_blocks;
+use crate::parallel::{CONTEXT_PARALLEL, recompute_word, sharding_word, word};
+use serde::Serialize;
+
+/// The units found, as columns of one length.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct UnitColumns {
+    /// Accelerator ids.
+    pub accelerator: Vec<String>,
+    /// Host ids.
+    pub host: Vec<String>,
+    /// Terms of rented hosts.
+    pub terms: Vec<Option<String>>,
+    /// Share of the time that the host is there and at work.
+    pub goodput: Vec<f64>,
+    /// Network ids.
+    pub network: Vec<Option<String>>,
+    /// NICs of a host.
+    pub nics_per_host: Vec<u32>,
+    /// Switch ids.
+    pub switch: Vec<Option<String>>,
+    /// Blocks of ports.
+    pub switch_port_blocks: Vec<u32>,
+    /// Hosts of the unit.
+    pub hosts: Vec<u32>,
+    /// Accelerators that come with it.
+    pub accelerators: Vec<u32>,
+    /// Tensor-parallel degree.
+    pub tp: Vec<u32>,
+    /// Context-parallel degree.
+    pub cp: Vec<u32>,
+    /// Attention data-parallel degree.
+    pub dp: Vec<u32>,
+    /// Expert-parallel degree.
+    pub ep: Vec<u32>,
+    /// Pipeline stages.
+    pub pp: Vec<u32>,
+    /// Sequences of a micro-batch.
+    pub batch: Vec<u32>,
+    /// Micro-batches in flight.
+    pub in_flight: Vec<u32>,
+    /// Replicas of the unit.
+    pub replicas: Vec<u32>,
+    /// Users of the unit.
+    pub users: Vec<u64>,
+    /// Tokens per second of each user.
+    pub tokens_per_second_per_user: Vec<f64>,
+    /// Tokens per second of the unit.
+    pub tokens_per_second: Vec<f64>,
+    /// Price, in micro-dollars; of a rented unit, that of an hour.
+    pub price_micro_usd: Vec<i64>,
+    /// Draw at work.
+    pub power_watts: Vec<f64>,
+    /// Rack units.
+    pub rack_units: Vec<f64>,
+    /// Written off, electricity and hosting, or the rent of an hour, busy or not.
+    pub usd_per_hour: Vec<f64>,
+    /// Whether copies of it are one of the cheapest builds.
+    pub is_build: Vec<bool>,
+}
+
+impl UnitColumns {
+    pub(crate) fn push(&mut self, found: &FoundUnit) {
+        let unit = &found.unit;
+        let network = unit.hardware.network;
+        self.accelerator.push(unit.hardware.accelerator.id.clone());
+        self.host.push(unit.hardware.host.id.clone());
+        self.terms
+            .push(unit.hardware.host.rent.map(|rent| rent.terms.name()));
+        self.goodput
+            .push(unit.hardware.host.rent.map_or(1.0, |rent| rent.goodput));
+        self.network
+            .push(network.map(|(network, _)| network.id.clone()));
+        self.nics_per_host.push(network.map_or(0, |(_, nics)| nics));
+        self.switch
+            .push(unit.switch.map(|share| share.switch.id.clone()));
+        self.switch_port_blocks.push(port_blocks(unit));
+        self.hosts.push(unit.hosts());
+        self.accelerators.push(unit.accelerators_bought());
+        let degrees = unit.placement.degrees;
+        self.tp.push(degrees.tp);
+        self.cp.push(degrees.cp);
+        self.dp.push(degrees.dp);
+        self.ep.push(degrees.ep);
+        self.pp.push(unit.placement.pp);
+        self.batch.push(found.batching.batch);
+        self.in_flight.push(found.batching.in_flight);
+        self.replicas.push(unit.replicas);
+        self.users.push(found.users);
+        self.tokens_per_second_per_user
+            .push(found.tokens_per_second_per_user);
+        self.tokens_per_second.push(found.tokens_per_second);
+        self.price_micro_usd.push(found.price.0);
+        self.power_watts.push(found.power.0);
+        self.rack_units.push(found.rack_units);
+        self.usd_per_hour.push(found.usd_per_hour);
+        self.is_build.push(found.is_build);
+    }
+}
+
+/// The clusters found, as columns of one length.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ClusterColumns {
+    /// Accelerator ids.
+    pub accelerator: Vec<String>,
+    /// Host ids.
+    pub host: Vec<String>,
+    /// Terms of instances that are rented; their prices are those of an hour.
+    pub terms: Vec<Option<String>>,
+    /// Network ids.
+    pub network: Vec<Option<String>>,
+    /// NICs of a host.
+    pub nics_per_host: Vec<u32>,
+    /// Hosts.
+    pub hosts: Vec<u32>,
+    /// Accelerators that come with them.
+    pub accelerators: Vec<u32>,
+    /// Tensor-parallel degree.
+    pub tp: Vec<u32>,
+    /// Whether activations are divided by sequence.
+    pub sequence_parallel: Vec<bool>,
+    /// Pipeline stages.
+    pub pp: Vec<u32>,
+    /// Chunks of a stage.
+    pub vpp: Vec<u32>,
+    /// Data-parallel degree.
+    pub dp: Vec<u32>,
+    /// Context-parallel degree.
+    pub cp: Vec<u32>,
+    /// How context-parallel ranks meet; none where there is one.
+    pub context_parallel: Vec<Option<&'static str>>,
+    /// Expert-parallel degree.
+    pub ep: Vec<u32>,
+    /// Sequences of a micro-batch.
+    pub micro_batch: Vec<u32>,
+    /// What is recomputed.
+    pub recompute: Vec<String>,
+    /// What data-parallel ranks divide.
+    pub shard: Vec<&'static str>,
+    /// Ranks that divide it among each other; none for all.
+    pub shard_group: Vec<Option<u32>>,
+    /// The run, failures included.
+    pub run_seconds: Vec<f64>,
+    /// Tokens per second, failures included.
+    pub tokens_per_second: Vec<f64>,
+    /// Price, in micro-dollars.
+    pub price_micro_usd: Vec<i64>,
+    /// Draw at work.
+    pub power_watts: Vec<f64>,
+    /// Rack units.
+    pub rack_units: Vec<f64>,
+    /// Written off, electricity and hosting.
+    pub usd_per_hour: Vec<f64>,
+}
+
+impl ClusterColumns {
+    pub(crate) fn push(&mut self, found: &FoundCluster) {
+        let (hardware, layout) = (&found.hardware, &found.layout);
+        self.accelerator.push(hardware.accelerator.id.clone());
+        self.host.push(hardware.host.id.clone());
+        self.terms
+            .push(hardware.host.rent.map(|rent| rent.terms.name()));
+        self.network
+            .push(hardware.network.map(|(network, _)| network.id.clone()));
+        self.nics_per_host
+            .push(hardware.network.map_or(0, |(_, nics)| nics));
+        self.hosts.push(found.hosts);
+        self.accelerators.push(found.accelerators);
+        self.tp.push(layout.tp);
+        self.sequence_parallel.push(layout.sequence_parallel);
+        self.pp.push(layout.pp);
+        self.vpp.push(layout.vpp);
+        self.dp.push(layout.dp);
+        self.cp.push(layout.cp);
+        self.context_parallel
+            .push((layout.cp > 1).then(|| word(&CONTEXT_PARALLEL, layout.context)));
+        self.ep.push(layout.ep);
+        self.micro_batch.push(layout.micro_batch);
+        self.recompute.push(recompute_word(layout.recompute));
+        self.shard.push(sharding_word(layout.sharding));
+        self.shard_group.push(layout.shard_group);
+        self.run_seconds.push(found.run.0);
+        self.tokens_per_second.push(found.tokens_per_second);
+        self.price_micro_usd.push(found.price.0);
+        self.power_watts.push(found.power.0);
+        self.rack_units.push(found.rack_units);
+        self.usd_per_hour.push(found.usd_per_hour);
+    }
+}

@@ -1,0 +1,55 @@
+//! What a search for units seeks.
+
+use crate::load::EngineOptions;
+use crate::quantity::Seconds;
+use crate::serving::engine::Traffic;
+
+/// What a layout must do for every user.
+#[derive(Clone, Copy, Debug)]
+pub struct Goal {
+    /// Tokens per second of each user, at least.
+    pub tokens_per_second_per_user: f64,
+    /// Time to read a prompt alone, at most.
+    pub prefill: Option<Seconds>,
+    /// Batch, where it is given.
+    pub batch: Option<u32>,
+    /// Micro-batches in flight, where they are given; else one per stage.
+    pub in_flight: Option<u32>,
+    /// Which batches are kept.
+    pub policy: BatchPolicy,
+    /// What is judged under a load instead, where it is asked for.
+    pub latency: Option<LatencyGoal>,
+}
+
+/// Which batches of a layout are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchPolicy {
+    /// The largest that meets the goal.
+    Largest,
+    /// The largest that meets the goal, found by trying each: the check of [`Self::Largest`].
+    LargestOfEach,
+    /// Each that meets the goal, up to this many.
+    Each(u32),
+    /// Each that meets the goal and is an even share of so many users among some number of
+    /// replicas: users of one layout are served fastest when they are shared evenly.
+    SharesOf(u64),
+}
+
+/// What a share of all requests is promised.
+#[derive(Clone, Copy, Debug)]
+pub struct LatencyGoal {
+    /// Such as 0.95.
+    pub share: f64,
+    /// Seconds to the first token, at most.
+    pub ttft: Option<f64>,
+    /// Seconds per output token, at most.
+    pub tpot: Option<f64>,
+    /// Prompts and outputs.
+    pub traffic: Traffic,
+    /// Tokens of an output, on average.
+    pub output: f64,
+    /// Whether requests arrive of their own accord; else every user waits for his answer.
+    pub at_random: bool,
+    /// What is asked of the engine.
+    pub engine: EngineOptions,
+}

@@ -1,0 +1,311 @@
+//! Layouts judged by percentiles of their latencies under a load, by the closed form.
+
+use super::batch::{Count, Miss, largest};
+use super::goal::{Goal, LatencyGoal};
+use crate::catalog::Assumptions;
+use crate::compute::Step;
+use crate::load::Arrivals;
+use crate::parallel::serving::Batching;
+use crate::serving::Replica;
+use crate::serving::engine::{Estimate, Estimator, ReplicaSteps};
+
+/// What a layout supplies within its latencies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Supply {
+    pub(crate) batch: u32,
+    /// Tokens per second of one replica.
+    pub(crate) tokens_per_second: f64,
+    /// Inverse of the time per output token that was judged.
+    pub(crate) tokens_per_second_per_user: f64,
+}
+
+impl Supply {
+    /// What a batch supplies in steady steps at full context.
+    pub(crate) fn at_full_context(replica: &Replica, batch: u32, in_flight: u32) -> Self {
+        let decode = replica.decode(Batching { batch, in_flight });
+        Self {
+            batch,
+            tokens_per_second: decode.tokens_per_second,
+            tokens_per_second_per_user: decode.tokens_per_second_per_user,
+        }
+    }
+}
+
+/// Rates, and numbers of users, are found to a hundredth: closer than the closed form knows them.
+const RATE_STEP: f64 = 0.01;
+
+const BISECTIONS: u32 = 40;
+
+/// Of the requests that a replica could serve one after the other, the share that it must be able to
+/// carry to be a unit. One that is in time only while next to nobody asks, idle for all but a
+/// ten-thousandth of its time, supplies nothing: its rate would be whatever number above zero the
+/// bisection ends at, and a purchase of as many such units as a load needs is none.
+pub(super) const LEAST_LOAD: f64 = 1e-4;
+
+/// Steps by the closed form are no shorter than this share of those asked for directly: between the
+/// places of its grid it interpolates.
+const SHORTEST: f64 = 0.9;
+
+/// What a replica cannot supply more than, whatever the closed form says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Most {
+    /// Batches that fit in memory.
+    pub(crate) capacity: u32,
+    /// Sequences of a micro-batch.
+    pub(crate) batch: u32,
+    /// Tokens per second.
+    pub(crate) tokens_per_second: f64,
+}
+
+impl Most {
+    /// Of a replica that serves somebody in time: those who decode share steps that are no longer
+    /// than a token may take, the others wait for their first token; and prompts are read no faster
+    /// than in full steps, which nobody shortens who decodes beside them.
+    pub(crate) fn of(
+        replica: &Replica,
+        latency: &LatencyGoal,
+        in_flight: u32,
+        assumptions: &Assumptions,
+    ) -> Option<Self> {
+        let overlap = replica.question().overlap;
+        let fits = |batch| replica.memory(Batching { batch, in_flight }).fits();
+        if !fits(1) {
+            return None;
+        }
+        let context = latency.traffic.usual_context();
+        let tpot = |batch: u32| {
+            let step = Step::decode(f64::from(batch), context);
+            let seconds = replica.step_seconds(step, f64::from(in_flight)).0;
+            SHORTEST * seconds * overlap.resident()
+        };
+        let in_time = |batch| latency.tpot.is_none_or(|most| tpot(batch) <= most);
+        if !in_time(1) {
+            return None;
+        }
+        let capacity = largest(1, fits);
+        let decoding = largest(1, |batch| batch <= capacity && in_time(batch));
+        // A request takes its share of the steps that decode, and what its prompt adds to them.
+        let lanes = f64::from(in_flight) * overlap.resident();
+        let prompt = latency.traffic.mean_read();
+        let budget = f64::from(assumptions.memory.workspace_tokens).max(1.0);
+        let budget = budget * f64::from(replica.context_ranks());
+        let full = Step {
+            prompts: (budget / prompt).max(1.0),
+            chunk: prompt.min(budget),
+            ..Step::default()
+        };
+        let (full_step, interval) = replica.micro_batch(full, f64::from(in_flight));
+        let each = tpot(decoding);
+        let behind = (latency.output - 1.0).max(0.0);
+        let steps_of_prompt = prompt / full.tokens();
+        let added = SHORTEST * steps_of_prompt * (full_step.0 - each / SHORTEST).max(0.0);
+        let served = lanes / (behind * each / f64::from(decoding) + added);
+        let read = 1.0 / (steps_of_prompt * SHORTEST * interval.0);
+        let rate = served.min(read);
+        let waiting = latency.ttft.map_or(f64::INFINITY, |ttft| rate * ttft);
+        Some(Self {
+            capacity,
+            batch: whole(f64::from(decoding) + waiting / lanes).min(capacity),
+            tokens_per_second: rate * latency.output,
+        })
+    }
+}
+
+/// The most that a layout supplies within the goal's latencies.
+pub(crate) fn supply(
+    replica: &Replica,
+    goal: &Goal,
+    latency: &LatencyGoal,
+    in_flight: u32,
+    most: Option<Most>,
+    assumptions: &Assumptions,
+    count: &mut Count,
+) -> Result<Supply, Miss> {
+    let overlap = replica.question().overlap;
+    let fits = |batch| replica.memory(Batching { batch, in_flight }).fits();
+    let smallest = goal.batch.unwrap_or(1);
+    if !fits(smallest) {
+        count.covered += 1;
+        let memory = replica.memory(Batching {
+            batch: smallest,
+            in_flight,
+        });
+        return Err(Miss::Memory(memory.total / memory.capacity));
+    }
+    let capacity = match goal.batch {
+        Some(batch) => batch,
+        None => most.map_or_else(|| largest(smallest, fits), |most| most.capacity),
+    };
+    count.covered += u64::from(capacity - smallest) + 1;
+    if let Some(miss) = alone(
+        replica,
+        latency,
+        Batching {
+            batch: smallest,
+            in_flight,
+        },
+    ) {
+        count.evaluated += 1;
+        return Err(miss);
+    }
+    let limits = latency
+        .engine
+        .limits(replica, in_flight, overlap, assumptions);
+    let steps = ReplicaSteps { replica, in_flight };
+    let overhead = assumptions
+        .engine
+        .map_or(0.0, |engine| engine.request_overhead.0);
+    let estimator = Estimator::new(&steps, limits, latency.traffic, overhead);
+    let asked = Asked {
+        latency,
+        estimator: &estimator,
+        lanes: f64::from(limits.micro_batches),
+    };
+    let (batch, estimate) = if latency.at_random {
+        asked.most_requests(capacity, count)?
+    } else {
+        let highest = most.map_or(capacity, |most| most.batch.min(capacity));
+        asked.most_users(smallest, highest, count)?
+    };
+    Ok(Supply {
+        batch,
+        tokens_per_second: estimate.requests_per_second * latency.output,
+        tokens_per_second_per_user: 1.0 / estimate.tpot(latency.share),
+    })
+}
+
+/// By how much a step at full context may be longer than those on the way to it: a sequence is on
+/// average half-way through its output.
+const FULL_CONTEXT: f64 = 1.2;
+
+/// What is too slow with nobody else in the engine is too slow with others.
+fn alone(replica: &Replica, latency: &LatencyGoal, batching: Batching) -> Option<Miss> {
+    let tpot = replica.decode(batching).tpot_seconds.0;
+    if latency.tpot.is_some_and(|most| tpot > FULL_CONTEXT * most) {
+        return Some(Miss::Target(1.0 / tpot));
+    }
+    let ttft = replica.prefill().seconds.0;
+    let is_late = latency.ttft.is_some_and(|most| ttft > most);
+    is_late.then_some(Miss::Prefill(ttft))
+}
+
+struct Asked<'s> {
+    latency: &'s LatencyGoal,
+    estimator: &'s Estimator,
+    lanes: f64,
+}
+
+impl Asked<'_> {
+    /// The largest batch whose users are all served in time.
+    fn most_users(
+        &self,
+        smallest: u32,
+        capacity: u32,
+        count: &mut Count,
+    ) -> Result<(u32, Estimate), Miss> {
+        let users = |batch: u32| {
+            let users = (f64::from(batch) * self.lanes).round();
+            self.estimator.at(
+                &Arrivals::Closed {
+                    users: whole(users),
+                    think_seconds: 0.0,
+                },
+                1.0,
+            )
+        };
+        count.evaluated += 1;
+        let fewest = users(smallest);
+        if let Some(miss) = self.miss(&fewest) {
+            return Err(miss);
+        }
+        let (mut low, mut high) = (smallest, capacity.max(smallest));
+        let mut best = fewest;
+        while f64::from(high - low) > RATE_STEP * f64::from(low) {
+            // By ratio while the ends are far apart: the answer is rarely a few.
+            let middle = if low.saturating_mul(4) < high {
+                whole((f64::from(low) * f64::from(high)).sqrt())
+            } else {
+                low + (high - low).div_ceil(2)
+            };
+            count.evaluated += 1;
+            let estimate = users(middle);
+            if self.miss(&estimate).is_none() {
+                (low, best) = (middle, estimate);
+            } else {
+                high = middle - 1;
+            }
+        }
+        Ok((low, best))
+    }
+
+    /// The highest rate of arrivals at which requests are served in time, and the batch that is
+    /// then decoding.
+    fn most_requests(&self, capacity: u32, count: &mut Count) -> Result<(u32, Estimate), Miss> {
+        let mut in_time = |per_second| {
+            count.evaluated += 1;
+            let estimate = self.estimator.at(&Arrivals::Poisson { per_second }, 1.0);
+            self.miss(&estimate).map_or(Ok(estimate), Err)
+        };
+        // Next to nobody is as fast as it gets.
+        let alone = in_time(f64::MIN_POSITIVE)?;
+        let one_by_one = 1.0 / (alone.ttft_mean() + self.latency.output * alone.tpot_mean());
+        let (mut low, mut high) = (0.0, one_by_one);
+        let mut best = in_time(high);
+        for _ in 1..BISECTIONS {
+            if best.is_err() {
+                break;
+            }
+            (low, high) = (high, high * 2.0);
+            let estimate = in_time(high);
+            if estimate.is_err() {
+                break;
+            }
+            best = estimate;
+        }
+        for _ in 0..BISECTIONS {
+            if high - low < RATE_STEP * high || high < LEAST_LOAD * one_by_one {
+                break;
+            }
+            let rate = f64::midpoint(low, high);
+            let estimate = in_time(rate);
+            if estimate.is_ok() {
+                low = rate;
+            } else {
+                high = rate;
+            }
+            if estimate.is_ok() || best.is_err() {
+                best = estimate;
+            }
+        }
+        let best = best?;
+        let batch = whole((best.decoding / self.lanes).ceil()).clamp(1, capacity);
+        Ok((batch, best))
+    }
+
+    /// The latency that is too long, if one is.
+    fn miss(&self, estimate: &Estimate) -> Option<Miss> {
+        let share = self.latency.share;
+        if estimate.is_overloaded {
+            return Some(Miss::Prefill(f64::INFINITY));
+        }
+        if let Some(most) = self.latency.tpot {
+            let tpot = estimate.tpot(share);
+            if tpot > most {
+                return Some(Miss::Target(1.0 / tpot));
+            }
+        }
+        let most = self.latency.ttft?;
+        let ttft = estimate.ttft(share);
+        (ttft > most).then_some(Miss::Prefill(ttft))
+    }
+}
+
+/// The whole part of a count, at least one.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast of what is too many gives the most there is"
+)]
+pub(super) fn whole(count: f64) -> u32 {
+    count.max(1.0) as u32
+}

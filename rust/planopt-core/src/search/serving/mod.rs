@@ -1,0 +1,21 @@
+//! The search for units that serve.
+
+mod batch;
+mod connection;
+mod fastest;
+mod found;
+mod goal;
+mod latency;
+mod layouts;
+mod pools;
+mod reduce;
+mod units;
+
+pub use self::fastest::{EvaluatedUnit, GivenLayout, UnitKey, fastest_layout};
+pub use self::found::{FoundUnit, Nearest, SearchResult, Tally};
+pub use self::goal::{BatchPolicy, Goal, LatencyGoal};
+pub use self::pools::{
+    Asked, FoundPool, FoundPools, PoolsAim, PoolsDemand, PoolsResult, search_pools,
+};
+pub use self::reduce::{Aim, Demand};
+pub use self::units::search;

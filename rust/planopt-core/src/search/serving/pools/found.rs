@@ -1,0 +1,130 @@
+//! What is asked of two pools, and what was found.
+
+use crate::bill::PoolCluster;
+use crate::catalog::Assumptions;
+use crate::hardware::Fit;
+use crate::load::serving::Question;
+use crate::parallel::Placement;
+use crate::parallel::serving::Layout;
+use crate::quantity::{Bytes, MicroUsd};
+use crate::search::serving::connection::Joined;
+use crate::search::serving::goal::LatencyGoal;
+use crate::serving::engine::Transfer;
+use crate::transformer::Transformer;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+/// What two pools are to be best at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PoolsAim {
+    /// Least price for the demand.
+    Cheapest,
+    /// Most requests within the limits.
+    Throughput,
+    /// Fewest dollars per token.
+    CostPerToken,
+}
+
+/// What two pools must supply, and stay within.
+#[derive(Clone, Debug)]
+pub struct PoolsDemand {
+    /// What they are best at.
+    pub aim: PoolsAim,
+    /// Requests per second.
+    pub requests_per_second: f64,
+    /// Users of whom each waits for his answer, where no rate is asked for.
+    pub users: u32,
+    /// Accelerators bought, at most.
+    pub accelerators: Option<u32>,
+    /// Price, at most.
+    pub price: Option<MicroUsd>,
+    /// Draw in watts, at most.
+    pub power_watts: Option<f64>,
+    /// Rack units, at most.
+    pub rack_units: Option<f64>,
+    /// Accelerators in stock, by id.
+    pub stock: BTreeMap<String, u32>,
+}
+
+/// A question, shared by all that work on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'q> {
+    /// Model.
+    pub transformer: &'q Transformer,
+    /// What is served.
+    pub question: &'q Question,
+    /// Latencies promised.
+    pub goal: &'q LatencyGoal,
+    /// What must be supplied.
+    pub demand: &'q PoolsDemand,
+    /// Assumptions.
+    pub assumptions: &'q Assumptions,
+    /// Accelerators of a replica, at most.
+    pub accelerators: u32,
+    /// Told to stop.
+    pub stop: &'q AtomicBool,
+}
+
+/// One pool of what was found.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundPool<'a> {
+    /// Accelerator in its host.
+    pub fit: Fit<'a>,
+    /// Layout of a replica.
+    pub layout: Layout,
+    /// Where a replica sits.
+    pub placement: Placement,
+    /// Replicas.
+    pub replicas: u32,
+    /// Requests per second that they carry in time together.
+    pub requests_per_second: f64,
+    /// Sequences of a micro-batch at the rate of both pools.
+    pub batch: u32,
+}
+
+/// Two pools with what joins them.
+#[derive(Clone, Debug)]
+pub struct FoundPools<'a> {
+    /// Reads prompts.
+    pub prefill: FoundPool<'a>,
+    /// Answers.
+    pub decode: FoundPool<'a>,
+    /// Network between hosts; none inside of one.
+    pub network: Option<Joined<'a>>,
+    /// How the cache of a prompt gets across.
+    pub transfer: Transfer,
+    /// KV cache of a prompt.
+    pub cache: Bytes,
+    /// What is bought.
+    pub cluster: PoolCluster<'a>,
+    /// Price of it.
+    pub price: MicroUsd,
+    /// Requests per second of both.
+    pub requests_per_second: f64,
+    /// Users who keep them so busy, each waiting for his answer.
+    pub users: u32,
+    /// The less the better.
+    pub(crate) score: [f64; 3],
+}
+
+/// What a search for two pools found.
+#[derive(Clone, Debug, Default)]
+pub struct PoolsResult<'a> {
+    /// The best pair; none if there is none.
+    pub best: Option<FoundPools<'a>>,
+    /// Layouts of a pool that the closed form was asked about.
+    pub sides: usize,
+    /// Pairs of them that were matched.
+    pub pairs: usize,
+}
+
+pub(crate) fn better<'a>(
+    one: Option<FoundPools<'a>>,
+    other: Option<FoundPools<'a>>,
+) -> Option<FoundPools<'a>> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(if other.score < one.score { other } else { one }),
+        (one, other) => one.or(other),
+    }
+}

@@ -1,0 +1,224 @@
+//! The search for two pools: replicas that read prompts, and others that answer them.
+//!
+//! Rates are matched: so many replicas of each that neither waits for the other. What is found is
+//! the best of the pairs that were asked about, not proven to be the best of all; formulas in
+//! `docs/reference/serving.md`, section 8.
+
+mod found;
+mod pair;
+mod side;
+
+pub use self::found::{Asked, FoundPool, FoundPools, PoolsAim, PoolsDemand, PoolsResult};
+
+use self::found::better;
+use self::pair::Pair;
+use self::side::{Ground, Side};
+use super::connection::Joined;
+use crate::hardware::{Fit, NetworkLine, Rates, Space, connects};
+use crate::parallel::serving::{Layout, Role};
+use crate::quantity::{Bytes, MicroUsd};
+use crate::serving::{Prepared, prompt_cache};
+use rayon::prelude::*;
+use std::sync::atomic::Ordering;
+
+/// Kinds of hardware that are paired with other kinds.
+const PAIRED_KINDS: usize = 4;
+
+/// Networks that are asked about: the fastest of those worth it.
+const MOST_NETWORKS: usize = 6;
+
+/// The layouts of both pools on one kind of hardware.
+struct Kind<'a> {
+    fit: Fit<'a>,
+    cache: Bytes,
+    prefill: Vec<Side<'a>>,
+    decode: Vec<Side<'a>>,
+}
+
+impl Kind<'_> {
+    fn is_like(&self, other: &Self) -> bool {
+        same_hardware(&self.fit, &other.fit)
+    }
+}
+
+fn same_hardware(one: &Fit, other: &Fit) -> bool {
+    one.accelerator.id == other.accelerator.id && one.host.id == other.host.id
+}
+
+/// Finds the best two pools in `space`.
+pub fn search_pools<'a>(asked: &Asked, space: &Space<'a>) -> PoolsResult<'a> {
+    let context_ranks = asked.question.context_ranks(asked.assumptions);
+    let layouts = Layout::all(asked.transformer, asked.accelerators, context_ranks);
+    let prepared: Vec<(Fit<'a>, Prepared)> = space
+        .fits
+        .iter()
+        .filter(|fit| fit.host.rent.is_none())
+        .filter_map(|fit| {
+            let prepared = Prepared::new(
+                asked.transformer,
+                asked.question,
+                fit.accelerator,
+                asked.assumptions,
+                &layouts,
+            );
+            Some((*fit, prepared.ok()?))
+        })
+        .collect();
+    let kinds = |network: Option<Joined<'a>>| -> Vec<Kind<'a>> {
+        prepared
+            .par_iter()
+            .filter(|(fit, _)| {
+                network.is_none_or(|(network, line)| {
+                    line.nics_per_host <= fit.host.room_for(network) && connects(fit.host, network)
+                })
+            })
+            .filter_map(|(fit, prepared)| kind(asked, &layouts, *fit, network, prepared))
+            .collect()
+    };
+    let alone = kinds(None);
+    let mut result = PoolsResult::default();
+    matched(asked, None, &alone, &[], &mut result);
+    for joined in worth_joining(&space.networks, &space.fits) {
+        if asked.stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let mut spread = kinds(Some(joined));
+        for kind in &mut spread {
+            // Prompts are read by more replicas, not by larger ones, wherever one host holds one.
+            if alone
+                .iter()
+                .any(|other| other.is_like(kind) && !other.prefill.is_empty())
+            {
+                kind.prefill.clear();
+            }
+        }
+        matched(asked, Some(joined), &alone, &spread, &mut result);
+    }
+    result
+}
+
+/// The networks of which no other one is both faster and cheaper, to any host.
+fn worth_joining<'a>(networks: &[Joined<'a>], fits: &[Fit<'a>]) -> Vec<Joined<'a>> {
+    let bandwidth = |line: &NetworkLine| line.rate.0 * f64::from(line.nics_per_host);
+    let fewest_bought = |(network, line): &Joined| {
+        let hosts = fits.iter().map(|fit| fit.host);
+        let bought = hosts.map(|host| host.connecting(network, line.nics_per_host).nics);
+        bought.min().unwrap_or(line.nics_per_host)
+    };
+    let price = |(network, line): &Joined, nics: u32| {
+        let nic = network.nic.price.map_or(f64::INFINITY, MicroUsd::usd);
+        let cable = network
+            .cable
+            .as_ref()
+            .map_or(0.0, |cable| cable.price.usd());
+        let port = network
+            .switches
+            .iter()
+            .filter_map(|switch| Some(switch.price?.usd() / f64::from(switch.ports)))
+            .fold(f64::INFINITY, f64::min);
+        let port = if port.is_finite() { port } else { 0.0 };
+        f64::from(nics) * nic + f64::from(line.nics_per_host) * (cable + port)
+    };
+    let mut worth: Vec<Joined<'a>> = networks
+        .iter()
+        .filter(|one| {
+            !networks.iter().any(|other| {
+                bandwidth(&other.1) >= bandwidth(&one.1)
+                    && price(other, other.1.nics_per_host) < price(one, fewest_bought(one))
+                    && other.1.rdma >= one.1.rdma
+            })
+        })
+        .copied()
+        .collect();
+    worth.sort_by(|one, other| bandwidth(&other.1).total_cmp(&bandwidth(&one.1)));
+    worth.truncate(MOST_NETWORKS);
+    worth
+}
+
+fn kind<'a>(
+    asked: &Asked,
+    layouts: &[Layout],
+    fit: Fit<'a>,
+    network: Option<Joined<'a>>,
+    prepared: &Prepared,
+) -> Option<Kind<'a>> {
+    let formats = asked.question.formats;
+    let rates = Rates::of(fit.accelerator, formats.weights, asked.assumptions)?;
+    let ground = Ground {
+        asked,
+        layouts,
+        fit,
+        network,
+        prepared,
+    };
+    let page = asked.assumptions.memory.page_tokens;
+    Some(Kind {
+        fit,
+        cache: prompt_cache(
+            asked.transformer,
+            formats,
+            &rates,
+            asked.question.prompt,
+            page,
+        ),
+        prefill: ground.sides(Role::Prefill),
+        decode: ground.sides(Role::Decode),
+    })
+}
+
+/// Pairs the pools of hosts on one network, or inside of one host.
+fn matched<'a>(
+    asked: &Asked,
+    network: Option<Joined<'a>>,
+    alone: &[Kind<'a>],
+    spread: &[Kind<'a>],
+    result: &mut PoolsResult<'a>,
+) {
+    let fits_network = |fit: &Fit| {
+        network.is_none_or(|(network, line)| {
+            line.nics_per_host <= fit.host.room_for(network) && connects(fit.host, network)
+        })
+    };
+    let kinds: Vec<&Kind> = alone
+        .iter()
+        .chain(spread)
+        .filter(|kind| fits_network(&kind.fit))
+        .collect();
+    for kind in &kinds {
+        result.sides += kind.prefill.len() + kind.decode.len();
+    }
+    let few = kinds.len() <= PAIRED_KINDS * 2;
+    let found: Vec<(usize, Option<FoundPools<'a>>)> = kinds
+        .par_iter()
+        .map(|prefill| {
+            let mut pairs = 0;
+            let mut best: Option<FoundPools<'a>> = None;
+            for decode in &kinds {
+                let alike = same_hardware(&prefill.fit, &decode.fit);
+                if !(alike || (few && network.is_some())) {
+                    continue;
+                }
+                for one in &prefill.prefill {
+                    let mut known = None;
+                    for other in &decode.decode {
+                        pairs += 1;
+                        let pair = Pair {
+                            asked,
+                            network,
+                            prefill: one,
+                            decode: other,
+                            cache: prefill.cache,
+                            alike,
+                        };
+                        best = better(best, pair.best(&mut known));
+                    }
+                }
+            }
+            (pairs, best)
+        })
+        .collect();
+    for (pairs, best) in found {
+        result.pairs += pairs;
+        result.best = better(result.best.take(), best);
+    }
+}

@@ -1,0 +1,269 @@
+//! A layout of each pool, and the numbers of replicas that match their rates.
+
+use super::found::{Asked, FoundPool, FoundPools, PoolsAim, better};
+use super::side;
+use super::side::Side;
+use crate::bill::{Hosts, PoolCluster, filled, packed};
+use crate::catalog::Network;
+use crate::cost::of_purchase;
+use crate::hardware::Fit;
+use crate::load::Arrivals;
+use crate::quantity::Bytes;
+use crate::search::serving::connection::Joined;
+use crate::search::serving::latency::whole;
+use crate::serving::engine::Transfer;
+use crate::serving::{End, transfer};
+
+/// Replicas of a pool, at most.
+const MOST_REPLICAS: u32 = 256;
+
+/// Ways that differ by no more of their time are as long as each other.
+const ALIKE: f64 = 1e-6;
+
+/// Share of the time that the line between pools may be busy.
+const BUSIEST_LINE: f64 = 0.8;
+
+/// A layout of each pool.
+pub(super) struct Pair<'p, 'a> {
+    pub(super) asked: &'p Asked<'p>,
+    pub(super) network: Option<Joined<'a>>,
+    pub(super) prefill: &'p Side<'a>,
+    pub(super) decode: &'p Side<'a>,
+    pub(super) cache: Bytes,
+    /// Whether both stand on the same hardware.
+    pub(super) alike: bool,
+}
+
+/// What a replica of each pool carries in time.
+#[derive(Clone, Copy)]
+struct Carried {
+    prefill: f64,
+    decode: f64,
+    transfer: Transfer,
+}
+
+impl<'a> Pair<'_, 'a> {
+    /// The best numbers of replicas, if any will do.
+    pub(super) fn best(&self, known: &mut Option<(f64, f64)>) -> Option<FoundPools<'a>> {
+        let carried = self.carried(known)?;
+        match self.asked.demand.aim {
+            PoolsAim::Cheapest => {
+                let (x, y) = self.for_demand(carried)?;
+                self.found(carried, x, y)
+            }
+            PoolsAim::Throughput | PoolsAim::CostPerToken => self.most(carried),
+        }
+    }
+
+    /// What replicas carry; `known` is for how long a cache is on its way and at what rate prompts
+    /// are then read in time, for those that follow.
+    fn carried(&self, known: &mut Option<(f64, f64)>) -> Option<Carried> {
+        let Asked { goal, question, .. } = self.asked;
+        let line = self.network.map(|(_, line)| line);
+        let fabrics =
+            [self.prefill, self.decode].map(|side| side.fit.fabric(line, self.asked.assumptions));
+        let neighbours = self
+            .network
+            .is_none()
+            .then_some(self.prefill.placement.slots);
+        #[expect(clippy::cast_precision_loss, reason = "a prompt is far below 2^53")]
+        let prompt = question.prompt as f64;
+        let transfer = transfer(
+            End {
+                fabric: &fabrics[0],
+                placement: self.prefill.placement,
+            },
+            End {
+                fabric: &fabrics[1],
+                placement: self.decode.placement,
+            },
+            neighbours,
+            self.cache,
+            prompt,
+        )?;
+        let busy = transfer.seconds_per_token * prompt;
+        let across = |rate: f64| {
+            // What is sent waits for what was sent before it (M/D/1).
+            let share = (rate * busy).min(BUSIEST_LINE);
+            transfer.latency_seconds + busy * (1.0 + share / 2.0 / (1.0 - share))
+        };
+        let prefill = match *known {
+            Some((as_long, rate)) if (as_long - busy).abs() <= ALIKE * busy => rate,
+            _ => self.prefill.rate(|side, rate| {
+                rate * busy <= BUSIEST_LINE && side.reads_in_time(rate, goal, across(rate))
+            }),
+        };
+        *known = Some((busy, prefill));
+        (prefill > 0.0).then_some(Carried {
+            prefill,
+            decode: self.decode.bound,
+            transfer,
+        })
+    }
+
+    /// Seconds until the first token, on average.
+    fn first_token(&self, carried: Carried, rate: f64) -> f64 {
+        let first = self.prefill.estimator.at(&side::poisson(rate), 1.0);
+        let Transfer {
+            latency_seconds,
+            seconds_per_token,
+        } = carried.transfer;
+        let sent = seconds_per_token * self.asked.goal.traffic.mean_prompt();
+        first.ttft_mean() + latency_seconds + sent
+    }
+
+    /// Replicas of each pool that carry what is asked for.
+    fn for_demand(&self, carried: Carried) -> Option<(u32, u32)> {
+        let demand = self.asked.demand;
+        let (rate, answering) = if demand.requests_per_second > 0.0 {
+            let rate = demand.requests_per_second;
+            (rate, whole((rate / carried.decode).ceil()))
+        } else {
+            let first = self.first_token(carried, carried.prefill);
+            let users = f64::from(demand.users);
+            let answering = whole((users / self.users(carried, first)).ceil());
+            let asking = Arrivals::Closed {
+                users: demand.users,
+                think_seconds: first,
+            };
+            let of_one = self.decode.estimator.at(&asking, f64::from(answering));
+            (of_one.requests_per_second * f64::from(answering), answering)
+        };
+        let reading = whole((rate / carried.prefill).ceil());
+        (reading.max(answering) <= MOST_REPLICAS).then_some((reading, answering))
+    }
+
+    /// Users that keep one answering replica as busy as it may be (Little).
+    fn users(&self, carried: Carried, first_token: f64) -> f64 {
+        let behind = (self.asked.goal.output - 1.0).max(0.0);
+        let tokens = self
+            .decode
+            .estimator
+            .at(&side::poisson(carried.decode), 1.0);
+        carried.decode * (first_token + behind * tokens.tpot_mean())
+    }
+
+    /// The numbers of replicas that are best within the limits.
+    fn most(&self, carried: Carried) -> Option<FoundPools<'a>> {
+        let mut best = None;
+        let limit = self.asked.demand.accelerators.unwrap_or(u32::MAX);
+        let (a, b) = (self.prefill.accelerators(), self.decode.accelerators());
+        for x in 1..=MOST_REPLICAS {
+            let left = limit.saturating_sub(a.saturating_mul(x)) / b;
+            if left == 0 {
+                break;
+            }
+            let even = whole((f64::from(x) * carried.prefill / carried.decode).ceil());
+            let mut y = even.min(left).min(MOST_REPLICAS);
+            let mut found = self.found(carried, x, y);
+            while found.is_none() && y > 1 {
+                y -= 1;
+                found = self.found(carried, x, y);
+            }
+            let fewer = (y > 1 && found.is_some()).then(|| self.found(carried, x, y - 1));
+            if found.is_none() {
+                break;
+            }
+            best = better(best, better(found, fewer.flatten()));
+            if y < even && x > 1 {
+                // More that read help nobody where fewer than would do can answer.
+                break;
+            }
+        }
+        best
+    }
+
+    /// So many replicas of each, if that is within the limits.
+    fn found(&self, carried: Carried, x: u32, y: u32) -> Option<FoundPools<'a>> {
+        let demand = self.asked.demand;
+        let cluster = self.cluster(x, y)?;
+        let bought: u32 = cluster.accelerators().map(|(_, count)| count).sum();
+        let in_stock = cluster
+            .accelerators()
+            .all(|(id, count)| demand.stock.get(id).is_none_or(|&stock| count <= stock));
+        let price = cluster.price()?;
+        let power = cluster.power(self.asked.assumptions);
+        let within = in_stock
+            && demand.accelerators.is_none_or(|most| bought <= most)
+            && demand.price.is_none_or(|most| price <= most)
+            && demand.power_watts.is_none_or(|most| power.0 <= most)
+            && demand
+                .rack_units
+                .is_none_or(|most| cluster.rack_units() <= most);
+        if !within {
+            return None;
+        }
+        let rates = (
+            f64::from(x) * carried.prefill,
+            f64::from(y) * carried.decode,
+        );
+        let rate = rates.0.min(rates.1);
+        let tokens = rate * self.asked.goal.output;
+        let cost = of_purchase(
+            price.usd(),
+            power,
+            cluster.rack_units(),
+            tokens,
+            &self.asked.assumptions.cost,
+        );
+        let score = match demand.aim {
+            PoolsAim::Cheapest => [price.usd(), cost.usd_per_million_tokens, -tokens],
+            PoolsAim::Throughput => [-tokens, price.usd(), power.0],
+            PoolsAim::CostPerToken => [cost.usd_per_million_tokens, price.usd(), power.0],
+        };
+        let of_prefill = rate / f64::from(x);
+        let first = self.first_token(carried, of_prefill);
+        let at_rate = Carried {
+            decode: rate / f64::from(y),
+            ..carried
+        };
+        let users = self.users(at_rate, first) * f64::from(y);
+        let pool = |side: &Side<'a>, replicas, requests_per_second, rate| FoundPool {
+            fit: side.fit,
+            layout: side.layout,
+            placement: side.placement,
+            replicas,
+            requests_per_second,
+            batch: side.batch(rate),
+        };
+        Some(FoundPools {
+            prefill: pool(self.prefill, x, rates.0, of_prefill),
+            decode: pool(self.decode, y, rates.1, at_rate.decode),
+            network: self.network,
+            transfer: carried.transfer,
+            cache: self.cache,
+            cluster,
+            price,
+            requests_per_second: rate,
+            users: whole(users),
+            score,
+        })
+    }
+
+    fn cluster(&self, x: u32, y: u32) -> Option<PoolCluster<'a>> {
+        let network: Option<(&Network, u32)> = self
+            .network
+            .map(|(network, line)| (network, line.nics_per_host));
+        let (prefill, decode) = (self.prefill, self.decode);
+        let kinds: Vec<(Fit<'a>, Hosts)> = if self.alike {
+            let hosts = packed((prefill.placement, x), (decode.placement, y));
+            vec![(prefill.fit, hosts)]
+        } else {
+            [(prefill, x), (decode, y)]
+                .map(|(side, replicas)| {
+                    let hosts = Hosts {
+                        hosts: filled(side.placement, replicas).0,
+                        accelerators: side.accelerators() * replicas,
+                    };
+                    (side.fit, hosts)
+                })
+                .to_vec()
+        };
+        let hosts: u32 = kinds.iter().map(|(_, hosts)| hosts.hosts).sum();
+        // Inside of one host there is no network, and nothing to join without several.
+        if (hosts == 1) != self.network.is_none() {
+            return None;
+        }
+        PoolCluster::new(&kinds, network)
+    }
+}

@@ -1,0 +1,251 @@
+//! One pool's part: the layouts that do it, and the rate of requests that each carries in time.
+
+use super::found::Asked;
+use crate::compute::Step;
+use crate::hardware::{Fabric, Fit};
+use crate::load::Arrivals;
+use crate::parallel::serving::{Batching, Layout, Role};
+use crate::parallel::{Placement, Stage, stages};
+use crate::search::serving::batch;
+use crate::search::serving::connection::Joined;
+use crate::search::serving::goal::LatencyGoal;
+use crate::search::serving::latency::{LEAST_LOAD, whole};
+use crate::serving::engine::{Estimator, ReplicaSteps, Traffic};
+use crate::serving::{Prepared, Replica};
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+
+/// A layout of one pool's replicas, ready to be asked about any rate of requests.
+#[derive(Clone, Debug)]
+pub(super) struct Side<'a> {
+    pub(super) fit: Fit<'a>,
+    pub(super) layout: Layout,
+    pub(super) placement: Placement,
+    pub(super) estimator: Estimator,
+    /// Micro-batches under way in it.
+    pub(super) lanes: f64,
+    /// Requests per second that no replica exceeds; of one that answers, those it answers in time.
+    pub(super) bound: f64,
+}
+
+/// Sizes of replicas that are asked about in full.
+const MOST_SIZES: usize = 8;
+
+/// Rates are found to a hundredth: closer than the closed form knows them.
+const RATE_STEP: f64 = 0.01;
+
+const BISECTIONS: u32 = 24;
+
+impl Side<'_> {
+    pub(super) fn accelerators(&self) -> u32 {
+        self.placement.accelerators()
+    }
+
+    /// Sequences of a micro-batch that decode at a rate of requests.
+    pub(super) fn batch(&self, per_second: f64) -> u32 {
+        let decoding = self.estimator.at(&poisson(per_second), 1.0).decoding;
+        whole((decoding / self.lanes).ceil())
+    }
+
+    /// The highest rate of requests at which `in_time` holds of what the closed form says; none
+    /// where that is next to none.
+    pub(super) fn rate(&self, in_time: impl Fn(&Self, f64) -> bool) -> f64 {
+        let (mut low, mut high) = (0.0, self.bound);
+        if in_time(self, high) {
+            return high;
+        }
+        for _ in 0..BISECTIONS {
+            if high - low < RATE_STEP * high || high < LEAST_LOAD * self.bound {
+                break;
+            }
+            let rate = f64::midpoint(low, high);
+            if in_time(self, rate) {
+                low = rate;
+            } else {
+                high = rate;
+            }
+        }
+        low
+    }
+
+    /// Whether prompts are read so fast that, with `after` seconds more, they are in time.
+    pub(super) fn reads_in_time(&self, rate: f64, goal: &LatencyGoal, after: f64) -> bool {
+        let estimate = self.estimator.at(&poisson(rate), 1.0);
+        let in_time = |most| estimate.ttft(goal.share) + after <= most;
+        !estimate.is_overloaded && goal.ttft.is_none_or(in_time)
+    }
+
+    /// Whether tokens come in time, what a request waits for before its second one included.
+    pub(super) fn answers_in_time(&self, rate: f64, goal: &LatencyGoal) -> bool {
+        let estimate = self.estimator.at(&poisson(rate), 1.0);
+        let behind = (goal.output - 1.0).max(1.0);
+        let in_time = |most| {
+            let waits = estimate.ttft(goal.share) / behind;
+            estimate.tpot(goal.share) + waits <= most
+        };
+        !estimate.is_overloaded && goal.tpot.is_none_or(in_time)
+    }
+}
+
+pub(super) fn poisson(per_second: f64) -> Arrivals {
+    Arrivals::Poisson { per_second }
+}
+
+/// A model on one kind of hardware, with or without a network between its hosts.
+pub(super) struct Ground<'g, 'a> {
+    pub(super) asked: &'g Asked<'g>,
+    pub(super) layouts: &'g [Layout],
+    pub(super) fit: Fit<'a>,
+    pub(super) network: Option<Joined<'a>>,
+    pub(super) prepared: &'g Prepared,
+}
+
+impl<'a> Ground<'_, 'a> {
+    /// The layouts worth asking about for one pool.
+    pub(super) fn sides(&self, role: Role) -> Vec<Side<'a>> {
+        let asked = self.asked;
+        let line = self.network.map(|(_, line)| line);
+        let fabric = self.fit.fabric(line, asked.assumptions);
+        let longest = self.layouts.iter().map(|layout| layout.pp).max();
+        let stages = stages(asked.transformer, longest.unwrap_or(1));
+        let mut bounds: Vec<(f64, Layout, Placement)> = self
+            .layouts
+            .par_iter()
+            .filter_map(|&layout| {
+                let placement = layout.place(self.fit.slots).ok()?;
+                if (placement.hosts > 1) != self.network.is_some() {
+                    return None;
+                }
+                let replica = self.replica(layout, placement, &fabric, &stages)?;
+                let bound = self.bound(&replica, layout, role)?;
+                Some((bound, layout, placement))
+            })
+            .collect();
+        // Those that could carry most by accelerator, one of each size.
+        let by_accelerator = |(bound, _, placement): &(f64, Layout, Placement)| {
+            bound / f64::from(placement.accelerators())
+        };
+        bounds.sort_by(|one, other| {
+            by_accelerator(other)
+                .total_cmp(&by_accelerator(one))
+                .then(one.1.cmp(&other.1))
+        });
+        let mut sizes = BTreeSet::new();
+        bounds.retain(|(.., placement)| sizes.insert((placement.accelerators(), placement.hosts)));
+        bounds.truncate(MOST_SIZES);
+        bounds
+            .into_par_iter()
+            .filter_map(|(bound, layout, placement)| {
+                let replica = self.replica(layout, placement, &fabric, &stages)?;
+                let mut side = self.side(&replica, layout, placement, bound, role);
+                if role == Role::Decode {
+                    let goal = self.asked.goal;
+                    side.bound = side.rate(|side, rate| side.answers_in_time(rate, goal));
+                }
+                (side.bound > 0.0).then_some(side)
+            })
+            .collect()
+    }
+
+    fn replica<'r>(
+        &'r self,
+        layout: Layout,
+        placement: Placement,
+        fabric: &'r Fabric,
+        stages: &'r [Vec<Stage>],
+    ) -> Option<Replica<'r>> {
+        Some(Replica::new(
+            self.prepared.rank(layout.degrees)?,
+            stages.get(layout.pp as usize - 1)?,
+            fabric,
+            placement,
+            self.asked.question,
+            self.fit.accelerator,
+            self.asked.assumptions,
+        ))
+    }
+
+    /// Requests per second that a replica cannot exceed; nothing if it is too slow for one alone.
+    fn bound(&self, replica: &Replica, layout: Layout, role: Role) -> Option<f64> {
+        let (goal, question) = (self.asked.goal, self.asked.question);
+        let in_flight = layout.pp;
+        let fits = |batch| replica.memory(Batching { batch, in_flight }).fits();
+        if !fits(1) {
+            return None;
+        }
+        match role {
+            Role::Prefill => {
+                let alone = replica.prefill().seconds.0;
+                if goal.ttft.is_some_and(|most| alone > most) {
+                    return None;
+                }
+                let prompt = goal.traffic.mean_prompt();
+                let budget = f64::from(self.asked.assumptions.memory.workspace_tokens).max(1.0);
+                let budget = budget * f64::from(layout.degrees.cp);
+                let full = Step {
+                    prompts: (budget / prompt).max(1.0),
+                    chunk: prompt.min(budget),
+                    ..Step::default()
+                };
+                let (_, interval) = replica.micro_batch(full, f64::from(in_flight));
+                Some(full.tokens() / prompt / interval.0)
+            }
+            Role::Decode => {
+                let context = goal.traffic.usual_context();
+                let tpot = |batch: u32| {
+                    let step = Step::decode(f64::from(batch), context);
+                    let seconds = replica.step_seconds(step, f64::from(in_flight));
+                    seconds.0 * question.overlap.resident()
+                };
+                let in_time = |batch| goal.tpot.is_none_or(|most| tpot(batch) <= most);
+                if !in_time(1) {
+                    return None;
+                }
+                let batch = batch::largest(1, |batch| fits(batch) && in_time(batch));
+                let users = Batching { batch, in_flight }.users(question.overlap);
+                let behind = (goal.output - 1.0).max(1.0);
+                #[expect(clippy::cast_precision_loss, reason = "users stay below 2^53")]
+                Some(users as f64 / (tpot(batch) * behind))
+            }
+        }
+    }
+
+    fn side(
+        &self,
+        replica: &Replica,
+        layout: Layout,
+        placement: Placement,
+        bound: f64,
+        role: Role,
+    ) -> Side<'a> {
+        let Asked {
+            goal,
+            question,
+            assumptions,
+            ..
+        } = self.asked;
+        let in_flight = layout.pp;
+        let limits = goal
+            .engine
+            .limits(replica, in_flight, question.overlap, assumptions);
+        let traffic: Traffic = match role {
+            Role::Prefill => goal.traffic.of_first_tokens(),
+            Role::Decode => goal.traffic.of_read_prompts(),
+        };
+        let overhead = match role {
+            Role::Prefill => assumptions
+                .engine
+                .map_or(0.0, |engine| engine.request_overhead.0),
+            Role::Decode => 0.0,
+        };
+        let steps = ReplicaSteps { replica, in_flight };
+        Side {
+            fit: self.fit,
+            layout,
+            placement,
+            estimator: Estimator::new(&steps, limits, traffic, overhead),
+            lanes: f64::from(limits.micro_batches),
+            bound,
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Which of the units found can matter to a purchase, and which to its reader.
+//!
+//! A unit that copies of another one of the same accelerator replace without loss is in no best
+//! purchase: the proof is with `planopt.procurement.dominance`, and holds for `k` copies as for one,
+//! since everything that a purchase adds up is `k` times as much. It may still be one of the next-best builds that a plan shows, so the cheapest
+//! builds of different hardware stay as well.
+
+use super::found::FoundUnit;
+use crate::quantity::MicroUsd;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a whole purchase must supply.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Demand {
+    /// Users at the same time.
+    pub users: u64,
+    /// Tokens per second of all.
+    pub tokens_per_second: f64,
+    /// Replicas that may fail.
+    pub redundancy: u32,
+    /// Builds of different hardware to keep.
+    pub builds: usize,
+    /// Whether speed beyond the target counts for anything.
+    pub speed: bool,
+    /// What alone is sought, where nothing limits the purchase: then copies of the unit that is
+    /// best at it are the best purchase, and of each accelerator no other one is kept.
+    pub aim: Option<Aim>,
+}
+
+/// What a purchase without limits is best at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aim {
+    /// Fewest dollars per token.
+    CostPerToken,
+    /// Most tokens per second of each user.
+    Latency,
+}
+
+impl Aim {
+    /// The less the better.
+    fn of(self, unit: &FoundUnit) -> f64 {
+        match self {
+            Self::CostPerToken => unit.usd_per_hour / unit.tokens_per_second,
+            Self::Latency => -unit.tokens_per_second_per_user,
+        }
+    }
+}
+
+/// Keeps the units that no other one replaces, and the cheapest builds; by price.
+pub(crate) fn reduce<'a>(mut units: Vec<FoundUnit<'a>>, demand: &Demand) -> Vec<FoundUnit<'a>> {
+    units.sort_by(by_needs);
+    let mut places: BTreeSet<usize> = match demand.aim {
+        Some(aim) => best_of_each_accelerator(&units, aim),
+        None => unreplaced(&units, demand.speed),
+    };
+    let builds: BTreeSet<usize> = cheapest_builds(&units, demand).into_iter().collect();
+    places.extend(&builds);
+    let kept = places.into_iter().map(|place| {
+        let mut unit = units[place];
+        unit.is_build = builds.contains(&place);
+        unit
+    });
+    kept.collect()
+}
+
+fn unreplaced(units: &[FoundUnit], speed: bool) -> BTreeSet<usize> {
+    let worths: Vec<Worth> = units.iter().map(|unit| Worth::of(unit, speed)).collect();
+    let mut kept = KeptBySpeed::new(&worths);
+    let mut places = BTreeSet::new();
+    for (place, unit) in units.iter().enumerate() {
+        let worth = worths[place];
+        if !kept.any(&worth, |other| replaces(&units[other], unit, speed)) {
+            kept.push(worth, place);
+            places.insert(place);
+        }
+    }
+    places
+}
+
+/// What a unit gives for a dollar, and its speed where that counts. Copies that cost no more than
+/// another unit, and give no less, are worth no less: most pairs need no closer look.
+#[derive(Clone, Copy, Debug)]
+struct Worth {
+    tokens: f64,
+    users: f64,
+    speed: f64,
+}
+
+impl Worth {
+    const LEAST: Self = Self {
+        tokens: 0.0,
+        users: 0.0,
+        speed: 0.0,
+    };
+
+    fn of(unit: &FoundUnit, speed: bool) -> Self {
+        let price = unit.price.usd();
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+        let users = unit.users as f64;
+        Self {
+            tokens: unit.tokens_per_second / price,
+            users: users / price,
+            speed: if speed {
+                unit.tokens_per_second_per_user
+            } else {
+                0.0
+            },
+        }
+    }
+
+    fn no_less_than(&self, other: &Self) -> bool {
+        const BELOW_ROUNDING: f64 = 1.0 - 1e-9;
+        self.speed >= other.speed
+            && self.tokens >= other.tokens * BELOW_ROUNDING
+            && self.users >= other.users * BELOW_ROUNDING
+    }
+
+    fn most(self, other: Self) -> Self {
+        Self {
+            tokens: self.tokens.max(other.tokens),
+            users: self.users.max(other.users),
+            speed: self.speed.max(other.speed),
+        }
+    }
+}
+
+/// Units that are kept, in bands of speed: what is little faster than a unit is the likeliest to
+/// replace it, since whatever is much faster gives less for a dollar.
+struct KeptBySpeed {
+    /// Slowest speed of each band, ascending.
+    bounds: Vec<f64>,
+    bands: Vec<Band>,
+}
+
+struct Band {
+    /// The most of each figure in it.
+    most: Worth,
+    kept: Vec<(Worth, usize)>,
+}
+
+impl KeptBySpeed {
+    /// About the square root of the units that one host keeps, some tens of thousands.
+    const BANDS: usize = 256;
+
+    fn new(worths: &[Worth]) -> Self {
+        let mut speeds: Vec<f64> = worths.iter().map(|worth| worth.speed).collect();
+        speeds.sort_unstable_by(f64::total_cmp);
+        let of_one = speeds.len().div_ceil(Self::BANDS).max(1);
+        let mut bounds: Vec<f64> = speeds.chunks(of_one).map(|band| band[0]).collect();
+        bounds.dedup();
+        let empty = || Band {
+            most: Worth::LEAST,
+            kept: Vec::new(),
+        };
+        let bands = std::iter::repeat_with(empty).take(bounds.len()).collect();
+        Self { bounds, bands }
+    }
+
+    fn band(&self, speed: f64) -> usize {
+        let slower = self.bounds.partition_point(|&bound| bound <= speed);
+        slower.saturating_sub(1)
+    }
+
+    fn push(&mut self, worth: Worth, place: usize) {
+        let band = self.band(worth.speed);
+        let band = &mut self.bands[band];
+        band.most = band.most.most(worth);
+        band.kept.push((worth, place));
+    }
+
+    /// Whether `holds` of any unit that is worth no less.
+    fn any(&self, worth: &Worth, holds: impl Fn(usize) -> bool) -> bool {
+        self.bands[self.band(worth.speed)..]
+            .iter()
+            .filter(|band| band.most.no_less_than(worth))
+            .flat_map(|band| &band.kept)
+            .any(|(other, place)| other.no_less_than(worth) && holds(*place))
+    }
+}
+
+fn best_of_each_accelerator(units: &[FoundUnit], aim: Aim) -> BTreeSet<usize> {
+    let mut best: BTreeMap<&str, usize> = BTreeMap::new();
+    for (place, unit) in units.iter().enumerate() {
+        let kept = best
+            .entry(&unit.unit.hardware.accelerator.id)
+            .or_insert(place);
+        if aim.of(unit) < aim.of(&units[*kept]) {
+            *kept = place;
+        }
+    }
+    best.into_values().collect()
+}
+
+/// Less of what is paid for first, more of what it gives next: what replaces comes before.
+fn by_needs(one: &FoundUnit, other: &FoundUnit) -> Ordering {
+    one.price
+        .cmp(&other.price)
+        .then(one.usd_per_hour.total_cmp(&other.usd_per_hour))
+        .then(one.power.0.total_cmp(&other.power.0))
+        .then(other.tokens_per_second.total_cmp(&one.tokens_per_second))
+        .then(other.users.cmp(&one.users))
+}
+
+/// Whether copies of `one` need no more of anything than `other` and give no less of everything.
+fn replaces(one: &FoundUnit, other: &FoundUnit, speed: bool) -> bool {
+    let slower = one.tokens_per_second_per_user < other.tokens_per_second_per_user;
+    if one.unit.hardware.accelerator.id != other.unit.hardware.accelerator.id || (speed && slower) {
+        return false;
+    }
+    let copies = copies_giving(one, other);
+    let times = f64::from(copies);
+    u64::from(copies) <= MOST_COPIES
+        && one.price * copies <= other.price
+        && one.usd_per_hour * times <= other.usd_per_hour
+        && one.power * times <= other.power
+        && one.rack_units * times <= other.rack_units
+        && u64::from(one.unit.accelerators_bought()) * u64::from(copies)
+            <= u64::from(other.unit.accelerators_bought())
+}
+
+/// More copies than anybody would compare; it keeps the products within their types.
+const MOST_COPIES: u64 = 1 << 16;
+
+/// The fewest copies of `one` that give no less users, replicas and tokens than `other`.
+fn copies_giving(one: &FoundUnit, other: &FoundUnit) -> u32 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a ratio of positive numbers; what saturates is not a replacement"
+    )]
+    let for_tokens = (other.tokens_per_second / one.tokens_per_second).ceil() as u32;
+    let for_users = other.users.div_ceil(one.users.max(1));
+    let for_replicas = other.unit.replicas.div_ceil(one.unit.replicas.max(1));
+    u32::try_from(for_users)
+        .unwrap_or(u32::MAX)
+        .max(for_replicas)
+        .max(for_tokens)
+}
+
+/// Hardware of a whole build: the unit's kinds of part, and how many of those that are counted.
+type Signature<'u> = (
+    &'u str,
+    &'u str,
+    Option<&'u str>,
+    u32,
+    Option<&'u str>,
+    u64,
+    u64,
+);
+
+/// The cheapest way of meeting the demand with copies of one unit, for each hardware.
+fn cheapest_builds(units: &[FoundUnit], demand: &Demand) -> Vec<usize> {
+    let mut builds: Vec<(MicroUsd, f64, Signature, usize)> = units
+        .iter()
+        .enumerate()
+        .map(|(place, unit)| {
+            let copies = copies(unit, demand);
+            let price = MicroUsd(unit.price.0.saturating_mul(copies.cast_signed()));
+            let per_token = unit.usd_per_hour / unit.tokens_per_second;
+            (price, per_token, signature(unit, copies), place)
+        })
+        .collect();
+    builds.sort_by(|one, other| {
+        one.0
+            .cmp(&other.0)
+            .then(one.1.total_cmp(&other.1))
+            .then(one.2.cmp(&other.2))
+    });
+    let mut seen = BTreeSet::new();
+    builds
+        .into_iter()
+        .filter(|(_, _, signature, _)| seen.insert(*signature))
+        .map(|(_, _, _, place)| place)
+        .take(demand.builds)
+        .collect()
+}
+
+/// Copies of one unit that meet the demand alone; beyond a 32-bit count nobody builds.
+fn copies(unit: &FoundUnit, demand: &Demand) -> u64 {
+    let replicas = u64::from(unit.unit.replicas);
+    let of_replica = (unit.users / replicas).max(1);
+    let serving = demand.users.div_ceil(of_replica);
+    let needed = serving.saturating_add(u64::from(demand.redundancy));
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count of units, which is positive; beyond 2^53 it is absurd either way"
+    )]
+    let for_tokens = (demand.tokens_per_second / unit.tokens_per_second).ceil() as u64;
+    let copies = needed.div_ceil(replicas).max(for_tokens);
+    copies.clamp(1, u64::from(u32::MAX))
+}
+
+fn signature<'u>(found: &'u FoundUnit, copies: u64) -> Signature<'u> {
+    let unit = &found.unit;
+    let network = unit.hardware.network;
+    (
+        &unit.hardware.accelerator.id,
+        &unit.hardware.host.id,
+        network.map(|(network, _)| network.id.as_str()),
+        network.map_or(0, |(_, nics)| nics),
+        unit.switch.map(|share| share.switch.id.as_str()),
+        u64::from(unit.accelerators_bought()) * copies,
+        u64::from(unit.hosts()) * copies,
+    )
+}

@@ -1,0 +1,412 @@
+//! The units that meet a goal: the front of each bill of materials.
+
+use super::batch::{Count, Miss, batches};
+use super::connection::{Connection, of_equal_lines};
+use super::found::{FoundUnit, SearchResult};
+use super::goal::Goal;
+use super::latency::{Most, Supply, supply};
+use super::reduce::{Demand, reduce};
+use crate::bill::Unit;
+use crate::catalog::{Assumptions, Network};
+use crate::cost::{of_purchase, of_rent};
+use crate::hardware::{Fit, Hardware, NetworkLine, Space, connects};
+use crate::load::serving::Question;
+use crate::parallel::serving::{Batching, Layout};
+use crate::parallel::{Placement, Stage, stages};
+use crate::quantity::{MicroUsd, Watts};
+use crate::search::front::Front;
+use crate::serving::{Prepared, Replica};
+use crate::transformer::Transformer;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a search is about, shared by all its tasks.
+struct Task<'s> {
+    transformer: &'s Transformer,
+    question: &'s Question,
+    assumptions: &'s Assumptions,
+    goal: &'s Goal,
+    demand: &'s Demand,
+    layouts: &'s [Layout],
+    stages: &'s [Vec<Stage>],
+    price_cap: Option<MicroUsd>,
+    stop: &'s AtomicBool,
+}
+
+/// Finds the units of `space` that meet `goal`, at most `accelerators` to a replica and none
+/// dearer than `price_cap`. The result does not depend on the number of threads; it stops early,
+/// and says so, once `stop` is set.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the question in its parts; each has its own owner"
+)]
+pub fn search<'a>(
+    transformer: &Transformer,
+    question: &Question,
+    space: &Space<'a>,
+    goal: &Goal,
+    demand: &Demand,
+    accelerators: u32,
+    price_cap: Option<MicroUsd>,
+    assumptions: &Assumptions,
+    stop: &AtomicBool,
+) -> SearchResult<'a> {
+    let context_ranks = question.context_ranks(assumptions);
+    let layouts = Layout::all(transformer, accelerators, context_ranks);
+    let stages = stages(transformer, accelerators);
+    let task = Task {
+        transformer,
+        question,
+        assumptions,
+        goal,
+        demand,
+        layouts: &layouts,
+        stages: &stages,
+        price_cap,
+        stop,
+    };
+    let found: Vec<SearchResult<'a>> = space
+        .fits
+        .par_iter()
+        .map(|fit| task.search_fit(fit, &space.networks))
+        .collect();
+    found
+        .into_iter()
+        .fold(SearchResult::default(), |mut all, one| {
+            all.absorb(one);
+            all
+        })
+}
+
+/// What makes two units of one accelerator, host and network the same purchase.
+type Purchase = (u32, u32, Option<(usize, Option<(u32, u32)>)>);
+
+/// The front of each purchase.
+type Fronts<'a> = BTreeMap<Purchase, Front<FoundUnit<'a>>>;
+
+/// Where hosts of one kind are bought with one network, and the best of what was found there.
+struct Shop<'a> {
+    place: usize,
+    hardware: Hardware<'a>,
+    fronts: Fronts<'a>,
+    result: SearchResult<'a>,
+}
+
+impl Task<'_> {
+    /// All layouts on one accelerator in one host.
+    fn search_fit<'a>(
+        &self,
+        fit: &Fit<'a>,
+        networks: &[(&'a Network, NetworkLine)],
+    ) -> SearchResult<'a> {
+        let mut result = SearchResult::default();
+        let prepared = Prepared::new(
+            self.transformer,
+            self.question,
+            fit.accelerator,
+            self.assumptions,
+            self.layouts,
+        );
+        let Ok(prepared) = prepared else {
+            result.covered += 1;
+            result.rejected.format += 1;
+            return result;
+        };
+        let usable = networks.iter().filter(|(network, line)| {
+            line.nics_per_host <= fit.host.room_for(network) && connects(fit.host, network)
+        });
+        let connections: Vec<_> = [None].into_iter().chain(usable.map(Some)).collect();
+        let mut found: Vec<_> = of_equal_lines(fit, &connections, self.assumptions)
+            .into_par_iter()
+            .flat_map(|line| self.search_line(fit, &line, &prepared))
+            .collect();
+        found.sort_by_key(|(place, _)| *place);
+        for (_, one) in found {
+            result.absorb(one);
+        }
+        // What is on no front of one host is on none of all: fewer to carry on.
+        result.units = reduce(result.units, self.demand);
+        result
+    }
+
+    /// All layouts on one accelerator in one host, in one host alone or over networks of one line.
+    fn search_line<'a>(
+        &self,
+        fit: &Fit<'a>,
+        connections: &[Connection<'_, 'a>],
+        prepared: &Prepared,
+    ) -> Vec<(usize, SearchResult<'a>)> {
+        let line = connections.iter().find_map(|(_, joined)| *joined);
+        let fabric = fit.fabric(line.map(|(_, line)| *line), self.assumptions);
+        let mut shops: Vec<Shop> = connections
+            .iter()
+            .map(|&(place, joined)| Shop {
+                place,
+                hardware: Hardware {
+                    accelerator: fit.accelerator,
+                    host: fit.host,
+                    network: joined.map(|(network, line)| (*network, line.nics_per_host)),
+                },
+                fronts: Fronts::new(),
+                result: SearchResult::default(),
+            })
+            .collect();
+        let mut candidates = Vec::new();
+        for layout in self.layouts {
+            let Ok(placement) = layout.place(fit.slots) else {
+                continue;
+            };
+            if (placement.hosts > 1) != line.is_some() {
+                continue;
+            }
+            let affordable: Vec<_> = shops
+                .iter_mut()
+                .map(|shop| self.affordable(shop.hardware, placement, &mut shop.result))
+                .collect();
+            if affordable.iter().all(Vec::is_empty) {
+                continue;
+            }
+            let (Some(rank), Some(stages)) = (
+                prepared.rank(layout.degrees),
+                self.stages.get(layout.pp as usize - 1),
+            ) else {
+                continue;
+            };
+            let replica = Replica::new(
+                rank,
+                stages,
+                &fabric,
+                placement,
+                self.question,
+                fit.accelerator,
+                self.assumptions,
+            );
+            let in_flight = self.goal.in_flight.unwrap_or(layout.pp);
+            let most = self.most(&replica, in_flight);
+            candidates.push((replica, in_flight, affordable, most));
+        }
+        // Those that may supply most come first: the others are then seen to be beaten.
+        candidates.sort_by(|(.., one), (.., other)| {
+            let tokens = |most: &Option<Most>| most.map_or(0.0, |most| most.tokens_per_second);
+            tokens(other).total_cmp(&tokens(one))
+        });
+        for (replica, in_flight, affordable, most) in candidates {
+            if self.stop.load(Ordering::Relaxed) {
+                for shop in &mut shops {
+                    shop.result.interrupted = true;
+                }
+                break;
+            }
+            self.supply_to(&mut shops, &replica, in_flight, &affordable, most);
+        }
+        let speed = self.demand.speed;
+        let told = |shop: Shop<'a>| {
+            let mut result = shop.result;
+            for front in shop.fronts.into_values() {
+                let units = front.into_unbeaten(|unit| unit.gives(speed));
+                result.units.extend(units);
+            }
+            (shop.place, result)
+        };
+        shops.into_iter().map(told).collect()
+    }
+
+    /// Offers what a replica supplies to each shop that sells it, unless all have better.
+    fn supply_to<'a>(
+        &self,
+        shops: &mut [Shop<'a>],
+        replica: &Replica,
+        in_flight: u32,
+        affordable: &[Vec<(Unit<'a>, MicroUsd)>],
+        most: Option<Most>,
+    ) {
+        let open: Vec<usize> = (0..shops.len())
+            .filter(|&shop| !affordable[shop].is_empty())
+            .filter(|&shop| {
+                let Shop { fronts, result, .. } = &mut shops[shop];
+                let beaten =
+                    most.filter(|&most| self.is_beaten(most, in_flight, &affordable[shop], fronts));
+                if let Some(most) = beaten {
+                    result.covered += u64::from(most.capacity);
+                }
+                beaten.is_none()
+            })
+            .collect();
+        let Some(&first) = open.first() else {
+            return;
+        };
+        let mut count = Count::default();
+        let found = self.supplies(replica, in_flight, most, &mut count);
+        shops[first].result.evaluated += count.evaluated;
+        for shop in open {
+            let Shop { fronts, result, .. } = &mut shops[shop];
+            result.covered += count.covered;
+            match &found {
+                Err(miss) => result.miss(*miss),
+                Ok(found) => {
+                    for &supply in found {
+                        self.offer(supply, in_flight, &affordable[shop], fronts);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What a replica supplies: at the batches of the goal, or within its latencies.
+    fn supplies(
+        &self,
+        replica: &Replica,
+        in_flight: u32,
+        most: Option<Most>,
+        count: &mut Count,
+    ) -> Result<Vec<Supply>, Miss> {
+        match &self.goal.latency {
+            None => batches(replica, self.goal, in_flight, count).map(|found| {
+                found
+                    .into_iter()
+                    .map(|batch| Supply::at_full_context(replica, batch, in_flight))
+                    .collect()
+            }),
+            Some(latency) => supply(
+                replica,
+                self.goal,
+                latency,
+                in_flight,
+                most,
+                self.assumptions,
+                count,
+            )
+            .map(|found| vec![found]),
+        }
+    }
+
+    /// What a replica cannot supply more than, where latencies are judged and the batch is open.
+    fn most(&self, replica: &Replica, in_flight: u32) -> Option<Most> {
+        let latency = self.goal.latency.as_ref()?;
+        if self.goal.batch.is_some() || self.demand.speed {
+            return None;
+        }
+        Most::of(replica, latency, in_flight, self.assumptions)
+    }
+
+    /// Whether all units of a replica are beaten by others of the same parts, whatever it supplies.
+    fn is_beaten(
+        &self,
+        most: Most,
+        in_flight: u32,
+        units: &[(Unit, MicroUsd)],
+        fronts: &Fronts,
+    ) -> bool {
+        let batching = Batching {
+            batch: most.batch,
+            in_flight,
+        };
+        let users = batching.users(self.question.overlap);
+        units.iter().all(|(unit, _)| {
+            let Some(front) = fronts.get(&purchase_of(unit)) else {
+                return false;
+            };
+            let goodput = unit.hardware.host.rent.map_or(1.0, |rent| rent.goodput);
+            let tokens = most.tokens_per_second * f64::from(unit.replicas) * goodput;
+            let power = unit.power(self.assumptions).unwrap_or(Watts::ZERO);
+            front.members().iter().any(|other| {
+                other.users >= users * u64::from(unit.replicas)
+                    && other.tokens_per_second >= tokens
+                    && other.unit.replicas >= unit.replicas
+                    && other.power <= power
+            })
+        })
+    }
+
+    /// The units of a placement whose price is within the cap.
+    fn affordable<'a>(
+        &self,
+        hardware: Hardware<'a>,
+        placement: Placement,
+        result: &mut SearchResult<'a>,
+    ) -> Vec<(Unit<'a>, MicroUsd)> {
+        let mut affordable = Vec::new();
+        let mut priced = false;
+        Unit::all(hardware, placement, self.assumptions.switch_sale, |unit| {
+            if let Some(price) = unit.price() {
+                priced = true;
+                if self.price_cap.is_none_or(|cap| price <= cap) {
+                    affordable.push((unit, price));
+                } else {
+                    result.is_cut_by_price = true;
+                }
+            }
+        });
+        if priced && affordable.is_empty() {
+            result.covered += 1;
+            result.rejected.price += 1;
+        }
+        affordable
+    }
+
+    /// Puts the units of a replica on the front of their bill of materials.
+    fn offer<'a>(
+        &self,
+        supply: Supply,
+        in_flight: u32,
+        units: &[(Unit<'a>, MicroUsd)],
+        fronts: &mut Fronts<'a>,
+    ) {
+        let batching = Batching {
+            batch: supply.batch,
+            in_flight,
+        };
+        for &(unit, price) in units {
+            let power = unit.power(self.assumptions).unwrap_or(Watts::ZERO);
+            let rack_units = unit.rack_units();
+            let rent = unit.hardware.host.rent;
+            let tokens_per_second = supply.tokens_per_second
+                * f64::from(unit.replicas)
+                * rent.map_or(1.0, |rent| rent.goodput);
+            let cost = match rent {
+                Some(rent) => of_rent(
+                    price.usd(),
+                    rent.paid(self.assumptions.cost.duty),
+                    tokens_per_second,
+                    self.assumptions.cost.duty,
+                ),
+                None => of_purchase(
+                    price.usd(),
+                    power,
+                    rack_units,
+                    tokens_per_second,
+                    &self.assumptions.cost,
+                ),
+            };
+            let found = FoundUnit {
+                unit,
+                batching,
+                users: batching.users(self.question.overlap) * u64::from(unit.replicas),
+                tokens_per_second_per_user: supply.tokens_per_second_per_user,
+                tokens_per_second,
+                price,
+                power,
+                rack_units,
+                usd_per_hour: cost.usd_per_hour,
+                is_build: false,
+            };
+            let front = fronts.entry(purchase_of(&unit)).or_default();
+            front.offer(found, |unit| unit.gives(self.demand.speed));
+        }
+    }
+}
+
+/// What of a unit decides its bill of materials, within one accelerator, host and network.
+fn purchase_of(unit: &Unit) -> Purchase {
+    let switch = unit.switch.map(|share| {
+        let place = unit.hardware.network.and_then(|(network, _)| {
+            network
+                .switches
+                .iter()
+                .position(|switch| switch.id == share.switch.id)
+        });
+        (place.unwrap_or_default(), share.blocks)
+    });
+    (unit.hosts(), unit.accelerators_bought(), switch)
+}

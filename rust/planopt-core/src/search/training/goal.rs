@@ -1,0 +1,93 @@
+//! What a search for clusters seeks.
+
+use super::SECONDS_PER_HOUR;
+use crate::catalog::{Assumptions, TrainingAssumptions};
+use crate::load::training::Recipe;
+use crate::quantity::{MicroUsd, Seconds, Watts};
+use crate::transformer::Transformer;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+/// What is sought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TrainingAim {
+    /// The cheapest cluster that finishes in time.
+    Cheapest,
+    /// The one that finishes first.
+    Fastest,
+}
+
+/// What a cluster may not exceed.
+#[derive(Clone, Debug, Default)]
+pub struct TrainingLimits {
+    /// Accelerators at work.
+    pub accelerators: u32,
+    /// Purchase, or the whole of a rented run.
+    pub price: Option<MicroUsd>,
+    /// Draw at work.
+    pub power: Option<Watts>,
+    /// Rack units.
+    pub rack_units: Option<f64>,
+    /// Accelerators bought, by id.
+    pub stock: BTreeMap<String, u32>,
+}
+
+/// What a cluster is for.
+#[derive(Clone, Debug)]
+pub struct TrainingGoal {
+    /// Tokens of the run.
+    pub tokens: f64,
+    /// Time it may take, failures included.
+    pub deadline: Option<Seconds>,
+    /// What is sought.
+    pub aim: TrainingAim,
+    /// What is paid for.
+    pub payment: Payment,
+    /// What it may not exceed.
+    pub limits: TrainingLimits,
+}
+
+/// What is paid for: the cluster, or the hours of the run on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payment {
+    /// Bought.
+    Purchase,
+    /// Rented: prices are those of an hour.
+    Hours,
+}
+
+impl Payment {
+    /// Dollars that a run costs on what has this price.
+    pub(crate) fn dollars(self, price: MicroUsd, run: Seconds) -> f64 {
+        match self {
+            Self::Purchase => price.usd(),
+            Self::Hours => price.usd() * run.0 / SECONDS_PER_HOUR,
+        }
+    }
+
+    /// The longest run that costs so many dollars.
+    pub(crate) fn longest(self, price: MicroUsd, dollars: f64) -> Seconds {
+        Seconds(match self {
+            Self::Purchase => f64::INFINITY,
+            Self::Hours => dollars / price.usd() * SECONDS_PER_HOUR,
+        })
+    }
+}
+
+/// Everything that all tasks of a search share.
+pub struct TrainingSearch<'s> {
+    /// The model.
+    pub transformer: &'s Transformer,
+    /// How it is trained.
+    pub recipe: &'s Recipe,
+    /// What for.
+    pub goal: &'s TrainingGoal,
+    /// Assumptions.
+    pub assumptions: &'s Assumptions,
+    /// Those of training.
+    pub training: &'s TrainingAssumptions,
+    /// Set to stop early.
+    pub stop: &'s AtomicBool,
+}

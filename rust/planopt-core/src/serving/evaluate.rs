@@ -1,0 +1,113 @@
+//! One unit in full: memory, times, bill of materials, cost.
+
+use super::evaluation::ReplicaEvaluation;
+use super::prepared::Prepared;
+use super::replica::Replica;
+use crate::catalog::Assumptions;
+use crate::hardware::{Fit, NetworkLine};
+use crate::load::serving::Question;
+use crate::parallel::serving::{Batching, Layout, Rejection};
+use crate::parallel::{Placement, stages};
+use crate::transformer::Transformer;
+
+/// Prepares one layout and asks about it.
+///
+/// # Errors
+///
+/// The rejection, if the layout cannot even be laid out.
+pub fn with_replica<T>(
+    transformer: &Transformer,
+    question: &Question,
+    fit: &Fit,
+    network: Option<NetworkLine>,
+    layout: Layout,
+    assumptions: &Assumptions,
+    ask: impl FnOnce(&Replica, Placement) -> T,
+) -> Result<T, Rejection> {
+    layout.check(transformer)?;
+    let placement = layout.place(fit.slots)?;
+    let domain = fit.scale_up_domain();
+    if placement.hosts > 1 && network.is_none() && placement.accelerators() > domain {
+        return Err(Rejection::Network {
+            hosts: placement.hosts,
+        });
+    }
+    let layouts = [layout];
+    let prepared = Prepared::new(
+        transformer,
+        question,
+        fit.accelerator,
+        assumptions,
+        &layouts,
+    )?;
+    let fabric = fit.fabric(network, assumptions);
+    let stages = stages(transformer, layout.pp);
+    let (Some(rank), Some(stages)) = (prepared.rank(layout.degrees), stages.last()) else {
+        return Err(Rejection::Layers {
+            pp: layout.pp,
+            layers: transformer.layers.len() as u64,
+        });
+    };
+    let replica = Replica::new(
+        rank,
+        stages,
+        &fabric,
+        placement,
+        question,
+        fit.accelerator,
+        assumptions,
+    );
+    Ok(ask(&replica, placement))
+}
+
+/// Evaluates one layout, whether or not it works.
+///
+/// # Errors
+///
+/// The rejection, if the layout cannot even be laid out.
+pub fn evaluate_unit(
+    transformer: &Transformer,
+    question: &Question,
+    fit: &Fit,
+    network: Option<NetworkLine>,
+    layout: Layout,
+    batching: Batching,
+    assumptions: &Assumptions,
+) -> Result<(Placement, ReplicaEvaluation), Rejection> {
+    let evaluate = |replica: &Replica, placement| {
+        let memory = replica.memory(batching);
+        let mut rejections = Vec::new();
+        if !memory.fits() {
+            rejections.push(Rejection::Memory {
+                needed_bytes: memory.total.0,
+                capacity_bytes: memory.capacity.0,
+            });
+        }
+        let resting = replica.host_memory();
+        let host_memory = question.offload.and_then(|offload| offload.memory);
+        if let Some(there) = host_memory.filter(|there| resting > *there) {
+            rejections.push(Rejection::HostMemory {
+                needed_bytes: resting.0,
+                memory_bytes: there.0,
+            });
+        }
+        let evaluation = ReplicaEvaluation {
+            rejections,
+            memory,
+            decode: replica.decode(batching),
+            prefill: replica.prefill(),
+            mixed: replica.mixed(batching),
+            kv_capacity_tokens: replica.kv_capacity_tokens(batching.batch),
+        };
+        (placement, evaluation)
+    };
+    with_replica(
+        transformer,
+        question,
+        fit,
+        network,
+        layout,
+        assumptions,
+        evaluate,
+    )
+}

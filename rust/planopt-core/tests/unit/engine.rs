@@ -1,0 +1,396 @@
+//! What queueing theory knows exactly, and laws of the engine.
+
+use super::arrivals::Source;
+use super::limits::{EngineLimits, Transfer};
+use super::report::{LoadReport, Objectives};
+use super::scheduler::Engine;
+use super::simulate::{Pool, Run, simulate, simulate_disaggregated};
+use super::step::{AffineStep, StepTime, StepWork};
+use crate::catalog::Policy;
+use crate::load::{Arrivals, KvPolicy, Lengths, Load, Sizes};
+use std::sync::atomic::AtomicBool;
+
+fn load(arrivals: Arrivals, prompt: Lengths, output: Lengths) -> Load {
+    Load {
+        arrivals,
+        sizes: Sizes::Independent { prompt, output },
+        prefix_hit_rate: 0.0,
+    }
+}
+
+fn run(requests: u64) -> Run {
+    Run {
+        seed: 1,
+        warm_up: requests / 10,
+        requests,
+        doors_close: false,
+        request_overhead: 0.0,
+        objectives: Objectives::default(),
+    }
+}
+
+fn on_one(step: &AffineStep, limits: EngineLimits, load: &Load, run: Run) -> LoadReport {
+    let pool = Pool {
+        replicas: 1,
+        limits,
+        step,
+    };
+    simulate(&pool, load, run, &AtomicBool::new(false))
+}
+
+/// One sequence at a time, which is a prompt to read: a single server, whose service takes a
+/// second on average.
+fn single_server(prompt: Lengths, per_second: f64) -> LoadReport {
+    let step = AffineStep {
+        per_prefill_token: 1e-4,
+        ..AffineStep::default()
+    };
+    let limits = EngineLimits {
+        max_sequences: 1,
+        ..EngineLimits::default()
+    };
+    let load = load(
+        Arrivals::Poisson { per_second },
+        prompt,
+        Lengths::Fixed { tokens: 1 },
+    );
+    on_one(&step, limits, &load, run(1_000_000))
+}
+
+fn close(found: f64, expected: f64, within: f64) {
+    assert!(
+        (found / expected - 1.0).abs() < within,
+        "{found} is not within {within} of {expected}"
+    );
+}
+
+#[test]
+fn one_server_with_exponential_service_is_m_m_1() {
+    for busy in [0.3, 0.6, 0.8] {
+        let found = single_server(Lengths::Exponential { mean: 1e4 }, busy);
+        // The time in system of M/M/1 is exponential with mean 1 / (1 - busy).
+        close(found.ttft_seconds.mean, 1.0 / (1.0 - busy), 0.02);
+        close(found.ttft_seconds.p95, 20.0_f64.ln() / (1.0 - busy), 0.02);
+    }
+}
+
+#[test]
+fn one_server_with_fixed_service_is_m_d_1() {
+    for busy in [0.3, 0.6, 0.8] {
+        let found = single_server(Lengths::Fixed { tokens: 10_000 }, busy);
+        // Pollaczek and Khinchine: the wait is half of that of M/M/1.
+        let wait = found.ttft_seconds.mean - 1.0;
+        close(wait, busy / (2.0 * (1.0 - busy)), 0.02);
+    }
+}
+
+#[test]
+fn users_who_think_at_one_server_are_the_machine_repairmen() {
+    // M/M/1//N with fixed thinking: the closed network's throughput does not depend on how
+    // thinking is distributed (BCMP), with exponential service.
+    let step = AffineStep {
+        per_prefill_token: 1e-4,
+        ..AffineStep::default()
+    };
+    let limits = EngineLimits {
+        max_sequences: 1,
+        ..EngineLimits::default()
+    };
+    let (users, think) = (5_u32, 4.0);
+    let closed = load(
+        Arrivals::Closed {
+            users,
+            think_seconds: think,
+        },
+        Lengths::Exponential { mean: 1e4 },
+        Lengths::Fixed { tokens: 1 },
+    );
+    let found = on_one(&step, limits, &closed, run(300_000));
+    // Mean value analysis.
+    let mut queue = 0.0;
+    let mut throughput = 0.0;
+    for n in 1..=users {
+        let response = 1.0 + queue;
+        throughput = f64::from(n) / (think + response);
+        queue = throughput * response;
+    }
+    close(found.requests_per_second, throughput, 0.01);
+    close(found.ttft_seconds.mean, queue / throughput, 0.02);
+}
+
+const STEP: AffineStep = AffineStep {
+    fixed: 5e-3,
+    per_prefill_token: 50e-6,
+    per_prefill_token_context: 1e-9,
+    per_sequence: 1e-4,
+    per_cached_token: 1e-8,
+    stages: 1.0,
+};
+
+#[test]
+fn a_single_request_takes_its_steps() {
+    let once = load(
+        Arrivals::Trace { seconds: vec![3.0] },
+        Lengths::Fixed { tokens: 1000 },
+        Lengths::Fixed { tokens: 4 },
+    );
+    let limits = EngineLimits {
+        token_budget: 512,
+        ..EngineLimits::default()
+    };
+    let alone = Run {
+        warm_up: 0,
+        requests: 1,
+        ..run(1)
+    };
+    let found = on_one(&STEP, limits, &once, alone);
+    let read = 2.0 * 5e-3 + 1000.0 * 50e-6 + 1000.0 * 500.5 * 1e-9;
+    close(found.ttft_seconds.mean, read, 1e-9);
+    let decode = 5e-3 + 1e-4 + 1001.0 * 1e-8;
+    close(found.tpot_seconds.mean, decode, 1e-9);
+}
+
+fn busy_load(per_second: f64) -> Load {
+    load(
+        Arrivals::Poisson { per_second },
+        Lengths::Lognormal {
+            mean: 800.0,
+            cv: 1.0,
+        },
+        Lengths::Lognormal {
+            mean: 200.0,
+            cv: 0.8,
+        },
+    )
+}
+
+#[test]
+fn the_same_seed_gives_the_same_and_another_one_not() {
+    let limits = EngineLimits {
+        token_budget: 1024,
+        ..EngineLimits::default()
+    };
+    let one = on_one(&STEP, limits, &busy_load(5.0), run(2000));
+    let same = on_one(&STEP, limits, &busy_load(5.0), run(2000));
+    assert_eq!(one, same);
+    let other = Run {
+        seed: 2,
+        ..run(2000)
+    };
+    assert_ne!(one, on_one(&STEP, limits, &busy_load(5.0), other));
+}
+
+#[test]
+fn every_page_is_given_back_and_every_token_put_out() {
+    for policy in [Policy::DecodeFirst, Policy::PrefillFirst] {
+        for (kv_policy, micro_batches) in [
+            (KvPolicy::Preempt, 1),
+            (KvPolicy::Reserve, 1),
+            (KvPolicy::Preempt, 4),
+        ] {
+            let limits = EngineLimits {
+                token_budget: 300,
+                max_sequences: 50,
+                kv_tokens: 16 * 600,
+                micro_batches,
+                policy,
+                kv_policy,
+                ..EngineLimits::default()
+            };
+            let load = busy_load(20.0);
+            let mut source = Source::new(&load, 7);
+            let mut engine = Engine::new(limits, &STEP);
+            let mut answered = Vec::new();
+            let mut held = 0;
+            for _ in 0..500 {
+                let request = source.ask(0.0);
+                held += usize::from(engine.submit(request));
+            }
+            engine.wake(0.0);
+            while engine.next() < f64::INFINITY {
+                let now = engine.next();
+                engine.advance(&mut answered);
+                engine.wake(now);
+            }
+            assert_eq!(answered.len(), held, "{limits:?}");
+            assert_eq!(engine.pages_in_use(), 0, "{limits:?}");
+            let preempts = kv_policy == KvPolicy::Preempt;
+            assert_eq!(engine.preemptions > 0, preempts, "{limits:?}");
+        }
+    }
+}
+
+#[test]
+fn decode_first_keeps_tokens_coming_and_prefill_first_gets_the_first_one_out() {
+    let decode_first = EngineLimits {
+        token_budget: 512,
+        ..EngineLimits::default()
+    };
+    let prefill_first = EngineLimits {
+        policy: Policy::PrefillFirst,
+        ..decode_first
+    };
+    let load = busy_load(8.0);
+    let one = on_one(&STEP, decode_first, &load, run(20_000));
+    let other = on_one(&STEP, prefill_first, &load, run(20_000));
+    assert!(other.ttft_seconds.mean < one.ttft_seconds.mean);
+    assert!(other.tpot_seconds.p99 > one.tpot_seconds.p99);
+}
+
+#[test]
+fn a_pipeline_of_two_stages_takes_steps_of_two_micro_batches_at_once() {
+    // Two users, two micro-batches, two stages: each step takes as long as alone, and the first
+    // stages take turns.
+    let step = AffineStep {
+        stages: 2.0,
+        ..STEP
+    };
+    let two = load(
+        Arrivals::Closed {
+            users: 2,
+            think_seconds: 0.0,
+        },
+        Lengths::Fixed { tokens: 100 },
+        Lengths::Fixed { tokens: 1000 },
+    );
+    let at = |micro_batches| {
+        let limits = EngineLimits {
+            micro_batches,
+            ..EngineLimits::default()
+        };
+        on_one(&step, limits, &two, run(100)).tokens_per_second
+    };
+    let (one, both) = (at(1), at(2));
+    // In one micro-batch both wait for the step of two; in two each waits for a step of one.
+    assert!(both > one, "{one} {both}");
+    let decode = 5e-3 + 1e-4 + 600.0 * 1e-8;
+    close(both, 2.0 / decode, 0.02);
+}
+
+#[test]
+fn replicas_divide_the_load() {
+    let load = |per_second| busy_load(per_second);
+    let pool = |replicas| Pool {
+        replicas,
+        limits: EngineLimits {
+            token_budget: 512,
+            ..EngineLimits::default()
+        },
+        step: &STEP,
+    };
+    let stop = AtomicBool::new(false);
+    let one = simulate(&pool(1), &load(4.0), run(20_000), &stop);
+    let four = simulate(&pool(4), &load(16.0), run(80_000), &stop);
+    close(four.tokens_per_second, 4.0 * one.tokens_per_second, 0.05);
+    // Taking turns makes arrivals at each more even than at random.
+    assert!(four.ttft_seconds.mean < one.ttft_seconds.mean);
+}
+
+#[test]
+fn a_pool_for_prompts_and_one_for_answers() {
+    let one = EngineLimits::default();
+    let prefill = Pool {
+        replicas: 2,
+        limits: EngineLimits {
+            token_budget: 2048,
+            ..one
+        },
+        step: &STEP,
+    };
+    let decode = Pool {
+        replicas: 1,
+        limits: one,
+        step: &STEP,
+    };
+    let transfer = Transfer {
+        latency_seconds: 0.01,
+        seconds_per_token: 1e-5,
+    };
+    let stop = AtomicBool::new(false);
+    let once = Load {
+        arrivals: Arrivals::Trace { seconds: vec![1.0] },
+        ..load(
+            Arrivals::Poisson { per_second: 1.0 },
+            Lengths::Fixed { tokens: 1000 },
+            Lengths::Fixed { tokens: 11 },
+        )
+    };
+    let alone = Run {
+        warm_up: 0,
+        requests: 1,
+        ..run(1)
+    };
+    let found = simulate_disaggregated(&prefill, transfer, &decode, &once, alone, &stop);
+    let read = 5e-3 + 1000.0 * 50e-6 + 1000.0 * 500.5 * 1e-9;
+    close(found.ttft_seconds.mean, read + 0.01 + 0.01, 1e-9);
+    close(found.tpot_seconds.mean, 5e-3 + 1e-4 + 1004.5 * 1e-8, 1e-9);
+    // Under load nobody's tokens wait for another's prompt.
+    let apart = simulate_disaggregated(
+        &prefill,
+        transfer,
+        &decode,
+        &busy_load(8.0),
+        run(20_000),
+        &stop,
+    );
+    let together = simulate(
+        &Pool {
+            replicas: 3,
+            ..prefill
+        },
+        &busy_load(8.0),
+        run(20_000),
+        &stop,
+    );
+    close(apart.tokens_per_second, together.tokens_per_second, 0.05);
+    assert!(
+        apart.tpot_seconds.p99 / apart.tpot_seconds.p50
+            < together.tpot_seconds.p99 / together.tpot_seconds.p50
+    );
+}
+
+#[test]
+fn what_no_engine_can_hold_is_refused_and_told() {
+    let limits = EngineLimits {
+        kv_tokens: 800,
+        ..EngineLimits::default()
+    };
+    let found = on_one(&STEP, limits, &busy_load(1.0), run(1000));
+    assert!(found.refused > 0 && found.requests > 0);
+    assert_eq!(found.refused + found.requests, 1000);
+}
+
+#[test]
+fn an_engine_that_looks_seldom_lets_who_arrives_wait_for_decoding_steps() {
+    let seldom = EngineLimits {
+        receive_interval: 20,
+        ..EngineLimits::default()
+    };
+    // Few enough that somebody decodes and nobody else is read when the next one comes.
+    let load = busy_load(1.0);
+    let always = on_one(&STEP, EngineLimits::default(), &load, run(5_000));
+    let found = on_one(&STEP, seldom, &load, run(5_000));
+    let longest = 20.0 * STEP.seconds(&StepWork::decode(8.0, 2_000.0)).latency;
+    let waited = found.ttft_seconds.mean - always.ttft_seconds.mean;
+    assert!(waited > STEP.fixed && waited < longest, "waited {waited}");
+    close(found.tpot_seconds.mean, always.tpot_seconds.mean, 0.05);
+}
+
+#[test]
+fn an_idle_engine_takes_a_request_at_once_however_seldom_it_looks() {
+    let seldom = EngineLimits {
+        receive_interval: 1_000,
+        ..EngineLimits::default()
+    };
+    let alone = load(
+        Arrivals::Closed {
+            users: 1,
+            think_seconds: 1.0,
+        },
+        Lengths::Fixed { tokens: 100 },
+        Lengths::Fixed { tokens: 10 },
+    );
+    let found = on_one(&STEP, seldom, &alone, run(50));
+    let expected = on_one(&STEP, EngineLimits::default(), &alone, run(50));
+    close(found.ttft_seconds.mean, expected.ttft_seconds.mean, 1e-12);
+}

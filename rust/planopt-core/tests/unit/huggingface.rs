@@ -1,0 +1,405 @@
+//! Totals of published checkpoints from their published configurations, and what is said of
+//! configurations that are wrong.
+
+use super::families::FAMILIES;
+use super::read_config;
+use crate::diagnostic::Diagnostic;
+use crate::format::Format;
+use crate::transformer::Transformer;
+use crate::transformer::architecture::{Architecture, AttentionShape};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::path::Path;
+
+fn read(config: &Value) -> Result<Architecture, Vec<Diagnostic>> {
+    read_config(
+        &config.to_string(),
+        Path::new("models/some-model/config.json"),
+    )
+}
+
+fn parameters(config: &Value) -> u64 {
+    Transformer::from(&read(config).expect("a valid configuration")).parameters()
+}
+
+fn problems(config: &Value) -> Vec<Diagnostic> {
+    read(config).expect_err("an invalid configuration")
+}
+
+/// meta-llama/Llama-3.1-8B.
+fn llama() -> Value {
+    json!({
+        "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336,
+        "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+        "vocab_size": 128_256, "max_position_embeddings": 131_072, "torch_dtype": "bfloat16"
+    })
+}
+
+/// deepseek-ai/DeepSeek-V2-Lite.
+fn deepseek() -> Value {
+    json!({
+        "model_type": "deepseek_v2", "hidden_size": 2048, "intermediate_size": 10944,
+        "moe_intermediate_size": 1408, "num_hidden_layers": 27, "num_attention_heads": 16,
+        "q_lora_rank": null, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+        "v_head_dim": 128, "n_routed_experts": 64, "n_shared_experts": 2, "num_experts_per_tok": 6,
+        "first_k_dense_replace": 1, "moe_layer_freq": 1, "vocab_size": 102_400,
+        "max_position_embeddings": 163_840, "torch_dtype": "bfloat16"
+    })
+}
+
+/// nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16.
+fn nemotron_h() -> Value {
+    json!({
+        "model_type": "nemotron_h", "hidden_size": 2688, "num_hidden_layers": 52,
+        "hybrid_override_pattern": "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME",
+        "num_attention_heads": 32, "num_key_value_heads": 2, "head_dim": 128,
+        "mamba_num_heads": 64, "mamba_head_dim": 64, "n_groups": 8, "ssm_state_size": 128,
+        "conv_kernel": 4, "chunk_size": 128, "n_routed_experts": 128, "num_experts_per_tok": 6,
+        "moe_intermediate_size": 1856, "moe_shared_expert_intermediate_size": 3712,
+        "vocab_size": 131_072, "max_position_embeddings": 262_144, "torch_dtype": "bfloat16"
+    })
+}
+
+/// Added up by hand: 23 layers of `2688 x 10304 + 4096 x 2688` with 6,144 convolved elements, 64
+/// heads and two normalisations; 6 of attention; 23 of 128 experts with router and shared expert.
+#[test]
+fn hybrids_of_state_space_layers_are_read() {
+    assert_eq!(parameters(&nemotron_h()), 31_577_940_288);
+    let model = Transformer::from(&read(&nemotron_h()).expect("valid"));
+    assert!(model.has_state_space());
+    assert_eq!(
+        (model.layers.len(), model.heads),
+        (52, 8),
+        "groups divide too"
+    );
+}
+
+#[test]
+fn layers_of_unknown_kinds_are_told() {
+    let mut config = nemotron_h();
+    config["hybrid_override_pattern"] = json!("MEX");
+    let accepted: Vec<_> = problems(&config).into_iter().map(|one| one.field).collect();
+    assert_eq!(accepted, [Some("hybrid_override_pattern".to_owned())]);
+}
+
+/// openai/gpt-oss-20b.
+fn gpt_oss() -> Value {
+    json!({
+        "model_type": "gpt_oss", "hidden_size": 2880, "intermediate_size": 2880,
+        "num_hidden_layers": 24, "num_attention_heads": 64, "num_key_value_heads": 8,
+        "head_dim": 64, "num_local_experts": 32, "num_experts_per_tok": 4, "sliding_window": 128,
+        "attention_bias": true, "vocab_size": 201_088, "max_position_embeddings": 131_072,
+        "quantization_config": {
+            "quant_method": "mxfp4",
+            "modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router"]
+        }
+    })
+}
+
+/// google/gemma-2-9b.
+fn gemma2() -> Value {
+    json!({
+        "model_type": "gemma2", "hidden_size": 3584, "intermediate_size": 14336,
+        "num_hidden_layers": 42, "num_attention_heads": 16, "num_key_value_heads": 8,
+        "head_dim": 256, "sliding_window": 4096, "vocab_size": 256_000,
+        "max_position_embeddings": 8192, "torch_dtype": "float32"
+    })
+}
+
+/// bigscience/bloom.
+fn bloom() -> Value {
+    json!({
+        "model_type": "bloom", "n_embed": 14336, "n_layer": 70, "num_attention_heads": 112,
+        "vocab_size": 250_880, "seq_length": 2048, "torch_dtype": "bfloat16"
+    })
+}
+
+/// tiiuae/falcon-40b.
+fn falcon() -> Value {
+    json!({
+        "model_type": "falcon", "hidden_size": 8192, "num_hidden_layers": 60,
+        "num_attention_heads": 128, "num_kv_heads": 8, "vocab_size": 65024, "bias": false,
+        "new_decoder_architecture": true, "torch_dtype": "bfloat16"
+    })
+}
+
+/// Qwen/Qwen3-30B-A3B.
+fn qwen3_moe() -> Value {
+    json!({
+        "model_type": "qwen3_moe", "hidden_size": 2048, "intermediate_size": 6144,
+        "moe_intermediate_size": 768, "num_hidden_layers": 48, "num_attention_heads": 32,
+        "num_key_value_heads": 4, "head_dim": 128, "num_experts": 128, "num_experts_per_tok": 8,
+        "decoder_sparse_step": 1, "mlp_only_layers": [], "vocab_size": 151_936,
+        "max_position_embeddings": 40960, "torch_dtype": "bfloat16"
+    })
+}
+
+/// openai-community/gpt2.
+fn gpt2() -> Value {
+    json!({
+        "model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "n_positions": 1024,
+        "vocab_size": 50257
+    })
+}
+
+#[test]
+fn modules_of_multi_token_prediction_are_counted() {
+    let mut config = deepseek();
+    let modules = |config: &Value| {
+        let model = read_config(&config.to_string(), Path::new("config.json"));
+        model.expect("a known type").mtp_modules
+    };
+    assert_eq!(modules(&config), 0);
+    config["num_nextn_predict_layers"] = json!(2);
+    assert_eq!(modules(&config), 2);
+    config["num_nextn_predict_layers"] = json!(1000);
+    assert!(read_config(&config.to_string(), Path::new("config.json")).is_err());
+}
+
+#[test]
+fn totals_equal_those_of_the_published_checkpoints() {
+    // Elements of the safetensors files on the hub.
+    assert_eq!(parameters(&llama()), 8_030_261_248);
+    assert_eq!(parameters(&deepseek()), 15_706_484_224);
+    assert_eq!(parameters(&gpt_oss()), 20_914_757_184);
+    assert_eq!(parameters(&gemma2()), 9_241_705_984);
+    assert_eq!(parameters(&bloom()), 176_247_271_424);
+    assert_eq!(parameters(&qwen3_moe()), 30_532_122_624);
+    // The tied head is in the file again: 41,835,970,560 - 65,024 * 8192.
+    assert_eq!(parameters(&falcon()), 41_303_293_952);
+    // Without the causal masks, which the file has as buffers.
+    assert_eq!(parameters(&gpt2()), 124_439_808);
+}
+
+#[test]
+fn active_parameters_are_those_a_token_meets() {
+    let active =
+        |config: &Value| Transformer::from(&read(config).expect("valid")).active_parameters();
+    // All but 58 of 64 experts of 3 * 2048 * 1408 in 26 layers: 15,706,484,224 - 13,045,334,016.
+    assert_eq!(active(&deepseek()), 2_661_150_208);
+    // All but 120 of 128 experts of 3 * 2048 * 768 in 48 layers.
+    assert_eq!(active(&qwen3_moe()), 3_353_032_704);
+}
+
+#[test]
+fn the_model_is_named_after_its_folder_and_has_its_weights_format() {
+    let model = read(&llama()).expect("valid");
+    assert_eq!(
+        (model.id.as_str(), model.name.as_str()),
+        ("some-model", "some-model")
+    );
+    assert_eq!(model.weights, Format::Bf16);
+    let model = read(&gpt_oss()).expect("valid");
+    assert_eq!(
+        (model.weights, model.only_experts_quantised),
+        (Format::Mxfp4, true)
+    );
+    assert_eq!(read(&gemma2()).expect("valid").weights, Format::Fp32);
+}
+
+#[test]
+fn windows_alternate_and_layers_share_a_kind() {
+    let model = read(&gemma2()).expect("valid");
+    let windows: Vec<Option<u64>> = model
+        .layers
+        .iter()
+        .map(|&kind| match model.blocks[kind].attention {
+            AttentionShape::Grouped { window, .. } => window,
+            _ => None,
+        })
+        .collect();
+    assert_eq!(windows[..3], [Some(4096), None, Some(4096)]);
+    assert_eq!(model.blocks.len(), 2);
+}
+
+#[test]
+fn a_field_that_is_left_out_has_its_default_and_one_that_is_null_has_none() {
+    let windowed = |config: &Value| read(config).expect("valid").blocks.len() == 2;
+    let mut config = gemma2();
+    config["sliding_window"] = Value::Null;
+    assert!(!windowed(&config));
+    config
+        .as_object_mut()
+        .expect("an object")
+        .remove("sliding_window");
+    assert!(windowed(&config));
+}
+
+#[test]
+fn the_text_model_of_a_multimodal_one_is_read() {
+    let mut inner = llama();
+    inner["model_type"] = json!("llama");
+    let outer = json!({"model_type": "llava", "text_config": inner, "vision_config": {}});
+    assert_eq!(parameters(&outer), parameters(&llama()));
+}
+
+#[test]
+fn every_problem_is_reported_with_its_place() {
+    let text = "{\n  \"model_type\": \"llama\",\n  \"hidden_size\": \"wide\",\n  \
+                \"num_attention_heads\": 0,\n  \"vocab_size\": 32000\n}";
+    let found = read_config(text, Path::new("config.json")).expect_err("invalid");
+    let summary: Vec<_> = found
+        .iter()
+        .map(|problem| {
+            let place = problem
+                .position
+                .map(|position| (position.line, position.column));
+            (
+                problem.field.as_deref().unwrap_or(""),
+                place,
+                problem.value.as_deref(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        summary,
+        [
+            ("num_attention_heads", Some((4, 3)), Some("0")),
+            ("hidden_size", Some((3, 3)), Some("\"wide\"")),
+            ("intermediate_size", None, None),
+            ("num_hidden_layers", None, None),
+            ("max_position_embeddings", None, None),
+        ]
+    );
+    assert!(
+        found
+            .iter()
+            .all(|problem| problem.code == "E111" && problem.accepted.is_some())
+    );
+}
+
+#[test]
+fn text_that_is_not_json_has_a_line_and_a_column() {
+    let found = read_config("{\n  \"model_type\": llama\n}", Path::new("x.json")).expect_err("bad");
+    let position = found[0].position.expect("a position");
+    assert_eq!(
+        (found[0].code, position.line, position.column),
+        ("E110", 2, 17)
+    );
+}
+
+#[test]
+fn an_unknown_model_type_names_the_nearest() {
+    let mut config = llama();
+    config["model_type"] = json!("qwen3moe");
+    let found = problems(&config);
+    assert_eq!(found[0].field.as_deref(), Some("model_type"));
+    assert!(
+        found[0]
+            .help
+            .as_deref()
+            .is_some_and(|help| help.contains("qwen3_moe")),
+        "{found:?}"
+    );
+    assert_eq!(problems(&json!({}))[0].message, "model_type is missing");
+    assert_eq!(problems(&json!([]))[0].code, "E111");
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let with = |mut config: Value, field: &str, value: Value| {
+        config[field] = value;
+        problems(&config)[0].field.clone().expect("a field")
+    };
+    assert_eq!(
+        with(llama(), "num_key_value_heads", json!(7)),
+        "num_key_value_heads"
+    );
+    assert_eq!(
+        with(llama(), "num_attention_heads", json!(24)),
+        "num_attention_heads"
+    );
+    assert_eq!(
+        with(qwen3_moe(), "num_experts_per_tok", json!(129)),
+        "num_experts_per_tok"
+    );
+    assert_eq!(
+        with(gemma2(), "layer_types", json!(["full_attention"])),
+        "layer_types"
+    );
+    assert_eq!(
+        with(deepseek(), "attention_bias", json!(true)),
+        "attention_bias"
+    );
+    assert_eq!(with(llama(), "torch_dtype", json!("int3")), "torch_dtype");
+    let unknown = json!({"quant_method": "marvellous"});
+    assert_eq!(
+        with(llama(), "quantization_config", unknown),
+        "quantization_config"
+    );
+}
+
+#[test]
+fn quantisation_methods_are_understood() {
+    let format = |quantisation: Value| {
+        let mut config = llama();
+        config["quantization_config"] = quantisation;
+        read(&config).expect("valid").weights
+    };
+    assert_eq!(format(json!({"quant_method": "fp8"})), Format::Fp8);
+    assert_eq!(
+        format(json!({"quant_method": "awq", "bits": 4})),
+        Format::Int4
+    );
+    assert_eq!(
+        format(json!({"quant_method": "gptq", "bits": 8})),
+        Format::Int8
+    );
+    let nvfp4 = json!({"quant_method": "modelopt", "quant_algo": "NVFP4"});
+    assert_eq!(format(nvfp4), Format::Nvfp4);
+    let weights = json!({"weights": {"num_bits": 8, "type": "float"}});
+    let groups =
+        json!({"quant_method": "compressed-tensors", "config_groups": {"group_0": weights}});
+    assert_eq!(format(groups), Format::Fp8);
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        (0_u64..300_000).prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "[a-z_0-9é\"]{0,12}".prop_map(Value::from),
+        Just(json!([])),
+        Just(json!([1, 0, "x"])),
+        Just(json!({"quant_method": "fp8"})),
+    ]
+}
+
+proptest! {
+    /// Whatever stands in the fields, the answer is a model that can be counted, or problems.
+    #[test]
+    fn mutated_configurations_never_panic(
+        config in prop::sample::select(vec![
+            llama(), deepseek(), gpt_oss(), gemma2(), bloom(), falcon(), qwen3_moe(), gpt2(),
+        ]),
+        model_type in prop::sample::select(
+            FAMILIES.iter().map(|(name, _)| *name).collect::<Vec<_>>()
+        ),
+        mutations in prop::collection::vec((any::<prop::sample::Index>(), any_value()), 0..4),
+    ) {
+        let mut config = config;
+        config["model_type"] = json!(model_type);
+        let fields: Vec<String> =
+            config.as_object().expect("an object").keys().cloned().collect();
+        for (field, value) in mutations {
+            config[field.get(&fields).as_str()] = value;
+        }
+        match read(&config) {
+            Ok(model) => {
+                let transformer = Transformer::from(&model);
+                prop_assert!(transformer.active_parameters() <= transformer.parameters());
+            }
+            Err(problems) => prop_assert!(!problems.is_empty()),
+        }
+    }
+
+    #[test]
+    fn truncated_text_never_panics(end in 0..400_usize) {
+        let text = gpt_oss().to_string();
+        let text = text.get(..end.min(text.len())).unwrap_or_default();
+        prop_assert!(read_config(text, Path::new("")).is_err() || end >= text.len());
+    }
+}
