@@ -11,9 +11,11 @@ Names are imported when they are first used: importing planopt costs next to not
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # To import typing takes longer than all the rest.
 if TYPE_CHECKING:
+    from typing import Any
+
     from planopt.comparison import compare
     from planopt.difference import diff
     from planopt.documents.calibration import Calibration

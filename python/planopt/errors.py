@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from planopt.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,9 +24,6 @@ __all__ = [
     "PlanoptError",
     "VerificationError",
 ]
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Characters that a terminal would obey, but for the ends of lines and tabulators."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,13 +75,13 @@ class Diagnostic:
     def __str__(self) -> str:
         """Lay it out as rustc does: headline, place, source line, notes."""
         return "\n".join(
-            [self.headline, *map(_shown, (*self._place(), *self._notes()))]
+            [self.headline, *map(printable, (*self._place(), *self._notes()))]
         )
 
     @property
     def headline(self) -> str:
         """The first line: severity, code and message."""
-        return _shown(f"{self.severity}[{self.code}]: {self.message}")
+        return printable(f"{self.severity}[{self.code}]: {self.message}")
 
     def _place(self) -> list[str]:
         if self.file is None:
@@ -98,12 +96,14 @@ class Diagnostic:
             return [arrow]
         number = str(self.line)
         margin = " " * len(number)
-        carets = "^" * self._width_in(source[column - 1 :])
+        rest = source[column - 1 :]
+        before = " " * len(printable(source[: column - 1]))
+        carets = "^" * len(printable(rest[: self._width_in(rest)]) or "^")
         return [
             arrow,
             f" {margin} |",
             f" {number} | {source}",
-            f" {margin} | {' ' * (column - 1)}{carets}",
+            f" {margin} | {before}{carets}",
         ]
 
     def _width_in(self, rest: str) -> int:
@@ -195,15 +195,12 @@ class InternalError(PlanoptError):
     exit_code = 70
 
 
-def _shown(text: str) -> str:
-    """Spell out what is not to be shown: values are quoted as others wrote them."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
-
-
 def _line_of(file: str, number: int) -> str | None:
     """Line of a file for display; none where it cannot be read (any more)."""
     try:
-        lines = Path(file).read_text(encoding="utf-8").splitlines()
+        lines = Path(file).read_bytes().decode("utf-8").split("\n")
     except (OSError, UnicodeDecodeError):
         return None
-    return lines[number - 1] if 0 < number <= len(lines) else None
+    if not 0 < number <= len(lines):
+        return None
+    return lines[number - 1].rstrip("\r").replace("\t", " ")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import contextmanager
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from planopt.errors import Diagnostic, InputError
+from planopt.files import replacing, unwritable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 __all__ = [
@@ -70,7 +71,7 @@ def check_targets(folder: Path, names: Iterable[str], *, force: bool) -> None:
         Every file that is in the way (E010) or whose name is no id (E114); or the
         folder cannot be read (E006).
     """
-    with _unwritable(folder):
+    with unwritable(folder, field="--out"):
         found = (_problem_of(folder, name, force=force) for name in names)
         problems = [problem for problem in found if problem is not None]
     if problems:
@@ -80,7 +81,7 @@ def check_targets(folder: Path, names: Iterable[str], *, force: bool) -> None:
 def write_overlay(
     folder: Path, files: Mapping[str, str], *, force: bool = False
 ) -> list[str]:
-    """Write files of an overlay, all or, where one is in the way, none.
+    """Write files of an overlay, all or, where one cannot be written, none.
 
     Parameters
     ----------
@@ -102,10 +103,12 @@ def write_overlay(
         See `check_targets`; or the folder cannot be written (E006).
     """
     check_targets(folder, files, force=force)
-    with _unwritable(folder):
+    with unwritable(folder, field="--out"), ExitStack() as whole:
         for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
+            file = whole.enter_context(replacing(folder / name, field="--out"))
+            file.write(text.encode("utf-8"))
+            file.flush()
     return [str(folder / name) for name in files]
 
 
@@ -122,35 +125,28 @@ def _problem_of(folder: Path, name: str, *, force: bool) -> Diagnostic | None:
     path = folder / name
     for each in (path.parent, path):
         if each.is_symlink():
-            return Diagnostic(
-                code="E010",
-                message=f"`{each}` is a link, and may lead out of the overlay",
-                field="--out",
-                value=str(each),
-                accepted="an overlay without links inside",
-                help="name another folder with `--out`, or remove the link",
+            return _in_the_way(
+                each,
+                "is a link, and may lead out of the overlay",
+                "an overlay without links inside",
+                "remove the link",
             )
     if not path.exists() or (force and path.is_file()):
         return None
-    return Diagnostic(
-        code="E010",
-        message=f"`{path}` is there already",
-        field="--out",
-        value=str(path),
-        accepted="a folder without it, or --force",
-        help="name another folder with `--out`, or replace the file with `--force`",
+    return _in_the_way(
+        path,
+        "is there already",
+        "a folder without it, or --force",
+        "replace the file with `--force`",
     )
 
 
-@contextmanager
-def _unwritable(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InputError.of(
-            "E006",
-            f"cannot write the overlay: {error.strerror or error}",
-            field="--out",
-            value=str(folder),
-            accepted="a folder that can be made or written to",
-        ) from error
+def _in_the_way(path: Path, how: str, accepted: str, remedy: str) -> Diagnostic:
+    return Diagnostic(
+        code="E010",
+        message=f"`{path}` {how}",
+        field="--out",
+        value=str(path),
+        accepted=accepted,
+        help=f"name another folder with `--out`, or {remedy}",
+    )

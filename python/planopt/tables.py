@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from planopt.errors import InputError
+from planopt.files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +27,8 @@ def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     Raises
     ------
     InputError
-        For another form, a package that is not installed, or no such folder.
+        For another form, a package that is not installed, or a file that cannot be
+        written.
     """
     writers = {
         ".parquet": _parquet,
@@ -43,15 +46,8 @@ def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
             accepted="a file that ends in " + ", ".join(writers),
         )
     try:
-        write(path, rows)
-    except OSError as error:
-        raise InputError.of(
-            "E006",
-            f"cannot write the file: {error.strerror or error}",
-            field="--out",
-            value=str(path),
-            accepted="a file in a folder that exists and can be written to",
-        ) from error
+        with replacing(path, field="--out") as file:
+            write(file, rows)
     except ImportError as error:
         raise InputError.of(
             "E905",
@@ -69,31 +65,32 @@ def _chunks(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
         yield chunk
 
 
-def _parquet(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+def _parquet(file: IO[bytes], rows: Sequence[dict[str, Any]]) -> None:
     import pyarrow
     import pyarrow.parquet
 
     schema = pyarrow.Table.from_pylist(list(rows[:CHUNK])).schema
-    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+    with pyarrow.parquet.ParquetWriter(file, schema) as writer:
         for chunk in _chunks(rows):
             writer.write_table(pyarrow.Table.from_pylist(chunk, schema=schema))
 
 
-def _arrow(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+def _arrow(file: IO[bytes], rows: Sequence[dict[str, Any]]) -> None:
     import pyarrow
 
     schema = pyarrow.Table.from_pylist(list(rows[:CHUNK])).schema
-    with path.open("wb") as file, pyarrow.ipc.new_file(file, schema) as writer:
+    with pyarrow.ipc.new_file(file, schema) as writer:
         for chunk in _chunks(rows):
             writer.write_table(pyarrow.Table.from_pylist(chunk, schema=schema))
 
 
-def _csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]) if rows else [])
-        writer.writeheader()
-        writer.writerows(rows)
+def _csv(file: IO[bytes], rows: Sequence[dict[str, Any]]) -> None:
+    text = io.TextIOWrapper(file, newline="", encoding="utf-8")
+    writer = csv.DictWriter(text, list(rows[0]) if rows else [])
+    writer.writeheader()
+    writer.writerows(rows)
+    text.detach()
 
 
-def _json(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    path.write_text(json.dumps(list(rows), indent=1) + "\n", encoding="utf-8")
+def _json(file: IO[bytes], rows: Sequence[dict[str, Any]]) -> None:
+    file.write((json.dumps(list(rows), indent=1) + "\n").encode())

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from planopt.catalog import bundled_folder
+from planopt.files import write
 from planopt.intervals import ANY_ENGINE, residuals
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def main() -> None:
     for page, belongs in PAGES.items():
         path = Path(page)
         text = with_table(path.read_text(encoding="utf-8"), belongs)
-        path.write_text(text, encoding="utf-8")
+        write(path, text)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import numpy as np
 
 from planopt.documents.parts import LEVEL
 from planopt.documents.validation import LEAST_GROUPS, LEAST_ROWS
+from planopt.files import write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -138,7 +139,7 @@ def write_residuals(
             f"MAPE {np.mean(off):6.1%}",
             flush=True,
         )
-    path.write_text("\n".join((*lines, "")), encoding="utf-8")
+    write(path, "\n".join((*lines, "")))
 
 
 def residual_table(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import random
 import re
 import tempfile
@@ -29,6 +30,7 @@ from planopt.calibration.parameters import Parameter, plain, sections, with_bloc
 from planopt.calibration.residuals import residual_table
 from planopt.calibration.training_parameters import POOLS, SWITCHES, training_parameters
 from planopt.catalog import Catalog, bundled_folder
+from planopt.files import write
 from planopt.validation.folds import (
     COLUMNS,
     SINGLE_NODE,
@@ -323,10 +325,8 @@ def main() -> None:
         fit = Fit(arguments.data, target, Path(name))
         coordinates = fit.fit(fit.fitted, rounds=arguments.rounds)
         values = fit.values(coordinates)
-        target.write_text(
-            _cited(fit.assumptions(values, "fit-training"), fit, arguments.date),
-            encoding="utf-8",
-        )
+        fitted = fit.assumptions(values, "fit-training")
+        write(target, _cited(fitted, fit, arguments.date))
         parts = fit.folds(arguments.seed)
         in_folds = fit.left_out(parts, rounds=arguments.rounds)
         without = fit.left_out(fit.sources(), rounds=_SOURCE_ROUNDS)
@@ -341,9 +341,7 @@ def main() -> None:
         measurements / "training-left-out.csv",
         [row for row in left_out if not row.of_grid],
     )
-    (measurements / "residuals.toml").write_text(
-        _residuals(left_out, arguments.seed), encoding="utf-8"
-    )
+    write(measurements / "residuals.toml", _residuals(left_out, arguments.seed))
     _report(left_out)
 
 
@@ -391,27 +389,28 @@ def _left_out(row: Row, fold: int, in_folds: float, without_source: float) -> Le
 def _write_left_out(path: Path, rows: Sequence[LeftOut]) -> None:
     """Write predictions of rows left out; repeats and groups of choice as numbers."""
     numbers: dict[str, int] = {}
-    with path.open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(COLUMNS)
-        for row in rows:
-            table.writerow(
-                [
-                    row.row,
-                    row.fold,
-                    row.source,
-                    row.model,
-                    row.accelerator,
-                    "; ".join(row.classes),
-                    numbers.setdefault(f"row {row.repeats}", len(numbers)),
-                    numbers.setdefault(f"choice {row.choice}", len(numbers)),
-                    row.layout,
-                    f"{row.measured:.5g}",
-                    f"{row.in_folds:.5g}",
-                    f"{row.without_source:.5g}",
-                    int(row.fitted),
-                ]
-            )
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(COLUMNS)
+    for row in rows:
+        table.writerow(
+            [
+                row.row,
+                row.fold,
+                row.source,
+                row.model,
+                row.accelerator,
+                "; ".join(row.classes),
+                numbers.setdefault(f"row {row.repeats}", len(numbers)),
+                numbers.setdefault(f"choice {row.choice}", len(numbers)),
+                row.layout,
+                f"{row.measured:.5g}",
+                f"{row.in_folds:.5g}",
+                f"{row.without_source:.5g}",
+                int(row.fitted),
+            ]
+        )
+    write(path, text.getvalue())
 
 
 def _cited(text: str, fit: Fit, date: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from planopt.errors import InputError
+from planopt.files import write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -93,4 +94,4 @@ def replace_fitted(
     before = text[: text.index(begin) + len(begin)]
     after = text[text.index(end) :]
     body = "\n".join(line for lines in sections for line in lines)
-    path.write_text(f"{before}\n{body}\n{after}", encoding="utf-8")
+    write(path, f"{before}\n{body}\n{after}")

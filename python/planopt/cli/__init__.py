@@ -1,107 +1,27 @@
 """The command line: options in, one answer on stdout, everything else on stderr.
 
-Nothing heavy is imported here: a command imports what it needs when it runs, so that
-``planopt --help`` stays instant.
+Nothing is imported here, so that a Ctrl-C from the first moments on finds the process
+prepared.
 """
-
-import sys
-from typing import Annotated
-
-import typer
-
-from planopt.cli import (
-    bench,
-    calibrate,
-    catalog,
-    compare,
-    diff,
-    evaluate,
-    explain,
-    fleet,
-    frontier,
-    imports,
-    reproduce,
-    solve,
-    sweep,
-    train,
-    validate,
-    verify,
-)
-from planopt.cli.arguments import text_of
-from planopt.cli.exits import exit_code_of
 
 __all__ = ["main"]
 
-_HELP = """Plans the cheapest cluster that serves or trains a large language model.
-
-Quantities take units: 5tok/s, 300ms, $20k, 80GB, 400W. Names offer the nearest valid
-one. Exit codes: 0 done, 1 no plan meets the question, 2 wrong input, 70 internal error,
-130 interrupted.
-"""
-
-app = typer.Typer(
-    name="planopt",
-    help=_HELP,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "max_content_width": 100,
-    },
-)
-
-
-def _print_version(wanted: bool) -> None:  # noqa: FBT001 - how an option calls it
-    if wanted:
-        from planopt._native import build_info
-
-        typer.echo(f"planopt {build_info()['version']}")
-        raise typer.Exit
-
-
-@app.callback()
-def _planopt(
-    *,
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            help="Print the version and exit.",
-            callback=_print_version,
-            is_eager=True,
-        ),
-    ] = False,
-) -> None:
-    pass
-
-
-app.command("solve")(solve.solve)
-app.command("train")(train.train)
-app.command("fleet")(fleet.fleet)
-app.add_typer(evaluate.app, name="evaluate")
-app.command("compare")(compare.compare)
-imports.add_to(catalog.app)
-app.add_typer(catalog.app, name="catalog")
-app.command("reproduce")(reproduce.reproduce)
-app.command("validate")(validate.validate)
-app.command("diff")(diff.diff)
-app.command("verify")(verify.verify)
-app.command("calibrate")(calibrate.calibrate)
-app.command("frontier")(frontier.frontier)
-app.command("sweep")(sweep.sweep)
-app.command("bench")(bench.bench)
-app.command("explain")(explain.explain)
-
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and leave the process with its exit code."""
-    command = typer.main.get_command(app)
-    given = sys.argv[1:] if arguments is None else arguments
-    sys.exit(
-        exit_code_of(
-            lambda: command.main(
-                text_of(given), prog_name="planopt", standalone_mode=False
-            )
-        )
-    )
+    """Run the command line and leave the process with its exit code.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        What to do. By default what the process was started for, which is then the
+        command's own: its streams and hooks are taken over.
+    """
+    import sys
+
+    if arguments is None:
+        from planopt.cli.process import take_over
+
+        take_over()
+    from planopt.cli.program import run
+
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))

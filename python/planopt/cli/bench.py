@@ -28,12 +28,7 @@ def bench(
 ) -> None:
     """Measure how many candidates a second are evaluated here, every figure of each."""
     from planopt.bench import bench as measure
-    from planopt.documents.base import to_json
     from planopt.report.bench import render_bench
 
     found = measure(threads=threads, spaces=space or ("training", "serving"))
-    show(
-        lambda: to_json(found),
-        lambda style: render_bench(found, style=style),
-        json=json,
-    )
+    show(found, render_bench, json=json)

@@ -6,7 +6,7 @@ import typer
 
 from planopt.cli.exits import OK
 from planopt.cli.options import CATALOGS, FORCE, JSON, takes, text
-from planopt.cli.output import show
+from planopt.cli.output import note, show
 
 OUT = Annotated[
     str, typer.Option(metavar="DIR", help="Folder to write the overlay catalog to")
@@ -32,20 +32,14 @@ def calibrate(
 
     planopt calibrate --out measured
     """
-    import sys
-
     from planopt.measurement.run import calibrate as measure
     from planopt.report.calibration import render_calibration, sample_line
 
     calibration = measure(
         out=out,
         force=force,
-        told=lambda sample: print(sample_line(sample), file=sys.stderr),
+        told=lambda sample: note(sample_line(sample)),
         **options,
     )
-    show(
-        calibration.to_json,
-        lambda style: render_calibration(calibration, style=style),
-        json=json,
-    )
+    show(calibration, render_calibration, json=json)
     return OK

@@ -1,5 +1,6 @@
 """``planopt catalog``: what is known, and where each figure comes from."""
 
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -32,17 +33,12 @@ _Kind = Annotated[str | None, typer.Argument(metavar="[KIND]", help=", ".join(KI
 def list_(*, kind: _Kind = None, json: JSON = False, **options: Any) -> int:
     """List the entries of one kind, or of all."""
     from planopt.catalog import open_catalog
-    from planopt.documents.base import to_json
     from planopt.report.catalog import render_catalog
 
     catalog = open_catalog(**options)
     kinds = KINDS if kind is None else (_known(kind),)
     entries = {each: list(catalog.list(each)) for each in kinds}
-    show(
-        lambda: to_json(entries),
-        lambda style: render_catalog(entries, style=style),
-        json=json,
-    )
+    show(entries, render_catalog, json=json)
     return OK
 
 
@@ -58,7 +54,6 @@ def show_(
 ) -> int:
     """Show an entry: every figure with its source."""
     from planopt.catalog import open_catalog
-    from planopt.documents.base import to_json
     from planopt.report.catalog import render_entry
 
     if len(names) > 2:
@@ -72,11 +67,7 @@ def show_(
     *given, name = names
     kind = _known(given[0]) if given else _kind_of(catalog, name)
     entry = catalog.show(kind, name)
-    show(
-        lambda: to_json(entry),
-        lambda style: render_entry(entry, style=style),
-        json=json,
-    )
+    show(entry, render_entry, json=json)
     return OK
 
 
@@ -89,7 +80,6 @@ def show_(
 def prices(*, json: JSON = False, **options: Any) -> int:
     """Show how old the prices are that decide plans, and how well they are known."""
     from planopt.catalog import open_catalog
-    from planopt.documents.base import to_json
     from planopt.price_list import price_list
     from planopt.report.catalog import render_prices
 
@@ -97,11 +87,7 @@ def prices(*, json: JSON = False, **options: Any) -> int:
         name: options.pop(name) for name in ("condition", "older") if name in options
     }
     listed = price_list(open_catalog(**options), **own)
-    show(
-        lambda: to_json(listed),
-        lambda style: render_prices(listed, listing="older" in own, style=style),
-        json=json,
-    )
+    show(listed, partial(render_prices, listing="older" in own), json=json)
     return OK
 
 
@@ -110,16 +96,15 @@ def prices(*, json: JSON = False, **options: Any) -> int:
 def check(*, json: JSON = False, **options: Any) -> int:
     """Read every file, reporting every problem with its place."""
     from planopt.catalog import open_catalog
-    from planopt.documents.base import to_json
 
     counts = open_catalog(**options).check()
-    said = ", ".join(f"{number} {kind}" for kind, number in counts.items())
-    show(
-        lambda: to_json(counts),
-        lambda _: f"Every file of the catalogs is in order: {said}.",
-        json=json,
-    )
+    show(counts, _render_counts, json=json)
     return OK
+
+
+def _render_counts(counts: dict[str, int], **_: Any) -> str:
+    said = ", ".join(f"{number} {kind}" for kind, number in counts.items())
+    return f"Every file of the catalogs is in order: {said}."
 
 
 def _known(kind: str) -> str:

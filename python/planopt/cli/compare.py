@@ -7,8 +7,10 @@ import typer
 
 from planopt.cli.exits import NO_PLAN, OK
 from planopt.cli.options import ACCELERATORS, JSON, QUESTION, TRAINING_QUESTION, takes
-from planopt.cli.output import show, write_file
+from planopt.cli.output import show
 from planopt.errors import InputError
+from planopt.files import write
+from planopt.printable import printable
 
 _SHARED = {option.name for option in QUESTION}
 _OF_TRAINING = tuple(each for each in TRAINING_QUESTION if each.name not in _SHARED)
@@ -41,7 +43,6 @@ def compare(
 
     planopt compare --all --per-dollar --model llama-3.1-8b --out chart.svg
     """
-    from planopt.documents.base import to_json
     from planopt.shared_options import asks_for_training
 
     if per_dollar:
@@ -60,39 +61,25 @@ def compare(
     from planopt.report.comparison import render_comparison
 
     plans = list(compare_plans(**options))
-    show(
-        lambda: to_json(plans),
-        lambda style: render_comparison(plans, style=style),
-        json=json,
-    )
+    show(plans, render_comparison, json=json)
     return OK if any(plan.status != "infeasible" for plan in plans) else NO_PLAN
 
 
 def _rank(out: Path | None, *, json: bool, **options: Any) -> int:
-    from planopt.documents.base import to_json
     from planopt.ranking import per_dollar
     from planopt.report.ranking import chart, render_ranking
 
     ranking = per_dollar(**options)
     if out is not None:
-        write_file(out, chart(ranking) + "\n")
-    show(
-        lambda: to_json(ranking),
-        lambda style: render_ranking(ranking, style=style),
-        json=json,
-    )
+        write(out, chart(printable(ranking)) + "\n", field="--out")
+    show(ranking, render_ranking, json=json)
     return OK if ranking.standings else NO_PLAN
 
 
 def _compare_training(*, json: bool, **options: Any) -> int:
-    from planopt.documents.base import to_json
     from planopt.report.training_comparison import render_training_comparison
     from planopt.training.compare import compare_training
 
     plans = compare_training(**options)
-    show(
-        lambda: to_json(plans),
-        lambda style: render_training_comparison(plans, style=style),
-        json=json,
-    )
+    show(plans, render_training_comparison, json=json)
     return OK if any(plan.status != "infeasible" for plan in plans) else NO_PLAN

@@ -21,14 +21,9 @@ def diff(
     planopt diff monday.json friday.json
     """
     from planopt.difference import diff as difference
-    from planopt.documents.base import to_json
     from planopt.documents.load import load_plan
     from planopt.report.difference import render_difference
 
     found = difference(load_plan(str(before)), load_plan(str(after)))
-    show(
-        lambda: to_json(found),
-        lambda style: render_difference(found, style=style),
-        json=json,
-    )
+    show(found, render_difference, json=json)
     return OK

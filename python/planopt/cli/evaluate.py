@@ -76,11 +76,7 @@ def serving(*, json: JSON = False, **options: Any) -> int:
     from planopt.serving.evaluate import evaluate_serving
 
     evaluation = evaluate_serving(**options)
-    show(
-        evaluation.to_json,
-        lambda style: render_evaluation(evaluation, style=style),
-        json=json,
-    )
+    show(evaluation, render_evaluation, json=json)
     return OK
 
 
@@ -141,9 +137,5 @@ def training(*, json: JSON = False, **options: Any) -> int:
     from planopt.training.evaluate import evaluate_training
 
     evaluation = evaluate_training(**options)
-    show(
-        evaluation.to_json,
-        lambda style: render_training(evaluation, style=style),
-        json=json,
-    )
+    show(evaluation, render_training, json=json)
     return OK

@@ -1,7 +1,6 @@
 """From what a command does, or fails with, to messages on stderr and an exit code."""
 
 import os
-import sys
 import traceback
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -9,7 +8,7 @@ from typing import Any
 
 import typer
 
-from planopt.cli.output import tell
+from planopt.cli.output import say, tell
 from planopt.errors import Diagnostic, PlanoptError
 
 OK = 0
@@ -77,7 +76,7 @@ def exit_code_of(command: Callable[[], Any]) -> int:
         return error.exit_code
     except _UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":
-            print(error, file=sys.stderr)
+            say(str(error))
             return WRONG_INPUT
         tell([_diagnostic_of(error)])
         return WRONG_INPUT
@@ -128,7 +127,7 @@ def _of_other_tools(field: str | None, context: Any) -> list[str]:
 
 def _fault(error: BaseException) -> Diagnostic:
     if os.environ.get("PLANOPT_TRACEBACK"):
-        traceback.print_exception(error, file=sys.stderr)
+        say("".join(traceback.format_exception(error)))
     return Diagnostic(
         code="E901",
         message=f"planopt has failed: {type(error).__name__}: {error}",

@@ -17,21 +17,12 @@ def explain(
     json: JSON = False,
 ) -> None:
     """Explain a diagnostic; without a code, list them all."""
-    from planopt.documents.base import to_json
     from planopt.explain import explanation, explanations
     from planopt.report.explanation import render_explanation, render_explanations
 
     if code is None:
         every = explanations()
-        show(
-            lambda: to_json(every),
-            lambda style: render_explanations(every, style=style),
-            json=json,
-        )
+        show(every, render_explanations, json=json)
         return
     one = explanation(code)
-    show(
-        lambda: to_json(one),
-        lambda style: render_explanation(one, style=style),
-        json=json,
-    )
+    show(one, render_explanation, json=json)

@@ -33,7 +33,6 @@ def frontier(
 
     planopt frontier --model llama-3.1-8b --accelerators rtx-4090 --out front.parquet
     """
-    from planopt.documents.base import to_json
     from planopt.report.frontier import render_frontier
     from planopt.serving.frontier import frontier as units
     from planopt.tables import write_rows
@@ -51,8 +50,4 @@ def frontier(
         progress.close()
     if out is not None:
         write_rows(out, rows)
-    show(
-        lambda: to_json(rows),
-        lambda style: render_frontier(rows, style=style),
-        json=json,
-    )
+    show(rows, render_frontier, json=json)

@@ -1,5 +1,6 @@
 """``planopt catalog import-...``: other people's catalogs as overlays."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,6 +9,7 @@ import typer
 from planopt.cli.exits import OK
 from planopt.cli.options import FORCE, JSON
 from planopt.cli.output import show
+from planopt.printable import printable
 
 _Out = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Overlay folder to write into")
@@ -71,15 +73,11 @@ def import_hf(
     json: JSON = False,
 ) -> int:
     """Import a model from its Hugging Face config.json."""
-    from planopt.documents.base import to_json
     from planopt.importing.huggingface import import_hf as read
 
     file = read(config, out, name=name, force=force)
-    show(
-        lambda: to_json({"model": file.stem, "files": [str(file)]}),
-        lambda _: f"Model `{file.stem}` is in {file}. Use it with --catalog {out}.",
-        json=json,
-    )
+    written = {"model": file.stem, "files": [str(file)]}
+    show(written, partial(_render_model, out=out), json=json)
     return OK
 
 
@@ -91,13 +89,21 @@ def add_to(app: typer.Typer) -> None:
 
 
 def _tell(imported: Any, out: Path, *, json: bool) -> None:
-    from planopt.documents.base import to_json
+    show(imported.counts(), partial(_render_offers, out=out), json=json)
 
-    counts = imported.counts()
+
+def _render_model(written: dict[str, Any], *, out: Path, **_: Any) -> str:
+    (file,) = written["files"]
+    folder = printable(str(out))
+    return f"Model `{written['model']}` is in {file}. Use it with --catalog {folder}."
+
+
+def _render_offers(counts: dict[str, Any], *, out: Path, **_: Any) -> str:
+    folder = printable(str(out))
     lines = [
-        f"{counts['offers']} offers of {', '.join(counts['providers'])} are in {out}. "
-        f"Use them with --catalog {out}.",
+        f"{counts['offers']} offers of {', '.join(counts['providers'])} are in "
+        f"{folder}. Use them with --catalog {folder}.",
         *(f"  {n} rows left out: {why}" for why, n in counts["skipped"].items()),
         *(f"  `{name}` taken for {what}" for name, what in counts["taken_for"].items()),
     ]
-    show(lambda: to_json(counts), lambda _: "\n".join(lines), json=json)
+    return "\n".join(lines)

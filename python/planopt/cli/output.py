@@ -3,10 +3,11 @@
 import os
 import sys
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TextIO
 
-from planopt.errors import Diagnostic, InputError
+from planopt.cli.process import Outlet
+from planopt.errors import Diagnostic
+from planopt.printable import printable, screened
 from planopt.report.style import COLOUR, PLAIN, Style
 
 
@@ -21,34 +22,43 @@ def style_of(stream: TextIO) -> Style:
 
 
 def answer(text: str) -> None:
-    """Write the answer to stdout; a reader that has left is no error."""
-    try:
-        sys.stdout.write(_speakable(text, sys.stdout) + "\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The interpreter flushes stdout once more at exit, which must not fail either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Write the answer to stdout."""
+    sys.stdout.write(screened(text) + "\n")
+    sys.stdout.flush()
 
 
-def show(
-    to_json: Callable[[], str], to_text: Callable[[Style], str], *, json: bool
-) -> None:
-    """Write the answer in the form that was asked for."""
-    answer(to_json() if json else to_text(style_of(sys.stdout)))
+def show(document: object, render: Callable[..., str], *, json: bool) -> None:
+    """Write the answer in the form that was asked for.
+
+    Parameters
+    ----------
+    document : struct, dataclass, or lists and dictionaries of them
+        What was found.
+    render : callable
+        Makes text of it, in a ``style``.
+    json : bool
+        Write it as JSON: as it is, but what a terminal would obey.
+    """
+    if json:
+        from planopt.documents.base import to_json
+
+        own = getattr(document, "to_json", None)
+        text = to_json(document) if own is None else own()
+        if not sys.stdout.isatty():
+            sys.stdout.write(text + "\n")
+            return
+        answer(text)
+    else:
+        answer(render(printable(document), style=style_of(sys.stdout)))
 
 
-def write_file(path: Path, content: str) -> None:
-    """Write a file that the user named."""
-    try:
-        path.write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise InputError.of(
-            "E006",
-            f"cannot write the file: {error.strerror or error}",
-            field="--out",
-            value=str(path),
-            accepted="a file in a folder that exists and can be written to",
-        ) from error
+def is_delivered() -> bool:
+    """Whether the answer was written; say so if not."""
+    sys.stdout.flush()
+    lost = sys.stdout.lost if isinstance(sys.stdout, Outlet) else None
+    if lost is not None:
+        say(f"error[E006]: cannot write the answer: {lost.strerror}")
+    return lost is None
 
 
 def tell(diagnostics: Iterable[Diagnostic]) -> None:
@@ -57,20 +67,18 @@ def tell(diagnostics: Iterable[Diagnostic]) -> None:
     problems = list(diagnostics)
     for problem in problems:
         paint = style.bad if problem.severity == "error" else style.warn
-        text = str(problem).replace(problem.headline, paint(problem.headline), 1)
-        print(_speakable(text, sys.stderr), file=sys.stderr)
+        say(str(problem).replace(problem.headline, paint(problem.headline), 1))
     if codes := sorted({problem.code for problem in problems}):
         hint = style.faint(f"`planopt explain {codes[0]}` says more")
-        print(f"  = note: {hint}", file=sys.stderr)
+        say(f"  = note: {hint}")
 
 
 def note(line: str) -> None:
     """Write a line on how far a command is to stderr."""
-    style = style_of(sys.stderr)
-    print(style.faint(_speakable(line, sys.stderr)), file=sys.stderr, flush=True)
+    say(style_of(sys.stderr).faint(printable(line)))
 
 
-def _speakable(text: str, stream: TextIO) -> str:
-    """Text with characters that the stream's encoding lacks replaced."""
-    encoding = stream.encoding or "utf-8"
-    return text.encode(encoding, errors="replace").decode(encoding)
+def say(text: str) -> None:
+    """Write lines to stderr."""
+    sys.stderr.write(screened(text) + "\n")
+    sys.stderr.flush()

@@ -1,13 +1,15 @@
 """What the commands that find a plan have in common."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from planopt.cli.exits import INTERRUPTED, NO_PLAN, OK
-from planopt.cli.output import show, write_file
+from planopt.cli.output import show
+from planopt.printable import printable
 
 OUT = Annotated[
     Path | None,
@@ -47,8 +49,9 @@ def show_plan(
             raise
         plan, interrupted = stop.plan, True
     if out is not None:
-        write_file(out, plan.to_json() + "\n")
-    show(plan.to_json, lambda style: render(plan, style=style, saved=out), json=json)
+        plan.save(out)
+    saved = None if out is None else printable(str(out))
+    show(plan, partial(render, saved=saved), json=json)
     if interrupted:
         return INTERRUPTED
     return NO_PLAN if plan.status == "infeasible" else OK

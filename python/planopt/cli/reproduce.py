@@ -12,13 +12,8 @@ from planopt.cli.output import show
 )
 def reproduce(*, json: JSON = False, **options: Any) -> None:
     """Work the figures of the seed article out again, through the model itself."""
-    from planopt.documents.base import to_json
     from planopt.report.reproduction import render_reproduction
     from planopt.reproduce import reproduce as reproduce_figures
 
     rows = reproduce_figures(**options)
-    show(
-        lambda: to_json(rows),
-        lambda style: render_reproduction(rows, style=style),
-        json=json,
-    )
+    show(rows, render_reproduction, json=json)

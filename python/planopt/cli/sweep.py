@@ -38,7 +38,6 @@ def sweep(
 
     planopt sweep study.toml --out DIR --on dask://localhost:8786
     """
-    from planopt.documents.base import to_json
     from planopt.progress import Progress
     from planopt.report.sweep import render_sweep
     from planopt.sweep import sweep as run
@@ -48,8 +47,4 @@ def sweep(
         str(study), out=str(out), on=on, catalog=catalog or (), progress=progress
     )
     progress.close()
-    show(
-        lambda: to_json(result.to_dict()),
-        lambda style: render_sweep(result, style=style),
-        json=json,
-    )
+    show(result, render_sweep, json=json)

@@ -1,10 +1,11 @@
 """``planopt validate``: predictions beside published measurements."""
 
-from pathlib import Path
 from typing import Any
 
 from planopt.cli.options import JSON, several, switch, takes, text
-from planopt.cli.output import show, write_file
+from planopt.cli.output import show
+from planopt.files import write
+from planopt.printable import printable
 
 
 @takes(
@@ -29,12 +30,8 @@ def validate(*, json: JSON = False, **options: Any) -> None:
     if plot is not None:
         from planopt.validation.plot import calibration_plot
 
-        write_file(Path(plot), calibration_plot(errors))
-    show(
-        errors.to_json,
-        lambda style: render_validation(errors, style=style),
-        json=json,
-    )
+        write(plot, calibration_plot(printable(errors)), field="--plot")
+    show(errors, render_validation, json=json)
 
 
 def _judge(*, json: bool, **options: Any) -> None:
@@ -53,4 +50,4 @@ def _judge(*, json: bool, **options: Any) -> None:
                 accepted="--folds alone, or with --assumptions and --json",
             )
     judged = judge(**options)
-    show(judged.to_json, lambda style: render_judged(judged, style=style), json=json)
+    show(judged, render_judged, json=json)

@@ -9,6 +9,7 @@ from planopt.cli.exits import NO_PLAN, OK
 from planopt.cli.options import JSON, takes
 from planopt.cli.output import show, tell
 from planopt.errors import Diagnostic
+from planopt.printable import printable
 
 if TYPE_CHECKING:
     from planopt.verify import Mismatch
@@ -40,7 +41,6 @@ def verify(
     import msgspec
 
     from planopt.catalog import bundled_folder
-    from planopt.documents.base import to_json
     from planopt.documents.load import load_plan
     from planopt.report.terminal import render_verification
     from planopt.verify import verify_plan
@@ -54,11 +54,9 @@ def verify(
     computed = len(figures(document))
     says_what = NOTHING_BOUGHT if document["status"] == "infeasible" else BOUGHT
     show(
-        lambda: to_json(
-            {"verified": not problems, "figures": computed, "mismatches": mismatches}
-        ),
-        lambda style: (
-            f"{render_verification(plan, problems, style=style)}\n"
+        {"verified": not problems, "figures": computed, "mismatches": mismatches},
+        lambda _, style: (
+            f"{render_verification(printable(str(plan)), problems, style=style)}\n"
             f"{says_what.format(computed=computed)}"
         ),
         json=json,

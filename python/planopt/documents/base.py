@@ -6,15 +6,18 @@ renderer in.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from planopt.errors import InputError
+from planopt.files import write
+from planopt.printable import printable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from typing_extensions import Self
 
 
@@ -34,8 +37,14 @@ class Document(Struct, frozen=True, kw_only=True):
         return to_json(self)
 
     def save(self, path: str | Path) -> None:
-        """Write the document to a file."""
-        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+        """Write the document to a file, as a whole or not at all.
+
+        Raises
+        ------
+        InputError
+            It cannot be written; E006.
+        """
+        write(path, self.to_json() + "\n")
 
     @classmethod
     def from_json(cls, text: str | bytes, *, file: str | None = None) -> Self:
@@ -80,9 +89,9 @@ def render_with(renderer: Renderer) -> None:
 
 def text_of(document: Document) -> str:
     """Lay a document out, if a renderer was handed in."""
-    return _RENDERERS[0].as_text(document) if _RENDERERS else repr(document)
+    return _RENDERERS[0].as_text(printable(document)) if _RENDERERS else repr(document)
 
 
 def html_of(document: Document) -> str:
     """Show a document in a notebook, if a renderer was handed in."""
-    return _RENDERERS[0].as_html(document) if _RENDERERS else repr(document)
+    return _RENDERERS[0].as_html(printable(document)) if _RENDERERS else repr(document)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
 from typing import TYPE_CHECKING, Any
 
 from planopt.errors import Diagnostic, InputError
 from planopt.overlay import IDS, is_id
+from planopt.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,9 +19,6 @@ __all__ = ["Row", "provider_of", "read_rows"]
 
 MOST_PROBLEMS = 20
 """After so many wrong cells the rest is likely to be wrong in the same way."""
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-"""Characters that no name has, and that a terminal would obey."""
 
 
 class Row:
@@ -42,7 +39,7 @@ class Row:
     def text(self, column: str) -> str:
         """Return a cell; empty where the table has no such column."""
         text = self._cell(column)
-        if _CONTROL.search(text):
+        if printable(text) != text:
             self._wrong(
                 column,
                 "E113",
@@ -192,15 +189,8 @@ def read_rows(
     try:
         yield from _rows(file, lines, required, optional, problems)
     except csv.Error as error:
-        problems.append(
-            Diagnostic(
-                code="E113",
-                message=f"this is no CSV: {error}",
-                file=str(file),
-                line=lines.line_num,
-                accepted="cells between commas, those with commas in quotes",
-            )
-        )
+        accepted = "cells between commas, those with commas in quotes"
+        problems.append(_wrong_line(file, lines, f"this is no CSV: {error}", accepted))
 
 
 def _rows(
@@ -217,20 +207,24 @@ def _rows(
         return
     for cells in lines:
         if cells and len(cells) != len(header):
-            problems.append(
-                Diagnostic(
-                    code="E113",
-                    message=f"{len(cells)} cells under {len(header)} columns",
-                    file=str(file),
-                    line=lines.line_num,
-                    accepted="one cell for each column",
-                )
-            )
+            counted = f"{len(cells)} cells under {len(header)} columns"
+            accepted = "one cell for each column"
+            problems.append(_wrong_line(file, lines, counted, accepted))
         elif cells:
             row = dict(zip(header, cells, strict=True))
             yield Row(row, file, lines.line_num, problems)
         if len(problems) >= MOST_PROBLEMS:
             return
+
+
+def _wrong_line(file: Path, lines: Any, message: str, accepted: str) -> Diagnostic:
+    return Diagnostic(
+        code="E113",
+        message=message,
+        file=str(file),
+        line=lines.line_num,
+        accepted=accepted,
+    )
 
 
 def _wrong_columns(

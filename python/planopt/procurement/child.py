@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import signal
 import sys
 import threading
@@ -26,6 +27,8 @@ import time
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     # OR-Tools ships no types for this front.
     from ortools.linear_solver.pywraplp import Solver  # type: ignore[import-untyped]
 
@@ -157,6 +160,20 @@ def _claim_stdout() -> TextIO:
     return replies
 
 
+def _requests() -> Iterator[str]:
+    """Lines of the parent; when it is gone so is this process, amid a solve too."""
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def read() -> None:
+        for line in sys.stdin:
+            lines.put(line)
+        os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        yield lines.get()
+
+
 def main() -> None:
     """Answer requests until the parent closes standard input."""
     sys.path[:] = sys.argv[1:]
@@ -168,7 +185,7 @@ def main() -> None:
         signal.signal(signal.SIGTERM, backend.interrupt)
     except Exception as error:  # whatever it is, the parent reports it
         failure = f"OR-Tools cannot be loaded: {error}"
-    for line in sys.stdin:
+    for line in _requests():
         try:
             reply = backend.solve(json.loads(line)) if backend else {"error": failure}
         except Exception as error:  # as above: an answer, no traceback

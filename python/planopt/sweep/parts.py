@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planopt.errors import InputError
+from planopt.files import replacing, unwritable, write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -45,19 +45,11 @@ class Parts:
         """
         _arrow()
         parts = cls(Path(out))
-        try:
+        with unwritable(out, field="--out"):
             parts.folder.mkdir(parents=True, exist_ok=True)
             known = parts.manifest()
-            if known is None:
-                parts._write_manifest(study)
-        except OSError as error:
-            raise InputError.of(
-                "E006",
-                f"cannot write the folder: {error.strerror or error}",
-                field="--out",
-                value=out,
-                accepted="a folder that can be written to",
-            ) from error
+        if known is None:
+            parts._write_manifest(study)
         if known is not None and known["fingerprint"] != study.fingerprint():
             raise InputError.of(
                 "E008",
@@ -85,7 +77,7 @@ class Parts:
         return self.path(chunk.index).exists()
 
     def write(self, chunk: Chunk, found: Mapping[str, Any]) -> None:
-        """Write a finished chunk, under another name until it is whole."""
+        """Write a finished chunk."""
         import pyarrow
         import pyarrow.parquet
 
@@ -96,10 +88,8 @@ class Parts:
         tally = {name: value for name, value in found.items() if name != "rows"}
         tally.update(chunk=chunk.index, start=chunk.start, end=chunk.end, **shared)
         table = table.replace_schema_metadata({TALLY: json.dumps(tally).encode()})
-        path = self.path(chunk.index)
-        unfinished = path.with_suffix(f".{os.getpid()}.tmp")
-        pyarrow.parquet.write_table(table, unfinished)
-        unfinished.replace(path)
+        with replacing(self.path(chunk.index), field="--out") as file:
+            pyarrow.parquet.write_table(table, file)
 
     def tallies(self) -> Iterator[dict[str, Any]]:
         """Read counts and checksum of each finished chunk."""
@@ -122,9 +112,8 @@ class Parts:
         import pyarrow.parquet
 
         path = self.folder / "front.parquet"
-        unfinished = path.with_suffix(f".{os.getpid()}.tmp")
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), unfinished)
-        unfinished.replace(path)
+        with replacing(path, field="--out") as file:
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file)
         return path
 
     def _write_manifest(self, study: Study) -> None:
@@ -154,10 +143,8 @@ class Parts:
                 for chunk in study.chunks()
             ],
         }
-        path = self.folder / MANIFEST
-        unfinished = path.with_suffix(f".{os.getpid()}.tmp")
-        unfinished.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-        unfinished.replace(path)
+        text = json.dumps(told, indent=1) + "\n"
+        write(self.folder / MANIFEST, text, field="--out")
 
 
 def _arrow() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -13,7 +14,13 @@ import pytest
 from planopt.errors import InternalError
 from planopt.procurement import Solver
 from planopt.procurement.model import MAX_ACTIVITY, Model, Row
-from planopt.procurement.solver import Effort, SolveInterrupted
+from planopt.procurement.solver import (
+    CHILD,
+    Effort,
+    SolveInterrupted,
+    _fields,
+    _import_folders,
+)
 
 SMALL = Model((5, 5), (Row("users", (2, 3), lower=7),), (10, 14))
 IMPOSSIBLE = Model((5,), (Row("users", (1,), lower=6),), (1,))
@@ -148,6 +155,27 @@ def test_closing_is_quick_and_leaves_no_process() -> None:
     assert time.monotonic() - started < 1
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_a_process_whose_parent_is_gone_leaves_amid_a_solve() -> None:
+    model = hard()
+    request = {
+        "model": {
+            "uppers": model.uppers,
+            "rows": [_fields(row) for row in model.rows],
+            "objective": model.objective,
+        },
+        "time_limit": 60,
+        "hint": None,
+        "method": "cp-sat",
+        "parameters": Effort().parameters(),
+    }
+    command = [sys.executable, "-I", str(CHILD), *_import_folders()]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE)
+
+    process.communicate(json.dumps(request).encode() + b"\n", timeout=30)
+
+    assert process.returncode == 0
 
 
 def test_the_parent_imports_no_solver() -> None:

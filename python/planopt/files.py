@@ -1,0 +1,96 @@
+"""Files that are written as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from planopt.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["replacing", "unwritable", "write"]
+
+
+def write(path: str | Path, text: str, *, field: str | None = None) -> None:
+    """Write a text to a file, in UTF-8; see `replacing`."""
+    with replacing(path, field=field) as file:
+        file.write(text.encode("utf-8"))
+
+
+@contextmanager
+def replacing(path: str | Path, *, field: str | None = None) -> Iterator[IO[bytes]]:
+    """Open a file that takes the place of another once it is whole and on the disk.
+
+    Until then, and for good where that fails, there is what was there before.
+    Links are followed and permissions kept. What is no file of a disk, such as
+    ``/dev/stdout`` or a pipe, has no other beside it and is written as it is.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    field : str, optional
+        The option that named it.
+
+    Raises
+    ------
+    InputError
+        E006 where it cannot be written.
+    """
+    with unwritable(path, field=field), _opened(Path(path)) as file:
+        yield file
+
+
+@contextmanager
+def unwritable(path: str | Path, *, field: str | None = None) -> Iterator[None]:
+    """Make what the system says of a file or folder an error of planopt, E006."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError.of(
+            "E006",
+            f"cannot write: {error.strerror or error}",
+            field=field,
+            value=path,
+            accepted="what is in a folder that can be written to, with room left",
+        ) from error
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    known = _status(path)
+    if known is not None and not stat.S_ISREG(known.st_mode):
+        with path.open("wb") as file:
+            yield file
+        return
+    target = Path(os.path.realpath(path))
+    if known is not None:
+        # What must not be written must not be replaced either.
+        os.close(os.open(target, os.O_WRONLY))
+    # Not named after the target: names of files have a greatest length.
+    beside = target.with_name(f".planopt-{os.urandom(8).hex()}.tmp")
+    try:
+        with beside.open("xb") as file:
+            if known is not None:
+                with suppress(OSError):  # Only root may give a file to others.
+                    os.fchown(file.fileno(), known.st_uid, known.st_gid)
+                os.fchmod(file.fileno(), stat.S_IMODE(known.st_mode))
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """Return what is where a path leads to, if anything."""
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
