@@ -41,7 +41,7 @@ def _printable(value: Any) -> Any:
     return value
 
 
-def _fields(value: Any) -> tuple[str, ...]:
+def _fields(value: object) -> tuple[str, ...]:
     """Names of what a document is made of, a dataclass or a struct of msgspec."""
     if dataclasses.is_dataclass(value):
         return tuple(each.name for each in dataclasses.fields(value))

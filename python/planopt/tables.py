@@ -6,13 +6,13 @@ import csv
 import io
 import json
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from planopt.errors import InputError
 from planopt.files import replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 __all__ = ["write_rows"]
@@ -21,7 +21,7 @@ CHUNK = 65_536
 """Rows that are in memory as a table at one time."""
 
 
-def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+def write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     """Write rows in the form that the file's name asks for.
 
     Raises
@@ -59,13 +59,15 @@ def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         ) from error
 
 
-def _chunks(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+def _chunks(
+    rows: Iterable[Mapping[str, object]],
+) -> Iterator[list[Mapping[str, object]]]:
     left = iter(rows)
     while chunk := list(islice(left, CHUNK)):
         yield chunk
 
 
-def _parquet(file: IO[bytes], rows: Sequence[dict[str, Any]]) -> None:
+def _parquet(file: IO[bytes], rows: Sequence[Mapping[str, object]]) -> None:
     import pyarrow
     import pyarrow.parquet
 
@@ -75,7 +77,7 @@ def _parquet(file: IO[bytes], rows: Sequence[dict[str, Any]]) -> None:
             writer.write_table(pyarrow.Table.from_pylist(chunk, schema=schema))
 
 
-def _arrow(file: IO[bytes], rows: Sequence[dict[str, Any]]) -> None:
+def _arrow(file: IO[bytes], rows: Sequence[Mapping[str, object]]) -> None:
     import pyarrow
 
     schema = pyarrow.Table.from_pylist(list(rows[:CHUNK])).schema
@@ -84,7 +86,7 @@ def _arrow(file: IO[bytes], rows: Sequence[dict[str, Any]]) -> None:
             writer.write_table(pyarrow.Table.from_pylist(chunk, schema=schema))
 
 
-def _csv(file: IO[bytes], rows: Sequence[dict[str, Any]]) -> None:
+def _csv(file: IO[bytes], rows: Sequence[Mapping[str, object]]) -> None:
     text = io.TextIOWrapper(file, newline="", encoding="utf-8")
     writer = csv.DictWriter(text, list(rows[0]) if rows else [])
     writer.writeheader()
@@ -92,5 +94,5 @@ def _csv(file: IO[bytes], rows: Sequence[dict[str, Any]]) -> None:
     text.detach()
 
 
-def _json(file: IO[bytes], rows: Sequence[dict[str, Any]]) -> None:
+def _json(file: IO[bytes], rows: Sequence[Mapping[str, object]]) -> None:
     file.write((json.dumps(list(rows), indent=1) + "\n").encode())

@@ -102,7 +102,7 @@ def check(*, json: JSON = False, **options: Any) -> int:
     return OK
 
 
-def _render_counts(counts: dict[str, int], **_: Any) -> str:
+def _render_counts(counts: dict[str, int], **_: object) -> str:
     said = ", ".join(f"{number} {kind}" for kind, number in counts.items())
     return f"Every file of the catalogs is in order: {said}."
 

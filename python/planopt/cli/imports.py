@@ -1,8 +1,9 @@
 """``planopt catalog import-...``: other people's catalogs as overlays."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +11,9 @@ from planopt.cli.exits import OK
 from planopt.cli.options import FORCE, JSON
 from planopt.cli.output import show
 from planopt.printable import printable
+
+if TYPE_CHECKING:
+    from planopt.importing.offers import Imported
 
 _Out = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Overlay folder to write into")
@@ -88,17 +92,19 @@ def add_to(app: typer.Typer) -> None:
     app.command("import-hf")(import_hf)
 
 
-def _tell(imported: Any, out: Path, *, json: bool) -> None:
+def _tell(imported: "Imported", out: Path, *, json: bool) -> None:
     show(imported.counts(), partial(_render_offers, out=out), json=json)
 
 
-def _render_model(written: dict[str, Any], *, out: Path, **_: Any) -> str:
+def _render_model(
+    written: Mapping[str, Sequence[str]], *, out: Path, **_: object
+) -> str:
     (file,) = written["files"]
     folder = printable(str(out))
     return f"Model `{written['model']}` is in {file}. Use it with --catalog {folder}."
 
 
-def _render_offers(counts: dict[str, Any], *, out: Path, **_: Any) -> str:
+def _render_offers(counts: dict[str, Any], *, out: Path, **_: object) -> str:
     folder = printable(str(out))
     lines = [
         f"{counts['offers']} offers of {', '.join(counts['providers'])} are in "

@@ -14,7 +14,8 @@ import sys
 TYPE_CHECKING = False  # To import typing takes longer than all the rest.
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+
+    from typing_extensions import Buffer
 
 __all__ = ["Outlet", "take_over"]
 
@@ -24,14 +25,14 @@ class _Raw(io.FileIO):
 
     lost: OSError | None = None
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Buffer) -> int:
         """Write, until that fails."""
         if self.lost is None:
             try:
                 return super().write(data)
             except OSError as error:
                 self.lost = error
-        return len(data)
+        return memoryview(data).nbytes
 
 
 class Outlet(io.TextIOWrapper):
@@ -82,7 +83,7 @@ def _quiet(shown: Callable[..., object]) -> Callable[..., object]:
     interruption and goes on. The solver process leaves when its parent does.
     """
 
-    def hook(*arguments: Any) -> None:
+    def hook(*arguments: object) -> None:
         kind = getattr(arguments[0], "exc_type", arguments[0])
         if isinstance(kind, type) and issubclass(kind, KeyboardInterrupt):
             os._exit(130)

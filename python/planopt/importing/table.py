@@ -190,7 +190,9 @@ def read_rows(
         yield from _rows(file, lines, required, optional, problems)
     except csv.Error as error:
         accepted = "cells between commas, those with commas in quotes"
-        problems.append(_wrong_line(file, lines, f"this is no CSV: {error}", accepted))
+        problems.append(
+            _wrong_line(file, lines.line_num, f"this is no CSV: {error}", accepted)
+        )
 
 
 def _rows(
@@ -209,7 +211,7 @@ def _rows(
         if cells and len(cells) != len(header):
             counted = f"{len(cells)} cells under {len(header)} columns"
             accepted = "one cell for each column"
-            problems.append(_wrong_line(file, lines, counted, accepted))
+            problems.append(_wrong_line(file, lines.line_num, counted, accepted))
         elif cells:
             row = dict(zip(header, cells, strict=True))
             yield Row(row, file, lines.line_num, problems)
@@ -217,12 +219,12 @@ def _rows(
             return
 
 
-def _wrong_line(file: Path, lines: Any, message: str, accepted: str) -> Diagnostic:
+def _wrong_line(file: Path, line: int, message: str, accepted: str) -> Diagnostic:
     return Diagnostic(
         code="E113",
         message=message,
         file=str(file),
-        line=lines.line_num,
+        line=line,
         accepted=accepted,
     )
 
