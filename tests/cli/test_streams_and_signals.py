@@ -128,8 +128,9 @@ def apart(code: str, *arguments: str) -> subprocess.Popen[bytes]:
 @pytest.mark.parametrize(
     "where",
     [
-        *("planopt.cli.program", "typer", "planopt.errors", "planopt._native"),
-        *("msgspec", "planopt.report.terminal", "planopt.serving.solve"),
+        *("planopt.cli.streams", "planopt.cli.program", "typer", "planopt.errors"),
+        *("msgspec", "planopt._native", "planopt.serving.solve"),
+        "planopt.report.terminal",
         *("in a destructor", "at the end"),
     ],
 )

@@ -66,8 +66,8 @@ def test_one_module_writes_files(repository: Path) -> None:
 
 
 def test_one_module_prints(repository: Path) -> None:
-    # The process hands the streams to those who print.
-    assert found_in(repository, prints) - {"cli/process.py"} == PRINTERS
+    # It makes the streams that are printed to.
+    assert found_in(repository, prints) - {"cli/streams.py"} == PRINTERS
 
 
 @pytest.mark.parametrize(

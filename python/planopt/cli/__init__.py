@@ -1,8 +1,17 @@
 """The command line: options in, one answer on stdout, everything else on stderr.
 
-Nothing is imported here, so that a Ctrl-C from the first moments on finds the process
-prepared.
+Nothing is imported here that Python has not loaded anyway, so that a Ctrl-C finds the
+process prepared from the first moments on.
 """
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False  # To import typing takes longer than all the rest.
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["main"]
 
@@ -14,14 +23,30 @@ def main(arguments: list[str] | None = None) -> None:
     ----------
     arguments : list of str, optional
         What to do. By default what the process was started for, which is then the
-        command's own: its streams and hooks are taken over.
+        command's own: its hooks and streams are taken over.
     """
-    import sys
-
     if arguments is None:
-        from planopt.cli.process import take_over
+        sys.excepthook = _quiet(sys.excepthook)
+        sys.unraisablehook = _quiet(sys.unraisablehook)
+        from planopt.cli.streams import take_over
 
         take_over()
     from planopt.cli.program import run
 
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def _quiet(shown: Callable[..., object]) -> Callable[..., object]:
+    """Leave at once where a hook would show that the user has interrupted.
+
+    Where Python cannot raise (in a destructor, a callback, at its end), it shows the
+    interruption and goes on. The solver process leaves when its parent does.
+    """
+
+    def hook(*arguments: object) -> None:
+        kind = getattr(arguments[0], "exc_type", arguments[0])
+        if isinstance(kind, type) and issubclass(kind, KeyboardInterrupt):
+            os._exit(130)  # As `exits.INTERRUPTED`, which is not loaded yet.
+        shown(*arguments)
+
+    return hook

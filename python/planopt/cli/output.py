@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
-from planopt.cli.process import Outlet
+from planopt.cli.streams import Outlet
 from planopt.errors import Diagnostic
 from planopt.printable import printable, screened
 from planopt.report.style import COLOUR, PLAIN, Style

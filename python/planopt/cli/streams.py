@@ -1,4 +1,4 @@
-"""The process of the command line: Ctrl-C is quiet, and streams do not fail.
+"""Standard streams that do not fail.
 
 Whatever prints (planopt, the parser, a library, the interpreter when it flushes at its
 end) may print: what cannot be written is lost, and the command asks once what that was.
@@ -10,11 +10,9 @@ import errno
 import io
 import os
 import sys
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False  # To import typing takes longer than all the rest.
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from typing_extensions import Buffer
 
 __all__ = ["Outlet", "take_over"]
@@ -65,28 +63,10 @@ class Outlet(io.TextIOWrapper):
 
 
 def take_over() -> None:
-    """Make the streams and hooks of the interpreter those of the command line."""
-    sys.excepthook = _quiet(sys.excepthook)
-    sys.unraisablehook = _quiet(sys.unraisablehook)
+    """Make the standard streams of the interpreter ones that do not fail."""
     # Closed descriptors are given out again: what is printed would be in a plan.
     while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(opened)
     sys.stdout = Outlet(1, getattr(sys.stdout, "encoding", None))
     sys.stderr = Outlet(2, getattr(sys.stderr, "encoding", None))
-
-
-def _quiet(shown: Callable[..., object]) -> Callable[..., object]:
-    """Leave at once where a hook would show that the user has interrupted.
-
-    Where Python cannot raise (in a destructor, a callback, at its end), it shows the
-    interruption and goes on. The solver process leaves when its parent does.
-    """
-
-    def hook(*arguments: object) -> None:
-        kind = getattr(arguments[0], "exc_type", arguments[0])
-        if isinstance(kind, type) and issubclass(kind, KeyboardInterrupt):
-            os._exit(130)
-        shown(*arguments)
-
-    return hook
