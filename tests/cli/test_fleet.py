@@ -17,11 +17,11 @@ from forging import forged, other_than
 from planopt.catalog import bundled_folder
 from planopt.cli import main
 from planopt.documents.fleet import FleetPlan
-from planopt.documents.schema import schema
 from planopt.errors import InputError
 from planopt.fleet.plan import plan_fleet
-from planopt.verify import verify_plan
-from planopt.verify.fields import leaves, mark_of
+from planopt.second_opinion import schema
+from planopt_reference import verify_plan
+from planopt_reference.fields import leaves, mark_of
 
 SMALL = Path(__file__).with_name("fleet_small.toml")
 EXPERTS = Path(__file__).with_name("fleet_experts.toml")

@@ -10,7 +10,7 @@ import pytest
 import planopt
 from planopt.catalog import bundled_folder
 from planopt.errors import InputError
-from planopt.verify import verify_plan
+from planopt_reference import verify_plan
 
 if TYPE_CHECKING:
     from pathlib import Path

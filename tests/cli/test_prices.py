@@ -13,7 +13,7 @@ from planopt.cli import main
 from planopt.documents.parts import BomLine
 from planopt.errors import InputError
 from planopt.prices import dollars, is_rough, oldest_price
-from planopt.verify import verify_plan
+from planopt_reference import verify_plan
 
 if TYPE_CHECKING:
     from pathlib import Path

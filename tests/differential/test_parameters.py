@@ -10,8 +10,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from planopt.catalog import bundled_folder, open_catalog
-from planopt.verify import Facts
-from planopt.verify.architecture import model_from_table
+from planopt_reference import Facts
+from planopt_reference.architecture import model_from_table
 
 if TYPE_CHECKING:
     from pathlib import Path

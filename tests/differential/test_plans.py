@@ -12,8 +12,8 @@ import pytest
 
 import planopt
 from planopt.catalog import bundled_folder
-from planopt.verify import verify_plan
-from planopt.verify.fields import figures
+from planopt_reference import verify_plan
+from planopt_reference.fields import figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planopt.catalog import Catalog, bundled_folder, open_catalog
-from planopt.verify import Facts, evaluate_serving
-from planopt.verify.cost import cost_table
-from planopt.verify.facts import FactError
-from planopt.verify.mismatch import compared
-from planopt.verify.purchase import PurchaseError, Unit, unit
+from planopt_reference import Facts, evaluate_serving
+from planopt_reference.cost import cost_table
+from planopt_reference.facts import FactError
+from planopt_reference.mismatch import compared
+from planopt_reference.purchase import PurchaseError, Unit, unit
 
 _T = TypeVar("_T")
 Pick = Callable[[Sequence[Any]], Any]

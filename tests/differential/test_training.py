@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planopt.catalog import bundled_folder, open_catalog
-from planopt.verify import Facts
-from planopt.verify.facts import FactError
-from planopt.verify.training import evaluate_training
+from planopt_reference import Facts
+from planopt_reference.facts import FactError
+from planopt_reference.training import evaluate_training
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,9 +12,9 @@ import pytest
 import planopt
 from planopt.catalog import bundled_folder, open_catalog
 from planopt.errors import InputError
-from planopt.verify import Facts
-from planopt.verify.training import evaluate_training
-from planopt.verify.training.mixed import Share, evaluate_balanced
+from planopt_reference import Facts
+from planopt_reference.training import evaluate_training
+from planopt_reference.training.mixed import Share, evaluate_balanced
 
 if TYPE_CHECKING:
     from planopt.documents.training import TrainingDocument

@@ -14,9 +14,9 @@ import planopt
 from forging import forged, other_than
 from planopt.catalog import bundled_folder
 from planopt.documents.plan import TrainingPlan
-from planopt.documents.schema import schema
-from planopt.verify import verify_plan
-from planopt.verify.fields import figures, leaves, mark_of
+from planopt.second_opinion import schema
+from planopt_reference import verify_plan
+from planopt_reference.fields import figures, leaves, mark_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from forging import forged, other_than
 from planopt.catalog import bundled_folder
 from planopt.fleet.plan import plan_fleet
-from planopt.verify import verify_plan
-from planopt.verify.fields import figures
+from planopt_reference import verify_plan
+from planopt_reference.fields import figures
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import planopt
 from planopt.catalog import open_catalog
 from planopt.errors import InputError
 from planopt.report.derivation import render_derivation
-from planopt.verify.derivation import FORMULAS, formula, recording
+from planopt_reference.derivation import FORMULAS, formula, recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -229,7 +229,7 @@ def test_every_fact_that_a_formula_reads_exists() -> None:
         f"{name}: {read}"
         for name, marked in FORMULAS.items()
         for read in marked.reads
-        if name.startswith("planopt.") and read not in fields
+        if name.startswith("planopt_reference.") and read not in fields
     }
 
     assert missing == set()
@@ -244,7 +244,7 @@ def test_every_formula_stands_in_its_section_of_the_page(
     ours = {
         marked.section
         for name, marked in FORMULAS.items()
-        if name.startswith("planopt.") and marked.page == page
+        if name.startswith("planopt_reference.") and marked.page == page
     }
 
     assert sections == [str(place) for place in range(1, len(sections) + 1)]

@@ -12,9 +12,9 @@ import pytest
 from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.parts import Rejection
 from planopt.documents.plan import Plan
-from planopt.documents.schema import schema
 from planopt.errors import InputError
-from planopt.verify.fields import FIELDS, leaves, mark_of
+from planopt.second_opinion import schema
+from planopt_reference.fields import FIELDS, leaves, mark_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from planopt.catalog import bundled_folder
 from planopt.documents.base import to_json
 from planopt.report.evaluation import render_evaluation
 from planopt.serving.sure import statement
-from planopt.verify import verify_plan
+from planopt_reference import verify_plan
 
 if TYPE_CHECKING:
     from planopt.documents.evaluation import EvaluationDocument

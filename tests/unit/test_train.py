@@ -16,9 +16,9 @@ import pytest
 import planopt
 from planopt.catalog import open_catalog
 from planopt.documents.plan import TrainingPlan
-from planopt.documents.schema import schema
 from planopt.documents.training import TrainingDocument
 from planopt.errors import InputError
+from planopt.second_opinion import schema
 from planopt.training.problem import read_training_problem
 from planopt.training.search import find_clusters
 

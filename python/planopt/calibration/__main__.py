@@ -13,7 +13,7 @@ from planopt.calibration.profile import PROFILE_CITE, PROFILED, profiled_card
 from planopt.calibration.tables import SYSTEMS, Kernels
 from planopt.calibration.write import Section, replace_fitted, section
 from planopt.catalog import bundled_folder
-from planopt.verify import Facts
+from planopt_reference import Facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planopt.calibration.fit import Array
-    from planopt.verify import Facts
+    from planopt_reference import Facts
 
 __all__ = ["PROFILED", "PROFILE_CITE", "profiled_card"]
 

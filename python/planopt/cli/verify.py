@@ -12,7 +12,7 @@ from planopt.errors import Diagnostic
 from planopt.printable import printable
 
 if TYPE_CHECKING:
-    from planopt.verify import Mismatch
+    from planopt.second_opinion import Mismatch
 
 LONGEST_SHOWN = 60
 """Characters of a value in a message: a whole deployment says nothing on a screen."""
@@ -38,26 +38,22 @@ def verify(
     json: JSON = False,
 ) -> int:
     """Compute a saved plan again, slowly and without the optimizer."""
-    import msgspec
-
-    from planopt.catalog import bundled_folder
-    from planopt.documents.load import load_plan
     from planopt.report.terminal import render_verification
-    from planopt.verify import verify_plan
-    from planopt.verify.fields import figures
+    from planopt.second_opinion import verify as compute_again
 
-    load_plan(str(plan))  # Refuses what is no plan.
-    document = msgspec.json.decode(plan.read_bytes())
-    mismatches = verify_plan(document, bundled_folder())
-    problems = [_problem(plan, mismatch) for mismatch in mismatches]
+    verdict = compute_again(plan)
+    problems = [_problem(plan, mismatch) for mismatch in verdict.mismatches]
     tell(problems)
-    computed = len(figures(document))
-    says_what = NOTHING_BOUGHT if document["status"] == "infeasible" else BOUGHT
+    says_what = BOUGHT if verdict.buys else NOTHING_BOUGHT
     show(
-        {"verified": not problems, "figures": computed, "mismatches": mismatches},
+        {
+            "verified": not problems,
+            "figures": verdict.figures,
+            "mismatches": verdict.mismatches,
+        },
         lambda _, style: (
             f"{render_verification(printable(str(plan)), problems, style=style)}\n"
-            f"{says_what.format(computed=computed)}"
+            f"{says_what.format(computed=verdict.figures)}"
         ),
         json=json,
     )

@@ -6,26 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from planopt.documents.plan import Plan, PlanDocument
+from planopt.documents.plan import PlanDocument
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from planopt.documents.base import Document
 
 
-def schema(kind: type[Document] = Plan) -> dict[str, Any]:
-    """JSON Schema of a document.
-
-    In a plan each figure says under ``x-planopt`` whether `planopt verify` computes it
-    again (``verified``), holds it against others (``checked``), or takes it as a remark
-    (``informative``).
-
-    Parameters
-    ----------
-    kind : type
-        `Plan`, `EvaluationDocument`, or their counterparts of `planopt.training`.
-    """
-    from planopt.verify.fields import mark_of
-
+def marked_schema(
+    kind: type[Document], mark_of: Callable[[str], str | None]
+) -> dict[str, Any]:
+    """JSON Schema of a document, its figures marked where it is a plan."""
     published = msgspec.json.schema(kind)
     definitions = published.pop("$defs")
 

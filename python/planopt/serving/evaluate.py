@@ -339,9 +339,9 @@ def evaluate_serving(
     )
     if not explain:
         return document
-    from planopt.serving.derivation import derivation_of
+    from planopt.second_opinion import derivation_of_serving
 
-    derivation = derivation_of(
+    derivation = derivation_of_serving(
         document,
         opened,
         prompt=served.lengths.prompt,

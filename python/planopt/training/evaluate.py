@@ -303,9 +303,9 @@ def evaluate_training(
     )
     if not explain:
         return document
-    from planopt.training.derivation import derivation_of
+    from planopt.second_opinion import derivation_of_training
 
-    derivation = derivation_of(request, document.hardware, opened)
+    derivation = derivation_of_training(request, document.hardware, opened)
     return msgspec.structs.replace(document, derivation=derivation)
 
 

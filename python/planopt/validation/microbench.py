@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from planopt.catalog import bundled_folder
 from planopt.validation.measurement import Comparison, Missing
-from planopt.verify import FactError, Facts
-from planopt.verify.communication import Fabric, all_reduce, fabric, scale_up_ring
+from planopt_reference import FactError, Facts
+from planopt_reference.communication import Fabric, all_reduce, fabric, scale_up_ring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

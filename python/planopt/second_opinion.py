@@ -1,0 +1,260 @@
+"""The only door to the second opinion: `planopt_reference` computes what planopt says.
+
+It verifies saved plans, and records how the figures of an evaluation come about, which
+agree with those of the core to 1e-9.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from planopt.catalog import bundled_folder
+from planopt.documents.derivation import Derivation, Fact, Figure
+from planopt.documents.load import load_plan
+from planopt.documents.plan import Plan
+from planopt.documents.schema import marked_schema
+from planopt.shared_options import architecture_of
+from planopt_reference import Facts, Mismatch, evaluate_serving, verify_plan
+from planopt_reference.derivation import recording
+from planopt_reference.fields import figures, mark_of
+from planopt_reference.training import evaluate_training
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from planopt.catalog import Catalog
+    from planopt.documents.base import Document
+    from planopt.documents.evaluation import EvaluationDocument
+    from planopt.documents.parts import Hardware
+    from planopt_reference.derivation import Node
+
+__all__ = [
+    "Mismatch",
+    "Verdict",
+    "derivation_of_serving",
+    "derivation_of_training",
+    "schema",
+    "verify",
+]
+
+UNKNOWN_HOST = "unknown"
+"""What the core calls a host of which nothing is known but what it holds."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of computing a saved plan again."""
+
+    mismatches: list[Mismatch]
+    figures: int
+    """Figures that were computed."""
+    buys: bool
+    """Whether the plan buys anything: that nothing can be bought is not computed."""
+
+
+def verify(path: Path) -> Verdict:
+    """Compute a saved plan again, slowly and without the optimizer.
+
+    Raises
+    ------
+    InputError
+        There is no such file (E006), or it is no plan (E301).
+    """
+    load_plan(str(path))  # Refuses what is no plan.
+    document = msgspec.json.decode(path.read_bytes())
+    return Verdict(
+        mismatches=verify_plan(document, bundled_folder()),
+        figures=len(figures(document)),
+        buys=document["status"] != "infeasible",
+    )
+
+
+def schema(kind: type[Document] = Plan) -> dict[str, Any]:
+    """JSON Schema of a document.
+
+    In a plan each figure says under ``x-planopt`` whether `planopt verify` computes it
+    again (``verified``), holds it against others (``checked``), or takes it as a remark
+    (``informative``).
+
+    Parameters
+    ----------
+    kind : type
+        `Plan`, `EvaluationDocument`, or their counterparts of training.
+    """
+    return marked_schema(kind, mark_of)
+
+
+def derivation_of_serving(
+    evaluation: EvaluationDocument,
+    catalog: Catalog,
+    *,
+    prompt: int,
+    kv_heads: int | None,
+    pcie_all_reduce: str | None,
+    hosts: int | None = None,
+    engine: str | None = None,
+) -> tuple[Derivation, ...]:
+    """Work an evaluation out by the reference, and record how.
+
+    Parameters
+    ----------
+    evaluation : EvaluationDocument
+        What is to be explained.
+    catalog : Catalog
+        The catalogs it was evaluated with.
+    prompt : int
+        Tokens of a prompt.
+    kv_heads : int, optional
+        Key/value heads in place of the model's own.
+    pcie_all_reduce : str, optional
+        Class of hosts in place of that of the assumptions.
+    hosts : int, optional
+        Hosts of a replica, where they were asked for.
+    engine : str, optional
+        Serving engine that runs the kernels.
+    """
+    candidate, hardware = evaluation.candidate, evaluation.hardware
+    if candidate is None or hardware is None or evaluation.context_tokens is None:
+        return ()
+    facts = _read(catalog, pcie_all_reduce, engine)
+    given: dict[str, Any] = {
+        "model": _model(catalog, str(evaluation.model)),
+        "accelerator": candidate.accelerator,
+        "host": _known(hardware.host),
+        "accelerators_per_host": candidate.accelerators // hosts if hosts else None,
+        "network": hardware.network,
+        "nics_per_host": hardware.nics_per_host or 0,
+        "tp": candidate.tp,
+        "cp": candidate.cp,
+        "dp": candidate.dp,
+        "ep": candidate.ep,
+        "pp": candidate.pp,
+        "in_flight": candidate.in_flight,
+        "batch": candidate.batch,
+        "context": evaluation.context_tokens,
+        "prompt": prompt,
+        "weights": candidate.weights,
+        "kv": candidate.kv,
+        "overlap": candidate.overlap,
+        "kv_heads": kv_heads,
+        "draft": candidate.draft,
+        "draft_tokens": candidate.draft_tokens or 0,
+        "acceptance": candidate.acceptance or 0.0,
+        "offload": candidate.offload,
+        "offload_to": candidate.offload_to or "host",
+        "lora_adapters": candidate.lora_adapters or 0,
+        "lora_rank": candidate.lora_rank or 0,
+        "encoder_parameters": candidate.encoder_parameters or 0.0,
+        "image_patches": candidate.image_patches or 0.0,
+    }
+    return _derive(lambda: evaluate_serving(facts, **given), catalog, given)
+
+
+def derivation_of_training(
+    request: Mapping[str, Any], hardware: Hardware, catalog: Catalog
+) -> tuple[Derivation, ...]:
+    """Work a run out by the reference, and record how.
+
+    Parameters
+    ----------
+    request : mapping
+        What was asked of the core.
+    hardware : Hardware
+        Where it was evaluated.
+    catalog : Catalog
+        The catalogs it was evaluated with.
+    """
+    facts = _read(catalog)
+    given = {
+        **request,
+        "model": _model(catalog, str(request["model"])),
+        "host": _known(hardware.host),
+    }
+    return _derive(lambda: evaluate_training(facts, **given), catalog, given)
+
+
+def _read(
+    catalog: Catalog, pcie_all_reduce: str | None = None, engine: str | None = None
+) -> Facts:
+    """Let the reference read the same catalogs, by its own means."""
+    return Facts(
+        bundled_folder(),
+        [Path(folder) for folder in catalog.overlays],
+        assumptions=catalog.assumptions,
+        pcie_all_reduce=pcie_all_reduce,
+        engine=engine,
+        **catalog.bought,
+    )
+
+
+def _model(catalog: Catalog, model: str) -> dict[str, Any] | str:
+    return architecture_of(catalog, model) or model
+
+
+def _known(host: str | None) -> str | None:
+    """Return the id of a host; none where no host of the catalog takes them."""
+    return None if host == UNKNOWN_HOST else host
+
+
+def _derive(
+    work: Callable[[], object], catalog: Catalog, given: Mapping[str, Any]
+) -> tuple[Derivation, ...]:
+    """Record what the reference does, with the source of each fact."""
+    entities = {
+        kind: given[kind]
+        for kind in ("accelerator", "host", "network")
+        if given.get(kind)
+    }
+    with recording() as roots:
+        work()
+    facts = _facts(catalog, entities)
+    return tuple(_derivation(root, facts) for root in roots)
+
+
+def _derivation(node: Node, facts: Mapping[str, Fact]) -> Derivation:
+    return Derivation(
+        name=node.name,
+        formula=node.formula,
+        page=node.page,
+        section=node.section,
+        inputs=dict(node.inputs),
+        facts=tuple(facts[name] for name in node.reads if name in facts),
+        result=tuple(
+            Figure(name=name, value=value, unit=node.unit)
+            for name, value in node.result.items()
+        ),
+        times=node.times,
+        children=tuple(_derivation(child, facts) for child in node.children),
+    )
+
+
+def _facts(catalog: Catalog, entities: Mapping[str, str]) -> dict[str, Fact]:
+    """Every figure that a formula may have looked up, by the name it has there."""
+    (assumptions,) = catalog.list("assumptions")
+    facts = {
+        figure["field"]: _fact(figure["field"], figure)
+        for figure in catalog.show("assumptions", assumptions["id"])["figures"]
+    }
+    for kind, id_ in entities.items():
+        for figure in catalog.show(f"{kind}s", id_)["figures"]:
+            name = f"{kind}.{figure['field']}"
+            facts[name] = _fact(name, figure)
+    # What an accelerator has of its own stands in place of the general assumption.
+    own = f"accelerators.{entities.get('accelerator')}."
+    for name in [name for name in facts if name.startswith(own)]:
+        facts[f"compute.{name.removeprefix(own)}"] = facts[name]
+    return facts
+
+
+def _fact(name: str, figure: Mapping[str, Any]) -> Fact:
+    cite, date, status = (figure[key] for key in ("cite", "date", "status"))
+    sure = ", ".join(word for word in (date, status) if word)
+    return Fact(
+        name=name,
+        text=figure["text"],
+        source=f"{cite} ({sure})" if cite else None,
+    )

@@ -1,5 +1,0 @@
-"""The slow reference of training, written from docs/reference/training.md alone."""
-
-from planopt.verify.training.evaluation import evaluate_training
-
-__all__ = ["evaluate_training"]

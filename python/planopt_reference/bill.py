@@ -1,0 +1,61 @@
+"""Whether a bill of materials has the lines that it must have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from planopt_reference.mismatch import Mismatch, compared, compared_money
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from planopt_reference.purchase import Line
+
+_CATALOG: Final = "recomputed from the catalogs"
+
+
+def bill_mismatches(
+    field: str, stated: object, expected: Iterable[Line]
+) -> Iterator[Mismatch]:
+    """Compare a bill of materials with the lines it must have, in any order.
+
+    Parameters
+    ----------
+    field : str
+        Path of the bill.
+    stated : object
+        The bill in the plan.
+    expected : iterable of Line
+        Recomputed lines.
+
+    Yields
+    ------
+    Mismatch
+        One for each figure that differs, and for lines missing or too many.
+    """
+    if not isinstance(stated, list):
+        yield Mismatch(field, stated, "a list", _CATALOG)
+        return
+    missing = {_key(line.table()): line for line in expected}
+    for index, table in enumerate(stated):
+        place = f"{field}[{index}]"
+        line = missing.pop(_key(table), None)
+        if line is None:
+            part = f"{table.get('kind')} {table.get('id')}"
+            yield Mismatch(place, part, None, "not a part of this plan")
+            continue
+        quantity = table.get("quantity")
+        yield from compared(f"{place}.quantity", quantity, line.quantity, _CATALOG)
+        for key, price in zip(
+            line.money_fields, (line.unit_price, line.price), strict=True
+        ):
+            yield from compared_money(f"{place}.{key}", table.get(key), price, _CATALOG)
+        yield from compared(f"{place}.name", table.get("name"), line.name, _CATALOG)
+    for line in missing.values():
+        yield Mismatch(field, None, line.table(), "a part is missing")
+
+
+def _key(table: Mapping[str, Any]) -> tuple[object, ...]:
+    """Tell a line from the others; of an instance the name tells the terms."""
+    kind, part = table.get("kind"), table.get("id")
+    return (kind, part, table.get("name")) if kind == "instance" else (kind, part)

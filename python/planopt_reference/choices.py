@@ -1,0 +1,146 @@
+"""Whether what a plan deploys is among what its request allows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from planopt_reference.formats import activation_bytes, bytes_per_element
+from planopt_reference.mismatch import Mismatch
+from planopt_reference.rent import is_offer
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from planopt_reference.facts import Facts
+
+
+def choice_mismatches(
+    field: str, table: Mapping[str, Any], request: Mapping[str, Any], facts: Facts
+) -> Iterator[Mismatch]:
+    """Check the parts, the formats and the batch of a deployment.
+
+    Parameters
+    ----------
+    field : str
+        Path of the deployment.
+    table : mapping
+        The deployment as the plan states it.
+    request : mapping
+        The question of the plan.
+    facts : Facts
+        Catalogs, for licences and for the format of the model.
+
+    Yields
+    ------
+    Mismatch
+        One for each choice that the request does not leave open.
+    """
+    candidate = table["candidate"]
+    chosen = {
+        "candidate.batch": (candidate["batch"], only(request.get("batch"))),
+        "candidate.in_flight": (
+            candidate["in_flight"],
+            only(request.get("in_flight")),
+        ),
+        "candidate.overlap": (
+            candidate.get("overlap"),
+            only(request.get("overlap") or "none"),
+        ),
+        **{
+            f"candidate.{name}": (candidate.get(name), only(request.get(name)))
+            for name in ("draft", "draft_tokens", "acceptance")
+        },
+        "candidate.weights": (
+            candidate.get("weights"),
+            _weights(request, facts),
+        ),
+    }
+    yield from part_mismatches(field, table, request, facts)
+    yield from not_allowed(field, chosen)
+    yield from _cache_mismatches(f"{field}.candidate.kv", candidate, request)
+
+
+def part_mismatches(
+    field: str, table: Mapping[str, Any], request: Mapping[str, Any], facts: Facts
+) -> Iterator[Mismatch]:
+    """Check that a deployment is made of parts that its request allows."""
+    hardware, card = table["hardware"], table["candidate"]["accelerator"]
+    rented = hardware.get("terms") is not None
+    hosts = [each for each in request.get("hosts") or () if is_offer(each) == rented]
+    networks = None if rented else request.get("networks")
+    parts = {
+        "candidate.accelerator": (card, request.get("accelerators")),
+        "hardware.host": (hardware["host"], hosts),
+        "hardware.network": (hardware.get("network"), networks),
+    }
+    yield from not_allowed(field, parts)
+    yield from _way_mismatches(field, hardware, request)
+    if card in (request.get("exclude") or ()):
+        reason = "the request excludes it"
+        yield Mismatch(f"{field}.candidate.accelerator", card, "another", reason)
+    if request.get("datacenter") and not facts.accelerator(card).datacenter_licence:
+        reason = "its licence does not allow a data center"
+        yield Mismatch(f"{field}.candidate.accelerator", card, "another", reason)
+
+
+def _way_mismatches(
+    field: str, hardware: Mapping[str, Any], request: Mapping[str, Any]
+) -> Iterator[Mismatch]:
+    """Check that what is rented, and only that, is what may be."""
+    terms = hardware.get("terms")
+    way = request.get("acquire", "buy")
+    if way != "both" and (terms is not None) != (way == "rent"):
+        yield _forbidden(f"{field}.hardware.terms", terms, [way])
+    if terms is None:
+        return
+    provider, _, rest = hardware["host"].partition("/")
+    asked = {
+        "hardware.terms": (_kind_of(terms), request.get("terms")),
+        "hardware.host": (provider, request.get("providers")),
+        "hardware.region": (rest.rpartition("/")[2], request.get("regions")),
+    }
+    yield from not_allowed(field, asked)
+
+
+def _kind_of(terms: str) -> str:
+    """Return the terms without the months of a commitment."""
+    return "reserved" if terms.startswith("reserved-") else terms
+
+
+def not_allowed(
+    field: str, chosen: Mapping[str, tuple[object, Collection[object] | None]]
+) -> Iterator[Mismatch]:
+    """Compare what was chosen with what is allowed: anything, where that is empty."""
+    for key, (stated, allowed) in chosen.items():
+        if stated is not None and allowed and stated not in allowed:
+            yield _forbidden(f"{field}.{key}", stated, allowed)
+
+
+def only(value: object) -> list[object]:
+    """Return the one thing that a request allows, or nothing where it is open."""
+    return [] if value is None else [value]
+
+
+def _forbidden(field: str, stated: object, allowed: Collection[object]) -> Mismatch:
+    expected = ", ".join(str(one) for one in allowed)
+    return Mismatch(field, stated, expected, "what the request allows")
+
+
+def _weights(request: Mapping[str, Any], facts: Facts) -> list[object]:
+    """Return the format asked for, or else the model's own, and those allowed too."""
+    own = request.get("architecture") or facts.model_table(request["model"])
+    wanted = request.get("weights") or own["weights"]
+    return [wanted, *(request.get("allow_quantization") or ())]
+
+
+def _cache_mismatches(
+    field: str, candidate: Mapping[str, Any], request: Mapping[str, Any]
+) -> Iterator[Mismatch]:
+    """Check the format of the cache: where none is asked for, that of activations."""
+    stated, wanted = candidate.get("kv"), request.get("kv")
+    if wanted is not None and stated != wanted:
+        yield _forbidden(field, stated, [wanted])
+    if wanted is None and stated is not None:
+        of_activations = activation_bytes(candidate["weights"])
+        if bytes_per_element(stated) != of_activations:
+            yield _forbidden(field, stated, [f"{of_activations:.0f} bytes an element"])

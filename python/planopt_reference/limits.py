@@ -1,0 +1,261 @@
+"""Whether a plan keeps what its request asks for, and its own bound and status."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from planopt_reference.cost import rent_usd_per_hour, usd_per_hour
+from planopt_reference.memory import resident_sequences
+from planopt_reference.mismatch import (
+    RELATIVE_TOLERANCE,
+    Mismatch,
+    compared,
+    is_number,
+    micro_usd,
+)
+from planopt_reference.units import MICRO_USD_PER_USD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from planopt_reference.assumptions import Cost
+    from planopt_reference.certainty import Worst
+    from planopt_reference.purchase import Unit
+
+# A plan is proven cheapest when its bound is this close to its price, relatively.
+OPTIMALITY_TOLERANCE: Final = 1e-6
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A deployment as it was recomputed."""
+
+    evaluation: Mapping[str, Any]
+    unit: Unit
+    units: int
+    replicas: int
+    in_flight: int
+    batch: int
+    overlap: str
+    worst: Worst
+    """How much longer than predicted things may take."""
+
+    @property
+    def price(self) -> int:
+        """Return the micro-dollars of all units."""
+        return self.units * self.unit.price
+
+    @property
+    def power_watts(self) -> float:
+        """Return the watts of all units."""
+        return self.units * self.unit.power_watts
+
+    @property
+    def rack_units(self) -> float:
+        """Return the rack units of all units."""
+        return self.units * self.unit.rack_units
+
+    @property
+    def rent_per_hour(self) -> int:
+        """Return the rent of an hour of all units, in micro-dollars."""
+        return self.units * self.unit.rent_per_hour
+
+    def usd_per_hour(self, cost: Cost) -> float:
+        """Return what an hour of all units costs, bought or rented."""
+        if self.unit.rent is not None:
+            return rent_usd_per_hour([(self.rent_per_hour, self.unit.rent)], cost)
+        return usd_per_hour(self.price, self.power_watts, self.rack_units, cost)
+
+    @property
+    def accelerators(self) -> int:
+        """Return the accelerators that come with all units, at work or not."""
+        return self.units * self.unit.accelerators
+
+    @property
+    def users_per_replica(self) -> float:
+        """Return the sequences that one replica serves at once."""
+        return resident_sequences(self.batch, self.in_flight, self.overlap)
+
+    @property
+    def tokens_per_second_per_replica(self) -> float:
+        """Return the output of one replica, on average over the time it is away."""
+        at_work = float(self.evaluation["decode"]["tokens_per_second"])
+        return at_work * self.unit.goodput
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Return the output of all replicas."""
+        return self.replicas * self.tokens_per_second_per_replica
+
+
+def limit_mismatches(
+    request: Mapping[str, Any], deployments: Sequence[Deployment], cost: Cost
+) -> Iterator[Mismatch]:
+    """Check every limit that the request sets.
+
+    Parameters
+    ----------
+    request : mapping
+        The question of the plan; limits that are absent or none are not set.
+    deployments : sequence of Deployment
+        Recomputed deployments.
+    cost : Cost
+        Assumptions, for the height of a rack.
+
+    Yields
+    ------
+    Mismatch
+        One for each limit that is broken.
+    """
+    yield from _speed_mismatches(request, deployments)
+    yield from _demand_mismatches(request, deployments)
+    price = sum(one.price for one in deployments)
+    budget = request.get("budget_usd")
+    if budget is not None and price > (micro_usd(budget) or 0):
+        yield _above("budget_usd", price / MICRO_USD_PER_USD, budget)
+    hourly = sum(one.usd_per_hour(cost) for one in deployments)
+    per_hour = request.get("budget_usd_per_hour")
+    if per_hour is not None and hourly > per_hour * (1 + RELATIVE_TOLERANCE):
+        yield _above("budget_usd_per_hour", hourly, per_hour)
+    totals = {
+        "max_power_watts": sum(one.power_watts for one in deployments),
+        "max_racks": sum(one.rack_units for one in deployments) / cost.rack_units,
+        "max_accelerators": sum(one.accelerators for one in deployments),
+    }
+    for key, total in totals.items():
+        limit = request.get(key)
+        if limit is not None and total > limit * (1 + RELATIVE_TOLERANCE):
+            yield _above(key, total, limit)
+    yield from _stock_mismatches(request, deployments)
+
+
+def _above(key: str, value: float, limit: float) -> Mismatch:
+    return Mismatch(f"request.{key}", value, limit, "the plan needs more than allowed")
+
+
+def _below(key: str, value: float, limit: float) -> Mismatch:
+    return Mismatch(f"request.{key}", value, limit, "the plan gives less than asked")
+
+
+def _reaches(value: float, wanted: float) -> bool:
+    return value >= wanted * (1 - RELATIVE_TOLERANCE)
+
+
+def _speed_mismatches(
+    request: Mapping[str, Any], deployments: Sequence[Deployment]
+) -> Iterator[Mismatch]:
+    key = "target_tokens_per_second"
+    target = request.get(key)
+    slowest = min(
+        float(one.evaluation["decode"]["tokens_per_second_per_user"]) / one.worst.token
+        for one in deployments
+    )
+    if target is not None and not _reaches(slowest, target):
+        yield _below(key, slowest, target)
+    latency = request.get("ttft_seconds")
+    first = max(
+        float(one.evaluation["prefill"]["seconds"]) * one.worst.first
+        for one in deployments
+    )
+    if latency is not None and first > latency * (1 + RELATIVE_TOLERANCE):
+        yield _above("ttft_seconds", first, latency)
+
+
+def _left(
+    deployments: Sequence[Deployment],
+    each: Callable[[Deployment], float],
+    lost: int,
+) -> float:
+    """Return what all replicas give together after the `lost` best ones fail."""
+    left = 0.0
+    for one in sorted(deployments, key=each, reverse=True):
+        failed = min(lost, one.replicas)
+        left += each(one) * (one.replicas - failed)
+        lost -= failed
+    return left
+
+
+def _demand_mismatches(
+    request: Mapping[str, Any], deployments: Sequence[Deployment]
+) -> Iterator[Mismatch]:
+    lost = request.get("redundancy") or 0
+    supplies: dict[str, Callable[[Deployment], float]] = {
+        "users": lambda one: one.users_per_replica,
+        "throughput_tokens_per_second": lambda one: one.tokens_per_second_per_replica,
+    }
+    for key, each in supplies.items():
+        wanted = request.get(key)
+        left = _left(deployments, each, lost)
+        if wanted is not None and not _reaches(left, wanted):
+            yield _below(key, left, wanted)
+    if lost >= sum(one.replicas for one in deployments):
+        yield _above("redundancy", lost, sum(one.replicas for one in deployments) - 1)
+
+
+def _stock_mismatches(
+    request: Mapping[str, Any], deployments: Sequence[Deployment]
+) -> Iterator[Mismatch]:
+    stock = request.get("stock") or {}
+    bought: Counter[str | None] = Counter()
+    for one in deployments:
+        for line in one.unit.lines:
+            if line.kind != "accelerator":
+                bought[line.id] += one.units * line.quantity
+        bought[one.unit.accelerator] += one.accelerators
+    for part, limit in stock.items():
+        if bought[part] > limit:
+            yield _above(f"stock.{part}", bought[part], limit)
+
+
+def outcome_mismatches(
+    plan: Mapping[str, Any], dollars: float, bound_field: str = "bound_usd"
+) -> Iterator[Mismatch]:
+    """Check that bound, gap and status of a plan agree with its price.
+
+    Parameters
+    ----------
+    plan : mapping
+        A plan document that is not infeasible.
+    dollars : float
+        Its recomputed price, or what an hour of it costs where it may be rented.
+    bound_field : str
+        The field that holds a bound of it.
+
+    Yields
+    ------
+    Mismatch
+        One for each of the three that cannot be.
+    """
+    status, bound, gap = (plan.get(key) for key in ("status", bound_field, "gap"))
+    if status not in {"optimal", "feasible"}:
+        accepted = "optimal, feasible or infeasible"
+        yield Mismatch("status", status, accepted, "not a status")
+    if plan.get("objective") != "cheapest" and bound is None:
+        yield from _other_gap_mismatches(status, gap)
+        return
+    if bound is None and gap is None:
+        if status == "optimal":
+            yield Mismatch(bound_field, None, "a bound", "optimality needs a proof")
+        return
+    if not isinstance(bound, int | float) or not is_number(bound):
+        yield Mismatch(bound_field, bound, "a number", "a gap needs a bound")
+        return
+    if bound > dollars * (1 + RELATIVE_TOLERANCE) or bound < 0:
+        yield Mismatch(bound_field, bound, dollars, "a bound is not above the price")
+    expected_gap = (dollars - bound) / dollars if dollars else 0.0
+    if not isinstance(gap, int | float) or abs(gap - expected_gap) > RELATIVE_TOLERANCE:
+        yield from compared("gap", gap, expected_gap, "(price - bound) / price")
+    if status == "optimal" and expected_gap > OPTIMALITY_TOLERANCE:
+        yield Mismatch("status", status, "feasible", "the bound is below the price")
+
+
+def _other_gap_mismatches(status: object, gap: object) -> Iterator[Mismatch]:
+    """Check a gap that is not about the price: it is a share, and none if optimal."""
+    most = OPTIMALITY_TOLERANCE if status == "optimal" else math.inf
+    if gap is not None and not (
+        isinstance(gap, int | float) and is_number(gap) and 0 <= gap <= most
+    ):
+        yield Mismatch("gap", gap, f"0 to {most}", "the status says how wide it is")

@@ -1,0 +1,380 @@
+"""Re-checking a saved plan without the optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from planopt_reference.bill import bill_mismatches
+from planopt_reference.certainty import worst
+from planopt_reference.choices import choice_mismatches
+from planopt_reference.communication import PlacementError
+from planopt_reference.cost import (
+    HOURS_PER_YEAR,
+    cost_table,
+    electricity_kwh,
+    rent_usd_per_hour,
+)
+from planopt_reference.facts import FactError, Facts
+from planopt_reference.fleet import fleet_mismatches
+from planopt_reference.layout import configuration, hardware_and_ranks
+from planopt_reference.limits import Deployment, limit_mismatches, outcome_mismatches
+from planopt_reference.mismatch import Mismatch, compared, compared_money
+from planopt_reference.purchase import PurchaseError, Unit, merged, unit
+from planopt_reference.rent import RentError, is_offer
+from planopt_reference.serving import evaluate_serving
+from planopt_reference.training.plan import training_plan_mismatches
+from planopt_reference.units import MICRO_USD_PER_USD
+
+SCHEMA: Final = "planopt.plan/1"
+
+Document = Mapping[str, Any]
+
+# What wrong values in a document lead to while figures are recomputed from them.
+_NOT_RECOMPUTABLE: Final = (
+    ArithmeticError,
+    AttributeError,
+    FactError,
+    KeyError,
+    IndexError,
+    PlacementError,
+    PurchaseError,
+    RentError,
+    TypeError,
+    ValueError,
+)
+_MODEL: Final = "recomputed from the model page"
+_CATALOG: Final = "recomputed from the catalogs"
+_EVALUATION_PARTS: Final = (
+    "feasible",
+    "rejections",
+    "memory",
+    "decode",
+    "prefill",
+    "mixed",
+    "kv_capacity_tokens",
+    "messages",
+    "hosts",
+    "accelerators",
+)
+
+
+def verify_plan(
+    plan: Document, catalog_root: Path, overlays: Sequence[Path] | None = None
+) -> list[Mismatch]:
+    """Recompute every verified field of a plan, and check the others for consistency.
+
+    Parameters
+    ----------
+    plan : mapping
+        A plan document of schema `planopt.plan/1`.
+    catalog_root : Path
+        Folder of the bundled catalog.
+    overlays : sequence of Path, optional
+        Folders laid over it; by default those that the plan's request names.
+
+    Returns
+    -------
+    list of Mismatch
+        Everything that does not hold; empty for a plan that is right.
+    """
+    if plan.get("schema") != SCHEMA:
+        return [Mismatch("schema", plan.get("schema"), SCHEMA, "not a plan")]
+    request = plan.get("request")
+    if not isinstance(request, Mapping):
+        return [Mismatch("request", request, "a table", "a plan has its question")]
+    if plan.get("status") == "infeasible":
+        return list(_infeasible_mismatches(plan))
+    try:
+        named = [Path(folder) for folder in request.get("catalog") or ()]
+        facts = Facts(
+            catalog_root,
+            named if overlays is None else overlays,
+            assumptions=request["assumptions"],
+            pcie_all_reduce=request.get("pcie_all_reduce"),
+            cost=request.get("cost"),
+            engine=request.get("engine_name"),
+            condition=request.get("condition", "new"),
+            prices=request.get("prices"),
+        )
+    except _NOT_RECOMPUTABLE as error:
+        stated = request.get("assumptions")
+        return [Mismatch("request.assumptions", stated, "known", _told(error))]
+    if plan.get("kind") == "fleet":
+        try:
+            return list(fleet_mismatches(plan, request, facts))
+        except _NOT_RECOMPUTABLE as error:
+            return [Mismatch("deployments", "a fleet", "recomputable", _told(error))]
+    if plan.get("kind") != "training":
+        return list(_mismatches(plan, request, facts))
+    try:
+        return list(training_plan_mismatches(plan, request, facts))
+    except _NOT_RECOMPUTABLE as error:
+        return [Mismatch("deployments", "a run", "recomputable", _told(error))]
+
+
+def _told(error: BaseException) -> str:
+    if isinstance(error, KeyError):
+        return f"{error} is missing"
+    return str(error) or type(error).__name__
+
+
+def _infeasible_mismatches(plan: Document) -> Iterator[Mismatch]:
+    reason = "an infeasible plan buys nothing"
+    if plan.get("price_usd") is not None:
+        yield Mismatch("price_usd", plan["price_usd"], None, reason)
+    for part in ("bill_of_materials", "deployments"):
+        if plan.get(part):
+            yield Mismatch(part, plan[part], [], reason)
+
+
+def _mismatches(plan: Document, request: Document, facts: Facts) -> Iterator[Mismatch]:
+    stated = plan.get("deployments")
+    if not isinstance(stated, list) or not stated:
+        yield Mismatch(
+            "deployments", stated, "at least one", "a plan deploys something"
+        )
+        return
+    deployments: list[Deployment] = []
+    for index, table in enumerate(stated):
+        field = f"deployments[{index}]"
+        try:
+            deployment = _recomputed(table, request, facts)
+            found = list(
+                _deployment_mismatches(field, table, request, deployment, facts)
+            )
+        except _NOT_RECOMPUTABLE as error:
+            yield Mismatch(field, "a deployment", "recomputable", _told(error))
+            continue
+        deployments.append(deployment)
+        yield from found
+    if len(deployments) < len(stated):
+        return
+    try:
+        yield from _total_mismatches(plan, deployments, facts)
+        yield from limit_mismatches(request, deployments, facts.assumptions.cost)
+        for index, table in enumerate(stated):
+            yield from choice_mismatches(f"deployments[{index}]", table, request, facts)
+        yield from _outcome_mismatches(plan, request, deployments, facts)
+    except _NOT_RECOMPUTABLE as error:
+        yield Mismatch("request", "limits", "comparable", _told(error))
+
+
+def _outcome_mismatches(
+    plan: Document,
+    request: Document,
+    deployments: Sequence[Deployment],
+    facts: Facts,
+) -> Iterator[Mismatch]:
+    """Check bound, gap and status in the money that the question is about."""
+    if request.get("acquire", "buy") == "buy":
+        price = sum(one.price for one in deployments) / MICRO_USD_PER_USD
+        yield from outcome_mismatches(plan, price)
+    else:
+        cost = facts.assumptions.cost
+        hourly = sum(one.usd_per_hour(cost) for one in deployments)
+        yield from outcome_mismatches(plan, hourly, "bound_usd_per_hour")
+
+
+def _model(table: Document, request: Document) -> str | Mapping[str, Any]:
+    """Return the model's id, or the architecture that the plan embeds in its place."""
+    embedded = request.get("architecture")
+    return embedded if isinstance(embedded, Mapping) else str(table["model"])
+
+
+def _overlap(candidate: Document, request: Document) -> str:
+    return str(candidate.get("overlap") or request.get("overlap") or "none")
+
+
+def _recomputed(table: Document, request: Document, facts: Facts) -> Deployment:
+    candidate, hardware = table["candidate"], table["hardware"]
+    units, replicas = table["units"], table["replicas"]
+    if units < 1 or replicas < 1 or replicas % units:
+        message = f"{replicas} replicas are not spread evenly over {units} units"
+        raise ValueError(message)
+    evaluation = evaluate_serving(
+        facts,
+        model=_model(table, request),
+        **configuration(candidate, hardware),
+        context=request["context_tokens"],
+        prompt=request["prompt_tokens"],
+        overlap=_overlap(candidate, request),
+        kv_heads=request.get("kv_heads"),
+        draft=candidate.get("draft"),
+        draft_tokens=candidate.get("draft_tokens") or 0,
+        acceptance=candidate.get("acceptance") or 0.0,
+    )
+    if not evaluation["feasible"]:
+        reasons = "; ".join(one["message"] for one in evaluation["rejections"])
+        message = f"the candidate is rejected: {reasons}"
+        raise ValueError(message)
+    return Deployment(
+        evaluation=evaluation,
+        unit=unit(
+            facts,
+            **hardware_and_ranks(candidate, hardware),
+            switch=hardware.get("switch"),
+            replicas=replicas // units,
+            terms=hardware.get("terms"),
+        ),
+        units=units,
+        replicas=replicas,
+        in_flight=candidate["in_flight"],
+        batch=candidate["batch"],
+        overlap=_overlap(candidate, request),
+        worst=worst(facts, request, candidate["accelerator"], request["model"]),
+    )
+
+
+def _deployment_mismatches(
+    field: str,
+    table: Document,
+    request: Document,
+    deployment: Deployment,
+    facts: Facts,
+) -> Iterator[Mismatch]:
+    model = request.get("model")
+    yield from compared(f"{field}.model", table["model"], model, "the request's")
+    evaluation = table["evaluation"]
+    for part in _EVALUATION_PARTS:
+        stated, expected = evaluation.get(part), deployment.evaluation[part]
+        yield from compared(f"{field}.evaluation.{part}", stated, expected, _MODEL)
+    for latency in ("ttft_seconds", "tpot_seconds"):
+        yield from _order_mismatches(
+            f"{field}.evaluation.{latency}", evaluation.get(latency)
+        )
+    yield from _unit_cost_mismatches(
+        f"{field}.evaluation", evaluation, deployment, facts
+    )
+    yield from _hardware_mismatches(f"{field}.hardware", table, deployment, facts)
+    yield from bill_mismatches(
+        f"{field}.bill_of_materials",
+        table.get("bill_of_materials"),
+        merged([(deployment.units, deployment.unit.lines)]),
+    )
+
+
+def _order_mismatches(field: str, latency: Document | None) -> Iterator[Mismatch]:
+    """Check simulated percentiles: the higher ones are not below the others."""
+    parts = ("p50", "p95", "p99")
+    known = [float(value) for p in parts if (value := (latency or {}).get(p))]
+    if known != sorted(known) or (known and known[0] < 0):
+        yield Mismatch(field, known, sorted(known), "percentiles in growing order")
+
+
+def _unit_cost_mismatches(
+    field: str, evaluation: Document, deployment: Deployment, facts: Facts
+) -> Iterator[Mismatch]:
+    """Compare the power and the cost of one unit."""
+    bought = deployment.unit
+    cost = facts.assumptions.cost
+    stated = evaluation.get("power_watts")
+    expected = None if bought.rent else bought.power_watts
+    yield from compared(f"{field}.power_watts", stated, expected, _CATALOG)
+    expected_cost = cost_table(
+        bought.price,
+        bought.power_watts,
+        bought.rack_units,
+        bought.replicas * deployment.tokens_per_second_per_replica,
+        cost,
+        rent_usd_per_hour([(bought.rent_per_hour, bought.rent)], cost),
+    )
+    yield from compared(
+        f"{field}.cost", evaluation.get("cost"), expected_cost, _CATALOG
+    )
+
+
+def _hardware_mismatches(
+    field: str, table: Document, deployment: Deployment, facts: Facts
+) -> Iterator[Mismatch]:
+    hardware, bought = table["hardware"], deployment.unit
+    hosts = hardware.get("hosts")
+    yield from compared(f"{field}.hosts", hosts, bought.hosts, "hosts of a unit")
+    yield from _connection_mismatches(field, hardware, bought)
+    yield from _rent_mismatches(field, hardware, bought)
+    host = facts.host(hardware["host"])
+    card = facts.accelerator(table["candidate"]["accelerator"])
+    links = {None, host.link, card.pcie_link, card.scale_up_name}
+    if hardware.get("link") not in links:
+        known = ", ".join(sorted(link for link in links if link))
+        yield Mismatch(
+            f"{field}.link", hardware.get("link"), known, "links of the host"
+        )
+
+
+def _rent_mismatches(
+    field: str, hardware: Document, bought: Unit
+) -> Iterator[Mismatch]:
+    """Compare the terms of an instance with whether it is one."""
+    if is_offer(hardware["host"]) != (bought.rent is not None):
+        reason = "instances have terms, and nothing else has"
+        yield Mismatch(f"{field}.terms", hardware.get("terms"), "terms", reason)
+    expected = None if bought.rent is None else bought.goodput
+    stated = hardware.get("goodput")
+    yield from compared(f"{field}.goodput", stated, expected, _CATALOG)
+
+
+def _connection_mismatches(
+    field: str, hardware: Document, bought: Unit
+) -> Iterator[Mismatch]:
+    """Compare what connects hosts: nothing where there is one, no switch for two."""
+    if bought.hosts == 1:
+        for key in ("network", "nics_per_host"):
+            if hardware.get(key):
+                reason = "one host is not connected"
+                yield Mismatch(f"{field}.{key}", hardware[key], None, reason)
+    share = bought.switch
+    if share is None and hardware.get("switch"):
+        reason = "these hosts need no switch"
+        yield Mismatch(f"{field}.switch", hardware["switch"], None, reason)
+    in_blocks = share is not None and share.port_block is not None
+    blocks = share.blocks if share is not None and in_blocks else 0
+    stated_blocks = hardware.get("switch_port_blocks") or 0
+    yield from compared(
+        f"{field}.switch_port_blocks",
+        stated_blocks,
+        blocks,
+        "blocks of ports of a unit",
+    )
+    switches = {None, 0} if share is None else {1, None, 0} if in_blocks else {1}
+    if hardware.get("switch_count") not in switches:
+        stated = hardware.get("switch_count")
+        reason = "switches of a unit"
+        yield Mismatch(f"{field}.switch_count", stated, int(share is not None), reason)
+
+
+def _total_mismatches(
+    plan: Document, deployments: Sequence[Deployment], facts: Facts
+) -> Iterator[Mismatch]:
+    lines = merged((one.units, one.unit.lines) for one in deployments)
+    yield from bill_mismatches(
+        "bill_of_materials", plan.get("bill_of_materials"), lines
+    )
+    price = sum(one.price for one in deployments)
+    yield from compared_money("price_usd", plan.get("price_usd"), price, _CATALOG)
+    power = sum(one.power_watts for one in deployments)
+    owned = any(one.unit.rent is None for one in deployments)
+    expected_power = power if owned else None
+    yield from compared(
+        "power_watts", plan.get("power_watts"), expected_power, _CATALOG
+    )
+    carbon = facts.assumptions.cost.carbon_kg_per_kwh
+    emitted = None
+    if owned and carbon is not None:
+        kwh = electricity_kwh(power, HOURS_PER_YEAR, facts.assumptions.cost)
+        emitted = kwh * carbon
+    stated = plan.get("kg_co2e_per_year")
+    yield from compared("kg_co2e_per_year", stated, emitted, _CATALOG)
+    expected = cost_table(
+        price,
+        power,
+        sum(one.rack_units for one in deployments),
+        sum(one.tokens_per_second for one in deployments),
+        facts.assumptions.cost,
+        rent_usd_per_hour(
+            ((one.rent_per_hour, one.unit.rent) for one in deployments),
+            facts.assumptions.cost,
+        ),
+    )
+    yield from compared("cost", plan.get("cost"), expected, _CATALOG)

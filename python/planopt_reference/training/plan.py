@@ -1,0 +1,253 @@
+"""Re-checking a saved plan of a training run without the optimizer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from planopt_reference.bill import bill_mismatches
+from planopt_reference.choices import not_allowed, only, part_mismatches
+from planopt_reference.cost import SECONDS_PER_HOUR
+from planopt_reference.limits import outcome_mismatches
+from planopt_reference.mismatch import (
+    RELATIVE_TOLERANCE,
+    Mismatch,
+    compared,
+    compared_money,
+)
+from planopt_reference.training.cluster import cluster, rented_cluster
+from planopt_reference.training.evaluation import evaluate_training
+from planopt_reference.training.run import HOURS_PER_DAY, energy_of
+from planopt_reference.units import MICRO_USD_PER_USD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from planopt_reference.facts import Facts
+    from planopt_reference.training.cluster import Cluster
+
+    Document = Mapping[str, Any]
+
+_MODEL: Final = "recomputed from the training page"
+_CATALOG: Final = "recomputed from the catalogs"
+# What a candidate records of a run, by the names of a request.
+_RECORDED: Final = (
+    "accelerator",
+    "tp",
+    "sequence_parallel",
+    "pp",
+    "vpp",
+    "schedule",
+    "dp",
+    "cp",
+    "context_parallel",
+    "ep",
+    "global_batch",
+    "seq_len",
+    "mtp_modules",
+    "recompute",
+    "shard",
+    "shard_group",
+    "precision",
+    "optimizer",
+    "offload",
+    "lora_rank",
+    "expert_tp",
+    "framework",
+    "loss_chunks",
+    "master_weights",
+)
+_DERIVED: Final = ("micro_batches", "expert_data_parallel")
+_NOT_IN_A_PLAN: Final = ("global_batch", "seq_len", "mtp_modules", *_DERIVED)
+
+
+def training_plan_mismatches(
+    plan: Document, request: Document, facts: Facts
+) -> Iterator[Mismatch]:
+    """Recompute the figures of a plan for training, and check its limits.
+
+    Parameters
+    ----------
+    plan : mapping
+        A plan document of kind `training` that buys something.
+    request : mapping
+        Its question.
+    facts : Facts
+        Catalogs and assumptions.
+
+    Yields
+    ------
+    Mismatch
+        One for each figure that differs and each limit that is broken.
+    """
+    (table,) = plan["deployments"]
+    evaluation = recomputed_run(table, request, facts)
+    bought = _bought(table, evaluation, facts)
+    hours = evaluation["days"] * HOURS_PER_DAY
+    productive = evaluation["tokens_per_second"] * evaluation["goodput"]
+    cost = bought.cost(productive, facts.assumptions.cost)
+    price = bought.paid(hours)
+    evaluation["run"] |= {
+        **_energy(hours, bought, facts),
+        "usd": hours * cost["usd_per_hour"],
+    }
+    yield from _deployment_mismatches(table, evaluation, bought, cost)
+    yield from _link_mismatches(table, facts)
+    yield from _choice_mismatches(table, request, facts)
+    yield from bill_mismatches(
+        "bill_of_materials", plan.get("bill_of_materials"), bought.lines
+    )
+    stated = plan.get("price_usd")
+    yield from compared_money("price_usd", stated, price, _CATALOG)
+    power = plan.get("power_watts")
+    yield from compared("power_watts", power, _drawn(bought), _CATALOG)
+    yield from compared("cost", plan.get("cost"), cost, _CATALOG)
+    height = bought.rack_units / facts.assumptions.cost.rack_units
+    totals = {
+        "deadline_seconds": hours * SECONDS_PER_HOUR,
+        "budget_usd": price / MICRO_USD_PER_USD,
+        "max_power_watts": bought.power_watts,
+        "max_racks": height,
+        "max_accelerators": bought.accelerators,
+    }
+    yield from _limit_mismatches(request, totals, bought)
+    yield from outcome_mismatches(plan, price / MICRO_USD_PER_USD)
+
+
+def recomputed_run(table: Document, request: Document, facts: Facts) -> dict[str, Any]:
+    """Evaluate the run of a deployment again.
+
+    Raises
+    ------
+    ValueError
+        If its candidate is rejected.
+    """
+    candidate, hardware = table["candidate"], table["hardware"]
+    embedded = request.get("architecture")
+    evaluation = evaluate_training(
+        facts,
+        model=embedded or table["model"],
+        host=hardware["host"],
+        network=hardware.get("network"),
+        nics_per_host=hardware.get("nics_per_host"),
+        kv_heads=request.get("kv_heads"),
+        micro_batch=candidate["batch"],
+        gradients=request.get("gradients"),
+        redundancy=request.get("redundancy"),
+        tokens=request["tokens"],
+        **{name: candidate.get(name) for name in _RECORDED},
+    )
+    if not evaluation["feasible"]:
+        message = f"the candidate is rejected: {', '.join(evaluation['rejections'])}"
+        raise ValueError(message)
+    return evaluation
+
+
+def _bought(table: Document, evaluation: Document, facts: Facts) -> Cluster:
+    hardware = table["hardware"]
+    if hardware.get("terms") is not None:
+        return rented_cluster(
+            facts,
+            offer=hardware["host"],
+            terms=hardware["terms"],
+            accelerators=evaluation["accelerators"],
+        )
+    return cluster(
+        facts,
+        accelerator=table["candidate"]["accelerator"],
+        host=hardware["host"],
+        network=hardware.get("network"),
+        nics_per_host=hardware.get("nics_per_host") or 0,
+        accelerators=evaluation["accelerators"],
+        spares=evaluation["failures"]["spare_hosts"],
+    )
+
+
+# Section 9, energy and carbon: not known of what is rented.
+def _energy(hours: float, bought: Cluster, facts: Facts) -> Mapping[str, float | None]:
+    if bought.rented:
+        return {"energy_kwh": None, "kg_co2e": None}
+    training = facts.assumptions.training
+    carbon = 0.0 if training is None else training.carbon_kg_per_kwh
+    pue = facts.assumptions.cost.pue
+    return energy_of(bought.power_watts, hours, pue=pue, carbon_kg_per_kwh=carbon)
+
+
+def _deployment_mismatches(
+    table: Document, evaluation: Document, bought: Cluster, cost: Document
+) -> Iterator[Mismatch]:
+    field = "deployments[0]"
+    for count in ("units", "replicas"):
+        yield from compared(f"{field}.{count}", table.get(count), 1, "one run")
+    for name in _DERIVED:
+        stated = table["candidate"].get(name)
+        place = f"{field}.candidate.{name}"
+        yield from compared(place, stated, evaluation[name], _MODEL)
+    stated = table["evaluation"]
+    for part, expected in evaluation.items():
+        if part not in _NOT_IN_A_PLAN:
+            place = f"{field}.evaluation.{part}"
+            yield from compared(place, stated.get(part), expected, _MODEL)
+    own = {"power_watts": _drawn(bought), "cost": cost}
+    yield from compared(f"{field}.evaluation", stated, own, _CATALOG)
+    hardware = {
+        "hosts": evaluation["hosts"],
+        "switch": bought.switch,
+        "switch_count": bought.switches,
+        # Blocks of ports are of switches that replicas share; a run has its own.
+        "switch_port_blocks": 0,
+        "goodput": 1.0 if bought.rented else None,
+    }
+    yield from compared(f"{field}.hardware", table["hardware"], hardware, _CATALOG)
+    place = f"{field}.bill_of_materials"
+    yield from bill_mismatches(place, table.get("bill_of_materials"), bought.lines)
+
+
+def _drawn(bought: Cluster) -> float | None:
+    """Return the power that the owner of a run pays for."""
+    return None if bought.rented else bought.power_watts
+
+
+def _link_mismatches(table: Document, facts: Facts) -> Iterator[Mismatch]:
+    """Check that the link inside a host is one that it has."""
+    host = facts.host(table["hardware"]["host"])
+    card = facts.accelerator(table["candidate"]["accelerator"])
+    links = {host.link, card.pcie_link, card.scale_up_name} - {None}
+    stated = table["hardware"].get("link")
+    if stated not in links:
+        known = ", ".join(sorted(link for link in links if link))
+        yield Mismatch(
+            "deployments[0].hardware.link", stated, known, "links of the host"
+        )
+
+
+def _choice_mismatches(
+    table: Document, request: Document, facts: Facts
+) -> Iterator[Mismatch]:
+    field, candidate = "deployments[0]", table["candidate"]
+    yield from part_mismatches(field, table, request, facts)
+    asked = ("seq_len", "global_batch", "mtp_modules", "precision", "optimizer")
+    chosen = {
+        f"candidate.{name}": (candidate.get(name), only(request.get(name)))
+        for name in asked
+    }
+    chosen["model"] = (table["model"], only(request.get("model")))
+    # Nothing that a search chooses: logits of a micro-batch are there at once.
+    chosen["candidate.loss_chunks"] = (candidate.get("loss_chunks"), only(1))
+    yield from not_allowed(field, chosen)
+
+
+def _limit_mismatches(
+    request: Document, totals: Mapping[str, float], bought: Cluster
+) -> Iterator[Mismatch]:
+    reason = "the plan needs more than allowed"
+    for key, total in totals.items():
+        limit = request.get(key)
+        if limit is not None and total > limit * (1 + RELATIVE_TOLERANCE):
+            yield Mismatch(f"request.{key}", total, limit, reason)
+    quantities: dict[str | None, int] = {
+        **{line.id: line.quantity for line in bought.lines},
+        bought.accelerator: bought.accelerators,
+    }
+    for part, limit in (request.get("stock") or {}).items():
+        if quantities.get(part, 0) > limit:
+            yield Mismatch(f"request.stock.{part}", quantities[part], limit, reason)
