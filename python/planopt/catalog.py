@@ -192,6 +192,10 @@ class Catalog:
         shown: dict[str, Any] = self.native.show(kind, id)
         return shown
 
+    def figures(self, kind: str, id: str) -> dict[str, dict[str, Any]]:
+        """Figures of one entity by field: the text of each, and where it comes from."""
+        return {each["field"]: each for each in self.show(kind, id)["figures"]}
+
     def check(self) -> dict[str, int]:
         """Count the entities by kind; reading the catalog has checked them."""
         return {kind: len(self.list(kind)) for kind in KINDS}

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 
 from planopt.options import OptionReader
-from planopt.prices import age_days, is_well_known
+from planopt.price_sources import GIVEN, age_days, is_well_known
+from planopt.prices import CONDITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,7 +17,16 @@ if TYPE_CHECKING:
     from planopt.catalog import Catalog
     from planopt.options import TextOrNumber
 
-__all__ = ["AGES", "Basis", "Listing", "PriceList", "Summary", "price_list"]
+__all__ = [
+    "AGES",
+    "COLUMNS",
+    "UNDATED",
+    "Basis",
+    "Listing",
+    "PriceList",
+    "Summary",
+    "price_list",
+]
 
 SECONDS_PER_DAY = 86_400
 LONGEST_AGE_SECONDS = 1e10
@@ -25,6 +35,7 @@ LONGEST_AGE_SECONDS = 1e10
 AGES = {"90d": 90, "180d": 180, "1y": 365}
 """Columns of the summary: prices up to so many days old."""
 OLDER, UNDATED = "older", "undated"
+COLUMNS = (*AGES, OLDER, UNDATED)
 
 Basis = Literal["card", "system / n", "machine only", "rent only", "none"]
 """What the price of an accelerator is: its own, a share of a board or system, that of a
@@ -102,7 +113,7 @@ def price_list(
         The condition or the age is none.
     """
     reader = OptionReader()
-    chosen = reader.choice("condition", condition, ("new", "used", "any")) or "new"
+    chosen = reader.choice("condition", condition, CONDITIONS) or "new"
     seconds = reader.quantity("older", older, "seconds", most=LONGEST_AGE_SECONDS)
     reader.finish()
     native = catalog.native.bought(chosen)
@@ -162,12 +173,12 @@ def _summaries(listings: Iterable[Listing]) -> Iterable[Summary]:
         by_kind.setdefault(each.kind, []).append(each)
     for kind, of_kind in by_kind.items():
         ages = Counter(each.age for each in of_kind)
-        statuses = Counter(each.status or "given" for each in of_kind)
+        statuses = Counter(each.status or GIVEN for each in of_kind)
         known = [each for each in of_kind if each.age in AGES]
         yield Summary(
             kind=kind,
             parts=len(of_kind),
-            by_age={name: ages[name] for name in (*AGES, OLDER, UNDATED)},
+            by_age={name: ages[name] for name in COLUMNS},
             by_status=dict(statuses),
             of_this_year=sum(is_well_known(each.status) for each in known)
             / len(of_kind),
@@ -180,25 +191,29 @@ def _basis_of(
     """Say of each accelerator what its price is."""
     alone = {each.id: each for each in bought if each.kind == "accelerator"}
     hosts = {each.id for each in bought if each.kind == "host"}
-    machines = {_figure(catalog, "hosts", id_, "includes.accelerator") for id_ in hosts}
-    offers = {_figure(catalog, "offers", each.id, "accelerator") for each in rented}
+    machines = {_text(catalog, "hosts", id_, "includes.accelerator") for id_ in hosts}
+    # An instance, `provider/instance`, has the same accelerator in all its regions.
+    instances = {each.id.rpartition("/")[0]: each.id for each in rented}
+    offered = {
+        _text(catalog, "offers", id_, "accelerator") for id_ in instances.values()
+    }
 
     def basis(id_: str) -> Basis:
         if id_ in alone:
             return "system / n" if alone[id_].per > 1 else "card"
         if id_ in machines:
             return "machine only"
-        return "rent only" if id_ in offers else "none"
+        return "rent only" if id_ in offered else "none"
 
     ids = (entry["id"] for entry in catalog.list("accelerators"))
     return {id_: basis(id_) for id_ in ids}
 
 
 def _on_sale(catalog: Catalog, accelerator: str) -> str:
-    said = _figure(catalog, "accelerators", accelerator, "on_sale")
+    said = _text(catalog, "accelerators", accelerator, "on_sale")
     return {"true": "yes", "false": "no", None: "not said"}[said]
 
 
-def _figure(catalog: Catalog, kind: str, id_: str, field: str) -> str | None:
-    figures = catalog.show(kind, id_)["figures"]
-    return next((each["text"] for each in figures if each["field"] == field), None)
+def _text(catalog: Catalog, kind: str, id_: str, field: str) -> str | None:
+    figure = catalog.figures(kind, id_).get(field)
+    return None if figure is None else str(figure["text"])

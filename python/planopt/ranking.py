@@ -123,9 +123,9 @@ def _rented(problem: Problem) -> Problem:
 def _memory_bytes(catalog: Catalog, accelerator: str) -> float:
     from planopt._native import parse_quantity
 
-    figures = catalog.show("accelerators", accelerator)["figures"]
-    text = next(each["text"] for each in figures if each["field"] == "memory")
-    return parse_quantity(text, "bytes")
+    return parse_quantity(
+        catalog.figures("accelerators", accelerator)["memory"]["text"], "bytes"
+    )
 
 
 def _values(catalog: Catalog, problem: Problem) -> dict[str, Value]:

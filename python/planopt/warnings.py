@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.documents.parts import PlanWarning
-from planopt.prices import OLD_PRICE_DAYS, age_days
+from planopt.price_sources import OLD_PRICE_DAYS, age_days
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -27,7 +27,7 @@ HEAVY = (
     "rich",
     "msgspec",
     "planopt._native",
-    "planopt.report.terminal",
+    "planopt.report.plan",
 )
 
 

@@ -12,7 +12,7 @@ from planopt.catalog import bundled_folder
 from planopt.cli import main
 from planopt.documents.parts import BomLine
 from planopt.errors import InputError
-from planopt.prices import dollars, is_rough, oldest_price
+from planopt.price_sources import dollars, is_rough, oldest_price
 from planopt_reference import verify_plan
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def test_a_sum_is_rough_as_soon_as_one_price_in_it_is(
     bill: list[BomLine], rough: bool
 ) -> None:
     assert is_rough(bill) is rough
-    assert dollars(13_515, bill) == ("~$13,500" if rough else "$13,515")
+    assert dollars(13_515, rough=rough) == ("~$13,500" if rough else "$13,515")
 
 
 def test_the_oldest_price_is_that_of_a_line_that_matters() -> None:

@@ -12,7 +12,7 @@ import pytest
 import planopt
 from planopt.catalog import open_catalog
 from planopt.cli import main
-from planopt.report.terminal import render_plan
+from planopt.report.plan import render_plan
 
 if TYPE_CHECKING:
     from pathlib import Path

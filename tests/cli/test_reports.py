@@ -19,9 +19,9 @@ from planopt.report.catalog import render_catalog, render_entry
 from planopt.report.comparison import render_comparison
 from planopt.report.evaluation import render_evaluation
 from planopt.report.numbers import money, rate, size
+from planopt.report.plan import render_plan
 from planopt.report.reproduction import render_reproduction
 from planopt.report.style import COLOUR
-from planopt.report.terminal import render_plan
 
 if TYPE_CHECKING:
     from planopt.documents.plan import Plan

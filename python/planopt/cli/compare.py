@@ -77,7 +77,7 @@ def _rank(out: Path | None, *, json: bool, **options: Any) -> int:
 
 
 def _compare_training(*, json: bool, **options: Any) -> int:
-    from planopt.report.training_comparison import render_training_comparison
+    from planopt.report.comparison import render_training_comparison
     from planopt.training.compare import compare_training
 
     plans = compare_training(**options)

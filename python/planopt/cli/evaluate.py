@@ -133,9 +133,9 @@ def training(*, json: JSON = False, **options: Any) -> int:
     planopt evaluate training --accelerator a100-sxm-80 --network infiniband-200g
     --tp 8 --pp 4 --dp 64 --sequence-parallel --shard zero1 --tokens 2T
     """
-    from planopt.report.training import render_training
+    from planopt.report.evaluation import render_evaluation
     from planopt.training.evaluate import evaluate_training
 
     evaluation = evaluate_training(**options)
-    show(evaluation, render_training, json=json)
+    show(evaluation, render_evaluation, json=json)
     return OK

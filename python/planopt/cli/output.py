@@ -8,7 +8,7 @@ from typing import TextIO
 from planopt.cli.streams import Outlet
 from planopt.errors import Diagnostic
 from planopt.printable import printable, screened
-from planopt.report.style import COLOUR, PLAIN, Style
+from planopt.report.style import COLOUR, PLAIN, Style, bad, faint, warn
 
 
 def style_of(stream: TextIO) -> Style:
@@ -66,16 +66,17 @@ def tell(diagnostics: Iterable[Diagnostic]) -> None:
     style = style_of(sys.stderr)
     problems = list(diagnostics)
     for problem in problems:
-        paint = style.bad if problem.severity == "error" else style.warn
-        say(str(problem).replace(problem.headline, paint(problem.headline), 1))
+        mark = bad if problem.severity == "error" else warn
+        headline = style.painted(mark(problem.headline))
+        say(str(problem).replace(problem.headline, headline, 1))
     if codes := sorted({problem.code for problem in problems}):
-        hint = style.faint(f"`planopt explain {codes[0]}` says more")
+        hint = style.painted(faint(f"`planopt explain {codes[0]}` says more"))
         say(f"  = note: {hint}")
 
 
 def note(line: str) -> None:
     """Write a line on how far a command is to stderr."""
-    say(style_of(sys.stderr).faint(printable(line)))
+    say(style_of(sys.stderr).painted(faint(printable(line))))
 
 
 def say(text: str) -> None:

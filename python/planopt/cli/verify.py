@@ -38,7 +38,7 @@ def verify(
     json: JSON = False,
 ) -> int:
     """Compute a saved plan again, slowly and without the optimizer."""
-    from planopt.report.terminal import render_verification
+    from planopt.report.plan import render_verification
     from planopt.second_opinion import verify as compute_again
 
     verdict = compute_again(plan)

@@ -23,7 +23,8 @@ from planopt.fleet.question import ask
 from planopt.fleet.stages import StagesInterrupted, solve
 from planopt.fleet.supply import UTILISATION
 from planopt.options import OptionReader
-from planopt.prices import PriceOptions, oldest_price, read_prices, sourced
+from planopt.price_sources import oldest_price, sourced
+from planopt.prices import PriceOptions, read_prices
 from planopt.procurement import Solver
 
 if TYPE_CHECKING:

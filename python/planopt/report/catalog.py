@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from planopt.price_list import AGES
+from planopt.price_list import AGES, COLUMNS, UNDATED, Basis
+from planopt.price_sources import STATUSES
 from planopt.report.numbers import UNKNOWN, count, money, money_per_hour
-from planopt.report.style import PLAIN, Style
-from planopt.report.table import table, wrapped
+from planopt.report.style import PLAIN, Style, head
+from planopt.report.table import Apart, Section, Sentence, Table, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from planopt.price_list import PriceList
+    from planopt.price_list import Listing, PriceList
+    from planopt.report.table import Block
 
 __all__ = ["render_catalog", "render_entry", "render_prices"]
 
@@ -31,12 +33,14 @@ def render_catalog(
     entries: Mapping[str, Sequence[Mapping[str, Any]]], *, style: Style = PLAIN
 ) -> str:
     """List entries by kind."""
-    blocks = []
-    for kind, of_kind in entries.items():
-        rows = [(str(entry["id"]), str(entry["name"])) for entry in of_kind]
-        listed = table(("id", "name"), rows, "<<", style=style) if rows else []
-        blocks.append("\n".join([style.head(f"{kind} ({len(rows)})"), *listed]))
-    return "\n\n".join(blocks)
+    groups: list[list[Block]] = [
+        [
+            head(f"{kind} ({len(of_kind)})"),
+            Table(("id", "name"), [(str(e["id"]), str(e["name"])) for e in of_kind]),
+        ]
+        for kind, of_kind in entries.items()
+    ]
+    return text([Apart(groups)], style)
 
 
 def render_entry(entry: Mapping[str, Any], *, style: Style = PLAIN) -> str:
@@ -45,13 +49,13 @@ def render_entry(entry: Mapping[str, Any], *, style: Style = PLAIN) -> str:
         (str(figure["field"]), _value(figure), _source(figure))
         for figure in entry["figures"]
     ]
-    header = ("field", "value", "source")
-    return "\n".join(
+    return text(
         [
-            f"{style.head(str(entry['name']))}   {entry['kind']} `{entry['id']}`",
-            *table(header, rows, "<<<", style=style),
+            f"{head(str(entry['name']))}   {entry['kind']} `{entry['id']}`",
+            Table(("field", "value", "source"), rows),
             f"  = file: {entry.get('file') or UNKNOWN}",
-        ]
+        ],
+        style,
     )
 
 
@@ -59,52 +63,56 @@ def render_prices(
     listed: PriceList, *, listing: bool = False, style: Style = PLAIN
 ) -> str:
     """Count the deciding prices by age and status, and list them where asked."""
-    statuses = ("stored", "derived", "from-memory", "assumed")
-    ages = (*AGES, "older", "undated")
     rows = [
         (
             _KINDS[each.kind],
             count(each.parts),
-            *(count(each.by_age[age]) for age in ages),
-            *(count(each.by_status.get(status, 0)) for status in statuses),
+            *(count(each.by_age[age]) for age in COLUMNS),
+            *(count(each.by_status.get(status, 0)) for status in STATUSES),
             f"{each.of_this_year:.0%}",
         )
         for each in listed.summaries
     ]
-    within = [f"<={age}" for age in AGES]
-    header = ("", "priced", *within, "older", "undated", *statuses, "this year's")
-    lines = [
-        style.head(f"Deciding prices, {listed.condition}"),
-        *table(header, rows, "<" + ">" * (len(header) - 1), style=style),
-        "  this year's: at most a year old, and neither from memory nor assumed",
-        "",
-        style.head("Accelerators by what their price is"),
-    ]
-    for basis in ("card", "system / n", "machine only", "rent only", "none"):
-        of_it = [id_ for id_, each in listed.basis_of.items() if each == basis]
-        named = f"{basis} ({len(of_it)}): {', '.join(of_it) or UNKNOWN}"
-        lines += wrapped(named, hanging="    ")
-    said = ", ".join(f"{number} {answer}" for answer, number in listed.on_sale.items())
-    lines += ["", f"Accelerators of which new ones can be bought today: {said}"]
-    return "\n".join([*lines, *(_listed(listed, style) if listing else [])])
+    ages = (f"<={age}" if age in AGES else age for age in COLUMNS)
+    figures = ("priced", *ages, *STATUSES, "this year's")
+    on_sale = (f"{number} {answer}" for answer, number in listed.on_sale.items())
+    return text(
+        [
+            head(f"Deciding prices, {listed.condition}"),
+            Table(("", *(f">{title}" for title in figures)), rows),
+            "  this year's: at most a year old, and neither from memory nor assumed",
+            "",
+            head("Accelerators by what their price is"),
+            *(
+                Sentence(_of_basis(listed, each), hanging="    ")
+                for each in get_args(Basis)
+            ),
+            "",
+            "Accelerators of which new ones can be bought today: " + ", ".join(on_sale),
+            *([_listed(listed.prices)] if listing else []),
+        ],
+        style,
+    )
 
 
-def _listed(listed: PriceList, style: Style) -> list[str]:
+def _of_basis(listed: PriceList, basis: Basis) -> str:
+    of_it = [id_ for id_, each in listed.basis_of.items() if each == basis]
+    return f"{basis} ({len(of_it)}): {', '.join(of_it) or UNKNOWN}"
+
+
+def _listed(prices: Sequence[Listing]) -> Section:
     rows = [
         (
             each.id,
             each.kind,
             money_per_hour(each.usd) if each.kind == "instance" else money(each.usd),
-            each.date or "undated",
+            each.date or UNDATED,
             each.status or UNKNOWN,
-            f"{each.condition}, system / {each.per}"
-            if each.per > 1
-            else each.condition,
+            each.condition + (f", system / {each.per}" if each.per > 1 else ""),
         )
-        for each in listed.prices
+        for each in prices
     ]
-    header = ("id", "kind", "price", "of", "status", "")
-    return ["", *table(header, rows, "<<><<<", style=style)] if rows else []
+    return Section("", [Table(("id", "kind", ">price", "of", "status", ""), rows)])
 
 
 def _value(figure: Mapping[str, Any]) -> str:

@@ -1,86 +1,113 @@
-"""The same question for several accelerators, one column each."""
+"""The same question for several accelerators, one column each: serving or training."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from planopt.prices import is_rough
+from planopt.price_sources import is_rough
 from planopt.report.numbers import (
     UNKNOWN,
     count,
+    days,
     money,
     money_per_hour,
     money_per_million,
+    percent,
     rate,
     watts,
 )
-from planopt.report.parts import section, warning_lines
-from planopt.report.style import PLAIN, Style
-from planopt.report.table import table, wrapped
+from planopt.report.parts import price, warnings
+from planopt.report.style import PLAIN, Style, good
+from planopt.report.table import Section, Sentence, Table, text
 
 if TYPE_CHECKING:
-    from planopt.documents.evaluation import Decode
-    from planopt.documents.plan import Plan
+    from planopt.documents.explanations import Infeasibility
+    from planopt.documents.plan import Plan, TrainingPlan
+    from planopt.documents.training import TrainingEvaluation
 
-__all__ = ["render_comparison"]
+__all__ = ["render_comparison", "render_training_comparison"]
 
-_Row = tuple[str, Callable[["Plan"], str]]
+_Compared = TypeVar("_Compared", bound="Plan | TrainingPlan")
+_Row = tuple[str, Callable[[_Compared], str]]
 
 
 def render_comparison(plans: Sequence[Plan], *, style: Style = PLAIN) -> str:
-    """Lay plans out side by side, the figures of each below its name."""
-    rows: list[_Row] = [
+    """Lay plans for serving side by side, the figures of each below its name."""
+    hourly: list[_Row[Plan]] = [
+        ("$/h", lambda plan: money_per_hour(plan.cost.usd_per_hour)),
+        ("from", _provider),
+    ]
+    rows: list[_Row[Plan]] = [
         ("accelerators", _number),
         ("layout", _degrees),
-        ("price", _price),
-        *_hourly_rows(plans),
-        (
-            "tok/s per user",
-            lambda plan: rate(_decode(plan, "tokens_per_second_per_user")),
-        ),
+        ("price", price),
+        *(hourly if any(plan.request.hourly for plan in plans) else []),
+        ("tok/s per user", lambda plan: rate(_per_user(plan))),
         ("tok/s in total", lambda plan: rate(_total(plan))),
         ("tok/s per $1,000", lambda plan: rate(_per_thousand(plan))),
         ("power", lambda plan: watts(plan.power_watts)),
         ("energy per token", _energy),
         ("$/Mtok", lambda plan: money_per_million(plan.cost.usd_per_million_tokens)),
     ]
-    header = ("", *map(_name, plans))
-    cells = [(title, *map(value, plans)) for title, value in rows]
-    warnings = {warning: None for plan in plans for warning in plan.warnings}
-    return "\n".join(
-        [
-            *table(header, cells, "<" + ">" * len(plans), style=style),
-            *_verdict(plans, style),
-            *section("No plan", _conflicts(plans), style),
-            *([""] if warnings else []),
-            *warning_lines(warnings, style),
-        ]
+    return _side_by_side(plans, rows, _verdict(plans), _binding, style)
+
+
+def render_training_comparison(
+    plans: Sequence[TrainingPlan], *, style: Style = PLAIN
+) -> str:
+    """Lay plans for training side by side, the figures of each below its name."""
+    rows: list[_Row[TrainingPlan]] = [
+        ("layout", _training_degrees),
+        ("accelerators", _figure(lambda each: count(each.accelerators))),
+        ("tok/s", _figure(lambda each: rate(each.tokens_per_second))),
+        ("MFU", _figure(lambda each: percent(each.mfu))),
+        ("goodput", _figure(lambda each: percent(each.goodput))),
+        ("days", _figure(lambda each: days(each.days))),
+        ("accelerator-hours", _figure(lambda each: count(each.run.accelerator_hours))),
+        ("power", _figure(lambda each: watts(each.power_watts))),
+        ("energy, kWh", _figure(lambda each: count(each.run.energy_kwh))),
+        ("kg CO2e", _figure(lambda each: count(each.run.kg_co2e))),
+        ("the run", _figure(lambda each: money(each.run.usd, whole=True))),
+        ("price", _training_price),
+    ]
+    return _side_by_side(
+        plans, rows, _training_verdict(plans), lambda why: why.note or "", style
     )
 
 
-def _hourly_rows(plans: Sequence[Plan]) -> list[_Row]:
-    """Tell what an hour costs, where that is the money that was asked about."""
-    if not any(plan.request.hourly for plan in plans):
-        return []
-    return [
-        ("$/h", lambda plan: money_per_hour(plan.cost.usd_per_hour)),
-        ("from", _provider),
+def _side_by_side(
+    plans: Sequence[_Compared],
+    rows: Sequence[_Row[_Compared]],
+    verdict: str,
+    conflict: Callable[[Infeasibility], str],
+    style: Style,
+) -> str:
+    cells = [(title, *(of(plan) for plan in plans)) for title, of in rows]
+    conflicts = [
+        f"{_name(plan)}: {conflict(plan.infeasibility)}"
+        for plan in plans
+        if plan.infeasibility is not None
     ]
+    return text(
+        [
+            Table(("", *(f">{_name(plan)}" for plan in plans)), cells),
+            Section("", [Sentence(verdict)]),
+            Section("No plan", [Sentence(each, hanging="    ") for each in conflicts]),
+            warnings({warning: None for plan in plans for warning in plan.warnings}),
+        ],
+        style,
+    )
 
 
-def _provider(plan: Plan) -> str:
-    """Say who rents it out, or that it is bought."""
-    hosts = {each.hardware.host or "" for each in plan.deployments}
-    names = {host.partition("/")[0] if "/" in host else "bought" for host in hosts}
-    return ", ".join(sorted(names)) or UNKNOWN
-
-
-def _name(plan: Plan) -> str:
+def _name(plan: Plan | TrainingPlan) -> str:
     """Name a column: what was bought, else what was asked for."""
     if plan.deployments:
         return plan.deployments[0].candidate.accelerator
     return ",".join(plan.request.accelerators) or UNKNOWN
+
+
+# --- Serving --------------------------------------------------------------------------
 
 
 def _number(plan: Plan) -> str:
@@ -102,12 +129,17 @@ def _degrees(plan: Plan) -> str:
     return f"TP{candidate.tp} PP{candidate.pp}{more}{copies}"
 
 
-def _decode(plan: Plan, figure: str) -> float | None:
+def _provider(plan: Plan) -> str:
+    """Say who rents it out, or that it is bought."""
+    hosts = {each.hardware.host or "" for each in plan.deployments}
+    names = {host.partition("/")[0] if "/" in host else "bought" for host in hosts}
+    return ", ".join(sorted(names)) or UNKNOWN
+
+
+def _per_user(plan: Plan) -> float | None:
     if not plan.deployments:
         return None
-    decode: Decode = plan.deployments[0].evaluation.decode
-    value: float | None = getattr(decode, figure)
-    return value
+    return plan.deployments[0].evaluation.decode.tokens_per_second_per_user
 
 
 def _total(plan: Plan) -> float | None:
@@ -131,46 +163,70 @@ def _energy(plan: Plan) -> str:
     return f"{plan.power_watts / total:.3g} J"
 
 
-def _price(plan: Plan) -> str:
-    return money(plan.price_usd, rough=is_rough(plan.bill_of_materials))
-
-
 def _paid(plan: Plan) -> float | None:
     """Return what a plan costs, in the money that was asked about."""
     return plan.cost.usd_per_hour if plan.request.hourly else plan.price_usd
 
 
-def _verdict(plans: Sequence[Plan], style: Style) -> list[str]:
+def _verdict(plans: Sequence[Plan]) -> str:
     """Say which is cheapest, fastest and cheapest per token, and by how much."""
     paid = ((_paid(plan), index) for index, plan in enumerate(plans))
     priced = sorted((usd, index) for usd, index in paid if usd is not None)
     if len(priced) < 2:
-        return []
+        return ""
     (lowest, first), (second, _) = priced[:2]
     less = second - lowest
     by = money_per_hour(less) if plans[first].request.hourly else money(less)
-    said = [f"Cheapest: {style.good(_name(plans[first]))} by {by}."]
-    fastest = max(
-        plans, key=lambda plan: _decode(plan, "tokens_per_second_per_user") or 0.0
+    fastest = max(plans, key=lambda plan: _per_user(plan) or 0.0)
+    said = (
+        f"Cheapest: {good(_name(plans[first]))} by {by}. "
+        f"Fastest per user: {good(_name(fastest))}."
     )
-    said.append(f"Fastest per user: {style.good(_name(fastest))}.")
     thrifty = [plan for plan in plans if plan.cost.usd_per_million_tokens is not None]
     if thrifty:
         best = min(thrifty, key=lambda plan: plan.cost.usd_per_million_tokens or 0.0)
-        said.append(f"Lowest $/Mtok: {style.good(_name(best))}.")
-    return ["", *wrapped(" ".join(said))]
+        said += f" Lowest $/Mtok: {good(_name(best))}."
+    return said
 
 
-def _conflicts(plans: Sequence[Plan]) -> list[str]:
-    return [
-        line
-        for plan in plans
-        if plan.infeasibility is not None
-        for line in wrapped(
-            f"{_name(plan)}: "
-            + " and ".join(
-                f"{limit.name} {limit.value}" for limit in plan.infeasibility.binding
-            ),
-            hanging="    ",
-        )
-    ]
+def _binding(why: Infeasibility) -> str:
+    return " and ".join(f"{limit.name} {limit.value}" for limit in why.binding)
+
+
+# --- Training -------------------------------------------------------------------------
+
+
+def _training_degrees(plan: TrainingPlan) -> str:
+    if not plan.deployments:
+        return "no plan"
+    candidate = plan.deployments[0].candidate
+    return f"TP{candidate.tp} PP{candidate.pp} DP{candidate.dp}"
+
+
+def _figure(
+    value: Callable[[TrainingEvaluation], str],
+) -> Callable[[TrainingPlan], str]:
+    """Return the cell of a figure of the run, where there is one."""
+    return lambda plan: (
+        value(plan.deployments[0].evaluation) if plan.deployments else UNKNOWN
+    )
+
+
+def _training_price(plan: TrainingPlan) -> str:
+    rough = is_rough(plan.bill_of_materials)
+    return _figure(lambda each: money(each.cost.price_usd, rough=rough, whole=True))(
+        plan
+    )
+
+
+def _training_verdict(plans: Sequence[TrainingPlan]) -> str:
+    """Say which is cheapest to buy, and whose run costs least."""
+    there = [plan for plan in plans if plan.deployments]
+    if len(there) < 2:
+        return ""
+    cheapest = min(there, key=lambda plan: plan.price_usd or 0.0)
+    thrifty = min(there, key=lambda plan: plan.deployments[0].evaluation.run.usd or 0.0)
+    return (
+        f"Cheapest to buy: {good(_name(cheapest))}. "
+        f"Cheapest run: {good(_name(thrifty))}."
+    )

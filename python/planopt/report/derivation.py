@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planopt.report.numbers import in_unit
-from planopt.report.style import PLAIN, Style
-from planopt.report.table import wrapped
+from planopt.report.style import PLAIN, Style, faint, head
+from planopt.report.table import Sentence, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from planopt.documents.derivation import Derivation, Fact, Figure
+    from planopt.report.table import Block
 
-__all__ = ["derivation_lines", "render_derivation"]
+__all__ = ["derivation", "render_derivation"]
 
 _PAGES = "docs/reference"
 
@@ -22,61 +23,64 @@ def render_derivation(
     derivations: Sequence[Derivation], *, style: Style = PLAIN
 ) -> str:
     """Draw each figure's tree: formula, inputs with their source, result."""
-    tree = _Tree(style)
-    lines = [
-        style.head(" How each figure was worked out"),
+    return text(derivation(derivations), style)
+
+
+def derivation(derivations: Sequence[Derivation]) -> list[Block]:
+    """Draw the trees below an evaluation, where it was asked to explain itself."""
+    if not derivations:
+        return []
+    tree = _Tree()
+    drawn = [
+        block for each in derivations for block in ("", *tree.node(each, "  ", "  "))
+    ]
+    return [
+        head(" How each figure was worked out"),
         f"  Pages are those of {_PAGES}. What is alike is counted. Numbers in [] are"
         " sources.",
+        *drawn,
+        "",
+        head(" Sources"),
+        *tree.sources(),
     ]
-    for derivation in derivations:
-        lines += ["", *tree.node(derivation, "  ", "  ")]
-    return "\n".join([*lines, "", style.head(" Sources"), *tree.sources()])
-
-
-def derivation_lines(derivations: Sequence[Derivation], style: Style) -> list[str]:
-    """Draw the trees below an evaluation, where it was asked to explain itself."""
-    return ["", render_derivation(derivations, style=style)] if derivations else []
 
 
 class _Tree:
     """Draws nodes, and numbers the sources that their facts name."""
 
-    def __init__(self, style: Style) -> None:
-        self._style = style
+    def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
-    def node(self, node: Derivation, first: str, rest: str) -> list[str]:
+    def node(self, node: Derivation, first: str, rest: str) -> list[Block]:
         """Draw a node and all below it."""
-        style = self._style
         times = f"{node.times:,} x " if node.times > 1 else ""
         inner = rest + ("|  " if node.children else "   ")
-        section = style.faint(f"({node.page}, section {node.section})")
-        lines = [
-            f"{first}{times}{style.head(_title(node))} = {_results(node.result)}",
+        section = faint(f"({node.page}, section {node.section})")
+        blocks: list[Block] = [
+            f"{first}{times}{head(_title(node))} = {_results(node.result)}",
             f"{inner}{node.formula}   {section}",
         ]
         if given := _inputs(node):
-            lines += wrapped(f"with {given}", indent=inner, hanging=f"{inner}     ")
-        lines += [f"{inner}{self._fact(fact)}" for fact in node.facts]
+            blocks.append(Sentence(f"with {given}", inner, f"{inner}     "))
+        blocks += [f"{inner}{self._fact(fact)}" for fact in node.facts]
         for place, child in enumerate(node.children):
             is_last = place == len(node.children) - 1
             below = rest + ("   " if is_last else "|  ")
-            lines += self.node(child, f"{rest}+- ", below)
-        return lines
+            blocks += self.node(child, f"{rest}+- ", below)
+        return blocks
 
-    def sources(self) -> list[str]:
+    def sources(self) -> list[Block]:
         """List the sources by their numbers."""
         return [
-            line
+            Sentence(f"[{number}] {source}", hanging="    ")
             for source, number in self._numbers.items()
-            for line in wrapped(f"[{number}] {source}", hanging="    ")
         ]
 
     def _fact(self, fact: Fact) -> str:
         if fact.source is None:
             return f"{fact.name} = {fact.text}"
         number = self._numbers.setdefault(fact.source, len(self._numbers) + 1)
-        return f"{fact.name} = {fact.text}   {self._style.faint(f'[{number}]')}"
+        return f"{fact.name} = {fact.text}   {faint(f'[{number}]')}"
 
 
 _OPERATION = "operation.name"

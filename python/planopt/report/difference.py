@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planopt.report.numbers import UNKNOWN
-from planopt.report.parts import section
-from planopt.report.style import PLAIN, Style
-from planopt.report.table import table, wrapped
+from planopt.report.style import PLAIN, Style, head
+from planopt.report.table import Section, Sentence, Table, text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from planopt.documents.difference import Changed, Difference
 
 __all__ = ["render_difference"]
@@ -19,35 +16,30 @@ __all__ = ["render_difference"]
 
 def render_difference(found: Difference, *, style: Style = PLAIN) -> str:
     """Show what changed, and what is behind it."""
-    blocks = (
-        ("The question", found.request),
-        ("Assumed", found.assumptions),
-        ("Prices", found.prices),
-        ("Parts", found.parts),
-        ("Layout", found.layout),
-        ("What comes of it", found.figures),
+    changed = {
+        "The question": found.request,
+        "Assumed": found.assumptions,
+        "Prices": found.prices,
+        "Parts": found.parts,
+        "Layout": found.layout,
+        "What comes of it": found.figures,
+    }
+    titles = ("", ">before", ">after", "?>by")
+    return text(
+        [
+            head("The same plan" if found.same else "Two plans"),
+            Section("Why", [Sentence(each, hanging="    ") for each in found.why]),
+            *(
+                Section(title, [Table(titles, [_cells(each) for each in rows])])
+                for title, rows in changed.items()
+            ),
+        ],
+        style,
     )
-    why = [line for each in found.why for line in wrapped(each, hanging="    ")]
-    lines = [
-        style.head("The same plan" if found.same else "Two plans"),
-        *section("Why", why, style),
-    ]
-    for title, changed in blocks:
-        lines += section(title, _rows(changed, style), style)
-    return "\n".join(lines)
 
 
-def _rows(changed: Sequence[Changed], style: Style) -> list[str]:
-    if not changed:
-        return []
-    rows = [
-        (each.name, _shown(each.before), _shown(each.after), _by(each))
-        for each in changed
-    ]
-    header = ("", "before", "after", "by")
-    if not any(by for *_, by in rows):
-        return table(header[:-1], [row[:-1] for row in rows], "<>>", style=style)
-    return table(header, rows, "<>>>", style=style)
+def _cells(each: Changed) -> tuple[str, ...]:
+    return each.name, _shown(each.before), _shown(each.after), _by(each)
 
 
 def _shown(value: Any) -> str:

@@ -1,56 +1,80 @@
-"""One evaluated configuration on the screen."""
+"""One evaluated configuration on the screen, serving or training."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.report.derivation import derivation_lines
-from planopt.report.numbers import milliseconds, size
+from planopt.report.derivation import derivation
+from planopt.report.numbers import count, milliseconds, size
 from planopt.report.parts import (
-    assumed_lines,
-    bill_lines,
-    cost_line,
-    figure_lines,
-    latency_lines,
+    assumed,
+    bill,
+    cost,
+    figures,
+    latencies,
     layout,
-    section,
     speed,
-    warning_lines,
+    warnings,
 )
-from planopt.report.style import PLAIN, Style
-from planopt.report.table import wrapped
+from planopt.report.style import PLAIN, Style, bad, good
+from planopt.report.table import Section, Sentence, text
+from planopt.report.training import (
+    layers,
+    run,
+    training_figures,
+    training_layout,
+    training_speed,
+)
 
 if TYPE_CHECKING:
     from planopt.documents.evaluation import EvaluationDocument
+    from planopt.documents.parts import Hardware
+    from planopt.documents.training import TrainingDocument
+    from planopt.report.table import Block
 
 __all__ = ["render_evaluation"]
 
 
-def render_evaluation(evaluation: EvaluationDocument, *, style: Style = PLAIN) -> str:
+def render_evaluation(
+    evaluation: EvaluationDocument | TrainingDocument, *, style: Style = PLAIN
+) -> str:
     """Lay an evaluation out for a terminal."""
-    verdict = style.good("FITS") if evaluation.feasible else style.bad("DOES NOT FIT")
-    warnings = warning_lines(evaluation.warnings, style)
-    bill = bill_lines(evaluation.bill_of_materials, style)
-    return "\n".join(
-        [
-            *wrapped(_what(evaluation), indent="", hanging="  "),
-            f"  {verdict}   {speed(evaluation, evaluation.replicas)}",
-            *_rejections(evaluation, style),
-            "",
-            *figure_lines(evaluation),
-            *latency_lines(evaluation),
-            *_prefill_pool(evaluation),
-            *(["", *bill] if bill else []),
-            *cost_line(evaluation.cost, evaluation.power_watts),
-            *section("Assumed", assumed_lines(evaluation.assumed), style),
-            *([""] if warnings else []),
-            *warnings,
-            *derivation_lines(evaluation.derivation, style),
+    verdict = good("FITS") if evaluation.feasible else bad("DOES NOT FIT")
+    running: list[str] = []
+    if evaluation.kind == "training":
+        what, fast = _trained(evaluation), training_speed(evaluation)
+        does: list[Block] = [
+            *layers(evaluation.mixed),
+            *training_figures(evaluation),
+            *run(evaluation),
         ]
-    )
+    else:
+        what, fast = _served(evaluation), speed(evaluation, evaluation.replicas)
+        does = [
+            *figures(evaluation),
+            *latencies(evaluation),
+            *_prefill_pool(evaluation),
+        ]
+        running = cost(evaluation.cost, evaluation.power_watts)
+    blocks: list[Block] = [
+        Sentence(what, "", "  "),
+        f"  {verdict}   {fast}",
+        *(
+            Sentence(f"{bad(each.code)}: {each.message}", hanging="    ")
+            for each in evaluation.rejections
+        ),
+        "",
+        *does,
+        Section("", [bill(evaluation.bill_of_materials)]),
+        *running,
+        assumed(evaluation.assumed),
+        warnings(evaluation.warnings),
+        Section("", derivation(evaluation.derivation)),
+    ]
+    return text(blocks, style)
 
 
-def _prefill_pool(evaluation: EvaluationDocument) -> list[str]:
+def _prefill_pool(evaluation: EvaluationDocument) -> list[Block]:
     """Say what reads the prompts, where that is a pool of its own."""
     pool, way = evaluation.prefill_pool, evaluation.transfer
     if pool is None or way is None:
@@ -58,17 +82,16 @@ def _prefill_pool(evaluation: EvaluationDocument) -> list[str]:
     over = f"over {way.network}" if way.network else "inside of the host"
     seconds = pool.evaluation.prefill.seconds if pool.evaluation else None
     candidate = pool.candidate
-    return wrapped(
+    said = (
         f"Prompts are read by {pool.replicas}x {candidate.layout} of "
         f"{candidate.accelerator} in {pool.host}, {milliseconds(seconds)} each; their "
         f"cache of {size(way.bytes)} takes {milliseconds(way.seconds)} {over}. Its "
-        "hardware is not in the bill.",
-        indent=" ",
-        hanging="  ",
+        "hardware is not in the bill."
     )
+    return [Sentence(said, " ", "  ")]
 
 
-def _what(evaluation: EvaluationDocument) -> str:
+def _served(evaluation: EvaluationDocument) -> str:
     under = f" under {evaluation.engine}" if evaluation.engine else ""
     parts = [f"{evaluation.model}{under}"] if evaluation.model else []
     if evaluation.candidate is not None:
@@ -77,16 +100,18 @@ def _what(evaluation: EvaluationDocument) -> str:
         parts.append(f"{number}x {candidate.accelerator}, {layout(candidate)}")
     hardware = evaluation.hardware
     if hardware is not None and hardware.host is not None:
-        network = f" over {hardware.network}" if hardware.network else ""
-        parts.append(f"{hardware.hosts}x {hardware.host}{network}")
+        parts.append(f"{hardware.hosts}x {hardware.host}{_over(hardware)}")
     return " on ".join(parts) or "Evaluation"
 
 
-def _rejections(evaluation: EvaluationDocument, style: Style) -> list[str]:
-    return [
-        line
-        for rejection in evaluation.rejections
-        for line in wrapped(
-            f"{style.bad(rejection.code)}: {rejection.message}", hanging="    "
-        )
-    ]
+def _trained(evaluation: TrainingDocument) -> str:
+    candidate, hardware = evaluation.candidate, evaluation.hardware
+    number, spread = count(evaluation.accelerators), training_layout(candidate)
+    hosts = f"{count(hardware.hosts)}x {hardware.host}{_over(hardware)}"
+    return (
+        f"{evaluation.model} on {number}x {candidate.accelerator}, {spread} on {hosts}"
+    )
+
+
+def _over(hardware: Hardware) -> str:
+    return f" over {hardware.network}" if hardware.network else ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from planopt.report.style import PLAIN, Style
-from planopt.report.table import table, wrapped
+from planopt.report.style import PLAIN, Style, head
+from planopt.report.table import Sentence, Table, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,22 +18,23 @@ __all__ = ["render_explanation", "render_explanations"]
 
 def render_explanation(one: Explanation, *, style: Style = PLAIN) -> str:
     """Show one diagnostic: meaning, an example, the fix."""
-    return "\n".join(
+    return text(
         [
-            style.head(f"{one.code}: {one.title}"),
+            head(f"{one.code}: {one.title}"),
             "",
-            *wrapped(one.meaning, indent=""),
+            Sentence(one.meaning, ""),
             "",
-            style.head("Example"),
+            head("Example"),
             textwrap.indent(one.example.strip(), "    "),
             "",
-            style.head("Fix"),
-            *wrapped(one.fix, indent=""),
-        ]
+            head("Fix"),
+            Sentence(one.fix, ""),
+        ],
+        style,
     )
 
 
 def render_explanations(every: Sequence[Explanation], *, style: Style = PLAIN) -> str:
     """List all diagnostics."""
     rows = [(one.code, one.title) for one in every]
-    return "\n".join(table(("code", "title"), rows, "<<", style=style))
+    return text([Table(("code", "title"), rows)], style)

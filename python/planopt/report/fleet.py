@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.prices import is_rough
-from planopt.report.numbers import count, money, rate, tonnes, watts
+from planopt.price_sources import is_rough
+from planopt.report.numbers import UNKNOWN, count, money, rate, tonnes, watts
 from planopt.report.parts import oldest, where_from
-from planopt.report.style import PLAIN
-from planopt.report.table import table, wrapped
+from planopt.report.style import PLAIN, Style, bad, faint, good, head, warn
+from planopt.report.table import Sentence, Table, text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planopt.documents.fleet import FleetPlan
-    from planopt.documents.parts import Candidate
-    from planopt.report.style import Style
+    from planopt.documents.fleet import FleetDeployment, FleetPlan
+    from planopt.report.table import Block
 
 __all__ = ["render_fleet"]
 
@@ -26,46 +25,36 @@ CENT = 0.01
 def render_fleet(
     plan: FleetPlan, *, style: Style = PLAIN, saved: Path | None = None
 ) -> str:
-    """Lay a plan out.
-
-    Parameters
-    ----------
-    plan : FleetPlan
-        What is shown.
-    style : Style
-        How it is painted.
-    saved : Path, optional
-        Where it was written.
-    """
-    lines = _verdict(plan, style)
-    if plan.status == "infeasible":
-        lines += _why_not(plan, style)
-    else:
-        lines += [
-            *_actions(plan, style),
-            *_demands(plan, style),
-            *_parts(plan, style),
-            *_one_type(plan, style),
-        ]
+    """Lay a plan out, and say where it was saved."""
+    blocks = _why_not(plan) if plan.status == "infeasible" else _fleet(plan)
     for assumed in plan.assumed:
-        lines += wrapped(f"assumed {assumed.name}: {assumed.value} ({assumed.why})")
+        said = f"assumed {assumed.name}: {assumed.value} ({assumed.why})"
+        blocks.append(Sentence(said))
     for warning in plan.warnings:
-        lines += wrapped(style.warn(f"warning[{warning.code}]: {warning.message}"))
+        blocks.append(Sentence(warn(f"warning[{warning.code}]: {warning.message}")))
     if saved is not None:
-        lines.append(style.faint(f"saved {saved}; `planopt verify {saved}` checks it"))
-    return "\n".join(lines)
+        blocks.append(faint(f"saved {saved}; `planopt verify {saved}` checks it"))
+    return text(blocks, style)
 
 
-def _verdict(plan: FleetPlan, style: Style) -> list[str]:
-    periods = plan.request.periods
-    if plan.status == "infeasible":
-        return [style.bad("No fleet meets this")]
-    proven = plan.status == "optimal"
-    rough = is_rough(plan.bill_of_materials)
+def _fleet(plan: FleetPlan) -> list[Block]:
+    return [
+        *_verdict(plan),
+        "",
+        _actions(plan),
+        "",
+        _demands(plan),
+        "",
+        *_parts(plan),
+        *_one_type(plan),
+    ]
+
+
+def _verdict(plan: FleetPlan) -> list[Block]:
+    proven, rough = plan.status == "optimal", is_rough(plan.bill_of_materials)
     total = money(plan.total_usd, rough=rough)
-    head = f"Fleet for {periods} periods: {total}{oldest(plan.oldest_price_date)}"
-    how = "PROVEN CHEAPEST" if proven else "BEST FOUND"
-    seconds = plan.search.seconds or 0.0
+    dated = oldest(plan.oldest_price_date)
+    title = f"Fleet for {plan.request.periods} periods: {total}{dated}"
     if proven:
         bound = "no fleet of these parts costs less"
     elif plan.gap is None:
@@ -73,116 +62,99 @@ def _verdict(plan: FleetPlan, style: Style) -> list[str]:
     else:
         least = money(plan.total_bound_usd, rough=rough)
         bound = f"no fleet costs less than {least}: {plan.gap:.1%} may be left to gain"
+    emitted = f"; {tonnes(plan.kg_co2e)} of their electricity" if plan.kg_co2e else ""
     return [
-        f"{style.head(head)}  {style.good(how) if proven else style.warn(how)}",
-        *wrapped(f"{bound}; {seconds:.1f} s"),
-        *wrapped(
+        f"{head(title)}  {good('PROVEN CHEAPEST') if proven else warn('BEST FOUND')}",
+        Sentence(f"{bound}; {plan.search.seconds or 0.0:.1f} s"),
+        Sentence(
             f"owned: {money(plan.charge_usd, rough=rough)} of it, what is written off "
             f"in these periods of {money(plan.price_usd, rough=rough)} of purchases, "
             f"with electricity and hosting; rented: {money(plan.rent_usd)}; "
-            f"{watts(plan.power_watts)} of hosts at the end"
-            + (
-                ""
-                if not plan.kg_co2e
-                else f"; {tonnes(plan.kg_co2e)} of their electricity"
-            )
+            f"{watts(plan.power_watts)} of hosts at the end{emitted}"
         ),
-        "",
     ]
 
 
-def _actions(plan: FleetPlan, style: Style) -> list[str]:
+def _actions(plan: FleetPlan) -> Table:
     rough = is_rough(plan.bill_of_materials)
-    rows = [
-        [
-            str(period.period) if first else "",
-            action,
-            money(period.purchase_usd, rough=rough) if first else "",
-            money(period.rent_usd) if first else "",
-        ]
-        for period in plan.periods
-        for first, action in _marked(period.actions or ("nothing",))
-    ]
-    header = ["period", "what to do", "purchase", "rent"]
-    return [*table(header, rows, "><>>", style=style), ""]
+    rows = []
+    for period in plan.periods:
+        first, *more = period.actions or ("nothing",)
+        bought = money(period.purchase_usd, rough=rough)
+        rows.append((str(period.period), first, bought, money(period.rent_usd)))
+        rows += [("", action, "", "") for action in more]
+    return Table((">period", "what to do", ">purchase", ">rent"), rows)
 
 
-def _marked(actions: tuple[str, ...]) -> list[tuple[bool, str]]:
-    return [(place == 0, action) for place, action in enumerate(actions)]
-
-
-def _layout(candidate: Candidate) -> str:
-    return candidate.layout if candidate.accelerators > 1 else "TP1"
-
-
-def _demands(plan: FleetPlan, style: Style) -> list[str]:
+def _demands(plan: FleetPlan) -> Table:
     last = plan.request.periods - 1
     rows = []
     for stream in plan.streams:
-        of_it = [each for each in plan.deployments if each.stream == stream.stream]
-        of_runs = [each for each in plan.runs if each.stream == stream.stream]
         served = [
-            f"{each.units[last]} {'rented ' if each.way == 'rent' else ''}"
-            f"{each.candidate.accelerator} hosts of {each.replicas} x "
-            f"{_layout(each.candidate)}"
-            for each in of_it
-            if each.units[last]
+            _serving(each, last)
+            for each in plan.deployments
+            if each.stream == stream.stream and each.units[last]
         ]
         served += [
             f"{each.evaluation.accelerators}x {each.candidate.accelerator}, "
             f"{each.days:.1f} days"
-            for each in of_runs
+            for each in plan.runs
+            if each.stream == stream.stream
         ]
         rows.append(
-            [
+            (
                 stream.stream,
                 rate(stream.demand[0]),
                 rate(stream.demand[last]),
                 rate(stream.after_failures[last]),
-                ", ".join(served) or "-",
-            ]
+                ", ".join(served) or UNKNOWN,
+            )
         )
-    header = ["demand", "first /s", "last /s", "kept /s", "at the last peak"]
-    return [*table(header, rows, "<>>><", style=style), ""]
+    titles = ("demand", ">first /s", ">last /s", ">kept /s", "at the last peak")
+    return Table(titles, rows)
 
 
-def _parts(plan: FleetPlan, style: Style) -> list[str]:
+def _serving(each: FleetDeployment, period: int) -> str:
+    """Say what serves a demand, and how it is laid out."""
+    candidate, rented = each.candidate, "rented " if each.way == "rent" else ""
+    layout = candidate.layout if candidate.accelerators > 1 else "TP1"
+    return (
+        f"{each.units[period]} {rented}{candidate.accelerator} hosts of "
+        f"{each.replicas} x {layout}"
+    )
+
+
+def _parts(plan: FleetPlan) -> list[Block]:
     rows = [
-        [
+        (
             line.name,
             count(line.quantity),
             money(line.unit_price_usd),
             money(line.price_usd),
             where_from(line),
-        ]
+        )
         for line in plan.bill_of_materials
     ]
-    if not rows:
-        return []
-    header = ["bill of materials", "qty", "each", "total", "source"]
-    return [*table(header, rows, "<>>><", style=style), ""]
+    titles = ("bill of materials", ">qty", ">each", ">total", "source")
+    return [Table(titles, rows), ""] if rows else []
 
 
-def _one_type(plan: FleetPlan, style: Style) -> list[str]:
+def _one_type(plan: FleetPlan) -> list[Block]:
     if not plan.one_type:
         return []
     rough = is_rough(plan.bill_of_materials)
     rows = [
-        [
+        (
             each.accelerator,
             money(each.total_usd, rough=rough),
             money(each.total_bound_usd, rough=rough),
             money(each.more_usd, rough=rough),
             each.why or "",
-        ]
+        )
         for each in plan.one_type
     ]
-    lines = table(
-        ["one type only", "total", "at least", "more than this plan", ""],
-        rows,
-        "<>>><",
-        style=style,
-    )
+    titles = ("one type only", ">total", ">at least", ">more than this plan", "")
+    blocks: list[Block] = [Table(titles, rows)]
     best = plan.one_type[0]
     if best.total_usd is not None and plan.total_usd:
         saved = best.total_usd - plan.total_usd
@@ -197,25 +169,25 @@ def _one_type(plan: FleetPlan, style: Style) -> list[str]:
         least = min((each.total_bound_usd or 0.0 for each in possible), default=0.0)
         if least > plan.total_usd:
             less = money(least - plan.total_usd, rough=rough)
-            proven = f"at least {less} less than any"
-            said += f", and {proven} of one type (proven)"
-        lines += wrapped(f"{said}.")
-    return [*lines, ""]
+            said += f", and at least {less} less than any of one type (proven)"
+        blocks.append(Sentence(f"{said}."))
+    return [*blocks, ""]
 
 
-def _why_not(plan: FleetPlan, style: Style) -> list[str]:
+def _why_not(plan: FleetPlan) -> list[Block]:
+    blocks: list[Block] = [bad("No fleet meets this")]
     why = plan.infeasibility
     if why is None:
-        return []
-    lines = [style.head("  cannot hold together")] if why.binding else []
-    for limit in why.binding:
-        lines += wrapped(f"{limit.name}: {limit.value}", indent="    ")
+        return blocks
+    if why.binding:
+        blocks.append(head("  cannot hold together"))
+    blocks += [Sentence(f"{each.name}: {each.value}", "    ") for each in why.binding]
     if why.note:
-        lines += wrapped(why.note)
+        blocks.append(Sentence(why.note))
     if why.nearest:
-        lines.append(style.head("  what would do, each solved"))
+        blocks.append(head("  what would do, each solved"))
     for change in why.nearest:
         for name, value in change.options.items():
-            text = f"{name} = {value}: {change.summary} ({change.note})"
-            lines += wrapped(text, indent="    ")
-    return lines
+            would = f"{name} = {value}: {change.summary} ({change.note})"
+            blocks.append(Sentence(would, "    "))
+    return blocks

@@ -5,41 +5,38 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planopt.report.style import PLAIN, Style
-from planopt.report.table import table
+from planopt.report.table import Table, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 __all__ = ["render_frontier"]
 
-_SHOWN = (
-    ("accelerator", "accelerator"),
-    ("accelerators", "number"),
-    ("host", "host"),
-    ("tp", "tp"),
-    ("pp", "pp"),
-    ("dp", "dp"),
-    ("batch", "batch"),
-    ("users", "users"),
-    ("tokens_per_second_per_user", "tok/s/user"),
-    ("tokens_per_second", "tok/s"),
-    ("days", "days"),
-    ("mfu", "MFU"),
-    ("usd_per_million_tokens", "$/Mtok"),
-    ("price_usd", "price $"),
-)
+_TITLES = {
+    "accelerator": "accelerator",
+    "accelerators": ">number",
+    "host": "host",
+    "tp": ">tp",
+    "pp": ">pp",
+    "dp": ">dp",
+    "batch": ">batch",
+    "users": ">users",
+    "tokens_per_second_per_user": ">tok/s/user",
+    "tokens_per_second": ">tok/s",
+    "days": ">days",
+    "mfu": ">MFU",
+    "usd_per_million_tokens": ">$/Mtok",
+    "price_usd": ">price $",
+}
 
 
 def render_frontier(rows: Sequence[Mapping[str, Any]], *, style: Style = PLAIN) -> str:
     """Lay out rows of a front; a column that none of them has is left out."""
     if not rows:
         return "nothing works"
-    shown = [(name, title) for name, title in _SHOWN if name in rows[0]]
-    cells = [[_cell(row[name]) for name, _ in shown] for row in rows]
-    text = ("accelerator", "host")
-    align = "".join("<" if name in text else ">" for name, _ in shown)
-    titles = [title for _, title in shown]
-    return "\n".join(table(titles, cells, align, style=style))
+    titles = {name: title for name, title in _TITLES.items() if name in rows[0]}
+    cells = [[_cell(row[name]) for name in titles] for row in rows]
+    return text([Table([*titles.values()], cells)], style)
 
 
 def _cell(value: Any) -> str:

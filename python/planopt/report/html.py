@@ -5,42 +5,19 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from planopt.prices import is_rough
 from planopt.report.numbers import count, money
-from planopt.report.parts import deployment_line, purchase, speed
+from planopt.report.parts import deployment_line, price, purchase, speed
 from planopt.report.promised import promised_speed
-from planopt.report.training import speed_line, training_layout
+from planopt.report.training import training_layout, training_speed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from planopt.documents.plan import Plan, TrainingPlan
 
-    from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
-
-__all__ = ["plan_table", "training_plan_table"]
+__all__ = ["plan_table"]
 
 
-def plan_table(plan: Plan) -> str:
-    """Write a plan for serving as one HTML table."""
-    told = [
-        f"{deployment_line(each, plan.request.engine_name)}: "
-        f"{promised_speed(plan, each) or speed(each.evaluation, each.replicas)}"
-        for each in plan.deployments
-    ]
-    return _table(plan, told)
-
-
-def training_plan_table(plan: TrainingPlan) -> str:
-    """Write a plan for training as one HTML table."""
-    told = [
-        f"{each.model}, {training_layout(each.candidate)}: "
-        f"{speed_line(each.evaluation)}"
-        for each in plan.deployments
-    ]
-    return _table(plan, told)
-
-
-def _table(plan: PlanDocument, told: Sequence[str]) -> str:
-    """Write what is bought, below what it does."""
+def plan_table(plan: Plan | TrainingPlan) -> str:
+    """Write a plan as one HTML table: what is bought, below what it does."""
     if plan.status == "infeasible":
         binding = plan.infeasibility.binding if plan.infeasibility else ()
         conflict = " and ".join(f"{limit.name} {limit.value}" for limit in binding)
@@ -52,9 +29,23 @@ def _table(plan: PlanDocument, told: Sequence[str]) -> str:
     )
     return (
         f"<p><b>{escape(purchase(plan.bill_of_materials))}</b><br>"
-        f"{'<br>'.join(map(escape, told))}</p>"
+        f"{'<br>'.join(map(escape, _told(plan)))}</p>"
         "<table><thead><tr><th>part</th><th>quantity</th><th>each</th><th>total</th>"
         f"</tr></thead><tbody>{rows}<tr><td>purchase</td><td></td><td></td>"
-        f"<td>{money(plan.price_usd, rough=is_rough(plan.bill_of_materials))}</td>"
-        "</tr></tbody></table>"
+        f"<td>{price(plan)}</td></tr></tbody></table>"
     )
+
+
+def _told(plan: Plan | TrainingPlan) -> list[str]:
+    """Say what each deployment is, and how fast."""
+    if plan.kind == "training":
+        return [
+            f"{each.model}, {training_layout(each.candidate)}: "
+            f"{training_speed(each.evaluation)}"
+            for each in plan.deployments
+        ]
+    return [
+        f"{deployment_line(each, plan.request.engine_name)}: "
+        f"{promised_speed(plan, each) or speed(each.evaluation, each.replicas)}"
+        for each in plan.deployments
+    ]

@@ -5,37 +5,65 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.report.numbers import money, money_per_hour, rate
-from planopt.report.table import table, wrapped
+from planopt.report.style import bad, head
+from planopt.report.table import Section, Sentence, Table
 
 if TYPE_CHECKING:
     from planopt.documents.explanations import Change, Infeasibility
     from planopt.documents.plan import PlanDocument
-    from planopt.report.style import Style
+    from planopt.report.table import Block
 
-__all__ = ["infeasible_lines"]
+__all__ = ["infeasible"]
 
 
-def infeasible_lines(plan: PlanDocument, style: Style) -> list[str]:
+def infeasible(plan: PlanDocument) -> list[Block]:
     """Show why nothing fits, and what is nearest."""
-    head = style.bad("error[E201]: no plan meets these limits") + " (proven)"
+    blocks: list[Block] = [bad("error[E201]: no plan meets these limits") + " (proven)"]
     why = plan.infeasibility
     if why is None:
-        return [head]
-    command = "solve" if plan.request.tokens is None else "train"
-    nearest = _nearest(why, command, style, hourly=plan.request.hourly)
-    return [head, *_conflict(why, style), *nearest]
+        return blocks
+    trains = plan.request.tokens is not None
+    return [
+        *blocks,
+        *_conflict(why),
+        *_nearest(why, trains=trains, hourly=plan.request.hourly),
+    ]
 
 
-def _conflict(why: Infeasibility, style: Style) -> list[str]:
-    lines: list[str] = []
+def _conflict(why: Infeasibility) -> list[Block]:
+    blocks: list[Block] = []
     for place, limit in enumerate(why.binding):
-        joint = style.head("  conflict  ") if place == 0 else "       and  "
-        lines.append(f"{joint}{limit.name} {limit.value}")
+        joint = head("  conflict  ") if place == 0 else "       and  "
+        blocks.append(f"{joint}{limit.name} {limit.value}")
         if limit.detail:
-            lines += wrapped(limit.detail, indent=" " * 14)
+            blocks.append(Sentence(limit.detail, " " * 14))
     if why.note:
-        lines += wrapped(f"= note: {why.note}", hanging=" " * 10)
-    return lines
+        blocks.append(Sentence(f"= note: {why.note}", hanging=" " * 10))
+    return blocks
+
+
+def _nearest(why: Infeasibility, *, trains: bool, hourly: bool) -> list[Block]:
+    if not why.nearest:
+        return []
+    rows = [
+        (
+            str(place),
+            _typed(change),
+            _paid(change, hourly=hourly),
+            rate(change.days if trains else change.tokens_per_second_per_user),
+            change.summary + (f"; {change.note}" if change.note else ""),
+        )
+        for place, change in enumerate(why.nearest, start=1)
+    ]
+    titles = (
+        ">",
+        "Nearest changes, each solved and checked",
+        ">cost" if hourly else ">price",
+        ">days" if trains else ">tok/s/user",
+        "result",
+    )
+    command = f"planopt {'train' if trains else 'solve'} ... {_typed(why.nearest[0])}"
+    return [Section("", [Table(titles, rows), f"  = help: try `{command}`"])]
 
 
 def _paid(change: Change, *, hourly: bool) -> str:
@@ -45,38 +73,7 @@ def _paid(change: Change, *, hourly: bool) -> str:
     return money(change.price_usd, rough=change.price_is_rough)
 
 
-def _nearest(
-    why: Infeasibility, command: str, style: Style, *, hourly: bool
-) -> list[str]:
-    if not why.nearest:
-        return []
-    trains = command == "train"
-    rows = [
-        (
-            str(place),
-            flags(change),
-            _paid(change, hourly=hourly),
-            rate(change.days if trains else change.tokens_per_second_per_user),
-            change.summary + (f"; {change.note}" if change.note else ""),
-        )
-        for place, change in enumerate(why.nearest, start=1)
-    ]
-    header = (
-        "",
-        "Nearest changes, each solved and checked",
-        "cost" if hourly else "price",
-        "days" if trains else "tok/s/user",
-        "result",
-    )
-    best = flags(why.nearest[0])
-    return [
-        "",
-        *table(header, rows, "><>><", style=style),
-        f"  = help: try `planopt {command} ... {best}`",
-    ]
-
-
-def flags(change: Change) -> str:
+def _typed(change: Change) -> str:
     """Write a change as the options to type."""
     return " ".join(
         f"--{name.lstrip('-').replace('_', '-')} {value}".rstrip()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.intervals import ANY_ENGINE
-from planopt.report.style import PLAIN, Style
-from planopt.report.table import table
+from planopt.report.numbers import UNKNOWN, percent
+from planopt.report.style import PLAIN, Style, head
+from planopt.report.table import Table, text
 from planopt.validation.folds import SINGLE_NODE
 
 if TYPE_CHECKING:
@@ -18,15 +19,36 @@ __all__ = ["render_judged"]
 
 # Classes of fewer rows are not shown.
 _LEAST_ROWS = 5
-_HEADER = ("class", "n", "median", "MAPE", "bias", "ranks")
 
 
 def render_judged(judged: Judged, *, style: Style = PLAIN) -> str:
     """Lay out errors in folds, by source, choices, intervals, memory and coverage."""
+    found = judged.folds
+    return text(
+        [
+            head("step time, groups of source x accelerator x model left out"),
+            _errors(found.in_folds),
+            "",
+            head(
+                "step time, whole sources left out (no threshold; the fits have gone "
+                "six rounds from the priors)"
+            ),
+            _errors(found.without_source),
+            "",
+            *_facts(judged),
+            "",
+            head("serving, groups of source x accelerator x model left out"),
+            _serving(judged),
+        ],
+        style,
+    )
+
+
+def _facts(judged: Judged) -> list[str]:
     found, fitting = judged.folds, judged.fitting
     steps, memory = judged.step_time, judged.memory
     grid = judged.single_node
-    facts = [
+    return [
         f"{SINGLE_NODE}: {grid.rows} rows, median {grid.median_ape:.1%}, "
         f"MAPE {grid.mape:.1%} (on file: the rows do not come along)"
         if grid
@@ -39,62 +61,40 @@ def render_judged(judged: Judged, *, style: Style = PLAIN) -> str:
         f"coverage: {steps.n} of {steps.n_total} rows with a full layout "
         f"({steps.n / max(steps.n_total, 1):.1%})",
         *(f"  {many} x {reason}" for reason, many in judged.uncovered.items()),
-        f"memory: {memory.n} rows, MAPE {_share(memory.mape)}, "
-        f"median {_share(memory.median_ape)}, bias {_share(memory.bias)}",
+        f"memory: {memory.n} rows, MAPE {percent(memory.mape)}, "
+        f"median {percent(memory.median_ape)}, bias {percent(memory.bias)}",
         f"out of memory: {fitting.said_not_to_fit} of {fitting.ran} runs that ran "
         f"({fitting.said_not_to_fit / max(fitting.ran, 1):.1%}) predicted so, and "
         f"{fitting.said_to_fail} of {fitting.failed} that failed",
     ]
-    return "\n".join(
-        (
-            style.head("step time, groups of source x accelerator x model left out"),
-            *_errors(found.in_folds, style),
-            "",
-            style.head(
-                "step time, whole sources left out (no threshold; the fits have gone "
-                "six rounds from the priors)"
-            ),
-            *_errors(found.without_source, style),
-            "",
-            *facts,
-            "",
-            style.head("serving, groups of source x accelerator x model left out"),
-            *_serving(judged, style),
-        )
-    )
 
 
-def _serving(judged: Judged, style: Style) -> list[str]:
+def _serving(judged: Judged) -> Table:
     rows = [
         (
             each.metric,
             each.of,
             str(each.rows),
-            _share(each.median_ape),
-            _share(each.mape),
-            _share(judged.serving_covered[each.metric]) if each.of == "all" else "",
+            percent(each.median_ape),
+            percent(each.mape),
+            percent(judged.serving_covered[each.metric]) if each.of == "all" else "",
         )
         for each in judged.serving
         if each.rows >= _LEAST_ROWS and not each.of.endswith(ANY_ENGINE)
     ]
-    header = ("figure", "class", "n", "median", "MAPE", "in 80 %")
-    return table(header, rows, "<<>>>>", style=style)
+    return Table(("figure", "class", ">n", ">median", ">MAPE", ">in 80 %"), rows)
 
 
-def _errors(classes: Iterable[Errors], style: Style) -> list[str]:
+def _errors(classes: Iterable[Errors]) -> Table:
     rows = [
         (
             each.of,
             str(each.n),
-            _share(each.median_ape),
-            _share(each.mape),
-            _share(each.bias),
-            "-" if each.spearman is None else f"{each.spearman:.2f}",
+            percent(each.median_ape),
+            percent(each.mape),
+            percent(each.bias),
+            UNKNOWN if each.spearman is None else f"{each.spearman:.2f}",
         )
         for each in classes
     ]
-    return table(_HEADER, rows, "<>>>>>", style=style)
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1%}"
+    return Table(("class", ">n", ">median", ">MAPE", ">bias", ">ranks"), rows)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from planopt.prices import rounded
+from planopt.price_sources import dollars
 
 __all__ = [
     "UNKNOWN",
     "count",
+    "days",
+    "duration",
     "in_unit",
     "milliseconds",
     "money",
     "money_per_hour",
     "money_per_million",
+    "percent",
     "rate",
     "share",
     "size",
@@ -23,16 +26,13 @@ UNKNOWN = "-"
 
 _GIGABYTE = 1e9
 _KG_PER_TONNE = 1e3
+_SECONDS_PER_MINUTE = 60
+_SECONDS_PER_HOUR = 3600
 
 
-def money(usd: float | None, *, rough: bool = False) -> str:
+def money(usd: float | None, *, rough: bool = False, whole: bool = False) -> str:
     """Dollars, to the cent only where there are cents; a rough sum to three digits."""
-    if usd is None:
-        return UNKNOWN
-    if rough and usd:
-        return rounded(usd)
-    whole = abs(usd - round(usd)) < 0.005
-    return f"${usd:,.0f}" if whole else f"${usd:,.2f}"
+    return UNKNOWN if usd is None else dollars(usd, rough=rough, whole=whole)
 
 
 def money_per_million(usd: float | None) -> str:
@@ -55,6 +55,24 @@ def milliseconds(seconds: float | None) -> str:
     return UNKNOWN if seconds is None else f"{_significant(seconds * 1e3)} ms"
 
 
+def duration(seconds: float | None) -> str:
+    """Seconds in the unit that people would use."""
+    if seconds is None:
+        return UNKNOWN
+    if seconds < 1:
+        return milliseconds(seconds)
+    if seconds < 2 * _SECONDS_PER_MINUTE:
+        return f"{_significant(seconds)} s"
+    if seconds < 2 * _SECONDS_PER_HOUR:
+        return f"{_significant(seconds / _SECONDS_PER_MINUTE)} min"
+    return f"{_significant(seconds / _SECONDS_PER_HOUR)} h"
+
+
+def days(number: float | None) -> str:
+    """Days, to three significant digits."""
+    return rate(number)
+
+
 def size(bytes_: float | None) -> str:
     """Bytes as GB of 10^9."""
     return UNKNOWN if bytes_ is None else f"{bytes_ / _GIGABYTE:,.2f} GB"
@@ -67,6 +85,13 @@ def watts(power: float | None) -> str:
     return f"{power / 1e3:,.2f} kW" if power >= 1e3 else f"{power:.0f} W"
 
 
+def tonnes(kilograms: float | None) -> str:
+    """Mass of carbon dioxide and its equivalents."""
+    if kilograms is None:
+        return UNKNOWN
+    return f"{_significant(kilograms / _KG_PER_TONNE)} t CO2e"
+
+
 def count(number: float | None) -> str:
     """Whole number with its thousands apart."""
     return UNKNOWN if number is None else f"{number:,.0f}"
@@ -75,6 +100,11 @@ def count(number: float | None) -> str:
 def share(fraction: float | None) -> str:
     """Fraction as per cent, with its sign."""
     return UNKNOWN if fraction is None else f"{fraction:+.0%}"
+
+
+def percent(fraction: float | None, *, sign: str = "") -> str:
+    """Fraction as per cent with one digit behind the point; ``+`` signs a gain too."""
+    return UNKNOWN if fraction is None else f"{fraction:{sign}.1%}"
 
 
 def _significant(number: float) -> str:
@@ -102,8 +132,3 @@ def in_unit(value: float, unit: str) -> str:
     whole = abs(value) < 1e15 and value == int(value)
     number = f"{value:,.0f}" if whole else f"{value:.6g}"
     return f"{number} {unit}".rstrip()
-
-
-def tonnes(kilograms: float) -> str:
-    """Mass of carbon dioxide and its equivalents."""
-    return f"{_significant(kilograms / _KG_PER_TONNE)} t CO2e"

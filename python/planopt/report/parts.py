@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from planopt.prices import is_rough
+from planopt.price_sources import is_rough
 from planopt.report.numbers import (
-    UNKNOWN,
     count,
     milliseconds,
     money,
@@ -17,41 +16,55 @@ from planopt.report.numbers import (
     tonnes,
     watts,
 )
-from planopt.report.table import beside, table, wrapped
+from planopt.report.style import warn
+from planopt.report.table import Beside, Section, Sentence, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from planopt.documents.evaluation import (
         Deployment,
-        Percentiles,
+        Memory,
         ServingEvaluation,
         TimeParts,
-        UnderLoad,
     )
     from planopt.documents.parts import Assumed, BomLine, Candidate, Cost, PlanWarning
-    from planopt.report.style import Style
+    from planopt.documents.training import TrainingMemory
+    from planopt.report.table import Block
 
 __all__ = [
-    "assumed_lines",
-    "bill_lines",
-    "cost_line",
-    "figure_lines",
-    "latency_lines",
+    "assumed",
+    "bars",
+    "bill",
+    "cost",
+    "deployment_line",
+    "figures",
+    "known",
+    "latencies",
     "layout",
+    "memory_lines",
     "oldest",
+    "price",
     "purchase",
-    "section",
-    "warning_lines",
+    "speed",
+    "warnings",
     "where_from",
 ]
 
 _BAR = 12  # characters of the longest bar
 
 
-def section(title: str, lines: Sequence[str], style: Style) -> list[str]:
-    """Put a heading over lines, or leave both out where there are none."""
-    return ["", style.head(f" {title}"), *lines] if lines else []
+class _Priced(Protocol):
+    @property
+    def price_usd(self) -> float | None: ...
+    @property
+    def bill_of_materials(self) -> Iterable[BomLine]: ...
+
+
+def price(of: _Priced, *, whole: bool = False) -> str:
+    """Say what a purchase costs, as exactly as its prices are known."""
+    rough = is_rough(of.bill_of_materials)
+    return money(of.price_usd, rough=rough, whole=whole)
 
 
 def layout(candidate: Candidate) -> str:
@@ -72,8 +85,8 @@ def layout(candidate: Candidate) -> str:
         where = "on disk" if candidate.offload_to == "disk" else "in the host"
         parts.append(f"{candidate.offload} layers of each stage {where}")
     if candidate.lora_adapters:
-        held = count(candidate.lora_adapters)
-        parts.append(f"{held} x LoRA of rank {candidate.lora_rank}")
+        adapters = count(candidate.lora_adapters)
+        parts.append(f"{adapters} x LoRA of rank {candidate.lora_rank}")
     if candidate.image_tokens:
         parts.append(f"{count(candidate.image_tokens)} tokens of images in a prompt")
     if candidate.overlap != "none":
@@ -81,11 +94,11 @@ def layout(candidate: Candidate) -> str:
     return ", ".join(parts)
 
 
-def purchase(bill: Iterable[BomLine]) -> str:
+def purchase(lines: Iterable[BomLine]) -> str:
     """Describe what is bought in one line, the accelerators and their hosts first."""
     order = {"accelerator": 0, "machine": 1, "host": 2, "instance": 3}
     shown = sorted(
-        (line for line in bill if line.quantity > 0),
+        (line for line in lines if line.quantity > 0),
         key=lambda line: order.get(line.kind, len(order)),
     )
     return " + ".join(f"{line.quantity}x {line.name}" for line in shown)
@@ -98,61 +111,77 @@ def deployment_line(deployment: Deployment, engine: str | None) -> str:
     return f"{deployment.model}{under}, {layout(deployment.candidate)}{copies}"
 
 
-def figure_lines(evaluation: ServingEvaluation) -> list[str]:
+def speed(evaluation: ServingEvaluation, replicas: int) -> str:
+    """Say how fast it is, per user and of all replicas."""
+    decode = evaluation.decode
+    per_user = rate(decode.tokens_per_second_per_user)
+    of_one = decode.tokens_per_second
+    total = rate(None if of_one is None else of_one * replicas)
+    return f"{per_user} tok/s per user   {total} tok/s in total"
+
+
+def known(*parts: tuple[float | None, str]) -> str:
+    """Join what is said of figures that are known."""
+    return "   ".join(said for figure, said in parts if figure is not None)
+
+
+# --- Where time and memory go ---------------------------------------------------------
+
+
+def figures(evaluation: ServingEvaluation) -> list[Block]:
     """Show where a token's time and an accelerator's memory go, side by side."""
-    return [*beside(_time(evaluation), _memory(evaluation)), *_prompt(evaluation)]
-
-
-def latency_lines(evaluation: ServingEvaluation) -> list[str]:
-    """Show latencies under a load, where one was asked about."""
-    return [
-        *_percentiles("TTFT", evaluation.ttft_seconds),
-        *_percentiles("TPOT", evaluation.tpot_seconds),
-        *_load(evaluation.under_load),
-    ]
-
-
-def _load(load: UnderLoad | None) -> list[str]:
-    """Say what all replicas put out while latencies are such."""
-    if load is None:
-        return []
-    who = f"{count(load.users)} users" if load.users else "at random"
-    return [
-        f" Load  {who}: {rate(load.requests_per_second)} requests/s, "
-        f"{rate(load.tokens_per_second)} tok/s in all"
-    ]
-
-
-def _percentiles(name: str, of: Percentiles) -> list[str]:
-    known = {
-        label: value
-        for label, value in (
-            ("mean", of.mean),
-            ("p50", of.p50),
-            ("p95", of.p95),
-            ("p99", of.p99),
+    memory = evaluation.memory
+    held = (
+        []
+        if memory is None
+        else memory_lines(
+            memory,
+            {
+                "weights": memory.weights_bytes,
+                "KV cache": memory.kv_cache_bytes,
+                "activations": memory.activations_bytes,
+                "overhead": memory.overhead_bytes,
+            },
         )
-        if value is not None
-    }
-    said = "   ".join(f"{label} {milliseconds(each)}" for label, each in known.items())
-    return [f" {name}  {said}"] if known else []
+    )
+    return [Beside(_time(evaluation), held), *_prompt(evaluation)]
+
+
+def bars(
+    parts: Mapping[str, float | None], told: Callable[[float], str], wide: int
+) -> list[str]:
+    """Show parts of a time, each with a bar as long as its share of the longest."""
+    there = {name: seconds for name, seconds in parts.items() if seconds}
+    longest = max(there.values(), default=0.0)
+    lines = (
+        f"  {name:<{wide}}{told(seconds):>10}  {'#' * round(_BAR * seconds / longest)}"
+        for name, seconds in there.items()
+    )
+    return [line.rstrip() for line in lines]
+
+
+def memory_lines(
+    memory: Memory | TrainingMemory, parts: Mapping[str, float]
+) -> list[str]:
+    """Show what an accelerator's memory holds."""
+    total, capacity = size(memory.total_bytes), size(memory.capacity_bytes)
+    return [
+        f" Memory per accelerator  {total} of {capacity} usable",
+        *(f"  {name:<14}{size(held):>12}" for name, held in parts.items()),
+    ]
 
 
 def _time(evaluation: ServingEvaluation) -> list[str]:
-    decode = evaluation.decode
+    decode, mixed = evaluation.decode, evaluation.mixed
     # Steps of a token: two where batches take turns, a part of one where it is drafted.
     steps = (decode.tpot_seconds or 0.0) / (decode.step_seconds or 1.0)
     causes = _causes(decode) | {"waiting": decode.waiting_seconds}
-    longest = max((each for each in causes.values() if each), default=0.0)
-    lines = [f" Time per token       {milliseconds(decode.tpot_seconds)}"]
-    for cause, seconds in causes.items():
-        if seconds:
-            bar = "#" * round(_BAR * seconds / longest)
-            spent = milliseconds(seconds * steps)
-            lines.append(f"  {cause:<15}{spent:>10}  {bar}".rstrip())
-    if evaluation.mixed is not None and evaluation.mixed.chunk_tokens:
-        seconds = evaluation.mixed.step_seconds
-        lines.append(f"  with a prompt  {milliseconds(seconds):>10}")
+    lines = [
+        f" Time per token       {milliseconds(decode.tpot_seconds)}",
+        *bars(causes, lambda seconds: milliseconds(seconds * steps), 15),
+    ]
+    if mixed is not None and mixed.chunk_tokens:
+        lines.append(f"  with a prompt  {milliseconds(mixed.step_seconds):>10}")
     return lines
 
 
@@ -167,7 +196,7 @@ def _causes(parts: TimeParts) -> dict[str, float | None]:
     }
 
 
-def _prompt(evaluation: ServingEvaluation) -> list[str]:
+def _prompt(evaluation: ServingEvaluation) -> list[Block]:
     """Show what reading one prompt alone takes, and of what."""
     prefill = evaluation.prefill
     if prefill.seconds is None:
@@ -178,50 +207,56 @@ def _prompt(evaluation: ServingEvaluation) -> list[str]:
         if seconds
     ]
     said = "   ".join([f" One prompt  {milliseconds(prefill.seconds)}", *causes])
-    return wrapped(said, indent="", hanging="  ")
+    return [Sentence(said, "", "  ")]
 
 
-def _memory(evaluation: ServingEvaluation) -> list[str]:
-    memory = evaluation.memory
-    if memory is None:
-        return []
-    total, capacity = memory.total_bytes, memory.capacity_bytes
-    return [
-        f" Memory per accelerator  {size(total)} of {size(capacity)} usable",
-        f"  weights       {size(memory.weights_bytes):>12}",
-        f"  KV cache      {size(memory.kv_cache_bytes):>12}",
-        f"  activations   {size(memory.activations_bytes):>12}",
-        f"  overhead      {size(memory.overhead_bytes):>12}",
-    ]
-
-
-def bill_lines(bill: Sequence[BomLine], style: Style) -> list[str]:
-    """Show the bill of materials with its sum, which is the price."""
-    if not bill:
-        return []
-    rows = [
-        (
-            line.name,
-            count(line.quantity),
-            *_prices(line),
-            where_from(line),
+def latencies(evaluation: ServingEvaluation) -> list[str]:
+    """Show latencies under a load, where one was asked about, and what comes out."""
+    lines = []
+    for name, of in (
+        ("TTFT", evaluation.ttft_seconds),
+        ("TPOT", evaluation.tpot_seconds),
+    ):
+        each = {"mean": of.mean, "p50": of.p50, "p95": of.p95, "p99": of.p99}
+        said = known(
+            *((at, f"{label} {milliseconds(at)}") for label, at in each.items())
         )
-        for line in bill
+        lines += [f" {name}  {said}"] if said else []
+    load = evaluation.under_load
+    if load is not None:
+        who = f"{count(load.users)} users" if load.users else "at random"
+        lines.append(
+            f" Load  {who}: {rate(load.requests_per_second)} requests/s, "
+            f"{rate(load.tokens_per_second)} tok/s in all"
+        )
+    return lines
+
+
+# --- Money ----------------------------------------------------------------------------
+
+
+def bill(lines: Sequence[BomLine]) -> Table:
+    """Show the bill of materials with its sum, which is the price."""
+    rows = [
+        (line.name, count(line.quantity), *_prices(line), where_from(line))
+        for line in lines
     ]
-    rented = [line for line in bill if line.kind == "instance"]
-    bought = [line for line in bill if line.kind != "instance"]
+    rented = [line for line in lines if line.kind == "instance"]
+    bought = [line for line in lines if line.kind != "instance"]
     if bought:
-        total = sum(line.price_usd or 0.0 for line in bought)
         priced = all(line.price_usd is not None for line in bought)
-        known = total if priced else None
-        rows.append(("purchase", "", "", money(known, rough=is_rough(bought)), ""))
+        total = sum(line.price_usd or 0.0 for line in bought) if priced else None
+        rows.append(("purchase", "", "", money(total, rough=is_rough(bought)), ""))
     if rented:
         rent = sum(line.usd_per_hour or 0.0 for line in rented)
         rows.append(("rent", "", "", money_per_hour(rent), ""))
-    header = ("Bill of materials", "qty", "each", "total", "source")
-    if not any(line.source for line in bill):
-        return table(header[:-1], [row[:-1] for row in rows], "<>>>", style=style)
-    return table(header, rows, "<>>><", style=style)
+    return Table(("Bill of materials", ">qty", ">each", ">total", "?source"), rows)
+
+
+def _prices(line: BomLine) -> tuple[str, str]:
+    if line.kind == "instance":
+        return money_per_hour(line.unit_usd_per_hour), money_per_hour(line.usd_per_hour)
+    return money(line.unit_price_usd), money(line.price_usd)
 
 
 def where_from(line: BomLine) -> str:
@@ -239,14 +274,8 @@ def oldest(date: str | None) -> str:
     return f"   oldest price {date}" if date else ""
 
 
-def _prices(line: BomLine) -> tuple[str, str]:
-    if line.kind == "instance":
-        return money_per_hour(line.unit_usd_per_hour), money_per_hour(line.usd_per_hour)
-    return money(line.unit_price_usd), money(line.price_usd)
-
-
-def cost_line(
-    cost: Cost,
+def cost(
+    of: Cost,
     power: float | None,
     *,
     rented: bool = False,
@@ -255,51 +284,34 @@ def cost_line(
 ) -> list[str]:
     """Say what it costs to run; what a token does under a load, where there is one."""
     span = "on average" if rented else "over its life"
-    per_million = under_load or cost.usd_per_million_tokens
-    parts = [
-        f"{money_per_hour(cost.usd_per_hour)} {span}"
-        if cost.usd_per_hour is not None
-        else "",
-        f"{money_per_million(per_million)} per million tokens"
-        if per_million is not None
-        else "",
-        f"{watts(power)} at work" if power is not None else "",
-        f"{tonnes(kg_co2e_per_year)} a year" if kg_co2e_per_year is not None else "",
-    ]
-    said = [part for part in parts if part]
-    return ["  " + "   ".join(said)] if said else []
+    per_million = under_load or of.usd_per_million_tokens
+    said = known(
+        (of.usd_per_hour, f"{money_per_hour(of.usd_per_hour)} {span}"),
+        (per_million, f"{money_per_million(per_million)} per million tokens"),
+        (power, f"{watts(power)} at work"),
+        (kg_co2e_per_year, f"{tonnes(kg_co2e_per_year)} a year"),
+    )
+    return [f"  {said}"] if said else []
 
 
-def speed(evaluation: ServingEvaluation, replicas: int) -> str:
-    """Say how fast it is, per user and of all replicas."""
-    decode = evaluation.decode
-    per_user = rate(decode.tokens_per_second_per_user)
-    of_one = decode.tokens_per_second
-    total = rate(None if of_one is None else of_one * replicas)
-    return f"{per_user} tok/s per user   {total} tok/s in total"
+# --- What to know besides -------------------------------------------------------------
 
 
-def assumed_lines(assumed: Iterable[Assumed]) -> list[str]:
+def assumed(every: Iterable[Assumed]) -> Section:
     """List what the question left open."""
-    rows = [
+    rows = (
         f"{each.name} = {each.value}" + (f" ({each.why})" if each.why else "")
-        for each in assumed
-    ]
-    return [line for row in rows for line in wrapped(row, hanging="    ")]
+        for each in every
+    )
+    return Section("Assumed", [Sentence(row, hanging="    ") for row in rows])
 
 
-def warning_lines(warnings: Iterable[PlanWarning], style: Style) -> list[str]:
+def warnings(every: Iterable[PlanWarning]) -> Section:
     """List the warnings as diagnostics are shown."""
-    lines: list[str] = []
-    for warning in warnings:
-        text = f"warning[{warning.code}]: {warning.message}"
-        first, *rest = wrapped(text, indent="", hanging="    ")
-        lines += [style.warn(first), *rest]
-        if warning.help:
-            lines += wrapped(f"= help: {warning.help}", hanging="    ")
-    return lines
-
-
-def known(text: str | None) -> str:
-    """Return the text, or a dash for what is not known."""
-    return UNKNOWN if text is None else text
+    blocks: list[Block] = []
+    for each in every:
+        text = f"warning[{each.code}]: {each.message}"
+        blocks.append(Sentence(text, "", "    ", first=warn))
+        if each.help:
+            blocks.append(Sentence(f"= help: {each.help}", hanging="    "))
+    return Section("", blocks)

@@ -4,37 +4,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.prices import is_rough
 from planopt.report.numbers import (
     UNKNOWN,
     count,
     milliseconds,
-    money,
     money_per_million,
     rate,
     size,
 )
+from planopt.report.parts import price
 from planopt.report.promised import tokens_under_load, usd_per_million_under_load
-from planopt.report.table import table, wrapped
+from planopt.report.table import Sentence, Table
 
 if TYPE_CHECKING:
     from planopt.documents.evaluation import Disaggregated
     from planopt.documents.plan import Plan
-    from planopt.report.style import Style
+    from planopt.report.table import Block
 
-__all__ = ["pool_lines"]
+__all__ = ["pools"]
 
 
-def pool_lines(plan: Plan, style: Style) -> list[str]:
+def pools(plan: Plan) -> list[Block]:
     """Put the plan beside the best two pools for the same question."""
-    if plan.request.percentile is None or plan.disaggregated is None:
+    at, two = plan.request.percentile, plan.disaggregated
+    if at is None or two is None:
         return []
-    two = plan.disaggregated
-    at = plan.request.percentile
-    header = ("", "price", "accelerators", "tok/s", f"{at} TTFT", f"{at} TPOT")
-    rows = [_of_one(plan, at), _of_two(two, at)]
-    titles = (*header, "$/Mtok", "layout")
-    return [*table(titles, rows, "<>>>>>><", style=style), *_way(two), *_late(two)]
+    late = "simulated, the two pools are late"
+    latencies = f">{at} TTFT", f">{at} TPOT"
+    titles = ("", ">price", ">accelerators", ">tok/s", *latencies, ">$/Mtok", "layout")
+    return [
+        Table(titles, [_of_one(plan, at), _of_two(two, at)]),
+        Sentence(_way(two), hanging="    "),
+        *([] if two.in_time else [Sentence(late, hanging="    ")]),
+    ]
 
 
 def _of_one(plan: Plan, at: str) -> tuple[str, ...]:
@@ -54,7 +56,7 @@ def _of_one(plan: Plan, at: str) -> tuple[str, ...]:
     used = sum(one.candidate.accelerators * one.replicas for one in plan.deployments)
     return (
         "aggregated",
-        money(plan.price_usd, rough=is_rough(plan.bill_of_materials)),
+        price(plan),
         count(bought or used),
         rate(tokens_under_load(plan)),
         *map(milliseconds, worst),
@@ -66,7 +68,7 @@ def _of_one(plan: Plan, at: str) -> tuple[str, ...]:
 def _of_two(two: Disaggregated, at: str) -> tuple[str, ...]:
     return (
         "disaggregated",
-        money(two.price_usd, rough=is_rough(two.bill_of_materials)),
+        price(two),
         count(two.accelerators),
         rate(two.tokens_per_second),
         milliseconds(getattr(two.ttft_seconds, at)),
@@ -76,26 +78,14 @@ def _of_two(two: Disaggregated, at: str) -> tuple[str, ...]:
     )
 
 
-def _way(two: Disaggregated) -> list[str]:
+def _way(two: Disaggregated) -> str:
     """Say how the cache gets across, and how evenly matched the pools are."""
     way = two.transfer
     over = f"over {way.network}" if way.network else "inside of the host"
-    cards = {pool.candidate.accelerator for pool in (two.prefill, two.decode)}
-    kinds = ""
-    if len(cards) > 1:
-        kinds = (
-            f"; {two.prefill.candidate.accelerator} reads, "
-            f"{two.decode.candidate.accelerator} answers"
-        )
-    return wrapped(
+    reads, answers = (pool.candidate.accelerator for pool in (two.prefill, two.decode))
+    kinds = "" if reads == answers else f"; {reads} reads, {answers} answers"
+    return (
         f"a prompt's cache of {size(way.bytes)} takes {milliseconds(way.seconds)} "
         f"{over}; the pools carry {rate(two.prefill.requests_per_second)} and "
-        f"{rate(two.decode.requests_per_second)} requests/s in time{kinds}",
-        hanging="    ",
+        f"{rate(two.decode.requests_per_second)} requests/s in time{kinds}"
     )
-
-
-def _late(two: Disaggregated) -> list[str]:
-    if two.in_time:
-        return []
-    return wrapped("simulated, the two pools are late", hanging="    ")

@@ -15,10 +15,23 @@ if TYPE_CHECKING:
     from planopt.documents.evaluation import Deployment
     from planopt.documents.plan import Plan
 
-__all__ = ["promised_speed", "tokens_under_load", "usd_per_million_under_load"]
+__all__ = [
+    "over_target",
+    "promised_speed",
+    "tokens_under_load",
+    "usd_per_million_under_load",
+]
 
 SECONDS_PER_HOUR = 3600
 TOKENS_PER_MILLION = 1_000_000
+
+
+def over_target(plan: Plan, reached: float | None) -> str:
+    """Say by how much a speed exceeds what was asked for."""
+    target = plan.request.target_tokens_per_second
+    if not target or reached is None:
+        return ""
+    return f"   (target {target:.4g}, {share(reached / target - 1)})"
 
 
 def promised_speed(plan: Plan, deployment: Deployment) -> str | None:
@@ -28,13 +41,10 @@ def promised_speed(plan: Plan, deployment: Deployment) -> str | None:
     seconds = None if at is None else getattr(evaluation.tpot_seconds, at)
     if load is None or not seconds:
         return None
-    target = plan.request.target_tokens_per_second
-    over = (
-        f"   (target {target:.4g}, {share(1 / seconds / target - 1)})" if target else ""
-    )
     return (
         f"{rate(1 / seconds)} tok/s per user at {at}   "
-        f"{rate(load.tokens_per_second)} tok/s in total under the load{over}"
+        f"{rate(load.tokens_per_second)} tok/s in total under the load"
+        f"{over_target(plan, 1 / seconds)}"
     )
 
 

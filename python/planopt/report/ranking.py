@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from planopt.report.numbers import UNKNOWN, money_per_million, size
-from planopt.report.style import PLAIN, Style
-from planopt.report.table import table, wrapped
+from planopt.report.style import PLAIN, Style, head
+from planopt.report.table import Sentence, Table, text
 
 if TYPE_CHECKING:
     from planopt.documents.ranking import Ranking, Standing, Value
@@ -31,21 +31,24 @@ def render_ranking(ranking: Ranking, *, style: Style = PLAIN) -> str:
         )
         for each in ranking.standings
     ]
-    header = ("", "memory", "needs", "new", "used", "rented", "tokens of a dollar")
-    lines = [
-        style.head(f"Tokens of a dollar, {ranking.model}"),
-        *(table(header, rows, "<>>>>><", style=style) if rows else []),
-        *wrapped(
-            f"$ per million tokens at {ranking.context_tokens:,} tokens of context, "
-            f"with the host's share, over {ranking.years:g} years busy "
-            f"{ranking.duty:.0%} of the time, electricity at "
-            f"${ranking.electricity_usd_per_kwh:g}/kWh. `needs`: accelerators that one "
-            "copy of the model takes. The bar is the best way of each."
-        ),
-    ]
-    if ranking.without:
-        lines += wrapped(f"without a price, or too small: {', '.join(ranking.without)}")
-    return "\n".join(lines)
+    titles = ("", ">memory", ">needs", ">new", ">used", ">rented", "tokens of a dollar")
+    said = (
+        f"$ per million tokens at {ranking.context_tokens:,} tokens of context, "
+        f"with the host's share, over {ranking.years:g} years busy "
+        f"{ranking.duty:.0%} of the time, electricity at "
+        f"${ranking.electricity_usd_per_kwh:g}/kWh. `needs`: accelerators that one "
+        "copy of the model takes. The bar is the best way of each."
+    )
+    without = f"without a price, or too small: {', '.join(ranking.without)}"
+    return text(
+        [
+            head(f"Tokens of a dollar, {ranking.model}"),
+            Table(titles, rows),
+            Sentence(said),
+            *([Sentence(without)] if ranking.without else []),
+        ],
+        style,
+    )
 
 
 def _needed(each: Standing) -> str:

@@ -7,48 +7,51 @@ from typing import TYPE_CHECKING
 from planopt.report.numbers import (
     UNKNOWN,
     count,
+    days,
     money,
     money_per_hour,
     money_per_million,
     rate,
 )
-from planopt.report.table import table, wrapped
+from planopt.report.table import Sentence, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from planopt.documents.explanations import Flip, PriceRange, RentOrBuy
     from planopt.documents.plan import Plan
-    from planopt.report.style import Style
+    from planopt.documents.training import Renting
+    from planopt.report.table import Block
 
-__all__ = ["price_lines", "rent_or_buy_lines", "step_lines"]
+__all__ = ["prices", "rent_or_buy", "rented_runs", "steps"]
 
 DAYS_PER_YEAR = 365
 MONTHS_PER_YEAR = 12
 
 
-def rent_or_buy_lines(ways: RentOrBuy | None, style: Style) -> list[str]:
+def rent_or_buy(ways: RentOrBuy | None) -> list[Block]:
     """Show the cheapest way of each, and when owning has paid off."""
     if ways is None:
         return []
     rows = [
         (
             title,
-            money_per_hour(way.usd_per_hour) if way else UNKNOWN,
-            money(way.price_usd, rough=way.price_is_rough)
-            if way and way.price_usd
-            else UNKNOWN,
-            money_per_million(way.usd_per_million_tokens) if way else UNKNOWN,
-            way.summary if way else "no way that meets the question",
+            money_per_hour(way.usd_per_hour),
+            money(way.price_usd or None, rough=way.price_is_rough),
+            money_per_million(way.usd_per_million_tokens),
+            way.summary,
         )
+        if way
+        else (title, *[UNKNOWN] * 3, "no way that meets the question")
         for title, way in (("rent", ways.rent), ("own", ways.buy))
     ]
     hosted = ways.hosted_usd_per_million_tokens
     if hosted is not None:
-        of_others = ("hosted", UNKNOWN, UNKNOWN, money_per_million(hosted))
-        rows.append((*of_others, _from_whom(ways)))
-    header = ("", "cost", "purchase", "$/Mtok", "with")
+        per_million = money_per_million(hosted)
+        rows.append(("hosted", UNKNOWN, UNKNOWN, per_million, _from_whom(ways)))
     return [
-        *table(header, rows, "<>>><", style=style),
-        *wrapped(_break_even(ways), hanging="    "),
+        Table(("", ">cost", ">purchase", ">$/Mtok", "with"), rows),
+        Sentence(_break_even(ways), hanging="    "),
     ]
 
 
@@ -78,40 +81,72 @@ def _break_even(ways: RentOrBuy) -> str:
     return said
 
 
-def price_lines(plan: Plan) -> list[str]:
+def rented_runs(renting: Renting | None) -> list[Block]:
+    """Show the cheapest rented run of each accelerator, and when owning pays off."""
+    if renting is None:
+        return []
+    if not renting.runs:
+        return ["  no offer finishes in time"]
+    rows = [
+        (
+            f"{count(each.instances)}x {each.instance}",
+            f"{count(each.accelerators)}x {each.accelerator}",
+            days(each.days),
+            money(each.usd_per_hour, whole=True),
+            money(each.run_usd, whole=True),
+        )
+        for each in renting.runs
+    ]
+    runs = renting.break_even_runs
+    paid = (
+        "owning never pays off against the cheapest of these"
+        if runs is None
+        else f"owning pays off after {runs:.1f} runs like the cheapest of these"
+    )
+    titles = ("", "accelerators", ">days", ">an hour", ">the run")
+    return [Table(titles, rows), f"  {paid}"]
+
+
+def prices(plan: Plan) -> list[Block]:
     """Say over what prices of each part the choice stays the best."""
     told = plan.uncertainty
     if told is None:
         return []
-    hourly = plan.request.hourly
-    lines = [
-        line
-        for each in told.prices
-        for line in wrapped(_price_range(each, told.price_band), hanging="    ")
-    ]
-    for flip in told.flips:
-        lines += wrapped(_flip(flip, told.price_band), hanging="    ")
-    shown = money_per_hour if hourly else money
+    band, shown = told.price_band, _shown(plan)
+    moved = [_price_range(each, band) for each in told.prices]
+    moved += [_flip(each, band) for each in told.flips]
+    blocks = [Sentence(each, hanging="    ") for each in moved]
     if told.worst_regret_usd:
         worst = f"at worst the choice costs {shown(told.worst_regret_usd)} too much"
-        lines += wrapped(f"{worst}, if one price is off by {told.price_band:.0%}")
+        blocks.append(Sentence(f"{worst}, if one price is off by {band:.0%}"))
     if told.runner_up is not None:
         more = shown(told.runner_up_regret_usd)
-        lines += wrapped(f"the runner-up costs {more} more: {told.runner_up}")
-    return lines
+        blocks.append(Sentence(f"the runner-up costs {more} more: {told.runner_up}"))
+    return [*blocks]
+
+
+def _shown(plan: Plan) -> Callable[[float | None], str]:
+    """Return how money is shown that was asked about."""
+    return money_per_hour if plan.request.hourly else money
 
 
 def _price_range(each: PriceRange, band: float) -> str:
     shown = money_per_hour if each.kind == "instance" else money
-    now = f"{each.name} at {shown(each.price_usd)}: "
-    said = []
-    if each.low_usd is not None:
-        said.append(f"below {shown(each.low_usd)} {each.low_choice}")
-    if each.high_usd is not None:
-        said.append(f"above {shown(each.high_usd)} {each.high_choice}")
-    if not said:
-        return f"{now}the same choice at any price within {band:.0%}"
-    return f"{now}{'; '.join(said)}"
+    stays = f"the same choice at any price within {band:.0%}"
+    ends = (each.low_usd, each.low_choice), (each.high_usd, each.high_choice)
+    return f"{each.name} at {shown(each.price_usd)}: {_until(*ends, shown) or stays}"
+
+
+def _until(
+    low: tuple[float | None, str | None],
+    high: tuple[float | None, str | None],
+    shown: Callable[[float], str],
+) -> str:
+    """Say below what and above what another choice is the best, and which."""
+    ends = (("below", *low), ("above", *high))
+    return "; ".join(
+        f"{side} {shown(end)} {choice}" for side, end, choice in ends if end is not None
+    )
 
 
 _ASSUMED = {
@@ -126,18 +161,15 @@ _ASSUMED = {
 
 def _flip(each: Flip, band: float) -> str:
     name, figure = _ASSUMED[each.name]
-    now = f"{name}, assumed {figure.format(each.value)}: "
-    said = []
-    if each.low is not None:
-        said.append(f"below {figure.format(each.low)} {each.low_choice}")
-    if each.high is not None:
-        said.append(f"above {figure.format(each.high)} {each.high_choice}")
-    return f"{now}{'; '.join(said) or f'the same choice within {band:.0%}'}"
+    stays = f"the same choice within {band:.0%}"
+    ends = (each.low, each.low_choice), (each.high, each.high_choice)
+    now = f"{name}, assumed {figure.format(each.value)}"
+    return f"{now}: {_until(*ends, figure.format) or stays}"
 
 
-def step_lines(plan: Plan, style: Style) -> list[str]:
+def steps(plan: Plan) -> Table:
     """Say what one step of each limit is worth."""
-    shown = money_per_hour if plan.request.hourly else money
+    shown = _shown(plan)
     rows = [
         (
             each.limit,
@@ -148,5 +180,4 @@ def step_lines(plan: Plan, style: Style) -> list[str]:
         )
         for each in plan.steps
     ]
-    header = ("", "step", "saves", "tok/s more", "then")
-    return table(header, rows, "<>>><", style=style) if rows else []
+    return Table(("", ">step", ">saves", ">tok/s more", "then"), rows)

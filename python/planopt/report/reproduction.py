@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planopt.report.numbers import UNKNOWN
-from planopt.report.style import PLAIN, Style
-from planopt.report.table import table, wrapped
+from planopt.report.style import PLAIN, Style, head
+from planopt.report.table import Apart, Section, Sentence, Table, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from planopt.report.table import Block
 
     Row = Mapping[str, Any]
 
 __all__ = ["render_reproduction"]
 
-_HEADER = ("figure", "article", "exact", "ours", "off by", "chained", "unit")
+_TITLES = ("figure", "article", ">exact", ">ours", ">off by", ">chained", "unit")
 
 # How far a derived figure may be off.
 _TOLERANCE = 0.005
@@ -24,23 +26,21 @@ _TOLERANCE = 0.005
 def render_reproduction(rows: Sequence[Row], *, style: Style = PLAIN) -> str:
     """Lay the figures out by topic, with what needs explaining below each table."""
     topics = {row["topic"]: None for row in rows}
-    blocks = [
-        _topic(topic, [row for row in rows if row["topic"] == topic], style)
+    groups: list[list[Block]] = [
+        _topic(topic, [row for row in rows if row["topic"] == topic])
         for topic in topics
     ]
-    blocks.append("\n".join(wrapped(_summary(rows), indent="")))
-    return "\n\n".join(blocks)
+    return text([Apart([*groups, [Sentence(_summary(rows), "")]])], style)
 
 
-def _topic(topic: str, rows: Sequence[Row], style: Style) -> str:
+def _topic(topic: str, rows: Sequence[Row]) -> list[Block]:
     notes = [
-        line
+        Sentence(f"{row['id']}: {row['note']}", hanging="    ")
         for row in rows
         if row.get("note")
-        for line in wrapped(f"{row['id']}: {row['note']}", hanging="    ")
     ]
-    lines = table(_HEADER, [_cells(row) for row in rows], "<<>>>><", style=style)
-    return "\n".join([style.head(topic), *lines, *([""] if notes else []), *notes])
+    cells = [_cells(row) for row in rows]
+    return [head(topic), Table(_TITLES, cells), Section("", notes)]
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -1,40 +1,53 @@
-"""How a terminal shows what matters: as little as bold, red, yellow, green and grey."""
+"""How a terminal shows what matters: as little as bold, red, yellow, green and grey.
+
+Text is marked where it is written, and painted or stripped of its marks when it is laid
+out: only who knows the terminal has to know of colours.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-__all__ = ["COLOUR", "PLAIN", "Style"]
+__all__ = ["COLOUR", "PLAIN", "Style", "bad", "faint", "good", "head", "warn"]
+
+_MARKS = re.compile(r"\x1b\[[\d;]*m")
+
+
+def head(text: str) -> str:
+    """Mark a heading."""
+    return f"\x1b[1m{text}\x1b[0m"
+
+
+def good(text: str) -> str:
+    """Mark what the reader hoped for."""
+    return f"\x1b[1;32m{text}\x1b[0m"
+
+
+def bad(text: str) -> str:
+    """Mark what went wrong."""
+    return f"\x1b[1;31m{text}\x1b[0m"
+
+
+def warn(text: str) -> str:
+    """Mark what needs care."""
+    return f"\x1b[1;33m{text}\x1b[0m"
+
+
+def faint(text: str) -> str:
+    """Mark what can be skipped."""
+    return f"\x1b[2m{text}\x1b[0m"
 
 
 @dataclass(frozen=True)
 class Style:
-    """Paints text, or leaves it as it is."""
+    """Paints what is marked, or leaves the marks out."""
 
     colour: bool
 
-    def head(self, text: str) -> str:
-        """Mark a heading."""
-        return self._painted(text, "1")
-
-    def good(self, text: str) -> str:
-        """Mark what the reader hoped for."""
-        return self._painted(text, "1;32")
-
-    def bad(self, text: str) -> str:
-        """Mark what went wrong."""
-        return self._painted(text, "1;31")
-
-    def warn(self, text: str) -> str:
-        """Mark what needs care."""
-        return self._painted(text, "1;33")
-
-    def faint(self, text: str) -> str:
-        """Mark what can be skipped."""
-        return self._painted(text, "2")
-
-    def _painted(self, text: str, attributes: str) -> str:
-        return f"\x1b[{attributes}m{text}\x1b[0m" if self.colour else text
+    def painted(self, text: str) -> str:
+        """Return the text as it is written to a stream."""
+        return text if self.colour else _MARKS.sub("", text)
 
 
 PLAIN = Style(colour=False)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.report.style import PLAIN, Style
+from planopt.report.style import PLAIN, Style, head
+from planopt.report.table import text
 
 if TYPE_CHECKING:
     from planopt.documents.sweep import SweepResult
@@ -15,7 +16,7 @@ __all__ = ["render_sweep"]
 def render_sweep(result: SweepResult, *, style: Style = PLAIN) -> str:
     """Lay out the result of `planopt.sweep.sweep`."""
     lines = [
-        style.head(f"{result.candidates:,} candidates in {result.chunks} chunks"),
+        head(f"{result.candidates:,} candidates in {result.chunks} chunks"),
         f"  evaluated  {result.evaluated:,}",
         f"  rejected   {result.rejected:,}",
         f"  front      {result.front:,} rows in {result.folder}/front.parquet",
@@ -24,4 +25,4 @@ def render_sweep(result: SweepResult, *, style: Style = PLAIN) -> str:
     ]
     if result.resumed:
         lines.append(f"  resumed    {result.resumed} chunks were there already")
-    return "\n".join(lines)
+    return text(lines, style)

@@ -1,80 +1,162 @@
-"""Aligned text: tables whose columns of text wrap, blocks side by side."""
+"""Aligned text: reports are blocks, which say what is shown; here they become lines."""
 
 from __future__ import annotations
 
 import shutil
 import textwrap
+from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Protocol
+
+from planopt.report.style import head
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from planopt.report.style import Style
 
-__all__ = ["beside", "table", "wrapped"]
-
-Align = Literal["<", ">"]
+__all__ = ["Apart", "Beside", "Block", "Section", "Sentence", "Table", "text"]
 
 # Narrower and a table cannot be read; wider and the eye loses the line.
 _NARROWEST, _WIDEST = 60, 120
 _GAP = "  "
+_INDENT = "  "
 _NARROWEST_COLUMN = 16
+_BETWEEN_BLOCKS = 4
 
 
-def width() -> int:
+class _Laid(Protocol):
+    def lines(self, style: Style) -> list[str]: ...
+
+
+Block = str | _Laid
+"""A line as it is, or something that becomes lines."""
+
+
+def text(blocks: Iterable[Block], style: Style) -> str:
+    """Lay blocks out, one below the other."""
+    return "\n".join(_lines(blocks, style))
+
+
+def _lines(blocks: Iterable[Block], style: Style) -> list[str]:
+    return [
+        line
+        for block in blocks
+        for line in (
+            [style.painted(block)] if isinstance(block, str) else block.lines(style)
+        )
+    ]
+
+
+def _width() -> int:
     """Columns to write in: those of the terminal or COLUMNS, 100 where unknown."""
     columns = shutil.get_terminal_size(fallback=(100, 24)).columns
     return min(max(columns, _NARROWEST), _WIDEST)
 
 
-def table(
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    align: str,
-    *,
-    style: Style,
-    indent: str = "  ",
-) -> list[str]:
-    """Lay rows out under a header.
+@dataclass(frozen=True)
+class Sentence:
+    """A text that is broken into lines; ``first`` marks the first of them."""
 
-    Parameters
-    ----------
-    header : sequence of str
-        Titles of the columns.
-    rows : sequence of sequence of str
-        Cells; those of text wrap where the table would leave the terminal.
-    align : str
-        One of ``<`` (text) and ``>`` (figures) for each column.
+    text: str
+    indent: str = _INDENT
+    hanging: str | None = None
+    first: Callable[[str], str] = str
+
+    def lines(self, style: Style) -> list[str]:
+        """Break it where the terminal ends."""
+        broken = textwrap.wrap(
+            style.painted(self.text),
+            _width(),
+            initial_indent=self.indent,
+            subsequent_indent=self.indent if self.hanging is None else self.hanging,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        return [*(style.painted(self.first(line)) for line in broken[:1]), *broken[1:]]
+
+
+@dataclass(frozen=True)
+class Section:
+    """Blocks apart from what is above, under a title if they have one.
+
+    Where they come to nothing, nothing is shown.
     """
-    columns = list(zip(header, *rows, strict=True))
-    widths = [max(map(len, cells)) for cells in columns]
-    _narrow(widths, width() - len(indent) - len(_GAP) * (len(widths) - 1), align)
 
-    def lines(cells: Sequence[str]) -> list[str]:
-        broken = [
-            # A column in which nothing is said has no width, but its cells have lines.
-            textwrap.wrap(cell, max(size, 1), break_on_hyphens=False) or [""]
-            for cell, size in zip(cells, widths, strict=True)
+    title: str
+    blocks: Iterable[Block]
+
+    def lines(self, style: Style) -> list[str]:
+        """Put the heading over them."""
+        below = _lines(self.blocks, style)
+        titled = [style.painted(head(f" {self.title}"))] if self.title else []
+        return ["", *titled, *below] if below else []
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Groups of blocks, with an empty line between those that come to something."""
+
+    groups: Iterable[Iterable[Block]]
+
+    def lines(self, style: Style) -> list[str]:
+        """Put one below the other."""
+        laid = [lines for group in self.groups if (lines := _lines(group, style))]
+        return [line for lines in laid for line in ("", *lines)][1:]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Two blocks of plain lines side by side, or one below the other."""
+
+    left: Sequence[str]
+    right: Sequence[str]
+
+    def lines(self, style: Style) -> list[str]:  # noqa: ARG002 - every block has it
+        """Put them side by side where the terminal has room."""
+        left = max(map(len, self.left), default=0) + _BETWEEN_BLOCKS
+        if left + max(map(len, self.right), default=0) > _width():
+            return [*self.left, "", *self.right]
+        rows = zip_longest(self.left, self.right, fillvalue="")
+        return [f"{one:<{left}}{other}".rstrip() for one, other in rows]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under titles; nothing where there are no rows.
+
+    A title that begins with ``>`` is one of figures, which stand to the right; cells of
+    the others wrap where the table would leave the terminal. One with ``?`` before it
+    all is left out where none of its cells says anything.
+    """
+
+    titles: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def lines(self, style: Style) -> list[str]:
+        """Align the columns."""
+        if not self.rows:
+            return []
+        kept = [
+            (title.removeprefix("?"), cells)
+            for title, *cells in zip(self.titles, *self.rows, strict=True)
+            if not title.startswith("?") or any(cells)
         ]
-        return [
-            indent
-            + _GAP.join(
-                f"{cell:{side}{size}}"
-                for cell, side, size in zip(line, align, widths, strict=True)
-            ).rstrip()
-            for line in zip_longest(*broken, fillvalue="")
-        ]
-
-    return [
-        *map(style.head, lines(header)),
-        *(line for row in rows for line in lines(row)),
-    ]
+        sides = [">" if title.startswith(">") else "<" for title, _ in kept]
+        columns = [(title.removeprefix(">"), *cells) for title, cells in kept]
+        widths = [max(map(len, cells)) for cells in columns]
+        _narrow(widths, sides)
+        first, *rest = (
+            _row(cells, sides, widths) for cells in zip(*columns, strict=True)
+        )
+        titled = [style.painted(head(line)) for line in first]
+        return [*titled, *(line for row in rest for line in row)]
 
 
-def _narrow(widths: list[int], room: int, align: str) -> None:
+def _narrow(widths: list[int], sides: Sequence[str]) -> None:
     """Make columns of text narrower, the widest first, until the table fits."""
-    texts = [index for index, side in enumerate(align) if side == "<"]
+    room = _width() - len(_INDENT) - len(_GAP) * (len(widths) - 1)
+    texts = [index for index, side in enumerate(sides) if side == "<"]
     while sum(widths) > room:
         widest = max(texts, key=lambda index: widths[index])
         if widths[widest] <= _NARROWEST_COLUMN:
@@ -82,26 +164,19 @@ def _narrow(widths: list[int], room: int, align: str) -> None:
         widths[widest] -= 1
 
 
-def beside(left: Sequence[str], right: Sequence[str], *, gap: int = 4) -> list[str]:
-    """Put two blocks of plain lines side by side, or one below the other."""
-    widest = max(map(len, left), default=0)
-    if widest + gap + max(map(len, right), default=0) > width():
-        return [*left, "", *right]
-    rows = max(len(left), len(right))
-    blocks = ([*block, *[""] * (rows - len(block))] for block in (left, right))
-    return [
-        f"{one:<{widest + gap}}{other}".rstrip()
-        for one, other in zip(*blocks, strict=True)
+def _row(
+    cells: Sequence[str], sides: Sequence[str], widths: Sequence[int]
+) -> list[str]:
+    broken = [
+        # A column in which nothing is said has no width, but its cells have lines.
+        textwrap.wrap(cell, max(size, 1), break_on_hyphens=False) or [""]
+        for cell, size in zip(cells, widths, strict=True)
     ]
-
-
-def wrapped(text: str, *, indent: str = "  ", hanging: str | None = None) -> list[str]:
-    """Break a sentence into lines."""
-    return textwrap.wrap(
-        text,
-        width(),
-        initial_indent=indent,
-        subsequent_indent=indent if hanging is None else hanging,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return [
+        _INDENT
+        + _GAP.join(
+            f"{cell:{side}{size}}"
+            for cell, side, size in zip(line, sides, widths, strict=True)
+        ).rstrip()
+        for line in zip_longest(*broken, fillvalue="")
+    ]

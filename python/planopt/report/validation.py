@@ -4,107 +4,83 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.report.numbers import UNKNOWN
-from planopt.report.style import PLAIN, Style
-from planopt.report.table import table, wrapped
+from planopt.report.numbers import UNKNOWN, percent
+from planopt.report.style import PLAIN, Style, head
+from planopt.report.table import Apart, Sentence, Table, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planopt.documents.validation import (
-        Dataset,
-        Part,
-        Statistics,
-        Validation,
-        Worst,
-    )
+    from planopt.documents.validation import Dataset, Statistics, Validation, Worst
+    from planopt.report.table import Block
 
-__all__ = ["error_cells", "render_validation"]
+__all__ = ["render_validation"]
 
-ERRORS = ("n", "of", "MAPE", "median", "p90", "bias", "ranks")
+_ERRORS = (">n", ">of", ">MAPE", ">median", ">p90", ">bias", ">ranks")
 _PARTS_SHOWN = 4  # of a derivation
 
 
 def render_validation(errors: Validation, *, style: Style = PLAIN) -> str:
     """Lay the errors out by file: in all, apart, by part, and the worst rows."""
-    return "\n\n".join(_dataset(each, style) for each in errors.datasets)
+    return text(
+        [Apart(group for each in errors.datasets for group in _groups(each))], style
+    )
 
 
-def _dataset(dataset: Dataset, style: Style) -> str:
-    blocks = [
-        [style.head(dataset.file)],
-        _metrics("", dataset.metrics, style),
-        _metrics("layout searched, no threshold", dataset.searched, style),
-        _metrics("marked, no threshold", dataset.outside, style),
-        _parts(dataset.parts, style),
-        _worst(dataset.worst, style),
-        _skipped(dataset.skipped, style),
-    ]
-    return "\n\n".join("\n".join(block) for block in blocks if block)
-
-
-def _metrics(title: str, metrics: Mapping[str, Statistics], style: Style) -> list[str]:
-    if not metrics:
-        return []
-    rows = [(metric, *error_cells(errors)) for metric, errors in metrics.items()]
-    lines = table(("metric", *ERRORS), rows, "<>>>>>>>", style=style)
-    return [style.head(f" {title}"), *lines] if title else lines
-
-
-def _parts(parts: tuple[Part, ...], style: Style) -> list[str]:
-    rows = [
+def _groups(dataset: Dataset) -> list[list[Block]]:
+    parts = [
         (
             part.metric,
             part.accelerator,
             part.model,
             part.engine,
-            *error_cells(part.errors),
+            *_error_cells(part.errors),
         )
-        for part in parts
+        for part in dataset.parts
     ]
-    header = ("metric", "accelerator", "model", "engine", *ERRORS)
-    return table(header, rows, "<<<<>>>>>>>", style=style) if rows else []
+    skipped = [(str(count), reason) for reason, count in dataset.skipped.items()]
+    worst = [Sentence(_furthest(each), hanging="    ") for each in dataset.worst]
+    return [
+        [head(dataset.file)],
+        [_metrics(dataset.metrics)],
+        _titled("layout searched, no threshold", _metrics(dataset.searched)),
+        _titled("marked, no threshold", _metrics(dataset.outside)),
+        [Table(("metric", "accelerator", "model", "engine", *_ERRORS), parts)],
+        [head(" furthest off"), *worst] if worst else [],
+        [Table((">rows", "not predicted because"), skipped)],
+    ]
 
 
-def _worst(worst: tuple[Worst, ...], style: Style) -> list[str]:
-    lines = [style.head(" furthest off")] if worst else []
-    for each in worst:
-        parts = sorted(
-            (
-                (name, value)
-                for name, value in each.why.items()
-                if isinstance(value, int | float)
-            ),
-            key=lambda part: -part[1],
-        )
-        derivation = ", ".join(
-            f"{name} {value:.4g}" for name, value in parts[:_PARTS_SHOWN]
-        )
-        words = [v for v in each.why.values() if isinstance(v, str)]
-        text = (
-            f"{each.row}: {each.metric} {each.predicted:.4g} {each.unit}, measured "
-            f"{each.measured:.4g} ({each.error:+.1%}); {each.model} on "
-            f"{each.accelerator}, {each.engine}, {each.layout}: "
-            + "; ".join(filter(None, [derivation, *words]))
-        )
-        lines += wrapped(text, hanging="    ")
-    return lines
+def _metrics(metrics: Mapping[str, Statistics]) -> Table:
+    rows = [(metric, *_error_cells(errors)) for metric, errors in metrics.items()]
+    return Table(("metric", *_ERRORS), rows)
 
 
-def _skipped(skipped: Mapping[str, int], style: Style) -> list[str]:
-    if not skipped:
-        return []
-    rows = [(str(count), reason) for reason, count in skipped.items()]
-    return table(("rows", "not predicted because"), rows, "><", style=style)
+def _titled(title: str, table: Table) -> list[Block]:
+    return [head(f" {title}"), table] if table.rows else []
 
 
-def error_cells(errors: Statistics) -> tuple[str, ...]:
+def _furthest(each: Worst) -> str:
+    numbers = [(k, v) for k, v in each.why.items() if isinstance(v, int | float)]
+    numbers.sort(key=lambda part: -part[1])
+    parts = ", ".join(f"{name} {value:.4g}" for name, value in numbers[:_PARTS_SHOWN])
+    words = [value for value in each.why.values() if isinstance(value, str)]
+    return (
+        f"{each.row}: {each.metric} {each.predicted:.4g} {each.unit}, measured "
+        f"{each.measured:.4g} ({each.error:+.1%}); {each.model} on "
+        f"{each.accelerator}, {each.engine}, {each.layout}: "
+        + "; ".join(filter(None, [parts, *words]))
+    )
+
+
+def _error_cells(errors: Statistics) -> tuple[str, ...]:
     """Return the cells of one line of errors."""
-    shares = (errors.mape, errors.median_ape, errors.p90_ape)
     return (
         str(errors.n),
         str(errors.n_total),
-        *(UNKNOWN if value is None else f"{value:.1%}" for value in shares),
-        UNKNOWN if errors.bias is None else f"{errors.bias:+.1%}",
+        percent(errors.mape),
+        percent(errors.median_ape),
+        percent(errors.p90_ape),
+        percent(errors.bias, sign="+"),
         UNKNOWN if errors.spearman is None else f"{errors.spearman:.2f}",
     )

@@ -11,7 +11,7 @@ import msgspec
 from planopt.bill import MICRO_USD, _micro, bom_line, hardware_of, merged
 from planopt.documents.evaluation import Deployment, ServingEvaluation
 from planopt.documents.parts import BomLine, Candidate, Cost
-from planopt.prices import sourced
+from planopt.price_sources import sourced
 from planopt.serving.sure import with_intervals
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ def hosted_prices(catalog: Catalog, served: ServedModel) -> dict[str, Any]:
     dict
         Fields of a `RentOrBuy`: the price, its range, and where it comes from.
     """
-    of_model = {} if served.architecture else _figures(catalog, "models", served.model)
+    of_model = {} if served.architecture else catalog.figures("models", served.model)
     if "hosted.output" in of_model:
         read = served.lengths.prompt / served.lengths.output
         output, prompt = of_model["hosted.output"], of_model["hosted.input"]
@@ -42,17 +42,13 @@ def hosted_prices(catalog: Catalog, served: ServedModel) -> dict[str, Any]:
             "hosted_date": output["date"],
         }
     cost = catalog.native.cost_assumptions()
-    assumed = _figures(catalog, "assumptions", catalog.list("assumptions")[0]["id"])
+    assumed = catalog.figures("assumptions", catalog.list("assumptions")[0]["id"])
     of_any = assumed.get("cost.hosted_million_tokens", {})
     return {
         "hosted_usd_per_million_tokens": cost["hosted_usd_per_million_tokens"],
         "hosted_source": of_any.get("cite"),
         "hosted_date": of_any.get("date"),
     }
-
-
-def _figures(catalog: Catalog, kind: str, id_: str) -> dict[str, Mapping[str, Any]]:
-    return {each["field"]: each for each in catalog.show(kind, id_)["figures"]}
 
 
 def _usd(figure: Mapping[str, Any]) -> float:

@@ -14,7 +14,7 @@ from planopt.catalog import LIMITED_TO
 from planopt.documents.explanations import Change, Infeasibility, Limit
 from planopt.documents.parts import Accuracy
 from planopt.documents.plan import Plan
-from planopt.prices import dollars, is_rough
+from planopt.price_sources import dollars, is_rough
 from planopt.procurement import minimal_conflict, satisfiable
 from planopt.serving.late import fastest_speed, late, shortest_wait
 from planopt.serving.pools import disaggregated
@@ -71,9 +71,11 @@ def infeasible_plan(question: Question, purchase: Purchase, started: float) -> P
         notes.append(closest)
     two = disaggregated(question.as_asked, None)
     if two is not None and two.in_time:
+        rough = is_rough(two.bill_of_materials)
+        price = dollars(two.price_usd or 0.0, rough=rough, whole=True)
         notes.append(
             "two pools do it, one that reads prompts and one that answers: "
-            f"{two.layout}, {dollars(two.price_usd, two.bill_of_materials)}"
+            f"{two.layout}, {price}"
         )
     return Plan(
         status="infeasible",

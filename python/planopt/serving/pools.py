@@ -10,7 +10,7 @@ import msgspec
 from planopt.bill import bom_line
 from planopt.documents.evaluation import Disaggregated, Pool, Transfer
 from planopt.documents.parts import Candidate
-from planopt.prices import sourced
+from planopt.price_sources import sourced
 from planopt.serving.build import cost_of, evaluation_of
 from planopt.serving.load import Latencies, load_of, simulated
 from planopt.serving.pessimism import at_worst

@@ -10,7 +10,7 @@ from planopt._native import break_even_duty as native_break_even_duty
 from planopt._native import energy_usd_per_hour
 from planopt.documents.explanations import RentOrBuy, Way
 from planopt.money import price_of_an_hourly_dollar
-from planopt.prices import is_rough
+from planopt.price_sources import is_rough
 from planopt.serving.hosted import hosted_prices
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.documents.explanations import Alternative, Answer, Answers
 from planopt.documents.parts import Accuracy, Status
 from planopt.documents.plan import Interrupted, Plan
-from planopt.prices import oldest_price
+from planopt.price_sources import oldest_price
 from planopt.procurement import Solver, alternatives
 from planopt.procurement.purchase import PurchaseInterrupted
 from planopt.serving.problem import read_problem

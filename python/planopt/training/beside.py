@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from planopt.documents.explanations import Sensitivity
 from planopt.documents.parts import PlanWarning
-from planopt.prices import dollars
+from planopt.price_sources import dollars, is_rough
 from planopt.procurement import alternatives
 from planopt.training.why import held_back, span
 from planopt.warnings import (
@@ -120,7 +120,8 @@ def _asked_again(
     other = _best(question.about(deadline_seconds=seconds), chosen, share)
     if other is None:
         return Sensitivity(change=change, result="no plan", choice_changes=True)
-    price = dollars(other.price_usd, other.bill_of_materials)
+    rough = is_rough(other.bill_of_materials)
+    price = dollars(other.price_usd, rough=rough, whole=True)
     return Sensitivity(
         change=change,
         result=f"{other.summary}: {price}, {span(other.days)}",

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from planopt.bill import bom_line, hardware_of
 from planopt.documents.training import TrainingDeployment
-from planopt.prices import sourced
+from planopt.price_sources import sourced
 from planopt.training.evaluate import candidate_of, evaluation_of, with_intervals
 
 if TYPE_CHECKING:

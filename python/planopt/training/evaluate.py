@@ -16,7 +16,8 @@ from planopt.documents.training import (
 )
 from planopt.intervals import interval, model_classes
 from planopt.options import OptionReader
-from planopt.prices import read_prices, sourced
+from planopt.price_sources import sourced
+from planopt.prices import read_prices
 from planopt.serving.question_types import DEFAULT_MODEL
 from planopt.training.mixed import better_of, mixed_of, read_shares
 

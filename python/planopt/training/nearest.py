@@ -13,7 +13,7 @@ from planopt.acquisition import BUYING
 from planopt.documents.explanations import Change, Infeasibility, Limit
 from planopt.documents.parts import Accuracy
 from planopt.documents.plan import TrainingPlan
-from planopt.prices import is_rough
+from planopt.price_sources import is_rough
 from planopt.procurement import minimal_conflict
 from planopt.training.problem import LARGEST_CLUSTER
 from planopt.training.renting import renting

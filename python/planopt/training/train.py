@@ -11,7 +11,7 @@ from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.documents.parts import Accuracy, Search
 from planopt.documents.plan import Interrupted, TrainingPlan
 from planopt.intervals import model_classes, residual
-from planopt.prices import oldest_price
+from planopt.price_sources import oldest_price
 from planopt.procurement import Solver
 from planopt.procurement.purchase import PurchaseInterrupted
 from planopt.training.problem import read_training_problem

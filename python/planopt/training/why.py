@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planopt.prices import dollars
+from planopt.price_sources import dollars, is_rough
 
 if TYPE_CHECKING:
     from planopt.training.build import TrainingBuild
@@ -63,9 +63,11 @@ def held_back(question: TrainingQuestion) -> HeldBack:
         closest = f": the closest needs {ratio:.2f} times the memory" if ratio else ""
         return HeldBack(None, f"nothing of up to {most:,} accelerators fits{closest}")
     accelerators = build.evaluation.accelerators or 0
+    rough = is_rough(build.bill_of_materials)
+    price = dollars(build.price_usd, rough=rough, whole=True)
     said = [
         f"the fastest of up to {most:,} accelerators, {build.summary}, takes "
-        f"{span(build.days)} for {dollars(build.price_usd, build.bill_of_materials)}",
+        f"{span(build.days)} for {price}",
         *_speed(build),
         *_memory(build),
         *_failures(build, accelerators),
