@@ -8,13 +8,12 @@ from planopt.price_list import AGES, COLUMNS, UNDATED, Basis
 from planopt.price_sources import STATUSES
 from planopt.report.numbers import UNKNOWN, count, money, money_per_hour
 from planopt.report.style import PLAIN, Style, head
-from planopt.report.table import Apart, Section, Sentence, Table, text
+from planopt.report.table import Section, Table, listed, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from planopt.price_list import Listing, PriceList
-    from planopt.report.table import Block
 
 __all__ = ["render_catalog", "render_entry", "render_prices"]
 
@@ -33,14 +32,17 @@ def render_catalog(
     entries: Mapping[str, Sequence[Mapping[str, Any]]], *, style: Style = PLAIN
 ) -> str:
     """List entries by kind."""
-    groups: list[list[Block]] = [
-        [
-            head(f"{kind} ({len(of_kind)})"),
-            Table(("id", "name"), [(str(e["id"]), str(e["name"])) for e in of_kind]),
-        ]
+    kinds = {
+        kind: Table(("id", "name"), [(str(e["id"]), str(e["name"])) for e in of_kind])
         for kind, of_kind in entries.items()
-    ]
-    return text([Apart(groups)], style)
+    }
+    return text(
+        [
+            Section("", [head(f"{kind} ({len(table.rows)})"), table])
+            for kind, table in kinds.items()
+        ],
+        style,
+    )
 
 
 def render_entry(entry: Mapping[str, Any], *, style: Style = PLAIN) -> str:
@@ -60,7 +62,7 @@ def render_entry(entry: Mapping[str, Any], *, style: Style = PLAIN) -> str:
 
 
 def render_prices(
-    listed: PriceList, *, listing: bool = False, style: Style = PLAIN
+    prices: PriceList, *, listing: bool = False, style: Style = PLAIN
 ) -> str:
     """Count the deciding prices by age and status, and list them where asked."""
     rows = [
@@ -71,36 +73,33 @@ def render_prices(
             *(count(each.by_status.get(status, 0)) for status in STATUSES),
             f"{each.of_this_year:.0%}",
         )
-        for each in listed.summaries
+        for each in prices.summaries
     ]
     ages = (f"<={age}" if age in AGES else age for age in COLUMNS)
     figures = ("priced", *ages, *STATUSES, "this year's")
-    on_sale = (f"{number} {answer}" for answer, number in listed.on_sale.items())
+    on_sale = (f"{number} {answer}" for answer, number in prices.on_sale.items())
     return text(
         [
-            head(f"Deciding prices, {listed.condition}"),
+            head(f"Deciding prices, {prices.condition}"),
             Table(("", *(f">{title}" for title in figures)), rows),
             "  this year's: at most a year old, and neither from memory nor assumed",
             "",
             head("Accelerators by what their price is"),
-            *(
-                Sentence(_of_basis(listed, each), hanging="    ")
-                for each in get_args(Basis)
-            ),
+            *listed(_of_basis(prices, each) for each in get_args(Basis)),
             "",
             "Accelerators of which new ones can be bought today: " + ", ".join(on_sale),
-            *([_listed(listed.prices)] if listing else []),
+            *([_each(prices.prices)] if listing else []),
         ],
         style,
     )
 
 
-def _of_basis(listed: PriceList, basis: Basis) -> str:
-    of_it = [id_ for id_, each in listed.basis_of.items() if each == basis]
+def _of_basis(prices: PriceList, basis: Basis) -> str:
+    of_it = [id_ for id_, each in prices.basis_of.items() if each == basis]
     return f"{basis} ({len(of_it)}): {', '.join(of_it) or UNKNOWN}"
 
 
-def _listed(prices: Sequence[Listing]) -> Section:
+def _each(prices: Sequence[Listing]) -> Section:
     rows = [
         (
             each.id,

@@ -19,7 +19,7 @@ from planopt.report.numbers import (
 )
 from planopt.report.parts import price, warnings
 from planopt.report.style import PLAIN, Style, good
-from planopt.report.table import Section, Sentence, Table, text
+from planopt.report.table import Section, Sentence, Table, listed, text
 
 if TYPE_CHECKING:
     from planopt.documents.explanations import Infeasibility
@@ -84,16 +84,16 @@ def _side_by_side(
     style: Style,
 ) -> str:
     cells = [(title, *(of(plan) for plan in plans)) for title, of in rows]
-    conflicts = [
+    conflicts = (
         f"{_name(plan)}: {conflict(plan.infeasibility)}"
         for plan in plans
         if plan.infeasibility is not None
-    ]
+    )
     return text(
         [
             Table(("", *(f">{_name(plan)}" for plan in plans)), cells),
             Section("", [Sentence(verdict)]),
-            Section("No plan", [Sentence(each, hanging="    ") for each in conflicts]),
+            Section("No plan", listed(conflicts)),
             warnings({warning: None for plan in plans for warning in plan.warnings}),
         ],
         style,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from planopt.report.numbers import in_unit
 from planopt.report.style import PLAIN, Style, faint, head
-from planopt.report.table import Sentence, text
+from planopt.report.table import Sentence, listed, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -71,10 +71,9 @@ class _Tree:
 
     def sources(self) -> list[Block]:
         """List the sources by their numbers."""
-        return [
-            Sentence(f"[{number}] {source}", hanging="    ")
-            for source, number in self._numbers.items()
-        ]
+        return listed(
+            f"[{number}] {source}" for source, number in self._numbers.items()
+        )
 
     def _fact(self, fact: Fact) -> str:
         if fact.source is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from planopt.report.numbers import UNKNOWN
 from planopt.report.style import PLAIN, Style, head
-from planopt.report.table import Section, Sentence, Table, text
+from planopt.report.table import Section, Table, listed, text
 
 if TYPE_CHECKING:
     from planopt.documents.difference import Changed, Difference
@@ -28,7 +28,7 @@ def render_difference(found: Difference, *, style: Style = PLAIN) -> str:
     return text(
         [
             head("The same plan" if found.same else "Two plans"),
-            Section("Why", [Sentence(each, hanging="    ") for each in found.why]),
+            Section("Why", listed(found.why)),
             *(
                 Section(title, [Table(titles, [_cells(each) for each in rows])])
                 for title, rows in changed.items()

@@ -17,7 +17,7 @@ from planopt.report.parts import (
     warnings,
 )
 from planopt.report.style import PLAIN, Style, bad, good
-from planopt.report.table import Section, Sentence, text
+from planopt.report.table import Section, Sentence, listed, text
 from planopt.report.training import (
     layers,
     run,
@@ -59,10 +59,7 @@ def render_evaluation(
     blocks: list[Block] = [
         Sentence(what, "", "  "),
         f"  {verdict}   {fast}",
-        *(
-            Sentence(f"{bad(each.code)}: {each.message}", hanging="    ")
-            for each in evaluation.rejections
-        ),
+        *listed(f"{bad(each.code)}: {each.message}" for each in evaluation.rejections),
         "",
         *does,
         Section("", [bill(evaluation.bill_of_materials)]),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.price_sources import is_rough
-from planopt.report.numbers import UNKNOWN, count, money, rate, tonnes, watts
-from planopt.report.parts import oldest, where_from
+from planopt.report.numbers import UNKNOWN, money, rate, tonnes, watts
+from planopt.report.parts import bought, oldest
 from planopt.report.style import PLAIN, Style, bad, faint, good, head, warn
 from planopt.report.table import Sentence, Table, text
 
@@ -80,8 +80,8 @@ def _actions(plan: FleetPlan) -> Table:
     rows = []
     for period in plan.periods:
         first, *more = period.actions or ("nothing",)
-        bought = money(period.purchase_usd, rough=rough)
-        rows.append((str(period.period), first, bought, money(period.rent_usd)))
+        paid = money(period.purchase_usd, rough=rough)
+        rows.append((str(period.period), first, paid, money(period.rent_usd)))
         rows += [("", action, "", "") for action in more]
     return Table((">period", "what to do", ">purchase", ">rent"), rows)
 
@@ -125,16 +125,7 @@ def _serving(each: FleetDeployment, period: int) -> str:
 
 
 def _parts(plan: FleetPlan) -> list[Block]:
-    rows = [
-        (
-            line.name,
-            count(line.quantity),
-            money(line.unit_price_usd),
-            money(line.price_usd),
-            where_from(line),
-        )
-        for line in plan.bill_of_materials
-    ]
+    rows = bought(plan.bill_of_materials)
     titles = ("bill of materials", ">qty", ">each", ">total", "source")
     return [Table(titles, rows), ""] if rows else []
 

@@ -17,7 +17,7 @@ from planopt.report.numbers import (
     watts,
 )
 from planopt.report.style import warn
-from planopt.report.table import Beside, Section, Sentence, Table
+from planopt.report.table import Beside, Section, Sentence, Table, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,6 +36,7 @@ __all__ = [
     "assumed",
     "bars",
     "bill",
+    "bought",
     "cost",
     "deployment_line",
     "figures",
@@ -48,7 +49,6 @@ __all__ = [
     "purchase",
     "speed",
     "warnings",
-    "where_from",
 ]
 
 _BAR = 12  # characters of the longest bar
@@ -235,18 +235,23 @@ def latencies(evaluation: ServingEvaluation) -> list[str]:
 # --- Money ----------------------------------------------------------------------------
 
 
-def bill(lines: Sequence[BomLine]) -> Table:
-    """Show the bill of materials with its sum, which is the price."""
-    rows = [
-        (line.name, count(line.quantity), *_prices(line), where_from(line))
+def bought(lines: Iterable[BomLine]) -> list[tuple[str, ...]]:
+    """Show what each line comes to: name, number, price of one and of all, source."""
+    return [
+        (line.name, count(line.quantity), *_prices(line), _where_from(line))
         for line in lines
     ]
+
+
+def bill(lines: Sequence[BomLine]) -> Table:
+    """Show the bill of materials with its sum, which is the price."""
+    rows = bought(lines)
     rented = [line for line in lines if line.kind == "instance"]
-    bought = [line for line in lines if line.kind != "instance"]
-    if bought:
-        priced = all(line.price_usd is not None for line in bought)
-        total = sum(line.price_usd or 0.0 for line in bought) if priced else None
-        rows.append(("purchase", "", "", money(total, rough=is_rough(bought)), ""))
+    owned = [line for line in lines if line.kind != "instance"]
+    if owned:
+        priced = all(line.price_usd is not None for line in owned)
+        total = sum(line.price_usd or 0.0 for line in owned) if priced else None
+        rows.append(("purchase", "", "", money(total, rough=is_rough(owned)), ""))
     if rented:
         rent = sum(line.usd_per_hour or 0.0 for line in rented)
         rows.append(("rent", "", "", money_per_hour(rent), ""))
@@ -259,7 +264,7 @@ def _prices(line: BomLine) -> tuple[str, str]:
     return money(line.unit_price_usd), money(line.price_usd)
 
 
-def where_from(line: BomLine) -> str:
+def _where_from(line: BomLine) -> str:
     """Say how old the price of a part is, how well it is known, and its range."""
     low, high = line.unit_price_low_usd, line.unit_price_high_usd
     ends = [money(usd) for usd in (low, high) if usd is not None]
@@ -303,7 +308,7 @@ def assumed(every: Iterable[Assumed]) -> Section:
         f"{each.name} = {each.value}" + (f" ({each.why})" if each.why else "")
         for each in every
     )
-    return Section("Assumed", [Sentence(row, hanging="    ") for row in rows])
+    return Section("Assumed", listed(rows))
 
 
 def warnings(every: Iterable[PlanWarning]) -> Section:
@@ -313,5 +318,5 @@ def warnings(every: Iterable[PlanWarning]) -> Section:
         text = f"warning[{each.code}]: {each.message}"
         blocks.append(Sentence(text, "", "    ", first=warn))
         if each.help:
-            blocks.append(Sentence(f"= help: {each.help}", hanging="    "))
+            blocks += listed([f"= help: {each.help}"])
     return Section("", blocks)

@@ -35,7 +35,7 @@ from planopt.report.promised import (
 )
 from planopt.report.renting import prices, rent_or_buy, rented_runs, steps
 from planopt.report.style import PLAIN, Style, bad, good, head, warn
-from planopt.report.table import Section, Sentence, Table, text
+from planopt.report.table import Section, Sentence, Table, listed, text
 from planopt.report.training import (
     run,
     training_figures,
@@ -273,9 +273,8 @@ def _clusters(clusters: Sequence[TrainingAlternative], last: str) -> Table:
 
 def _flips(plan: PlanDocument) -> Section:
     """List what the answer becomes when one thing is different."""
-    said = (f"{each.change}: {each.result}" for each in plan.sensitivity)
-    flips = [Sentence(each, hanging="    ") for each in said]
-    return Section("If things were different", flips)
+    flips = (f"{each.change}: {each.result}" for each in plan.sensitivity)
+    return Section("If things were different", listed(flips))
 
 
 # --- What was assumed, and what was looked at -----------------------------------------

@@ -14,7 +14,7 @@ from planopt.report.numbers import (
 )
 from planopt.report.parts import price
 from planopt.report.promised import tokens_under_load, usd_per_million_under_load
-from planopt.report.table import Sentence, Table
+from planopt.report.table import Table, listed
 
 if TYPE_CHECKING:
     from planopt.documents.evaluation import Disaggregated
@@ -34,8 +34,7 @@ def pools(plan: Plan) -> list[Block]:
     titles = ("", ">price", ">accelerators", ">tok/s", *latencies, ">$/Mtok", "layout")
     return [
         Table(titles, [_of_one(plan, at), _of_two(two, at)]),
-        Sentence(_way(two), hanging="    "),
-        *([] if two.in_time else [Sentence(late, hanging="    ")]),
+        *listed([_way(two)] if two.in_time else [_way(two), late]),
     ]
 
 

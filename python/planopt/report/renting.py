@@ -13,7 +13,7 @@ from planopt.report.numbers import (
     money_per_million,
     rate,
 )
-from planopt.report.table import Sentence, Table
+from planopt.report.table import Sentence, Table, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,7 @@ def rent_or_buy(ways: RentOrBuy | None) -> list[Block]:
         rows.append(("hosted", UNKNOWN, UNKNOWN, per_million, _from_whom(ways)))
     return [
         Table(("", ">cost", ">purchase", ">$/Mtok", "with"), rows),
-        Sentence(_break_even(ways), hanging="    "),
+        *listed([_break_even(ways)]),
     ]
 
 
@@ -115,14 +115,14 @@ def prices(plan: Plan) -> list[Block]:
     band, shown = told.price_band, _shown(plan)
     moved = [_price_range(each, band) for each in told.prices]
     moved += [_flip(each, band) for each in told.flips]
-    blocks = [Sentence(each, hanging="    ") for each in moved]
+    blocks = listed(moved)
     if told.worst_regret_usd:
         worst = f"at worst the choice costs {shown(told.worst_regret_usd)} too much"
         blocks.append(Sentence(f"{worst}, if one price is off by {band:.0%}"))
     if told.runner_up is not None:
         more = shown(told.runner_up_regret_usd)
         blocks.append(Sentence(f"the runner-up costs {more} more: {told.runner_up}"))
-    return [*blocks]
+    return blocks
 
 
 def _shown(plan: Plan) -> Callable[[float | None], str]:

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from planopt.report.numbers import UNKNOWN
 from planopt.report.style import PLAIN, Style, head
-from planopt.report.table import Apart, Section, Sentence, Table, text
+from planopt.report.table import Section, Sentence, Table, listed, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from planopt.report.table import Block
 
     Row = Mapping[str, Any]
 
@@ -26,21 +24,17 @@ _TOLERANCE = 0.005
 def render_reproduction(rows: Sequence[Row], *, style: Style = PLAIN) -> str:
     """Lay the figures out by topic, with what needs explaining below each table."""
     topics = {row["topic"]: None for row in rows}
-    groups: list[list[Block]] = [
+    tables = [
         _topic(topic, [row for row in rows if row["topic"] == topic])
         for topic in topics
     ]
-    return text([Apart([*groups, [Sentence(_summary(rows), "")]])], style)
+    return text([*tables, Section("", [Sentence(_summary(rows), "")])], style)
 
 
-def _topic(topic: str, rows: Sequence[Row]) -> list[Block]:
-    notes = [
-        Sentence(f"{row['id']}: {row['note']}", hanging="    ")
-        for row in rows
-        if row.get("note")
-    ]
-    cells = [_cells(row) for row in rows]
-    return [head(topic), Table(_TITLES, cells), Section("", notes)]
+def _topic(topic: str, rows: Sequence[Row]) -> Section:
+    notes = (f"{row['id']}: {row['note']}" for row in rows if row.get("note"))
+    table = Table(_TITLES, [_cells(row) for row in rows])
+    return Section("", [head(topic), table, Section("", listed(notes))])
 
 
 def _cells(row: Row) -> tuple[str, ...]:

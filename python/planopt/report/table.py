@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from planopt.report.style import Style
 
-__all__ = ["Apart", "Beside", "Block", "Section", "Sentence", "Table", "text"]
+__all__ = ["Beside", "Block", "Section", "Sentence", "Table", "listed", "text"]
 
 # Narrower and a table cannot be read; wider and the eye loses the line.
 _NARROWEST, _WIDEST = 60, 120
@@ -34,8 +34,9 @@ Block = str | _Laid
 
 
 def text(blocks: Iterable[Block], style: Style) -> str:
-    """Lay blocks out, one below the other."""
-    return "\n".join(_lines(blocks, style))
+    """Lay blocks out, one below the other; the first has nothing to be apart from."""
+    lines = _lines(blocks, style)
+    return "\n".join(lines[1:] if lines[:1] == [""] else lines)
 
 
 def _lines(blocks: Iterable[Block], style: Style) -> list[str]:
@@ -94,18 +95,6 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Apart:
-    """Groups of blocks, with an empty line between those that come to something."""
-
-    groups: Iterable[Iterable[Block]]
-
-    def lines(self, style: Style) -> list[str]:
-        """Put one below the other."""
-        laid = [lines for group in self.groups if (lines := _lines(group, style))]
-        return [line for lines in laid for line in ("", *lines)][1:]
-
-
-@dataclass(frozen=True)
 class Beside:
     """Two blocks of plain lines side by side, or one below the other."""
 
@@ -151,6 +140,11 @@ class Table:
         )
         titled = [style.painted(head(line)) for line in first]
         return [*titled, *(line for row in rest for line in row)]
+
+
+def listed(texts: Iterable[str]) -> list[Block]:
+    """Break each text into lines that hang below its first."""
+    return [Sentence(each, hanging="    ") for each in texts]
 
 
 def _narrow(widths: list[int], sides: Sequence[str]) -> None:

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from planopt.report.numbers import UNKNOWN, percent
 from planopt.report.style import PLAIN, Style, head
-from planopt.report.table import Apart, Sentence, Table, text
+from planopt.report.table import Section, Table, listed, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.documents.validation import Dataset, Statistics, Validation, Worst
-    from planopt.report.table import Block
 
 __all__ = ["render_validation"]
 
@@ -22,42 +21,30 @@ _PARTS_SHOWN = 4  # of a derivation
 
 def render_validation(errors: Validation, *, style: Style = PLAIN) -> str:
     """Lay the errors out by file: in all, apart, by part, and the worst rows."""
-    return text(
-        [Apart(group for each in errors.datasets for group in _groups(each))], style
-    )
+    return text([part for each in errors.datasets for part in _dataset(each)], style)
 
 
-def _groups(dataset: Dataset) -> list[list[Block]]:
+def _dataset(dataset: Dataset) -> list[Section]:
+    of_parts = ("metric", "accelerator", "model", "engine", *_ERRORS)
     parts = [
-        (
-            part.metric,
-            part.accelerator,
-            part.model,
-            part.engine,
-            *_error_cells(part.errors),
-        )
-        for part in dataset.parts
+        (each.metric, each.accelerator, each.model, each.engine, *_cells(each.errors))
+        for each in dataset.parts
     ]
     skipped = [(str(count), reason) for reason, count in dataset.skipped.items()]
-    worst = [Sentence(_furthest(each), hanging="    ") for each in dataset.worst]
     return [
-        [head(dataset.file)],
-        [_metrics(dataset.metrics)],
-        _titled("layout searched, no threshold", _metrics(dataset.searched)),
-        _titled("marked, no threshold", _metrics(dataset.outside)),
-        [Table(("metric", "accelerator", "model", "engine", *_ERRORS), parts)],
-        [head(" furthest off"), *worst] if worst else [],
-        [Table((">rows", "not predicted because"), skipped)],
+        Section("", [head(dataset.file)]),
+        Section("", [_metrics(dataset.metrics)]),
+        Section("layout searched, no threshold", [_metrics(dataset.searched)]),
+        Section("marked, no threshold", [_metrics(dataset.outside)]),
+        Section("", [Table(of_parts, parts)]),
+        Section("furthest off", listed(map(_furthest, dataset.worst))),
+        Section("", [Table((">rows", "not predicted because"), skipped)]),
     ]
 
 
 def _metrics(metrics: Mapping[str, Statistics]) -> Table:
-    rows = [(metric, *_error_cells(errors)) for metric, errors in metrics.items()]
+    rows = [(metric, *_cells(errors)) for metric, errors in metrics.items()]
     return Table(("metric", *_ERRORS), rows)
-
-
-def _titled(title: str, table: Table) -> list[Block]:
-    return [head(f" {title}"), table] if table.rows else []
 
 
 def _furthest(each: Worst) -> str:
@@ -73,7 +60,7 @@ def _furthest(each: Worst) -> str:
     )
 
 
-def _error_cells(errors: Statistics) -> tuple[str, ...]:
+def _cells(errors: Statistics) -> tuple[str, ...]:
     """Return the cells of one line of errors."""
     return (
         str(errors.n),
