@@ -19,6 +19,7 @@ __all__ = [
     "hosting_usd_per_hour",
     "in_flight_both_ways",
     "largest_tensor_degree",
+    "options_json",
     "parse_quantity",
     "rent_usd",
     "run_seconds",
@@ -114,6 +115,7 @@ def cheapest_cover(
     ways: list[tuple[int, int, int, int, int, list[int]]],
     below: int,
 ) -> tuple[int, tuple[list[tuple[int, int]], list[tuple[int, int, int]]] | None]: ...
+def options_json() -> bytes: ...
 def build_info() -> dict[str, str]: ...
 
 @final

@@ -18,6 +18,7 @@ pub mod format;
 pub mod hardware;
 pub mod load;
 pub mod memory;
+pub mod options;
 pub mod parallel;
 pub mod plan;
 pub mod quantity;

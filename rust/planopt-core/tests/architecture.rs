@@ -11,6 +11,7 @@ use syn::visit::{self, Visit};
 const ROOMS: &[&[&str]] = &[
     &["diagnostic"],
     &["quantity"],
+    &["options"],
     &["format"],
     &["transformer"],
     &["catalog"],

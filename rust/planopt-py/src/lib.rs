@@ -20,7 +20,7 @@ mod _native {
     use crate::table::{Column, Table};
 
     use planopt_core::training::bounds;
-    use planopt_core::{cost, quantity, search, serving};
+    use planopt_core::{cost, options, quantity, search, serving};
 
     use crate::errors::quantity_error;
 
@@ -291,6 +291,12 @@ mod _native {
         let found = py.detach(|| search::cheapest_cover(&steps, losses, &ways, below));
         let cover = found.cover.map(|cover| (cover.kept, cover.rented));
         Ok((found.bound, cover))
+    }
+
+    /// The table of options as JSON.
+    #[pyfunction]
+    fn options_json() -> &'static [u8] {
+        options::options_json()
     }
 
     /// How this module was built.

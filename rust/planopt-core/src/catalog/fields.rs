@@ -9,6 +9,7 @@ use super::entry::{Source, Status, Tag};
 use super::value::{Quantity, list_of, text_of, without_source};
 use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
+use crate::options;
 use crate::quantity::{Dimension, parse};
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -160,6 +161,28 @@ impl<'s> Fields<'s> {
     /// A number of a dimension that has no type of its own, more than 0.
     pub(crate) fn positive_number(&mut self, key: &'static str, dimension: Dimension) -> f64 {
         self.measured(key, dimension, f64::MAX, false)
+    }
+
+    /// A number of a key that means the same as an option: in its unit, within its limits.
+    pub(crate) fn option(&mut self, key: &'static str) -> f64 {
+        let place = format!("{}{key}", without_indices(&self.path));
+        let entry = options::table()
+            .of_key("fleet", &place)
+            .expect("a key that the table of options has");
+        let dimension = entry.dimension().expect("an option with a unit");
+        let value = self.number(key, dimension);
+        let (least, most) = entry.range();
+        if !(least..=most).contains(&value) {
+            let accepted = format!("{}, from {least} to {most}", dimension.accepted());
+            let problem = Diagnostic::new(diagnostic::OUT_OF_RANGE, "this is out of range");
+            self.reject(key, problem.accepted(accepted));
+        }
+        value
+    }
+
+    /// A whole number of a key that means the same as an option.
+    pub(crate) fn counted(&mut self, key: &'static str) -> u32 {
+        u32::from_base(self.option(key))
     }
 
     /// A list of whole numbers, not empty.
@@ -570,4 +593,13 @@ impl Source {
             ),
         }
     }
+}
+
+/// `workload[0].size[1].` as the table of options writes it: `workload.size.`.
+fn without_indices(path: &str) -> String {
+    let digits = |c: char| c.is_ascii_digit() || c == '[' || c == ']';
+    path.split('.')
+        .map(|part| part.trim_end_matches(digits))
+        .collect::<Vec<_>>()
+        .join(".")
 }

@@ -242,19 +242,14 @@ fn horizon(fields: &mut Fields<'_>) -> (u32, f64, Option<f64>) {
     let periods = fields.or("periods", 1, Fields::positive::<u32>);
     within(fields, "periods", periods <= 40, "40 periods at most");
     let length = fields.optional("period", Fields::positive::<Seconds>);
-    let budget = fields.optional("budget", |fields, key| {
-        fields.positive_number(key, Dimension::Usd)
-    });
+    let budget = fields.optional("budget", Fields::option);
     let hours = length.map_or(QUARTER_HOURS, |length| length.0 / SECONDS_PER_HOUR);
     (periods, hours, budget)
 }
 
 fn region(fields: &mut Fields<'_>) -> Region {
-    let watts = |fields: &mut Fields<'_>, key| fields.positive::<Watts>(key).0;
     let electricity_by_hour = tariff(fields);
-    let flat = fields.optional("electricity", |fields, key| {
-        fields.number(key, Dimension::UsdPerKwh)
-    });
+    let flat = fields.optional("electricity", Fields::option);
     let mean = electricity_by_hour.iter().sum::<f64>() / f64::from(HOURS_OF_A_DAY);
     if flat.is_some() && !electricity_by_hour.is_empty() {
         let problem = Diagnostic::new(diagnostic::OUT_OF_RANGE, "electricity has two prices here");
@@ -262,9 +257,9 @@ fn region(fields: &mut Fields<'_>) -> Region {
     }
     Region {
         name: fields.text("name"),
-        power_watts: fields.optional("power", watts),
+        power_watts: fields.optional("power", Fields::option),
         racks: fields.optional("racks", Fields::quantity),
-        rack_watts: fields.optional("rack_power", watts),
+        rack_watts: fields.optional("rack_power", |fields, key| fields.positive::<Watts>(key).0),
         switch_ports: fields.optional("switch_ports", Fields::quantity),
         ports_of_a_switch: fields.optional("ports_of_a_switch", Fields::positive),
         electricity_usd_per_kwh: if electricity_by_hour.is_empty() {
@@ -273,9 +268,7 @@ fn region(fields: &mut Fields<'_>) -> Region {
             Some(mean)
         },
         electricity_by_hour,
-        carbon_kg_per_kwh: fields.optional("carbon_kg_per_kwh", |fields, key| {
-            fields.number(key, Dimension::Number)
-        }),
+        carbon_kg_per_kwh: fields.optional("carbon_kg_per_kwh", Fields::option),
     }
 }
 
@@ -314,10 +307,8 @@ fn curve(fields: &mut Fields<'_>) -> Curve {
 fn class(fields: &mut Fields<'_>) -> Class {
     Class {
         name: fields.text("name"),
-        target: fields.optional("target", |fields, key| {
-            fields.positive_number(key, Dimension::TokensPerSecond)
-        }),
-        ttft_seconds: fields.optional("ttft", |fields, key| fields.positive::<Seconds>(key).0),
+        target: fields.optional("target", Fields::option),
+        ttft_seconds: fields.optional("ttft", Fields::option),
     }
 }
 
@@ -338,7 +329,7 @@ fn workload(fields: &mut Fields<'_>, names: &Names<'_>) -> Workload {
     let sizes = fields.sections("size", size);
     let demand = fields.sections("demand", |fields| Demand {
         region: names.region(fields),
-        requests_per_second: fields.positive_number("requests", Dimension::RequestsPerSecond),
+        requests_per_second: fields.option("requests"),
     });
     let shares: f64 = sizes.iter().map(|size| size.share).sum();
     if !sizes.is_empty() && (shares - 1.0).abs() > 1e-9 {
@@ -377,8 +368,8 @@ fn size(fields: &mut Fields<'_>) -> Size {
     Size {
         name: fields.text("name"),
         share: share(fields, "share"),
-        prompt: fields.positive("prompt"),
-        output: fields.positive("output"),
+        prompt: fields.counted("prompt"),
+        output: fields.counted("output"),
     }
 }
 
@@ -394,10 +385,10 @@ fn training(fields: &mut Fields<'_>, names: &Names<'_>, periods: u32) -> Trainin
         name: fields.text("name"),
         model: model(fields, names),
         region: names.region(fields),
-        tokens: fields.positive_number("tokens", Dimension::Tokens),
-        deadline_seconds: fields.positive::<Seconds>("deadline").0,
+        tokens: fields.option("tokens"),
+        deadline_seconds: fields.option("deadline"),
         start,
-        seq_len: fields.optional("seq_len", Fields::positive),
-        global_batch: fields.optional("global_batch", Fields::positive),
+        seq_len: fields.optional("seq_len", Fields::counted),
+        global_batch: fields.optional("global_batch", Fields::counted),
     }
 }

@@ -99,7 +99,7 @@ pub(super) fn bought(fields: &mut Fields<'_>, names: &Names<'_>) -> Bought {
         region: fields.optional("region", |fields, key| {
             one_of(fields, key, "region", &names.regions)
         }),
-        stock: fields.optional("stock", Fields::quantity),
+        stock: fields.optional("stock", Fields::counted),
     }
 }
 
