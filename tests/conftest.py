@@ -15,6 +15,7 @@ from planopt.documents.evaluation import (
     Memory,
     Prefill,
     ServingEvaluation,
+    TimeParts,
 )
 from planopt.documents.explanations import (
     Alternative,
@@ -90,6 +91,11 @@ def _line(
     )
 
 
+def _parts(*seconds: float) -> dict[str, float]:
+    """What a time consists of: arithmetic, memory, messages, offload, host."""
+    return dict(zip(TimeParts.__struct_fields__, seconds, strict=True))
+
+
 @pytest.fixture
 def plan() -> Plan:
     """A plan with every part filled in; its figures are made up, but add up."""
@@ -110,25 +116,14 @@ def plan() -> Plan:
             capacity_bytes=23.71e9,
         ),
         decode=Decode(
+            **_parts(0.0003, 0.0334, 0.0468, 0.0, 0.0008),
             step_seconds=0.0813,
-            compute_seconds=0.0003,
-            memory_seconds=0.0334,
-            communication_seconds=0.0468,
-            offload_seconds=0.0,
-            host_seconds=0.0008,
             waiting_seconds=0.0,
             tpot_seconds=0.0813,
             tokens_per_second_per_user=12.3,
             tokens_per_second=4057.0,
         ),
-        prefill=Prefill(
-            seconds=0.412,
-            compute_seconds=0.3,
-            memory_seconds=0.02,
-            communication_seconds=0.09,
-            offload_seconds=0.0,
-            host_seconds=0.002,
-        ),
+        prefill=Prefill(seconds=0.412, **_parts(0.3, 0.02, 0.09, 0.0, 0.002)),
     )
     cost = Cost(
         price_usd=19100.0,

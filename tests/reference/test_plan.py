@@ -13,30 +13,23 @@ from planopt_reference.fields import FIELDS, leaves, mark_of
 from planopt_reference.purchase import merged, unit
 
 UNITS = 2
+LAYOUT: dict[str, Any] = {
+    "accelerator": "card",
+    "host": "server4",
+    "network": "direct",
+    "nics_per_host": 1,
+    "tp": 4,
+    "pp": 2,
+}
 
 
 def plan_of(facts: Facts) -> dict[str, Any]:
     """Two pairs of servers of four cards, each pair one replica of TP4 x PP2."""
-    bought = unit(
-        facts,
-        accelerator="card",
-        host="server4",
-        network="direct",
-        nics_per_host=1,
-        switch=None,
-        tp=4,
-        pp=2,
-        replicas=1,
-    )
+    bought = unit(facts, **LAYOUT, switch=None, replicas=1)
     evaluation = evaluate_serving(
         facts,
+        **LAYOUT,
         model="nominal",
-        accelerator="card",
-        host="server4",
-        network="direct",
-        nics_per_host=1,
-        tp=4,
-        pp=2,
         in_flight=2,
         batch=4,
         context=1024,

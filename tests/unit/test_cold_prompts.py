@@ -153,12 +153,7 @@ def test_it_is_told_as_text_and_in_json(
 
 def test_whoever_says_that_nothing_is_found_is_not_warned() -> None:
     evaluation = planopt.evaluate_serving(
-        model="llama-3.1-8b",
-        accelerator="h100-sxm",
-        prompt=16_000,
-        output=500,
-        requests="0.2/s",
-        prefix_hit_rate="0%",
+        **CARD, requests="0.2/s", prefix_hit_rate="0%"
     )
     assert evaluation.under_load is not None
     assert "W012" not in {warning.code for warning in evaluation.warnings}

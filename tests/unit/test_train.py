@@ -433,17 +433,21 @@ def test_a_plan_for_training_is_none_for_serving(a100: TrainingPlan) -> None:
         planopt.Plan.from_json(a100.to_json())
 
 
+PUBLISHED: dict[str, Any] = {
+    "accelerator": "a100-sxm-80",
+    "network": "infiniband-200g",
+    "tp": 8,
+    "pp": 4,
+    "dp": 64,
+    "sequence_parallel": True,
+    "shard": "zero1",
+    "tokens": "2T",
+}
+"""A layout like those that runs of 2,048 A100 were published with."""
+
+
 def test_evaluation_survives_its_schema() -> None:
-    evaluation = planopt.evaluate_training(
-        accelerator="a100-sxm-80",
-        network="infiniband-200g",
-        tp=8,
-        pp=4,
-        dp=64,
-        sequence_parallel=True,
-        shard="zero1",
-        tokens="2T",
-    )
+    evaluation = planopt.evaluate_training(**PUBLISHED)
     document = json.loads(evaluation.to_json())
 
     jsonschema.Draft202012Validator(schema(TrainingDocument)).validate(document)
@@ -457,14 +461,7 @@ def test_evaluation_survives_its_schema() -> None:
 
 def test_given_utilisation_gives_the_published_hours() -> None:
     evaluation = planopt.evaluate_training(
-        accelerator="a100-sxm-80",
-        network="infiniband-200g",
-        tp=8,
-        pp=4,
-        dp=64,
-        sequence_parallel=True,
-        shard="zero1",
-        tokens="2T",
+        **PUBLISHED,
         mfu=0.435,
         model_flops="6nd",
         nominal_parameters=70e9,
