@@ -1,7 +1,5 @@
 //! Bills of materials.
 
-use super::switching::Switching;
-use crate::catalog::Connecting;
 use crate::quantity::MicroUsd;
 use serde::Serialize;
 
@@ -26,9 +24,4 @@ impl BillLine {
     pub fn price(&self) -> MicroUsd {
         self.unit_price * self.quantity
     }
-}
-
-/// Cables: one for each NIC and each uplink of a tree; between two hosts, one for two NICs.
-pub fn cables(connecting: Connecting, switching: Option<Switching>) -> u32 {
-    switching.map_or(connecting.cabled / 2, |all| connecting.cabled + all.uplinks)
 }

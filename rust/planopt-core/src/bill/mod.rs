@@ -10,9 +10,9 @@ mod unit;
 
 pub use self::cluster::Cluster;
 pub use self::heterogeneous::MixedCluster;
-pub use self::line::{BillLine, cables};
+pub use self::line::BillLine;
 pub use self::pools::PoolCluster;
 pub(crate) use self::pools::{Hosts, filled, packed};
-pub use self::switching::{Switching, network_bill};
+pub use self::switching::{Switching, cables, network_bill};
 pub(crate) use self::unit::port_blocks;
 pub use self::unit::{SwitchShare, Unit, bill_of, cheapest_units};

@@ -1,6 +1,6 @@
 //! Switches and cables that join hosts.
 
-use super::line::{BillLine, cables};
+use super::line::BillLine;
 use crate::catalog::{Connecting, Network, Switch};
 use crate::quantity::Watts;
 
@@ -98,4 +98,9 @@ impl<'a> Switching<'a> {
     pub fn rack_units(&self) -> f64 {
         self.switch.rack_units * f64::from(self.count)
     }
+}
+
+/// Cables: one for each NIC and each uplink of a tree; between two hosts, one for two NICs.
+pub fn cables(connecting: Connecting, switching: Option<Switching>) -> u32 {
+    switching.map_or(connecting.cabled / 2, |all| connecting.cabled + all.uplinks)
 }

@@ -1,9 +1,11 @@
-//! The same catalog with one thing changed: a price, an assumption of money, the power that an
-//! accelerator may draw.
+//! The same catalog with one thing changed: a price, the condition of accelerators, an assumption
+//! of money, the power that an accelerator may draw.
 
 use super::Catalog;
 use super::assumptions::CostAssumptions;
+use super::condition::Condition;
 use super::entities::{LIMITED_TO, Network};
+use super::entry::Entry;
 use super::offer::Terms;
 use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
@@ -173,5 +175,23 @@ impl CostChoice {
         cost.electricity_usd_per_kwh = self.electricity_usd_per_kwh.unwrap_or(own);
         cost.pue = self.pue.unwrap_or(cost.pue);
         cost.carbon_kg_per_kwh = self.carbon_kg_per_kwh.or(cost.carbon_kg_per_kwh);
+    }
+}
+
+impl Catalog {
+    /// The same catalog, as it was read, with accelerators bought in some condition. Hosts and
+    /// networks are bought new: of used accelerators, none comes in a machine of its own.
+    #[must_use]
+    pub fn bought(&self, condition: Condition) -> Self {
+        let mut catalog = self.clone();
+        for Entry { entity, .. } in catalog.accelerators.values_mut() {
+            entity.price = entity.offered.price(condition);
+        }
+        for Entry { entity, .. } in catalog.hosts.values_mut() {
+            if condition == Condition::Used && entity.includes.is_some() {
+                entity.price = None;
+            }
+        }
+        catalog
     }
 }

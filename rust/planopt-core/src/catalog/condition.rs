@@ -1,8 +1,5 @@
 //! New or used: what an accelerator is bought at.
 
-use super::Catalog;
-use super::entities::Accelerator;
-use super::entry::Entry;
 use crate::quantity::MicroUsd;
 
 /// In which condition accelerators are bought.
@@ -38,34 +35,5 @@ impl Offered {
             Condition::Used => self.used,
             Condition::Any => new.into_iter().chain(self.used).min(),
         }
-    }
-}
-
-impl Accelerator {
-    /// The same, bought in some condition.
-    #[must_use]
-    pub fn bought(self, condition: Condition) -> Self {
-        Self {
-            price: self.offered.price(condition),
-            ..self
-        }
-    }
-}
-
-impl Catalog {
-    /// The same catalog, as it was read, with accelerators bought in some condition. Hosts and
-    /// networks are bought new: of used accelerators, none comes in a machine of its own.
-    #[must_use]
-    pub fn bought(&self, condition: Condition) -> Self {
-        let mut catalog = self.clone();
-        for Entry { entity, .. } in catalog.accelerators.values_mut() {
-            entity.price = entity.offered.price(condition);
-        }
-        for Entry { entity, .. } in catalog.hosts.values_mut() {
-            if condition == Condition::Used && entity.includes.is_some() {
-                entity.price = None;
-            }
-        }
-        catalog
     }
 }

@@ -1,7 +1,7 @@
 //! What a catalog describes, as plain data. How the files are read is the business of the other
 //! modules here; what the figures mean in time and money, of the rest of the crate.
 
-use super::condition::Offered;
+use super::condition::{Condition, Offered};
 use super::offer::Rent;
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, MicroUsd, Seconds, Watts};
 
@@ -350,6 +350,15 @@ pub struct Workload {
 pub(crate) const LIMITED_TO: char = '@';
 
 impl Accelerator {
+    /// The same, bought in some condition.
+    #[must_use]
+    pub fn bought(self, condition: Condition) -> Self {
+        Self {
+            price: self.offered.price(condition),
+            ..self
+        }
+    }
+
     /// What it is without a power limit: assumptions and stock go by that.
     pub fn model_id(&self) -> &str {
         self.id.split(LIMITED_TO).next().unwrap_or(&self.id)

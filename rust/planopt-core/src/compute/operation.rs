@@ -288,7 +288,7 @@ pub(super) fn price(
             let shape = local_shape(k, n, shard, degrees.dividing(experts));
             let reached = rates.of_operation(operation.quantised, experts > 1);
             let weight = (
-                formats.weight_bytes(operation),
+                operation.stored_bytes(formats),
                 rates.widening(formats, operation),
             );
             let work = RankWork::MatMul {

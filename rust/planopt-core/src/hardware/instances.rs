@@ -37,6 +37,97 @@ pub struct Instances {
 const TERMS: [&str; 3] = ["on-demand", "spot", "reserved"];
 
 impl Instances {
+    /// Every instance that a question may rent, of one that stands in several regions only the
+    /// cheapest: nothing else is different. Where the question names `hosts`, all regions.
+    ///
+    /// # Errors
+    ///
+    /// Problems of the files of offers, and names that they do not have.
+    pub fn rented(
+        catalog: &Catalog,
+        request: &RentRequest,
+        hosts: &[String],
+    ) -> Result<Self, Vec<Diagnostic>> {
+        let providers = catalog.providers()?;
+        let mut problems = Vec::new();
+        for name in &request.terms {
+            if !TERMS.contains(&name.as_str()) {
+                problems.push(unknown_name("terms", name, TERMS.join(", ")));
+            }
+        }
+        for name in &request.providers {
+            if !providers.contains_key(name) {
+                let known = providers.keys().map(String::as_str);
+                problems
+                    .push(Diagnostic::unknown_name("provider", name, known).field("--provider"));
+            }
+        }
+        let offered = |region: &String| {
+            let here = |provider: &Entry<Provider>| {
+                let mut offers = provider.entity.offers.iter();
+                offers.any(|offer| offer.region == *region)
+            };
+            providers.values().any(here)
+        };
+        for region in request.regions.iter().filter(|region| !offered(region)) {
+            let accepted = "regions as `planopt catalog list offers` names them".to_owned();
+            problems.push(unknown_name("region", region, accepted));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let listed = |ids: &[String], id: &String| ids.is_empty() || ids.contains(id);
+        let years = catalog.assumptions.entity.cost.years;
+        let mut instances = Self::default();
+        for Entry {
+            entity: provider, ..
+        } in providers.values()
+        {
+            if !listed(&request.providers, &provider.id) {
+                continue;
+            }
+            for terms in terms_of(provider, &request.terms, years) {
+                let mut offers: Vec<&Offer> = provider.offers.iter().collect();
+                offers.retain(|offer| listed(&request.regions, &offer.region));
+                if hosts.is_empty() {
+                    offers = cheapest_regions(provider, &offers, terms);
+                }
+                for offer in offers {
+                    instances.push(catalog, provider, offer, terms);
+                }
+            }
+        }
+        Ok(instances)
+    }
+
+    /// The instance of one offer, whose id is `provider/instance/region`.
+    ///
+    /// # Errors
+    ///
+    /// E001 with the nearest ids, problems of the files of offers, or terms that it is not
+    /// offered on.
+    pub fn of_offer(catalog: &Catalog, id: &str, terms: Terms) -> Result<Self, Vec<Diagnostic>> {
+        let mut instances = Self::default();
+        let offers = catalog.providers()?.values().flat_map(|provider| {
+            let offers = provider.entity.offers.iter();
+            offers.map(|offer| (&provider.entity, offer))
+        });
+        let mut known = Vec::new();
+        for (provider, offer) in offers {
+            known.push(offer.id(&provider.id));
+            if known.last().is_some_and(|last| last == id) {
+                instances.push(catalog, provider, offer, terms);
+                if instances.hosts.is_empty() {
+                    let accepted = "terms that the offer has a price for".to_owned();
+                    return Err(vec![unknown_name("terms", &terms.name(), accepted)]);
+                }
+                return Ok(instances);
+            }
+        }
+        let known = known.iter().map(String::as_str);
+        Err(vec![Diagnostic::unknown_name("offer", id, known)])
+    }
+
     /// The instance of that id, if it is among these.
     pub(crate) fn host(&self, id: &str) -> Option<&Host> {
         self.hosts.iter().find(|host| host.id == id)
@@ -49,7 +140,7 @@ impl Instances {
 
     /// These instances as all there is to be had.
     pub(crate) fn shelf<'s>(&'s self, catalog: &'s Catalog) -> Shelf<'s> {
-        let mut shelf = catalog.shelf();
+        let mut shelf = Shelf::of(catalog);
         shelf.hosts = self.hosts.iter().collect();
         shelf.networks = self.networks.iter().collect();
         shelf.links.extend(&self.links);
@@ -57,7 +148,7 @@ impl Instances {
     }
 
     fn push(&mut self, catalog: &Catalog, provider: &Provider, offer: &Offer, terms: Terms) {
-        let Some((price, rent)) = provider.rent(offer, terms) else {
+        let Some((price, rent)) = rent(provider, offer, terms) else {
             return;
         };
         let Ok(accelerator) = catalog.accelerator(&offer.accelerator) else {
@@ -94,153 +185,58 @@ impl Instances {
     }
 }
 
-impl Catalog {
-    /// Every instance that a question may rent, of one that stands in several regions only the
-    /// cheapest: nothing else is different. Where the question names `hosts`, all regions.
-    ///
-    /// # Errors
-    ///
-    /// Problems of the files of offers, and names that they do not have.
-    pub fn instances(
-        &self,
-        request: &RentRequest,
-        hosts: &[String],
-    ) -> Result<Instances, Vec<Diagnostic>> {
-        let providers = self.providers()?;
-        let mut problems = Vec::new();
-        for name in &request.terms {
-            if !TERMS.contains(&name.as_str()) {
-                problems.push(unknown_name("terms", name, TERMS.join(", ")));
-            }
-        }
-        for name in &request.providers {
-            if !providers.contains_key(name) {
-                let known = providers.keys().map(String::as_str);
-                problems
-                    .push(Diagnostic::unknown_name("provider", name, known).field("--provider"));
-            }
-        }
-        let offered = |region: &String| {
-            let here = |provider: &Entry<Provider>| {
-                let mut offers = provider.entity.offers.iter();
-                offers.any(|offer| offer.region == *region)
-            };
-            providers.values().any(here)
-        };
-        for region in request.regions.iter().filter(|region| !offered(region)) {
-            let accepted = "regions as `planopt catalog list offers` names them".to_owned();
-            problems.push(unknown_name("region", region, accepted));
-        }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
-        let listed = |ids: &[String], id: &String| ids.is_empty() || ids.contains(id);
-        let years = self.assumptions.entity.cost.years;
-        let mut instances = Instances::default();
-        for Entry {
-            entity: provider, ..
-        } in providers.values()
-        {
-            if !listed(&request.providers, &provider.id) {
-                continue;
-            }
-            for terms in provider.terms(&request.terms, years) {
-                let mut offers: Vec<&Offer> = provider.offers.iter().collect();
-                offers.retain(|offer| listed(&request.regions, &offer.region));
-                if hosts.is_empty() {
-                    offers = provider.cheapest_regions(&offers, terms);
-                }
-                for offer in offers {
-                    instances.push(self, provider, offer, terms);
-                }
-            }
-        }
-        Ok(instances)
-    }
-
-    /// The instance of one offer, whose id is `provider/instance/region`.
-    ///
-    /// # Errors
-    ///
-    /// E001 with the nearest ids, problems of the files of offers, or terms that it is not
-    /// offered on.
-    pub fn instance(&self, id: &str, terms: Terms) -> Result<Instances, Vec<Diagnostic>> {
-        let mut instances = Instances::default();
-        let offers = self.providers()?.values().flat_map(|provider| {
-            let offers = provider.entity.offers.iter();
-            offers.map(|offer| (&provider.entity, offer))
-        });
-        let mut known = Vec::new();
-        for (provider, offer) in offers {
-            known.push(offer.id(&provider.id));
-            if known.last().is_some_and(|last| last == id) {
-                instances.push(self, provider, offer, terms);
-                if instances.hosts.is_empty() {
-                    let accepted = "terms that the offer has a price for".to_owned();
-                    return Err(vec![unknown_name("terms", &terms.name(), accepted)]);
-                }
-                return Ok(instances);
-            }
-        }
-        let known = known.iter().map(String::as_str);
-        Err(vec![Diagnostic::unknown_name("offer", id, known)])
-    }
+/// The terms that words ask for. Of commitments within the horizon the one that saves most.
+fn terms_of(provider: &Provider, words: &[String], years: f64) -> Vec<Terms> {
+    const MONTHS_PER_YEAR: f64 = 12.0;
+    let within = |months: u32| f64::from(months) <= years * MONTHS_PER_YEAR;
+    let committed = provider.reserved.iter().filter(|term| within(term.months));
+    let best = committed.max_by(|one, other| one.discount.total_cmp(&other.discount));
+    let term = |word: &String| match word.as_str() {
+        "on-demand" => Some(Terms::OnDemand),
+        "spot" => Some(Terms::Spot),
+        _ => best.map(|term| Terms::Reserved {
+            months: term.months,
+        }),
+    };
+    words.iter().filter_map(term).collect()
 }
 
-impl Provider {
-    /// The terms that words ask for. Of commitments within the horizon the one that saves most.
-    fn terms(&self, words: &[String], years: f64) -> Vec<Terms> {
-        const MONTHS_PER_YEAR: f64 = 12.0;
-        let within = |months: u32| f64::from(months) <= years * MONTHS_PER_YEAR;
-        let committed = self.reserved.iter().filter(|term| within(term.months));
-        let best = committed.max_by(|one, other| one.discount.total_cmp(&other.discount));
-        let term = |word: &String| match word.as_str() {
-            "on-demand" => Some(Terms::OnDemand),
-            "spot" => Some(Terms::Spot),
-            _ => best.map(|term| Terms::Reserved {
-                months: term.months,
-            }),
+/// Of offers of one instance in several regions the cheapest on these terms.
+fn cheapest_regions<'o>(provider: &Provider, offers: &[&'o Offer], terms: Terms) -> Vec<&'o Offer> {
+    let mut cheapest: BTreeMap<_, (MicroUsd, &'o Offer)> = BTreeMap::new();
+    for &offer in offers {
+        let Some((price, _)) = rent(provider, offer, terms) else {
+            continue;
         };
-        words.iter().filter_map(term).collect()
-    }
-
-    /// Of offers of one instance in several regions the cheapest on these terms.
-    fn cheapest_regions<'o>(&self, offers: &[&'o Offer], terms: Terms) -> Vec<&'o Offer> {
-        let mut cheapest: BTreeMap<_, (MicroUsd, &'o Offer)> = BTreeMap::new();
-        for &offer in offers {
-            let Some((price, _)) = self.rent(offer, terms) else {
-                continue;
-            };
-            let network = offer.network.map(|rate| rate.0.to_bits());
-            let alike = (
-                &offer.instance,
-                &offer.accelerator,
-                offer.count,
-                network,
-                offer.rdma,
-            );
-            let known = cheapest.entry(alike).or_insert((price, offer));
-            if price < known.0 {
-                *known = (price, offer);
-            }
+        let network = offer.network.map(|rate| rate.0.to_bits());
+        let alike = (
+            &offer.instance,
+            &offer.accelerator,
+            offer.count,
+            network,
+            offer.rdma,
+        );
+        let known = cheapest.entry(alike).or_insert((price, offer));
+        if price < known.0 {
+            *known = (price, offer);
         }
-        cheapest.into_values().map(|(_, offer)| offer).collect()
     }
+    cheapest.into_values().map(|(_, offer)| offer).collect()
+}
 
-    /// Price of an hour on some terms, and what they mean; none where they are not offered.
-    fn rent(&self, offer: &Offer, terms: Terms) -> Option<(MicroUsd, Rent)> {
-        let (price, goodput) = match terms {
-            Terms::OnDemand => (offer.price?, 1.0),
-            Terms::Spot => (offer.spot?, self.spot?.goodput()),
-            Terms::Reserved { months } => {
-                let mut reserved = self.reserved.iter();
-                let term = reserved.find(|term| term.months == months)?;
-                let usd = offer.price?.usd() * (1.0 - term.discount);
-                (MicroUsd::from_usd(usd), 1.0)
-            }
-        };
-        Some((price, Rent { terms, goodput }))
-    }
+/// Price of an hour on some terms, and what they mean; none where they are not offered.
+fn rent(provider: &Provider, offer: &Offer, terms: Terms) -> Option<(MicroUsd, Rent)> {
+    let (price, goodput) = match terms {
+        Terms::OnDemand => (offer.price?, 1.0),
+        Terms::Spot => (offer.spot?, provider.spot?.goodput()),
+        Terms::Reserved { months } => {
+            let mut reserved = provider.reserved.iter();
+            let term = reserved.find(|term| term.months == months)?;
+            let usd = offer.price?.usd() * (1.0 - term.discount);
+            (MicroUsd::from_usd(usd), 1.0)
+        }
+    };
+    Some((price, Rent { terms, goodput }))
 }
 
 /// An offer as a host: inside like the smallest host of the catalog that holds as many.

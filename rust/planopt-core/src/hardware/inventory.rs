@@ -19,6 +19,24 @@ pub struct Shelf<'a> {
 }
 
 impl<'a> Shelf<'a> {
+    /// All entities of a catalog, as the search wants them.
+    pub fn of(catalog: &'a Catalog) -> Self {
+        Self {
+            accelerators: catalog
+                .accelerators
+                .values()
+                .map(|entry| &entry.entity)
+                .collect(),
+            hosts: catalog.hosts.values().map(|entry| &entry.entity).collect(),
+            networks: catalog
+                .networks
+                .values()
+                .map(|entry| &entry.entity)
+                .collect(),
+            links: catalog.links.values().map(|entry| &entry.entity).collect(),
+        }
+    }
+
     fn link(&self, id: &str) -> Option<&'a Link> {
         self.links.iter().find(|link| link.id == id).copied()
     }
@@ -45,22 +63,6 @@ impl<'a> Shelf<'a> {
             rdma: network.rdma,
             nics_per_host,
         })
-    }
-}
-
-impl Catalog {
-    /// All entities, as the search wants them.
-    pub fn shelf(&self) -> Shelf<'_> {
-        Shelf {
-            accelerators: self
-                .accelerators
-                .values()
-                .map(|entry| &entry.entity)
-                .collect(),
-            hosts: self.hosts.values().map(|entry| &entry.entity).collect(),
-            networks: self.networks.values().map(|entry| &entry.entity).collect(),
-            links: self.links.values().map(|entry| &entry.entity).collect(),
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Hardware by its names: for an evaluation, whether or not it can be bought.
 
 use super::available::Space;
+use super::inventory::Shelf;
 use super::mounted::Fit;
 use super::system::Connection;
 use crate::catalog::{Accelerator, Assumptions, Catalog, Host, Link, ScaleUp, Stores};
@@ -119,7 +120,7 @@ impl Bench {
         assumptions: &Assumptions,
     ) -> Result<Fit<'c>, Vec<Diagnostic>> {
         let (accelerator, host) = (&self.accelerator, &self.host);
-        let mut fit = Space::fit(&catalog.shelf(), accelerator, host, assumptions)
+        let mut fit = Space::fit(&Shelf::of(catalog), accelerator, host, assumptions)
             .ok_or_else(|| vec![cannot_take(&host.id)])?;
         if let Some(bandwidth) = self.pcie.as_ref().and_then(|link| link.bandwidth) {
             fit.pcie = bandwidth;
@@ -143,8 +144,7 @@ pub(crate) fn line_of<'c>(
     let network = catalog
         .network(id)
         .map_err(|problem| vec![problem.field("--network")])?;
-    let line = catalog
-        .shelf()
+    let line = Shelf::of(catalog)
         .line(network, nics_per_host)
         .ok_or_else(|| {
             let accepted = "networks whose link has a bandwidth".to_owned();

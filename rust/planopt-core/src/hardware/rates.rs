@@ -102,7 +102,7 @@ impl Rates {
 
     /// Time to widen a weight of `operation`, if it is stored in less than 16 bits.
     pub fn widening(&self, formats: Formats, operation: &Operation) -> f64 {
-        let narrow = formats.weight_bytes(operation) < formats.activation_bytes();
+        let narrow = operation.stored_bytes(formats) < formats.activation_bytes();
         if narrow && formats.weights.is_weight_only() {
             self.widening
         } else {

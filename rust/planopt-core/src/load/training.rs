@@ -24,6 +24,12 @@ pub(crate) const OPTIMIZERS: [(&str, Optimizer); 5] = [
     ("muon", Optimizer::Muon),
 ];
 
+/// One product forward, two backward.
+pub(crate) const PASSES: f64 = 3.0;
+
+/// One of those backward where weights are frozen.
+const FROZEN_PASSES: f64 = 2.0;
+
 /// Arithmetic of the products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
@@ -121,4 +127,50 @@ pub struct Recipe {
     pub seq_len: u32,
     /// Sequences of a step.
     pub global_batch: u32,
+}
+
+impl Recipe {
+    /// Products forward and backward for each one forward.
+    pub(crate) fn passes(&self) -> f64 {
+        if self.adapters.is_some() {
+            FROZEN_PASSES
+        } else {
+            PASSES
+        }
+    }
+}
+
+/// Which arithmetic counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FlopsConvention {
+    /// Products, and attention to every token of the sequence (arXiv 2204.02311, appendix B;
+    /// Megatron-LM).
+    Full,
+    /// Products, and attention to the tokens before.
+    Causal,
+    /// Six (four where weights are frozen) for each parameter and token, of so many parameters, or of the model's active ones
+    /// (Kaplan et al., arXiv 2001.08361).
+    SixPerParameter(Option<f64>),
+}
+
+impl FlopsConvention {
+    /// The name used in questions and answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Causal => "causal",
+            Self::SixPerParameter(_) => "6nd",
+        }
+    }
+}
+
+/// How much is trained, and how its arithmetic is counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    /// Tokens of the whole run, where they are given.
+    pub(crate) tokens: Option<f64>,
+    /// Which arithmetic counts as the model's.
+    pub(crate) convention: FlopsConvention,
+    /// Model FLOPs utilisation in place of the computed one.
+    pub(crate) mfu: Option<f64>,
 }

@@ -1,6 +1,6 @@
 //! Memory of the fullest accelerator.
 
-use crate::compute::training::{Held, LayerCost, Question};
+use crate::compute::training::{Candidate, Held, LayerCost};
 use crate::parallel::Stage;
 use crate::parallel::training::{Layout, Recompute, Schedule, Sharding};
 use crate::quantity::Bytes;
@@ -157,116 +157,115 @@ impl StageMemory {
     }
 }
 
-impl Question<'_> {
-    /// Memory of a stage.
-    pub(crate) fn memory(&self, stage: &Stage) -> StageMemory {
-        let layout = self.layout;
-        let mut held = TrainingMemory {
-            overhead: self.training.overhead + self.training.overhead_group * self.groups.in_use(),
-            ..TrainingMemory::default()
-        };
-        let mut memory = StageMemory {
-            most_in_flight: most_in_flight(layout, stage.index),
-            most_logits: self.most_logits(),
-            reserve: self.training.framework.memory_reserve,
-            capacity: self.capacity,
-            ..StageMemory::default()
-        };
-        let layers: f64 = stage.layers.iter().sum();
-        let mut gathered = Bytes::ZERO;
-        for (cost, &count) in self.priced.blocks.iter().zip(&stage.layers) {
-            if count > 0.0 {
-                let own = kept(cost, layout.recompute, layers);
-                memory.kept_by_layers += own * count;
-                held.per_layer = held.per_layer.max(own);
-                let working = working_set(cost, layout.recompute, layers);
-                memory.working = memory.working.max(working);
-                let one = cost.dense + cost.experts;
-                gathered = gathered.max(one.weights * GATHERED_LAYERS + one.gradients);
-            }
+/// Memory of a stage.
+pub(crate) fn stage_memory(candidate: &Candidate, stage: &Stage) -> StageMemory {
+    let layout = candidate.layout;
+    let mut held = TrainingMemory {
+        overhead: candidate.training.overhead
+            + candidate.training.overhead_group * candidate.groups.in_use(),
+        ..TrainingMemory::default()
+    };
+    let mut memory = StageMemory {
+        most_in_flight: most_in_flight(layout, stage.index),
+        most_logits: most_logits(candidate),
+        reserve: candidate.training.framework.memory_reserve,
+        capacity: candidate.capacity,
+        ..StageMemory::default()
+    };
+    let layers: f64 = stage.layers.iter().sum();
+    let mut gathered = Bytes::ZERO;
+    for (cost, &count) in candidate.priced.blocks.iter().zip(&stage.layers) {
+        if count > 0.0 {
+            let own = kept(cost, layout.recompute, layers);
+            memory.kept_by_layers += own * count;
+            held.per_layer = held.per_layer.max(own);
+            let working = working_set(cost, layout.recompute, layers);
+            memory.working = memory.working.max(working);
+            let one = cost.dense + cost.experts;
+            gathered = gathered.max(one.weights * GATHERED_LAYERS + one.gradients);
         }
-        if stage.first {
-            memory.kept_by_embedding = self.priced.embedding.kept;
-        }
-        if stage.last {
-            memory.kept_by_head = self.priced.head.kept;
-            memory.transient = self.priced.head.transient;
-        }
-        memory.transient += self.table_gradient(stage);
-        memory.most_resident = if layout.offload_activations {
-            held.per_layer * RESIDENT_LAYERS
+    }
+    if stage.first {
+        memory.kept_by_embedding = candidate.priced.embedding.kept;
+    }
+    if stage.last {
+        memory.kept_by_head = candidate.priced.head.kept;
+        memory.transient = candidate.priced.head.transient;
+    }
+    memory.transient += table_gradient(candidate, stage);
+    memory.most_resident = if layout.offload_activations {
+        held.per_layer * RESIDENT_LAYERS
+    } else {
+        Bytes(f64::INFINITY)
+    };
+    let (dense, experts) = held_by(candidate, stage);
+    for (kind, group) in [
+        (dense, candidate.groups.shard),
+        (experts, candidate.groups.expert_shard),
+    ] {
+        let ranks = group.ranks;
+        held.weights += kind.weights / sharers(layout, Sharding::Zero3, ranks);
+        held.gradients += kind.gradients / sharers(layout, Sharding::Zero2, ranks);
+        let copies = kind.trained
+            * (candidate.training.framework.gradient_copy
+                / candidate.recipe.precision.activation_bytes());
+        let state = (kind.state + copies) / sharers(layout, Sharding::Zero1, ranks);
+        if layout.offload_optimizer {
+            held.host += state;
         } else {
-            Bytes(f64::INFINITY)
-        };
-        let (dense, experts) = self.held(stage);
-        for (kind, group) in [
-            (dense, self.groups.shard),
-            (experts, self.groups.expert_shard),
-        ] {
-            let ranks = group.ranks;
-            held.weights += kind.weights / sharers(layout, Sharding::Zero3, ranks);
-            held.gradients += kind.gradients / sharers(layout, Sharding::Zero2, ranks);
-            let copies = kind.trained
-                * (self.training.framework.gradient_copy
-                    / self.recipe.precision.activation_bytes());
-            let state = (kind.state + copies) / sharers(layout, Sharding::Zero1, ranks);
-            if layout.offload_optimizer {
-                held.host += state;
-            } else {
-                held.optimizer += state;
-            }
+            held.optimizer += state;
         }
-        if layout.sharding == Sharding::Zero3 && self.groups.shard.ranks > 1 {
-            held.weights += gathered;
-        }
-        StageMemory { held, ..memory }
     }
+    if layout.sharding == Sharding::Zero3 && candidate.groups.shard.ranks > 1 {
+        held.weights += gathered;
+    }
+    StageMemory { held, ..memory }
+}
 
-    /// The gradient of the token table or of the head as products make it, where gradients are
-    /// summed in another format: it is there until it is added to the sum. Those of layers are
-    /// added as they are made (Megatron-LM, `gradient_accumulation_fusion`).
-    fn table_gradient(&self, stage: &Stage) -> Bytes {
-        let recipe = self.recipe;
-        let made = recipe.precision.activation_bytes();
-        let summed = recipe.gradients.bytes_per_element();
-        if recipe.adapters.is_some() || summed <= made {
-            return Bytes::ZERO;
-        }
-        let of = |here: bool, cost: &LayerCost| {
-            if here {
-                cost.dense.trained
-            } else {
-                Bytes::ZERO
-            }
-        };
-        of(stage.first, &self.priced.embedding).max(of(stage.last, &self.priced.head))
+/// The gradient of the token table or of the head as products make it, where gradients are
+/// summed in another format: it is there until it is added to the sum. Those of layers are
+/// added as they are made (Megatron-LM, `gradient_accumulation_fusion`).
+fn table_gradient(candidate: &Candidate, stage: &Stage) -> Bytes {
+    let recipe = candidate.recipe;
+    let made = recipe.precision.activation_bytes();
+    let summed = recipe.gradients.bytes_per_element();
+    if recipe.adapters.is_some() || summed <= made {
+        return Bytes::ZERO;
     }
+    let of = |here: bool, cost: &LayerCost| {
+        if here {
+            cost.dense.trained
+        } else {
+            Bytes::ZERO
+        }
+    };
+    of(stage.first, &candidate.priced.embedding).max(of(stage.last, &candidate.priced.head))
+}
 
-    /// Micro-batches whose logits are there at once: the last stage turns at once, but in `GPipe`.
-    fn most_logits(&self) -> f64 {
-        match self.layout.schedule {
-            Schedule::GPipe => f64::INFINITY,
-            Schedule::OneForwardOneBackward | Schedule::Interleaved => 1.0,
-        }
+/// Micro-batches whose logits are there at once: the last stage turns at once, but in `GPipe`.
+fn most_logits(candidate: &Candidate) -> f64 {
+    match candidate.layout.schedule {
+        Schedule::GPipe => f64::INFINITY,
+        Schedule::OneForwardOneBackward | Schedule::Interleaved => 1.0,
     }
+}
 
-    /// What a rank of the stage holds, dense and of experts, before data-parallel ranks share it.
-    pub(crate) fn held(&self, stage: &Stage) -> (Held, Held) {
-        let mut dense = Held::default();
-        let mut experts = Held::default();
-        for (cost, &count) in self.priced.blocks.iter().zip(&stage.layers) {
-            dense = dense + cost.dense * count;
-            experts = experts + cost.experts * count;
-        }
-        if stage.first {
-            dense = dense + self.priced.embedding.dense;
-        }
-        if stage.last {
-            dense = dense + self.priced.head.dense;
-            if !stage.first {
-                dense = dense + self.priced.tied;
-            }
-        }
-        (dense, experts)
+/// What a rank of the stage holds, dense and of experts, before data-parallel ranks share it.
+pub(crate) fn held_by(candidate: &Candidate, stage: &Stage) -> (Held, Held) {
+    let mut dense = Held::default();
+    let mut experts = Held::default();
+    for (cost, &count) in candidate.priced.blocks.iter().zip(&stage.layers) {
+        dense = dense + cost.dense * count;
+        experts = experts + cost.experts * count;
     }
+    if stage.first {
+        dense = dense + candidate.priced.embedding.dense;
+    }
+    if stage.last {
+        dense = dense + candidate.priced.head.dense;
+        if !stage.first {
+            dense = dense + candidate.priced.tied;
+        }
+    }
+    (dense, experts)
 }

@@ -11,7 +11,7 @@ mod stages;
 pub mod training;
 mod words;
 
-pub use self::collectives::Exchange;
+pub use self::collectives::{Exchange, all_reduce, all_to_all, hops};
 pub use self::degrees::Degrees;
 pub use self::experts::distinct_experts;
 pub(crate) use self::experts::share_met;

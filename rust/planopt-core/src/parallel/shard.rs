@@ -46,5 +46,5 @@ pub(crate) fn weights(operation: &Operation, formats: Formats, degrees: Degrees)
     };
     let fraction = parameter_fraction(operation, degrees.dividing(experts))
         / f64::from(degrees.parts(experts));
-    Bytes(real(operation.parameters) * fraction * formats.weight_bytes(operation))
+    Bytes(real(operation.parameters) * fraction * operation.stored_bytes(formats))
 }

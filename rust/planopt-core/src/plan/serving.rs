@@ -9,7 +9,7 @@ use crate::document::{
 use crate::hardware::{Fit, Hardware, NetworkLine};
 use crate::load::serving::Question;
 use crate::parallel::serving::{Batching, Rejection};
-use crate::parallel::{Degrees, Placement};
+use crate::parallel::{Degrees, Placement, all_reduce, hops};
 use crate::quantity::{Bytes, MicroUsd, Watts};
 use crate::serving::ReplicaEvaluation;
 use crate::transformer::{Transformer, all_reduces};
@@ -180,7 +180,7 @@ impl<'a> Subject<'_, 'a> {
         Messages {
             payload_bytes: payload.0,
             all_reduce_seconds: if tp > 1 {
-                fabric.all_reduce(placement, payload).0
+                all_reduce(&fabric, placement, payload).0
             } else {
                 0.0
             },
@@ -189,7 +189,7 @@ impl<'a> Subject<'_, 'a> {
             } else {
                 0.0
             },
-            hops_seconds: fabric.hops(placement, payload).0,
+            hops_seconds: hops(&fabric, placement, payload).0,
         }
     }
 }

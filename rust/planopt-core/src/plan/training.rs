@@ -2,16 +2,15 @@
 
 use crate::bill::BillLine;
 use crate::catalog::{Assumptions, TrainingAssumptions};
-use crate::compute::training::{FlopsConvention, model_flops_per_token};
+use crate::compute::training::model_flops_per_token;
 use crate::cost::{Cost, energy_kwh, of_purchase, of_rent};
 use crate::document::{
     BillAnswer, FailureAnswer, HardwareAnswer, RunAnswer, TrainingAnswer, memory_answer,
     rejection_answer, step_answer,
 };
-use crate::load::training::Recipe;
+use crate::load::training::{Recipe, Run};
 use crate::parallel::training::{Layout, Rejection};
 use crate::quantity::{MicroUsd, Watts};
-use crate::request::EvaluateTraining;
 use crate::training::{StepTime, TrainingEvaluation};
 use crate::transformer::Transformer;
 
@@ -27,7 +26,9 @@ pub(crate) struct Told<'s> {
     pub(crate) transformer: &'s Transformer,
     pub(crate) recipe: &'s Recipe,
     pub(crate) layout: &'s Layout,
-    pub(crate) convention: FlopsConvention,
+    pub(crate) run: Run,
+    /// Whether it runs on what is rented.
+    pub(crate) rented: bool,
     pub(crate) assumptions: &'s Assumptions,
     pub(crate) training: &'s TrainingAssumptions,
 }
@@ -67,7 +68,7 @@ impl Told<'_> {
             model_tflops_per_accelerator: None,
             mfu: None,
             hfu: None,
-            model_flops: self.convention.name(),
+            model_flops: self.run.convention.name(),
             goodput: None,
             failures: None,
             days: None,
@@ -87,20 +88,15 @@ impl Told<'_> {
     }
 
     /// The answer to one that can, whether or not it works.
-    pub(crate) fn answer(
-        &self,
-        request: &EvaluateTraining,
-        ground: Ground,
-        evaluation: &TrainingEvaluation,
-    ) -> TrainingAnswer {
+    pub(crate) fn answer(&self, ground: Ground, evaluation: &TrainingEvaluation) -> TrainingAnswer {
         let layout = self.layout;
         let accelerators = f64::from(layout.accelerators());
         let tokens_per_step = f64::from(self.recipe.global_batch) * f64::from(self.recipe.seq_len);
-        let flops =
-            model_flops_per_token(self.transformer, self.recipe, self.convention) * tokens_per_step;
+        let flops = model_flops_per_token(self.transformer, self.recipe, self.run.convention)
+            * tokens_per_step;
         let utilisation = |step: &StepTime| flops / (step.total().0 * ground.peak);
         let computed = evaluation.step;
-        let step = match request.mfu {
+        let step = match self.run.mfu {
             Some(wanted) => computed.scaled(utilisation(&computed) / wanted),
             None => computed,
         };
@@ -110,10 +106,10 @@ impl Told<'_> {
         let rejection = evaluation.rejection();
         let power = ground.power;
         let goodput = evaluation.failures.goodput;
-        let cost = self.cost(request, &ground, tokens_per_second * goodput);
+        let cost = self.cost(&ground, tokens_per_second * goodput);
         // A run that makes no headway has no length.
         let advances = !matches!(rejection, Some(Rejection::Failures { .. }));
-        let tokens = request.tokens.filter(|_| advances);
+        let tokens = self.run.tokens.filter(|_| advances);
         let run = tokens.map(|tokens| {
             let productive = tokens / tokens_per_second / SECONDS_PER_HOUR;
             let hours = productive / goodput;
@@ -147,7 +143,7 @@ impl Told<'_> {
             model_tflops_per_accelerator: Some(flops / seconds / accelerators / TERA),
             mfu: Some(mfu),
             hfu: Some(mfu * evaluation.recomputed_flop_ratio),
-            model_flops: self.convention.name(),
+            model_flops: self.run.convention.name(),
             goodput: Some(goodput),
             failures: Some(FailureAnswer {
                 interval_seconds: failures.interval.0,
@@ -178,17 +174,12 @@ impl Told<'_> {
     }
 
     /// What an hour of the hardware costs, where all of it has a price.
-    fn cost(
-        &self,
-        request: &EvaluateTraining,
-        ground: &Ground,
-        tokens_per_second: f64,
-    ) -> Option<Cost> {
+    fn cost(&self, ground: &Ground, tokens_per_second: f64) -> Option<Cost> {
         if ground.bill.is_empty() {
             return None;
         }
         let price: MicroUsd = ground.bill.iter().map(BillLine::price).sum();
-        if request.terms.is_some() {
+        if self.rented {
             // A run is paid for as long as it lasts, and busy all of it.
             return Some(of_rent(price.usd(), 1.0, tokens_per_second, 1.0));
         }

@@ -3,7 +3,7 @@
 use super::training::{Ground, Told};
 use crate::bill::Cluster;
 use crate::compute::training::PricedModel;
-use crate::document::HardwareAnswer;
+use crate::document::{HardwareAnswer, TrainingAnswer};
 use crate::hardware::{Connection, Fabric, Fit, Hardware, Rates};
 use crate::parallel::deal_model;
 use crate::parallel::training::Rejection;
@@ -16,7 +16,24 @@ pub(crate) struct Subject<'s, 'a> {
     pub(crate) network: Option<Connection<'a>>,
 }
 
-impl<'a> Subject<'_, 'a> {
+impl<'s, 'a> Subject<'s, 'a> {
+    /// What is told of, on an accelerator in its host, over a network.
+    pub(crate) fn new(
+        told: &'s Told<'s>,
+        fit: &'s Fit<'a>,
+        network: Option<Connection<'a>>,
+    ) -> Self {
+        Self { told, fit, network }
+    }
+
+    /// The answer for it, whether or not it works.
+    pub(crate) fn answer(&self) -> TrainingAnswer {
+        match self.evaluate() {
+            Ok((rates, evaluation)) => self.told.answer(self.ground(&rates), &evaluation),
+            Err(rejection) => self.told.unplaced(&rejection, self.hardware(None)),
+        }
+    }
+
     /// Rates in the precision of the run.
     pub(crate) fn rates(&self) -> Result<Rates, Rejection> {
         let format = self.told.recipe.precision.format();

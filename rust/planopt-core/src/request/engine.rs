@@ -9,8 +9,8 @@ use crate::document::{EngineAnswer, EstimateAnswer, SimulationAnswer, rejection}
 use crate::load::{Arrivals, EngineOptions, Lengths, Load, Sizes};
 use crate::parallel::serving::{Layout, Rejection};
 use crate::serving::engine::{
-    EngineLimits, Estimator, Objectives, Pool, ReplicaSteps, Run, Traffic, Transfer, simulate,
-    simulate_disaggregated,
+    EngineLimits, Estimator, Objectives, Pool, ReplicaSteps, Run, Traffic, Transfer, limits,
+    simulate, simulate_disaggregated,
 };
 use crate::serving::{Replica, with_replica};
 use serde::Deserialize;
@@ -222,7 +222,7 @@ fn with_engine<T>(
     };
     let in_flight = request.in_flight.unwrap_or(request.pp);
     let asked = |replica: &Replica, _| {
-        let limits = options.limits(replica, in_flight, question.overlap, &assumptions);
+        let limits = limits(options, replica, in_flight, question.overlap, &assumptions);
         if limits.kv_tokens < u64::from(limits.page_tokens) {
             let memory = replica.memory(crate::parallel::serving::Batching {
                 batch: 1,

@@ -3,7 +3,7 @@
 use crate::catalog::{Assumptions, Catalog, Host, Terms};
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::unknown_name;
-use crate::hardware::{Connection, Fit, Instances, Space, cannot_take, line_of};
+use crate::hardware::{Connection, Fit, Instances, Shelf, Space, cannot_take, line_of};
 use serde::Deserialize;
 
 /// A purchase that is already decided.
@@ -67,7 +67,7 @@ impl HardwareKey {
             let accepted = "on-demand, spot, reserved-12 ...".to_owned();
             vec![unknown_name("terms", name, accepted)]
         })?;
-        catalog.instance(&self.host, terms)
+        Instances::of_offer(catalog, &self.host, terms)
     }
 
     /// The accelerator in its host, and the network; `rented` if the host is.
@@ -88,7 +88,7 @@ impl HardwareKey {
             .accelerator(&self.accelerator)
             .map_err(|p| vec![p])?;
         let host = catalog.host(&self.host).map_err(|problem| vec![problem])?;
-        let fit = Space::fit(&catalog.shelf(), accelerator, host, assumptions)
+        let fit = Space::fit(&Shelf::of(catalog), accelerator, host, assumptions)
             .ok_or_else(|| vec![cannot_take(&self.host)])?;
         let network = match &self.network {
             Some(id) => line_of(catalog, id, self.nics_per_host)?,

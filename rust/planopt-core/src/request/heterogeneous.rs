@@ -53,7 +53,8 @@ pub fn evaluate_mixed(
         transformer: &transformer,
         recipe: &recipe,
         layout: &layout,
-        convention: run.convention()?,
+        run: run.run()?,
+        rented: run.terms.is_some(),
         assumptions,
         training: &training,
     };
@@ -68,11 +69,8 @@ pub fn evaluate_mixed(
         .collect::<Result<_, _>>()?;
     let mut subjects = Vec::new();
     for fit in &fits {
-        subjects.push(Subject {
-            told: &told,
-            fit,
-            network: run.connection(catalog, fit)?,
-        });
+        let network = run.connection(catalog, fit)?;
+        subjects.push(Subject::new(&told, fit, network));
     }
     Ok(request.answer(&told, &subjects))
 }
@@ -114,7 +112,7 @@ impl EvaluateMixed {
         let unplaced = |rejection| told.unplaced(rejection, self.hardware(subjects, None));
         let tell = |evaluation| {
             let ground = self.ground(told, subjects, both.peak);
-            told.answer(&self.run, ground, evaluation)
+            told.answer(ground, evaluation)
         };
         let shares = self.shares.iter().zip(subjects).enumerate();
         MixedAnswer {

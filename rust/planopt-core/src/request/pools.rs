@@ -8,7 +8,7 @@ use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::wrong_option;
 use crate::document::{BillAnswer, PoolAnswer, PoolsAnswer, PoolsSearchAnswer, TransferAnswer};
-use crate::hardware::{Rates, Space};
+use crate::hardware::{Rates, Shelf, Space};
 use crate::load::EngineOptions;
 use crate::parallel::serving::Layout;
 use crate::quantity::MicroUsd;
@@ -63,7 +63,7 @@ pub fn find_pools(
     let question = search.serving.question(&transformer)?;
     let assumptions = search.serving.assumptions(catalog)?;
     let selection = select(catalog, search, None)?;
-    let space = Space::available(&catalog.shelf(), &selection, &assumptions);
+    let space = Space::available(&Shelf::of(catalog), &selection, &assumptions);
     let Some(latency) = &search.latency else {
         let accepted = "latencies at a percentile".to_owned();
         return Err(vec![wrong_option("ttft", "none".to_owned(), accepted)]);

@@ -5,7 +5,7 @@ use super::serving::{LatencyRequest, SearchServing};
 use super::training::EvaluateTraining;
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
-use crate::hardware::{Fit, RentRequest, Selection, Space};
+use crate::hardware::{Fit, Instances, RentRequest, Selection, Shelf, Space};
 use crate::quantity::{MicroUsd, Seconds, Watts};
 use crate::search::{
     BatchPolicy, ClusterAnswer, ClusterColumns, Demand, Goal, Payment, SearchAnswer, TrainingAim,
@@ -79,7 +79,7 @@ pub fn search_training(
     let (training, instances) = match &request.rent {
         Some(rent) => (
             training.of_rented(),
-            Some(catalog.instances(rent, &request.hosts)?),
+            Some(Instances::rented(catalog, rent, &request.hosts)?),
         ),
         None => (training, None),
     };
@@ -120,7 +120,7 @@ pub fn search_training(
     };
     let shelf = match &instances {
         Some(instances) => instances.shelf(catalog),
-        None => catalog.shelf(),
+        None => Shelf::of(catalog),
     };
     let space = Space::available(&shelf, &selection, assumptions);
     let found = search.search(&space);
@@ -152,13 +152,13 @@ pub fn search_serving(
     let question = request.serving.question(&transformer)?;
     let assumptions = request.serving.assumptions(catalog)?;
     let rented = match &request.rent {
-        Some(rent) => Some(catalog.instances(rent, &request.hosts)?),
+        Some(rent) => Some(Instances::rented(catalog, rent, &request.hosts)?),
         None => None,
     };
     let selection = select(catalog, request, rented.as_ref())?;
     let shelf = rented
         .as_ref()
-        .map_or_else(|| catalog.shelf(), |rented| rented.shelf(catalog));
+        .map_or_else(|| Shelf::of(catalog), |rented| rented.shelf(catalog));
     let space = Space::available(&shelf, &selection, &assumptions);
     let policy = match (request.each_batch_up_to, request.batches_that_share) {
         (Some(most), _) => BatchPolicy::Each(most),

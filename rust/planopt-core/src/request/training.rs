@@ -4,14 +4,15 @@ use super::hardware::HardwareKey;
 use super::model::{ModelRequest, format_named};
 use super::serving::{LARGEST_CLUSTER, LARGEST_COUNT, LARGEST_NICS};
 use crate::catalog::{Assumptions, Catalog, Spares, TrainingAssumptions};
-use crate::compute::training::FlopsConvention;
 use crate::diagnostic;
 use crate::diagnostic::option::{chosen, unknown_name, wrong_option};
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::document::TrainingAnswer;
 use crate::format::Format;
 use crate::hardware::{Bench, Connection, Fit, Names, line_of};
-use crate::load::training::{Adapters, GRADIENTS, OPTIMIZERS, PRECISIONS, Recipe};
+use crate::load::training::{
+    Adapters, FlopsConvention, GRADIENTS, OPTIMIZERS, PRECISIONS, Recipe, Run,
+};
 use crate::parallel::training::Layout;
 use crate::parallel::{CONTEXT_PARALLEL, OFFLOADS, SCHEDULES, SHARDINGS, recompute};
 use crate::plan::training::Told;
@@ -341,6 +342,15 @@ impl EvaluateTraining {
         Err(vec![unknown_name("framework", name, accepted)])
     }
 
+    /// How much is trained, and how its arithmetic is counted.
+    pub(crate) fn run(&self) -> Result<Run, Vec<Diagnostic>> {
+        Ok(Run {
+            tokens: self.tokens,
+            convention: self.convention()?,
+            mfu: self.mfu,
+        })
+    }
+
     /// Which arithmetic counts as the model's.
     ///
     /// # Errors
@@ -540,14 +550,15 @@ pub fn evaluate_training(
     request.check()?;
     let recipe = request.recipe(&transformer)?;
     let layout = request.layout()?;
-    let convention = request.convention()?;
+    let run = request.run()?;
     let assumptions = &catalog.assumptions.entity;
     let training = request.assumptions(assumptions)?;
     let told = Told {
         transformer: &transformer,
         recipe: &recipe,
         layout: &layout,
-        convention,
+        run,
+        rented: request.terms.is_some(),
         assumptions,
         training: &training,
     };
@@ -555,32 +566,12 @@ pub fn evaluate_training(
         let key = request.offer();
         let instances = key.rented(catalog)?;
         let (fit, network) = key.resolve(catalog, &instances, assumptions)?;
-        return Ok(told.evaluated(request, &fit, network));
+        return Ok(Subject::new(&told, &fit, network).answer());
     }
     let bench = request.bench(catalog, &request.accelerator, layout.accelerators())?;
     let fit = fit_of(catalog, &bench)?;
     let network = request.connection(catalog, &fit)?;
-    Ok(told.evaluated(request, &fit, network))
-}
-
-impl Told<'_> {
-    /// The answer for what runs on an accelerator in its host, over a network.
-    fn evaluated<'a>(
-        &self,
-        request: &EvaluateTraining,
-        fit: &Fit<'a>,
-        network: Option<Connection<'a>>,
-    ) -> TrainingAnswer {
-        let subject = Subject {
-            told: self,
-            fit,
-            network,
-        };
-        match subject.evaluate() {
-            Ok((rates, evaluation)) => self.answer(request, subject.ground(&rates), &evaluation),
-            Err(rejection) => self.unplaced(&rejection, subject.hardware(None)),
-        }
-    }
+    Ok(Subject::new(&told, &fit, network).answer())
 }
 
 /// What is on a bench, with its links.

@@ -14,7 +14,7 @@ pub use self::mix::{Cheapest, Cover, Price, Templates, Way, cheapest_cover, undo
 pub use self::serving::{
     Aim, Asked, BatchPolicy, Demand, EvaluatedUnit, FoundPool, FoundPools, FoundUnit, GivenLayout,
     Goal, LatencyGoal, Nearest, PoolsAim, PoolsDemand, PoolsResult, SearchResult, Tally, UnitKey,
-    fastest_layout, search, search_pools,
+    all_layouts, context_ranks, fastest_layout, search, search_pools,
 };
 pub use self::training::{
     FoundCluster, Payment, TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch,

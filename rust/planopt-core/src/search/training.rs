@@ -25,8 +25,6 @@ use crate::quantity::{MicroUsd, Seconds};
 use rayon::prelude::*;
 use std::sync::atomic::Ordering;
 
-const SECONDS_PER_HOUR: f64 = 3600.0;
-
 impl TrainingSearch<'_> {
     /// Finds the best cluster of each accelerator, host and network of `space`. The result does
     /// not depend on the number of threads; it stops early, and says so, once `stop` is set.

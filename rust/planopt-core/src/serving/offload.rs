@@ -20,32 +20,39 @@ pub(crate) struct Resting {
     pub(crate) freed: Bytes,
 }
 
-impl Offload {
-    /// What of a stage rests in its host: so many of its layers, of every kind its share.
-    pub(crate) fn of_stage(&self, stage: &Stage, rank: &Rank) -> Resting {
-        let layers: f64 = stage.layers.iter().sum();
-        if layers <= 0.0 {
-            return Resting::default();
-        }
-        let of_each_kind = rank.blocks.iter().zip(&stage.layers);
-        let weights: Bytes = of_each_kind
-            .map(|(block, &count)| block.weights * count)
-            .sum();
-        let resting = f64::from(self.layers).min(layers);
-        let freed = resting - resting.min(LAYERS_AT_HAND);
-        Resting {
-            weights: weights * (resting / layers),
-            freed: weights * (freed / layers),
-        }
+/// What of a stage rests in its host: so many of its layers, of every kind its share.
+pub(crate) fn resting(offload: &Offload, stage: &Stage, rank: &Rank) -> Resting {
+    let layers: f64 = stage.layers.iter().sum();
+    if layers <= 0.0 {
+        return Resting::default();
     }
+    let of_each_kind = rank.blocks.iter().zip(&stage.layers);
+    let weights: Bytes = of_each_kind
+        .map(|(block, &count)| block.weights * count)
+        .sum();
+    let resting = f64::from(offload.layers).min(layers);
+    let freed = resting - resting.min(LAYERS_AT_HAND);
+    Resting {
+        weights: weights * (resting / layers),
+        freed: weights * (freed / layers),
+    }
+}
 
-    /// What one of `accelerators` of a host reads over its link, which gives `link`.
-    pub(crate) fn line(&self, link: BytesPerSecond, accelerators: u32) -> BytesPerSecond {
-        link.min(self.bandwidth * (1.0 / f64::from(accelerators)))
-    }
+/// What one of `accelerators` of a host reads over its link, which gives `link`.
+pub(crate) fn reading_line(
+    offload: &Offload,
+    link: BytesPerSecond,
+    accelerators: u32,
+) -> BytesPerSecond {
+    link.min(offload.bandwidth * (1.0 / f64::from(accelerators)))
+}
 
-    /// What of reading `weights` does not hide behind the `work` of a stage.
-    pub(crate) fn exposed(&self, weights: Bytes, line: BytesPerSecond, work: Seconds) -> Seconds {
-        (weights / line - work * self.overlap).max(Seconds::ZERO)
-    }
+/// What of reading `weights` does not hide behind the `work` of a stage.
+pub(crate) fn exposed_reading(
+    offload: &Offload,
+    weights: Bytes,
+    line: BytesPerSecond,
+    work: Seconds,
+) -> Seconds {
+    (weights / line - work * offload.overlap).max(Seconds::ZERO)
 }

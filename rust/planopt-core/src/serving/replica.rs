@@ -3,7 +3,7 @@
 //! Formulas: `docs/reference/model.md`, sections 5 and 6.
 
 use super::evaluation::{Decode, Mixed, Prefill};
-use super::offload::Resting;
+use super::offload::{Resting, exposed_reading, reading_line, resting};
 use super::parts::TimeParts;
 use crate::catalog::{Accelerator, Assumptions};
 use crate::compute::{OperationTime, Rank, RankBlock, Step};
@@ -11,7 +11,7 @@ use crate::hardware::Fabric;
 use crate::load::serving::{Overlap, Question};
 use crate::memory::{ServingMemory, StageMemory, capacity};
 use crate::parallel::serving::Batching;
-use crate::parallel::{Degrees, Group, Placement, Stage};
+use crate::parallel::{Degrees, Group, Placement, Stage, all_reduce, all_to_all, hops};
 use crate::quantity::{Bytes, BytesPerSecond, Seconds, real};
 
 /// A replica, ready to be asked about any batch.
@@ -65,7 +65,7 @@ impl<'a> Replica<'a> {
             .iter()
             .map(|stage| {
                 let offload = question.offload.as_ref();
-                offload.map_or_else(Resting::default, |offload| offload.of_stage(stage, rank))
+                offload.map_or_else(Resting::default, |offload| resting(offload, stage, rank))
             })
             .collect();
         let link = fabric.host_line().bandwidth;
@@ -82,7 +82,7 @@ impl<'a> Replica<'a> {
                 .collect(),
             resting,
             host_line: question.offload.map_or(link, |offload| {
-                offload.line(link, placement.accelerators_per_host())
+                reading_line(&offload, link, placement.accelerators_per_host())
             }),
             capacity: capacity(accelerator, assumptions),
             fabric,
@@ -335,9 +335,11 @@ impl Replica<'_> {
         let embedding = self.block(&self.rank.embedding, step, tokens);
         let head = self.block(&self.rank.head, step, step.head_tokens());
         let mut turn = TimeParts {
-            communication: self
-                .fabric
-                .hops(self.placement, Bytes(tokens * self.rank.hidden_bytes)),
+            communication: hops(
+                self.fabric,
+                self.placement,
+                Bytes(tokens * self.rank.hidden_bytes),
+            ),
             host: self.step_overhead,
             ..TimeParts::default()
         };
@@ -356,7 +358,8 @@ impl Replica<'_> {
             }
             let mut parts = time.parts(overlap);
             if let Some(offload) = self.question.offload {
-                parts.offload = offload.exposed(resting.weights, self.host_line, parts.total());
+                parts.offload =
+                    exposed_reading(&offload, resting.weights, self.host_line, parts.total());
             }
             turn.add(&parts, stage.count);
             if parts.total() > slowest_stage.total() {
@@ -405,13 +408,11 @@ impl Replica<'_> {
         let mut messages = Seconds::ZERO;
         if self.placement.degrees.tp > 1 {
             for bytes in &block.all_reduce_bytes_per_token {
-                messages += self
-                    .fabric
-                    .all_reduce(self.placement, Bytes(tokens * bytes));
+                messages += all_reduce(self.fabric, self.placement, Bytes(tokens * bytes));
             }
         }
         for exchange in &block.exchanges {
-            messages += self.fabric.exchange(self.placement, exchange, tokens);
+            messages += all_to_all(self.fabric, self.placement, exchange, tokens);
         }
         messages += self.contexts(block, step);
         let launches = if step.prompts > 0.0 {

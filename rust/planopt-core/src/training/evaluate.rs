@@ -2,12 +2,12 @@
 
 use super::job::Job;
 use super::run::Failures;
-use super::step::StepTime;
+use super::step::{StepTime, step};
 use crate::catalog::{Accelerator, Assumptions, TrainingAssumptions};
-use crate::compute::training::{PricedModel, Question};
+use crate::compute::training::{Candidate, PricedModel};
 use crate::hardware::{Fabric, Rates};
 use crate::load::training::Recipe;
-use crate::memory::TrainingMemory;
+use crate::memory::{TrainingMemory, stage_memory};
 use crate::parallel::training::{Layout, Recompute, Rejection};
 use crate::parallel::{Groups, Stage};
 use crate::quantity::{Bytes, real};
@@ -87,88 +87,85 @@ pub fn evaluate(
         assumptions,
         training,
     };
-    let question = Question::new(&job, hardware, priced, groups, stages);
+    let candidate = candidate(&job, hardware, priced, groups, stages);
     let micro_batches = f64::from(layout.micro_batches(recipe));
     let mut memory = TrainingMemory::default();
     for stage in stages {
-        let own = question.memory(stage).with(micro_batches);
+        let own = stage_memory(&candidate, stage).with(micro_batches);
         if own.total() > memory.total() {
             memory = own;
         }
     }
-    let (accelerators, hosts) = (layout.accelerators(), question.hosts);
+    let (accelerators, hosts) = (layout.accelerators(), candidate.hosts);
     TrainingEvaluation {
         memory,
-        capacity: question.capacity,
-        step: question.step(),
-        failures: Failures::of_cluster(accelerators, hosts, question.checkpoint(), training),
-        recomputed_flop_ratio: question.recomputed_flop_ratio(),
+        capacity: candidate.capacity,
+        step: step(&candidate),
+        failures: Failures::of_cluster(accelerators, hosts, checkpoint(&candidate), training),
+        recomputed_flop_ratio: recomputed_flop_ratio(&candidate),
     }
 }
 
-impl<'a> Question<'a> {
-    /// Asks about a job on accelerators of one kind.
-    pub(crate) fn new(
-        job: &Job<'a>,
-        hardware: &TrainingHardware<'a>,
-        priced: &'a PricedModel,
-        groups: &'a Groups,
-        stages: &'a [Stage],
-    ) -> Self {
-        let slots = hardware.slots;
-        Self {
-            priced,
-            recipe: job.recipe,
-            layout: job.layout,
-            groups,
-            stages,
-            rates: hardware.rates,
-            training: job.training,
-            hop_payload: job.assumptions.communication.hop_payload,
-            host_line: hardware.fabric.host_line(),
-            host_memory: job.training.host_memory_bandwidth / f64::from(slots),
-            hidden: real(job.transformer.hidden),
-            hosts: job.layout.accelerators().div_ceil(slots),
-            capacity: hardware.accelerator.memory * job.training.usable_fraction,
-        }
+/// Asks about a job on accelerators of one kind.
+pub(crate) fn candidate<'a>(
+    job: &Job<'a>,
+    hardware: &TrainingHardware<'a>,
+    priced: &'a PricedModel,
+    groups: &'a Groups,
+    stages: &'a [Stage],
+) -> Candidate<'a> {
+    let slots = hardware.slots;
+    Candidate {
+        priced,
+        recipe: job.recipe,
+        layout: job.layout,
+        groups,
+        stages,
+        rates: hardware.rates,
+        training: job.training,
+        hop_payload: job.assumptions.communication.hop_payload,
+        host_line: hardware.fabric.host_line(),
+        host_memory: job.training.host_memory_bandwidth / f64::from(slots),
+        hidden: real(job.transformer.hidden),
+        hosts: job.layout.accelerators().div_ceil(slots),
+        capacity: hardware.accelerator.memory * job.training.usable_fraction,
     }
 }
 
-impl Question<'_> {
-    /// What a checkpoint writes.
-    pub(super) fn checkpoint(&self) -> Bytes {
-        if self.layout.pp > 1 {
-            self.priced.checkpoint + self.priced.tied_checkpoint
-        } else {
-            self.priced.checkpoint
+/// What a checkpoint writes.
+pub(crate) fn checkpoint(candidate: &Candidate) -> Bytes {
+    if candidate.layout.pp > 1 {
+        candidate.priced.checkpoint + candidate.priced.tied_checkpoint
+    } else {
+        candidate.priced.checkpoint
+    }
+}
+
+/// Forward and backward with what is done again, over forward and backward.
+pub(crate) fn recomputed_flop_ratio(candidate: &Candidate) -> f64 {
+    let passes = candidate.recipe.passes();
+    let (mut useful, mut again) = (0.0, 0.0);
+    for stage in candidate.stages {
+        let layers: f64 = stage.layers.iter().sum();
+        for (cost, &count) in candidate.priced.blocks.iter().zip(&stage.layers) {
+            let count = count * stage.count;
+            useful += passes * cost.forward_flop * count;
+            again += count
+                * match candidate.layout.recompute {
+                    Recompute::None => 0.0,
+                    Recompute::Selective => cost.core_flop,
+                    Recompute::Full | Recompute::Block(_) => cost.forward_flop,
+                    Recompute::Layers(some) => {
+                        cost.forward_flop * (f64::from(some) / layers).min(1.0)
+                    }
+                };
         }
     }
-
-    /// Forward and backward with what is done again, over forward and backward.
-    pub(super) fn recomputed_flop_ratio(&self) -> f64 {
-        let passes = self.recipe.passes();
-        let (mut useful, mut again) = (0.0, 0.0);
-        for stage in self.stages {
-            let layers: f64 = stage.layers.iter().sum();
-            for (cost, &count) in self.priced.blocks.iter().zip(&stage.layers) {
-                let count = count * stage.count;
-                useful += passes * cost.forward_flop * count;
-                again += count
-                    * match self.layout.recompute {
-                        Recompute::None => 0.0,
-                        Recompute::Selective => cost.core_flop,
-                        Recompute::Full | Recompute::Block(_) => cost.forward_flop,
-                        Recompute::Layers(some) => {
-                            cost.forward_flop * (f64::from(some) / layers).min(1.0)
-                        }
-                    };
-            }
-        }
-        useful += passes * (self.priced.embedding.forward_flop + self.priced.head.forward_flop);
-        if useful > 0.0 {
-            1.0 + again / useful
-        } else {
-            1.0
-        }
+    useful +=
+        passes * (candidate.priced.embedding.forward_flop + candidate.priced.head.forward_flop);
+    if useful > 0.0 {
+        1.0 + again / useful
+    } else {
+        1.0
     }
 }

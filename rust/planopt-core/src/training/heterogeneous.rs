@@ -2,10 +2,14 @@
 //! a pipeline balanced to the speed of what they run on. Formulas: `docs/reference/training.md`,
 //! section 14.
 
-use super::evaluate::{TrainingEvaluation, TrainingHardware};
+use super::evaluate::{
+    TrainingEvaluation, TrainingHardware, candidate, checkpoint, recomputed_flop_ratio,
+};
 use super::job::Job;
 use super::run::{AtWork, Failures};
-use crate::compute::training::{PricedModel, Question};
+use super::step::{micro_batch, step_over};
+use crate::compute::training::{Candidate, PricedModel};
+use crate::memory::stage_memory;
 use crate::parallel::training::{Layout, Rejection};
 use crate::parallel::{Groups, Stage};
 use crate::quantity::{Bytes, real};
@@ -96,19 +100,19 @@ impl Job<'_> {
             .collect();
         let priced = self.priced(shares, per_stage)?;
         let hosts = shares.iter().map(Share::hosts).sum();
-        let questions: Vec<Question> = shares
+        let candidates: Vec<Candidate> = shares
             .iter()
             .zip(&priced)
-            .map(|(share, (priced, groups))| Question {
+            .map(|(share, (priced, groups))| Candidate {
                 hosts,
-                ..Question::new(self, &share.hardware, priced, groups, &[])
+                ..candidate(self, &share.hardware, priced, groups, &[])
             })
             .collect();
-        let asked: Vec<(&Question, Bytes)> = of_stages
+        let asked: Vec<(&Candidate, Bytes)> = of_stages
             .iter()
             .map(|&share| {
                 let memory = shares[share].hardware.accelerator.memory;
-                (&questions[share], memory * self.training.usable_fraction)
+                (&candidates[share], memory * self.training.usable_fraction)
             })
             .collect();
         let layers = self.deal(&asked);
@@ -156,15 +160,15 @@ impl Job<'_> {
     /// Layers of each stage: one each, then one after another to the stage that is fastest with
     /// it, as long as it holds them. As no stage gets faster by a layer more, no other deal of
     /// equal layers has a faster slowest stage.
-    fn deal(&self, asked: &[(&Question, Bytes)]) -> Vec<u32> {
+    fn deal(&self, asked: &[(&Candidate, Bytes)]) -> Vec<u32> {
         let stages = asked.len();
         let mut layers = vec![1_u32; stages];
         let micro_batches = f64::from(self.layout.micro_batches(self.recipe));
         let next = |stage: usize, layers: u32| {
-            let (question, capacity) = asked[stage];
+            let (candidate, capacity) = asked[stage];
             let grown = self.of_mean_layers(stage, stages, layers + 1);
-            let needed = question.memory(&grown).with(micro_batches).total();
-            (needed > capacity, question.stage(&grown).total().0)
+            let needed = stage_memory(candidate, &grown).with(micro_batches).total();
+            (needed > capacity, micro_batch(candidate, &grown).total().0)
         };
         let mut grown: Vec<(bool, f64)> = (0..stages).map(|stage| next(stage, 1)).collect();
         for _ in stages..self.transformer.layers.len() {
@@ -227,17 +231,20 @@ impl Job<'_> {
     fn evaluate(
         &self,
         shares: &[Share],
-        asked: &[(&Question, Bytes)],
+        asked: &[(&Candidate, Bytes)],
         stages: &[Stage],
     ) -> TrainingEvaluation {
         let (first, _) = asked[0];
-        let whole = Question { stages, ..*first };
+        let whole = Candidate { stages, ..*first };
         let micro_batches = f64::from(self.layout.micro_batches(self.recipe));
-        let step = whole.step_over(asked.iter().map(|(question, _)| *question).zip(stages));
-        let recomputed_flop_ratio = whole.recomputed_flop_ratio();
-        let failures = self.failures(shares, whole.checkpoint());
+        let step = step_over(
+            &whole,
+            asked.iter().map(|(candidate, _)| *candidate).zip(stages),
+        );
+        let recomputed_flop_ratio = recomputed_flop_ratio(&whole);
+        let failures = self.failures(shares, checkpoint(&whole));
         let on = |place: usize| TrainingEvaluation {
-            memory: asked[place].0.memory(&stages[place]).with(micro_batches),
+            memory: stage_memory(asked[place].0, &stages[place]).with(micro_batches),
             capacity: asked[place].1,
             step,
             failures,

@@ -12,10 +12,10 @@ mod job;
 mod run;
 mod step;
 
-pub(crate) use self::evaluate::LEAST_GOODPUT;
+pub(crate) use self::evaluate::{LEAST_GOODPUT, candidate};
 pub use self::evaluate::{TrainingEvaluation, TrainingHardware, evaluate};
 pub use self::heterogeneous::{Balanced, Share};
 pub use self::job::Job;
 pub use self::run::{AtWork, Failures, failure_interval};
-pub(crate) use self::step::straggling;
 pub use self::step::{StageParts, StepTime};
+pub(crate) use self::step::{following, micro_batch, straggling};

@@ -1,8 +1,8 @@
 //! Time of a step: micro-batches through the stages, then gradients and the optimizer.
 
 use crate::catalog::{HopPayload, TrainingAssumptions};
-use crate::compute::training::{LayerCost, Question};
-use crate::memory::kept;
+use crate::compute::training::{Candidate, LayerCost};
+use crate::memory::{held_by, kept};
 use crate::parallel::Stage;
 use crate::parallel::training::{Recompute, Sharding};
 use crate::quantity::{Bytes, EQUALLY_LONG, Seconds};
@@ -205,241 +205,245 @@ pub(crate) fn straggling(training: &TrainingAssumptions, hosts: u32) -> f64 {
     training.straggler_spread * (2.0 * f64::from(hosts).ln()).sqrt()
 }
 
-impl Question<'_> {
-    /// Times of a step.
-    pub(super) fn step(&self) -> StepTime {
-        self.step_over(self.stages.iter().map(|stage| (self, stage)))
-    }
+/// Times of a step.
+pub(crate) fn step(candidate: &Candidate) -> StepTime {
+    step_over(
+        candidate,
+        candidate.stages.iter().map(|stage| (candidate, stage)),
+    )
+}
 
-    /// Times of a step over stages, each asked about by the question of what it runs on.
-    pub(super) fn step_over<'q>(
-        &self,
-        stages: impl Iterator<Item = (&'q Question<'q>, &'q Stage)>,
-    ) -> StepTime {
-        let micro_batches = f64::from(self.layout.micro_batches(self.recipe));
-        let mut slowest = StageParts::default();
-        let mut path = Seconds::ZERO;
-        let mut closing = Closing::default();
-        for (asked, stage) in stages {
-            let parts = asked.stage(stage);
-            path += parts.total() * stage.count;
-            if parts.slower_than(&slowest) {
-                slowest = parts;
-            }
-            let own = asked.following(stage, &parts).closing(micro_batches);
-            if own.total() * EQUALLY_LONG >= closing.total() {
-                closing = own;
-            }
+/// Times of a step over stages, each asked about by the candidate of what it runs on.
+pub(crate) fn step_over<'q>(
+    candidate: &Candidate,
+    stages: impl Iterator<Item = (&'q Candidate<'q>, &'q Stage)>,
+) -> StepTime {
+    let micro_batches = f64::from(candidate.layout.micro_batches(candidate.recipe));
+    let mut slowest = StageParts::default();
+    let mut path = Seconds::ZERO;
+    let mut closing = Closing::default();
+    for (asked, stage) in stages {
+        let parts = micro_batch(asked, stage);
+        path += parts.total() * stage.count;
+        if parts.slower_than(&slowest) {
+            slowest = parts;
         }
-        let mut parts = slowest.times(micro_batches);
-        parts.offload += closing.offload;
-        parts.contention += closing.hidden * self.training.framework.data_contention;
-        parts.host += self.training.framework.step_overhead;
-        let mut step = StepTime {
-            parts,
-            // Filling and draining: every other stage once, in chunks.
-            bubble: (path - slowest.total()) / f64::from(self.layout.vpp),
-            data: closing.data,
-            optimizer: closing.optimizer,
-            straggler: Seconds::ZERO,
-        };
-        step.straggler = step.total() * straggling(self.training, self.hosts);
-        step
-    }
-
-    /// One micro-batch on a stage.
-    pub(crate) fn stage(&self, stage: &Stage) -> StageParts {
-        let layers: f64 = stage.layers.iter().sum();
-        let (again, core_again) = match self.layout.recompute {
-            Recompute::None => (0.0, 0.0),
-            Recompute::Selective => (0.0, 1.0),
-            Recompute::Full | Recompute::Block(_) => (1.0, 0.0),
-            Recompute::Layers(some) => ((f64::from(some) / layers.max(1.0)).min(1.0), 0.0),
-        };
-        let mut parts = StageParts::default();
-        let (mut kernels, mut routed) = (0.0, 0.0);
-        let mut kept_by_layers = Bytes::ZERO;
-        for (cost, &count) in self.priced.blocks.iter().zip(&stage.layers) {
-            if count > 0.0 {
-                parts.add(cost, again, core_again, count);
-                kernels += (cost.forward_kernels * (1.0 + again) + cost.backward_kernels) * count;
-                routed += cost.routed * (2.0 + again) * count;
-                kept_by_layers += kept(cost, self.layout.recompute, layers) * count;
-            }
-        }
-        for (here, cost) in [
-            (stage.first, &self.priced.embedding),
-            (stage.last, &self.priced.head),
-        ] {
-            if here {
-                parts.add(cost, 0.0, 0.0, 1.0);
-                kernels += cost.forward_kernels + cost.backward_kernels;
-            }
-        }
-        let framework = &self.training.framework;
-        let arithmetic = parts.forward + parts.backward + parts.recompute;
-        let behind = parts
-            .tensor
-            .min(arithmetic * self.training.framework.tensor_overlap);
-        let beside = parts
-            .beside
-            .min(parts.backward * framework.gradient_overlap);
-        parts.tensor = parts.tensor - behind;
-        parts.beside = parts.beside - beside;
-        parts.contention += (behind + beside) * self.training.tensor_contention;
-        let dispatched = parts.expert.min(arithmetic * framework.expert_overlap);
-        parts.expert = parts.expert - dispatched;
-        parts.contention += dispatched * self.training.contention;
-        let across = if self.groups.pipeline.domains() > 1 {
-            framework.hop_overhead
-        } else {
-            Seconds::ZERO
-        };
-        let messages = (self.hop() + across) * (2.0 * f64::from(self.layout.vpp));
-        // A stage with one chunk has nothing else to do.
-        let meanwhile = if self.layout.vpp > 1 {
-            framework.pipeline_overlap
-        } else {
-            self.training.pipeline_overlap
-        };
-        parts.pipeline = messages * (1.0 - meanwhile);
-        parts.contention += messages * (meanwhile * self.training.contention);
-        if self.layout.offload_activations {
-            let moved = self.host_line.message(kept_by_layers);
-            parts.offload = self.beyond(moved, parts.forward)
-                + self.beyond(moved, parts.backward + parts.recompute);
-        }
-        // The host runs ahead of the accelerator until it is slower.
-        let launched = (framework.host_launch * kernels + framework.expert_launch * routed)
-            * self.rates.trainer.host;
-        parts.host = (launched - parts.total()).max(Seconds::ZERO);
-        parts
-    }
-
-    fn beyond(&self, moved: Seconds, work: Seconds) -> Seconds {
-        (moved - work * self.training.offload_overlap).max(Seconds::ZERO)
-    }
-
-    /// One message between stages: every tensor-parallel rank sends its share, which is gathered
-    /// again unless the sequence stays divided.
-    fn hop(&self) -> Seconds {
-        if self.layout.pp == 1 {
-            return Seconds::ZERO;
-        }
-        let whole = Bytes(
-            self.layout.tokens(self.recipe)
-                * self.hidden
-                * self.recipe.precision.activation_bytes(),
-        );
-        if self.hop_payload == HopPayload::Full && !self.layout.sequence_parallel {
-            return self.groups.pipeline.send(whole);
-        }
-        let sent = self.groups.pipeline.send(whole / f64::from(self.layout.tp));
-        if self.layout.sequence_parallel {
-            sent
-        } else {
-            sent + self.groups.tensor.all_gather(whole)
+        let own = following(asked, stage, &parts).closing(micro_batches);
+        if own.total() * EQUALLY_LONG >= closing.total() {
+            closing = own;
         }
     }
+    let mut parts = slowest.times(micro_batches);
+    parts.offload += closing.offload;
+    parts.contention += closing.hidden * candidate.training.framework.data_contention;
+    parts.host += candidate.training.framework.step_overhead;
+    let mut step = StepTime {
+        parts,
+        // Filling and draining: every other stage once, in chunks.
+        bubble: (path - slowest.total()) / f64::from(candidate.layout.vpp),
+        data: closing.data,
+        optimizer: closing.optimizer,
+        straggler: Seconds::ZERO,
+    };
+    step.straggler = step.total() * straggling(candidate.training, candidate.hosts);
+    step
+}
 
-    /// What data-parallel ranks exchange, and the optimizer.
-    pub(crate) fn following(&self, stage: &Stage, parts: &StageParts) -> Following {
-        let (dense, experts) = self.held(stage);
-        let groups = self.groups;
-        let kinds = [
-            (dense, groups.shard, groups.replicate),
-            (experts, groups.expert_shard, groups.expert_replicate),
-        ];
-        let sharding = self.layout.sharding;
-        let hidden = self.training.framework.data_overlap;
-        let mut following = Following {
-            window: [
-                if self.training.framework.broadcasts {
-                    Seconds::ZERO
-                } else {
-                    parts.forward * hidden
-                },
-                (parts.backward + parts.recompute) * hidden,
-            ],
-            ..Following::default()
-        };
-        let Following {
-            each,
-            once,
-            offload,
-            optimizer,
-            ..
-        } = &mut following;
-        for (held, shard, replicate) in kinds {
-            let share = if sharding == Sharding::None {
-                1.0
+/// One micro-batch on a stage.
+pub(crate) fn micro_batch(candidate: &Candidate, stage: &Stage) -> StageParts {
+    let layers: f64 = stage.layers.iter().sum();
+    let (again, core_again) = match candidate.layout.recompute {
+        Recompute::None => (0.0, 0.0),
+        Recompute::Selective => (0.0, 1.0),
+        Recompute::Full | Recompute::Block(_) => (1.0, 0.0),
+        Recompute::Layers(some) => ((f64::from(some) / layers.max(1.0)).min(1.0), 0.0),
+    };
+    let mut parts = StageParts::default();
+    let (mut kernels, mut routed) = (0.0, 0.0);
+    let mut kept_by_layers = Bytes::ZERO;
+    for (cost, &count) in candidate.priced.blocks.iter().zip(&stage.layers) {
+        if count > 0.0 {
+            parts.add(cost, again, core_again, count);
+            kernels += (cost.forward_kernels * (1.0 + again) + cost.backward_kernels) * count;
+            routed += cost.routed * (2.0 + again) * count;
+            kept_by_layers += kept(cost, candidate.layout.recompute, layers) * count;
+        }
+    }
+    for (here, cost) in [
+        (stage.first, &candidate.priced.embedding),
+        (stage.last, &candidate.priced.head),
+    ] {
+        if here {
+            parts.add(cost, 0.0, 0.0, 1.0);
+            kernels += cost.forward_kernels + cost.backward_kernels;
+        }
+    }
+    let framework = &candidate.training.framework;
+    let arithmetic = parts.forward + parts.backward + parts.recompute;
+    let behind = parts
+        .tensor
+        .min(arithmetic * candidate.training.framework.tensor_overlap);
+    let beside = parts
+        .beside
+        .min(parts.backward * framework.gradient_overlap);
+    parts.tensor = parts.tensor - behind;
+    parts.beside = parts.beside - beside;
+    parts.contention += (behind + beside) * candidate.training.tensor_contention;
+    let dispatched = parts.expert.min(arithmetic * framework.expert_overlap);
+    parts.expert = parts.expert - dispatched;
+    parts.contention += dispatched * candidate.training.contention;
+    let across = if candidate.groups.pipeline.domains() > 1 {
+        framework.hop_overhead
+    } else {
+        Seconds::ZERO
+    };
+    let messages = (hop(candidate) + across) * (2.0 * f64::from(candidate.layout.vpp));
+    // A stage with one chunk has nothing else to do.
+    let meanwhile = if candidate.layout.vpp > 1 {
+        framework.pipeline_overlap
+    } else {
+        candidate.training.pipeline_overlap
+    };
+    parts.pipeline = messages * (1.0 - meanwhile);
+    parts.contention += messages * (meanwhile * candidate.training.contention);
+    if candidate.layout.offload_activations {
+        let moved = candidate.host_line.message(kept_by_layers);
+        parts.offload = beyond(candidate, moved, parts.forward)
+            + beyond(candidate, moved, parts.backward + parts.recompute);
+    }
+    // The host runs ahead of the accelerator until it is slower.
+    let launched = (framework.host_launch * kernels + framework.expert_launch * routed)
+        * candidate.rates.trainer.host;
+    parts.host = (launched - parts.total()).max(Seconds::ZERO);
+    parts
+}
+
+fn beyond(candidate: &Candidate, moved: Seconds, work: Seconds) -> Seconds {
+    (moved - work * candidate.training.offload_overlap).max(Seconds::ZERO)
+}
+
+/// One message between stages: every tensor-parallel rank sends its share, which is gathered
+/// again unless the sequence stays divided.
+fn hop(candidate: &Candidate) -> Seconds {
+    if candidate.layout.pp == 1 {
+        return Seconds::ZERO;
+    }
+    let whole = Bytes(
+        candidate.layout.tokens(candidate.recipe)
+            * candidate.hidden
+            * candidate.recipe.precision.activation_bytes(),
+    );
+    if candidate.hop_payload == HopPayload::Full && !candidate.layout.sequence_parallel {
+        return candidate.groups.pipeline.send(whole);
+    }
+    let sent = candidate
+        .groups
+        .pipeline
+        .send(whole / f64::from(candidate.layout.tp));
+    if candidate.layout.sequence_parallel {
+        sent
+    } else {
+        sent + candidate.groups.tensor.all_gather(whole)
+    }
+}
+
+/// What data-parallel ranks exchange, and the optimizer.
+pub(crate) fn following(candidate: &Candidate, stage: &Stage, parts: &StageParts) -> Following {
+    let (dense, experts) = held_by(candidate, stage);
+    let groups = candidate.groups;
+    let kinds = [
+        (dense, groups.shard, groups.replicate),
+        (experts, groups.expert_shard, groups.expert_replicate),
+    ];
+    let sharding = candidate.layout.sharding;
+    let hidden = candidate.training.framework.data_overlap;
+    let mut following = Following {
+        window: [
+            if candidate.training.framework.broadcasts {
+                Seconds::ZERO
             } else {
-                f64::from(shard.ranks)
-            };
-            // Each bucket pays the latency of the whole group.
-            let bucket = self.training.framework.bucket;
-            let in_buckets = |bytes: Bytes, exchange: &dyn Fn(Bytes) -> Seconds| {
-                let buckets = (bytes / bucket).ceil().max(1.0);
-                exchange(bytes / buckets) * buckets
-            };
-            let gather = |bytes: Bytes| {
-                if self.training.framework.broadcasts {
-                    let parts = f64::from(shard.ranks);
-                    return shard.all_gather(bytes / parts) * parts;
-                }
-                in_buckets(bytes, &|part| shard.all_gather(part))
-            };
-            let whole = self.training.framework.gradients_everywhere;
-            let reduce = in_buckets(held.gradients, &|part| {
-                if whole {
-                    shard.all_reduce(part)
-                } else {
-                    shard.reduce_scatter(part)
-                }
-            });
-            let across = in_buckets(held.gradients / share, &|part| replicate.all_reduce(part));
-            let read = if self.recipe.adapters.is_some() {
-                held.weights
-            } else {
-                held.trained
-            };
-            match sharding {
-                Sharding::None => {
-                    once[1] += in_buckets(held.gradients, &|part| shard.all_reduce(part)) + across;
-                }
-                Sharding::Zero1 => {
-                    once[0] += gather(held.trained);
-                    once[1] += reduce + across;
-                }
-                Sharding::Zero2 => {
-                    once[0] += gather(held.trained);
-                    each[1] += reduce;
-                    once[1] += across;
-                }
-                Sharding::Zero3 => {
-                    let gathered = gather(read);
-                    each[0] += gathered;
-                    each[1] += gathered + reduce;
-                    once[1] += across;
-                }
+                parts.forward * hidden
+            },
+            (parts.backward + parts.recompute) * hidden,
+        ],
+        ..Following::default()
+    };
+    let Following {
+        each,
+        once,
+        offload,
+        optimizer,
+        ..
+    } = &mut following;
+    for (held, shard, replicate) in kinds {
+        let share = if sharding == Sharding::None {
+            1.0
+        } else {
+            f64::from(shard.ranks)
+        };
+        // Each bucket pays the latency of the whole group.
+        let bucket = candidate.training.framework.bucket;
+        let in_buckets = |bytes: Bytes, exchange: &dyn Fn(Bytes) -> Seconds| {
+            let buckets = (bytes / bucket).ceil().max(1.0);
+            exchange(bytes / buckets) * buckets
+        };
+        let gather = |bytes: Bytes| {
+            if candidate.training.framework.broadcasts {
+                let parts = f64::from(shard.ranks);
+                return shard.all_gather(bytes / parts) * parts;
             }
-            if self.layout.offload_optimizer {
-                let moved = (held.gradients + held.trained) / share;
-                *offload += moved / self.host_line.bandwidth;
-                *optimizer += held.optimizer_traffic() / share / self.host_memory;
+            in_buckets(bytes, &|part| shard.all_gather(part))
+        };
+        let whole = candidate.training.framework.gradients_everywhere;
+        let reduce = in_buckets(held.gradients, &|part| {
+            if whole {
+                shard.all_reduce(part)
             } else {
-                *optimizer += held.optimizer_traffic() / share / self.rates.memory
-                    + Seconds(
-                        held.optimizer_flop
-                            / share
-                            / (self.rates.base.0 * self.rates.base_products.dense.efficiency),
-                    );
+                shard.reduce_scatter(part)
+            }
+        });
+        let across = in_buckets(held.gradients / share, &|part| replicate.all_reduce(part));
+        let read = if candidate.recipe.adapters.is_some() {
+            held.weights
+        } else {
+            held.trained
+        };
+        match sharding {
+            Sharding::None => {
+                once[1] += in_buckets(held.gradients, &|part| shard.all_reduce(part)) + across;
+            }
+            Sharding::Zero1 => {
+                once[0] += gather(held.trained);
+                once[1] += reduce + across;
+            }
+            Sharding::Zero2 => {
+                once[0] += gather(held.trained);
+                each[1] += reduce;
+                once[1] += across;
+            }
+            Sharding::Zero3 => {
+                let gathered = gather(read);
+                each[0] += gathered;
+                each[1] += gathered + reduce;
+                once[1] += across;
             }
         }
-        if self.layout.pp > 1 && (stage.first || stage.last) {
-            // First and last stage add up the gradients of the matrix that they share.
-            following.tied = groups.pipeline.send(self.priced.tied.gradients);
+        if candidate.layout.offload_optimizer {
+            let moved = (held.gradients + held.trained) / share;
+            *offload += moved / candidate.host_line.bandwidth;
+            *optimizer += held.optimizer_traffic() / share / candidate.host_memory;
+        } else {
+            *optimizer += held.optimizer_traffic() / share / candidate.rates.memory
+                + Seconds(
+                    held.optimizer_flop
+                        / share
+                        / (candidate.rates.base.0 * candidate.rates.base_products.dense.efficiency),
+                );
         }
-        following
     }
+    if candidate.layout.pp > 1 && (stage.first || stage.last) {
+        // First and last stage add up the gradients of the matrix that they share.
+        following.tied = groups.pipeline.send(candidate.priced.tied.gradients);
+    }
+    following
 }

@@ -191,6 +191,22 @@ impl Operation {
             _ => self.parameters,
         }
     }
+
+    /// Bytes of each of its parameters, in these formats.
+    pub fn stored_bytes(&self, formats: Formats) -> f64 {
+        let ends = formats.weights.ends();
+        let (own, of_format) = match self.name {
+            EMBEDDING => (None, ends.map(|ends| ends.embedding)),
+            HEAD | SHARED_EMBEDDING => (formats.stored.head, ends.map(|ends| ends.head)),
+            _ if self.quantised => {
+                let of_format = formats.weights.bytes_per_element();
+                (formats.stored.weights, Some(of_format))
+            }
+            _ => (None, None),
+        };
+        own.or(of_format)
+            .unwrap_or_else(|| formats.activation_bytes())
+    }
 }
 
 impl Operation {
@@ -228,23 +244,6 @@ impl Operation {
 )]
 fn multiply_and_add(weights: u64) -> f64 {
     2.0 * weights as f64
-}
-
-impl Formats {
-    /// Bytes per element of the parameters of an operation.
-    pub fn weight_bytes(self, operation: &Operation) -> f64 {
-        let ends = self.weights.ends();
-        let (own, of_format) = match operation.name {
-            EMBEDDING => (None, ends.map(|ends| ends.embedding)),
-            HEAD | SHARED_EMBEDDING => (self.stored.head, ends.map(|ends| ends.head)),
-            _ if operation.quantised => {
-                let of_format = self.weights.bytes_per_element();
-                (self.stored.weights, Some(of_format))
-            }
-            _ => (None, None),
-        };
-        own.or(of_format).unwrap_or_else(|| self.activation_bytes())
-    }
 }
 
 #[cfg(test)]

@@ -1,19 +1,18 @@
 //! One way of serving a model, whose every figure a law may change.
 
+use crate::made_up::{accelerators, architectures, assumptions, buses, hosts, questions};
+use crate::stock::bundled;
 use planopt_core::catalog::{Accelerator, Assumptions, BusBandwidth, Host};
 use planopt_core::format::Formats;
-use planopt_core::hardware::{Fit, NetworkLine, Selection, Space};
+use planopt_core::hardware::{Fit, NetworkLine, Selection, Shelf, Space};
 use planopt_core::load::serving::Question;
 use planopt_core::parallel::serving::{Batching, Layout};
 use planopt_core::quantity::{BytesPerSecond, Seconds};
+use planopt_core::search::all_layouts;
 use planopt_core::serving::{ReplicaEvaluation, evaluate_unit};
 use planopt_core::transformer::Transformer;
-
 use proptest::prelude::*;
 use proptest::sample::Index;
-
-use crate::made_up::{accelerators, architectures, assumptions, buses, hosts, questions};
-use crate::stock::bundled;
 
 /// Accelerators of a candidate, at most: several hosts.
 const MOST_ACCELERATORS: u32 = 32;
@@ -65,7 +64,7 @@ impl Candidate {
 }
 
 fn layout(transformer: &Transformer, slots: u32, pick: Index) -> Layout {
-    let layouts: Vec<Layout> = Layout::all(transformer, MOST_ACCELERATORS, MOST_CONTEXT_RANKS)
+    let layouts: Vec<Layout> = all_layouts(transformer, MOST_ACCELERATORS, MOST_CONTEXT_RANKS)
         .into_iter()
         .filter(|layout| layout.place(slots).is_ok())
         .collect();
@@ -127,7 +126,7 @@ fn catalogued() -> impl Strategy<Value = Candidate> {
         |(id, [model, fit, pick], mut question, line, batching)| {
             let catalog = bundled(id);
             let assumptions = &catalog.assumptions.entity;
-            let space = Space::available(&catalog.shelf(), &Selection::default(), assumptions);
+            let space = Space::available(&Shelf::of(catalog), &Selection::default(), assumptions);
             let models: Vec<_> = catalog.models.values().collect();
             let transformer = Transformer::from(&model.get(&models).entity);
             let fit = fit.get(&space.fits);

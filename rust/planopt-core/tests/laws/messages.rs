@@ -1,15 +1,13 @@
 //! Time of collectives, against the formulas of `docs/reference/model.md`, section 4.
 
-use planopt_core::catalog::ScaleUp;
-use planopt_core::hardware::{Fabric, Links};
-use planopt_core::parallel::{Degrees, Placement};
-use planopt_core::quantity::{Bytes, BytesPerSecond};
-
-use proptest::prelude::*;
-
 use crate::candidate::alike;
 use crate::made_up::accelerators;
 use crate::stock::bundled;
+use planopt_core::catalog::ScaleUp;
+use planopt_core::hardware::{Fabric, Links};
+use planopt_core::parallel::{Degrees, Placement, all_reduce};
+use planopt_core::quantity::{Bytes, BytesPerSecond};
+use proptest::prelude::*;
 
 proptest! {
     /// Small messages go to everybody at once, large ones around the ring.
@@ -53,8 +51,7 @@ proptest! {
             .flatten()
             .fold(f64::INFINITY, f64::min);
 
-        let taken = Fabric::new(&accelerator, &links, assumptions)
-            .all_reduce(placement, Bytes(payload));
+        let taken = all_reduce(&Fabric::new(&accelerator, &links, assumptions), placement, Bytes(payload));
 
         prop_assert!(alike(taken.0, fastest), "{taken:?}: {fastest}");
     }

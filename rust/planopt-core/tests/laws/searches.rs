@@ -1,25 +1,24 @@
 //! The search against a plain loop over everything, and what it must not depend on.
 
-use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
-
+use crate::made_up::{architectures, assumptions, questions};
+use crate::stock::{Stock, bundled, stocks};
 use planopt_core::bill::Unit;
 use planopt_core::catalog::{Assumptions, Network, SwitchSale};
 use planopt_core::cost::of_purchase;
-use planopt_core::hardware::{Fit, Hardware, NetworkLine, Selection, Space};
+use planopt_core::hardware::{Fit, Hardware, NetworkLine, Selection, Shelf, Space};
 use planopt_core::load::serving::Question;
 use planopt_core::parallel::deal;
 use planopt_core::parallel::serving::{Batching, Layout};
 use planopt_core::quantity::{MicroUsd, Seconds};
-use planopt_core::search::{Aim, BatchPolicy, Demand, FoundUnit, Goal, SearchResult, search};
+use planopt_core::search::{
+    Aim, BatchPolicy, Demand, FoundUnit, Goal, SearchResult, all_layouts, search,
+};
 use planopt_core::serving::{Prepared, Replica};
 use planopt_core::transformer::Transformer;
-
 use proptest::prelude::*;
 use proptest::sample::select;
-
-use crate::made_up::{architectures, assumptions, questions};
-use crate::stock::{Stock, bundled, stocks};
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
 
 /// A question that is small enough to be answered by trying everything.
 #[derive(Clone, Debug)]
@@ -129,7 +128,7 @@ impl Hunt {
         network: Option<(&Network, NetworkLine)>,
         found: &mut Vec<Seen>,
     ) {
-        let layouts = Layout::all(&self.transformer, self.accelerators, 1);
+        let layouts = all_layouts(&self.transformer, self.accelerators, 1);
         let prepared = Prepared::new(
             &self.transformer,
             &self.question,
@@ -460,7 +459,7 @@ proptest! {
             ..Selection::default()
         };
         let assumptions = &catalog.assumptions.entity;
-        let space = Space::available(&catalog.shelf(), &selection, assumptions);
+        let space = Space::available(&Shelf::of(catalog), &selection, assumptions);
         let with = |policy| {
             let goal = Goal { policy, ..goal };
             let stop = AtomicBool::new(false);

@@ -6,19 +6,19 @@ use super::axes::{
     AXES, CONTEXT, DATA, Digits, EXPERT, MICRO_BATCH, PIPELINE, PLATFORM, RECOMPUTE, SHARDING,
     TENSOR,
 };
-use super::space::TrainingSpace;
+use super::grid::{Grid, with_experts_dealt};
 use crate::bulk::level::{Last, Level};
 use crate::bulk::radix::{Part, Radix};
-use crate::compute::training::Question;
-use crate::parallel::training::Layout;
+use crate::compute::training::Candidate;
+use crate::memory::stage_memory;
 use crate::parallel::{Groups, Stage};
-use crate::training::{Job, StageParts};
+use crate::training::{Job, StageParts, candidate, following, micro_batch};
 use std::hint::black_box;
 
 /// What is worked out of a stage.
 pub(super) trait OfStage: Copy + Default + Send + Sync {
     /// By the single evaluation.
-    fn of_stage(question: &Question, stage: &Stage) -> Self;
+    fn of_stage(candidate: &Candidate, stage: &Stage) -> Self;
 
     /// Its first and its last number: whoever reads them has all of it near.
     fn ends(&self) -> f64;
@@ -38,9 +38,9 @@ pub(super) struct StagePace {
 }
 
 impl OfStage for StagePace {
-    fn of_stage(question: &Question, stage: &Stage) -> Self {
-        let parts = question.stage(stage);
-        let following = question.following(stage, &parts);
+    fn of_stage(candidate: &Candidate, stage: &Stage) -> Self {
+        let parts = micro_batch(candidate, stage);
+        let following = following(candidate, stage, &parts);
         Self {
             seconds: parts.total().0,
             compute: (parts.forward + parts.backward + parts.recompute).0,
@@ -66,9 +66,9 @@ pub(super) struct StageExchange {
 }
 
 impl OfStage for StageExchange {
-    fn of_stage(question: &Question, stage: &Stage) -> Self {
+    fn of_stage(candidate: &Candidate, stage: &Stage) -> Self {
         // What arithmetic hides of it is the pace's.
-        let following = question.following(stage, &StageParts::default());
+        let following = following(candidate, stage, &StageParts::default());
         Self {
             each: following.each.map(|time| time.0),
             once: following.once.map(|time| time.0),
@@ -98,8 +98,8 @@ pub(super) struct StageKept {
 }
 
 impl OfStage for StageKept {
-    fn of_stage(question: &Question, stage: &Stage) -> Self {
-        let memory = question.memory(stage);
+    fn of_stage(candidate: &Candidate, stage: &Stage) -> Self {
+        let memory = stage_memory(candidate, stage);
         Self {
             most_in_flight: memory.most_in_flight,
             most_logits: memory.most_logits,
@@ -129,8 +129,8 @@ pub(super) struct StageHeld {
 }
 
 impl OfStage for StageHeld {
-    fn of_stage(question: &Question, stage: &Stage) -> Self {
-        let memory = question.memory(stage);
+    fn of_stage(candidate: &Candidate, stage: &Stage) -> Self {
+        let memory = stage_memory(candidate, stage);
         Self {
             weights: memory.held.weights.0,
             gradients: memory.held.gradients.0,
@@ -169,12 +169,12 @@ impl<T: OfStage, const SOME: usize> StageLevel<T, SOME> {
         Self { axes, values }
     }
 
-    /// Works out the values of a space, where they are not too many.
-    fn of_all(&self, space: &TrainingSpace) -> Self {
+    /// Works out the values of a grid, where they are not too many.
+    fn of_all(&self, grid: &Grid) -> Self {
         let axes = self.axes;
-        let kinds = space.stages.iter().map(Vec::len).max().unwrap_or_default();
+        let kinds = grid.stages.iter().map(Vec::len).max().unwrap_or_default();
         let values = Level::new(axes.count(), kinds, |key, values| {
-            work_out(space, &axes, &axes.digits(key), values);
+            work_out(grid, &axes, &axes.digits(key), values);
         });
         Self { axes, values }
     }
@@ -183,13 +183,13 @@ impl<T: OfStage, const SOME: usize> StageLevel<T, SOME> {
     #[inline]
     pub(super) fn of<'v>(
         &'v self,
-        space: &TrainingSpace,
+        grid: &Grid,
         digits: &Digits,
         key: u64,
         last: &'v mut Last<T>,
     ) -> &'v [T] {
         self.values.get(key, last, |values| {
-            work_out(space, &self.axes, digits, values);
+            work_out(grid, &self.axes, digits, values);
         })
     }
 
@@ -237,13 +237,13 @@ impl Levels {
         }
     }
 
-    /// Works out the values of a space, where they are not too many.
-    pub(super) fn of_all(&self, space: &TrainingSpace) -> Self {
+    /// Works out the values of a grid, where they are not too many.
+    pub(super) fn of_all(&self, grid: &Grid) -> Self {
         Self {
-            paces: self.paces.of_all(space),
-            exchanges: self.exchanges.of_all(space),
-            kept: self.kept.of_all(space),
-            held: self.held.of_all(space),
+            paces: self.paces.of_all(grid),
+            exchanges: self.exchanges.of_all(grid),
+            kept: self.kept.of_all(grid),
+            held: self.held.of_all(grid),
         }
     }
 
@@ -270,50 +270,42 @@ impl Levels {
 
 /// Asks the single evaluation about a candidate with these values of the axes that matter.
 fn work_out<T: OfStage, const SOME: usize>(
-    space: &TrainingSpace,
+    grid: &Grid,
     axes: &Part<AXES, SOME>,
     digits: &Digits,
     values: &mut [T],
 ) {
-    let mut layout = space.axes.layout(digits);
+    let mut layout = grid.axes.layout(digits);
     if !axes.has(DATA) {
         layout = with_experts_dealt(layout);
-    } else if space.accelerators(&layout).is_err() {
+    } else if grid.accelerators(&layout).is_err() {
         return;
     }
     // Bytes are the same on every platform that computes in the format.
-    let mut platforms = std::iter::once(digits[PLATFORM]).chain(0..space.platforms.len());
+    let mut platforms = std::iter::once(digits[PLATFORM]).chain(0..grid.platforms.len());
     let asked = platforms.find_map(|platform| {
-        let hardware = space.platforms[platform].hardware()?;
-        Some((hardware, space.priced(platform, digits)?))
+        let hardware = grid.platforms[platform].hardware()?;
+        Some((hardware, grid.priced(platform, digits)?))
     });
     let Some((hardware, priced)) = asked else {
         return;
     };
     let job = Job {
-        transformer: space.subject.transformer,
-        recipe: space.subject.recipe,
+        transformer: grid.subject.transformer,
+        recipe: grid.subject.recipe,
         layout: &layout,
-        assumptions: space.subject.assumptions,
-        training: space.subject.training,
+        assumptions: grid.subject.assumptions,
+        training: grid.subject.training,
     };
     let groups = Groups::new(&layout, hardware.fabric, hardware.slots);
-    let stages = &space.stages[digits[PIPELINE]];
-    let question = Question::new(&job, &hardware, priced, &groups, stages);
+    let stages = &grid.stages[digits[PIPELINE]];
+    let candidate = candidate(&job, &hardware, priced, &groups, stages);
     for (value, stage) in values.iter_mut().zip(stages) {
-        *value = T::of_stage(&question, stage);
+        *value = T::of_stage(&candidate, stage);
     }
 }
 
 /// Axes of bytes are those of seconds, less the hardware.
 fn with_hardware([a, b, c, d, e, f]: [usize; 6]) -> [usize; 7] {
     [PLATFORM, a, b, c, d, e, f]
-}
-
-/// With enough replicas to deal the experts to; to one micro-batch more make no difference.
-pub(super) fn with_experts_dealt(layout: Layout) -> Layout {
-    Layout {
-        dp: layout.ep,
-        ..layout
-    }
 }

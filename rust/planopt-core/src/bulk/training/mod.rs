@@ -2,6 +2,7 @@
 
 mod axes;
 mod columns;
+mod grid;
 mod kernel;
 mod levels;
 mod platform;

@@ -4,41 +4,19 @@ use super::axes::{
     AXES, CONTEXT, DATA, Digits, EXPERT, MICRO_BATCH, PIPELINE, PLATFORM, Pipeline, ROUNDS, TENSOR,
     TrainingAxes,
 };
-use super::levels::{Keys, Levels, with_experts_dealt};
+use super::grid::Grid;
+use super::levels::{Keys, Levels};
 use super::platform::{ClusterTerms, Platform};
 use super::subject::TrainingSubject;
-use crate::bulk::radix::{Part, Radix};
+use crate::bulk::radix::Part;
 use crate::bulk::sink::Rejected;
 use crate::catalog::Network;
-use crate::compute::training::{PricedModel, model_flops_per_token};
+use crate::compute::training::model_flops_per_token;
 use crate::hardware::{Fit, NetworkLine};
-use crate::load::training::Recipe;
 use crate::parallel::training::Layout;
-use crate::parallel::{Groups, Stage, deal_model};
 use crate::quantity::Bytes;
 use rayon::prelude::*;
 use std::hint::black_box;
-
-impl TrainingSubject<'_> {
-    /// Stages of a pipeline; none where there are more of them than layers.
-    fn deal(&self, line: &Pipeline) -> Vec<Stage> {
-        let &Pipeline { pp, vpp, schedule } = line;
-        let layout = Layout {
-            pp,
-            vpp,
-            schedule,
-            ..Layout::SINGLE
-        };
-        let recipe = Recipe {
-            global_batch: pp,
-            ..*self.recipe
-        };
-        match layout.check(self.transformer, &recipe) {
-            Ok(()) => deal_model(self.transformer, self.recipe, pp, vpp),
-            Err(_) => Vec::new(),
-        }
-    }
-}
 
 /// Micro-batches of steps of so many rounds.
 #[derive(Clone, Debug)]
@@ -69,24 +47,13 @@ pub(super) struct Address {
 /// A space of training candidates, each known by its place.
 #[derive(Clone, Debug)]
 pub struct TrainingSpace<'s, 'a> {
-    /// What all candidates share.
-    pub subject: TrainingSubject<'s>,
-    /// Values of the axes.
-    pub axes: TrainingAxes,
-    /// Hardware: the slowest axis.
-    pub platforms: Vec<Platform<'a>>,
-    pub(super) radix: Radix<AXES>,
-    /// Kinds of stages of each pipeline.
-    pub(super) stages: Vec<Vec<Stage>>,
+    pub(super) grid: Grid<'s, 'a>,
     /// Micro-batches of each round, by pipeline.
     pub(super) steps: Vec<Steps>,
     pub(super) flops_per_token: f64,
     check_axes: Part<AXES, 6>,
     /// Which of a platform's clusters each layout needs, or why there is none.
     checked: Vec<Result<u32, Rejected>>,
-    block_axes: Part<AXES, 5>,
-    /// Costs of one micro-batch, on each platform that computes in this format.
-    priced: Vec<Option<PricedModel>>,
     pub(super) levels: Levels,
 }
 
@@ -97,62 +64,43 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
         axes: TrainingAxes,
         hardware: &[(Fit<'a>, Option<(&'a Network, NetworkLine)>)],
     ) -> Self {
-        let radix = Radix::new(axes.sizes(hardware.len()));
-        let block = [PLATFORM, TENSOR, CONTEXT, EXPERT, MICRO_BATCH];
-        let check = [PLATFORM, TENSOR, CONTEXT, EXPERT, PIPELINE, DATA];
+        let steps = |line: &Pipeline| Steps::new(line.pp, &axes.rounds);
+        let steps = axes.pipeline.iter().map(steps).collect();
         let (transformer, recipe) = (subject.transformer, subject.recipe);
+        let flops_per_token = model_flops_per_token(transformer, recipe, subject.convention);
+        let grid = Grid::new(subject, axes, hardware);
+        let check = [PLATFORM, TENSOR, CONTEXT, EXPERT, PIPELINE, DATA];
         let mut space = Self {
-            stages: axes
-                .pipeline
-                .iter()
-                .map(|line| subject.deal(line))
-                .collect(),
-            steps: axes
-                .pipeline
-                .iter()
-                .map(|line| Steps::new(line.pp, &axes.rounds))
-                .collect(),
-            flops_per_token: model_flops_per_token(transformer, recipe, subject.convention),
-            platforms: hardware
-                .iter()
-                .map(|(fit, network)| Platform::new(&subject, *fit, *network))
-                .collect(),
-            check_axes: Part::of(&radix, check),
+            steps,
+            flops_per_token,
+            check_axes: Part::of(&grid.radix, check),
             checked: Vec::new(),
-            block_axes: Part::of(&radix, block),
-            priced: Vec::new(),
-            levels: Levels::by(&radix),
-            radix,
-            subject,
-            axes,
+            levels: Levels::by(&grid.radix),
+            grid,
         };
-        space.priced = (0..space.block_axes.count())
-            .into_par_iter()
-            .map(|place| space.price(&space.block_axes.digits(place)))
-            .collect();
         space.check();
-        space.levels = space.levels.of_all(&space);
+        space.levels = space.levels.of_all(&space.grid);
         space
     }
 
     /// Candidates of a row.
     pub fn row_length(&self) -> u64 {
-        self.axes.rounds.len() as u64
+        self.grid.axes.rounds.len() as u64
     }
 
     /// The platform and the layout of a candidate, with the batch of its step.
     pub fn candidate(&self, place: u64) -> (&Platform<'a>, Layout, u32) {
-        let digits = self.radix.digits(place);
-        let layout = self.axes.layout(&digits);
-        let micro_batches = self.axes.rounds[digits[ROUNDS]] * layout.pp;
+        let digits = self.grid.radix.digits(place);
+        let layout = self.grid.axes.layout(&digits);
+        let micro_batches = self.grid.axes.rounds[digits[ROUNDS]] * layout.pp;
         let batch = micro_batches * layout.micro_batch * layout.dp;
-        (&self.platforms[digits[PLATFORM]], layout, batch)
+        (&self.grid.platforms[digits[PLATFORM]], layout, batch)
     }
 
     /// Where what a row is put together of is.
     #[inline]
     pub(super) fn address(&self, place: u64) -> Address {
-        let digits = self.radix.digits(place);
+        let digits = self.grid.radix.digits(place);
         Address {
             digits,
             checked: usize::try_from(self.check_axes.place(&digits)).unwrap_or(usize::MAX),
@@ -165,7 +113,7 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
     pub(super) fn cluster(&self, row: &Address) -> Result<&ClusterTerms, Rejected> {
         let size = self.checked.get(row.checked).copied();
         let size = size.unwrap_or(Err(Rejected::Layout))?;
-        let clusters = &self.platforms[row.digits[PLATFORM]].clusters;
+        let clusters = &self.grid.platforms[row.digits[PLATFORM]].clusters;
         let cluster = clusters.get(size as usize).and_then(Option::as_ref);
         cluster.ok_or(Rejected::Network)
     }
@@ -190,48 +138,25 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
 
     /// Tokens of one micro-batch on all pipelines.
     pub(super) fn tokens_per_micro_batch(&self, digits: &Digits) -> f64 {
-        let sequences = self.axes.data[digits[DATA]] * self.axes.micro_batch[digits[MICRO_BATCH]];
-        f64::from(sequences) * f64::from(self.subject.recipe.seq_len)
-    }
-
-    /// Costs of one micro-batch on a platform, if it computes in the format.
-    pub(super) fn priced(&self, platform: usize, digits: &Digits) -> Option<&PricedModel> {
-        let mut digits = *digits;
-        digits[PLATFORM] = platform;
-        let place = usize::try_from(self.block_axes.place(&digits)).ok()?;
-        self.priced.get(place)?.as_ref()
-    }
-
-    /// Costs of one micro-batch; they depend on the axes of a block alone.
-    fn price(&self, digits: &Digits) -> Option<PricedModel> {
-        let platform = &self.platforms[digits[PLATFORM]];
-        let rates = platform.rates.as_ref()?;
-        let layout = Layout {
-            pp: 1,
-            vpp: 1,
-            ..with_experts_dealt(self.axes.layout(digits))
-        };
-        Some(PricedModel::new(
-            self.subject.transformer,
-            self.subject.recipe,
-            &layout,
-            rates,
-            &Groups::new(&layout, &platform.fabric, platform.fit.slots),
-            self.subject.training,
-        ))
+        let sequences =
+            self.grid.axes.data[digits[DATA]] * self.grid.axes.micro_batch[digits[MICRO_BATCH]];
+        f64::from(sequences) * f64::from(self.grid.subject.recipe.seq_len)
     }
 
     /// Checks each way to lay out on each platform once, and makes the clusters that are needed.
     fn check(&mut self) {
         let layouts: Vec<Result<u32, Rejected>> = (0..self.check_axes.count())
-            .map(|place| self.accelerators(&self.axes.layout(&self.check_axes.digits(place))))
+            .map(|place| {
+                self.grid
+                    .accelerators(&self.grid.axes.layout(&self.check_axes.digits(place)))
+            })
             .collect();
         let mut sizes: Vec<u32> = layouts.iter().filter_map(|size| size.ok()).collect();
         sizes.sort_unstable();
         sizes.dedup();
         if let Some(checkpoints) = self.checkpoints() {
-            let subject = &self.subject;
-            self.platforms.par_iter_mut().for_each(|platform| {
+            let subject = &self.grid.subject;
+            self.grid.platforms.par_iter_mut().for_each(|platform| {
                 let cluster = |&size: &u32| platform.cluster(subject, size, checkpoints);
                 platform.clusters = sizes.iter().map(cluster).collect();
             });
@@ -243,34 +168,18 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
                 let accelerators = accelerators?;
                 let size = sizes.partition_point(|other| *other < accelerators);
                 let digits = self.check_axes.digits(place as u64);
-                let platform = &self.platforms[digits[PLATFORM]];
+                let platform = &self.grid.platforms[digits[PLATFORM]];
                 let cluster = platform.clusters.get(size).and_then(Option::as_ref);
-                platform.check(&self.axes.layout(&digits), cluster)?;
+                platform.check(&self.grid.axes.layout(&digits), cluster)?;
                 u32::try_from(size).map_err(|_| Rejected::Accelerators)
             })
             .collect();
     }
 
-    /// Accelerators of a layout, if the model can be divided so: the batch of a step is whole
-    /// rounds of any size.
-    pub(super) fn accelerators(&self, layout: &Layout) -> Result<u32, Rejected> {
-        let recipe = Recipe {
-            global_batch: layout.dp * layout.micro_batch * layout.pp,
-            ..*self.subject.recipe
-        };
-        let checked = layout.check(self.subject.transformer, &recipe);
-        checked.map_err(|_| Rejected::Layout)?;
-        let accelerators = layout.accelerators();
-        if accelerators > self.axes.most_accelerators {
-            return Err(Rejected::Accelerators);
-        }
-        Ok(accelerators)
-    }
-
     /// What a checkpoint writes of the model on one stage, and on several.
     fn checkpoints(&self) -> Option<[Bytes; 2]> {
         // It is the model's, whatever it is priced on.
-        let priced = self.priced.iter().flatten().next()?;
+        let priced = self.grid.priced.iter().flatten().next()?;
         let once = priced.checkpoint;
         Some([once, once + priced.tied_checkpoint])
     }

@@ -1,8 +1,10 @@
 //! What is trained.
 
+use super::axes::Pipeline;
 use crate::catalog::{Assumptions, TrainingAssumptions};
-use crate::compute::training::FlopsConvention;
-use crate::load::training::Recipe;
+use crate::load::training::{FlopsConvention, Recipe};
+use crate::parallel::training::Layout;
+use crate::parallel::{Stage, deal_model};
 use crate::transformer::Transformer;
 
 /// What all candidates of a space share.
@@ -20,4 +22,25 @@ pub struct TrainingSubject<'s> {
     pub assumptions: &'s Assumptions,
     /// Those of training.
     pub training: &'s TrainingAssumptions,
+}
+
+impl TrainingSubject<'_> {
+    /// Stages of a pipeline; none where there are more of them than layers.
+    pub(super) fn deal(&self, line: &Pipeline) -> Vec<Stage> {
+        let &Pipeline { pp, vpp, schedule } = line;
+        let layout = Layout {
+            pp,
+            vpp,
+            schedule,
+            ..Layout::SINGLE
+        };
+        let recipe = Recipe {
+            global_batch: pp,
+            ..*self.recipe
+        };
+        match layout.check(self.transformer, &recipe) {
+            Ok(()) => deal_model(self.transformer, self.recipe, pp, vpp),
+            Err(_) => Vec::new(),
+        }
+    }
 }

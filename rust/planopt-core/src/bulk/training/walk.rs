@@ -117,14 +117,16 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
         self.at = None;
         let Address { digits, keys, .. } = address;
         let (levels, known) = (&space.levels, &mut self.known);
-        let paces = levels.paces.of(space, digits, keys.paces, &mut known.paces);
+        let paces = levels
+            .paces
+            .of(&space.grid, digits, keys.paces, &mut known.paces);
         let cluster = space.cluster(address)?;
-        let platform = &space.platforms[digits[PLATFORM]];
+        let platform = &space.grid.platforms[digits[PLATFORM]];
         let rates = platform.rates.as_ref().ok_or(Rejected::Format)?;
         let pipeline = digits[PIPELINE];
-        let Pipeline { pp, vpp, .. } = space.axes.pipeline[pipeline];
-        let stages = &space.stages[pipeline];
-        let subject = &space.subject;
+        let Pipeline { pp, vpp, .. } = space.grid.axes.pipeline[pipeline];
+        let stages = &space.grid.stages[pipeline];
+        let subject = &space.grid.subject;
         let row = &mut self.row;
         row.pace(paces, stages, f64::from(vpp));
         row.goodput = cluster.goodput(pp);
@@ -136,9 +138,13 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
             return Ok(Sought::Pruned);
         }
         let exchanges = &levels.exchanges;
-        let exchanges = exchanges.of(space, digits, keys.exchanges, &mut known.exchanges);
-        let kept = levels.kept.of(space, digits, keys.kept, &mut known.kept);
-        let held = levels.held.of(space, digits, keys.held, &mut known.held);
+        let exchanges = exchanges.of(&space.grid, digits, keys.exchanges, &mut known.exchanges);
+        let kept = levels
+            .kept
+            .of(&space.grid, digits, keys.kept, &mut known.kept);
+        let held = levels
+            .held
+            .of(&space.grid, digits, keys.held, &mut known.held);
         row.stages.clear();
         for stage in 0..stages.len() {
             let (kept, held) = (kept[stage], held[stage]);
@@ -199,7 +205,7 @@ impl Candidates for TrainingSpace<'_, '_> {
         Self: 'w;
 
     fn count(&self) -> u64 {
-        self.radix.count()
+        self.grid.radix.count()
     }
 
     fn walker(&self) -> Self::Walker<'_> {

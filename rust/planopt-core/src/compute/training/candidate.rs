@@ -10,7 +10,7 @@ use crate::quantity::{Bytes, BytesPerSecond};
 
 /// A candidate with everything it is evaluated from.
 #[derive(Clone, Copy)]
-pub(crate) struct Question<'a> {
+pub(crate) struct Candidate<'a> {
     pub(crate) priced: &'a PricedModel,
     pub(crate) recipe: &'a Recipe,
     pub(crate) layout: &'a Layout,

@@ -10,8 +10,8 @@ mod pricing;
 mod resident;
 mod scan;
 
-pub(crate) use self::candidate::Question;
-pub use self::flops::{FlopsConvention, model_flops_per_token};
+pub(crate) use self::candidate::Candidate;
+pub use self::flops::model_flops_per_token;
 pub use self::layer::LayerCost;
 pub use self::model::PricedModel;
 pub use self::resident::Held;

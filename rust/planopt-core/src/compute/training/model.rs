@@ -4,6 +4,7 @@ use super::layer::LayerCost;
 use super::operation::Part;
 use super::pricing::Pricing;
 use super::resident;
+use super::resident::{checkpoint_bytes, hold};
 use crate::catalog::TrainingAssumptions;
 use crate::hardware::Rates;
 use crate::load::training::Recipe;
@@ -82,9 +83,12 @@ impl PricedModel {
             blocks,
             embedding: price(&transformer.embedding, Part::Embedding),
             head,
-            tied: shared.map_or_else(Default::default, |operation| recipe.hold(operation, layout)),
+            tied: shared.map_or_else(Default::default, |operation| {
+                hold(recipe, operation, layout)
+            }),
             checkpoint: whole_checkpoint(transformer, recipe),
-            tied_checkpoint: shared.map_or(Bytes::ZERO, |operation| recipe.checkpoint(operation)),
+            tied_checkpoint: shared
+                .map_or(Bytes::ZERO, |operation| checkpoint_bytes(recipe, operation)),
         }
     }
 }
@@ -93,7 +97,7 @@ impl PricedModel {
 fn whole_checkpoint(transformer: &Transformer, recipe: &Recipe) -> Bytes {
     let of = |operations: &[Operation]| {
         operations.iter().fold(Bytes::ZERO, |sum, operation| {
-            sum + recipe.checkpoint(operation)
+            sum + checkpoint_bytes(recipe, operation)
         })
     };
     let of_kinds: Vec<Bytes> = transformer

@@ -1,7 +1,7 @@
 //! What products, attention and scans have in common when they are priced.
 
 use super::layer::LayerCost;
-use super::resident::{Held, is_routed};
+use super::resident::{Held, hold, is_routed};
 use crate::catalog::TrainingAssumptions;
 use crate::compute::step::roofline;
 use crate::hardware::{Rates, saturation};
@@ -33,7 +33,7 @@ impl Pricing<'_> {
     /// What a rank holds of an operation; weights without the copy in 16 bits where the framework
     /// has them in 8 bits alone.
     pub(crate) fn held(&self, operation: &Operation) -> Held {
-        let held = self.recipe.hold(operation, self.layout);
+        let held = hold(self.recipe, operation, self.layout);
         let narrow = self.training.framework.eight_bit_weights
             && self.recipe.precision == Precision::Fp8
             && self.recipe.adapters.is_none()

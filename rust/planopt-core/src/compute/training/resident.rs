@@ -74,121 +74,123 @@ impl Mul<f64> for Held {
     }
 }
 
-impl Recipe {
-    /// Bytes of a weight that is trained, where products of its kind run in `precision`.
-    fn weight_bytes(&self, quantised: bool) -> f64 {
-        match self.precision {
-            precision if precision.casts() && quantised => {
-                Format::Bf16.bytes_per_element()
-                    + FP8_COPIES * precision.format().bytes_per_element()
-            }
-            precision => precision.activation_bytes(),
+/// Bytes of a weight that is trained, where products of its kind run in `precision`.
+fn weight_bytes(recipe: &Recipe, quantised: bool) -> f64 {
+    match recipe.precision {
+        precision if precision.casts() && quantised => {
+            Format::Bf16.bytes_per_element() + FP8_COPIES * precision.format().bytes_per_element()
         }
+        precision => precision.activation_bytes(),
     }
+}
 
-    /// Bytes of optimizer state per parameter, the master weight included, of a matrix of `k` by
-    /// `n` in a layer, or of anything else.
-    fn state_bytes(&self, matrix: Option<(f64, f64)>) -> f64 {
-        // In 32 bits the weights are their own master.
-        let master = match self.precision {
-            Precision::Fp32 => 0.0,
-            _ if !self.master_weights => 0.0,
-            _ => WIDE,
-        };
-        let wide = if self.master_weights {
-            WIDE
-        } else {
-            self.precision.activation_bytes()
-        };
-        let moments = match (self.optimizer, matrix) {
-            (Optimizer::Adam8bit, _) => 2.0 * NARROW,
-            (Optimizer::Sgd, _) | (Optimizer::Muon, Some(_)) | (Optimizer::Adafactor, None) => wide,
-            (Optimizer::Adafactor, Some((k, n))) => wide * (k + n) / (k * n),
-            (Optimizer::Adam, _) | (Optimizer::Muon, None) => 2.0 * wide,
-        };
-        master + moments
-    }
+/// Bytes of optimizer state per parameter, the master weight included, of a matrix of `k` by
+/// `n` in a layer, or of anything else.
+fn state_bytes(recipe: &Recipe, matrix: Option<(f64, f64)>) -> f64 {
+    // In 32 bits the weights are their own master.
+    let master = match recipe.precision {
+        Precision::Fp32 => 0.0,
+        _ if !recipe.master_weights => 0.0,
+        _ => WIDE,
+    };
+    let wide = if recipe.master_weights {
+        WIDE
+    } else {
+        recipe.precision.activation_bytes()
+    };
+    let moments = match (recipe.optimizer, matrix) {
+        (Optimizer::Adam8bit, _) => 2.0 * NARROW,
+        (Optimizer::Sgd, _) | (Optimizer::Muon, Some(_)) | (Optimizer::Adafactor, None) => wide,
+        (Optimizer::Adafactor, Some((k, n))) => wide * (k + n) / (k * n),
+        (Optimizer::Adam, _) | (Optimizer::Muon, None) => 2.0 * wide,
+    };
+    master + moments
+}
 
-    /// What a rank holds of `operation`.
-    pub(super) fn hold(&self, operation: &Operation, layout: &Layout) -> Held {
-        let (tp, ep) = if is_routed(operation) {
-            (layout.expert_tp(), layout.ep)
+/// What a rank holds of `operation`.
+pub(crate) fn hold(recipe: &Recipe, operation: &Operation, layout: &Layout) -> Held {
+    let (tp, ep) = if is_routed(operation) {
+        (layout.expert_tp(), layout.ep)
+    } else {
+        (layout.tp, layout.ep)
+    };
+    let parameters = real(operation.parameters) * parameter_fraction(operation, tp)
+        / if is_routed(operation) {
+            f64::from(ep)
         } else {
-            (layout.tp, layout.ep)
+            1.0
         };
-        let parameters = real(operation.parameters) * parameter_fraction(operation, tp)
-            / if is_routed(operation) {
-                f64::from(ep)
+    let Some(adapters) = recipe.adapters else {
+        let matrix = match operation.work {
+            Work::MatMul { k, n, .. } if operation.quantised => Some((real(k), real(n))),
+            _ => None,
+        };
+        return trained(recipe, parameters, operation.quantised, matrix);
+    };
+    let frozen = if operation.quantised {
+        adapters.frozen.bytes_per_element()
+    } else {
+        recipe.precision.activation_bytes()
+    };
+    let weights = Bytes(parameters * frozen);
+    let own = Held {
+        weights,
+        ..Held::default()
+    };
+    own + trained(
+        recipe,
+        adapter_parameters(recipe, operation, tp, ep),
+        false,
+        None,
+    )
+}
+
+/// Parameters of the adapter on a product of a layer: `rank (k + n)`.
+pub(crate) fn adapter_parameters(recipe: &Recipe, operation: &Operation, tp: u32, ep: u32) -> f64 {
+    match (recipe.adapters, operation.work) {
+        (
+            Some(adapters),
+            Work::MatMul {
+                k,
+                n,
+                shard,
+                experts,
+                ..
+            },
+        ) if operation.quantised => {
+            let (k_local, n_local) = local_shape(k, n, shard, tp);
+            let matrices = if experts > 1 {
+                real(experts) / f64::from(ep)
             } else {
                 1.0
             };
-        let Some(adapters) = self.adapters else {
-            let matrix = match operation.work {
-                Work::MatMul { k, n, .. } if operation.quantised => Some((real(k), real(n))),
-                _ => None,
-            };
-            return self.trained(parameters, operation.quantised, matrix);
-        };
-        let frozen = if operation.quantised {
-            adapters.frozen.bytes_per_element()
-        } else {
-            self.precision.activation_bytes()
-        };
-        let weights = Bytes(parameters * frozen);
-        let own = Held {
-            weights,
-            ..Held::default()
-        };
-        own + self.trained(self.adapter_parameters(operation, tp, ep), false, None)
+            matrices * f64::from(adapters.rank) * (k_local + n_local)
+        }
+        _ => 0.0,
     }
+}
 
-    /// Parameters of the adapter on a product of a layer: `rank (k + n)`.
-    pub(super) fn adapter_parameters(&self, operation: &Operation, tp: u32, ep: u32) -> f64 {
-        match (self.adapters, operation.work) {
-            (
-                Some(adapters),
-                Work::MatMul {
-                    k,
-                    n,
-                    shard,
-                    experts,
-                    ..
-                },
-            ) if operation.quantised => {
-                let (k_local, n_local) = local_shape(k, n, shard, tp);
-                let matrices = if experts > 1 {
-                    real(experts) / f64::from(ep)
-                } else {
-                    1.0
-                };
-                matrices * f64::from(adapters.rank) * (k_local + n_local)
-            }
+/// What a checkpoint writes of `operation`, once for all ranks: the state, and the weights
+/// where they are their own master.
+pub(crate) fn checkpoint_bytes(recipe: &Recipe, operation: &Operation) -> Bytes {
+    let whole = hold(recipe, operation, &Layout::SINGLE);
+    match recipe.precision {
+        Precision::Fp32 => whole.state + whole.trained,
+        _ => whole.state,
+    }
+}
+
+fn trained(recipe: &Recipe, parameters: f64, quantised: bool, matrix: Option<(f64, f64)>) -> Held {
+    let state = state_bytes(recipe, matrix);
+    Held {
+        weights: Bytes(parameters * weight_bytes(recipe, quantised)),
+        gradients: Bytes(parameters * recipe.gradients.bytes_per_element()),
+        state: Bytes(parameters * state),
+        trained: Bytes(parameters * recipe.precision.activation_bytes()),
+        optimizer_flop: match (recipe.optimizer, matrix) {
+            (Optimizer::Muon, Some((k, n))) => parameters / (k * n) * orthogonalise(k, n),
             _ => 0.0,
-        }
-    }
-
-    /// What a checkpoint writes of `operation`, once for all ranks: the state, and the weights
-    /// where they are their own master.
-    pub(super) fn checkpoint(&self, operation: &Operation) -> Bytes {
-        let whole = self.hold(operation, &Layout::SINGLE);
-        match self.precision {
-            Precision::Fp32 => whole.state + whole.trained,
-            _ => whole.state,
-        }
-    }
-
-    fn trained(&self, parameters: f64, quantised: bool, matrix: Option<(f64, f64)>) -> Held {
-        let state = self.state_bytes(matrix);
-        Held {
-            weights: Bytes(parameters * self.weight_bytes(quantised)),
-            gradients: Bytes(parameters * self.gradients.bytes_per_element()),
-            state: Bytes(parameters * state),
-            trained: Bytes(parameters * self.precision.activation_bytes()),
-            optimizer_flop: match (self.optimizer, matrix) {
-                (Optimizer::Muon, Some((k, n))) => parameters / (k * n) * orthogonalise(k, n),
-                _ => 0.0,
-            },
-        }
+        },
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::catalog::{Catalog, Network};
 use crate::diagnostic;
 use crate::diagnostic::{Diagnostic, Problems};
-use crate::hardware::{Fit, NetworkLine, Selection, Space};
+use crate::hardware::{Fit, NetworkLine, Selection, Shelf, Space};
 use crate::request::selection::known;
 
 /// An accelerator in its host, and what connects hosts.
@@ -21,7 +21,7 @@ pub(super) fn connected(
 ) -> Result<Vec<Connected<'_>>, Vec<Diagnostic>> {
     let selection = known(catalog, selection)?;
     let assumptions = &catalog.assumptions.entity;
-    let space = Space::available(&catalog.shelf(), &selection, assumptions);
+    let space = Space::available(&Shelf::of(catalog), &selection, assumptions);
     let mut hardware: Vec<Connected> = Vec::new();
     for fit in space.fits.iter().filter(|fit| fit.host.rent.is_none()) {
         let mut widest: Vec<(&Network, NetworkLine)> = Vec::new();

@@ -1,5 +1,6 @@
 //! The fastest layout of a purchase that is decided.
 
+use super::layouts::{all_layouts, context_ranks};
 use crate::bill::Unit;
 use crate::catalog::{Assumptions, Network};
 use crate::hardware::{Fit, Hardware, NetworkLine};
@@ -96,8 +97,8 @@ pub fn fastest_layout<'a>(
             .network
             .map(|(network, line)| (network, line.nics_per_host)),
     };
-    let context_ranks = question.context_ranks(assumptions);
-    for layout in Layout::all(transformer, key.accelerators, context_ranks) {
+    let context_ranks = context_ranks(question, assumptions);
+    for layout in all_layouts(transformer, key.accelerators, context_ranks) {
         if !given.allows(layout) {
             continue;
         }

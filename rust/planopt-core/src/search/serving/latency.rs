@@ -7,7 +7,7 @@ use crate::compute::Step;
 use crate::load::Arrivals;
 use crate::parallel::serving::Batching;
 use crate::serving::Replica;
-use crate::serving::engine::{Estimate, Estimator, ReplicaSteps};
+use crate::serving::engine::{Estimate, Estimator, ReplicaSteps, limits};
 
 /// What a layout supplies within its latencies.
 #[derive(Clone, Copy, Debug)]
@@ -148,9 +148,7 @@ pub(crate) fn supply(
         count.evaluated += 1;
         return Err(miss);
     }
-    let limits = latency
-        .engine
-        .limits(replica, in_flight, overlap, assumptions);
+    let limits = limits(&latency.engine, replica, in_flight, overlap, assumptions);
     let steps = ReplicaSteps { replica, in_flight };
     let overhead = assumptions
         .engine

@@ -6,68 +6,66 @@ use crate::parallel::Degrees;
 use crate::parallel::serving::Layout;
 use crate::transformer::Transformer;
 
-impl Layout {
-    /// Every layout of at most `accelerators` that is worth a look: each tensor-parallel degree; of
-    /// a choice of experts also each with all of them dealt out, and attention data parallel then.
-    /// Contexts are whole, or divided among each power of two up to `context_ranks`.
-    pub fn all(transformer: &Transformer, accelerators: u32, context_ranks: u32) -> Vec<Self> {
-        let is_choice = transformer.experts().is_some();
-        // A state goes from token to token.
-        let context_ranks = if transformer.has_state_space() {
-            1
-        } else {
-            context_ranks
-        };
-        let mut layouts = Vec::new();
-        for tp in 1..=accelerators {
-            let groups = if is_choice { accelerators / tp } else { 1 };
-            for dp in 1..=groups {
-                let dealt = Degrees {
-                    dp,
-                    ep: tp * dp,
-                    ..Degrees::tensor(tp)
-                };
-                let whole = (dp == 1).then_some(Degrees::tensor(tp));
-                let dealt = (is_choice && dealt.ranks() > 1).then_some(dealt);
-                for degrees in whole.into_iter().chain(dealt) {
-                    let divided = Self::divided(degrees, context_ranks);
-                    layouts.extend(
-                        divided
-                            .flat_map(|degrees| Self::staged(degrees, transformer, accelerators)),
-                    );
-                }
+/// Every layout of at most `accelerators` that is worth a look: each tensor-parallel degree; of
+/// a choice of experts also each with all of them dealt out, and attention data parallel then.
+/// Contexts are whole, or divided among each power of two up to `context_ranks`.
+pub fn all_layouts(
+    transformer: &Transformer,
+    accelerators: u32,
+    context_ranks: u32,
+) -> Vec<Layout> {
+    let is_choice = transformer.experts().is_some();
+    // A state goes from token to token.
+    let context_ranks = if transformer.has_state_space() {
+        1
+    } else {
+        context_ranks
+    };
+    let mut layouts = Vec::new();
+    for tp in 1..=accelerators {
+        let groups = if is_choice { accelerators / tp } else { 1 };
+        for dp in 1..=groups {
+            let dealt = Degrees {
+                dp,
+                ep: tp * dp,
+                ..Degrees::tensor(tp)
+            };
+            let whole = (dp == 1).then_some(Degrees::tensor(tp));
+            let dealt = (is_choice && dealt.ranks() > 1).then_some(dealt);
+            for degrees in whole.into_iter().chain(dealt) {
+                let divided = divided(degrees, context_ranks);
+                layouts
+                    .extend(divided.flat_map(|degrees| staged(degrees, transformer, accelerators)));
             }
         }
-        layouts
     }
-
-    /// The same degrees with whole contexts, and with those that so many ranks divide. Groups with
-    /// sequences of their own have whole contexts.
-    fn divided(degrees: Degrees, context_ranks: u32) -> impl Iterator<Item = Degrees> {
-        let most = if degrees.dp == 1 { context_ranks } else { 1 };
-        (0..u32::BITS)
-            .map(|power| 1 << power)
-            .take_while(move |&cp| cp <= most.max(1))
-            .map(move |cp| Degrees { cp, ..degrees })
-    }
-
-    /// The layouts of a stage, by the number of stages.
-    fn staged(degrees: Degrees, transformer: &Transformer, accelerators: u32) -> Vec<Self> {
-        (1..=accelerators / degrees.ranks())
-            .map(|pp| Self { degrees, pp })
-            .filter(|layout| layout.check(transformer).is_ok())
-            .collect()
-    }
+    layouts
 }
 
-impl Question {
-    /// Ranks that a search divides contexts among, at most: as many as asked for, else as many as
-    /// leave each of them enough of a prompt.
-    pub fn context_ranks(&self, assumptions: &Assumptions) -> u32 {
-        let engine = assumptions.engine.as_ref();
-        let enough = engine.and_then(|engine| engine.context_rank_tokens);
-        let of_prompt = enough.map_or(1, |tokens| self.prompt / u64::from(tokens));
-        let most = || u32::try_from(of_prompt).unwrap_or(u32::MAX);
-        self.context_ranks.unwrap_or_else(most).max(1)
-    }
+/// The same degrees with whole contexts, and with those that so many ranks divide. Groups with
+/// sequences of their own have whole contexts.
+fn divided(degrees: Degrees, context_ranks: u32) -> impl Iterator<Item = Degrees> {
+    let most = if degrees.dp == 1 { context_ranks } else { 1 };
+    (0..u32::BITS)
+        .map(|power| 1 << power)
+        .take_while(move |&cp| cp <= most.max(1))
+        .map(move |cp| Degrees { cp, ..degrees })
+}
+
+/// The layouts of a stage, by the number of stages.
+fn staged(degrees: Degrees, transformer: &Transformer, accelerators: u32) -> Vec<Layout> {
+    (1..=accelerators / degrees.ranks())
+        .map(|pp| Layout { degrees, pp })
+        .filter(|layout| layout.check(transformer).is_ok())
+        .collect()
+}
+
+/// Ranks that a search divides contexts among, at most: as many as asked for, else as many as
+/// leave each of them enough of a prompt.
+pub fn context_ranks(question: &Question, assumptions: &Assumptions) -> u32 {
+    let engine = assumptions.engine.as_ref();
+    let enough = engine.and_then(|engine| engine.context_rank_tokens);
+    let of_prompt = enough.map_or(1, |tokens| question.prompt / u64::from(tokens));
+    let most = || u32::try_from(of_prompt).unwrap_or(u32::MAX);
+    question.context_ranks.unwrap_or_else(most).max(1)
 }

@@ -14,6 +14,7 @@ mod units;
 pub use self::fastest::{EvaluatedUnit, GivenLayout, UnitKey, fastest_layout};
 pub use self::found::{FoundUnit, Nearest, SearchResult, Tally};
 pub use self::goal::{BatchPolicy, Goal, LatencyGoal};
+pub use self::layouts::{all_layouts, context_ranks};
 pub use self::pools::{
     Asked, FoundPool, FoundPools, PoolsAim, PoolsDemand, PoolsResult, search_pools,
 };

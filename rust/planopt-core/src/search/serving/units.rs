@@ -5,6 +5,7 @@ use super::connection::{Connection, of_equal_lines};
 use super::found::{FoundUnit, SearchResult};
 use super::goal::Goal;
 use super::latency::{Most, Supply, supply};
+use super::layouts::{all_layouts, context_ranks};
 use super::reduce::{Demand, reduce};
 use crate::bill::Unit;
 use crate::catalog::{Assumptions, Network};
@@ -52,8 +53,8 @@ pub fn search<'a>(
     assumptions: &Assumptions,
     stop: &AtomicBool,
 ) -> SearchResult<'a> {
-    let context_ranks = question.context_ranks(assumptions);
-    let layouts = Layout::all(transformer, accelerators, context_ranks);
+    let context_ranks = context_ranks(question, assumptions);
+    let layouts = all_layouts(transformer, accelerators, context_ranks);
     let stages = stages(transformer, accelerators);
     let task = Task {
         transformer,

@@ -1,6 +1,5 @@
 //! What a search for clusters seeks.
 
-use super::SECONDS_PER_HOUR;
 use crate::catalog::{Assumptions, TrainingAssumptions};
 use crate::load::training::Recipe;
 use crate::quantity::{MicroUsd, Seconds, Watts};
@@ -8,6 +7,8 @@ use crate::transformer::Transformer;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
+
+const SECONDS_PER_HOUR: f64 = 3600.0;
 
 /// What is sought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

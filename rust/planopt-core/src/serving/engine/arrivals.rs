@@ -3,38 +3,36 @@
 use super::random::Random;
 use crate::load::{Arrivals, LONGEST, Lengths, Load, Sizes};
 
-impl Lengths {
-    pub(super) fn draw(&self, random: &mut Random) -> u32 {
-        match self {
-            Self::Fixed { tokens } => (*tokens).max(1),
-            Self::Uniform { least, most } => {
-                let span = f64::from(*most) - f64::from(*least) + 1.0;
-                // The uniform number may be 1 itself.
-                whole((f64::from(*least) + (span * random.uniform()).ceil() - 1.0).max(1.0))
+pub(crate) fn draw(lengths: &Lengths, random: &mut Random) -> u32 {
+    match lengths {
+        Lengths::Fixed { tokens } => (*tokens).max(1),
+        Lengths::Uniform { least, most } => {
+            let span = f64::from(*most) - f64::from(*least) + 1.0;
+            // The uniform number may be 1 itself.
+            whole((f64::from(*least) + (span * random.uniform()).ceil() - 1.0).max(1.0))
+        }
+        Lengths::Exponential { mean } => {
+            if *mean <= 1.0 {
+                1
+            } else {
+                // A geometric one by inversion: ends after each token with chance 1/mean.
+                whole((random.uniform().ln() / (1.0 - 1.0 / mean).ln()).ceil())
             }
-            Self::Exponential { mean } => {
-                if *mean <= 1.0 {
-                    1
-                } else {
-                    // A geometric one by inversion: ends after each token with chance 1/mean.
-                    whole((random.uniform().ln() / (1.0 - 1.0 / mean).ln()).ceil())
+        }
+        Lengths::Lognormal { mean, cv } => {
+            let variance = (1.0 + cv * cv).ln();
+            let log = mean.ln() - variance / 2.0 + variance.sqrt() * random.normal();
+            whole(log.exp().round())
+        }
+        Lengths::Histogram { tokens, weights } => {
+            let mut left = random.uniform() * weights.iter().sum::<f64>();
+            for (tokens, weight) in tokens.iter().zip(weights) {
+                left -= weight;
+                if left <= 0.0 {
+                    return (*tokens).max(1);
                 }
             }
-            Self::Lognormal { mean, cv } => {
-                let variance = (1.0 + cv * cv).ln();
-                let log = mean.ln() - variance / 2.0 + variance.sqrt() * random.normal();
-                whole(log.exp().round())
-            }
-            Self::Histogram { tokens, weights } => {
-                let mut left = random.uniform() * weights.iter().sum::<f64>();
-                for (tokens, weight) in tokens.iter().zip(weights) {
-                    left -= weight;
-                    if left <= 0.0 {
-                        return (*tokens).max(1);
-                    }
-                }
-                tokens.last().map_or(1, |&tokens| tokens.max(1))
-            }
+            tokens.last().map_or(1, |&tokens| tokens.max(1))
         }
     }
 }
@@ -161,8 +159,8 @@ impl<'a> Source<'a> {
     fn size(&mut self) -> (u32, u32) {
         match &self.load.sizes {
             Sizes::Independent { prompt, output } => (
-                prompt.draw(&mut self.prompts),
-                output.draw(&mut self.outputs),
+                draw(prompt, &mut self.prompts),
+                draw(output, &mut self.outputs),
             ),
             Sizes::Pairs { prompt, output } => {
                 let place = |lengths: &[u32]| {

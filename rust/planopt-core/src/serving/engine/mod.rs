@@ -18,7 +18,7 @@ mod step;
 
 pub use self::estimate::{Estimate, Estimator, Quantiles, Traffic};
 pub use self::limits::{EngineLimits, Transfer};
-pub use self::replica::ReplicaSteps;
+pub use self::replica::{ReplicaSteps, limits};
 pub use self::report::{Latency, LoadReport, Objectives};
 pub use self::simulate::{Pool, Run, simulate, simulate_disaggregated};
 pub use self::step::{AffineStep, StepSeconds, StepTime, StepWork};

@@ -40,45 +40,43 @@ impl StepTime for ReplicaSteps<'_, '_> {
     }
 }
 
-impl EngineOptions {
-    /// Limits of a replica as an engine.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "whole tokens, and a cast of what is too many gives the most there is"
-    )]
-    pub fn limits(
-        &self,
-        replica: &Replica,
-        in_flight: u32,
-        overlap: Overlap,
-        assumptions: &Assumptions,
-    ) -> EngineLimits {
-        let unlimited = EngineLimits::default();
-        let of_step = Some(assumptions.memory.workspace_tokens).filter(|&tokens| tokens > 0);
-        let scheduling = assumptions.scheduling;
-        let token_budget = self.token_budget.or(scheduling.token_budget).or(of_step);
-        let of_engine = assumptions.engine.map(|engine| engine.max_sequences);
-        let max_sequences = self.max_sequences.or(of_engine);
-        let resident = match overlap {
-            Overlap::None => 1,
-            Overlap::TwoBatch => 2,
-        };
-        EngineLimits {
-            token_budget: token_budget
-                .unwrap_or(unlimited.token_budget)
-                .max(1)
-                .saturating_mul(replica.prompt_readers()),
-            max_sequences: max_sequences.unwrap_or(unlimited.max_sequences).max(1),
-            kv_tokens: self.kv_tokens.unwrap_or_else(|| {
-                let sequences = max_sequences.unwrap_or(1);
-                replica.kv_capacity_tokens(sequences) as u64
-            }),
-            page_tokens: assumptions.memory.page_tokens,
-            micro_batches: in_flight.max(1) * resident,
-            policy: self.policy.unwrap_or(scheduling.policy),
-            kv_policy: self.kv_policy,
-            receive_interval: self.receive_interval.unwrap_or(1).max(1),
-        }
+/// Limits of a replica as an engine.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "whole tokens, and a cast of what is too many gives the most there is"
+)]
+pub fn limits(
+    options: &EngineOptions,
+    replica: &Replica,
+    in_flight: u32,
+    overlap: Overlap,
+    assumptions: &Assumptions,
+) -> EngineLimits {
+    let unlimited = EngineLimits::default();
+    let of_step = Some(assumptions.memory.workspace_tokens).filter(|&tokens| tokens > 0);
+    let scheduling = assumptions.scheduling;
+    let token_budget = options.token_budget.or(scheduling.token_budget).or(of_step);
+    let of_engine = assumptions.engine.map(|engine| engine.max_sequences);
+    let max_sequences = options.max_sequences.or(of_engine);
+    let resident = match overlap {
+        Overlap::None => 1,
+        Overlap::TwoBatch => 2,
+    };
+    EngineLimits {
+        token_budget: token_budget
+            .unwrap_or(unlimited.token_budget)
+            .max(1)
+            .saturating_mul(replica.prompt_readers()),
+        max_sequences: max_sequences.unwrap_or(unlimited.max_sequences).max(1),
+        kv_tokens: options.kv_tokens.unwrap_or_else(|| {
+            let sequences = max_sequences.unwrap_or(1);
+            replica.kv_capacity_tokens(sequences) as u64
+        }),
+        page_tokens: assumptions.memory.page_tokens,
+        micro_batches: in_flight.max(1) * resident,
+        policy: options.policy.unwrap_or(scheduling.policy),
+        kv_policy: options.kv_policy,
+        receive_interval: options.receive_interval.unwrap_or(1).max(1),
     }
 }

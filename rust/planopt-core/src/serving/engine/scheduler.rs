@@ -310,7 +310,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
         let pages = pages_of(
             &self.pages,
             tokens,
-            self.limits.kv_policy.reserved(sequence),
+            reserved(self.limits.kv_policy, sequence),
         );
         if !self.pages.are_spare(pages) {
             return None;
@@ -386,7 +386,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
 
     fn answer(&mut self, place: u32, cached: u32, now: f64, answered: &mut Vec<Answered>) {
         let sequence = &mut self.sequences[place as usize];
-        let reserved = self.limits.kv_policy.reserved(sequence);
+        let reserved = reserved(self.limits.kv_policy, sequence);
         self.pages
             .give_back(pages_of(&self.pages, cached, reserved), now);
         sequence.epoch += 1;
@@ -405,12 +405,10 @@ impl Sequence {
     }
 }
 
-impl KvPolicy {
-    /// Tokens whose pages a sequence gets beforehand.
-    fn reserved(self, sequence: &Sequence) -> u32 {
-        match self {
-            Self::Preempt => 0,
-            Self::Reserve => sequence.request.prompt + sequence.request.output,
-        }
+/// Tokens whose pages a sequence gets beforehand.
+fn reserved(policy: KvPolicy, sequence: &Sequence) -> u32 {
+    match policy {
+        KvPolicy::Preempt => 0,
+        KvPolicy::Reserve => sequence.request.prompt + sequence.request.output,
     }
 }

@@ -17,6 +17,7 @@ use super::connection::Joined;
 use crate::hardware::{Fit, NetworkLine, Rates, Space, connects};
 use crate::parallel::serving::{Layout, Role};
 use crate::quantity::{Bytes, MicroUsd};
+use crate::search::serving::layouts::{all_layouts, context_ranks};
 use crate::serving::{Prepared, prompt_cache};
 use rayon::prelude::*;
 use std::sync::atomic::Ordering;
@@ -47,8 +48,8 @@ fn same_hardware(one: &Fit, other: &Fit) -> bool {
 
 /// Finds the best two pools in `space`.
 pub fn search_pools<'a>(asked: &Asked, space: &Space<'a>) -> PoolsResult<'a> {
-    let context_ranks = asked.question.context_ranks(asked.assumptions);
-    let layouts = Layout::all(asked.transformer, asked.accelerators, context_ranks);
+    let context_ranks = context_ranks(asked.question, asked.assumptions);
+    let layouts = all_layouts(asked.transformer, asked.accelerators, context_ranks);
     let prepared: Vec<(Fit<'a>, Prepared)> = space
         .fits
         .iter()

@@ -10,7 +10,7 @@ use crate::search::serving::batch;
 use crate::search::serving::connection::Joined;
 use crate::search::serving::goal::LatencyGoal;
 use crate::search::serving::latency::{LEAST_LOAD, whole};
-use crate::serving::engine::{Estimator, ReplicaSteps, Traffic};
+use crate::serving::engine::{Estimator, ReplicaSteps, Traffic, limits};
 use crate::serving::{Prepared, Replica};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -225,9 +225,13 @@ impl<'a> Ground<'_, 'a> {
             ..
         } = self.asked;
         let in_flight = layout.pp;
-        let limits = goal
-            .engine
-            .limits(replica, in_flight, question.overlap, assumptions);
+        let limits = limits(
+            &goal.engine,
+            replica,
+            in_flight,
+            question.overlap,
+            assumptions,
+        );
         let traffic: Traffic = match role {
             Role::Prefill => goal.traffic.of_first_tokens(),
             Role::Decode => goal.traffic.of_read_prompts(),
