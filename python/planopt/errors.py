@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnostic:
-    """One problem of an input, as ``rust/planopt-core/src/diagnostic.rs`` has it.
+    """One problem of an input, as ``rust/planopt-core/src/diagnostic/mod.rs`` has it.
 
     Parameters
     ----------

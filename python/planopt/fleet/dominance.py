@@ -1,4 +1,4 @@
-"""Templates that no best fleet needs: rust/planopt-core/src/search/dominance.rs."""
+"""Templates that no best fleet needs: rust/planopt-core/src/search/mix/dominance.rs."""
 
 from __future__ import annotations
 

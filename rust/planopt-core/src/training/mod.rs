@@ -1,9 +1,10 @@
 //! Training: memory of the fullest accelerator, time of a step, and the whole run with its
 //! failures, energy and money. Formulas and their sources: `docs/reference/training.md`.
 //!
-//! The evaluation has two levels. [`PricedModel`] holds what depends only on the model, the
-//! accelerator and how a layer is divided; [`evaluate`] puts its layers into stages, micro-batches
-//! and data-parallel groups without allocating, so that a search can ask about millions.
+//! The evaluation has two levels. [`PricedModel`](crate::compute::training::PricedModel) holds what
+//! depends only on the model, the accelerator and how a layer is divided; [`evaluate`] puts its
+//! layers into stages, micro-batches and data-parallel groups without allocating, so that a search
+//! can ask about millions.
 
 pub mod bounds;
 mod evaluate;
