@@ -44,7 +44,7 @@ def test_a_file_has_the_rows(form: str, tmp_path: Path) -> None:
 
 
 def test_the_table_names_the_accelerators() -> None:
-    text = render_frontier(ROWS)
+    text = str(render_frontier(ROWS))
     assert "rtx-4090" in text
     assert "30,000" in text
 

@@ -98,7 +98,7 @@ def test_hosted_tokens_cost_what_others_ask_for_this_model_and_its_prompts() -> 
     assert ways.hosted_high_usd == output["high_usd"] + 3 * prompt["high_usd"]
     assert ways.hosted_source == output["cite"]
     assert ways.hosted_date == "2026-11"
-    shown = " ".join(render_plan(plan).split())
+    shown = " ".join(str(render_plan(plan)).split())
     assert "tokens of this model from others, with their prompts: $0.1" in shown
 
 
@@ -110,7 +110,7 @@ def test_a_model_that_nobody_asks_for_has_the_price_of_the_assumptions() -> None
     assert ways.hosted_low_usd is None
     assert ways.hosted_date == "2023-09"
     assert "seed article" in str(ways.hosted_source)
-    shown = " ".join(render_plan(plan).split())
+    shown = " ".join(str(render_plan(plan)).split())
     assert "from somebody else's models, of whichever (2023-09)" in shown
 
 

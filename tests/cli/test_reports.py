@@ -62,20 +62,20 @@ def evaluation(plan: Plan) -> EvaluationDocument:
 
 
 def test_plan(plan: Plan) -> None:
-    assert_golden("plan", render_plan(plan, saved="plan.json"))
+    assert_golden("plan", str(render_plan(plan, saved="plan.json")))
 
 
 def test_no_plan(no_plan: Plan) -> None:
-    assert_golden("no-plan", render_plan(no_plan))
+    assert_golden("no-plan", str(render_plan(no_plan)))
 
 
 def test_evaluation(evaluation: EvaluationDocument) -> None:
-    assert_golden("evaluation", render_evaluation(evaluation))
+    assert_golden("evaluation", str(render_evaluation(evaluation)))
 
 
 def test_comparison(plan: Plan, no_plan: Plan) -> None:
     dearer = msgspec.structs.replace(plan, price_usd=28000.0)
-    assert_golden("comparison", render_comparison([plan, dearer, no_plan]))
+    assert_golden("comparison", str(render_comparison([plan, dearer, no_plan])))
 
 
 def test_catalog() -> None:
@@ -83,7 +83,7 @@ def test_catalog() -> None:
         "hosts": [{"id": "desktop", "name": "Desktop, one GPU"}],
         "networks": [],
     }
-    assert_golden("catalog", render_catalog(entries))
+    assert_golden("catalog", str(render_catalog(entries)))
 
 
 def test_entry() -> None:
@@ -100,7 +100,7 @@ def test_entry() -> None:
             {"field": "peak.fp16", "text": "165.2 TFLOPS", **sheet},
         ],
     }
-    assert_golden("entry", render_entry(entry))
+    assert_golden("entry", str(render_entry(entry)))
 
 
 def test_reproduction() -> None:
@@ -116,7 +116,7 @@ def test_reproduction() -> None:
         "unit": "MB",
         "note": "the article rounds down",
     }
-    assert_golden("reproduction", render_reproduction([row]))
+    assert_golden("reproduction", str(render_reproduction([row])))
 
 
 def test_a_bill_without_sources_has_no_column_for_them(plan: Plan) -> None:
@@ -124,7 +124,7 @@ def test_a_bill_without_sources_has_no_column_for_them(plan: Plan) -> None:
         msgspec.structs.replace(line, source=None) for line in plan.bill_of_materials
     )
 
-    text = render_plan(msgspec.structs.replace(plan, bill_of_materials=bill))
+    text = str(render_plan(msgspec.structs.replace(plan, bill_of_materials=bill)))
 
     assert "source" not in text
     assert "$12,800" in text
@@ -136,7 +136,7 @@ def test_an_evaluation_that_does_not_fit_says_why() -> None:
         rejections=(Rejection(code="memory", message="needs 80 GB of 24 GB"),),
     )
 
-    text = render_evaluation(evaluation)
+    text = str(render_evaluation(evaluation))
 
     assert "DOES NOT FIT" in text
     assert "memory: needs 80 GB of 24 GB" in text
@@ -147,7 +147,7 @@ def test_what_is_not_proven_is_not_called_proven(plan: Plan) -> None:
         plan, status="feasible", gap=0.02, bound_usd=18718.0
     )
 
-    text = render_plan(found)
+    text = str(render_plan(found))
 
     assert "PROVEN" not in text
     assert "WITHIN 2.0%" in text
@@ -158,9 +158,9 @@ def test_colour_changes_nothing_but_colour(plan: Plan, no_plan: Plan) -> None:
     import re
 
     for each in (plan, no_plan):
-        painted = render_plan(each, style=COLOUR)
+        painted = render_plan(each).text(COLOUR)
         assert "\x1b[" in painted
-        assert re.sub(r"\x1b\[[\d;]*m", "", painted) == render_plan(each)
+        assert re.sub(r"\x1b\[[\d;]*m", "", painted) == str(render_plan(each))
 
 
 @pytest.mark.parametrize("columns", ["60", "80", "100"])
@@ -171,7 +171,7 @@ def test_lines_fit_the_terminal(
     warning = PlanWarning(code="W001", message="word " * 60, help="word " * 60)
     wordy = msgspec.structs.replace(plan, warnings=(warning,), alternatives=())
 
-    prose = render_plan(wordy).split("warning[")[1]
+    prose = str(render_plan(wordy)).split("warning[")[1]
 
     assert max(map(len, prose.splitlines())) <= int(columns)
 

@@ -47,7 +47,7 @@ SPOKEN = {"draft": "llama-3.2-1b", "draft_tokens": 3, "acceptance": 0.7}
 
 
 def _told(**asked: Any) -> str:
-    return render_evaluation(planopt.evaluate_serving(**CARD, **asked))
+    return str(render_evaluation(planopt.evaluate_serving(**CARD, **asked)))
 
 
 @pytest.mark.parametrize(

@@ -253,7 +253,7 @@ def test_every_formula_stands_in_its_section_of_the_page(
 
 
 def test_it_is_drawn_as_a_tree_with_numbered_sources() -> None:
-    text = render_derivation(explained().derivation)
+    text = str(render_derivation(explained().derivation))
 
     assert "step time = step" in text
     assert "+- " in text

@@ -178,7 +178,7 @@ def test_a_figure_that_does_not_exist_is_a_dash_with_its_reason(
     row = next(row for row in rows if row["id"] == "4090-capex-h")
     assert row["ours"] is None
     assert "the price is not known" in row["note"]
-    assert "4090-capex-h: the price is not known" in render_reproduction(rows)
+    assert "4090-capex-h: the price is not known" in str(render_reproduction(rows))
 
 
 def test_owning_breaks_even_later_where_renting_is_cheap() -> None:
@@ -214,11 +214,11 @@ def test_the_screen_counts_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("COLUMNS", "100")
     rows = reproduce()
 
-    lines = render_reproduction(rows).splitlines()
+    lines = str(render_reproduction(rows)).splitlines()
 
     assert max(map(len, lines)) <= 100
     assert " ".join(lines[-2:]).startswith(
         "72 derived, 72 of them within 0.5%; 13 from the article's rounded inputs"
     )
     off = [{**row, "ours": 2 * row["ours"]} for row in rows if row["id"] == "pp8-rate"]
-    assert "1 derived, 0 of them within" in render_reproduction(off)
+    assert "1 derived, 0 of them within" in str(render_reproduction(off))

@@ -96,15 +96,11 @@ def prices(*, json: JSON = False, **options: Any) -> int:
 def check(*, json: JSON = False, **options: Any) -> int:
     """Read every file, reporting every problem with its place."""
     from planopt.catalog import open_catalog
+    from planopt.report.catalog import render_counts
 
     counts = open_catalog(**options).check()
-    show(counts, _render_counts, json=json)
+    show(counts, render_counts, json=json)
     return OK
-
-
-def _render_counts(counts: dict[str, int], **_: object) -> str:
-    said = ", ".join(f"{number} {kind}" for kind, number in counts.items())
-    return f"Every file of the catalogs is in order: {said}."
 
 
 def _known(kind: str) -> str:

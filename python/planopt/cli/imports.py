@@ -1,9 +1,8 @@
 """``planopt catalog import-...``: other people's catalogs as overlays."""
 
-from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -78,10 +77,11 @@ def import_hf(
 ) -> int:
     """Import a model from its Hugging Face config.json."""
     from planopt.importing.huggingface import import_hf as read
+    from planopt.report.catalog import render_model
 
     file = read(config, out, name=name, force=force)
     written = {"model": file.stem, "files": [str(file)]}
-    show(written, partial(_render_model, out=out), json=json)
+    show(written, partial(render_model, out=_shown(out)), json=json)
     return OK
 
 
@@ -93,23 +93,10 @@ def add_to(app: typer.Typer) -> None:
 
 
 def _tell(imported: "Imported", out: Path, *, json: bool) -> None:
-    show(imported.counts(), partial(_render_offers, out=out), json=json)
+    from planopt.report.catalog import render_imported
+
+    show(imported.counts(), partial(render_imported, out=_shown(out)), json=json)
 
 
-def _render_model(
-    written: Mapping[str, Sequence[str]], *, out: Path, **_: object
-) -> str:
-    (file,) = written["files"]
-    folder = printable(str(out))
-    return f"Model `{written['model']}` is in {file}. Use it with --catalog {folder}."
-
-
-def _render_offers(counts: dict[str, Any], *, out: Path, **_: object) -> str:
-    folder = printable(str(out))
-    lines = [
-        f"{counts['offers']} offers of {', '.join(counts['providers'])} are in "
-        f"{folder}. Use them with --catalog {folder}.",
-        *(f"  {n} rows left out: {why}" for why, n in counts["skipped"].items()),
-        *(f"  `{name}` taken for {what}" for name, what in counts["taken_for"].items()),
-    ]
-    return "\n".join(lines)
+def _shown(folder: Path) -> str:
+    return printable(str(folder))

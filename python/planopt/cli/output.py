@@ -3,12 +3,15 @@
 import os
 import sys
 from collections.abc import Callable, Iterable
-from typing import TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from planopt.cli.streams import Outlet
 from planopt.errors import Diagnostic
 from planopt.printable import printable, screened
 from planopt.report.style import COLOUR, PLAIN, Style, bad, faint, warn
+
+if TYPE_CHECKING:
+    from planopt.report.table import Report
 
 
 def style_of(stream: TextIO) -> Style:
@@ -27,7 +30,7 @@ def answer(text: str) -> None:
     sys.stdout.flush()
 
 
-def show(document: object, render: Callable[..., str], *, json: bool) -> None:
+def show(document: object, render: "Callable[[Any], Report]", *, json: bool) -> None:
     """Write the answer in the form that was asked for.
 
     Parameters
@@ -35,7 +38,7 @@ def show(document: object, render: Callable[..., str], *, json: bool) -> None:
     document : struct, dataclass, or lists and dictionaries of them
         What was found.
     render : callable
-        Makes text of it, in a ``style``.
+        Reports it.
     json : bool
         Write it as JSON: as it is, but what a terminal would obey.
     """
@@ -49,7 +52,7 @@ def show(document: object, render: Callable[..., str], *, json: bool) -> None:
             return
         answer(text)
     else:
-        answer(render(printable(document), style=style_of(sys.stdout)))
+        answer(render(printable(document)).text(style_of(sys.stdout)))
 
 
 def is_delivered() -> bool:

@@ -3,13 +3,16 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from planopt.cli.exits import INTERRUPTED, NO_PLAN, OK
 from planopt.cli.output import show
 from planopt.printable import printable
+
+if TYPE_CHECKING:
+    from planopt.report.table import Report
 
 OUT = Annotated[
     Path | None,
@@ -18,7 +21,11 @@ OUT = Annotated[
 
 
 def show_plan(
-    find: Callable[[], Any], render: Callable[..., str], *, out: Path | None, json: bool
+    find: Callable[[], Any],
+    render: "Callable[..., Report]",
+    *,
+    out: Path | None,
+    json: bool,
 ) -> int:
     """Find a plan, save and show it; if stopped, the best until then.
 
@@ -27,8 +34,7 @@ def show_plan(
     find : callable
         Finds the plan.
     render : callable
-        Makes text of the plan, in the ``style`` of the terminal, that says where it was
-        ``saved``.
+        Reports the plan, and where it was ``saved``.
     out : Path, optional
         File to save it to.
     json : bool

@@ -45,16 +45,14 @@ def verify(
     problems = [_problem(plan, mismatch) for mismatch in verdict.mismatches]
     tell(problems)
     says_what = BOUGHT if verdict.buys else NOTHING_BOUGHT
+    computed = says_what.format(computed=verdict.figures)
     show(
         {
             "verified": not problems,
             "figures": verdict.figures,
             "mismatches": verdict.mismatches,
         },
-        lambda _, style: (
-            f"{render_verification(printable(str(plan)), problems, style=style)}\n"
-            f"{says_what.format(computed=verdict.figures)}"
-        ),
+        lambda _: render_verification(printable(str(plan)), problems, computed),
         json=json,
     )
     return NO_PLAN if problems else OK

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planopt.report.style import PLAIN, Style, head
-from planopt.report.table import Section, Table, text
+from planopt.report.style import head
+from planopt.report.table import Report, Section, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ _TITLES = (
 _MILLION = 1e6
 
 
-def render_bench(found: Mapping[str, Any], *, style: Style = PLAIN) -> str:
+def render_bench(found: Mapping[str, Any]) -> Report:
     """Lay out what `planopt.bench.bench` found."""
     spaces = {name: value for name, value in found.items() if isinstance(value, dict)}
     rows = [_cells(name, space) for name, space in spaces.items()]
@@ -36,15 +36,12 @@ def render_bench(found: Mapping[str, Any], *, style: Style = PLAIN) -> str:
         f"{found['cpu']}, {found['threads']} threads, {found['build_profile']} build"
     )
     note = "Candidates per second; every figure of each is part of the checksum."
-    return text(
-        [
-            head(head_),
-            *(f"  {name}: {space['about']}" for name, space in spaces.items()),
-            Section("", [Table(_TITLES, rows)]),
-            "",
-            note,
-        ],
-        style,
+    return Report(
+        head(head_),
+        *(f"  {name}: {space['about']}" for name, space in spaces.items()),
+        Section("", Table(_TITLES, rows)),
+        "",
+        note,
     )
 
 

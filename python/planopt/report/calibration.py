@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.report.numbers import rate, share
-from planopt.report.style import PLAIN, Style, head
-from planopt.report.table import Section, Sentence, Table, text
+from planopt.report.style import head
+from planopt.report.table import Report, Section, Sentence, Table
 
 if TYPE_CHECKING:
     from planopt.documents.calibration import Calibration, Change, Sample
@@ -21,7 +21,7 @@ def sample_line(sample: Sample) -> str:
     return f"  {what:<36} {sample.seconds * 1e6:>12,.1f} us  {_rate(sample)}"
 
 
-def render_calibration(calibration: Calibration, *, style: Style = PLAIN) -> str:
+def render_calibration(calibration: Calibration) -> Report:
     """Lay the figures out, before and after, and say how to use them."""
     rates = calibration.rates
     reached = [
@@ -41,16 +41,13 @@ def render_calibration(calibration: Calibration, *, style: Style = PLAIN) -> str
     use = f"--catalog {calibration.overlay} --assumptions {calibration.assumptions}"
     titles = ("figure", ">before", ">now", ">change", "unit")
     changes = [_cells(change) for change in calibration.changes]
-    return text(
-        [
-            head(f"{calibration.device}  ({calibration.software})"),
-            Sentence(f"{calibration.accelerator}: {known}"),
-            Section("", [Table(("reached", ">best"), reached)]),
-            Section("", [Table(titles, changes)]),
-            "",
-            Sentence(f"Written to {calibration.overlay}. Use it with: {use}", ""),
-        ],
-        style,
+    return Report(
+        head(f"{calibration.device}  ({calibration.software})"),
+        Sentence(f"{calibration.accelerator}: {known}"),
+        Section("", Table(("reached", ">best"), reached)),
+        Section("", Table(titles, changes)),
+        "",
+        Sentence(f"Written to {calibration.overlay}. Use it with: {use}", ""),
     )
 
 

@@ -7,15 +7,22 @@ from typing import TYPE_CHECKING, Any, get_args
 from planopt.price_list import AGES, COLUMNS, UNDATED, Basis
 from planopt.price_sources import STATUSES
 from planopt.report.numbers import UNKNOWN, count, money, money_per_hour
-from planopt.report.style import PLAIN, Style, head
-from planopt.report.table import Section, Table, listed, text
+from planopt.report.style import head
+from planopt.report.table import Report, Section, Table, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from planopt.price_list import Listing, PriceList
 
-__all__ = ["render_catalog", "render_entry", "render_prices"]
+__all__ = [
+    "render_catalog",
+    "render_counts",
+    "render_entry",
+    "render_imported",
+    "render_model",
+    "render_prices",
+]
 
 
 _KINDS = {
@@ -28,42 +35,34 @@ _KINDS = {
 }
 
 
-def render_catalog(
-    entries: Mapping[str, Sequence[Mapping[str, Any]]], *, style: Style = PLAIN
-) -> str:
+def render_catalog(entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> Report:
     """List entries by kind."""
     kinds = {
         kind: Table(("id", "name"), [(str(e["id"]), str(e["name"])) for e in of_kind])
         for kind, of_kind in entries.items()
     }
-    return text(
-        [
-            Section("", [head(f"{kind} ({len(table.rows)})"), table])
+    return Report(
+        *(
+            Section("", head(f"{kind} ({len(table.rows)})"), table)
             for kind, table in kinds.items()
-        ],
-        style,
+        )
     )
 
 
-def render_entry(entry: Mapping[str, Any], *, style: Style = PLAIN) -> str:
+def render_entry(entry: Mapping[str, Any]) -> Report:
     """Show an entry: its figures, each with its source and how far to trust it."""
     rows = [
         (str(figure["field"]), _value(figure), _source(figure))
         for figure in entry["figures"]
     ]
-    return text(
-        [
-            f"{head(str(entry['name']))}   {entry['kind']} `{entry['id']}`",
-            Table(("field", "value", "source"), rows),
-            f"  = file: {entry.get('file') or UNKNOWN}",
-        ],
-        style,
+    return Report(
+        f"{head(str(entry['name']))}   {entry['kind']} `{entry['id']}`",
+        Table(("field", "value", "source"), rows),
+        f"  = file: {entry.get('file') or UNKNOWN}",
     )
 
 
-def render_prices(
-    prices: PriceList, *, listing: bool = False, style: Style = PLAIN
-) -> str:
+def render_prices(prices: PriceList, *, listing: bool = False) -> Report:
     """Count the deciding prices by age and status, and list them where asked."""
     rows = [
         (
@@ -78,19 +77,16 @@ def render_prices(
     ages = (f"<={age}" if age in AGES else age for age in COLUMNS)
     figures = ("priced", *ages, *STATUSES, "this year's")
     on_sale = (f"{number} {answer}" for answer, number in prices.on_sale.items())
-    return text(
-        [
-            head(f"Deciding prices, {prices.condition}"),
-            Table(("", *(f">{title}" for title in figures)), rows),
-            "  this year's: at most a year old, and neither from memory nor assumed",
-            "",
-            head("Accelerators by what their price is"),
-            *listed(_of_basis(prices, each) for each in get_args(Basis)),
-            "",
-            "Accelerators of which new ones can be bought today: " + ", ".join(on_sale),
-            *([_each(prices.prices)] if listing else []),
-        ],
-        style,
+    return Report(
+        head(f"Deciding prices, {prices.condition}"),
+        Table(("", *(f">{title}" for title in figures)), rows),
+        "  this year's: at most a year old, and neither from memory nor assumed",
+        "",
+        head("Accelerators by what their price is"),
+        *listed(_of_basis(prices, each) for each in get_args(Basis)),
+        "",
+        "Accelerators of which new ones can be bought today: " + ", ".join(on_sale),
+        *([_each(prices.prices)] if listing else []),
     )
 
 
@@ -111,7 +107,31 @@ def _each(prices: Sequence[Listing]) -> Section:
         )
         for each in prices
     ]
-    return Section("", [Table(("id", "kind", ">price", "of", "status", ""), rows)])
+    return Section("", Table(("id", "kind", ">price", "of", "status", ""), rows))
+
+
+def render_counts(counts: Mapping[str, int]) -> Report:
+    """Say that every file could be read."""
+    said = ", ".join(f"{number} {kind}" for kind, number in counts.items())
+    return Report(f"Every file of the catalogs is in order: {said}.")
+
+
+def render_model(written: Mapping[str, Any], *, out: str) -> Report:
+    """Say where a model is that was imported."""
+    (file,) = written["files"]
+    return Report(
+        f"Model `{written['model']}` is in {file}. Use it with --catalog {out}."
+    )
+
+
+def render_imported(counts: Mapping[str, Any], *, out: str) -> Report:
+    """Say where offers are that were imported, and what was left out."""
+    return Report(
+        f"{counts['offers']} offers of {', '.join(counts['providers'])} are in "
+        f"{out}. Use them with --catalog {out}.",
+        *(f"  {n} rows left out: {why}" for why, n in counts["skipped"].items()),
+        *(f"  `{name}` taken for {what}" for name, what in counts["taken_for"].items()),
+    )
 
 
 def _value(figure: Mapping[str, Any]) -> str:

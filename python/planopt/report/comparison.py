@@ -18,8 +18,8 @@ from planopt.report.numbers import (
     watts,
 )
 from planopt.report.parts import price, warnings
-from planopt.report.style import PLAIN, Style, good
-from planopt.report.table import Section, Sentence, Table, listed, text
+from planopt.report.style import good
+from planopt.report.table import Report, Section, Sentence, Table, listed
 
 if TYPE_CHECKING:
     from planopt.documents.explanations import Infeasibility
@@ -32,7 +32,7 @@ _Compared = TypeVar("_Compared", bound="Plan | TrainingPlan")
 _Row = tuple[str, Callable[[_Compared], str]]
 
 
-def render_comparison(plans: Sequence[Plan], *, style: Style = PLAIN) -> str:
+def render_comparison(plans: Sequence[Plan]) -> Report:
     """Lay plans for serving side by side, the figures of each below its name."""
     hourly: list[_Row[Plan]] = [
         ("$/h", lambda plan: money_per_hour(plan.cost.usd_per_hour)),
@@ -50,12 +50,10 @@ def render_comparison(plans: Sequence[Plan], *, style: Style = PLAIN) -> str:
         ("energy per token", _energy),
         ("$/Mtok", lambda plan: money_per_million(plan.cost.usd_per_million_tokens)),
     ]
-    return _side_by_side(plans, rows, _verdict(plans), _binding, style)
+    return _side_by_side(plans, rows, _verdict(plans), _binding)
 
 
-def render_training_comparison(
-    plans: Sequence[TrainingPlan], *, style: Style = PLAIN
-) -> str:
+def render_training_comparison(plans: Sequence[TrainingPlan]) -> Report:
     """Lay plans for training side by side, the figures of each below its name."""
     rows: list[_Row[TrainingPlan]] = [
         ("layout", _training_degrees),
@@ -72,7 +70,7 @@ def render_training_comparison(
         ("price", _training_price),
     ]
     return _side_by_side(
-        plans, rows, _training_verdict(plans), lambda why: why.note or "", style
+        plans, rows, _training_verdict(plans), lambda why: why.note or ""
     )
 
 
@@ -81,22 +79,18 @@ def _side_by_side(
     rows: Sequence[_Row[_Compared]],
     verdict: str,
     conflict: Callable[[Infeasibility], str],
-    style: Style,
-) -> str:
+) -> Report:
     cells = [(title, *(of(plan) for plan in plans)) for title, of in rows]
     conflicts = (
         f"{_name(plan)}: {conflict(plan.infeasibility)}"
         for plan in plans
         if plan.infeasibility is not None
     )
-    return text(
-        [
-            Table(("", *(f">{_name(plan)}" for plan in plans)), cells),
-            Section("", [Sentence(verdict)]),
-            Section("No plan", listed(conflicts)),
-            warnings({warning: None for plan in plans for warning in plan.warnings}),
-        ],
-        style,
+    return Report(
+        Table(("", *(f">{_name(plan)}" for plan in plans)), cells),
+        Section("", Sentence(verdict)),
+        Section("No plan", *listed(conflicts)),
+        warnings({warning: None for plan in plans for warning in plan.warnings}),
     )
 
 

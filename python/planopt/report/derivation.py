@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planopt.report.numbers import in_unit
-from planopt.report.style import PLAIN, Style, faint, head
-from planopt.report.table import Sentence, listed, text
+from planopt.report.style import faint, head
+from planopt.report.table import Report, Sentence, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,11 +19,9 @@ __all__ = ["derivation", "render_derivation"]
 _PAGES = "docs/reference"
 
 
-def render_derivation(
-    derivations: Sequence[Derivation], *, style: Style = PLAIN
-) -> str:
+def render_derivation(derivations: Sequence[Derivation]) -> Report:
     """Draw each figure's tree: formula, inputs with their source, result."""
-    return text(derivation(derivations), style)
+    return Report(*derivation(derivations))
 
 
 def derivation(derivations: Sequence[Derivation]) -> list[Block]:

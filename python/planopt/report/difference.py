@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planopt.report.numbers import UNKNOWN
-from planopt.report.style import PLAIN, Style, head
-from planopt.report.table import Section, Table, listed, text
+from planopt.report.style import head
+from planopt.report.table import Report, Section, Table, listed
 
 if TYPE_CHECKING:
     from planopt.documents.difference import Changed, Difference
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["render_difference"]
 
 
-def render_difference(found: Difference, *, style: Style = PLAIN) -> str:
+def render_difference(found: Difference) -> Report:
     """Show what changed, and what is behind it."""
     changed = {
         "The question": found.request,
@@ -25,16 +25,13 @@ def render_difference(found: Difference, *, style: Style = PLAIN) -> str:
         "What comes of it": found.figures,
     }
     titles = ("", ">before", ">after", "?>by")
-    return text(
-        [
-            head("The same plan" if found.same else "Two plans"),
-            Section("Why", listed(found.why)),
-            *(
-                Section(title, [Table(titles, [_cells(each) for each in rows])])
-                for title, rows in changed.items()
-            ),
-        ],
-        style,
+    return Report(
+        head("The same plan" if found.same else "Two plans"),
+        Section("Why", *listed(found.why)),
+        *(
+            Section(title, Table(titles, [_cells(each) for each in rows]))
+            for title, rows in changed.items()
+        ),
     )
 
 

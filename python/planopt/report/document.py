@@ -22,11 +22,11 @@ def as_text(document: Document) -> str:
     """Lay a document out as the command line shows it."""
     match document:
         case Plan() | TrainingPlan():
-            return render_plan(document)
+            return str(render_plan(document))
         case TrainingDocument():
-            return render_evaluation(document)
+            return str(render_evaluation(document))
         case FleetPlan():
-            return render_fleet(document)
+            return str(render_fleet(document))
         case _:
             return repr(document)
 

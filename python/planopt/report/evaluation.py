@@ -16,8 +16,8 @@ from planopt.report.parts import (
     speed,
     warnings,
 )
-from planopt.report.style import PLAIN, Style, bad, good
-from planopt.report.table import Section, Sentence, listed, text
+from planopt.report.style import bad, good
+from planopt.report.table import Report, Section, Sentence, listed
 from planopt.report.training import (
     layers,
     run,
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["render_evaluation"]
 
 
-def render_evaluation(
-    evaluation: EvaluationDocument | TrainingDocument, *, style: Style = PLAIN
-) -> str:
+def render_evaluation(evaluation: EvaluationDocument | TrainingDocument) -> Report:
     """Lay an evaluation out for a terminal."""
     verdict = good("FITS") if evaluation.feasible else bad("DOES NOT FIT")
     running: list[str] = []
@@ -56,19 +54,18 @@ def render_evaluation(
             *_prefill_pool(evaluation),
         ]
         running = cost(evaluation.cost, evaluation.power_watts)
-    blocks: list[Block] = [
+    return Report(
         Sentence(what, "", "  "),
         f"  {verdict}   {fast}",
         *listed(f"{bad(each.code)}: {each.message}" for each in evaluation.rejections),
         "",
         *does,
-        Section("", [bill(evaluation.bill_of_materials)]),
+        Section("", bill(evaluation.bill_of_materials)),
         *running,
         assumed(evaluation.assumed),
         warnings(evaluation.warnings),
-        Section("", derivation(evaluation.derivation)),
-    ]
-    return text(blocks, style)
+        Section("", *derivation(evaluation.derivation)),
+    )
 
 
 def _prefill_pool(evaluation: EvaluationDocument) -> list[Block]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from planopt.report.style import PLAIN, Style, head
-from planopt.report.table import Sentence, Table, text
+from planopt.report.style import head
+from planopt.report.table import Report, Sentence, Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,25 +16,22 @@ if TYPE_CHECKING:
 __all__ = ["render_explanation", "render_explanations"]
 
 
-def render_explanation(one: Explanation, *, style: Style = PLAIN) -> str:
+def render_explanation(one: Explanation) -> Report:
     """Show one diagnostic: meaning, an example, the fix."""
-    return text(
-        [
-            head(f"{one.code}: {one.title}"),
-            "",
-            Sentence(one.meaning, ""),
-            "",
-            head("Example"),
-            textwrap.indent(one.example.strip(), "    "),
-            "",
-            head("Fix"),
-            Sentence(one.fix, ""),
-        ],
-        style,
+    return Report(
+        head(f"{one.code}: {one.title}"),
+        "",
+        Sentence(one.meaning, ""),
+        "",
+        head("Example"),
+        textwrap.indent(one.example.strip(), "    "),
+        "",
+        head("Fix"),
+        Sentence(one.fix, ""),
     )
 
 
-def render_explanations(every: Sequence[Explanation], *, style: Style = PLAIN) -> str:
+def render_explanations(every: Sequence[Explanation]) -> Report:
     """List all diagnostics."""
     rows = [(one.code, one.title) for one in every]
-    return text([Table(("code", "title"), rows)], style)
+    return Report(Table(("code", "title"), rows))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from planopt.price_sources import is_rough
 from planopt.report.numbers import UNKNOWN, money, rate, tonnes, watts
 from planopt.report.parts import bought, oldest
-from planopt.report.style import PLAIN, Style, bad, faint, good, head, warn
-from planopt.report.table import Sentence, Table, text
+from planopt.report.style import bad, faint, good, head, warn
+from planopt.report.table import Report, Sentence, Table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,9 +22,7 @@ __all__ = ["render_fleet"]
 CENT = 0.01
 
 
-def render_fleet(
-    plan: FleetPlan, *, style: Style = PLAIN, saved: Path | None = None
-) -> str:
+def render_fleet(plan: FleetPlan, *, saved: Path | None = None) -> Report:
     """Lay a plan out, and say where it was saved."""
     blocks = _why_not(plan) if plan.status == "infeasible" else _fleet(plan)
     for assumed in plan.assumed:
@@ -34,7 +32,7 @@ def render_fleet(
         blocks.append(Sentence(warn(f"warning[{warning.code}]: {warning.message}")))
     if saved is not None:
         blocks.append(faint(f"saved {saved}; `planopt verify {saved}` checks it"))
-    return text(blocks, style)
+    return Report(*blocks)
 
 
 def _fleet(plan: FleetPlan) -> list[Block]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planopt.report.style import PLAIN, Style
-from planopt.report.table import Table, text
+from planopt.report.table import Report, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,13 +29,13 @@ _TITLES = {
 }
 
 
-def render_frontier(rows: Sequence[Mapping[str, Any]], *, style: Style = PLAIN) -> str:
+def render_frontier(rows: Sequence[Mapping[str, Any]]) -> Report:
     """Lay out rows of a front; a column that none of them has is left out."""
     if not rows:
-        return "nothing works"
+        return Report("nothing works")
     titles = {name: title for name, title in _TITLES.items() if name in rows[0]}
     cells = [[_cell(row[name]) for name in titles] for row in rows]
-    return text([Table([*titles.values()], cells)], style)
+    return Report(Table([*titles.values()], cells))
 
 
 def _cell(value: Any) -> str:

@@ -63,7 +63,7 @@ def _nearest(why: Infeasibility, *, trains: bool, hourly: bool) -> list[Block]:
         "result",
     )
     command = f"planopt {'train' if trains else 'solve'} ... {_typed(why.nearest[0])}"
-    return [Section("", [Table(titles, rows), f"  = help: try `{command}`"])]
+    return [Section("", Table(titles, rows), f"  = help: try `{command}`")]
 
 
 def _paid(change: Change, *, hourly: bool) -> str:

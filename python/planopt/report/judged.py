@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from planopt.intervals import ANY_ENGINE
 from planopt.report.numbers import UNKNOWN, percent
-from planopt.report.style import PLAIN, Style, head
-from planopt.report.table import Table, text
+from planopt.report.style import head
+from planopt.report.table import Report, Table
 from planopt.validation.folds import SINGLE_NODE
 
 if TYPE_CHECKING:
@@ -21,26 +21,23 @@ __all__ = ["render_judged"]
 _LEAST_ROWS = 5
 
 
-def render_judged(judged: Judged, *, style: Style = PLAIN) -> str:
+def render_judged(judged: Judged) -> Report:
     """Lay out errors in folds, by source, choices, intervals, memory and coverage."""
     found = judged.folds
-    return text(
-        [
-            head("step time, groups of source x accelerator x model left out"),
-            _errors(found.in_folds),
-            "",
-            head(
-                "step time, whole sources left out (no threshold; the fits have gone "
-                "six rounds from the priors)"
-            ),
-            _errors(found.without_source),
-            "",
-            *_facts(judged),
-            "",
-            head("serving, groups of source x accelerator x model left out"),
-            _serving(judged),
-        ],
-        style,
+    return Report(
+        head("step time, groups of source x accelerator x model left out"),
+        _errors(found.in_folds),
+        "",
+        head(
+            "step time, whole sources left out (no threshold; the fits have gone "
+            "six rounds from the priors)"
+        ),
+        _errors(found.without_source),
+        "",
+        *_facts(judged),
+        "",
+        head("serving, groups of source x accelerator x model left out"),
+        _serving(judged),
     )
 
 

@@ -308,7 +308,7 @@ def assumed(every: Iterable[Assumed]) -> Section:
         f"{each.name} = {each.value}" + (f" ({each.why})" if each.why else "")
         for each in every
     )
-    return Section("Assumed", listed(rows))
+    return Section("Assumed", *listed(rows))
 
 
 def warnings(every: Iterable[PlanWarning]) -> Section:
@@ -319,4 +319,4 @@ def warnings(every: Iterable[PlanWarning]) -> Section:
         blocks.append(Sentence(text, "", "    ", first=warn))
         if each.help:
             blocks += listed([f"= help: {each.help}"])
-    return Section("", blocks)
+    return Section("", *blocks)

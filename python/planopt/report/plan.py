@@ -34,8 +34,8 @@ from planopt.report.promised import (
     usd_per_million_under_load,
 )
 from planopt.report.renting import prices, rent_or_buy, rented_runs, steps
-from planopt.report.style import PLAIN, Style, bad, good, head, warn
-from planopt.report.table import Section, Sentence, Table, listed, text
+from planopt.report.style import bad, good, head, warn
+from planopt.report.table import Report, Section, Sentence, Table, listed
 from planopt.report.training import (
     run,
     training_figures,
@@ -72,15 +72,15 @@ _SECONDS_PER_DAY = 86_400
 
 
 def render_plan(
-    plan: Plan | TrainingPlan, *, style: Style = PLAIN, saved: str | Path | None = None
-) -> str:
+    plan: Plan | TrainingPlan, *, saved: str | Path | None = None
+) -> Report:
     """Lay a plan out for a terminal, feasible or not, and say where it was saved."""
     body = _training(plan) if plan.kind == "training" else _serving(plan)
-    return text([*body, *_epilogue(plan, saved)], style)
+    return Report(*body, *_epilogue(plan, saved))
 
 
 def _serving(plan: Plan) -> list[Block]:
-    beside = Section("Aggregated or disaggregated", pools(plan))
+    beside = Section("Aggregated or disaggregated", *pools(plan))
     if plan.status == "infeasible":
         return [*infeasible(plan), beside]
     engine, several = plan.request.engine_name, len(plan.deployments) > 1
@@ -109,19 +109,19 @@ def _serving(plan: Plan) -> list[Block]:
             rented=plan.price_usd == 0,
             kg_co2e_per_year=plan.kg_co2e_per_year,
         ),
-        Section("A step of each limit", [steps(plan)]),
-        Section("If prices or assumptions move", prices(plan)),
-        Section("Rent or buy", rent_or_buy(plan.rent_or_buy)),
+        Section("A step of each limit", steps(plan)),
+        Section("If prices or assumptions move", *prices(plan)),
+        Section("Rent or buy", *rent_or_buy(plan.rent_or_buy)),
         beside,
-        Section("Three answers", _answers(plan)),
-        Section("Next best", [_alternatives(plan)]),
+        Section("Three answers", *_answers(plan)),
+        Section("Next best", _alternatives(plan)),
         _flips(plan),
     ]
 
 
 def _training(plan: TrainingPlan) -> list[Block]:
-    together = Section("All of them in one run", [_clusters(plan.together, "limits")])
-    rented = Section("Rented instead, on demand", rented_runs(plan.renting))
+    together = Section("All of them in one run", _clusters(plan.together, "limits"))
+    rented = Section("Rented instead, on demand", *rented_runs(plan.renting))
     if plan.status == "infeasible":
         return [*infeasible(plan), together, rented]
     of = " for the run" if plan.request.acquire == "rent" else ""
@@ -146,7 +146,7 @@ def _training(plan: TrainingPlan) -> list[Block]:
         ),
         "",
         bill(plan.bill_of_materials),
-        Section("Next best by hardware", [_clusters(plan.alternatives, "why not")]),
+        Section("Next best by hardware", _clusters(plan.alternatives, "why not")),
         together,
         rented,
         _flips(plan),
@@ -274,7 +274,7 @@ def _clusters(clusters: Sequence[TrainingAlternative], last: str) -> Table:
 def _flips(plan: PlanDocument) -> Section:
     """List what the answer becomes when one thing is different."""
     flips = (f"{each.change}: {each.result}" for each in plan.sensitivity)
-    return Section("If things were different", listed(flips))
+    return Section("If things were different", *listed(flips))
 
 
 # --- What was assumed, and what was looked at -----------------------------------------
@@ -294,9 +294,7 @@ def _epilogue(plan: PlanDocument, saved: str | Path | None) -> list[Block]:
     done = f"Done: {count(search.candidates_covered)} candidates covered"
     return [
         assumed(plan.assumed),
-        Section(
-            "How sure", [Sentence(plan.accuracy.statement)] if plan.accuracy else []
-        ),
+        Section("How sure", Sentence(plan.accuracy.statement if plan.accuracy else "")),
         warnings(plan.warnings),
         "",
         Sentence(f"{done} ({', '.join(details)}).", "", "  "),
@@ -305,11 +303,11 @@ def _epilogue(plan: PlanDocument, saved: str | Path | None) -> list[Block]:
 
 
 def render_verification(
-    plan: str | Path, problems: Sequence[Diagnostic], *, style: Style = PLAIN
-) -> str:
-    """Say whether a saved plan holds."""
+    plan: str | Path, problems: Sequence[Diagnostic], computed: str
+) -> Report:
+    """Say whether a saved plan holds, and what of it was computed again."""
     if problems:
         found = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        return style.painted(f"{plan}: {bad('NOT VERIFIED')}, {found}")
+        return Report(f"{plan}: {bad('NOT VERIFIED')}, {found}", computed)
     agrees = "every figure computed again agrees"
-    return style.painted(f"{plan}: {good('VERIFIED')}, {agrees}")
+    return Report(f"{plan}: {good('VERIFIED')}, {agrees}", computed)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from planopt.report.numbers import UNKNOWN, money_per_million, size
-from planopt.report.style import PLAIN, Style, head
-from planopt.report.table import Sentence, Table, text
+from planopt.report.style import head
+from planopt.report.table import Report, Sentence, Table
 
 if TYPE_CHECKING:
     from planopt.documents.ranking import Ranking, Standing, Value
@@ -19,7 +19,7 @@ _ROW, _BAND, _LABELS, _WIDTH = 22, 5, 260, 860  # pixels of the chart
 _COLOURS = {"new": "#1b6ca8", "used": "#6aa84f", "rented": "#c27c0e"}
 
 
-def render_ranking(ranking: Ranking, *, style: Style = PLAIN) -> str:
+def render_ranking(ranking: Ranking) -> Report:
     """Lay a ranking out for a terminal."""
     rows = [
         (
@@ -40,14 +40,11 @@ def render_ranking(ranking: Ranking, *, style: Style = PLAIN) -> str:
         "copy of the model takes. The bar is the best way of each."
     )
     without = f"without a price, or too small: {', '.join(ranking.without)}"
-    return text(
-        [
-            head(f"Tokens of a dollar, {ranking.model}"),
-            Table(titles, rows),
-            Sentence(said),
-            *([Sentence(without)] if ranking.without else []),
-        ],
-        style,
+    return Report(
+        head(f"Tokens of a dollar, {ranking.model}"),
+        Table(titles, rows),
+        Sentence(said),
+        *([Sentence(without)] if ranking.without else []),
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planopt.report.numbers import UNKNOWN
-from planopt.report.style import PLAIN, Style, head
-from planopt.report.table import Section, Sentence, Table, listed, text
+from planopt.report.style import head
+from planopt.report.table import Report, Section, Sentence, Table, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,20 +21,20 @@ _TITLES = ("figure", "article", ">exact", ">ours", ">off by", ">chained", "unit"
 _TOLERANCE = 0.005
 
 
-def render_reproduction(rows: Sequence[Row], *, style: Style = PLAIN) -> str:
+def render_reproduction(rows: Sequence[Row]) -> Report:
     """Lay the figures out by topic, with what needs explaining below each table."""
     topics = {row["topic"]: None for row in rows}
     tables = [
         _topic(topic, [row for row in rows if row["topic"] == topic])
         for topic in topics
     ]
-    return text([*tables, Section("", [Sentence(_summary(rows), "")])], style)
+    return Report(*tables, Section("", Sentence(_summary(rows), "")))
 
 
 def _topic(topic: str, rows: Sequence[Row]) -> Section:
     notes = (f"{row['id']}: {row['note']}" for row in rows if row.get("note"))
     table = Table(_TITLES, [_cells(row) for row in rows])
-    return Section("", [head(topic), table, Section("", listed(notes))])
+    return Section("", head(topic), table, Section("", *listed(notes)))
 
 
 def _cells(row: Row) -> tuple[str, ...]:

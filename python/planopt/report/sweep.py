@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.report.style import PLAIN, Style, head
-from planopt.report.table import text
+from planopt.report.style import head
+from planopt.report.table import Report
 
 if TYPE_CHECKING:
     from planopt.documents.sweep import SweepResult
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["render_sweep"]
 
 
-def render_sweep(result: SweepResult, *, style: Style = PLAIN) -> str:
+def render_sweep(result: SweepResult) -> Report:
     """Lay out the result of `planopt.sweep.sweep`."""
     lines = [
         head(f"{result.candidates:,} candidates in {result.chunks} chunks"),
@@ -25,4 +25,4 @@ def render_sweep(result: SweepResult, *, style: Style = PLAIN) -> str:
     ]
     if result.resumed:
         lines.append(f"  resumed    {result.resumed} chunks were there already")
-    return text(lines, style)
+    return Report(*lines)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Protocol
 
-from planopt.report.style import head
+from planopt.report.style import PLAIN, head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from planopt.report.style import Style
 
-__all__ = ["Beside", "Block", "Section", "Sentence", "Table", "listed", "text"]
+__all__ = ["Beside", "Block", "Report", "Section", "Sentence", "Table", "listed"]
 
 # Narrower and a table cannot be read; wider and the eye loses the line.
 _NARROWEST, _WIDEST = 60, 120
@@ -33,10 +33,20 @@ Block = str | _Laid
 """A line as it is, or something that becomes lines."""
 
 
-def text(blocks: Iterable[Block], style: Style) -> str:
-    """Lay blocks out, one below the other; the first has nothing to be apart from."""
-    lines = _lines(blocks, style)
-    return "\n".join(lines[1:] if lines[:1] == [""] else lines)
+class Report:
+    """What a command answers: blocks, one below the other."""
+
+    def __init__(self, *blocks: Block) -> None:
+        self._blocks = blocks
+
+    def text(self, style: Style) -> str:
+        """Lay them out; the first has nothing to be apart from."""
+        lines = _lines(self._blocks, style)
+        return "\n".join(lines[1:] if lines[:1] == [""] else lines)
+
+    def __str__(self) -> str:
+        """Lay them out without colour."""
+        return self.text(PLAIN)
 
 
 def _lines(blocks: Iterable[Block], style: Style) -> list[str]:
@@ -77,20 +87,19 @@ class Sentence:
         return [*(style.painted(self.first(line)) for line in broken[:1]), *broken[1:]]
 
 
-@dataclass(frozen=True)
 class Section:
     """Blocks apart from what is above, under a title if they have one.
 
     Where they come to nothing, nothing is shown.
     """
 
-    title: str
-    blocks: Iterable[Block]
+    def __init__(self, title: str, *blocks: Block) -> None:
+        self._title, self._blocks = title, blocks
 
     def lines(self, style: Style) -> list[str]:
         """Put the heading over them."""
-        below = _lines(self.blocks, style)
-        titled = [style.painted(head(f" {self.title}"))] if self.title else []
+        below = _lines(self._blocks, style)
+        titled = [style.painted(head(f" {self._title}"))] if self._title else []
         return ["", *titled, *below] if below else []
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.report.numbers import UNKNOWN, percent
-from planopt.report.style import PLAIN, Style, head
-from planopt.report.table import Section, Table, listed, text
+from planopt.report.style import head
+from planopt.report.table import Report, Section, Table, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,9 +19,9 @@ _ERRORS = (">n", ">of", ">MAPE", ">median", ">p90", ">bias", ">ranks")
 _PARTS_SHOWN = 4  # of a derivation
 
 
-def render_validation(errors: Validation, *, style: Style = PLAIN) -> str:
+def render_validation(errors: Validation) -> Report:
     """Lay the errors out by file: in all, apart, by part, and the worst rows."""
-    return text([part for each in errors.datasets for part in _dataset(each)], style)
+    return Report(*(part for each in errors.datasets for part in _dataset(each)))
 
 
 def _dataset(dataset: Dataset) -> list[Section]:
@@ -32,13 +32,13 @@ def _dataset(dataset: Dataset) -> list[Section]:
     ]
     skipped = [(str(count), reason) for reason, count in dataset.skipped.items()]
     return [
-        Section("", [head(dataset.file)]),
-        Section("", [_metrics(dataset.metrics)]),
-        Section("layout searched, no threshold", [_metrics(dataset.searched)]),
-        Section("marked, no threshold", [_metrics(dataset.outside)]),
-        Section("", [Table(of_parts, parts)]),
-        Section("furthest off", listed(map(_furthest, dataset.worst))),
-        Section("", [Table((">rows", "not predicted because"), skipped)]),
+        Section("", head(dataset.file)),
+        Section("", _metrics(dataset.metrics)),
+        Section("layout searched, no threshold", _metrics(dataset.searched)),
+        Section("marked, no threshold", _metrics(dataset.outside)),
+        Section("", Table(of_parts, parts)),
+        Section("furthest off", *listed(map(_furthest, dataset.worst))),
+        Section("", Table((">rows", "not predicted because"), skipped)),
     ]
 
 
