@@ -114,6 +114,6 @@ def model_classes(catalog: Catalog, accelerator: str, model: str) -> list[str]:
     blocks = catalog.native.architecture(model)["block"]
     experts = any(block.get("mlp", {}).get("kind") == "experts" for block in blocks)
     kind = "moe" if experts else "dense"
-    shown = catalog.show("accelerators", accelerator)["figures"]
-    families = [each["text"] for each in shown if each["field"] == "family"]
+    family = catalog.figures("accelerators", accelerator).get("family")
+    families = [family["text"]] if family else []
     return [f"{name} {kind}" for name in (accelerator, *families)]

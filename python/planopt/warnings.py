@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.documents.parts import PlanWarning
-from planopt.price_sources import OLD_PRICE_DAYS, age_days
+from planopt.price_sources import GIVEN, OLD_PRICE_DAYS, age_days
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -62,7 +62,7 @@ def price_warnings(bill: Sequence[BomLine]) -> Iterator[PlanWarning]:
     for line in bill:
         if not (line.unit_price_usd or line.unit_usd_per_hour):
             continue
-        if line.price_status in (None, "given"):
+        if line.price_status in (None, GIVEN):
             continue
         age = age_days(line.price_date)
         if age is None:

@@ -145,10 +145,10 @@ class Inputs:
 
     def entity_figure(self, kind: str, id_: str, field: str, dimension: str) -> float:
         """Read a figure of a catalog entry, in SI units."""
-        for figure in self._catalog.show(kind, id_)["figures"]:
-            if figure["field"] == field:
-                return parse_quantity(figure["text"], dimension)
-        raise UnknownFigureError(f"{id_} has no {field}")
+        figure = self._catalog.figures(kind, id_).get(field)
+        if figure is None:
+            raise UnknownFigureError(f"{id_} has no {field}")
+        return parse_quantity(figure["text"], dimension)
 
     @cached_property
     def model(self) -> dict[str, Any]:

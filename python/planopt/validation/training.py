@@ -209,19 +209,13 @@ class Families:
         """Return the family, or ``None`` for an accelerator that is not known."""
         if accelerator not in self._known:
             try:
-                shown = self._catalog.show("accelerators", accelerator)
+                figures = self._catalog.figures("accelerators", accelerator)
             except InputError:
                 self._known[accelerator] = None
             else:
-                self._known[accelerator] = _figure(shown, "family")
+                family = figures.get("family")
+                self._known[accelerator] = str(family["text"]) if family else ""
         return self._known[accelerator]
-
-
-def _figure(shown: Mapping[str, Any], key: str) -> str:
-    for figure in shown["figures"]:
-        if figure["field"] == key:
-            return str(figure["text"])
-    return ""
 
 
 def _predict(question: Question, catalog: Catalog) -> Prediction | Missing:
