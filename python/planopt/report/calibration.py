@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.report.numbers import rate, share
-from planopt.report.style import head
+from planopt.report.style import head, warn
 from planopt.report.table import Report, Section, Sentence, Table
 
 if TYPE_CHECKING:
     from planopt.documents.calibration import Calibration, Change, Sample
 
 __all__ = ["render_calibration", "sample_line"]
+
+_QUIET = 0.5
+"""Tasks for each core below which a machine counts as quiet."""
 
 
 def sample_line(sample: Sample) -> str:
@@ -46,9 +49,18 @@ def render_calibration(calibration: Calibration) -> Report:
         Sentence(f"{calibration.accelerator}: {known}"),
         Section("", Table(("reached", ">best"), reached)),
         Section("", Table(titles, changes)),
+        Section("", Sentence(_busy(calibration.busy), "")),
         "",
         Sentence(f"Written to {calibration.overlay}. Use it with: {use}", ""),
     )
+
+
+def _busy(tasks: float | None) -> str:
+    """Warn of a machine that was not quiet."""
+    if tasks is None or tasks < _QUIET:
+        return ""
+    waited = f"{tasks:.1f} tasks waited for each core when this began"
+    return f"{warn('busy:')} {waited}; measure again on a quiet machine"
 
 
 def _cells(change: Change) -> tuple[str, ...]:
