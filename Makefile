@@ -32,7 +32,7 @@ lint: ## What review expects: formatting and lints of both languages, and types
 	cargo clippy --all-targets -- -D warnings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/lint-imports
+	PYTHONPATH=studies $(BIN)/lint-imports
 	$(MAKE) types
 
 types: ## mypy over the Python, stubtest over the compiled module
@@ -71,16 +71,16 @@ bench-fleet: ## What planning a fleet costs: five named instances, as a table
 	$(BIN)/python benchmarks/fleet.py
 
 calibrate: $(BIN)/python ## Fit what accelerators reach: TABLES= systems/data, PROFILE= rtx4090-llama-3.1-8b, VERSION=, DATE=
-	$(BIN)/python -m planopt.calibration --tables "$(TABLES)" --profile "$(PROFILE)" --version "$(VERSION)" --date "$(DATE)"
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.fits --tables "$(TABLES)" --profile "$(PROFILE)" --version "$(VERSION)" --date "$(DATE)"
 
 calibrate-engines: $(BIN)/python ## Fit engines and cards to serving figures: FILES= inference.csv and others, DATE=
-	$(BIN)/python -m planopt.calibration.serving $(FILES) --date "$(DATE)"
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.fits.serving $(FILES) --date "$(DATE)"
 
 calibrate-training: $(BIN)/python ## Fit training and its error bars: DATA= files, DATE=
-	$(BIN)/python -m planopt.calibration.training $(foreach file,$(DATA),--data "$(file)") --date "$(DATE)"
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.fits.training $(foreach file,$(DATA),--data "$(file)") --date "$(DATE)"
 
 accuracy: $(BIN)/python ## Write the error tables of README and docs from catalogs/measurements
-	$(BIN)/python -m planopt.calibration.accuracy
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.accuracy
 
 wheel: $(BIN)/python ## A release wheel in dist/
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .

@@ -16,6 +16,7 @@ TYPE_CHECKING = False  # To import typing takes longer than all the rest.
 if TYPE_CHECKING:
     from typing import Any
 
+    from planopt.accuracy.validate import validate
     from planopt.comparison import compare
     from planopt.difference import diff
     from planopt.documents.calibration import Calibration
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from planopt.serving.solve import solve
     from planopt.training.evaluate import evaluate_training
     from planopt.training.train import train
-    from planopt.validation.run import validate
 
 __all__ = [
     "Calibration",
@@ -74,7 +74,7 @@ _HOMES = {
     "per_dollar": ("planopt.ranking", "per_dollar"),
     "solve": ("planopt.serving.solve", "solve"),
     "train": ("planopt.training.train", "train"),
-    "validate": ("planopt.validation.run", "validate"),
+    "validate": ("planopt.accuracy.validate", "validate"),
 }
 
 

@@ -7,6 +7,7 @@ agree with those of the core to 1e-9.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,8 @@ from planopt.documents.load import load_plan
 from planopt.documents.plan import Plan
 from planopt.documents.schema import marked_schema
 from planopt.shared_options import architecture_of
-from planopt_reference import Facts, Mismatch, evaluate_serving, verify_plan
+from planopt_reference import FactError, Facts, Mismatch, evaluate_serving, verify_plan
+from planopt_reference.communication import all_reduce, fabric, scale_up_ring
 from planopt_reference.derivation import recording
 from planopt_reference.fields import figures, mark_of
 from planopt_reference.training import evaluate_training
@@ -33,13 +35,19 @@ if TYPE_CHECKING:
     from planopt_reference.derivation import Node
 
 __all__ = [
+    "FactError",
     "Mismatch",
     "Verdict",
+    "all_reduce_in_a_host",
     "derivation_of_serving",
     "derivation_of_training",
     "schema",
     "verify",
 ]
+
+_HOSTS = {"sxm": "hgx-8"}
+_ANY_HOST = "pcie-8gpu"
+"""Hosts that kernels are measured in, by how their accelerators are mounted."""
 
 UNKNOWN_HOST = "unknown"
 """What the core calls a host of which nothing is known but what it holds."""
@@ -258,3 +266,29 @@ def _fact(name: str, figure: Mapping[str, Any]) -> Fact:
         text=figure["text"],
         source=f"{cite} ({sure})" if cite else None,
     )
+
+
+def all_reduce_in_a_host(
+    payload: float, accelerator: str, ranks: int, *, ring: bool, assumptions: str
+) -> float | None:
+    """Compute the seconds of an all-reduce; none if no host takes so many ranks.
+
+    Raises
+    ------
+    FactError
+        The catalogs do not have the accelerator, or not what the formulas need.
+    """
+    facts = _bundled(assumptions)
+    card = facts.accelerator(accelerator)
+    host = facts.host(_HOSTS.get(card.form_factor, _ANY_HOST))
+    if not 1 < ranks <= max(host.slots, card.scale_up_domain):
+        return None
+    links = fabric(facts, card, host, None, nics_per_host=0, t=ranks, p=1)
+    if ring and ranks <= card.scale_up_domain:
+        return scale_up_ring(payload, ranks, links)
+    return all_reduce(payload, links)
+
+
+@lru_cache(maxsize=4)
+def _bundled(assumptions: str) -> Facts:
+    return Facts(bundled_folder(), assumptions=assumptions)

@@ -16,15 +16,6 @@ if TYPE_CHECKING:
 
 KEYS = {"n", "n_total", "mape", "median_ape", "p90_ape", "bias", "spearman"}
 
-# Median errors of serving figures left out, and what they may be.
-LEFT_OUT = {
-    ("tpot", "hopper dense"): 0.10,
-    ("tpot", "hopper moe"): 0.15,
-    ("tpot", "blackwell moe"): 0.15,
-    ("ttft", "all"): 0.30,
-    ("throughput", "all"): 0.12,
-}
-
 
 @pytest.fixture
 def few_rows(tmp_path: Path) -> Path:
@@ -73,38 +64,6 @@ def test_tables_name_the_worst_rows_and_their_derivation(
     assert "furthest off" in out
     assert "backward_seconds" in out
     assert "layout searched" in out
-
-
-def test_rows_left_out_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "--folds", "--json")
-    judged = json.loads(out)
-    assert code == 0
-    classes = {each["of"]: each for each in judged["folds"]["in_folds"]}
-    assert classes["h100-sxm dense"]["n"] >= 80
-    assert 0.7 < judged["folds"]["covered"] < 0.9
-    covered = judged["serving_covered"]
-    assert covered.keys() >= {"decode", "tpot", "ttft", "throughput"}
-    assert all(0.75 <= share <= 0.85 for share in covered.values())
-    serving = {(each["metric"], each["of"]): each for each in judged["serving"]}
-    # Every row that can be predicted, two pools among them.
-    assert serving["tpot", "all"]["rows"] >= 1700
-    for (metric, of), most in LEFT_OUT.items():
-        assert serving[metric, of]["median_ape"] <= most
-    assert serving["decode", "all"]["mape"] <= 0.08
-    # Some runs have their memory published and not their time.
-    assert judged["fitting"]["ran"] >= judged["step_time"]["n"]
-    code, out, _ = run(capsys, "--folds")
-    assert "whole sources left out" in out
-    assert "80 % intervals cover" in out
-    assert "any engine" not in out
-
-
-def test_rows_left_out_are_those_that_come_along(
-    capsys: pytest.CaptureFixture[str], few_rows: Path
-) -> None:
-    code, _, err = run(capsys, "--folds", "--data", str(few_rows))
-    assert code == 2
-    assert "E004" in err
 
 
 def test_the_plot_has_a_mark_for_each_row(

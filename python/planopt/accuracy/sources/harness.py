@@ -1,0 +1,185 @@
+"""How the runs of serving_silicon.csv were made, as the scripts of their source say.
+
+InferenceX (SemiAnalysisAI, Apache-2.0; formerly InferenceMAX) starts an engine with its
+own options for each model and asks it ten prompts for each user at once. Options that
+its scripts do not set are the engine's own, which the assumptions have.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from planopt.accuracy.serving import PROMPTS_PER_USER, Sizes
+
+if TYPE_CHECKING:
+    from planopt.accuracy.measurements import Row
+
+__all__ = [
+    "cache_format",
+    "compiles_meanwhile",
+    "engine_options",
+    "is_inferencex",
+    "prompts_per_user",
+    "sizes_of",
+    "source_of",
+    "tells_of_drafts",
+    "usable_fraction",
+]
+
+# benchmarks/*.sh: --random-range-ratio 0.8, both lengths evenly from there to 1.
+_LENGTH_SPREAD: Final = 0.8
+# Other tools state one length. Were all answers of that length, users would read and be
+# answered in step with each other, and no token would wait for a prompt: what TPOTs of
+# all three engines show is the opposite. Assumed: a tenth either way.
+_ANSWER_SPREAD: Final = 0.1
+# Their runs of NVIDIA's checkpoints ask each prompt many times, of engines that keep
+# prefixes: first tokens come sooner than prompts can be read. Assumed: ten times.
+_ASKS_AGAIN: Final = "nvidia_"
+_PREFIX_HIT_RATE: Final = 0.9
+
+# Runs of other tools carry the model's organisation in their names.
+_OTHERS: Final = ("meta_llama_", "nvidia_", "qwen_qwen3_32b")
+
+_WITH_OR_WITHOUT_DRAFTS: Final = re.compile(r"20\d\d_\d\d_\d\d_deepseek_r1_")
+
+# dsr1_*_trt*.sh: --max_num_tokens is a prompt, the batch and this, in whole tiles, but
+# no less than TensorRT-LLM's own.
+_BESIDE_A_PROMPT: Final = 64
+_LEAST_TOKENS: Final = 8192
+# gptoss_*_trt*.sh
+_GPT_OSS_TOKENS: Final = 20_000
+# *_sglang*.sh: --chunked-prefill-size by model, format and family; others as DeepSeek.
+_CHUNK: Final = {
+    ("deepseek", "fp4", "blackwell"): 16_384,
+    ("qwen3.5", "fp8", "hopper"): 16_384,
+    # glm5_fp8_h200.sh has no such option: SGLang's own below 160 GB.
+    ("glm-5", "fp8", "hopper"): 8192,
+}
+# Models that the names of SGLang's scripts are of.
+_SCRIPTED: Final = ("deepseek", "qwen3.5", "glm-5")
+_LARGEST_CHUNK: Final = 32_768
+# --mem-fraction-static, by accelerators too; 0.8 to 0.85 otherwise. Beside it we count
+# what the process itself and its group take: some 3.5 GB of 141 to 192.
+_STATIC_MEMORY: Final = {
+    ("deepseek", "fp8", "blackwell", 4): 0.95,
+    ("glm-5", "fp4", "blackwell", 8): 0.9,
+}
+_USUAL_STATIC_MEMORY: Final = 0.85
+_NOT_STATIC: Final = 0.02
+# --scheduler-recv-interval of fewer than 16 users, and of others.
+_FEW_USERS: Final = 16
+_RECEIVE_INTERVAL: Final = {
+    ("deepseek", "fp8", "blackwell"): (10, 30),
+    ("deepseek", "fp4", "blackwell"): (10, 30),
+    ("qwen3.5", "bf16", "blackwell"): (10, 30),
+    ("qwen3.5", "fp8", "blackwell"): (10, 30),
+    ("qwen3.5", "fp4", "blackwell"): (30, 30),
+    ("glm-5", "fp4", "blackwell"): (10, 10),
+}
+_EVERY_STEP: Final = (1, 1)
+_BLACKWELL: Final = ("b200", "b300", "gb200", "gb300")
+# glm5_fp8_h200.sh asks five prompts for each user, the others ten.
+_FEWER_PROMPTS: Final = {("glm-5", "fp8", "hopper"): 5}
+
+
+def is_inferencex(row_id: str) -> bool:
+    """Return whether a run is one of InferenceX."""
+    return not row_id.startswith(_OTHERS)
+
+
+def sizes_of(row: Row) -> Sizes:
+    """Return the lengths that a run asked for."""
+    prompt, output = int(row["isl"]), int(row["osl"])
+    if is_inferencex(row["id"]):
+        return Sizes.between(prompt, output, _LENGTH_SPREAD)
+    cached = _PREFIX_HIT_RATE if row["id"].startswith(_ASKS_AGAIN) else 0.0
+    return Sizes.around(prompt, output, _ANSWER_SPREAD, prefix_hit_rate=cached)
+
+
+def source_of(row: Row) -> str:
+    """Return what runs share that were made with one tool under one engine."""
+    tool = "InferenceX" if is_inferencex(row["id"]) else "other tools"
+    return f"{tool}, {row['backend']}"
+
+
+def tells_of_drafts(row_id: str) -> bool:
+    """Return whether a run's name says that no tokens were drafted.
+
+    Since 2026 DeepSeek-R1 is run with and without its multi-token prediction, under one
+    name: half of the time a token takes, and nobody can tell from the row.
+    """
+    return not _WITH_OR_WITHOUT_DRAFTS.match(row_id)
+
+
+def compiles_meanwhile(row_id: str) -> bool:
+    """Return whether the first requests of a run waited for kernels to be compiled.
+
+    The earliest runs of NVFP4 under SGLang had no warm-up: the mean TTFT of 32 users
+    and more is a tenth of some 75 s, however many they are.
+    """
+    return row_id.startswith("dsr1_b200_sglang_fp4_")
+
+
+def engine_options(row: Row, model: str, users: int) -> dict[str, Any]:
+    """Return the options that the engine of a run was started with."""
+    options: dict[str, Any] = {"max_sequences": users}
+    if not is_inferencex(row["id"]):
+        return options
+    if row["backend"] == "trtllm":
+        if model.startswith("gpt-oss"):
+            options["token_budget"] = _GPT_OSS_TOKENS
+        else:
+            tokens = users + int(row["isl"]) + 2 * _BESIDE_A_PROMPT - 1
+            tiles = tokens // _BESIDE_A_PROMPT
+            options["token_budget"] = max(tiles * _BESIDE_A_PROMPT, _LEAST_TOKENS)
+    if row["backend"] == "sglang":
+        script = _script(row, model)
+        options["token_budget"] = _CHUNK.get(script, _LARGEST_CHUNK)
+        few, many = _RECEIVE_INTERVAL.get(script, _EVERY_STEP)
+        options["receive_interval"] = few if users < _FEW_USERS else many
+    return options
+
+
+def prompts_per_user(row: Row, model: str) -> int:
+    """Return how many prompts a run asks for each of its users; a row may say so."""
+    if row.get("prompts_per_user"):
+        return int(row["prompts_per_user"])
+    return _FEWER_PROMPTS.get(_script(row, model), PROMPTS_PER_USER)
+
+
+def usable_fraction(row: Row, model: str, accelerators: int) -> float | None:
+    """Return the share of the memory that an engine was told to plan with, if it was.
+
+    SGLang's share is of weights and cache alone; what it leaves, of all that it holds.
+    """
+    if row["backend"] != "sglang" or not is_inferencex(row["id"]):
+        return None
+    key = (*_script(row, model), accelerators)
+    return _STATIC_MEMORY.get(key, _USUAL_STATIC_MEMORY) + _NOT_STATIC
+
+
+def _script(row: Row, model: str) -> tuple[str, str, str]:
+    """Return what tells the scripts of an engine apart: model, format and family."""
+    family = "blackwell" if _is_blackwell(row) else "hopper"
+    named = (name for name in _SCRIPTED if model.startswith(name))
+    return next(named, model), row["precision"], family
+
+
+def _is_blackwell(row: Row) -> bool:
+    return row["system"].startswith(_BLACKWELL)
+
+
+def cache_format(row: Row, engine: str | None, weights: str | None, model: str) -> str:
+    """Return the format of the KV cache; the scripts ask for 8 bits where they can.
+
+    ``--kv-cache-dtype fp8_e4m3`` for SGLang and ``--kv-cache-dtype fp8`` for vLLM on
+    Blackwell, ``kv_cache_config: dtype: fp8`` for TensorRT-LLM; and checkpoints of
+    NVFP4 say so themselves (``kv_cache_quant_algo`` of their ``hf_quant_config.json``).
+    """
+    blackwell = _is_blackwell(row)
+    quantised = weights in ("fp8", "nvfp4") or model.startswith("gpt-oss")
+    eight_bits = (engine == "trtllm" and quantised) or (
+        engine in ("sglang", "vllm") and quantised and blackwell
+    )
+    return "fp8" if eight_bits else "bf16"

@@ -1,0 +1,78 @@
+"""How far predictions are off: one figure per question that is asked of errors."""
+
+from __future__ import annotations
+
+from math import ceil, sqrt
+from statistics import fmean, median
+from typing import TYPE_CHECKING
+
+from planopt.documents.validation import Statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from planopt.accuracy.measurements import Comparison
+
+__all__ = ["quantile", "rank_correlation", "statistics_of"]
+
+_HIGH = 0.9
+_LEAST_RANKED = 3  # rows below which a rank correlation says nothing
+
+
+def statistics_of(comparisons: Iterable[Comparison], *, missing: int = 0) -> Statistics:
+    """Sum up the errors of some predictions, `missing` rows having none."""
+    compared = list(comparisons)
+    total = len(compared) + missing
+    if not compared:
+        return Statistics(n=0, n_total=total)
+    errors = [each.error for each in compared]
+    sizes = sorted(abs(error) for error in errors)
+    return Statistics(
+        n=len(compared),
+        n_total=total,
+        mape=fmean(sizes),
+        median_ape=median(sizes),
+        p90_ape=quantile(sizes, _HIGH),
+        bias=fmean(errors),
+        spearman=rank_correlation(
+            [each.predicted for each in compared], [each.measured for each in compared]
+        ),
+    )
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """Return the smallest value that at least `share` of the values do not exceed."""
+    return ordered[max(ceil(share * len(ordered)) - 1, 0)]
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Return Spearman's correlation: Pearson's, of ranks, equal values sharing theirs.
+
+    ``None`` for fewer than three pairs, and where one side is the same throughout.
+    """
+    if len(first) < _LEAST_RANKED:
+        return None
+    one, other = _ranks(first), _ranks(second)
+    mean_one, mean_other = fmean(one), fmean(other)
+    both = sum(
+        (a - mean_one) * (b - mean_other) for a, b in zip(one, other, strict=True)
+    )
+    spread = sqrt(
+        sum((a - mean_one) ** 2 for a in one)
+        * sum((b - mean_other) ** 2 for b in other)
+    )
+    return both / spread if spread else None
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    order = sorted(range(len(values)), key=values.__getitem__)
+    ranks = [0.0] * len(values)
+    start = 0
+    while start < len(order):
+        end = start
+        while end < len(order) and values[order[end]] == values[order[start]]:
+            end += 1
+        for place in order[start:end]:
+            ranks[place] = (start + end - 1) / 2
+        start = end
+    return ranks

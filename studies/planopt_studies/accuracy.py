@@ -1,0 +1,100 @@
+"""``python -m planopt_studies.accuracy``: the error tables of README and docs.
+
+Beside them it writes what rows left out are judged to be worth, into the page of docs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from planopt.catalog import bundled_folder
+from planopt.files import write
+from planopt.intervals import ANY_ENGINE, residuals
+from planopt_studies.judge import judge
+from planopt_studies.judged import render_judged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from planopt.documents.validation import Residual
+
+__all__ = ["JUDGED_PAGE", "PAGES", "table", "with_judged", "with_table"]
+
+_BEGIN = "<!-- accuracy: python -m planopt_studies.accuracy -->"
+_END = "<!-- end of accuracy -->"
+_BEGIN_JUDGED = "<!-- judged: python -m planopt_studies.accuracy -->"
+_END_JUDGED = "<!-- end of judged -->"
+JUDGED_PAGE: Final = "docs/reference/accuracy.md"
+"""The page that says what rows left out are worth."""
+
+_LEAST_ROWS = 5
+
+
+def is_shown(each: Residual) -> bool:
+    """Leave out what few rows tell, and all but the sum where no engine is named."""
+    in_part = each.of.endswith(ANY_ENGINE) and each.of != f"all{ANY_ENGINE}"
+    return each.rows >= _LEAST_ROWS and not in_part
+
+
+def is_of_a_family(each: Residual) -> bool:
+    """Whether a class is wider than one accelerator."""
+    hardware, _, _ = each.of.partition(" ")
+    accelerator = bundled_folder() / "accelerators" / f"{hardware}.toml"
+    return is_shown(each) and not accelerator.exists()
+
+
+PAGES: Final[dict[str, Callable[[Residual], bool]]] = {
+    "README.md": is_of_a_family,
+    "docs/reference/accuracy.md": is_shown,
+}
+"""Pages with a table, and the classes that it has."""
+
+
+def table(belongs: Callable[[Residual], bool]) -> str:
+    """Return the errors by class as Markdown."""
+    lines = [
+        "| figure | hardware and model | rows | median error | mean error "
+        "| 80 % interval |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [_line(each) for each in residuals() if belongs(each)]
+    return "\n".join(lines)
+
+
+def _line(each: Residual) -> str:
+    figure = each.metric.replace("_", " ")
+    return (
+        f"| {figure} | {each.of} | {each.rows} | {each.median_ape:.1%} | "
+        f"{each.mape:.1%} | {each.low - 1:+.0%} to {each.high - 1:+.0%} |"
+    )
+
+
+def with_table(text: str, belongs: Callable[[Residual], bool]) -> str:
+    """Put the table between its marks in a text."""
+    return _between(text, _BEGIN, _END, table(belongs))
+
+
+def with_judged(text: str) -> str:
+    """Put what rows left out are worth between its marks in a text."""
+    judged = render_judged(judge())
+    return _between(text, _BEGIN_JUDGED, _END_JUDGED, f"```text\n{judged}\n```")
+
+
+def _between(text: str, begin: str, end: str, new: str) -> str:
+    start = text.index(begin) + len(begin)
+    return f"{text[:start]}\n{new}\n{text[text.index(end) :]}"
+
+
+def main() -> None:
+    """Write the tables into their pages."""
+    for name, belongs in PAGES.items():
+        path = Path(name)
+        text = with_table(path.read_text(encoding="utf-8"), belongs)
+        write(path, text)
+    page = Path(JUDGED_PAGE)
+    write(page, with_judged(page.read_text(encoding="utf-8")))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""What predictions are worth, beside thresholds.
+
+Step times and serving figures are those of rows left out (`planopt_studies.left_out`,
+`planopt.intervals`); coverage, memory and runs that are said not to fit are predicted
+anew with the assumptions in use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt.accuracy.measurements import Missing, read_table
+from planopt.accuracy.sources.training_rows import ran_out
+from planopt.accuracy.statistics import statistics_of
+from planopt.accuracy.training import comparisons, predictions
+from planopt.catalog import DEFAULT_ASSUMPTIONS, bundled_folder
+from planopt.intervals import residuals, serving_covered
+from planopt_studies.documents import Fitting, Judged
+from planopt_studies.left_out import SINGLE_NODE, folds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from planopt.accuracy.measurements import Row
+    from planopt.accuracy.training import Prediction
+    from planopt.documents.validation import Statistics
+
+__all__ = ["judge"]
+
+
+def judge(*, assumptions: str = DEFAULT_ASSUMPTIONS) -> Judged:
+    """Judge the predictions of the training runs that planopt brings."""
+    rows = read_table(bundled_folder() / "measurements" / "training.csv").rows
+    covers = serving_covered()
+    outcomes = list(predictions(rows, assumptions))
+    missing = [each for each in outcomes if isinstance(each, Missing)]
+    predicted = [each for each in outcomes if not isinstance(each, Missing)]
+    counted = [each for each in predicted if each.counts]
+    uncovered: dict[str, int] = {}
+    for each in missing:
+        if "step_time" in each.metrics:
+            uncovered[each.reason] = uncovered.get(each.reason, 0) + 1
+    return Judged(
+        folds=folds(),
+        single_node=next(
+            (each for each in residuals() if each.of == SINGLE_NODE), None
+        ),
+        step_time=_statistics(counted, "step_time", sum(uncovered.values())),
+        memory=_statistics(counted, "memory", 0),
+        fitting=_fitting(counted, rows, assumptions),
+        uncovered=uncovered,
+        serving=tuple(each for each in residuals() if each.metric in covers),
+        serving_covered=covers,
+    )
+
+
+def _statistics(counted: Iterable[Prediction], metric: str, missing: int) -> Statistics:
+    compared = (
+        pair for each in counted for pair in comparisons(each) if pair.metric == metric
+    )
+    return statistics_of(compared, missing=missing)
+
+
+def _fitting(
+    ran: Sequence[Prediction], rows: Sequence[Row], assumptions: str
+) -> Fitting:
+    # Their notes say that they failed, and nothing else of how they were run.
+    failed = [{**row, "notes": ""} for row in rows if ran_out(row)]
+    asked = [
+        each
+        for each in predictions(failed, assumptions)
+        if not isinstance(each, Missing)
+    ]
+    return Fitting(
+        ran=len(ran),
+        said_not_to_fit=sum(each.lacks_memory for each in ran),
+        failed=len(asked),
+        said_to_fail=sum(each.lacks_memory for each in asked),
+    )

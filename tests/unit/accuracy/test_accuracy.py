@@ -1,0 +1,59 @@
+"""Predictions stay as good as the table says, and the table is the file's."""
+
+from __future__ import annotations
+
+from functools import cache
+from statistics import median
+
+import pytest
+
+from planopt.accuracy.measurements import Comparison
+from planopt.accuracy.validate import bundled_measurements, compare_rows
+from planopt.intervals import interval
+
+# Median errors of step times on the rows that come with planopt, and what they may be.
+WORST = {
+    ("a100-sxm-80", "fsdp"): 0.056,
+    ("h100-sxm", "fsdp"): 0.036,
+    ("a100-sxm-80", "megatron-2022"): 0.030,
+    ("a100-sxm-80", "bigscience"): 0.035,
+    ("a100-sxm-80", "internevo"): 0.042,
+    ("h100-sxm", "nemo"): 0.035,
+    ("gb200", "nemo"): 0.054,
+}
+
+
+@cache
+def compared() -> list[Comparison]:
+    (training,) = (each for each in bundled_measurements() if each.stem == "training")
+    outcomes = compare_rows(training, "calibrated")
+    return [each for each in outcomes if isinstance(each, Comparison)]
+
+
+@pytest.mark.parametrize(("accelerator", "framework"), WORST)
+def test_step_times_are_no_worse_than_they_were(
+    accelerator: str, framework: str
+) -> None:
+    errors = [
+        abs(each.error)
+        for each in compared()
+        if each.metric == "step_time"
+        and each.standing == "counted"
+        and (each.accelerator, each.engine) == (accelerator, framework)
+    ]
+    assert median(errors) <= WORST[accelerator, framework]
+
+
+def test_nearly_every_row_with_a_layout_is_predicted() -> None:
+    counted = [each for each in compared() if each.metric == "step_time"]
+    assert len([each for each in counted if each.standing == "counted"]) >= 620
+
+
+def test_an_interval_extrapolates_where_nothing_was_measured() -> None:
+    known = interval("step_time", 2.0, ["h100-sxm dense", "hopper dense"])
+    unknown = interval("step_time", 2.0, ["quantum dense"])
+    assert known is not None
+    assert unknown is not None
+    assert (known.extrapolated, unknown.extrapolated) == (False, True)
+    assert known.low < 2.0 < known.high
+    assert interval("nothing", 2.0, []) is None

@@ -1,0 +1,180 @@
+"""Serving figures stay as close to what was measured as they are."""
+
+from __future__ import annotations
+
+from functools import cache
+from statistics import fmean, median
+from typing import TYPE_CHECKING
+
+import pytest
+
+from planopt.accuracy.measurements import Comparison, read_table
+from planopt.accuracy.serving import MeasuredReplica, Weights, catalog_of
+from planopt.accuracy.sources import harness
+from planopt.accuracy.sources.inference import INFERENCE
+from planopt.accuracy.sources.microbench import MICROBENCH
+from planopt.accuracy.sources.silicon import SILICON
+from planopt.catalog import bundled_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from planopt.accuracy.measurements import Row
+
+MEASUREMENTS = bundled_folder() / "measurements"
+# Rows of a table of throughputs that are simulated: all of them take half a minute.
+EVERY = 12
+LEAST_BYTES = 32 * 2**10
+LEAST_SIZES = 4
+
+
+def rows(name: str) -> tuple[Row, ...]:
+    return read_table(MEASUREMENTS / f"{name}.csv").rows
+
+
+def errors(compared: list[Comparison]) -> list[float]:
+    return [abs(each.error) for each in compared if each.standing == "counted"]
+
+
+@cache
+def decoding() -> list[Comparison]:
+    chosen = [row for row in rows("inference") if row["metric"].startswith("decode")]
+    found = INFERENCE.predict(chosen, "calibrated")
+    return [
+        each
+        for each in found
+        if isinstance(each, Comparison) and each.metric == "decode"
+    ]
+
+
+def test_one_user_decodes_as_fast_as_measured() -> None:
+    found = errors(decoding())
+    assert len(found) >= 460
+    assert fmean(found) <= 0.08
+
+
+def test_tables_of_throughput_are_close() -> None:
+    chosen = [
+        row
+        for row in rows("inference")
+        if row["source"].startswith("TensorRT")
+        and row["metric"] == "output_tok_s_total"
+    ][::EVERY]
+    found = INFERENCE.predict(chosen, "calibrated")
+    compared = [each for each in found if isinstance(each, Comparison)]
+    assert len(compared) >= 30
+    assert median(errors(compared)) <= 0.16
+
+
+@pytest.mark.parametrize(("pcie", "most"), [(False, 0.2), (True, 0.3)])
+def test_all_reduces_of_many_sizes_are_close(pcie: bool, most: float) -> None:
+    groups: dict[tuple[str, str, str], list[Comparison]] = {}
+    for each in MICROBENCH.predict(rows("microbench"), "calibrated"):
+        if isinstance(each, Comparison) and float(each.why["bytes"]) >= LEAST_BYTES:
+            key = (each.accelerator, each.model, each.engine)
+            groups.setdefault(key, []).append(each)
+    medians = [
+        median(errors(found))
+        for (accelerator, _, _), found in groups.items()
+        if len(found) >= LEAST_SIZES and ("pcie" in accelerator) is pcie
+    ]
+    assert medians
+    assert median(medians) <= most
+
+
+@pytest.mark.shared
+def test_closed_loop_runs_are_close(shared: Path) -> None:
+    table = read_table(shared / "validation" / "serving_silicon.csv")
+    chosen = [row for row in table.rows if row["mode"] == "agg"][::40]
+    found = SILICON.predict(chosen, "calibrated")
+    compared = [each for each in found if isinstance(each, Comparison)]
+    for metric, most in (("tpot", 0.15), ("ttft", 0.35)):
+        one = [each for each in compared if each.metric == metric]
+        assert len(one) >= 20
+        assert median(errors(one)) <= most
+
+
+def test_lengths_and_options_are_those_of_the_benchmark_s_scripts() -> None:
+    row = {"id": "dsr1_h200_trt", "backend": "trtllm", "isl": "8192", "system": "h200"}
+    assert harness.is_inferencex(row["id"])
+    # (16 + 8192 + 64 + 63) / 64 tiles of 64.
+    assert harness.engine_options(row, "deepseek-v3", 16)["token_budget"] == 8320
+    other = row | {"id": "nvidia_qwen3_32b"}
+    assert harness.engine_options(other, "qwen3-32b", 16) == {"max_sequences": 16}
+    sglang = row | {"backend": "sglang", "precision": "fp8", "system": "b200_sxm"}
+    waits = harness.engine_options(sglang, "qwen3.5-397b-a17b", 16)
+    assert (waits["receive_interval"], waits["token_budget"]) == (30, 32_768)
+    hopper = sglang | {"system": "h200_sxm"}
+    assert harness.engine_options(hopper, "glm-5", 16)["receive_interval"] == 1
+    assert harness.prompts_per_user(hopper, "glm-5") == 5
+    assert harness.prompts_per_user(sglang, "glm-5") == 10
+    assert harness.prompts_per_user(row | {"prompts_per_user": "3"}, "glm-5") == 3
+    assert harness.usable_fraction(sglang, "deepseek-v3", 4) == pytest.approx(0.97)
+    assert harness.usable_fraction(row, "deepseek-v3", 4) is None
+    assert harness.cache_format(sglang, "vllm", "fp8", "minimax-m2.5") == "fp8"
+    assert harness.cache_format(hopper, "vllm", "fp8", "minimax-m2.5") == "bf16"
+    assert harness.tells_of_drafts("dsr1_b200_trtllm_fp8_agg_1024x1024_c4_cfg75")
+    assert not harness.tells_of_drafts("2026_03_25_deepseek_r1_b200_sxm_trtllm_fp8")
+
+
+def test_users_of_other_tools_do_not_stay_in_step() -> None:
+    row = {"id": "dsr1_h200_trt", "isl": "1000", "osl": "100"}
+    ours = harness.sizes_of(row)
+    assert ours.prompts == {"kind": "uniform", "least": 800, "most": 1000}
+    other = harness.sizes_of(row | {"id": "meta_llama_llama_3_1_8b"})
+    assert other.prompts == {"kind": "fixed", "tokens": 1000}
+    assert other.outputs == {"kind": "uniform", "least": 90, "most": 110}
+    assert other.prefix_hit_rate == 0
+    assert harness.sizes_of(row | {"id": "nvidia_llama"}).prefix_hit_rate == 0.9
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
+def test_launches_of_prompts_are_no_part_of_steps_without_any(engine: str) -> None:
+    replica = MeasuredReplica(
+        assumptions="calibrated",
+        model="llama-3.1-70b",
+        accelerator="h100-sxm",
+        engine=engine,
+        tp=8,
+    )
+    request = replica.request(batch=1, prompt=1024, context=1536) | {
+        "load": {
+            "arrivals": {"kind": "closed", "users": 16, "think_seconds": 0.0},
+            "sizes": {
+                "kind": "independent",
+                "prompt": {"kind": "fixed", "tokens": 1024},
+                "output": {"kind": "uniform", "least": 256, "most": 768},
+            },
+        },
+        "run": {"requests": 400, "warm_up": 100},
+    }
+    catalog = catalog_of("calibrated")
+    closed = catalog.estimate_serving(request)["tpot_seconds"]["mean"]
+    simulated = catalog.simulate_serving(request)["report"]["tpot_seconds"]["mean"]
+    assert closed == pytest.approx(simulated, rel=0.15)
+
+
+def test_a_prompt_in_chunks_uses_the_stages_side_by_side(tmp_path: Path) -> None:
+    whole = bundled_folder() / "assumptions" / "calibrated.toml"
+    chunked = tmp_path / "calibrated.toml"
+    text = whole.read_text(encoding="utf-8")
+    chunked.write_text(
+        f"{text}\n[engines.whole]\n[engines.chunks]\nprompt_chunk = 512\n",
+        encoding="utf-8",
+    )
+
+    def seconds(engine: str, prompt: int, pp: int) -> float:
+        replica = MeasuredReplica(
+            assumptions=str(chunked),
+            model="llama-3-8b",
+            accelerator="rtx-4090",
+            engine=engine,
+            weights=Weights("q4_k_m"),
+            pp=pp,
+        )
+        return replica.prompt_seconds(prompt=prompt)
+
+    assert seconds("chunks", 512, 4) == seconds("whole", 512, 4)
+    # One stage reads the weights again for each chunk; of four, three work meanwhile.
+    assert seconds("chunks", 4096, 1) > seconds("whole", 4096, 1)
+    assert seconds("chunks", 4096, 4) < seconds("whole", 4096, 4) / 2
