@@ -10,7 +10,7 @@ from planopt.shared_options import read_purchase_money
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.options import OptionReader, TextOrNumber
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
-from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.procurement import Solver
 from planopt.serving.problem import read_problem
 from planopt.serving.question import Question

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from planopt.acquisition import is_offer
-from planopt.catalog import DEFAULT_ASSUMPTIONS
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS
 from planopt.prices import Condition, PriceOptions, read_prices
 from planopt.shared_options import check_names, refuse_both
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.documents.parts import Assumed
     from planopt.options import OptionReader, TextOrNumber
 

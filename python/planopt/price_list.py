@@ -14,7 +14,7 @@ from planopt.prices import CONDITIONS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.options import TextOrNumber
 
 __all__ = [

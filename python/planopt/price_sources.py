@@ -12,7 +12,7 @@ from msgspec.structs import replace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.documents.parts import BomLine
 
 __all__ = [

@@ -9,7 +9,7 @@ from planopt.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.options import OptionReader, TextOrNumber
 
 __all__ = ["CONDITIONS", "Condition", "PriceOptions", "read_prices"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace as with_changes
 
 from planopt.acquisition import Acquisition
-from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.documents.ranking import Ranking, Standing, Value
 from planopt.options import OptionReader
 from planopt.serving.problem import read_problem
@@ -22,7 +22,7 @@ from planopt.shared_options import TRAINING_MARKS, check_named
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.serving.question_types import Problem
 
 __all__ = ["per_dollar"]

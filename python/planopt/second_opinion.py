@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from planopt.catalog import bundled_folder
+from planopt.catalog.open import bundled_folder
 from planopt.documents.derivation import Derivation, Fact, Figure
 from planopt.documents.load import load_plan
 from planopt.documents.plan import Plan
@@ -28,7 +28,7 @@ from planopt_reference.training import evaluate_training
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.documents.base import Document
     from planopt.documents.evaluation import EvaluationDocument
     from planopt.documents.parts import Hardware

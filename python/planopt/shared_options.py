@@ -10,7 +10,7 @@ from planopt.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.options import OptionReader, TextOrNumber
 
 __all__ = [

@@ -10,7 +10,7 @@ from planopt.price_sources import GIVEN, OLD_PRICE_DAYS, age_days
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.documents.parts import BomLine
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from planopt.catalog import bundled_folder
+from planopt.accuracy.residuals import ANY_ENGINE, residuals
+from planopt.catalog.open import bundled_folder
 from planopt.files import write
-from planopt.intervals import ANY_ENGINE, residuals
 from planopt_studies.judge import judge
 from planopt_studies.judged import render_judged
 

@@ -14,7 +14,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from planopt.accuracy.statistics import rank_correlation
-from planopt.catalog import bundled_folder
+from planopt.catalog.open import bundled_folder
 from planopt.documents.parts import LEVEL
 from planopt.documents.validation import LEAST_ROWS
 from planopt_studies.documents import Choices, Errors, Folds

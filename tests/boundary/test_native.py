@@ -8,7 +8,7 @@ import time
 import pytest
 
 from planopt import _native
-from planopt.catalog import Catalog, open_catalog
+from planopt.catalog.open import Catalog, open_catalog
 from planopt.errors import InputError
 
 SERVED = {"model": "llama-3.1-8b", "context": 1024, "prompt": 512}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from planopt.catalog import open_catalog
+from planopt.catalog.open import open_catalog
 from planopt.errors import InputError
 
 EIGHT_H100 = {

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planopt import _native
-from planopt.catalog import open_catalog
+from planopt.catalog.open import open_catalog
 from planopt.errors import InputError
-from planopt.fronts import figures
-from planopt.spaces import read_space
+from planopt.sweep.fronts import figures
+from planopt.sweep.spaces import read_space
 
 SPACE = "training"
 """Most of its candidates work."""

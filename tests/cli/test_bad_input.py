@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planopt.catalog import bundled_folder
+from planopt.catalog.open import bundled_folder
 from planopt.cli import main
 from planopt.serving.problem import FORMATS
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planopt import bench
-from planopt.catalog import open_catalog
+from planopt.catalog.open import open_catalog
 from planopt.cli import main
 from planopt.errors import InputError
-from planopt.spaces import SPACES, read_space, read_toml, space_of_tables
+from planopt.sweep import bench
+from planopt.sweep.spaces import SPACES, read_space, read_toml, space_of_tables
 
 SMALL = """
 kind = "training"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import planopt
-from planopt.catalog import bundled_folder
+from planopt.catalog.open import bundled_folder
 from planopt.cli import main
 from planopt.printable import printable, screened
 from planopt.report.style import COLOUR

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import planopt
-import planopt.catalog
+import planopt.catalog.open
 import planopt.difference
-from planopt.catalog import bundled_folder
+from planopt.catalog.open import bundled_folder
 from planopt.cli import main
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def test_another_question_is_named() -> None:
 def test_another_price_is_named_and_why_the_old_choice_lost(tmp_path: Path) -> None:
     before = planopt.solve(**QUESTION)
     (card,) = {each.candidate.accelerator for each in before.deployments}
-    catalog = planopt.catalog.open_catalog()
+    catalog = planopt.catalog.open.open_catalog()
     shown = catalog.show("accelerators", card)["figures"]
     (old,) = [each["text"] for each in shown if each["field"] == "price"]
     after = planopt.solve(**QUESTION, catalog=[dearer(card, old, "$3000", tmp_path)])

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 from forging import forged, other_than
-from planopt.catalog import bundled_folder
+from planopt.catalog.open import bundled_folder
 from planopt.cli import main
 from planopt.documents.fleet import FleetPlan
 from planopt.errors import InputError

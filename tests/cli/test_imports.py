@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import planopt
-from planopt.catalog import Catalog, bundled_folder
+from planopt.catalog.open import Catalog, bundled_folder
 from planopt.cli import main
 
 if sys.version_info >= (3, 11):
@@ -118,7 +118,7 @@ def test_all_unknown_columns_are_named_at_once(
 
 
 def test_the_samples_of_skypilot(shared: Path, tmp_path: Path) -> None:
-    from planopt.importing import import_skypilot
+    from planopt.catalog.skypilot import import_skypilot
 
     files = sorted((shared / "catalog-facts" / "skypilot-sample").glob("*.csv"))
     imported = import_skypilot(files, tmp_path / "out")
@@ -255,7 +255,7 @@ HARMLESS = 'quote" back\\slash # = [x] \U0001f980 caf\xe9 \'\'\' """'
 
 
 def test_names_of_a_table_stay_names(tmp_path: Path) -> None:
-    from planopt.importing import import_dstack
+    from planopt.catalog.dstack import import_dstack
 
     cell = HARMLESS.replace('"', '""')
     table = tmp_path / 'o"ff\ners.csv'
@@ -327,7 +327,7 @@ def test_the_package_of_dstack(
 def test_a_model_of_hugging_face_is_the_model_of_the_catalog(
     shared: Path, tmp_path: Path
 ) -> None:
-    from planopt.importing import import_hf
+    from planopt.catalog.huggingface import import_hf
 
     configs = shared / "catalog-facts" / "hf-configs"
     for name in ("llama-3.1-8b", "deepseek-v2-lite", "gpt-oss-20b", "gemma-2-9b"):
@@ -378,7 +378,7 @@ def test_a_model_without_an_id_is_refused(
 
 
 def test_names_lead_to_accelerators_that_there_are() -> None:
-    from planopt.importing.offers import _names
+    from planopt.catalog.offers import _names
 
     known = {each["id"] for each in Catalog((), "calibrated").list("accelerators")}
     names = _names()

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import planopt
-from planopt.catalog import open_catalog
+from planopt.catalog.open import open_catalog
 from planopt.cli import main
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
 
 
 def run(*arguments: str) -> int:

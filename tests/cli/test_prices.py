@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import planopt
-from planopt.catalog import bundled_folder
+from planopt.catalog.open import bundled_folder
 from planopt.cli import main
 from planopt.documents.parts import BomLine
 from planopt.errors import InputError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import planopt
-from planopt.catalog import open_catalog
+from planopt.catalog.open import open_catalog
 from planopt.cli import main
 from planopt.report.plan import render_plan
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planopt.catalog import bundled_folder
+from planopt.catalog.open import bundled_folder
 from planopt.cli import main
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import csv
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from planopt.catalog import bundled_folder, open_catalog
+from planopt.catalog.open import bundled_folder, open_catalog
 from planopt_reference import Facts
 from planopt_reference.architecture import model_from_table
 

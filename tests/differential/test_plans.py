@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import planopt
-from planopt.catalog import bundled_folder
+from planopt.catalog.open import bundled_folder
 from planopt_reference import verify_plan
 from planopt_reference.fields import figures
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planopt.catalog import Catalog, bundled_folder, open_catalog
+from planopt.catalog.open import Catalog, bundled_folder, open_catalog
 from planopt_reference import Facts, evaluate_serving
 from planopt_reference.cost import cost_table
 from planopt_reference.facts import FactError

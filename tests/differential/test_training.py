@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planopt.catalog import bundled_folder, open_catalog
+from planopt.catalog.open import bundled_folder, open_catalog
 from planopt_reference import Facts
 from planopt_reference.facts import FactError
 from planopt_reference.training import evaluate_training
@@ -25,7 +25,7 @@ from planopt_reference.training import evaluate_training
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
 
 Pick = Callable[[Sequence[Any]], Any]
 

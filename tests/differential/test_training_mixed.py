@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import planopt
-from planopt.catalog import bundled_folder, open_catalog
+from planopt.catalog.open import bundled_folder, open_catalog
 from planopt.errors import InputError
 from planopt_reference import Facts
 from planopt_reference.training import evaluate_training

@@ -12,7 +12,7 @@ import pytest
 
 import planopt
 from forging import forged, other_than
-from planopt.catalog import bundled_folder
+from planopt.catalog.open import bundled_folder
 from planopt.documents.plan import TrainingPlan
 from planopt.second_opinion import schema
 from planopt_reference import verify_plan

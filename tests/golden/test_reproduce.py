@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from planopt.reproduce import reproduce
-from planopt.reproduction.published import published_figures, seed_figures_file
-from planopt.reproduction.scenarios import read_scenarios
+from planopt.article.published import published_figures, seed_figures_file
+from planopt.article.reproduce import reproduce
+from planopt.article.scenarios import read_scenarios
 
 if TYPE_CHECKING:
     from pathlib import Path

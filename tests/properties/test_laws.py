@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import planopt
-from planopt.catalog import bundled_folder
+from planopt.catalog.open import bundled_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import planopt
-from planopt.catalog import open_catalog
-from planopt.intervals import ANY_ENGINE, residual
+from planopt.accuracy.residuals import ANY_ENGINE, residual
+from planopt.catalog.open import open_catalog
 from planopt.procurement import Solver
 from planopt.serving.flips import BISECTIONS
 from planopt.serving.problem import read_problem

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from planopt.catalog import open_catalog
+from planopt.catalog.open import open_catalog
 from planopt.cli import main
 from planopt.documents.sweep import SweepResult
 from planopt.errors import InputError

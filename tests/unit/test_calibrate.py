@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planopt.catalog import Catalog, open_catalog
+from planopt.catalog.open import Catalog, open_catalog
 from planopt.documents.calibration import Efficiencies, Sample
 from planopt.errors import InputError
 from planopt.measurement import run
-from planopt.measurement.fit import efficiencies_of, rates_of
 from planopt.measurement.overlay import Origin, assumptions_file
 from planopt.measurement.programme import measure
+from planopt.measurement.rates import efficiencies_of, rates_of
 
 if sys.version_info >= (3, 11):
     from tomllib import loads

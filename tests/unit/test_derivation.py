@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import planopt
-from planopt.catalog import open_catalog
+from planopt.catalog.open import open_catalog
 from planopt.errors import InputError
 from planopt.report.derivation import render_derivation
 from planopt_reference.derivation import FORMULAS, formula, recording

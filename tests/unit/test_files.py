@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planopt import files
+from planopt.catalog.overlay import write_overlay
 from planopt.errors import InputError
-from planopt.overlay import write_overlay
-from planopt.tables import write_rows
+from planopt.exchange.rows import write_rows
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planopt.catalog.overlay import id_of, is_id, toml_value, write_overlay
 from planopt.errors import InputError
-from planopt.overlay import id_of, is_id, toml_value, write_overlay
 
 if sys.version_info >= (3, 11):
     from tomllib import loads

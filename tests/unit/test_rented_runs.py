@@ -7,7 +7,7 @@ from math import isclose
 import pytest
 
 import planopt
-from planopt.catalog import open_catalog
+from planopt.catalog.open import open_catalog
 from planopt.errors import InputError
 
 QUESTION = {

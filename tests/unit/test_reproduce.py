@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from planopt.catalog import bundled_folder
+from planopt.article.figures import FIGURES, figure_of
+from planopt.article.inputs import Inputs, UnknownFigureError
+from planopt.article.reproduce import reproduce
+from planopt.article.scenarios import Scenario, read_scenarios
+from planopt.catalog.open import bundled_folder
 from planopt.errors import InputError
 from planopt.report.reproduction import render_reproduction
-from planopt.reproduce import reproduce
-from planopt.reproduction.figures import FIGURES, figure_of
-from planopt.reproduction.inputs import Inputs, UnknownFigureError
-from planopt.reproduction.scenarios import Scenario, read_scenarios
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from planopt.catalog import bundled_folder
-from planopt.reproduce import reproduce
-from planopt.reproduction.figures import figure_of
-from planopt.reproduction.inputs import Inputs, UnknownFigureError
-from planopt.reproduction.scenarios import read_scenarios
+from planopt.article.figures import figure_of
+from planopt.article.inputs import Inputs, UnknownFigureError
+from planopt.article.reproduce import reproduce
+from planopt.article.scenarios import read_scenarios
+from planopt.catalog.open import bundled_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

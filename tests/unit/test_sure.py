@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import planopt
-from planopt.catalog import bundled_folder
+from planopt.catalog.open import bundled_folder
 from planopt.documents.base import to_json
 from planopt.report.evaluation import render_evaluation
 from planopt.serving.sure import statement

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 import planopt
-from planopt.catalog import open_catalog
+from planopt.catalog.open import open_catalog
 from planopt.documents.plan import TrainingPlan
 from planopt.documents.training import TrainingDocument
 from planopt.errors import InputError

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from planopt.catalog import bundled_folder, open_catalog
+from planopt.catalog.open import bundled_folder, open_catalog
 from planopt.errors import InputError
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from planopt.accuracy.sources.geometry import (
     write_models,
 )
 from planopt.accuracy.sources.training_rows import TrainingRow, latest_steps, read_row
-from planopt.catalog import Catalog, open_catalog
+from planopt.catalog.open import Catalog, open_catalog
 from planopt.errors import InputError
 
 if TYPE_CHECKING:

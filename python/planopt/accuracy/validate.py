@@ -13,7 +13,7 @@ from planopt.accuracy.sources.microbench import MICROBENCH
 from planopt.accuracy.sources.silicon import SILICON
 from planopt.accuracy.statistics import statistics_of
 from planopt.accuracy.training import TRAINING
-from planopt.catalog import DEFAULT_ASSUMPTIONS, bundled_folder
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, bundled_folder
 from planopt.documents.validation import Dataset, Part, Statistics, Validation, Worst
 from planopt.errors import InputError
 

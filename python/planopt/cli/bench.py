@@ -27,8 +27,8 @@ def bench(
     json: JSON = False,
 ) -> None:
     """Measure how many candidates a second are evaluated here, every figure of each."""
-    from planopt.bench import bench as measure
     from planopt.report.bench import render_bench
+    from planopt.sweep.bench import bench as measure
 
     found = measure(threads=threads, spaces=space or ("training", "serving"))
     show(found, render_bench, json=json)

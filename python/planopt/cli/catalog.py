@@ -32,7 +32,7 @@ _Kind = Annotated[str | None, typer.Argument(metavar="[KIND]", help=", ".join(KI
 @takes(*CATALOGS)
 def list_(*, kind: _Kind = None, json: JSON = False, **options: Any) -> int:
     """List the entries of one kind, or of all."""
-    from planopt.catalog import open_catalog
+    from planopt.catalog.open import open_catalog
     from planopt.report.catalog import render_catalog
 
     catalog = open_catalog(**options)
@@ -53,7 +53,7 @@ def show_(
     **options: Any,
 ) -> int:
     """Show an entry: every figure with its source."""
-    from planopt.catalog import open_catalog
+    from planopt.catalog.open import open_catalog
     from planopt.report.catalog import render_entry
 
     if len(names) > 2:
@@ -79,7 +79,7 @@ def show_(
 )
 def prices(*, json: JSON = False, **options: Any) -> int:
     """Show how old the prices are that decide plans, and how well they are known."""
-    from planopt.catalog import open_catalog
+    from planopt.catalog.open import open_catalog
     from planopt.price_list import price_list
     from planopt.report.catalog import render_prices
 
@@ -95,7 +95,7 @@ def prices(*, json: JSON = False, **options: Any) -> int:
 @takes(*CATALOGS)
 def check(*, json: JSON = False, **options: Any) -> int:
     """Read every file, reporting every problem with its place."""
-    from planopt.catalog import open_catalog
+    from planopt.catalog.open import open_catalog
     from planopt.report.catalog import render_counts
 
     counts = open_catalog(**options).check()

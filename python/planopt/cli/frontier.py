@@ -33,15 +33,15 @@ def frontier(
 
     planopt frontier --model llama-3.1-8b --accelerators rtx-4090 --out front.parquet
     """
+    from planopt.exchange.rows import write_rows
     from planopt.report.frontier import render_frontier
     from planopt.serving.frontier import frontier as units
-    from planopt.tables import write_rows
 
     if space is None:
         rows = units(**options).to_dicts()
     else:
-        from planopt.fronts import front
-        from planopt.progress import Progress
+        from planopt.cli.progress import Progress
+        from planopt.sweep.fronts import front
 
         shared = ("assumptions", "catalog", "exhaustive")
         given = {name: options[name] for name in shared if name in options}

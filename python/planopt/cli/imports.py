@@ -12,7 +12,7 @@ from planopt.cli.output import show
 from planopt.printable import printable
 
 if TYPE_CHECKING:
-    from planopt.importing.offers import Imported
+    from planopt.catalog.offers import Imported
 
 _Out = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Overlay folder to write into")
@@ -36,7 +36,7 @@ def import_skypilot(
     json: JSON = False,
 ) -> int:
     """Import offers of SkyPilot's catalogs: aws/vms.csv and the like."""
-    from planopt.importing.skypilot import import_skypilot as read
+    from planopt.catalog.skypilot import import_skypilot as read
 
     _tell(read(files, out, provider=provider, date=date, force=force), out, json=json)
     return OK
@@ -52,7 +52,7 @@ def import_dstack(
     json: JSON = False,
 ) -> int:
     """Import offers of dstack's gpuhunt: its CSV files, or the package itself."""
-    from planopt.importing.dstack import import_dstack as read
+    from planopt.catalog.dstack import import_dstack as read
 
     _tell(
         read(files or [], out, provider=provider, date=date, force=force),
@@ -76,7 +76,7 @@ def import_hf(
     json: JSON = False,
 ) -> int:
     """Import a model from its Hugging Face config.json."""
-    from planopt.importing.huggingface import import_hf as read
+    from planopt.catalog.huggingface import import_hf as read
     from planopt.report.catalog import render_model
 
     file = read(config, out, name=name, force=force)

@@ -12,8 +12,8 @@ from planopt.cli.output import show
 )
 def reproduce(*, json: JSON = False, **options: Any) -> None:
     """Work the figures of the seed article out again, through the model itself."""
+    from planopt.article.reproduce import reproduce as reproduce_figures
     from planopt.report.reproduction import render_reproduction
-    from planopt.reproduce import reproduce as reproduce_figures
 
     rows = reproduce_figures(**options)
     show(rows, render_reproduction, json=json)

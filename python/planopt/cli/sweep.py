@@ -38,7 +38,7 @@ def sweep(
 
     planopt sweep study.toml --out DIR --on dask://localhost:8786
     """
-    from planopt.progress import Progress
+    from planopt.cli.progress import Progress
     from planopt.report.sweep import render_sweep
     from planopt.sweep import sweep as run
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from planopt._native import energy_usd_per_hour, hosting_usd_per_hour
 
 if TYPE_CHECKING:
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.documents.fleet_request import FleetRequest, Region
     from planopt.fleet.runs import Run
     from planopt.fleet.supply import Served

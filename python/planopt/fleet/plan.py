@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.documents.explanations import Infeasibility
 from planopt.documents.fleet import FleetPlan, OneType, StageNote
 from planopt.documents.fleet_request import FleetRequest, Owned
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.documents.fleet import Acquisition
     from planopt.fleet.problem import Fleet
     from planopt.fleet.question import Question

@@ -16,7 +16,7 @@ from planopt.fleet.supply import UTILISATION, units_of
 from planopt.procurement.model import exact
 
 if TYPE_CHECKING:
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.documents.fleet_request import (
         FleetRequest,
         Region,

@@ -13,7 +13,7 @@ from planopt.serving.search import find_units
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import Deployment
     from planopt.documents.fleet_request import (
         Bought,

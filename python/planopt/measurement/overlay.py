@@ -8,7 +8,7 @@ import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from planopt.overlay import toml_value
+from planopt.catalog.overlay import toml_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planopt.catalog import DEFAULT_ASSUMPTIONS, Catalog, open_catalog
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, open_catalog
+from planopt.catalog.overlay import IDS, check_targets, is_id, write_overlay
 from planopt.documents.calibration import (
     Calibration,
     Change,
@@ -19,7 +20,6 @@ from planopt.documents.calibration import (
 )
 from planopt.errors import InputError
 from planopt.measurement.device import Device, NumpyDevice
-from planopt.measurement.fit import efficiencies_of, rates_of
 from planopt.measurement.overlay import (
     ASSUMPTIONS,
     Origin,
@@ -28,8 +28,8 @@ from planopt.measurement.overlay import (
     samples_file,
 )
 from planopt.measurement.programme import measure
+from planopt.measurement.rates import efficiencies_of, rates_of
 from planopt.options import OptionReader
-from planopt.overlay import IDS, check_targets, is_id, write_overlay
 from planopt.serving.evaluate import evaluate_serving
 
 if sys.version_info >= (3, 11):

@@ -29,7 +29,7 @@ _MILLION = 1e6
 
 
 def render_bench(found: Mapping[str, Any]) -> Report:
-    """Lay out what `planopt.bench.bench` found."""
+    """Lay out what `planopt.sweep.bench.bench` found."""
     spaces = {name: value for name, value in found.items() if isinstance(value, dict)}
     rows = [_cells(name, space) for name, space in spaces.items()]
     head_ = (

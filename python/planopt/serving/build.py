@@ -17,7 +17,7 @@ from planopt.serving.sure import with_intervals
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.procurement.problem import Unit
     from planopt.serving.question_types import Problem
     from planopt.serving.search import Found, Row

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace as with_changes
 
 from planopt.bill import bom_line, hardware_of
-from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.parts import Assumed, Candidate
 from planopt.errors import InputError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.procurement.problem import MICRO_USD
 from planopt.serving.problem import read_problem
 from planopt.serving.search import find_units

@@ -9,7 +9,7 @@ from planopt._native import parse_quantity
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.serving.question_types import ServedModel
 
 __all__ = ["hosted_prices"]

@@ -14,7 +14,7 @@ from planopt.serving.question_types import PERCENTILES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import Deployment
     from planopt.options import OptionReader
     from planopt.serving.question_types import Lengths, Problem

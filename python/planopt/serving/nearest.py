@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace as with_changes
 
 from planopt.acquisition import Acquisition
-from planopt.catalog import LIMITED_TO
+from planopt.catalog.open import LIMITED_TO
 from planopt.documents.explanations import Change, Infeasibility, Limit
 from planopt.documents.parts import Accuracy
 from planopt.documents.plan import Plan

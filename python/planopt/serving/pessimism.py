@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from planopt.catalog import DEFAULT_ASSUMPTIONS
-from planopt.intervals import model_classes, residual, under_engine
+from planopt.accuracy.residuals import model_classes, residual, under_engine
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS
 from planopt.serving.question_types import Pessimism
 
 if TYPE_CHECKING:
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.serving.question_types import Problem
 
 __all__ = ["at_worst", "each_at_worst"]

@@ -22,7 +22,7 @@ from planopt.serving.search import search_request
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.serving.question import Question
     from planopt.serving.question_types import Problem
 

@@ -16,7 +16,7 @@ from planopt.serving.load import Latencies, latencies_of, run_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.options import OptionReader, TextOrNumber
     from planopt.serving.question_types import ServedModel
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planopt.acquisition import read_acquisition
-from planopt.catalog import DEFAULT_ASSUMPTIONS
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS
 from planopt.documents.parts import Assumed
 from planopt.market import MarketOptions, read_market
 from planopt.money import read_cost
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.options import TextOrNumber
 
 __all__ = ["read_problem"]

@@ -16,7 +16,7 @@ from planopt.serving.search import Found, find_units
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.serving.question_types import Problem
 
 

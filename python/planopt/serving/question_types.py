@@ -10,7 +10,7 @@ from planopt.documents.plan import Request
 from planopt.market import Market
 
 if TYPE_CHECKING:
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
 
 
 PERCENTILES: dict[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}

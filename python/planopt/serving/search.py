@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from planopt.acquisition import is_offer
-from planopt.catalog import LIMITED_TO
+from planopt.catalog.open import LIMITED_TO
 from planopt.documents.parts import Search
 from planopt.procurement.problem import MICRO_USD, Unit
 from planopt.serving.load import latency_request
 from planopt.serving.pessimism import each_at_worst
 
 if TYPE_CHECKING:
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.serving.question_types import Problem, ServedModel
 
 __all__ = ["Found", "find_units", "search_request"]

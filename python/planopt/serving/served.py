@@ -15,7 +15,7 @@ from planopt.serving.question_types import (
 )
 
 if TYPE_CHECKING:
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.options import OptionReader, TextOrNumber
 
 __all__ = ["ServedOptions", "read_served"]

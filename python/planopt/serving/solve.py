@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.documents.explanations import Alternative, Answer, Answers
 from planopt.documents.parts import Accuracy, Status
 from planopt.documents.plan import Interrupted, Plan

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from planopt.catalog import DEFAULT_ASSUMPTIONS
-from planopt.intervals import interval, model_classes, residual, under_engine
+from planopt.accuracy.residuals import interval, model_classes, residual, under_engine
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import ServingEvaluation
     from planopt.documents.parts import Interval
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planopt.catalog import bundled_folder
+from planopt.catalog.open import bundled_folder
 from planopt.errors import InputError
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from planopt.catalog import DEFAULT_ASSUMPTIONS, catalog_digest, open_catalog
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, catalog_digest, open_catalog
 from planopt.errors import InputError
-from planopt.spaces import Space, read_space, read_toml, space_of_tables
+from planopt.sweep.spaces import Space, read_space, read_toml, space_of_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from planopt.catalog import Catalog, catalog_digest
+from planopt.catalog.open import Catalog, catalog_digest
 from planopt.errors import InputError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from planopt.training.evaluate import candidate_of, evaluation_of, with_interval
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.documents.parts import BomLine
     from planopt.documents.training import TrainingEvaluation
     from planopt.training.problem import TrainingProblem

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.market import MarketOptions
 from planopt.options import OptionReader, flag
 from planopt.procurement import Solver
@@ -17,7 +17,7 @@ from planopt.training.train import answer
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.documents.plan import TrainingPlan
     from planopt.training.problem import TrainingProblem
 

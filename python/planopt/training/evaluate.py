@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from planopt.accuracy.residuals import interval, model_classes
 from planopt.bill import bom_line, hardware_of
-from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.documents.parts import Assumed, Interval
 from planopt.documents.training import (
     TrainingCandidate,
     TrainingDocument,
     TrainingEvaluation,
 )
-from planopt.intervals import interval, model_classes
 from planopt.options import OptionReader
 from planopt.price_sources import sourced
 from planopt.prices import read_prices
@@ -24,7 +24,7 @@ from planopt.training.mixed import better_of, mixed_of, read_shares
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.options import TextOrNumber
 
 __all__ = [

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from planopt.acquisition import BUYING, Acquisition, read_way
-from planopt.catalog import DEFAULT_ASSUMPTIONS
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS
 from planopt.documents.parts import Assumed
 from planopt.documents.plan import Request
 from planopt.market import Market, read_market
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.market import MarketOptions
     from planopt.options import TextOrNumber
 

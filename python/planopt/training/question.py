@@ -12,7 +12,7 @@ from planopt.training.build import TrainingBuild, build_cluster
 from planopt.training.search import Clusters, find_clusters
 
 if TYPE_CHECKING:
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.training.problem import TrainingProblem
 
 

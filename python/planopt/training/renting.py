@@ -11,7 +11,7 @@ from planopt.documents.training import RentedRun, Renting
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.training.build import TrainingBuild
     from planopt.training.problem import TrainingProblem
 

@@ -11,7 +11,7 @@ from planopt.procurement.problem import Unit
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
     from planopt.training.problem import TrainingProblem
 
 __all__ = ["Clusters", "find_clusters"]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.accuracy.residuals import model_classes, residual
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.documents.parts import Accuracy, Search
 from planopt.documents.plan import Interrupted, TrainingPlan
-from planopt.intervals import model_classes, residual
 from planopt.price_sources import oldest_price
 from planopt.procurement import Solver
 from planopt.procurement.purchase import PurchaseInterrupted

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from planopt.catalog import bundled_folder
+from planopt.catalog.open import bundled_folder
 from planopt_reference import Facts
 from planopt_studies.fits import kernels as fits_of
 from planopt_studies.fits.collectives import DIRECT_LIMIT, all_reduces

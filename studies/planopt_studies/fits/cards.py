@@ -17,7 +17,7 @@ import numpy as np
 
 from planopt.accuracy.measurements import Comparison
 from planopt.accuracy.sources.inference import INFERENCE
-from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

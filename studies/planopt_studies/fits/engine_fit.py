@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from scipy.optimize import least_squares
 
-from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
-from planopt.intervals import model_classes
+from planopt.accuracy.residuals import model_classes
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt_studies.fits.engine_rows import (
     USUAL,
     EngineRows,

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from planopt.accuracy.measurements import Comparison, read_table
+from planopt.accuracy.residuals import ANY_ENGINE, model_classes
 from planopt.accuracy.validate import SCHEMAS, compare_rows
-from planopt.catalog import DEFAULT_ASSUMPTIONS, Catalog, bundled_folder
-from planopt.intervals import ANY_ENGINE, model_classes
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, bundled_folder
 from planopt_studies.fits.cards import (
     SOURCE,
     fit_cards,

@@ -28,7 +28,7 @@ from scipy.optimize import least_squares
 
 from planopt.accuracy.measurements import Missing, read_table
 from planopt.accuracy.training import Question, questions
-from planopt.catalog import Catalog, bundled_folder
+from planopt.catalog.open import Catalog, bundled_folder
 from planopt.files import write
 from planopt_studies.fits.parameters import Parameter, plain, sections, with_block
 from planopt_studies.fits.residuals import residual_table

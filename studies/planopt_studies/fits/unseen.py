@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from planopt.catalog import bundled_folder
+from planopt.catalog.open import bundled_folder
 from planopt_studies.fits.training import Fit
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from statistics import median
 import pytest
 
 from planopt.accuracy.measurements import Comparison
+from planopt.accuracy.residuals import interval
 from planopt.accuracy.validate import bundled_measurements, compare_rows
-from planopt.intervals import interval
 
 # Median errors of step times on the rows that come with planopt, and what they may be.
 WORST = {

@@ -14,7 +14,7 @@ from planopt.accuracy.sources import harness
 from planopt.accuracy.sources.inference import INFERENCE
 from planopt.accuracy.sources.microbench import MICROBENCH
 from planopt.accuracy.sources.silicon import SILICON
-from planopt.catalog import bundled_folder
+from planopt.catalog.open import bundled_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

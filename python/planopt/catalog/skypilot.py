@@ -11,9 +11,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planopt.catalog.offers import Imported, Offer, accelerator_of, write_offers
+from planopt.catalog.rows import Row, provider_of, read_rows
 from planopt.errors import Diagnostic, InputError
-from planopt.importing.offers import Imported, Offer, accelerator_of, write_offers
-from planopt.importing.table import Row, provider_of, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

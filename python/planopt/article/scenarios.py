@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from planopt.catalog import bundled_folder
+from planopt.catalog.open import bundled_folder
 
 if sys.version_info >= (3, 11):
     import tomllib

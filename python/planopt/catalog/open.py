@@ -44,7 +44,7 @@ KINDS = (
 
 def bundled_folder() -> Path:
     """Folder of the catalogs that planopt brings."""
-    return Path(__file__).parent / "catalogs"
+    return Path(__file__).parent.parent / "catalogs"
 
 
 def catalog_digest(overlays: Sequence[str], assumptions: str) -> str:

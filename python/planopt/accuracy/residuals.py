@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from planopt.catalog import bundled_folder
+from planopt.catalog.open import bundled_folder
 from planopt.documents.parts import Interval
 from planopt.documents.validation import Residual
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planopt.article.figures import figure_of
+from planopt.article.inputs import Inputs, UnknownFigureError
+from planopt.article.published import published_figures
+from planopt.article.scenarios import read_scenarios
 from planopt.options import OptionReader
-from planopt.reproduction.figures import figure_of
-from planopt.reproduction.inputs import Inputs, UnknownFigureError
-from planopt.reproduction.published import published_figures
-from planopt.reproduction.scenarios import read_scenarios
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.reproduction.published import Published
-    from planopt.reproduction.scenarios import Scenario
+    from planopt.article.published import Published
+    from planopt.article.scenarios import Scenario
 
 __all__ = ["QUOTED", "reproduce"]
 
@@ -67,7 +67,7 @@ def reproduce(
 
     Examples
     --------
-    >>> from planopt.reproduce import reproduce
+    >>> from planopt.article.reproduce import reproduce
     >>> rows = {row["id"]: row for row in reproduce()}
     >>> rows["tp8-token-330"]["ours"]
     44.5336

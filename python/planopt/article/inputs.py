@@ -6,17 +6,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from planopt._native import parse_quantity
-from planopt.catalog import open_catalog
-from planopt.reproduction.scenarios import read_scenarios
+from planopt.article.scenarios import read_scenarios
+from planopt.catalog.open import open_catalog
 from planopt.serving.evaluate import evaluate_serving
 from planopt.training.evaluate import evaluate_training
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from planopt.article.scenarios import Scenario
     from planopt.documents.evaluation import EvaluationDocument
     from planopt.documents.training import TrainingDocument
-    from planopt.reproduction.scenarios import Scenario
 
 __all__ = ["ASSUMPTIONS", "Inputs", "UnknownFigureError", "known"]
 

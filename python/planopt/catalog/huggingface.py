@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planopt.catalog import open_catalog
+from planopt.catalog.open import open_catalog
+from planopt.catalog.overlay import IDS, id_of, toml_value, write_overlay
 from planopt.errors import InputError
-from planopt.overlay import IDS, id_of, toml_value, write_overlay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -59,7 +59,7 @@ def efficiencies_of(rates: Rates, accelerator: Mapping[str, Any]) -> Efficiencie
     rates : Rates
         What was measured.
     accelerator : mapping
-        Entity of the catalog, as :meth:`planopt.catalog.Catalog.show` gives it.
+        Entity of the catalog, as :meth:`planopt.catalog.open.Catalog.show` gives it.
 
     Raises
     ------

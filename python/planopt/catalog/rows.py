@@ -7,8 +7,8 @@ import io
 import math
 from typing import TYPE_CHECKING, Any
 
+from planopt.catalog.overlay import IDS, is_id
 from planopt.errors import Diagnostic, InputError
-from planopt.overlay import IDS, is_id
 from planopt.printable import printable
 
 if TYPE_CHECKING:

@@ -22,13 +22,13 @@ from planopt._native import (
     tokens_per_usd,
 )
 from planopt._native import step_seconds as native_step_seconds
-from planopt.reproduction.inputs import UnknownFigureError, known
-from planopt.reproduction.training import TRAINING_FIGURES
+from planopt.article.inputs import UnknownFigureError, known
+from planopt.article.training_figures import TRAINING_FIGURES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planopt.reproduction.inputs import Inputs
+    from planopt.article.inputs import Inputs
 
 __all__ = ["FIGURES", "figure_of"]
 

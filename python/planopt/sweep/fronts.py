@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.errors import InputError
-from planopt.spaces import read_space
+from planopt.sweep.spaces import read_space
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -16,7 +16,7 @@ else:
 
 __all__ = ["Space", "read_space", "read_toml", "space_of_tables"]
 
-SPACES = Path(__file__).parent / "spaces"
+SPACES = Path(__file__).parent.parent / "spaces"
 
 
 class Space:

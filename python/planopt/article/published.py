@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from planopt.catalog import bundled_folder
+from planopt.catalog.open import bundled_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,12 +14,12 @@ from planopt._native import (
     run_seconds,
     tensor_intensity,
 )
-from planopt.reproduction.inputs import known
+from planopt.article.inputs import known
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planopt.reproduction.inputs import Inputs
+    from planopt.article.inputs import Inputs
 
 __all__ = ["TRAINING_FIGURES"]
 

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planopt.catalog import Catalog
+from planopt.catalog.open import Catalog
+from planopt.catalog.overlay import toml_value, write_overlay
 from planopt.errors import InputError
-from planopt.overlay import toml_value, write_overlay
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planopt._native import build_info
-from planopt.catalog import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.errors import InputError
-from planopt.spaces import Space, read_space
+from planopt.sweep.spaces import Space, read_space
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.catalog import Catalog
+    from planopt.catalog.open import Catalog
 
 __all__ = ["bench"]
 
