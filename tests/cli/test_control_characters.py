@@ -17,7 +17,7 @@ import planopt
 from planopt.catalog.open import bundled_folder
 from planopt.cli import main
 from planopt.printable import printable, screened
-from planopt.report.style import COLOUR
+from planopt.report.style import bad, faint, good, head, warn
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -179,13 +179,9 @@ def test_a_document_is_spelt_out_to_its_leaves() -> None:
 
 
 def test_only_colours_of_our_own_reach_a_screen() -> None:
-    painted = [
-        getattr(COLOUR, name)("it") for name in vars(type(COLOUR)) if name[0].islower()
-    ]
-    styles = [each for each in painted if isinstance(each, str)]
+    marked = [mark("it") for mark in (bad, faint, good, head, warn)]
 
-    assert len(styles) == 5
-    assert [screened(each) for each in styles] == styles
+    assert [screened(each) for each in marked] == marked
     assert screened("a\x1b[2J\x1b[31m\x9b\r\n\tb") == (
         "a\\u001b[2J\\u001b[31m\\u009b\\u000d\n\tb"
     )

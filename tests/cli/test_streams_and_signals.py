@@ -131,7 +131,7 @@ def apart(code: str, *arguments: str) -> subprocess.Popen[bytes]:
     [
         *("planopt.cli.streams", "planopt.cli.program", "typer", "planopt.errors"),
         *("msgspec", "planopt._native", "planopt.serving.solve"),
-        "planopt.report.terminal",
+        "planopt.report.plan",
         *("in a destructor", "at the end"),
     ],
 )
