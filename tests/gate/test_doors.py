@@ -13,15 +13,11 @@ if TYPE_CHECKING:
 
 WRITERS = {
     "files.py",
-    # Into temporary folders of their own, for the catalog reader.
-    *("calibration/cards.py", "calibration/engine_rows.py", "calibration/serving.py"),
-    *("calibration/training.py", "validation/geometry.py"),
+    "accuracy/sources/geometry.py",  # Into a temporary folder, for the catalog reader.
 }
 PRINTERS = {
     "cli/output.py",
-    "progress.py",  # Figures on one line of a terminal.
-    # Programs of those who fit the model, which show what they do.
-    *("calibration/residuals.py", "calibration/training.py", "calibration/unseen.py"),
+    "cli/progress.py",  # Figures on one line of a terminal.
 }
 
 
