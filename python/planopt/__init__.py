@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from planopt.accuracy.validate import validate
-    from planopt.comparison import compare
     from planopt.difference import diff
     from planopt.documents.calibration import Calibration
     from planopt.documents.plan import Plan, TrainingPlan
@@ -25,13 +24,14 @@ if TYPE_CHECKING:
     from planopt.documents.validation import Validation
     from planopt.errors import InputError, InternalError, PlanoptError
     from planopt.measurement.run import calibrate
-    from planopt.ranking import per_dollar
-    from planopt.serving.evaluate import evaluate_serving
-    from planopt.serving.evaluate import evaluate_serving as evaluate
-    from planopt.serving.frontier import frontier
-    from planopt.serving.solve import solve
+    from planopt.planning.compare import compare
+    from planopt.planning.evaluate import evaluate_serving
+    from planopt.planning.evaluate import evaluate_serving as evaluate
+    from planopt.planning.frontier import frontier
+    from planopt.planning.per_dollar import per_dollar
+    from planopt.planning.serving import solve
+    from planopt.planning.training import train
     from planopt.training.evaluate import evaluate_training
-    from planopt.training.train import train
 
 __all__ = [
     "Calibration",
@@ -65,15 +65,15 @@ _HOMES = {
     "TrainingPlan": ("planopt.documents.plan", "TrainingPlan"),
     "Validation": ("planopt.documents.validation", "Validation"),
     "calibrate": ("planopt.measurement.run", "calibrate"),
-    "compare": ("planopt.comparison", "compare"),
+    "compare": ("planopt.planning.compare", "compare"),
     "diff": ("planopt.difference", "diff"),
-    "evaluate": ("planopt.serving.evaluate", "evaluate_serving"),
-    "evaluate_serving": ("planopt.serving.evaluate", "evaluate_serving"),
+    "evaluate": ("planopt.planning.evaluate", "evaluate_serving"),
+    "evaluate_serving": ("planopt.planning.evaluate", "evaluate_serving"),
     "evaluate_training": ("planopt.training.evaluate", "evaluate_training"),
-    "frontier": ("planopt.serving.frontier", "frontier"),
-    "per_dollar": ("planopt.ranking", "per_dollar"),
-    "solve": ("planopt.serving.solve", "solve"),
-    "train": ("planopt.training.train", "train"),
+    "frontier": ("planopt.planning.frontier", "frontier"),
+    "per_dollar": ("planopt.planning.per_dollar", "per_dollar"),
+    "solve": ("planopt.planning.serving", "solve"),
+    "train": ("planopt.planning.training", "train"),
     "validate": ("planopt.accuracy.validate", "validate"),
 }
 

@@ -68,6 +68,10 @@ class Market:
             return None
         return self.max_racks * float(catalog.native.cost_assumptions()["rack_units"])
 
+    def counted(self, catalog: Catalog) -> Catalog:
+        """Return the catalog with the prices that are asked for."""
+        return catalog.priced(self.condition, self.prices)
+
     def hardware(self) -> dict[str, Any]:
         """Say what may be bought, as a search of the core takes it."""
         return {

@@ -48,9 +48,9 @@ class Solver:
 def solver(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> Solver:
     stand_in = Solver()
     stand_in.answer = lambda: plan
-    module = types.ModuleType("planopt.serving.solve")
+    module = types.ModuleType("planopt.planning.serving")
     module.solve = stand_in.solve  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "planopt.serving.solve", module)
+    monkeypatch.setitem(sys.modules, "planopt.planning.serving", module)
     return stand_in
 
 

@@ -7,8 +7,8 @@ import pytest
 from planopt.cli import main
 from planopt.errors import InputError
 from planopt.exchange.rows import write_rows
+from planopt.planning.frontier import Frontier
 from planopt.report.frontier import render_frontier
-from planopt.serving.frontier import Frontier
 
 ROWS = [
     {"accelerator": "rtx-4090", "users": 8, "price_usd": 2500.5, "network": None},

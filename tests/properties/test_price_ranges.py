@@ -9,10 +9,10 @@ import pytest
 import planopt
 from planopt.accuracy.residuals import ANY_ENGINE, residual
 from planopt.catalog.open import open_catalog
+from planopt.planning.flips import BISECTIONS
+from planopt.planning.question import ServingQuestion
 from planopt.procurement import Solver
-from planopt.serving.flips import BISECTIONS
 from planopt.serving.problem import read_problem
-from planopt.serving.question import Question
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ def cost_at(question: dict[str, Any], part: PriceRange, usd: float) -> float:
     problem = read_problem(opened, **question)
     catalog = opened.with_cost(problem.cost).at_price(price)
     with Solver() as solver:
-        best = Question(catalog, problem, solver).best()
+        best = ServingQuestion(catalog, problem, solver).best()
     assert best is not None
     return best.usd_per_hour if problem.acquisition.hourly else best.price_usd
 

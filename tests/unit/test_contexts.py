@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from planopt.errors import InputError
-from planopt.serving.evaluate import evaluate_serving
-from planopt.serving.solve import solve
+from planopt.planning.evaluate import evaluate_serving
+from planopt.planning.serving import solve
 
 if TYPE_CHECKING:
     from planopt.documents.evaluation import EvaluationDocument

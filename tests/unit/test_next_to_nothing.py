@@ -40,7 +40,7 @@ def test_every_unit_carries_a_request_a_day(
         supplies.extend(unit.tokens_per_second for unit in found.units)
         return found
 
-    monkeypatch.setattr("planopt.serving.question.find_units", watched)
+    monkeypatch.setattr("planopt.planning.question.find_units", watched)
     asked = {"ttft": "1s", "requests": "4/s", "top": 1, **question}
     plan = planopt.solve(**asked, time_limit=20)
     assert plan.status in {"optimal", "feasible", "infeasible"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from planopt._native import parse_quantity
 from planopt.article.scenarios import read_scenarios
 from planopt.catalog.open import open_catalog
-from planopt.serving.evaluate import evaluate_serving
+from planopt.planning.evaluate import evaluate_serving
 from planopt.training.evaluate import evaluate_training
 
 if TYPE_CHECKING:

@@ -57,7 +57,7 @@ def compare(
             )
     if asks_for_training(options):
         return _compare_training(json=json, **options)
-    from planopt.comparison import compare as compare_plans
+    from planopt.planning.compare import compare as compare_plans
     from planopt.report.comparison import render_comparison
 
     plans = list(compare_plans(**options))
@@ -66,7 +66,7 @@ def compare(
 
 
 def _rank(out: Path | None, *, json: bool, **options: Any) -> int:
-    from planopt.ranking import per_dollar
+    from planopt.planning.per_dollar import per_dollar
     from planopt.report.ranking import chart, render_ranking
 
     ranking = per_dollar(**options)
@@ -77,9 +77,9 @@ def _rank(out: Path | None, *, json: bool, **options: Any) -> int:
 
 
 def _compare_training(*, json: bool, **options: Any) -> int:
+    from planopt.planning.compare import compare as compare_plans
     from planopt.report.comparison import render_training_comparison
-    from planopt.training.compare import compare_training
 
-    plans = compare_training(**options)
+    plans = list(compare_plans(**options))
     show(plans, render_training_comparison, json=json)
     return OK if any(plan.status != "infeasible" for plan in plans) else NO_PLAN

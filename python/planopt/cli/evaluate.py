@@ -72,8 +72,8 @@ def serving(*, json: JSON = False, **options: Any) -> int:
 
     planopt evaluate serving --accelerator rtx-4090 --tp 4 --pp 2 --batch 8
     """
+    from planopt.planning.evaluate import evaluate_serving
     from planopt.report.evaluation import render_evaluation
-    from planopt.serving.evaluate import evaluate_serving
 
     evaluation = evaluate_serving(**options)
     show(evaluation, render_evaluation, json=json)

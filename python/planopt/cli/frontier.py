@@ -34,8 +34,8 @@ def frontier(
     planopt frontier --model llama-3.1-8b --accelerators rtx-4090 --out front.parquet
     """
     from planopt.exchange.rows import write_rows
+    from planopt.planning.frontier import frontier as units
     from planopt.report.frontier import render_frontier
-    from planopt.serving.frontier import frontier as units
 
     if space is None:
         rows = units(**options).to_dicts()

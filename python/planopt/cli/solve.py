@@ -17,7 +17,7 @@ def solve(
 
     planopt solve --target 5tok/s --budget 20000
     """
+    from planopt.planning.serving import solve as find_plan
     from planopt.report.plan import render_plan
-    from planopt.serving.solve import solve as find_plan
 
     return show_plan(lambda: find_plan(**options), render_plan, out=out, json=json)

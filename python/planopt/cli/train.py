@@ -17,7 +17,7 @@ def train(
 
     planopt train --model llama-2-70b --tokens 2T --deadline 30d
     """
+    from planopt.planning.training import train as find_plan
     from planopt.report.plan import render_plan
-    from planopt.training.train import train as find_plan
 
     return show_plan(lambda: find_plan(**options), render_plan, out=out, json=json)

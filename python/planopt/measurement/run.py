@@ -30,7 +30,7 @@ from planopt.measurement.overlay import (
 from planopt.measurement.programme import measure
 from planopt.measurement.rates import efficiencies_of, rates_of
 from planopt.options import OptionReader
-from planopt.serving.evaluate import evaluate_serving
+from planopt.planning.evaluate import evaluate_serving
 
 if sys.version_info >= (3, 11):
     from tomllib import loads

@@ -206,7 +206,7 @@ class Problem(Market):
 
     def counted(self, catalog: Catalog) -> Catalog:
         """Return the catalog with the prices and the costs that are asked for."""
-        return catalog.priced(self.condition, self.prices).with_cost(self.cost)
+        return super().counted(catalog).with_cost(self.cost)
 
     def with_model(self, **changes: Any) -> Problem:
         """Return the same question about another model or format."""

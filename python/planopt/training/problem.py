@@ -71,10 +71,6 @@ class TrainingProblem(Market):
     acquisition: Acquisition = BUYING
     """Whether it is bought, rented for the run, or bought with rented runs beside."""
 
-    def with_changes(self, **changes: Any) -> TrainingProblem:
-        """Return the same question with other limits."""
-        return replace(self, **changes)
-
     def run(self) -> dict[str, Any]:
         """Say what is trained, and how: a request of the core without hardware."""
         run = {

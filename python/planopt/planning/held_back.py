@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from planopt.price_sources import dollars, is_rough
 
 if TYPE_CHECKING:
+    from planopt.planning.question import TrainingQuestion
     from planopt.training.build import TrainingBuild
-    from planopt.training.question import TrainingQuestion
 
 __all__ = ["HeldBack", "held_back", "span"]
 

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planopt.documents.evaluation import ServingEvaluation
+    from planopt.planning.question import ServingQuestion
     from planopt.procurement.problem import Purchase
     from planopt.serving.build import Build
-    from planopt.serving.question import Question
     from planopt.serving.question_types import Problem
 
-__all__ = ["lateness", "refined", "simulated_build"]
+__all__ = ["lateness", "simulated_build", "tightened"]
 
 ATTEMPTS = 4
 """How often a late plan is looked for again with what it lacked."""
@@ -26,14 +26,14 @@ TOLERANCE = 0.01
 """By how much a simulation may miss what was promised: its own spread is larger."""
 
 
-def refined(
-    question: Question, purchase: Purchase, chosen: Build
-) -> tuple[Question, Purchase, Build]:
+def tightened(
+    question: ServingQuestion, purchase: Purchase, chosen: Build
+) -> tuple[ServingQuestion, Purchase, Build]:
     """Simulate what was chosen, and choose more carefully while it is late.
 
     Parameters
     ----------
-    question : Question
+    question : ServingQuestion
         What was asked, judged at a percentile.
     purchase, chosen : Purchase, Build
         What came of it.
@@ -44,22 +44,21 @@ def refined(
         late = dict(lateness(problem, chosen))
         if all(times <= 1 + TOLERANCE for times in late.values()):
             break
-        tighter = replace(
-            problem,
+        other = question.beside(
+            chosen,
             ttft_margin=problem.ttft_margin / max(1.0, late.get("TTFT", 1.0)),
             tpot_margin=problem.tpot_margin / max(1.0, late.get("TPOT", 1.0)),
         )
-        other = question.beside(chosen, tighter)
         careful = other.buy()
         if not careful.counts:
             break
         question, purchase = other, careful
-        chosen = simulated_build(question, question.build(purchase.counts))
+        chosen = simulated_build(question, question.bought(purchase))
     return question, purchase, chosen
 
 
 def simulated_build(
-    question: Question,
+    question: ServingQuestion,
     chosen: Build,
     *,
     prefix_hit_rate: float = 0.0,

@@ -12,10 +12,10 @@ from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.parts import Assumed, Candidate
 from planopt.errors import InputError
 from planopt.options import SMALLEST_QUANTITY, OptionReader
+from planopt.planning.cold import cold_load
 from planopt.price_sources import sourced
 from planopt.prices import PriceOptions, read_prices
 from planopt.serving.build import evaluation_of
-from planopt.serving.cold import cold_load
 from planopt.serving.images import ImageOptions, read_images
 from planopt.serving.load import estimated, load_of, read_traffic, simulated
 from planopt.serving.prefill_pool import PoolOptions, read_prefill_pool, simulated_with

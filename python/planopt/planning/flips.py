@@ -15,8 +15,8 @@ from planopt.documents.explanations import Flip
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from planopt.planning.question import ServingQuestion
     from planopt.serving.build import Build
-    from planopt.serving.question import Question
 
 __all__ = ["flips"]
 
@@ -29,12 +29,12 @@ BISECTIONS = 5
 JUST_MORE = 1 + 1e-9
 
 
-def flips(question: Question, chosen: Build, band: float) -> tuple[Flip, ...]:
+def flips(question: ServingQuestion, chosen: Build, band: float) -> tuple[Flip, ...]:
     """Find how far each assumption may move before another choice is better.
 
     Parameters
     ----------
-    question : Question
+    question : ServingQuestion
         What was asked.
     chosen : Build
         Its answer.
@@ -48,14 +48,14 @@ def flips(question: Question, chosen: Build, band: float) -> tuple[Flip, ...]:
     )
 
 
-def _of_cost(question: Question, chosen: Build, band: float) -> Iterator[Flip]:
+def _of_cost(question: ServingQuestion, chosen: Build, band: float) -> Iterator[Flip]:
     if not question.problem.acquisition.hourly:
         return
     cost = question.catalog.native.cost_assumptions()
     for name in OF_AN_HOUR:
 
         def ask(value: float, name: str = name) -> Build | None:
-            other = question.about(question.problem)
+            other = question.about()
             other.catalog = question.catalog.with_cost({name: value})
             return other.best()
 
@@ -63,19 +63,21 @@ def _of_cost(question: Question, chosen: Build, band: float) -> Iterator[Flip]:
         yield _flip(name, cost[name], ask, chosen, band, most=most)
 
 
-def _of_context(question: Question, chosen: Build, band: float) -> Iterator[Flip]:
+def _of_context(
+    question: ServingQuestion, chosen: Build, band: float
+) -> Iterator[Flip]:
     problem = question.problem
     lengths = problem.served.lengths
 
     def ask(value: float) -> Build | None:
         longer = replace(lengths, context=round(value))
         served = replace(problem.served, lengths=longer)
-        return question.about(replace(problem, served=served)).best()
+        return question.about(served=served).best()
 
     yield _flip("context_tokens", lengths.context, ask, chosen, band)
 
 
-def _of_speed(question: Question, chosen: Build, band: float) -> Iterator[Flip]:
+def _of_speed(question: ServingQuestion, chosen: Build, band: float) -> Iterator[Flip]:
     """Say how much slower than predicted it may be, and what would be bought then."""
     problem = question.problem
     speed = chosen.tokens_per_second_per_user
@@ -83,8 +85,7 @@ def _of_speed(question: Question, chosen: Build, band: float) -> Iterator[Flip]:
     if not problem.target or slowest < 1 - band:
         yield Flip(name="predicted_speed", value=1.0)
         return
-    faster = replace(problem, target=speed * JUST_MORE)
-    other = question.about(faster).best()
+    other = question.about(target=speed * JUST_MORE).best()
     yield Flip(
         name="predicted_speed",
         value=1.0,

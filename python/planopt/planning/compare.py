@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import inspect
 from typing import TYPE_CHECKING, Any, overload
 
-from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
-from planopt.procurement import Solver
-from planopt.serving.problem import read_problem
-from planopt.serving.question import Question
-from planopt.serving.solve import answer
-from planopt.shared_options import asks_for_training, check_named
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS
+from planopt.market import MarketOptions
+from planopt.options import OptionReader, flag
+from planopt.planning.pipeline import compared
+from planopt.planning.serving import Serving
+from planopt.planning.training import Training
+from planopt.shared_options import TRAINING_MARKS, asks_for_training
+from planopt.training.problem import read_training_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from planopt.documents.plan import Plan, TrainingPlan
     from planopt.options import TextOrNumber
@@ -79,27 +81,20 @@ def compare(
     ['optimal', 'optimal']
     """
     if asks_for_training(options):
-        from planopt.training.compare import compare_training
+        _refuse_serving(options)
+        return compared(Training(), accelerators, assumptions, catalog, options)
+    return compared(Serving(), accelerators, assumptions, catalog, options)
 
-        return compare_training(
-            accelerators=accelerators,
-            assumptions=assumptions,
-            catalog=catalog,
-            **options,
-        )
-    with Solver() as solver:
-        opened = open_catalog(catalog, assumptions, accelerators)
-        typed = {name: str(value) for name, value in options.items()}
-        problem = read_problem(
-            opened,
-            accelerators=accelerators,
-            assumptions=assumptions,
-            typed=typed,
-            **options,
-        )
-        check_named(problem.accelerators)
-        counted = problem.counted(opened)
-        return [
-            answer(Question(counted, replace(problem, accelerators=(name,)), solver))
-            for name in problem.accelerators
-        ]
+
+def _refuse_serving(options: Mapping[str, Any]) -> None:
+    """Refuse options of serving beside those of training."""
+    own = inspect.signature(read_training_problem).parameters
+    foreign = sorted(set(options) - set(own) - set(MarketOptions.__annotations__))
+    mark = min(TRAINING_MARKS.intersection(options), default="tokens")
+    reader = OptionReader()
+    reader.out_of_place(
+        {name: options[name] for name in foreign},
+        f"asks about serving, {flag(mark)} about training",
+        accepted="the options of `planopt train`",
+    )
+    reader.finish()

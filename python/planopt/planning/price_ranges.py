@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 
 from planopt.documents.explanations import PriceRange, Uncertainty
 from planopt.money import price_of_an_hourly_dollar
-from planopt.serving.flips import flips
+from planopt.planning.flips import flips
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planopt.documents.explanations import Alternative
     from planopt.documents.parts import BomLine
+    from planopt.planning.question import ServingQuestion
     from planopt.serving.build import Build
-    from planopt.serving.question import Question
 
 __all__ = ["uncertainty"]
 
@@ -33,13 +33,13 @@ MOST_STEPS = 12
 
 
 def uncertainty(
-    question: Question, chosen: Build, others: Sequence[Alternative]
+    question: ServingQuestion, chosen: Build, others: Sequence[Alternative]
 ) -> Uncertainty | None:
     """Ask how far prices may move, where a band of them was given.
 
     Parameters
     ----------
-    question : Question
+    question : ServingQuestion
         What was asked; only the cheapest has a range of prices.
     chosen : Build
         Its answer.
@@ -70,7 +70,7 @@ def _is_possible(other: Alternative) -> bool:
     return "more" in other.why_not and "over" not in other.why_not
 
 
-def _paid(question: Question, build: Build | Alternative) -> float:
+def _paid(question: ServingQuestion, build: Build | Alternative) -> float:
     """Return what a build costs, in the money that was asked about."""
     usd = build.usd_per_hour if question.problem.acquisition.hourly else build.price_usd
     return usd or 0.0
@@ -79,7 +79,7 @@ def _paid(question: Question, build: Build | Alternative) -> float:
 class _Part:
     """One part, at other prices."""
 
-    def __init__(self, question: Question, line: BomLine) -> None:
+    def __init__(self, question: ServingQuestion, line: BomLine) -> None:
         self._question = question
         self.line = line
         self.price = line.unit_price_usd or line.unit_usd_per_hour or 0.0
@@ -91,7 +91,7 @@ class _Part:
             "usd": usd,
             "terms": self._terms,
         }
-        other = self._question.about(self._question.problem)
+        other = self._question.about()
         other.catalog = self._question.catalog.at_price(choice)
         return other.best()
 
@@ -119,7 +119,9 @@ class _Part:
         return number / (price_of_an_hourly_dollar(cost) or float("inf"))
 
 
-def _range(question: Question, chosen: Build, line: BomLine, band: float) -> PriceRange:
+def _range(
+    question: ServingQuestion, chosen: Build, line: BomLine, band: float
+) -> PriceRange:
     part = _Part(question, line)
     low, low_build, low_regret = _limit(question, chosen, part, -band)
     high, high_build, high_regret = _limit(question, chosen, part, band)
@@ -137,7 +139,7 @@ def _range(question: Question, chosen: Build, line: BomLine, band: float) -> Pri
 
 
 def _limit(
-    question: Question, chosen: Build, part: _Part, share: float
+    question: ServingQuestion, chosen: Build, part: _Part, share: float
 ) -> tuple[float | None, Build | None, float]:
     """Find the price at which another build takes over, that build, and the regret."""
     own, slope = _paid(question, chosen), part.slope(chosen)

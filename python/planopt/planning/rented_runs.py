@@ -39,7 +39,8 @@ def renting(
     if problem.acquisition.way != "both" or problem.deadline_seconds is None:
         return None
     # What limits a purchase does not limit rent.
-    rented = problem.with_changes(
+    rented = replace(
+        problem,
         acquisition=replace(problem.acquisition, way="rent"),
         objective="cheapest",
         budget_usd=None,

@@ -10,20 +10,20 @@ import msgspec
 from planopt.bill import bom_line
 from planopt.documents.evaluation import Disaggregated, Pool, Transfer
 from planopt.documents.parts import Candidate
+from planopt.planning.tighten import ATTEMPTS, TOLERANCE
 from planopt.price_sources import sourced
 from planopt.serving.build import cost_of, evaluation_of
 from planopt.serving.load import Latencies, load_of, simulated
 from planopt.serving.pessimism import at_worst
 from planopt.serving.prefill_pool import DEGREES
 from planopt.serving.question_types import PERCENTILES
-from planopt.serving.refine import ATTEMPTS, TOLERANCE
 from planopt.serving.search import search_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.catalog.open import Catalog
-    from planopt.serving.question import Question
+    from planopt.planning.question import ServingQuestion
     from planopt.serving.question_types import Problem
 
 __all__ = ["disaggregated"]
@@ -32,12 +32,14 @@ AIMS = ("cheapest", "throughput", "cost-per-token")
 """Objectives that two pools are searched for."""
 
 
-def disaggregated(question: Question, weights: str | None) -> Disaggregated | None:
+def disaggregated(
+    question: ServingQuestion, weights: str | None
+) -> Disaggregated | None:
     """Find the best two pools for a question, and simulate them.
 
     Parameters
     ----------
-    question : Question
+    question : ServingQuestion
         What was asked.
     weights : str or None
         Format of the weights, where another than the published one was chosen.

@@ -12,16 +12,16 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from planopt.documents.parts import PlanWarning
+from planopt.planning.tighten import simulated_build
 from planopt.serving.load import configuration_of, estimated, load_of
-from planopt.serving.refine import simulated_build
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from planopt.documents.evaluation import Percentiles
+    from planopt.planning.question import ServingQuestion
     from planopt.serving.build import Build
     from planopt.serving.load import Latencies
-    from planopt.serving.question import Question
 
 __all__ = ["COLD_PROMPT_TOKENS", "HIT_RATES", "cold_load", "cold_plan"]
 
@@ -65,12 +65,12 @@ def cold_load(
     yield from _warning(_mean_prompt(load), outcome, help_)
 
 
-def cold_plan(question: Question, chosen: Build) -> Iterator[PlanWarning]:
+def cold_plan(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
     """Warn of a plan whose prompts are long.
 
     Parameters
     ----------
-    question : Question
+    question : ServingQuestion
         What was asked.
     chosen : Build
         What would be bought, with its latencies where they are promised.
@@ -127,7 +127,9 @@ def _mean_prompt(load: Mapping[str, Any]) -> float:
     return float(prompt.get("tokens", prompt.get("mean")))
 
 
-def _under_its_load(question: Question, chosen: Build, hits: float) -> str | None:
+def _under_its_load(
+    question: ServingQuestion, chosen: Build, hits: float
+) -> str | None:
     """Say how long the promised share of requests waits, and what is carried."""
     if hits:
         chosen = simulated_build(
@@ -149,7 +151,7 @@ def _under_its_load(question: Question, chosen: Build, hits: float) -> str | Non
     return _wait_and(at, slowest, carried)
 
 
-def _most_requests(question: Question, chosen: Build, hits: float) -> float:
+def _most_requests(question: ServingQuestion, chosen: Build, hits: float) -> float:
     """Give the requests per second with every place taken, by the closed form."""
     served = question.problem.served
     each_full = (
@@ -164,7 +166,7 @@ def _most_requests(question: Question, chosen: Build, hits: float) -> float:
     return sum(full.requests_per_second for full in each_full if full is not None)
 
 
-def _single_user(question: Question, chosen: Build, hits: float) -> str | None:
+def _single_user(question: ServingQuestion, chosen: Build, hits: float) -> str | None:
     """Say how long a single user waits, by the closed form, at the slowest."""
     served = question.problem.served
     alone = load_of(

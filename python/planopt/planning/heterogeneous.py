@@ -6,15 +6,15 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt.bill import bom_line, hardware_of
-from planopt.training.beside import alternative_of
+from planopt.planning.alternatives import training_alternative
 from planopt.training.evaluate import candidate_of, evaluation_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from planopt.documents.explanations import TrainingAlternative
+    from planopt.planning.question import TrainingQuestion
     from planopt.training.problem import TrainingProblem
-    from planopt.training.question import TrainingQuestion
 
 __all__ = ["together"]
 
@@ -98,7 +98,7 @@ def _alternative(
     evaluation = evaluation_of(answer)
     kinds = " + ".join(f"{number:,}x {name}" for name, number in problem.kinds.items())
     degrees = f"TP{run['tp']} x PP{run['pp']} x DP{run['dp']}, {run['shard']}"
-    return alternative_of(
+    return training_alternative(
         evaluation,
         summary=f"{kinds} over {run['network']}, {degrees}, {WAYS[way]}",
         why_not=_verdict(problem, evaluation.days, evaluation.cost.price_usd),

@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.acquisition import Way as WayOf
+    from planopt.planning.question import ServingQuestion
     from planopt.serving.build import Build
-    from planopt.serving.question import Question
 
 __all__ = ["rent_or_buy"]
 
 HOURS_PER_DAY = 24
 
 
-def rent_or_buy(question: Question, chosen: Build) -> RentOrBuy | None:
+def rent_or_buy(question: ServingQuestion, chosen: Build) -> RentOrBuy | None:
     """Put both ways side by side, where renting was asked about.
 
     Parameters
     ----------
-    question : Question
+    question : ServingQuestion
         What was asked.
     chosen : Build
         Its answer.
@@ -55,10 +55,10 @@ def rent_or_buy(question: Question, chosen: Build) -> RentOrBuy | None:
     )
 
 
-def _by(question: Question, way: WayOf) -> Question:
+def _by(question: ServingQuestion, way: WayOf) -> ServingQuestion:
     """Ask the same of one way alone, within no other money than by the hour."""
     acquisition = replace(question.problem.acquisition, way=way)
-    return question.about(replace(question.problem, acquisition=acquisition))
+    return question.about(acquisition=acquisition)
 
 
 def _way(build: Build | None) -> Way | None:

@@ -1,0 +1,1 @@
+"""From a question to a plan: asked, searched, bought and explained."""

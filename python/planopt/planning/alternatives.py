@@ -1,0 +1,150 @@
+"""Other builds and clusters beside the answer, with why each was not chosen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from planopt.documents.explanations import Alternative, TrainingAlternative
+from planopt.planning.held_back import held_back, span
+from planopt.procurement import alternatives
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planopt.documents.training import TrainingEvaluation
+    from planopt.planning.question import ServingQuestion, TrainingQuestion
+    from planopt.serving.build import Build
+    from planopt.training.build import TrainingBuild
+
+__all__ = ["other_builds", "other_clusters", "training_alternative"]
+
+
+# --- Of serving -----------------------------------------------------------------------
+
+
+def other_builds(question: ServingQuestion, chosen: Build) -> tuple[Alternative, ...]:
+    """List builds of other hardware, by price, with why each was not chosen."""
+    top = question.problem.top
+    listed = alternatives(
+        question.found.builds, question.limits, 2 * top, over_limits=True
+    )
+    others: list[Alternative] = []
+    # A machine with NICs of two networks is the same purchase on either.
+    seen = {chosen.bill_of_materials}
+    for each in listed:
+        other = question.build({each.unit.index: each.count})
+        if other.bill_of_materials in seen or len(others) == top:
+            continue
+        seen.add(other.bill_of_materials)
+        deployment = other.deployments[0]
+        others.append(
+            Alternative(
+                summary=other.summary,
+                why_not="; ".join(each.why_not)
+                or _why_no_build(other, chosen, hourly=question.limits.hourly),
+                price_usd=other.price_usd,
+                usd_per_hour=other.usd_per_hour,
+                tokens_per_second_per_user=other.tokens_per_second_per_user,
+                tokens_per_second=other.tokens_per_second,
+                usd_per_million_tokens=other.cost.usd_per_million_tokens,
+                users=other.users,
+                power_watts=None if other.rented else other.power_watts,
+                replicas=deployment.replicas,
+                candidate=deployment.candidate,
+                hardware=deployment.hardware,
+                bill_of_materials=other.bill_of_materials,
+            )
+        )
+    return tuple(others)
+
+
+def _why_no_build(other: Build, chosen: Build, *, hourly: bool) -> str:
+    """Say what a build within all limits lacks."""
+    if hourly:
+        dearer = other.usd_per_hour - chosen.usd_per_hour
+        said = f"${abs(dearer):,.3g}/h"
+    else:
+        dearer = other.price_usd - chosen.price_usd
+        said = f"${abs(dearer):,.0f}"
+    if dearer > 0:
+        return f"{said} more"
+    if dearer < 0:
+        return f"{said} less, but not best at what was asked for"
+    return "same price; more dollars per token, more power or later by name"
+
+
+# --- Of training ----------------------------------------------------------------------
+
+
+def other_clusters(
+    question: TrainingQuestion, chosen: TrainingBuild
+) -> tuple[TrainingAlternative, ...]:
+    """List the best cluster of each accelerator, with why it was not chosen.
+
+    Of the accelerator that was chosen it is the next best. Accelerators that were named
+    and have no cluster are listed with what keeps them from it.
+    """
+    units = question.found.units
+    listed = alternatives(units, question.limits, len(units), over_limits=True)
+    if question.problem.objective == "throughput":
+        listed.sort(key=lambda each: -each.unit.tokens_per_second)
+    others: dict[str, TrainingAlternative] = {}
+    for each in listed:
+        accelerator = each.unit.accelerator
+        if accelerator in others or len(others) >= question.problem.top:
+            continue
+        other = question.build(each.unit)
+        if other.bill_of_materials == chosen.bill_of_materials:
+            continue
+        why_not = "; ".join(each.why_not) or _why_no_cluster(other, chosen)
+        others[accelerator] = _of_cluster(other, why_not)
+    return *others.values(), *_without_cluster(question)
+
+
+def _of_cluster(other: TrainingBuild, why_not: str) -> TrainingAlternative:
+    deployment = other.deployment
+    return training_alternative(
+        other.evaluation,
+        summary=other.summary,
+        why_not=why_not,
+        price_usd=other.price_usd,
+        candidate=deployment.candidate,
+        hardware=deployment.hardware,
+        bill_of_materials=other.bill_of_materials,
+    )
+
+
+def _why_no_cluster(other: TrainingBuild, chosen: TrainingBuild) -> str:
+    """Say what a cluster within all limits lacks."""
+    dearer = round(other.price_usd - chosen.price_usd)
+    later = other.days - chosen.days
+    if dearer > 0:
+        return f"${dearer:,} more" + (f", {span(later)} later" if later > 0 else "")
+    money = f"${-dearer:,} less" if dearer else "same price"
+    if later > 0:
+        return f"{money}, {span(later)} later"
+    return money if other.rented else f"{money}; more power"
+
+
+def _without_cluster(question: TrainingQuestion) -> Iterator[TrainingAlternative]:
+    """Say of each accelerator that was named why it has no cluster."""
+    there = {unit.accelerator for unit in question.found.units}
+    for name in question.problem.accelerators:
+        if name not in there:
+            why = held_back(question.about(accelerators=(name,)))
+            yield TrainingAlternative(summary=name, why_not=why.sentence)
+
+
+def training_alternative(
+    evaluation: TrainingEvaluation, **others: Any
+) -> TrainingAlternative:
+    """Put an evaluation up as an alternative, with what it does not say itself."""
+    return TrainingAlternative(
+        days=evaluation.days,
+        mfu=evaluation.mfu,
+        goodput=evaluation.goodput,
+        run_usd=evaluation.run.usd,
+        accelerators=evaluation.accelerators,
+        power_watts=evaluation.power_watts,
+        **others,
+    )

@@ -1,0 +1,254 @@
+"""What the answer becomes when one thing is different, and what a step saves.
+
+Each is the question with an edit, asked again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+
+from planopt.documents.explanations import Sensitivity, Step
+from planopt.planning.held_back import span
+from planopt.planning.warnings import KNIFE_EDGE, PCIE_CHANGE
+from planopt.price_sources import dollars, is_rough
+from planopt.serving.load import configuration_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planopt.documents.evaluation import Deployment
+    from planopt.planning.question import ServingQuestion, TrainingQuestion
+    from planopt.serving.build import Build
+    from planopt.serving.question_types import Problem
+    from planopt.training.build import TrainingBuild
+
+__all__ = ["run_sensitivities", "sensitivities", "steps"]
+
+PCIE_CLASSES = ("slow", "good")
+DEADLINES = (0.8, 1.5)
+"""Shares of the deadline that the question is asked again with."""
+ROUNDING_USD = 1.0
+"""What a price may be off by where it was added up in another order."""
+SHARE = 0.1
+"""A step of what is measured: money, power, speed. Of what is counted it is one."""
+
+
+# --- Of serving -----------------------------------------------------------------------
+
+
+def sensitivities(question: ServingQuestion, chosen: Build) -> tuple[Sensitivity, ...]:
+    """Ask what flips the choice."""
+    return (
+        *_higher_target(question, chosen),
+        *_pcie_classes(question, chosen),
+        *_full_pipeline(question, chosen),
+    )
+
+
+def _asked_again(
+    question: ServingQuestion, chosen: Build, change: str, **changes: Any
+) -> Sensitivity:
+    """Answer the question with one change."""
+    other = question.beside(chosen, **changes).best()
+    if other is None:
+        return Sensitivity(change=change, result="no plan", choice_changes=True)
+    same = other.bill_of_materials == chosen.bill_of_materials
+    speed = f"{other.tokens_per_second_per_user:.1f} tok/s per user"
+    return Sensitivity(
+        change=change,
+        result=f"{'the same parts' if same else other.summary}: {speed}",
+        choice_changes=not same,
+        price_usd=other.price_usd,
+    )
+
+
+def _higher_target(question: ServingQuestion, chosen: Build) -> Iterator[Sensitivity]:
+    """Find the next plan that clears the target, where this one barely does."""
+    problem = question.problem
+    higher = problem.target * (1 + KNIFE_EDGE)
+    if problem.target and chosen.tokens_per_second_per_user < higher:
+        yield _asked_again(
+            question,
+            chosen,
+            f"--target {higher:g}tok/s",
+            target=higher,
+        )
+
+
+def _pcie_classes(question: ServingQuestion, chosen: Build) -> Iterator[Sensitivity]:
+    """Ask whether slower or faster all-reduce over PCIe changes what is bought."""
+    problem = question.problem
+    if problem.pcie_all_reduce is not None or problem.objective != "cheapest":
+        return
+    if not question.found.reduces_over_pcie:
+        return
+    for name in PCIE_CLASSES:
+        asked = _asked_again(
+            question,
+            chosen,
+            f"{PCIE_CHANGE} of class `{name}`",
+            pcie_all_reduce=name,
+        )
+        if asked.choice_changes:
+            yield asked
+
+
+def _full_pipeline(question: ServingQuestion, chosen: Build) -> Iterator[Sensitivity]:
+    """Say what a full pipeline would do, where the question keeps it from filling."""
+    for deployment in chosen.deployments:
+        candidate = deployment.candidate
+        if question.problem.in_flight is None or candidate.in_flight >= candidate.pp:
+            continue
+        stages = candidate.pp
+        for batch in (candidate.batch, -(-candidate.batch // stages)):
+            yield Sensitivity(
+                change=f"in-flight = p = {stages}, batch {batch}",
+                result=_with_in_flight(question, deployment, batch, stages),
+            )
+
+
+def _with_in_flight(
+    question: ServingQuestion, deployment: Deployment, batch: int, in_flight: int
+) -> str:
+    filled = structs.replace(deployment.candidate, batch=batch, in_flight=in_flight)
+    one = structs.replace(deployment, candidate=filled, replicas=1)
+    evaluation = question.catalog.native.evaluate_serving(
+        configuration_of(question.problem, one)
+    )
+    users = batch * in_flight
+    if not evaluation["feasible"]:
+        why = evaluation["rejections"][0]["message"]
+        return f"{users} users: {why}"
+    decode = evaluation["decode"]
+    return (
+        f"{users} users at {decode['tokens_per_second_per_user']:.1f} tok/s each, "
+        f"{decode['tokens_per_second']:,.0f} tok/s in all"
+    )
+
+
+# --- Of training ----------------------------------------------------------------------
+
+
+def run_sensitivities(
+    question: TrainingQuestion, chosen: TrainingBuild
+) -> tuple[Sensitivity, ...]:
+    """Ask again with less time and with more."""
+    deadline = question.problem.deadline_seconds
+    if deadline is None:
+        return ()
+    return tuple(
+        _in_other_time(question, chosen, deadline, share) for share in DEADLINES
+    )
+
+
+def _in_other_time(
+    question: TrainingQuestion, chosen: TrainingBuild, deadline: float, share: float
+) -> Sensitivity:
+    seconds = share * deadline
+    change = f"--deadline {span(seconds / 86_400)}"
+    other = _best_in(question.about(deadline_seconds=seconds), chosen, share)
+    if other is None:
+        return Sensitivity(change=change, result="no plan", choice_changes=True)
+    rough = is_rough(other.bill_of_materials)
+    price = dollars(other.price_usd, rough=rough, whole=True)
+    return Sensitivity(
+        change=change,
+        result=f"{other.summary}: {price}, {span(other.days)}",
+        choice_changes=other.bill_of_materials != chosen.bill_of_materials,
+        price_usd=other.price_usd,
+    )
+
+
+def _best_in(
+    question: TrainingQuestion, chosen: TrainingBuild, share: float
+) -> TrainingBuild | None:
+    """Find the best cluster for a share of the time that `chosen` has.
+
+    With more time none that is dearer is better. With less, whatever is found within a
+    price is the cheapest of all; the whole search is for where nothing is.
+    """
+    # Twice as many accelerators in half of the time, and as much again for what they
+    # lose on the way.
+    near = chosen.price_usd * max(1.0, 1.0 / share**2) + ROUNDING_USD
+    cheapest = question.problem.objective == "cheapest"
+    found = question.up_to(near).best() if cheapest else None
+    return question.best() if found is None else found
+
+
+# --- Steps of limits ------------------------------------------------------------------
+
+
+def steps(question: ServingQuestion, chosen: Build) -> tuple[Step, ...]:
+    """Ask again with each limit a step wider, where that was asked for.
+
+    A limit is binding if a step of it changes what is best; what the step is worth is
+    the difference, exactly.
+    """
+    if not question.problem.steps:
+        return ()
+    return tuple(
+        _worth(question, chosen, name, said, wider)
+        for name, said, wider in _wider(question.problem)
+    )
+
+
+def _wider(problem: Problem) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """List each limit that is set, a step of it, and the field with the step."""
+    measured = {
+        "budget_usd": ("budget", "${:,.0f}"),
+        "budget_usd_per_hour": ("budget per hour", "${:,.3g}/h"),
+        "max_power_watts": ("power", "{:,.0f} W"),
+    }
+    for field, (name, form) in measured.items():
+        limit = getattr(problem, field)
+        if limit is not None:
+            wider = {field: limit * (1 + SHARE)}
+            yield name, "+" + form.format(limit * SHARE), wider
+    if problem.max_racks is not None:
+        yield "racks", "+1 rack", {"max_racks": problem.max_racks + 1}
+    if problem.accelerators_in_all is not None:
+        more = problem.accelerators_in_all + 1
+        yield "accelerators", "+1", {"accelerators_in_all": more}
+    for part, number in sorted(problem.stock.items()):
+        stock = {**problem.stock, part: number + 1}
+        yield f"stock:{part}", "+1", {"stock": stock}
+    if problem.users > 1:
+        yield "users", "-1", {"users": problem.users - 1}
+    if problem.redundancy:
+        fewer = problem.redundancy - 1
+        yield "redundancy", "-1", {"redundancy": fewer}
+    if problem.target:
+        slower = problem.target * (1 - SHARE)
+        yield (
+            "target",
+            f"-{problem.target * SHARE:g} tok/s",
+            {"target": slower},
+        )
+
+
+def _worth(
+    question: ServingQuestion,
+    chosen: Build,
+    name: str,
+    said: str,
+    wider: dict[str, Any],
+) -> Step:
+    other = question.about(**wider).best()
+    if other is None:  # Not in time: a wider limit has every plan of the narrower.
+        return Step(limit=name, step=said)
+    hourly = question.problem.acquisition.hourly
+    saved = (
+        chosen.usd_per_hour - other.usd_per_hour
+        if hourly
+        else chosen.price_usd - other.price_usd
+    )
+    return Step(
+        limit=name,
+        step=said,
+        binding=other.bill_of_materials != chosen.bill_of_materials,
+        saves_usd=saved,
+        gains_tokens_per_second=other.tokens_per_second - chosen.tokens_per_second,
+        choice=other.summary,
+    )

@@ -1,0 +1,256 @@
+"""What only serving has: how its question is read, and the sections of its plan."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from planopt.bill import MICRO_USD
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS
+from planopt.documents.explanations import Answer, Answers
+from planopt.documents.parts import Accuracy, Status
+from planopt.documents.plan import Plan
+from planopt.planning.alternatives import other_builds
+from planopt.planning.nearest import why_no_purchase
+from planopt.planning.pipeline import answered
+from planopt.planning.pools import disaggregated
+from planopt.planning.price_ranges import uncertainty
+from planopt.planning.question import ServingQuestion
+from planopt.planning.rent_or_buy import rent_or_buy
+from planopt.planning.sensitivity import sensitivities, steps
+from planopt.planning.tighten import tightened
+from planopt.planning.warnings import flipped, serving_warnings
+from planopt.price_sources import dollars, is_rough, oldest_price
+from planopt.serving.problem import read_problem
+from planopt.serving.sure import statement
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from planopt.catalog.open import Catalog
+    from planopt.procurement import Solver
+    from planopt.procurement.problem import Objective, Purchase
+    from planopt.serving.build import Build
+
+__all__ = ["Serving", "solve"]
+
+HOURS_PER_YEAR = 8760
+WATTS_PER_KILOWATT = 1000
+
+SIMULATED = (
+    "latencies under a load are simulated: `planopt verify` holds them against each "
+    "other, and does not compute them again"
+)
+"""What is said besides where latencies are judged."""
+
+
+def solve(
+    *,
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    catalog: Sequence[str] = (),
+    **options: Any,
+) -> Plan:
+    """Find what to buy to serve a model.
+
+    Parameters
+    ----------
+    assumptions : str
+        Name, or path of a TOML file.
+    catalog : sequence of str
+        Folders laid over the bundled catalog.
+    **options
+        As of ``planopt solve``, with underscores: text with units (``"5tok/s"``) or
+        numbers in SI units.
+
+    Returns
+    -------
+    Plan
+        Also where there is none: then its status is ``infeasible``, with why and the
+        nearest changes.
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for each option or file that cannot be used.
+    Interrupted
+        On Ctrl-C, with the best plan so far.
+
+    Examples
+    --------
+    >>> import planopt
+    >>> plan = planopt.solve(target="5tok/s", budget=20_000)
+    >>> plan.status
+    'optimal'
+    """
+    return answered(Serving(), assumptions, catalog, options)
+
+
+class Serving:
+    """The subject of `planopt solve`."""
+
+    def read(
+        self, catalog: Catalog, options: Mapping[str, Any], solver: Solver
+    ) -> ServingQuestion:
+        """Read a question."""
+        problem = read_problem(catalog, **options)
+        return ServingQuestion(problem.counted(catalog), problem, solver)
+
+    def settled(
+        self, question: ServingQuestion, purchase: Purchase
+    ) -> tuple[ServingQuestion, Purchase, Build]:
+        """Lay a purchase out; where latencies are promised, simulate and tighten."""
+        chosen = question.bought(purchase)
+        if question.problem.percentile is None:
+            return question, purchase, chosen
+        return tightened(question, purchase, chosen)
+
+    def plan(
+        self,
+        question: ServingQuestion,
+        purchase: Purchase,
+        chosen: Build,
+        started: float,
+    ) -> Plan:
+        """Put a purchase into a plan, without what needs further questions."""
+        hourly = question.problem.acquisition.hourly
+        bound = None
+        if purchase.bound_micro_usd is not None:
+            # An hour of a unit is rounded up to a millionth of a dollar.
+            bound = purchase.bound_micro_usd / MICRO_USD
+            bound = min(bound, chosen.usd_per_hour) if hourly else bound
+        return Plan(
+            status="optimal" if purchase.status == "optimal" else "feasible",
+            objective=question.problem.objective,
+            price_usd=chosen.price_usd,
+            bound_usd=None if hourly else bound,
+            bound_usd_per_hour=bound if hourly else None,
+            gap=purchase.gap,
+            request=question.problem.request(),
+            bill_of_materials=chosen.bill_of_materials,
+            oldest_price_date=oldest_price(chosen.bill_of_materials),
+            deployments=chosen.deployments,
+            cost=chosen.cost,
+            power_watts=None if chosen.rented else chosen.power_watts,
+            kg_co2e_per_year=_kg_co2e_per_year(question, chosen),
+            warnings=serving_warnings(question, chosen),
+            search=replace(question.found.search, seconds=time.monotonic() - started),
+            assumed=question.problem.assumed,
+            assumptions=question.problem.assumptions,
+            accuracy=Accuracy(statement=_statement(question, chosen)),
+        )
+
+    def so_far(
+        self, question: ServingQuestion, purchase: Purchase, started: float
+    ) -> Plan:
+        """Put what was best until an interruption into a plan."""
+        return self.plan(question, purchase, question.bought(purchase), started)
+
+    def explained(self, question: ServingQuestion, plan: Plan, chosen: Build) -> Plan:
+        """Add what lies beside the answer: other aims, other builds, what flips it."""
+        flips = sensitivities(question, chosen)
+        others = other_builds(question, chosen)
+        return replace(
+            plan,
+            answers=_answers(question, plan.status, chosen),
+            alternatives=others,
+            disaggregated=disaggregated(
+                question.as_asked, chosen.deployments[0].candidate.weights
+            ),
+            rent_or_buy=rent_or_buy(question, chosen),
+            steps=steps(question, chosen),
+            uncertainty=uncertainty(question, chosen, others),
+            sensitivity=flips,
+            warnings=(*plan.warnings, *flipped(flips)),
+        )
+
+    def infeasible(
+        self, question: ServingQuestion, purchase: Purchase, started: float
+    ) -> Plan:
+        """Say why there is no plan, and what is nearest to one."""
+        problem = question.problem
+        why = why_no_purchase(question, purchase, started + problem.time_limit_seconds)
+        two = disaggregated(question.as_asked, None)
+        if two is not None and two.in_time:
+            rough = is_rough(two.bill_of_materials)
+            price = dollars(two.price_usd or 0.0, rough=rough, whole=True)
+            pools = (
+                "two pools do it, one that reads prompts and one that answers: "
+                f"{two.layout}, {price}"
+            )
+            note = f"{why.note}; {pools}" if why.note else pools
+            why = replace(why, note=note)
+        seconds = time.monotonic() - started
+        return Plan(
+            status="infeasible",
+            objective=problem.objective,
+            request=problem.request(),
+            infeasibility=why,
+            disaggregated=two,
+            search=replace(question.found.search, seconds=seconds),
+            assumed=problem.assumed,
+            assumptions=problem.assumptions,
+            accuracy=Accuracy(statement="no plan: nothing was predicted"),
+        )
+
+
+def _kg_co2e_per_year(question: ServingQuestion, chosen: Build) -> float | None:
+    """Carbon dioxide of a year's electricity of what is bought, where it is known."""
+    assumptions = question.catalog.native.cost_assumptions()
+    carbon = assumptions["carbon_kg_per_kwh"]
+    if chosen.rented or carbon is None:
+        return None
+    kilowatts = chosen.power_watts / WATTS_PER_KILOWATT
+    hours = HOURS_PER_YEAR * assumptions["duty"] * assumptions["pue"]
+    return float(kilowatts * hours * carbon)
+
+
+def _statement(question: ServingQuestion, chosen: Build) -> str:
+    """Say how sure the figures are, and which are of a simulation."""
+    sure = statement(
+        (each.evaluation for each in chosen.deployments),
+        question.problem.served.engine_name,
+    )
+    return f"{sure}; {SIMULATED}" if question.problem.percentile else sure
+
+
+def _answers(question: ServingQuestion, status: Status, chosen: Build) -> Answers:
+    """Give the three answers: cheapest, most throughput, least dollars per token."""
+
+    def best(objective: Objective) -> Answer | None:
+        if objective == question.problem.objective:
+            return _answer(objective, status, chosen)
+        other = question.aiming(objective)
+        purchase = other.buy()
+        if not purchase.counts:
+            return None
+        proven: Status = "optimal" if purchase.status == "optimal" else "feasible"
+        return _answer(objective, proven, other.build(purchase.counts))
+
+    # The other two are best for a budget: without one, they are told if asked for.
+    own, budget = question.problem.objective, question.problem.money
+    return Answers(
+        cheapest=best("cheapest"),
+        throughput=None
+        if budget is None and own != "throughput"
+        else best("throughput"),
+        cost_per_token=None
+        if budget is None and own != "cost-per-token"
+        else best("cost-per-token"),
+    )
+
+
+def _answer(objective: Objective, status: Status, best: Build) -> Answer:
+    return Answer(
+        objective=objective,
+        status=status,
+        price_usd=best.price_usd,
+        usd_per_hour=best.usd_per_hour,
+        usd_per_million_tokens=best.cost.usd_per_million_tokens,
+        tokens_per_second=best.tokens_per_second,
+        tokens_per_second_per_user=best.tokens_per_second_per_user,
+        users=best.users,
+        summary=best.summary,
+        bill_of_materials=best.bill_of_materials,
+    )

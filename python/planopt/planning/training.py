@@ -1,0 +1,184 @@
+"""What only training has: how its question is read, and the sections of its plan."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from planopt.accuracy.residuals import model_classes, residual
+from planopt.bill import MICRO_USD
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS
+from planopt.documents.parts import Accuracy, Search
+from planopt.documents.plan import TrainingPlan
+from planopt.planning.alternatives import other_clusters
+from planopt.planning.heterogeneous import together
+from planopt.planning.nearest import why_no_cluster
+from planopt.planning.pipeline import answered
+from planopt.planning.question import TrainingQuestion
+from planopt.planning.rented_runs import renting
+from planopt.planning.sensitivity import run_sensitivities
+from planopt.planning.warnings import run_warnings
+from planopt.price_sources import oldest_price
+from planopt.training.problem import read_training_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from planopt.catalog.open import Catalog
+    from planopt.procurement import Solver
+    from planopt.procurement.problem import Purchase
+    from planopt.training.build import TrainingBuild
+
+__all__ = ["Training", "train"]
+
+
+def train(
+    *,
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    catalog: Sequence[str] = (),
+    **options: Any,
+) -> TrainingPlan:
+    """Find the cheapest cluster that trains a model in time, or the fastest for a sum.
+
+    Parameters
+    ----------
+    assumptions : str
+        Name, or path of a TOML file.
+    catalog : sequence of str
+        Folders laid over the bundled catalog.
+    **options
+        As of ``planopt train``, with underscores: text with units (``"2T"``) or numbers
+        in SI units.
+
+    Returns
+    -------
+    TrainingPlan
+        Also where there is none: then its status is ``infeasible``, with why and the
+        nearest changes.
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for each option or file that cannot be used.
+    Interrupted
+        On Ctrl-C, with the best plan so far.
+
+    Examples
+    --------
+    >>> import planopt
+    >>> plan = planopt.train(tokens="2T", deadline="30d", accelerators="a100-sxm-80")
+    >>> plan.status
+    'optimal'
+    """
+    return answered(Training(), assumptions, catalog, options)
+
+
+class Training:
+    """The subject of `planopt train`."""
+
+    def read(
+        self, catalog: Catalog, options: Mapping[str, Any], solver: Solver
+    ) -> TrainingQuestion:
+        """Read a question."""
+        problem = read_training_problem(catalog, **options)
+        return TrainingQuestion(problem.counted(catalog), problem, solver)
+
+    def settled(
+        self, question: TrainingQuestion, purchase: Purchase
+    ) -> tuple[TrainingQuestion, Purchase, TrainingBuild]:
+        """Lay the run out: it keeps its deadline without a simulation."""
+        return question, purchase, question.bought(purchase)
+
+    def plan(
+        self,
+        question: TrainingQuestion,
+        purchase: Purchase,
+        chosen: TrainingBuild,
+        started: float,
+    ) -> TrainingPlan:
+        """Put a purchase into a plan, without what needs further questions."""
+        bill = chosen.bill_of_materials
+        bound = purchase.bound_micro_usd
+        problem = question.problem
+        return TrainingPlan(
+            status="optimal" if purchase.status == "optimal" else "feasible",
+            objective=problem.objective,
+            price_usd=chosen.price_usd,
+            bound_usd=None if bound is None else bound / MICRO_USD,
+            gap=purchase.gap,
+            request=problem.request(),
+            bill_of_materials=bill,
+            oldest_price_date=oldest_price(bill),
+            deployments=(chosen.deployment,),
+            cost=chosen.evaluation.cost,
+            power_watts=chosen.evaluation.power_watts,
+            warnings=run_warnings(question, chosen),
+            search=_timed(question, started),
+            assumed=problem.assumed,
+            assumptions=problem.assumptions,
+            accuracy=_accuracy(question, chosen),
+        )
+
+    def so_far(
+        self, question: TrainingQuestion, purchase: Purchase, started: float
+    ) -> TrainingPlan:
+        """Put what was best until an interruption into a plan."""
+        return self.plan(question, purchase, question.bought(purchase), started)
+
+    def explained(
+        self, question: TrainingQuestion, plan: TrainingPlan, chosen: TrainingBuild
+    ) -> TrainingPlan:
+        """Add what lies beside the answer: other clusters, what flips it."""
+        return replace(
+            plan,
+            alternatives=other_clusters(question, chosen),
+            sensitivity=run_sensitivities(question, chosen),
+            together=together(question),
+            renting=renting(question.catalog, question.problem, chosen),
+        )
+
+    def infeasible(
+        self, question: TrainingQuestion, purchase: Purchase, started: float
+    ) -> TrainingPlan:
+        """Say why there is no plan, and what is nearest to one."""
+        problem = question.problem
+        return TrainingPlan(
+            status="infeasible",
+            objective=problem.objective,
+            request=problem.request(),
+            infeasibility=why_no_cluster(question, purchase),
+            together=together(question),
+            renting=renting(question.catalog, problem, None),
+            search=_timed(question, started),
+            assumed=problem.assumed,
+            assumptions=problem.assumptions,
+            accuracy=Accuracy(statement="no plan: nothing was predicted"),
+        )
+
+
+def _accuracy(question: TrainingQuestion, chosen: TrainingBuild) -> Accuracy:
+    """Say how far step times of this hardware and kind of model have been off."""
+    accelerator = chosen.deployment.candidate.accelerator
+    problem = question.problem
+    classes = model_classes(question.catalog, accelerator, problem.model)
+    found = residual("step_time", classes)
+    if found is None:
+        return Accuracy(statement="no measurement says how far this may be off")
+    errors, extrapolated = found
+    of = "other hardware and models" if extrapolated else errors.of
+    return Accuracy(
+        statement=(
+            f"step times of {of} that no fit had seen were off by "
+            f"{errors.median_ape:.0%} in the median, {errors.mape:.0%} in the mean "
+            f"({errors.rows} rows)"
+            + ("; nothing like this was measured" if extrapolated else "")
+        ),
+        median_error=errors.median_ape,
+        source="measurements/residuals.toml",
+    )
+
+
+def _timed(question: TrainingQuestion, started: float) -> Search:
+    return replace(question.found.search, seconds=time.monotonic() - started)

@@ -1,0 +1,284 @@
+"""What to know before acting on a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt.documents.parts import PlanWarning
+from planopt.planning.cold import cold_plan
+from planopt.planning.held_back import span
+from planopt.planning.tighten import TOLERANCE, lateness
+from planopt.price_sources import GIVEN, OLD_PRICE_DAYS, age_days
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from planopt.catalog.open import Catalog
+    from planopt.documents.explanations import Sensitivity
+    from planopt.documents.parts import BomLine
+    from planopt.planning.question import ServingQuestion, TrainingQuestion
+    from planopt.serving.build import Build
+    from planopt.training.build import TrainingBuild
+
+__all__ = ["KNIFE_EDGE", "PCIE_CHANGE", "flipped", "run_warnings", "serving_warnings"]
+
+PCIE_CHANGE = "all-reduce over PCIe"
+"""How `sensitivity` calls a change of the class of a host's all-reduce."""
+KNIFE_EDGE = 0.2
+"""Share of the target by which a speed must clear it to be believed."""
+FULL_MEMORY = 0.97
+"""Share of the memory that may be used above which a fit is a knife edge: the overheads
+assumed differ by more from engine to engine."""
+_WIDE = frozenset({"fp32", "bf16", "fp16"})
+
+
+# --- Of serving -----------------------------------------------------------------------
+
+
+def serving_warnings(
+    question: ServingQuestion, chosen: Build
+) -> tuple[PlanWarning, ...]:
+    """Look for what a buyer should hear of."""
+    return (
+        *_context(question),
+        *_knife_edge(question, chosen),
+        *_late(question, chosen),
+        *cold_plan(question, chosen),
+        *_full_memory(chosen),
+        *_licence_warnings(
+            question.catalog,
+            {
+                each.candidate.accelerator
+                for each in chosen.deployments
+                if not each.hardware.terms
+            },
+            datacenter=question.problem.datacenter,
+        ),
+        *_quantised(question, chosen),
+        *_interruptions(chosen),
+        *_price_warnings(chosen.bill_of_materials),
+    )
+
+
+def _late(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
+    """Warn of a latency that the simulation finds longer than promised."""
+    percentile = question.problem.percentile
+    if percentile is None:
+        return
+    for name, times in lateness(question.problem, chosen):
+        if times > 1 + TOLERANCE:
+            yield PlanWarning(
+                code="W010",
+                message=f"{percentile} {name} is {times - 1:.0%} longer than promised "
+                "when it is simulated, though not by the closed form that the search "
+                "used: no more careful choice has a plan",
+            )
+
+
+def flipped(flips: Sequence[Sensitivity]) -> tuple[PlanWarning, ...]:
+    """Warn of a choice that hangs on how well a host connects its cards."""
+    classes = [each for each in flips if each.change.startswith(PCIE_CHANGE)]
+    if not any(each.choice_changes for each in classes):
+        return ()
+    return (
+        PlanWarning(
+            code="W004",
+            message="the choice hangs on how fast cards of a host all-reduce over PCIe",
+            help="measure it, then say --pcie-all-reduce slow, default or good",
+        ),
+    )
+
+
+def _context(question: ServingQuestion) -> Iterator[PlanWarning]:
+    served = question.problem.served
+    context = served.lengths.context
+    if any(each.name == "context" for each in question.problem.assumed):
+        yield PlanWarning(
+            code="W005",
+            message=f"context is assumed: {context} tokens per user",
+            help="say --context N; memory and speed depend on it",
+        )
+    most = question.catalog.native.model(
+        {"model": served.model, "kv_heads": served.kv_heads}
+    )["max_context"]
+    if context > most:
+        yield PlanWarning(
+            code="W007",
+            message=f"{served.model} was made for {most} tokens, not {context}",
+            help="quality beyond its own context is not known",
+        )
+
+
+def _knife_edge(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
+    target = question.problem.target
+    speed = chosen.tokens_per_second_per_user
+    if target and speed < target * (1 + KNIFE_EDGE):
+        yield PlanWarning(
+            code="W001",
+            message=(
+                f"{speed:.2f} tok/s is only {speed / target - 1:.0%} above the target "
+                f"of {target:g}: a knife edge"
+            ),
+            help="see what --target 20 % higher would cost, under sensitivity",
+        )
+
+
+def _full_memory(chosen: Build) -> Iterator[PlanWarning]:
+    for deployment in chosen.deployments:
+        memory = deployment.evaluation.memory
+        if memory is not None:
+            yield from _memory_warnings(
+                memory.total_bytes,
+                memory.capacity_bytes,
+                "one accelerator more, a shorter --context or fewer --users",
+            )
+
+
+def _quantised(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
+    served = question.problem.served
+    own = question.catalog.native.model({"model": served.model})["weights"]
+    for weights in sorted({str(d.candidate.weights) for d in chosen.deployments}):
+        if weights != own and not (weights in _WIDE and own in _WIDE):
+            yield PlanWarning(
+                code="W008",
+                message=f"weights in {weights}, published in {own}: check the quality",
+            )
+
+
+def _interruptions(chosen: Build) -> Iterator[PlanWarning]:
+    """Warn of instances that may be taken away while users are served."""
+    for deployment in chosen.deployments:
+        if deployment.hardware.terms == "spot":
+            away = 1 - (deployment.hardware.goodput or 1.0)
+            yield PlanWarning(
+                code="W009",
+                message=(
+                    f"{deployment.hardware.host} on spot terms is away {away:.1%} of "
+                    "the time, and whoever it serves waits meanwhile"
+                ),
+                help="--redundancy N keeps replicas to spare; an instance that goes "
+                "takes all of its replicas with it",
+            )
+
+
+# --- Of training ----------------------------------------------------------------------
+
+
+def run_warnings(
+    question: TrainingQuestion, chosen: TrainingBuild
+) -> tuple[PlanWarning, ...]:
+    """Look for what a buyer should hear of."""
+    problem, memory = question.problem, chosen.evaluation.memory
+    warnings = [*_late_run(question, chosen)]
+    if memory is not None:
+        help_ = "more sharding, more stages or recomputation lowers it"
+        total, capacity = memory.total_bytes, memory.capacity_bytes
+        warnings += _memory_warnings(total, capacity, help_)
+    accelerator = chosen.deployment.candidate.accelerator
+    return (
+        *warnings,
+        *_licence_warnings(
+            question.catalog, [accelerator], datacenter=problem.datacenter
+        ),
+        *_price_warnings(chosen.bill_of_materials),
+    )
+
+
+def _late_run(
+    question: TrainingQuestion, chosen: TrainingBuild
+) -> Iterator[PlanWarning]:
+    deadline = question.problem.deadline_seconds
+    if deadline is None:
+        return
+    spare = deadline / (chosen.days * 86_400) - 1
+    days = chosen.evaluation.intervals.get("days")
+    if days is not None and days.high * 86_400 > deadline:
+        yield PlanWarning(
+            code="W001",
+            message=(
+                f"the {days.level:.0%} interval of the run, {span(days.low)} to "
+                f"{span(days.high)}, straddles the deadline of "
+                f"{span(deadline / 86_400)}"
+            ),
+            help=f"`--deadline {deadline / 86_400 / (days.high / chosen.days):.3g}d` "
+            "asks for a plan whose interval clears it",
+        )
+    elif spare < KNIFE_EDGE:
+        yield PlanWarning(
+            code="W001",
+            message=(
+                f"{span(chosen.days)} are only {spare:.0%} below the deadline of "
+                f"{span(deadline / 86_400)}: a knife edge"
+            ),
+            help="see what an earlier --deadline would cost, under sensitivity",
+        )
+
+
+# --- Of either ------------------------------------------------------------------------
+
+
+def _memory_warnings(
+    total_bytes: float, capacity_bytes: float, help_: str
+) -> Iterator[PlanWarning]:
+    """Warn of memory that is nearly full."""
+    full = total_bytes / capacity_bytes if capacity_bytes else 0.0
+    if full > FULL_MEMORY:
+        yield PlanWarning(
+            code="W001",
+            message=(
+                f"the fullest accelerator is {full:.1%} full of what may be used: "
+                "a knife edge"
+            ),
+            help=help_,
+        )
+
+
+def _licence_warnings(
+    catalog: Catalog, accelerators: Iterable[str], *, datacenter: bool
+) -> Iterator[PlanWarning]:
+    """Warn of parts that may not be used in data centers, unless they were left out."""
+    if datacenter:
+        return
+    for accelerator in sorted(accelerators):
+        entry = catalog.show("accelerators", accelerator)
+        allowed = {f["field"]: f["text"] for f in entry["figures"]}
+        if allowed.get("datacenter_licence") == "false":
+            yield PlanWarning(
+                code="W003",
+                message=f"the driver licence of {entry['name']} forbids data centers",
+                help="--datacenter leaves such parts out",
+            )
+
+
+def _price_warnings(bill: Sequence[BomLine]) -> Iterator[PlanWarning]:
+    """Warn of prices remembered rather than read, and of prices that are old."""
+    remembered, old, undated = [], [], []
+    for line in bill:
+        if not (line.unit_price_usd or line.unit_usd_per_hour):
+            continue
+        if line.price_status in (None, GIVEN):
+            continue
+        age = age_days(line.price_date)
+        if age is None:
+            undated.append(line.name)
+        elif age > OLD_PRICE_DAYS:
+            old.append(f"{line.name} ({line.price_date})")
+        if line.price_status == "from-memory":
+            remembered.append(line.name)
+    if remembered:
+        yield PlanWarning(
+            code="W002",
+            message=f"prices from memory, to be checked: {', '.join(remembered)}",
+        )
+    if undated:
+        yield PlanWarning(
+            code="W006",
+            message=f"prices of a list without a date: {', '.join(undated)}",
+            help="say today's: --price ID=USD, or an overlay with --catalog DIR",
+        )
+    if old:
+        yield PlanWarning(
+            code="W006",
+            message=f"prices older than a year: {', '.join(old)}",
+            help="say today's: --price ID=USD, or an overlay with --catalog DIR",
+        )
