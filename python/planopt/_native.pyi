@@ -16,6 +16,7 @@ __all__ = [
     "energy_usd_per_hour",
     "fewest_accelerators",
     "forwards_from_the_input",
+    "groups",
     "hosting_usd_per_hour",
     "in_flight_both_ways",
     "largest_tensor_degree",
@@ -116,6 +117,7 @@ def cheapest_cover(
     below: int,
 ) -> tuple[int, tuple[list[tuple[int, int]], list[tuple[int, int, int]]] | None]: ...
 def options_json() -> bytes: ...
+def groups(door: str) -> list[tuple[str, list[str]]]: ...
 def build_info() -> dict[str, str]: ...
 
 @final

@@ -88,7 +88,7 @@ def check_model(reader: OptionReader, catalog: Catalog, model: str) -> None:
     if is_file(model):
         return
     try:
-        catalog.native.model({"model": model})
+        catalog.model(model)
     except InputError as unknown:
         reader.refuse("model", unknown)
 

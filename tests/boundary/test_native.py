@@ -46,8 +46,9 @@ def test_an_unknown_dimension_is_a_fault_of_the_caller() -> None:
 
 
 def test_columns_of_a_search_have_one_length(catalog: Catalog) -> None:
-    found = catalog.native.search_serving(
-        {**SERVED, "tokens_per_second_per_user": 20.0, "max_accelerators": 2}
+    found = catalog.ask(
+        "search_serving",
+        {**SERVED, "tokens_per_second_per_user": 20.0, "max_accelerators": 2},
     )
 
     assert {len(column) for column in found["units"].values()} == {
@@ -58,7 +59,8 @@ def test_columns_of_a_search_have_one_length(catalog: Catalog) -> None:
 
 def test_problems_of_the_core_arrive_as_diagnostics(catalog: Catalog) -> None:
     with pytest.raises(InputError) as refused:
-        catalog.native.evaluate_serving(
+        catalog.ask(
+            "evaluate_serving",
             {
                 **SERVED,
                 "accelerator": "rtx-4091",
@@ -66,7 +68,7 @@ def test_problems_of_the_core_arrive_as_diagnostics(catalog: Catalog) -> None:
                 "pp": 1,
                 "replicas": 1,
                 "batch": 1,
-            }
+            },
         )
 
     (problem,) = refused.value.diagnostics
@@ -90,13 +92,14 @@ def test_other_threads_run_while_the_core_searches(catalog: Catalog) -> None:
     counter = threading.Thread(target=count)
     counter.start()
     try:
-        catalog.native.search_serving(
+        catalog.ask(
+            "search_serving",
             {
                 **SERVED,
                 "tokens_per_second_per_user": 1.0,
                 "max_accelerators": 64,
                 "exhaustive": False,
-            }
+            },
         )
     finally:
         done.set()

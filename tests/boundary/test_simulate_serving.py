@@ -25,7 +25,7 @@ EIGHT_H100 = {
 def simulate(load: dict[str, Any], run: dict[str, Any], **options: Any) -> Any:
     catalog = open_catalog((), "calibrated")
     request = {**EIGHT_H100, "load": load, "run": run, **options}
-    return catalog.native.simulate_serving(request)
+    return catalog.ask("simulate_serving", request)
 
 
 def closed(users: int) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def closed(users: int) -> dict[str, Any]:
 
 def test_one_user_waits_for_chunks_of_his_prompt_and_for_single_steps() -> None:
     answer = simulate(closed(1), {"requests": 10, "doors_close": True})
-    evaluated = open_catalog((), "calibrated").native.evaluate_serving(EIGHT_H100)
+    evaluated = open_catalog((), "calibrated").ask("evaluate_serving", EIGHT_H100)
     report = answer["report"]
     assert math.isclose(
         report["tpot_seconds"]["mean"],

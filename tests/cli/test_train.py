@@ -175,12 +175,12 @@ def test_wrong_words_of_an_evaluation_are_told_together(
 def test_an_interruption_shows_what_is_known(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from planopt.training import beside
+    from planopt.planning import training
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(beside, "sensitivities", interrupt)
+    monkeypatch.setattr(training, "run_sensitivities", interrupt)
 
     assert run("train", *SMALL, "--deadline", "10d") == 130
 

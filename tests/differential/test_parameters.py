@@ -57,7 +57,7 @@ def configs(shared: Path) -> list[Path]:
 @cache
 def described(model: str) -> dict[str, Any]:
     """Describe a model by id or path, as the core reads it."""
-    description: dict[str, Any] = open_catalog().native.model({"model": model})
+    description: dict[str, Any] = open_catalog().model(model)
     return description
 
 

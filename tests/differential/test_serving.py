@@ -90,10 +90,10 @@ class Sides:
             **candidate,
             "replicas": replicas,
             "pcie_all_reduce": self.pcie_all_reduce,
-            "engine_name": self.engine,
+            "engine": self.engine,
             "offload": None if layers is None else {"layers": layers, "to": to},
         }
-        return self.core.native.evaluate_serving(request)
+        return self.core.ask("evaluate_serving", request)
 
 
 @cache

@@ -31,11 +31,13 @@ def facts() -> Facts:
 
 
 def ask(run: dict[str, Any], shares: list[tuple[str, int]]) -> dict[str, Any]:
-    answer: dict[str, Any] = open_catalog().native.evaluate_mixed(
+    answer: dict[str, Any] = open_catalog().ask(
+        "evaluate_mixed",
         {
-            "run": {"accelerator": "", "network": NETWORK, **run},
+            "network": NETWORK,
+            **run,
             "shares": [{"accelerator": a, "accelerators": n} for a, n in shares],
-        }
+        },
     )
     return answer
 

@@ -237,7 +237,7 @@ def _layouts(most: int, batch: int, layers: int) -> Iterator[dict[str, Any]]:
 
 def _brute_force(network: str, nics: int, deadline_days: float) -> tuple[float, float]:
     """Find the least price, and the least days at it, by evaluating everything."""
-    native = open_catalog().native
+    catalog = open_catalog()
     run = {
         "model": SMALL["model"],
         "accelerator": SMALL["accelerators"],
@@ -251,7 +251,7 @@ def _brute_force(network: str, nics: int, deadline_days: float) -> tuple[float, 
     for layout in _layouts(SMALL["max_accelerators"], SMALL["global_batch"], 16):
         accelerators = layout["tp"] * layout["pp"] * layout["dp"]
         over = connection if accelerators > 4 else {}
-        answer = native.evaluate_training({**run, **layout, **over})
+        answer = catalog.ask("evaluate_training", {**run, **layout, **over})
         if answer["feasible"] and answer["cost"] and answer["days"] <= deadline_days:
             best = min(best, (answer["cost"]["price_usd"], answer["days"]))
     return best
@@ -330,8 +330,8 @@ def test_a_cluster_does_what_its_evaluation_says(question: dict[str, Any]) -> No
 
     assert found.units
     for unit, cell in zip(found.units, found.cells, strict=True):
-        answer = catalog.native.evaluate_training(
-            {**problem.run(), **found.request(unit)}
+        answer = catalog.ask(
+            "evaluate_training", {**problem.run(), **found.request(unit)}
         )
         assert answer["feasible"]
         assert answer["days"] * DAY == pytest.approx(cell["run_seconds"], rel=1e-12)
@@ -356,12 +356,14 @@ def _networks_for_sale() -> list[str]:
 @pytest.mark.parametrize("network", _networks_for_sale())
 def test_more_hosts_are_never_cheaper(network: str) -> None:
     """The search looks at clusters from the smallest and stops at the first in time."""
-    native = open_catalog().native
+    catalog = open_catalog()
     request = {**SMALL, "accelerator": "l40s", "host": "pcie-4gpu", "network": network}
     for name in ("max_accelerators", "accelerators"):
         del request[name]
     costs = [
-        native.evaluate_training({**request, "dp": dp, "global_batch": 2 * dp})["cost"]
+        catalog.ask("evaluate_training", {**request, "dp": dp, "global_batch": 2 * dp})[
+            "cost"
+        ]
         for dp in (8, 16, 32, 64, 128, 200, 256, 300, 1024, 1500, 4096, 10_000, 16_384)
     ]
     prices = [cost["price_usd"] if cost else math.inf for cost in costs]

@@ -14,6 +14,8 @@ from planopt.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from planopt.catalog.open import Catalog
+
 __all__ = [
     "MeasuredReplica",
     "Sizes",
@@ -100,9 +102,9 @@ def _uniform(least: float, most: float) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4)
-def catalog_of(assumptions: str) -> Any:
+def catalog_of(assumptions: str) -> Catalog:
     """Return the opened catalog of some assumptions."""
-    return open_catalog((), assumptions).native
+    return open_catalog((), assumptions)
 
 
 @lru_cache(maxsize=4)
@@ -161,7 +163,7 @@ class MeasuredReplica:
         if self.dp > 1 or self.ep > 1:
             request |= {"dp": self.dp, "ep": self.ep}
         if self.engine in self._engines:
-            request["engine_name"] = self.engine
+            request["engine"] = self.engine
         return request
 
     def evaluated(self, *, batch: int, prompt: int, context: int) -> Mapping[str, Any]:
@@ -174,8 +176,8 @@ class MeasuredReplica:
         """
         request = self.request(batch=batch, prompt=prompt, context=context)
         try:
-            answer: Mapping[str, Any] = catalog_of(self.assumptions).evaluate_serving(
-                request
+            answer: Mapping[str, Any] = catalog_of(self.assumptions).ask(
+                "evaluate_serving", request
             )
         except InputError as error:
             raise UnpredictableError(error.diagnostics[0].message) from error
@@ -235,13 +237,13 @@ class MeasuredReplica:
                 },
                 "prefix_hit_rate": sizes.prefix_hit_rate,
             },
-            "engine": dict(engine or {}),
+            "scheduler": dict(engine or {}),
             "run": {"requests": requests, "warm_up": warm_up, "doors_close": True},
         }
         if decode is not None:
             request["decode"] = dict(decode)
         try:
-            answer = catalog_of(self.assumptions).simulate_serving(request)
+            answer = catalog_of(self.assumptions).ask("simulate_serving", request)
         except InputError as error:
             raise UnpredictableError(error.diagnostics[0].message) from error
         if answer["report"] is None:

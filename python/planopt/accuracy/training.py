@@ -240,7 +240,7 @@ def _answer(
 ) -> Prediction | Missing:
     counted = question.has_layout
     try:
-        answer = catalog.native.evaluate_training({**question.request, **layout})
+        answer = catalog.ask("evaluate_training", {**question.request, **layout})
     except InputError as error:
         reason = error.diagnostics[0].message
         return question.row.missing(reason, counted=counted)

@@ -154,9 +154,7 @@ class Inputs:
     def model(self) -> dict[str, Any]:
         """The scenario's model with its operations."""
         asked = self._scenario.training or self._scenario.serving
-        named = {key: asked[key] for key in ("model", "kv_heads") if key in asked}
-        described: dict[str, Any] = self._catalog.native.model(named)
-        return described
+        return self._catalog.model(asked["model"], asked.get("kv_heads"))
 
     def sum_of_operations(self, field: str) -> float:
         """Add a figure up over all operations of the model."""

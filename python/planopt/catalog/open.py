@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from planopt._native import Catalog as NativeCatalog
 from planopt._native import build_info
+from planopt.door import question
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
@@ -181,6 +182,28 @@ class Catalog:
                 id_ = str(name).strip().partition(":")[0]
                 other = other._with(other.native.with_power_limit(id_))
         return other
+
+    def ask(self, door: str, given: Mapping[str, Any]) -> Any:
+        """Ask the core a question of options by their names.
+
+        Parameters
+        ----------
+        door : str
+            Such as ``evaluate_serving``.
+        given : mapping
+            As `planopt.door.question` takes it.
+
+        Raises
+        ------
+        InputError
+            With everything in the question that is not known or cannot be.
+        """
+        return getattr(self.native, door)(question(door, given))
+
+    def model(self, name: str, kv_heads: int | None = None) -> dict[str, Any]:
+        """Tell of a model in short: parameters, width, layers, context, format."""
+        known: dict[str, Any] = self.native.model({"name": name, "kv_heads": kv_heads})
+        return known
 
     def list(self, kind: str) -> list[dict[str, Any]]:
         """Id and name of each entity of a kind."""

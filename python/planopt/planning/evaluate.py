@@ -210,7 +210,9 @@ def evaluate_serving(
     if (resting := _resting(reader, offload, offload_to)) is not None:
         request["offload"] = resting
     adapters = _adapters(reader, lora_adapters, lora_rank)
-    request |= adapters | images
+    request |= adapters
+    # Prompts are longer by their tokens already.
+    request |= {name: images[name] for name in images if name != "image_tokens"}
     rate = reader.quantity("requests", requests, "requests_per_second")
     asking = reader.count("users", users)
     if rate is not None and asking is not None:
@@ -258,7 +260,7 @@ def evaluate_serving(
         )
     reader.finish()
     opened = opened.priced(**paid)
-    answer = opened.native.evaluate_serving(request)
+    answer = opened.ask("evaluate_serving", request)
     if answer["offload"] is not None:
         # What is simulated holds as many layers as what was evaluated.
         request["offload"] = {**request["offload"], "layers": answer["offload"]}

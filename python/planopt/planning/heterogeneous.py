@@ -56,7 +56,7 @@ def together(question: TrainingQuestion) -> tuple[TrainingAlternative, ...]:
     best: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
     for layout in _layouts(problem):
         run = {**problem.run(), **over, **layout}
-        both = question.catalog.native.evaluate_mixed({"run": run, "shares": shares})
+        both = question.catalog.ask("evaluate_mixed", {**run, "shares": shares})
         for way in WAYS:
             answer = both[way]
             known = best.get(way)

@@ -199,9 +199,7 @@ def _without_speeds(problem: Problem, kept: frozenset[Demand]) -> dict[str, Any]
 
 def _model(question: ServingQuestion) -> dict[str, Any]:
     served = question.problem.served
-    request = {"model": served.model, "kv_heads": served.kv_heads}
-    model: dict[str, Any] = question.catalog.native.model(request)
-    return model
+    return question.catalog.model(served.model, served.kv_heads)
 
 
 def _model_limit(question: ServingQuestion, detail: str | None) -> Limit:
@@ -513,9 +511,7 @@ def _conflict_of_run(question: TrainingQuestion) -> Iterator[Limit]:
     if feasible(()):
         for name in minimal_conflict(tuple(drops), feasible):
             yield Limit(name=name, value=_limit_of_run(problem, name))
-    known = question.catalog.native.model(
-        {"model": problem.model, "kv_heads": problem.kv_heads}
-    )
+    known = question.catalog.model(problem.model, problem.kv_heads)
     billions = known["parameters"] / 1e9
     yield Limit(
         name="model",

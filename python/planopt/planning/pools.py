@@ -17,7 +17,7 @@ from planopt.serving.load import Latencies, load_of, simulated
 from planopt.serving.pessimism import at_worst
 from planopt.serving.prefill_pool import DEGREES
 from planopt.serving.question_types import PERCENTILES
-from planopt.serving.search import search_request
+from planopt.serving.search import sought
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +58,7 @@ def disaggregated(
     best = None
     for _ in range(ATTEMPTS):
         request = _request(question.catalog, problem)
-        found = question.catalog.native.search_pools(request)["best"]
+        found = question.catalog.ask("search_pools", request)["best"]
         if found is None:
             return best
         best = _simulated(question.catalog, problem, found)
@@ -85,11 +85,11 @@ def _is_asked(problem: Problem) -> bool:
 
 def _request(catalog: Catalog, problem: Problem) -> dict[str, Any]:
     return {
-        **search_request(at_worst(catalog, problem), problem.served),
-        "pools_aim": problem.objective,
+        **sought(at_worst(catalog, problem), problem.served),
+        "aim": problem.objective,
         "requests_per_second": problem.requests_per_second,
         "accelerators_in_all": problem.accelerators_in_all,
-        "budget_usd": problem.budget_usd,
+        "price_usd": problem.budget_usd,
         "power_watts": problem.max_power_watts,
         "rack_units": problem.rack_units(catalog),
         "stock": problem.stock,
@@ -119,7 +119,7 @@ def _simulated(
         "decode": {
             **configurations["decode"],
             "transfer": way,
-            "engine": problem.served.engine,
+            "scheduler": problem.served.engine,
         },
     }
     latencies = simulated(catalog, request, load, engine=problem.served.engine)
@@ -142,8 +142,7 @@ def _configuration(
     pool, network = found[name], found["transfer"]["network"]
     degrees = {key: pool[key] for key in (*DEGREES, "batch")}
     return {
-        **problem.served.native(),
-        "pcie_all_reduce": problem.pcie_all_reduce,
+        **problem.asked(),
         "accelerator": pool["accelerator"],
         "host": pool["host"],
         "network": network,
@@ -158,7 +157,7 @@ def _pool(
     configuration: Mapping[str, Any],
     found: Mapping[str, Any],
 ) -> Pool:
-    answer = catalog.native.evaluate_serving({**configuration, "replicas": 1})
+    answer = catalog.ask("evaluate_serving", {**configuration, "replicas": 1})
     evaluation = evaluation_of({**answer, "cost": None, "power_watts": None})
     return Pool(
         candidate=Candidate(

@@ -52,7 +52,7 @@ def renting(
         redundancy=None,
     )
     asked = rented.native(catalog)
-    columns = catalog.native.search_training(asked)["clusters"]
+    columns = catalog.ask("search_training", asked)["clusters"]
     cells = zip(*columns.values(), strict=True)
     runs = sorted(
         (_run(dict(zip(columns, cell, strict=True))) for cell in cells),

@@ -114,8 +114,8 @@ def _with_in_flight(
 ) -> str:
     filled = structs.replace(deployment.candidate, batch=batch, in_flight=in_flight)
     one = structs.replace(deployment, candidate=filled, replicas=1)
-    evaluation = question.catalog.native.evaluate_serving(
-        configuration_of(question.problem, one)
+    evaluation = question.catalog.ask(
+        "evaluate_serving", configuration_of(question.problem, one)
     )
     users = batch * in_flight
     if not evaluation["feasible"]:

@@ -98,9 +98,7 @@ def _context(question: ServingQuestion) -> Iterator[PlanWarning]:
             message=f"context is assumed: {context} tokens per user",
             help="say --context N; memory and speed depend on it",
         )
-    most = question.catalog.native.model(
-        {"model": served.model, "kv_heads": served.kv_heads}
-    )["max_context"]
+    most = question.catalog.model(served.model, served.kv_heads)["max_context"]
     if context > most:
         yield PlanWarning(
             code="W007",
@@ -136,7 +134,7 @@ def _full_memory(chosen: Build) -> Iterator[PlanWarning]:
 
 def _quantised(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
     served = question.problem.served
-    own = question.catalog.native.model({"model": served.model})["weights"]
+    own = question.catalog.model(served.model)["weights"]
     for weights in sorted({str(d.candidate.weights) for d in chosen.deployments}):
         if weights != own and not (weights in _WIDE and own in _WIDE):
             yield PlanWarning(

@@ -110,29 +110,22 @@ def _deploy(
     for_users: bool,
 ) -> Deployment:
     served = replace(problem.served, weights=row.weights, kv=row.kv)
-    bought: dict[str, Any] = {"batch": row.batch, "in_flight": row.in_flight}
-    asked: dict[str, Any] = {"batch": problem.batch, "in_flight": problem.in_flight}
-    batching = asked if for_users else bought
-    layout = {
-        "tp": row.tp,
-        "cp": row.cp,
-        "dp": row.dp,
-        "ep": row.ep,
-        "pp": row.pp,
-        "replicas": unit.replicas,
-    }
+    layout: dict[str, Any] = {**row.layout(), "replicas": unit.replicas}
+    if for_users:
+        layout |= {"batch": problem.batch, "in_flight": problem.in_flight}
     # Latencies under a load were judged for this layout and no other.
     judged = problem.percentile is not None
-    free = for_users and problem.max_power_watts is None and not judged
-    answer = catalog.native.fastest_serving(
+    if for_users and problem.max_power_watts is None and not judged:
+        layout = {"batch": problem.batch, "in_flight": problem.in_flight}
+    answer = catalog.ask(
+        "fastest_serving",
         {
-            **served.native(),
-            "pcie_all_reduce": problem.pcie_all_reduce,
-            "hardware": row.hardware(),
+            **problem.asked(served),
+            **row.hardware(),
+            **layout,
             "users": math.ceil(problem.users / count) if for_users else unit.users,
-            **batching,
-            **({} if free else layout),
-        }
+            "context_ranks": served.context_ranks,
+        },
     )
     evaluation = answer["evaluation"]
     return Deployment(

@@ -25,8 +25,8 @@ __all__ = [
     "configuration_of",
     "estimated",
     "latencies_of",
-    "latency_request",
     "load_of",
+    "promised",
     "read_traffic",
     "run_of",
     "simulated",
@@ -207,8 +207,8 @@ def simulated(
 ) -> Latencies | None:
     """Simulate a load on a configuration; none if the configuration does not work."""
     run = run_of(load, requests)
-    request = {**configuration, "load": load, "run": run, "engine": engine}
-    report = catalog.native.simulate_serving(request)["report"]
+    request = {**configuration, "load": load, "run": run, "scheduler": engine}
+    report = catalog.ask("simulate_serving", request)["report"]
     return latencies_of(report, load["arrivals"].get("users"))
 
 
@@ -233,8 +233,8 @@ def estimated(
 ) -> Latencies | None:
     """Estimate the same by the closed form; none if it cannot keep up either."""
     run = {"requests": 1}
-    request = {**configuration, "load": load, "run": run, "engine": engine}
-    answer = catalog.native.estimate_serving(request)
+    request = {**configuration, "load": load, "run": run, "scheduler": engine}
+    answer = catalog.ask("estimate_serving", request)
     known = answer if answer["ttft_seconds"] is not None else None
     return latencies_of(known, load["arrivals"].get("users"))
 
@@ -258,49 +258,44 @@ def latencies_of(
     )
 
 
-def latency_request(problem: Problem) -> dict[str, Any] | None:
-    """Ask for what is judged under a load; none where the steady step is judged."""
+def promised(problem: Problem) -> dict[str, Any]:
+    """Name what users are promised: under a load, where latencies are judged there."""
+    promises = {
+        "users": problem.users,
+        "tokens_per_second": problem.throughput,
+        "tokens_per_second_per_user": problem.predicted_target,
+    }
     if problem.percentile is None:
-        return None
+        return promises
     ttft, target = problem.predicted_ttft_seconds, problem.predicted_target
     load = load_of(
         problem.served.lengths, users=1, requests_per_second=problem.requests_per_second
     )
     return {
+        **promises,
         "percentile": PERCENTILES[problem.percentile],
         "ttft_seconds": None if ttft is None else ttft * problem.ttft_margin,
         "tpot_seconds": problem.tpot_margin / target if target else None,
         "load": load,
-        "engine": problem.served.engine,
+        "scheduler": problem.served.engine,
     }
 
 
 def configuration_of(problem: Problem, deployment: Deployment) -> dict[str, Any]:
-    """Put a deployment of a plan as the core takes a configuration."""
+    """Name a deployment of a plan by options of the core."""
     candidate, hardware = deployment.candidate, deployment.hardware
+    degrees = ("tp", "cp", "dp", "ep", "pp", "batch", "in_flight")
     return {
-        **problem.served.native(),
+        **problem.asked(),
         "weights": candidate.weights,
         "kv": candidate.kv,
-        "pcie_all_reduce": problem.pcie_all_reduce,
         "accelerator": candidate.accelerator,
-        "hardware": {
-            "accelerator": candidate.accelerator,
-            "host": hardware.host,
-            "terms": hardware.terms,
-            "network": hardware.network,
-            "nics_per_host": hardware.nics_per_host,
-            "hosts": hardware.hosts,
-            "accelerators": candidate.accelerators,
-        },
-        "tp": candidate.tp,
-        "cp": candidate.cp,
-        "dp": candidate.dp,
-        "ep": candidate.ep,
-        "pp": candidate.pp,
+        "host": hardware.host,
+        "terms": hardware.terms,
+        "network": hardware.network,
+        "nics_per_host": hardware.nics_per_host or None,
+        **{name: getattr(candidate, name) for name in degrees},
         "replicas": deployment.replicas,
-        "batch": candidate.batch,
-        "in_flight": candidate.in_flight,
     }
 
 

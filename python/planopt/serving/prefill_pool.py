@@ -88,7 +88,7 @@ def simulated_with(
     InputError
         The pool that reads does not work, or nothing joins the two.
     """
-    answer = catalog.native.evaluate_serving({**reading, "replicas": 1})
+    answer = catalog.ask("evaluate_serving", {**reading, "replicas": 1})
     evaluation = evaluation_of({**answer, "cost": None, "power_watts": None})
     if not evaluation.feasible:
         why = "; ".join(each.message for each in evaluation.rejections)
@@ -102,10 +102,10 @@ def simulated_with(
         **reading,
         "load": load,
         "run": run_of(load),
-        "engine": served.engine,
-        "decode": {**answering, "engine": served.engine},
+        "scheduler": served.engine,
+        "decode": {**answering, "scheduler": served.engine},
     }
-    found = catalog.native.simulate_serving(request)
+    found = catalog.ask("simulate_serving", request)
     pool = Pool(
         candidate=Candidate(
             accelerator=reading["accelerator"],

@@ -97,7 +97,7 @@ class ServedModel:
     """The model itself, where it is a file that a plan must stand without."""
 
     def native(self) -> dict[str, Any]:
-        """Request of the compiled core."""
+        """Name what is served, and what serves it, by options of the core."""
         return {
             "model": self.model,
             "kv_heads": self.kv_heads,
@@ -106,8 +106,7 @@ class ServedModel:
             "context": self.lengths.context,
             "prompt": self.lengths.prompt,
             "overlap": self.overlap,
-            "cp_max": self.context_ranks,
-            "engine_name": self.engine_name,
+            "engine": self.engine_name,
             **self.drafted,
         }
 
@@ -207,6 +206,11 @@ class Problem(Market):
     def counted(self, catalog: Catalog) -> Catalog:
         """Return the catalog with the prices and the costs that are asked for."""
         return super().counted(catalog).with_cost(self.cost)
+
+    def asked(self, served: ServedModel | None = None) -> dict[str, Any]:
+        """Name what every question to the core is about, by its options."""
+        served = served or self.served
+        return {**served.native(), "pcie_all_reduce": self.pcie_all_reduce}
 
     def with_model(self, **changes: Any) -> Problem:
         """Return the same question about another model or format."""

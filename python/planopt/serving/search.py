@@ -10,14 +10,14 @@ from planopt.acquisition import is_offer
 from planopt.catalog.open import LIMITED_TO
 from planopt.documents.parts import Search
 from planopt.procurement.problem import MICRO_USD, Unit
-from planopt.serving.load import latency_request
+from planopt.serving.load import promised
 from planopt.serving.pessimism import each_at_worst
 
 if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.serving.question_types import Problem, ServedModel
 
-__all__ = ["Found", "find_units", "search_request"]
+__all__ = ["Found", "find_units", "sought"]
 
 
 @dataclass(frozen=True)
@@ -48,17 +48,19 @@ class Row:
     kv: str
 
     def hardware(self) -> dict[str, Any]:
-        """Key of its hardware, as the core takes it."""
+        """Name its hardware, and how much of it a unit is, by options of the core."""
+        names = ("accelerator", "host", "terms", "network")
+        parts = ("hosts", "accelerators", "switch")
         return {
-            "accelerator": self.accelerator,
-            "host": self.host,
-            "terms": self.terms,
-            "network": self.network,
-            "nics_per_host": self.nics_per_host,
-            "switch": self.switch,
-            "hosts": self.hosts,
-            "accelerators": self.accelerators,
+            **{name: getattr(self, name) for name in names},
+            "nics_per_host": self.nics_per_host or None,
+            "unit": {name: getattr(self, name) for name in parts},
         }
+
+    def layout(self) -> dict[str, int]:
+        """Name how it is divided."""
+        names = ("tp", "cp", "dp", "ep", "pp", "batch", "in_flight")
+        return {name: getattr(self, name) for name in names}
 
 
 _ROW_COLUMNS = tuple(
@@ -212,15 +214,14 @@ def find_units(
         served = replace(problem.served, weights=weights)
         for asked in each_at_worst(catalog, problem):
             request = {
-                **search_request(asked, served),
+                **_units_sought(asked, served),
                 "each_batch_up_to": each_batch_up_to,
                 "aim": aim,
                 "price_cap_usd": price_cap_usd,
-                "within_host": problem.within_host,
             }
             hourly = problem.acquisition.hourly
             if problem.acquisition.way != "rent":
-                found._add(catalog.native.search_serving(request), hourly=hourly)
+                found._add(catalog.ask("search_serving", request), hourly=hourly)
             if problem.acquisition.rents:
                 renting = {
                     **request,
@@ -228,28 +229,31 @@ def find_units(
                     "price_cap_usd": None,
                     "rent": problem.acquisition.rent_request(),
                 }
-                found._add(catalog.native.search_serving(renting), hourly=hourly)
+                found._add(catalog.ask("search_serving", renting), hourly=hourly)
     return found
 
 
-def search_request(problem: Problem, served: ServedModel) -> dict[str, Any]:
-    """Put a question as the core searches for its answer."""
-    shares = problem.users if problem.objective == "latency" else None
+def sought(problem: Problem, served: ServedModel) -> dict[str, Any]:
+    """Put what is promised and what there is to choose from, by options of the core."""
     return {
-        **served.native(),
-        "pcie_all_reduce": problem.pcie_all_reduce,
-        "tokens_per_second_per_user": problem.predicted_target,
+        **problem.asked(served),
+        **promised(problem),
         "prefill_seconds": problem.predicted_ttft_seconds,
-        "latency": latency_request(problem),
-        "batch": problem.batch,
-        "in_flight": problem.in_flight,
-        "batches_that_share": shares,
-        "users": problem.users,
-        "tokens_per_second": problem.throughput,
         "redundancy": problem.redundancy,
-        "builds": problem.top + 1,
-        "exhaustive": problem.exhaustive,
+        "context_ranks": served.context_ranks,
         "max_accelerators": problem.replica_accelerators,
         **problem.hardware(),
         "hosts": [each for each in problem.hosts if not is_offer(each)],
+    }
+
+
+def _units_sought(problem: Problem, served: ServedModel) -> dict[str, Any]:
+    return {
+        **sought(problem, served),
+        "batch": problem.batch,
+        "in_flight": problem.in_flight,
+        "batches_that_share": problem.users if problem.objective == "latency" else None,
+        "builds": problem.top + 1,
+        "exhaustive": problem.exhaustive,
+        "within_host": problem.within_host,
     }

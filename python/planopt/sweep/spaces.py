@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from planopt.door import question
 from planopt.errors import InputError
 
 if sys.version_info >= (3, 11):
@@ -31,7 +32,7 @@ class Space:
     about : str
         What it is of, in a few words.
     axes : dict
-        Values of the axes, and what all candidates share, as the core reads them.
+        Values of the axes, and what all candidates share, by options.
     """
 
     def __init__(self, name: str, kind: str, about: str, axes: dict[str, Any]) -> None:
@@ -43,7 +44,10 @@ class Space:
     @property
     def request(self) -> dict[str, Any]:
         """As the core reads it."""
-        return {"kind": self.kind, **self.axes}
+        request = {"kind": self.kind, **self.axes}
+        if self.kind == "training":
+            request["run"] = question("evaluate_training", self.axes["run"])
+        return request
 
 
 def read_space(name: str) -> Space:

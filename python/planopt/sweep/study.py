@@ -240,14 +240,14 @@ def _request(
     space: Space, model: str | None, parts: dict[str, Any], workload: dict[str, Any]
 ) -> dict[str, Any]:
     """Put the values of a case in the place of the space's own."""
-    request = {**space.request, **parts}
-    training = space.kind == "training"
+    axes = {**space.axes, **parts}
     named = {} if model is None else {"model": model}
-    if training:
-        request["run"] = {**request["run"], **named, **workload}
-        return request
-    return {**request, **named, **workload}
+    if space.kind == "training":
+        axes["run"] = {**axes["run"], **named, **workload}
+    else:
+        axes |= {**named, **workload}
+    return Space(space.name, space.kind, space.about, axes).request
 
 
 def _model(request: Mapping[str, Any]) -> str:
-    return str(request.get("model") or request["run"]["model"])
+    return str(request.get("model") or request["run"]["model"]["name"])

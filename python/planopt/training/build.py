@@ -93,7 +93,7 @@ def build_cluster(
         Hardware and layout, as the core takes them.
     """
     request = {**problem.run(), **layout}
-    answer = catalog.native.evaluate_training(request)
+    answer = catalog.ask("evaluate_training", request)
     hardware = hardware_of(answer)
     if "terms" in layout:
         hardware = replace(hardware, terms=layout["terms"], goodput=1.0)

@@ -229,6 +229,7 @@ def evaluate_training(
         "kv_heads": kv_heads,
     }
     names = {
+        "accelerator": accelerator,
         "host": host,
         "link": link,
         "network": network,
@@ -275,19 +276,18 @@ def evaluate_training(
     opened = opened.priced(**paid)
     request = {
         "model": DEFAULT_MODEL if model is None else model,
-        "accelerator": accelerator or "",
         **{name: value for name, value in asked.items() if value is not None},
     }
     mixed = None
     if shares:
-        both = opened.native.evaluate_mixed({"run": request, "shares": shares})
+        both = opened.ask("evaluate_mixed", {**request, "shares": shares})
         answer, way = better_of(both)
         other = both["balanced" if way == "slowest" else "slowest"]
         mixed = mixed_of(both, way, evaluation_of(other))
         kinds = " + ".join(dict.fromkeys(share["accelerator"] for share in shares))
         request["accelerator"] = kinds
     else:
-        answer = opened.native.evaluate_training(request)
+        answer = opened.ask("evaluate_training", request)
     assumed += _filled_in(request, answer)
     evaluation = evaluation_of(answer)
     if not shares and "mfu" not in request:

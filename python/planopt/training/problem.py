@@ -72,10 +72,9 @@ class TrainingProblem(Market):
     """Whether it is bought, rented for the run, or bought with rented runs beside."""
 
     def run(self) -> dict[str, Any]:
-        """Say what is trained, and how: a request of the core without hardware."""
+        """Name what is trained, and how, by options of the core: without hardware."""
         run = {
             "model": self.model,
-            "accelerator": "",
             "tokens": self.tokens,
             "seq_len": self.seq_len,
             "global_batch": self.global_batch,
@@ -89,20 +88,20 @@ class TrainingProblem(Market):
         return {name: value for name, value in run.items() if value is not None}
 
     def native(self, catalog: Catalog) -> dict[str, Any]:
-        """Search of the compiled core.
+        """Name what is searched for by options of the core.
 
         A budget limits the search only where the fastest run is sought; otherwise the
         cheapest cluster is found first, and the purchase sees whether it is within.
         """
         fastest = self.objective == "throughput"
         return {
-            "run": self.run(),
+            **self.run(),
             "aim": "fastest" if fastest else "cheapest",
             "deadline_seconds": self.deadline_seconds,
             "max_accelerators": self.max_accelerators,
-            "max_price_usd": self.budget_usd if fastest else None,
-            "max_power_watts": self.max_power_watts,
-            "max_rack_units": self.rack_units(catalog),
+            "price_usd": self.budget_usd if fastest else None,
+            "power_watts": self.max_power_watts,
+            "rack_units": self.rack_units(catalog),
             "stock": self.stock,
             **self.hardware(),
             "rent": self.acquisition.rent_request() if self.rented else None,
@@ -303,7 +302,7 @@ def _sequences(
     length = reader.count("seq_len", seq_len)
     if length is None:
         heads = reader.count("kv_heads", kv_heads)
-        known = catalog.native.model({"model": model, "kv_heads": heads})
+        known = catalog.model(model, heads)
         length = min(DEFAULT_SEQUENCE, known["max_context"])
         assumed.append(Assumed(name="sequence length", value=f"{length} tokens"))
     batch = reader.count("global_batch", global_batch)

@@ -47,7 +47,7 @@ class Clusters:
     """Smallest ratio of memory needed to memory there, of what does not fit."""
 
     def request(self, unit: Unit) -> dict[str, Any]:
-        """Hardware and layout of a cluster, as `evaluate_training` of the core asks."""
+        """Hardware and layout of a cluster, by options of the core."""
         cell = self.cells[unit.index]
         names = (*_HARDWARE, *_LAYOUT)
         request = {name: cell[name] for name in names if cell[name] is not None}
@@ -74,8 +74,8 @@ def find_clusters(
     """
     request = problem.native(catalog)
     if price_cap_usd is not None:
-        request["max_price_usd"] = price_cap_usd
-    answer = catalog.native.search_training(request)
+        request["price_usd"] = price_cap_usd
+    answer = catalog.ask("search_training", request)
     columns = answer["clusters"]
     cells = [
         dict(zip(columns, cell, strict=True))

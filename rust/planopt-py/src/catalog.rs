@@ -1,7 +1,7 @@
 //! A catalog, and the questions that are asked of it.
 
 use planopt_core::request::space;
-use planopt_core::{bulk, catalog, diagnostic, request};
+use planopt_core::{bulk, catalog, request};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::errors::input_error;
+use crate::given::{question, value};
 use crate::interrupt::{interruptible, watched};
 use crate::table::Table;
 
@@ -94,7 +95,7 @@ impl Catalog {
     /// condition : {"new", "used", "any"}
     ///     New ones as far as they are on sale, used ones, or whichever is cheaper.
     fn bought(&self, condition: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let catalog = self.catalog.bought(question(condition)?);
+        let catalog = self.catalog.bought(value("condition", condition)?);
         Ok(Self { catalog })
     }
 
@@ -201,7 +202,7 @@ impl Catalog {
 
     /// Candidates of a space.
     fn space_count(&self, py: Python<'_>, space: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let space = space_of(py, space)?;
+        let space: space::SpaceRequest = question(space)?;
         let count = py.detach(|| space.count(&self.catalog));
         count.map_err(|problems| input_error(py, &problems))
     }
@@ -213,7 +214,7 @@ impl Catalog {
         space: &Bound<'py, PyAny>,
         options: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let space = space_of(py, space)?;
+        let space: space::SpaceRequest = question(space)?;
         let options: space::BenchOptions = question(options)?;
         let found = interruptible(py, |stop| space.bench(&self.catalog, options, stop))?;
         answer(py, found)
@@ -235,7 +236,7 @@ impl Catalog {
         options: &Bound<'py, PyAny>,
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let space = space_of(py, space)?;
+        let space: space::SpaceRequest = question(space)?;
         let options: space::FrontOptions = question(options)?;
         let course = bulk::Course::default();
         let work = |stop: &AtomicBool| space.front(&self.catalog, options, stop, &course);
@@ -251,10 +252,11 @@ impl Catalog {
         &self,
         py: Python<'_>,
         space: &Bound<'_, PyAny>,
-        start: u64,
-        end: u64,
+        start: &Bound<'_, PyAny>,
+        end: &Bound<'_, PyAny>,
     ) -> PyResult<Table> {
-        let space = space_of(py, space)?;
+        let space: space::SpaceRequest = question(space)?;
+        let (start, end) = (value("start", start)?, value("end", end)?);
         let found = interruptible(py, |stop| space.figures(&self.catalog, start, end, stop))?;
         found
             .map(Table::new)
@@ -315,20 +317,6 @@ impl Catalog {
         let found = interruptible(py, |stop| ask(&self.catalog, &request, stop))?;
         answer(py, found)
     }
-}
-
-/// A space as somebody wrote it: what is wrong with its keys is told as of any file.
-fn space_of(py: Python<'_>, request: &Bound<'_, PyAny>) -> PyResult<space::SpaceRequest> {
-    pythonize::depythonize(request).map_err(|error| {
-        let problem = Diagnostic::new(diagnostic::WRONG_TYPE, format!("no space: {error}"))
-            .field("space")
-            .accepted("keys and values as in benchmarks/spaces");
-        input_error(py, &[problem])
-    })
-}
-
-fn question<T: DeserializeOwned>(request: &Bound<'_, PyAny>) -> PyResult<T> {
-    Ok(pythonize::depythonize(request)?)
 }
 
 fn answer<T: Serialize>(

@@ -3,6 +3,7 @@
 mod arrow;
 mod catalog;
 mod errors;
+mod given;
 mod interrupt;
 mod table;
 
@@ -20,7 +21,7 @@ mod _native {
     use crate::table::{Column, Table};
 
     use planopt_core::training::bounds;
-    use planopt_core::{cost, options, quantity, search, serving};
+    use planopt_core::{cost, options, quantity, request, search, serving};
 
     use crate::errors::quantity_error;
 
@@ -297,6 +298,18 @@ mod _native {
     #[pyfunction]
     fn options_json() -> &'static [u8] {
         options::options_json()
+    }
+
+    /// The groups of a question with the keys of each; no keys where a key stands for itself.
+    ///
+    /// Raises
+    /// ------
+    /// `KeyError`
+    ///     If there is no such door.
+    #[pyfunction]
+    fn groups(door: &str) -> PyResult<request::Groups> {
+        let groups = request::groups(door);
+        groups.ok_or_else(|| pyo3::exceptions::PyKeyError::new_err(door.to_owned()))
     }
 
     /// How this module was built.

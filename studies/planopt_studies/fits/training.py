@@ -146,7 +146,7 @@ class Fit:
         for each in asked:
             if not each.has_layout or each.row.standing != "counted":
                 continue
-            answer = catalog.native.evaluate_training(each.request)
+            answer = catalog.ask("evaluate_training", each.request)
             if answer.get("step_seconds") is None:
                 continue
             seconds = each.row.step_seconds(answer)
@@ -200,10 +200,11 @@ class Fit:
         """Return the step times of some rows."""
         self._write(self.values(coordinates))
         catalog = Catalog([str(self._overlay)], str(self._file))
-        evaluate = catalog.native.evaluate_training
         return np.array(
             [
-                evaluate(self.rows[place].question.request)["step_seconds"]
+                catalog.ask("evaluate_training", self.rows[place].question.request)[
+                    "step_seconds"
+                ]
                 for place in places
             ]
         )

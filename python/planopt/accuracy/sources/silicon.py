@@ -129,7 +129,7 @@ def _simulated(row: Row, assumptions: str) -> tuple[MeasuredReplica, Mapping[str
     request = decode.request(batch=1, prompt=sizes.prompt, context=1)
     request["context"] = sizes.prompt + sizes.output
     request["replicas"] = _count(row, "decode_num_workers")
-    request["engine"] = {"max_sequences": users}
+    request["scheduler"] = {"max_sequences": users}
     request["transfer"] = {
         "latency_seconds": _TRANSFER_LATENCY,
         "seconds_per_token": _cached_bytes_per_token(decode)

@@ -37,6 +37,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Accelerator {
     });
     Accelerator {
         id,
+        limited_from: None,
         name,
         vendor,
         family,

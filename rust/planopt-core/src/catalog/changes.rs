@@ -4,7 +4,7 @@
 use super::Catalog;
 use super::assumptions::CostAssumptions;
 use super::condition::Condition;
-use super::entities::{LIMITED_TO, Network};
+use super::entities::{Accelerator, LIMITED_TO, Network};
 use super::entry::Entry;
 use super::offer::Terms;
 use crate::diagnostic;
@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 /// Another price of a part.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PriceChoice {
     /// Catalog or part id.
     pub id: String,
@@ -42,7 +43,8 @@ impl Catalog {
         }
         let mut known = false;
         // A power limit does not change what an accelerator costs.
-        let bought = id.split(LIMITED_TO).next().unwrap_or(id);
+        let bought = self.accelerators.get(id);
+        let bought = bought.map_or(id, |entry| entry.entity.model_id());
         for entry in catalog.accelerators.values_mut() {
             if entry.entity.model_id() == bought {
                 entry.entity.price = Some(price);
@@ -84,6 +86,44 @@ impl Catalog {
             .help_unless("an offer is `provider/instance/region`")
     }
 
+    /// An accelerator below its power, under another name.
+    ///
+    /// # Errors
+    ///
+    /// E001 for an accelerator that does not exist, E003 for a limit that cannot be set, E004 where
+    /// the assumptions do not say what it does.
+    pub(crate) fn limited(
+        &self,
+        id: &str,
+        limit: Watts,
+        name: &str,
+    ) -> Result<Accelerator, Diagnostic> {
+        let accelerator = self.accelerator(id)?;
+        let wrong = |code, message: String, accepted: String| {
+            Diagnostic::new(code, message)
+                .field("--accelerators")
+                .value(name)
+                .accepted(accepted)
+        };
+        let Some(exponent) = self.assumptions.entity.power_limit_exponent else {
+            let message = "these assumptions do not say what a power limit does".to_owned();
+            let accepted = format!("{id} alone");
+            return Err(wrong(diagnostic::CONTRADICTION, message, accepted));
+        };
+        let full = accelerator.power.map_or(0.0, |power| power.0);
+        let lowest = accelerator
+            .min_power
+            .map_or(full * LOWEST_SHARE, |power| power.0);
+        if !(lowest..=full).contains(&limit.0) || limit.0 <= 0.0 {
+            let said = name.rsplit(LIMITED_TO).next().unwrap_or(name);
+            let message = format!("{id} cannot be limited to {said}");
+            let accepted = format!("{lowest:.0} to {full:.0} W");
+            return Err(wrong(diagnostic::OPTION_OUT_OF_RANGE, message, accepted));
+        }
+        let speed = (limit.0 / full).powf(exponent);
+        Ok(accelerator.limited(name, limit, speed))
+    }
+
     /// The same catalog with one accelerator more: `name` is an id and a power limit.
     ///
     /// # Errors
@@ -92,42 +132,19 @@ impl Catalog {
     /// that cannot be set, E004 where the assumptions do not say what it does.
     pub fn with_power_limit(&self, name: &str) -> Result<Self, Diagnostic> {
         let (id, limit) = name.split_once(LIMITED_TO).unwrap_or((name, ""));
-        let accelerator = self.accelerator(id)?;
-        let wrong = |code, message: String, accepted: String| {
-            Diagnostic::new(code, message)
-                .field("--accelerators")
-                .value(name)
-                .accepted(accepted)
-        };
         let watts = parse(limit, Dimension::Watts).map_err(|_| {
             let message = format!("`{limit}` is no power limit");
-            wrong(
-                diagnostic::MALFORMED_OPTION,
-                message,
-                format!("such as {id}@300W"),
-            )
-        })?;
-        let Some(exponent) = self.assumptions.entity.power_limit_exponent else {
-            let message = "these assumptions do not say what a power limit does".to_owned();
-            return Err(wrong(
-                diagnostic::CONTRADICTION,
-                message,
-                format!("{id} alone"),
-            ));
-        };
-        let full = accelerator.power.map_or(0.0, |power| power.0);
-        let lowest = accelerator
-            .min_power
-            .map_or(full * LOWEST_SHARE, |power| power.0);
-        if !(lowest..=full).contains(&watts) || watts <= 0.0 {
-            let message = format!("{id} cannot be limited to {limit}");
-            let accepted = format!("{lowest:.0} to {full:.0} W");
-            return Err(wrong(diagnostic::OPTION_OUT_OF_RANGE, message, accepted));
-        }
+            Diagnostic::new(diagnostic::MALFORMED_OPTION, message)
+                .field("--accelerators")
+                .value(name)
+                .accepted(format!("such as {id}@300W"))
+        });
+        let known = self.accelerator(id);
+        let limited = known.and_then(|_| self.limited(id, Watts(watts?), name))?;
         let mut catalog = self.clone();
         if let Some(entry) = self.accelerators.get(id) {
             let mut entry = entry.clone();
-            entry.entity = accelerator.limited(name, Watts(watts), (watts / full).powf(exponent));
+            entry.entity = limited;
             catalog.accelerators.insert(name.to_owned(), entry);
         }
         Ok(catalog)
@@ -153,6 +170,7 @@ const LOWEST_SHARE: f64 = 0.5;
 
 /// What is counted otherwise than the assumptions do.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CostChoice {
     /// Years that a purchase is written off over.
     pub years: Option<f64>,

@@ -69,6 +69,8 @@ impl ScaleUp {
 pub struct Accelerator {
     /// Catalog id.
     pub id: String,
+    /// Catalog id of what it is without a power limit, where it has one.
+    pub limited_from: Option<String>,
     /// Full name.
     pub name: String,
     /// Vendor.
@@ -361,12 +363,13 @@ impl Accelerator {
 
     /// What it is without a power limit: assumptions and stock go by that.
     pub fn model_id(&self) -> &str {
-        self.id.split(LIMITED_TO).next().unwrap_or(&self.id)
+        self.limited_from.as_deref().unwrap_or(&self.id)
     }
 
     pub(crate) fn limited(&self, name: &str, power: Watts, speed: f64) -> Self {
         Self {
             id: name.to_owned(),
+            limited_from: Some(self.id.clone()),
             name: format!("{} at {:.0} W", self.name, power.0),
             peak: self.peak.times(speed),
             power: Some(power),

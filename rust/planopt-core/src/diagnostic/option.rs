@@ -1,6 +1,6 @@
 //! Problems of options.
 
-use super::{Diagnostic, Problems, code};
+use super::{Diagnostic, code};
 
 /// An option with a name that is not known.
 pub(crate) fn unknown_name(option: &str, value: &str, accepted: String) -> Diagnostic {
@@ -25,24 +25,33 @@ fn flag(option: &str) -> String {
     format!("--{}", option.replace('_', "-"))
 }
 
-/// What a word stands for, the first choice where none is given.
-pub(crate) fn chosen<T: Copy>(
-    option: &str,
-    word: Option<&str>,
-    choices: &[(&str, T)],
-    problems: &mut Problems,
-) -> T {
-    let default = choices[0].1;
-    let Some(word) = word else {
-        return default;
-    };
-    let named = choices.iter().find(|(name, _)| *name == word);
-    named.map_or_else(
-        || {
-            let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-            problems.push(unknown_name(option, word, names.join(", ")));
-            default
-        },
-        |(_, choice)| *choice,
-    )
+/// Every count that is none: 0, or absurdly large.
+pub(crate) fn wrong_counts<const N: usize>(
+    counts: [(&str, Option<u32>, u32); N],
+) -> impl Iterator<Item = Diagnostic> {
+    counts.into_iter().filter_map(|(option, count, largest)| {
+        let count = count.filter(|count| !(1..=largest).contains(count))?;
+        let accepted = format!("a whole number from 1 to {largest}");
+        Some(wrong_option(option, count.to_string(), accepted))
+    })
 }
+
+/// All that is wrong, if anything is.
+pub(crate) fn none_of(problems: impl Iterator<Item = Diagnostic>) -> Result<(), Vec<Diagnostic>> {
+    let problems: Vec<Diagnostic> = problems.collect();
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(problems)
+    }
+}
+
+/// Largest count of anything in a configuration.
+pub(crate) const LARGEST_COUNT: u32 = 1 << 16;
+
+/// Accelerators of all replicas, at most: beyond the largest cluster ever built, and few enough
+/// that every part of it is counted, and paid for, without overflow.
+pub(crate) const LARGEST_CLUSTER: u64 = 1 << 20;
+
+/// NICs of a host, at most: beyond what any host holds.
+pub(crate) const LARGEST_NICS: u32 = 64;

@@ -4,9 +4,11 @@ use super::inventory::Shelf;
 use super::line::NetworkLine;
 use super::mounted::{Fit, bus_of_class, slots_for};
 use crate::catalog::{Accelerator, Assumptions, Host, Network};
+use serde::Deserialize;
 
 /// Which of the shelf a question allows.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Selection {
     /// Accelerator ids; empty for all.
     pub accelerators: Vec<String>,

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 /// What may be rented.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RentRequest {
     /// `on-demand`, `spot`, `reserved`.
     pub terms: Vec<String>,

@@ -21,8 +21,8 @@ pub(crate) struct Bench {
 
 /// The names of a bench, as questions give them.
 pub(crate) struct Names<'q> {
-    /// Accelerator id.
-    pub(crate) accelerator: &'q str,
+    /// The accelerator.
+    pub(crate) accelerator: Accelerator,
     /// Host id; else the smallest that holds what a host must.
     pub(crate) host: Option<&'q str>,
     /// Link id inside a host.
@@ -41,11 +41,8 @@ impl Bench {
     /// # Errors
     ///
     /// Unknown ids, with the nearest ones, and counts that cannot be.
-    pub(crate) fn named(catalog: &Catalog, names: &Names) -> Result<Self, Vec<Diagnostic>> {
-        let mut accelerator = catalog
-            .accelerator(names.accelerator)
-            .map_err(|problem| vec![problem.field("--accelerator")])?
-            .clone();
+    pub(crate) fn named(catalog: &Catalog, names: Names) -> Result<Self, Vec<Diagnostic>> {
+        let mut accelerator = names.accelerator;
         let mut host = match names.host {
             Some(id) => catalog
                 .host(id)
@@ -130,7 +127,7 @@ impl Bench {
 }
 
 /// A host without a link, or without width or power, for one accelerator.
-pub(crate) fn cannot_take(host: &str) -> Diagnostic {
+fn cannot_take(host: &str) -> Diagnostic {
     let accepted = "hosts with a link to it, and with width and power for one".to_owned();
     unknown_name("host", host, accepted)
 }

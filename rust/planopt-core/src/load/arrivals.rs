@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 /// When requests arrive.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Arrivals {
     /// At random, independent of each other.
     Poisson {
@@ -37,7 +37,7 @@ pub enum Arrivals {
 
 /// How many tokens a prompt or an output has.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Lengths {
     /// Always as many.
     Fixed {
@@ -74,7 +74,7 @@ pub enum Lengths {
 
 /// Prompts and outputs together.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Sizes {
     /// One does not depend on the other.
     Independent {
@@ -94,6 +94,7 @@ pub enum Sizes {
 
 /// A load.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Load {
     /// When requests arrive.
     pub arrivals: Arrivals,

@@ -2,17 +2,16 @@
 
 use crate::format::Formats;
 use crate::quantity::{Bytes, BytesPerSecond};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Whether communication hides behind the arithmetic of another batch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Overlap {
     /// One after the other.
     #[default]
-    #[serde(rename = "none")]
     None,
     /// Two batches are resident and take turns.
-    #[serde(rename = "two-batch")]
     TwoBatch,
 }
 

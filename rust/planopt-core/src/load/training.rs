@@ -1,28 +1,7 @@
 //! What is trained, and in which formats.
 
 use crate::format::Format;
-
-pub(crate) const PRECISIONS: [(&str, Precision); 5] = [
-    ("bf16", Precision::Bf16),
-    ("fp16", Precision::Fp16),
-    ("fp8", Precision::Fp8),
-    ("nvfp4", Precision::Nvfp4),
-    ("fp32", Precision::Fp32),
-];
-
-pub(crate) const GRADIENTS: [(&str, Format); 3] = [
-    ("fp32", Format::Fp32),
-    ("bf16", Format::Bf16),
-    ("fp16", Format::Fp16),
-];
-
-pub(crate) const OPTIMIZERS: [(&str, Optimizer); 5] = [
-    ("adam", Optimizer::Adam),
-    ("adam8bit", Optimizer::Adam8bit),
-    ("sgd", Optimizer::Sgd),
-    ("adafactor", Optimizer::Adafactor),
-    ("muon", Optimizer::Muon),
-];
+use serde::{Deserialize, Serialize};
 
 /// One product forward, two backward.
 pub(crate) const PASSES: f64 = 3.0;
@@ -31,9 +10,11 @@ pub(crate) const PASSES: f64 = 3.0;
 const FROZEN_PASSES: f64 = 2.0;
 
 /// Arithmetic of the products.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Precision {
     /// bf16 with 32-bit master weights.
+    #[default]
     Bf16,
     /// fp16 with 32-bit master weights.
     Fp16,
@@ -73,9 +54,11 @@ impl Precision {
 }
 
 /// Rule that turns gradients into new weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Optimizer {
     /// Two 32-bit moments.
+    #[default]
     Adam,
     /// Two 8-bit moments in blocks (Dettmers et al., arXiv 2110.02861).
     Adam8bit,

@@ -9,7 +9,6 @@ pub mod serving;
 mod shard;
 mod stages;
 pub mod training;
-mod words;
 
 pub use self::collectives::{Exchange, all_reduce, all_to_all, hops};
 pub use self::degrees::Degrees;
@@ -21,7 +20,3 @@ pub(crate) use self::shard::weights;
 pub use self::shard::{local_shape, parameter_fraction};
 pub(crate) use self::stages::stages;
 pub use self::stages::{Stage, deal, deal_chunks, deal_model};
-pub(crate) use self::words::{
-    CONTEXT_PARALLEL, OFFLOADS, SCHEDULES, SHARDINGS, recompute, recompute_word, sharding_word,
-    word,
-};

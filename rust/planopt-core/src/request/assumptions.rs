@@ -1,12 +1,12 @@
 //! Options that change assumptions.
 
-use super::model::ServingRequest;
+use super::model::Engine;
 use crate::catalog::{Assumptions, Catalog};
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::{unknown_name, wrong_option};
 use crate::quantity::Seconds;
 
-impl ServingRequest {
+impl Engine {
     /// The assumptions of the catalog with what the question puts in their place.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl ServingRequest {
             }
             assumptions.memory.usable_fraction = share;
         }
-        if let Some(name) = &self.engine_name {
+        if let Some(name) = &self.name {
             let known = assumptions.engines.iter().find(|(own, _)| own == name);
             let Some(engine) = known.map(|(_, engine)| *engine) else {
                 let names: Vec<&str> = assumptions

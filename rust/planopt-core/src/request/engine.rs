@@ -1,13 +1,16 @@
 //! A load on one configuration, simulated.
 
+use super::model::{Engine, Prompts, ServedModel};
+use super::offload::OffloadRequest;
 use super::pools::{DecodePool, transfer_between};
-use super::serving::{EvaluateServing, LARGEST_COUNT};
+use super::serving::{Asked, EvaluateServing};
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::option::wrong_option;
+use crate::diagnostic::option::{LARGEST_COUNT, wrong_option};
 use crate::document::{EngineAnswer, EstimateAnswer, SimulationAnswer, rejection};
+use crate::hardware::{HardwareSpec, Nics};
 use crate::load::{Arrivals, EngineOptions, Lengths, Load, Sizes};
-use crate::parallel::serving::{Layout, Rejection};
+use crate::parallel::serving::{Pins, Rejection};
 use crate::serving::engine::{
     EngineLimits, Estimator, Objectives, Pool, ReplicaSteps, Run, Traffic, Transfer, limits,
     simulate, simulate_disaggregated,
@@ -18,24 +21,64 @@ use std::sync::atomic::AtomicBool;
 
 /// A load on a configuration.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SimulateServing {
-    /// The configuration; its batch counts for nothing.
-    #[serde(flatten)]
-    pub configuration: EvaluateServing,
+    /// What is served.
+    pub model: ServedModel,
+    /// Prompts and contexts.
+    pub workload: Prompts,
     /// What arrives.
     pub load: Load,
+    /// On which hardware.
+    pub hardware: HardwareSpec,
+    /// How it is divided; its batch counts for nothing.
+    #[serde(default)]
+    pub layout: Pins,
+    /// Layers whose weights rest in the host.
+    #[serde(default)]
+    pub offload: Option<OffloadRequest>,
+    /// What serves it.
+    #[serde(default)]
+    pub engine: Engine,
     /// What is asked of the engine.
     #[serde(default)]
-    pub engine: EngineOptions,
+    pub scheduler: EngineOptions,
     /// How long.
     pub run: RunRequest,
     /// Replicas that answer what those of the configuration have read, if they do not themselves.
     #[serde(default)]
-    pub decode: Option<Box<DecodePool>>,
+    pub decode: Option<DecodePool>,
+}
+
+impl SimulateServing {
+    /// The configuration that answers, or reads prompts for others that do.
+    fn configuration(&self) -> EvaluateServing {
+        EvaluateServing {
+            model: self.model.clone(),
+            workload: self.workload,
+            hardware: self.hardware.clone(),
+            layout: self.layout,
+            offload: self.offload.clone(),
+            engine: self.engine.clone(),
+        }
+    }
+
+    /// The configuration of a pool of its own that answers.
+    fn answering(&self, pool: &DecodePool) -> EvaluateServing {
+        EvaluateServing {
+            model: self.model.clone(),
+            workload: self.workload,
+            hardware: pool.hardware.clone(),
+            layout: pool.layout,
+            offload: pool.offload.clone(),
+            engine: pool.engine.clone(),
+        }
+    }
 }
 
 /// How long a simulation runs, and what users are promised.
 #[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RunRequest {
     /// Seed of the random numbers.
     #[serde(default)]
@@ -74,10 +117,15 @@ pub fn simulate_serving(
 ) -> Result<SimulationAnswer, Vec<Diagnostic>> {
     request.check()?;
     let run = request.run(catalog)?;
+    let configuration = request.configuration();
+    let answering = request
+        .decode
+        .as_ref()
+        .map(|pool| (pool, request.answering(pool)));
     let mut front = None;
-    let worked_out = match &request.decode {
-        Some(decode) if decode.transfer.is_none() => {
-            Some(transfer_between(catalog, &request.configuration, decode)?)
+    let worked_out = match &answering {
+        Some((pool, answering)) if pool.transfer.is_none() => {
+            Some(transfer_between(catalog, &configuration, answering)?)
         }
         _ => None,
     };
@@ -89,30 +137,27 @@ pub fn simulate_serving(
         });
     let outcome = with_engine(
         catalog,
-        &request.configuration,
-        &request.engine,
-        |steps, limits| match &request.decode {
+        &configuration,
+        &request.scheduler,
+        |steps, limits| match &answering {
             None => {
                 front = Some(vec![limits]);
-                let pool = pool(&request.configuration, limits, steps);
+                let pool = pool(&configuration, limits, steps);
                 Ok(Ok(simulate(&pool, &request.load, run, stop)))
             }
-            Some(decode) => with_engine(
-                catalog,
-                &decode.configuration,
-                &decode.engine,
-                |answering, other| {
+            Some((decode, answering)) => {
+                with_engine(catalog, answering, &decode.scheduler, |answers, other| {
                     front = Some(vec![limits, other]);
                     Ok(Ok(simulate_disaggregated(
-                        &pool(&request.configuration, limits, steps),
+                        &pool(&configuration, limits, steps),
                         decode.transfer.unwrap_or(way),
-                        &pool(&decode.configuration, other, answering),
+                        &pool(answering, other, answers),
                         &request.load,
                         run,
                         stop,
                     )))
-                },
-            ),
+                })
+            }
         },
     )?;
     let engines = front.unwrap_or_default();
@@ -150,12 +195,13 @@ pub fn estimate_serving(
         return Err(vec![wrong_option("decode", "a pool".to_owned(), accepted)]);
     }
     let overhead = request.run(catalog)?.request_overhead;
-    let replicas = f64::from(request.configuration.replicas);
+    let configuration = request.configuration();
+    let replicas = f64::from(configuration.replicas());
     let traffic = Traffic::of(&request.load);
     let estimated = with_engine(
         catalog,
-        &request.configuration,
-        &request.engine,
+        &configuration,
+        &request.scheduler,
         |steps, limits| {
             let estimator = Estimator::new(steps, limits, traffic, overhead);
             Ok(Ok(estimator.at(&request.load.arrivals, replicas)))
@@ -193,7 +239,7 @@ fn pool<'s, 'r, 'a>(
     step: &'s ReplicaSteps<'r, 'a>,
 ) -> Pool<'s, ReplicaSteps<'r, 'a>> {
     Pool {
-        replicas: configuration.replicas,
+        replicas: configuration.replicas(),
         limits,
         step,
     }
@@ -208,19 +254,18 @@ fn with_engine<T>(
     options: &EngineOptions,
     ask: impl FnOnce(&ReplicaSteps<'_, '_>, EngineLimits) -> Outcome<T>,
 ) -> Outcome<T> {
-    let transformer = request.serving.transformer(catalog)?;
-    let question = request.serving.question(&transformer)?;
-    let assumptions = request.serving.assumptions(catalog)?;
+    let Asked {
+        transformer,
+        question,
+        assumptions,
+    } = Asked::of(catalog, &request.model, &request.workload, &request.engine)?;
     request.check()?;
-    let site = request.site(catalog)?;
-    let (fit, network) = site.resolve(catalog, &assumptions)?;
+    let site = request.hardware.site(catalog, request.accelerators())?;
+    let (fit, network) = site.resolve(catalog, &assumptions, Nics::One)?;
     let question = request.resting_in(fit.host, question, &assumptions)?;
     let line = network.map(|(_, line)| line);
-    let layout = Layout {
-        degrees: request.degrees(),
-        pp: request.pp,
-    };
-    let in_flight = request.in_flight.unwrap_or(request.pp);
+    let layout = request.layout();
+    let in_flight = request.in_flight();
     let asked = |replica: &Replica, _| {
         let limits = limits(options, replica, in_flight, question.overlap, &assumptions);
         if limits.kv_tokens < u64::from(limits.page_tokens) {
@@ -250,7 +295,7 @@ fn with_engine<T>(
 impl SimulateServing {
     /// The run, with what the engine of the configuration adds to a request.
     fn run(&self, catalog: &Catalog) -> Result<Run, Vec<Diagnostic>> {
-        let engine = self.configuration.serving.assumptions(catalog)?.engine;
+        let engine = self.engine.assumptions(catalog)?.engine;
         Ok(Run {
             request_overhead: engine.map_or(0.0, |engine| engine.request_overhead.0),
             seed: self.run.seed,
@@ -274,11 +319,14 @@ impl SimulateServing {
             let accepted = "a whole number from 1 to 20000000";
             wrong("requests", self.run.requests.to_string(), accepted);
         }
-        let decode = self.decode.iter().map(|pool| &pool.configuration);
-        for configuration in std::iter::once(&self.configuration).chain(decode) {
-            if configuration.replicas > MOST_REPLICAS {
-                let replicas = configuration.replicas.to_string();
-                wrong("replicas", replicas, "at most 1024 under a load");
+        let decode = self.decode.iter().map(|pool| &pool.layout);
+        for layout in std::iter::once(&self.layout).chain(decode) {
+            if let Some(replicas) = layout.replicas.filter(|many| *many > MOST_REPLICAS) {
+                wrong(
+                    "replicas",
+                    replicas.to_string(),
+                    "at most 1024 under a load",
+                );
             }
         }
         let above_0 = |value: f64| value.is_finite() && value > 0.0;

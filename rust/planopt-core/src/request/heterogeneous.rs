@@ -1,12 +1,13 @@
 //! One job over several kinds of accelerator.
 
-use super::training::{EvaluateTraining, fit_of};
+use super::model::ModelRequest;
+use super::training::{RecipeRequest, TrainingLayout, TrainingRun, training_with};
 use crate::bill::MixedCluster;
 use crate::catalog::{Catalog, TrainingAssumptions};
-use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::wrong_option;
+use crate::diagnostic::{Diagnostic, Problems};
 use crate::document::{HardwareAnswer, MixedAnswer, ShareAnswer};
-use crate::hardware::{Bench, Fabric, Fit, Rates};
+use crate::hardware::{Bench, Fabric, Fit, HardwareSpec, Nics, Rates};
 use crate::parallel::training::Rejection;
 use crate::plan::training::{Ground, Told};
 use crate::plan::training_problem::Subject;
@@ -27,8 +28,20 @@ pub struct ShareRequest {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluateMixed {
-    /// The run; its `accelerator` is not looked at.
-    pub run: EvaluateTraining,
+    /// What is trained.
+    pub model: ModelRequest,
+    /// How.
+    #[serde(default)]
+    pub recipe: RecipeRequest,
+    /// How much of it.
+    #[serde(default)]
+    pub run: TrainingRun,
+    /// What it runs on apart from the accelerators.
+    #[serde(default)]
+    pub hardware: HardwareSpec,
+    /// How it is divided.
+    #[serde(default)]
+    pub layout: TrainingLayout,
     /// What it runs on; the counts add up to `tp * pp * dp * cp`.
     pub shares: Vec<ShareRequest>,
 }
@@ -42,34 +55,35 @@ pub fn evaluate_mixed(
     catalog: &Catalog,
     request: &EvaluateMixed,
 ) -> Result<MixedAnswer, Vec<Diagnostic>> {
-    let run = &request.run;
-    let transformer = run.model().transformer(catalog)?;
-    run.check()?;
-    let (recipe, layout) = (run.recipe(&transformer)?, run.layout()?);
+    let transformer = request.model.transformer(catalog)?;
+    request.check()?;
+    let recipe = (request.recipe).recipe(&transformer, request.layout.sequences())?;
+    let layout = request.layout.layout()?;
     let assumptions = &catalog.assumptions.entity;
-    let training = run.assumptions(assumptions)?;
-    request.check(layout.accelerators())?;
+    let training = training_with(assumptions, &request.recipe, &request.run, false)?;
+    request.check_shares(layout.accelerators())?;
     let told = Told {
         transformer: &transformer,
         recipe: &recipe,
         layout: &layout,
-        run: run.run()?,
-        rented: run.terms.is_some(),
+        run: request.run.run(),
+        rented: false,
         assumptions,
         training: &training,
     };
+    let hardware = &request.hardware;
     let benches: Vec<Bench> = request
         .shares
         .iter()
-        .map(|share| run.bench(catalog, &share.accelerator, share.accelerators))
+        .map(|share| hardware.bench(catalog, &share.accelerator, share.accelerators))
         .collect::<Result<_, _>>()?;
     let fits: Vec<Fit> = benches
         .iter()
-        .map(|bench| fit_of(catalog, bench))
+        .map(|bench| bench.fit(catalog, assumptions))
         .collect::<Result<_, _>>()?;
     let mut subjects = Vec::new();
     for fit in &fits {
-        let network = run.connection(catalog, fit)?;
+        let network = hardware.connection(catalog, fit, Nics::AllThatFit)?;
         subjects.push(Subject::new(&told, fit, network));
     }
     Ok(request.answer(&told, &subjects))
@@ -84,7 +98,29 @@ struct Both {
 }
 
 impl EvaluateMixed {
-    fn check(&self, accelerators: u32) -> Result<(), Vec<Diagnostic>> {
+    /// Checks that every number can be one, and that nothing is said of the hardware that is of one
+    /// kind of accelerator alone.
+    fn check(&self) -> Result<(), Vec<Diagnostic>> {
+        let mut problems = Problems::default();
+        problems.keep(self.layout.check());
+        problems.keep(self.recipe.check());
+        problems.keep(self.hardware.check());
+        problems.keep(self.run.check());
+        let of_one_kind = [
+            ("accelerator", &self.hardware.accelerator),
+            ("terms", &self.hardware.terms),
+        ];
+        for (option, given) in of_one_kind {
+            if let Some(given) = given {
+                let accepted = "nothing: shares say what a job of several kinds runs on";
+                problems.push(wrong_option(option, given.clone(), accepted.to_owned()));
+            }
+        }
+        problems.unless_any(())?;
+        self.layout.check_size()
+    }
+
+    fn check_shares(&self, accelerators: u32) -> Result<(), Vec<Diagnostic>> {
         let counted: u64 = self
             .shares
             .iter()

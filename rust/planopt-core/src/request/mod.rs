@@ -2,9 +2,10 @@
 //! one place where ids become entities.
 
 mod assumptions;
+mod doors;
 mod engine;
 mod fleet;
-mod hardware;
+mod given;
 mod heterogeneous;
 mod model;
 mod offload;
@@ -15,17 +16,23 @@ mod serving;
 pub mod space;
 mod training;
 
+pub use self::doors::{Groups, groups};
 pub use self::engine::{RunRequest, SimulateServing, estimate_serving, simulate_serving};
 pub use self::fleet::{
     Bought, Class, Curve, Demand, FleetFile, Owned, Region, Rented, Size, Training, Workload,
     read_fleet,
 };
-pub use self::hardware::HardwareKey;
+pub use self::given::{Given, Place, read, read_at};
 pub use self::heterogeneous::{EvaluateMixed, ShareRequest, evaluate_mixed};
-pub use self::model::{ModelRequest, ServingRequest, describe_model};
-pub use self::pools::{SearchPools, find_pools};
-pub use self::search::{SearchTraining, search_serving, search_training};
+pub use self::model::{Engine, ModelRequest, Prompts, ServedModel, describe_model};
+pub use self::offload::OffloadRequest;
+pub use self::pools::{DecodePool, Limits, PoolsOptions, SearchPools, find_pools};
+pub use self::search::{ClusterOptions, SearchTraining, search_serving, search_training};
 pub use self::serving::{
-    EvaluateServing, FastestLayout, SearchServing, evaluate_serving, fastest_serving,
+    EvaluateServing, FastestLayout, GivenBatching, LayoutOptions, Promises, SearchOptions,
+    SearchServing, UnitRequest, evaluate_serving, fastest_serving,
 };
-pub use self::training::{EvaluateTraining, evaluate_training};
+pub use self::training::{
+    CountedFlops, EvaluateTraining, Gradients, InHost, RecipeRequest, TrainingLayout, TrainingRun,
+    evaluate_training,
+};

@@ -12,20 +12,24 @@ use serde::Deserialize;
 
 /// Which model.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ModelRequest {
     /// Catalog id, or path of a Hugging Face `config.json`.
-    pub model: String,
+    pub name: String,
     /// Key/value heads in place of the model's own (the seed article asks for 64 and for 8).
     #[serde(default)]
     pub kv_heads: Option<u64>,
 }
 
-/// What is served.
-#[derive(Clone, Debug, Deserialize)]
-pub struct ServingRequest {
-    /// Which model.
-    #[serde(flatten)]
-    pub model: ModelRequest,
+/// Which model, and how it is served.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServedModel {
+    /// Catalog id, or path of a Hugging Face `config.json`.
+    pub name: String,
+    /// Key/value heads in place of the model's own.
+    #[serde(default)]
+    pub kv_heads: Option<u64>,
     /// Format of the weights in place of the published one.
     #[serde(default)]
     pub weights: Option<String>,
@@ -38,14 +42,10 @@ pub struct ServingRequest {
     /// Bits of a weight of its head, in place of its format's.
     #[serde(default)]
     pub head_bits: Option<f64>,
-    /// Tokens cached per sequence when speed is judged.
-    pub context: u64,
-    /// Tokens of a prompt.
-    pub prompt: u64,
-    /// `none` or `two-batch`.
+    /// Whether communication hides behind the arithmetic of another batch.
     #[serde(default)]
-    pub overlap: Option<String>,
-    /// What drafts tokens: `mtp`, or a model as [`ModelRequest::model`].
+    pub overlap: Overlap,
+    /// What drafts tokens: `mtp`, or a model as [`ModelRequest::name`].
     #[serde(default)]
     pub draft: Option<String>,
     /// Tokens drafted ahead of a check.
@@ -66,20 +66,29 @@ pub struct ServingRequest {
     /// Patches of the images of a prompt.
     #[serde(default)]
     pub image_patches: Option<f64>,
-    /// Ranks that a search may divide contexts among; as the assumptions say where it is not given.
-    #[serde(default)]
-    pub cp_max: Option<u32>,
-    /// Engine that serves, one of the assumptions; kernels as measured where there is none.
-    #[serde(default)]
-    pub engine_name: Option<String>,
-    /// Latency of every message in place of the assumptions', in seconds.
-    #[serde(default)]
+}
+
+/// To which prompts.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prompts {
+    /// Tokens of a prompt.
+    pub prompt: u64,
+    /// Tokens cached per sequence when speed is judged.
+    pub context: u64,
+}
+
+/// What serves it, in place of what the assumptions say.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Engine {
+    /// One of the engines of the assumptions; kernels as measured where there is none.
+    pub name: Option<String>,
+    /// Latency of every message, in seconds.
     pub software_latency_seconds: Option<f64>,
-    /// Share of an accelerator's memory that the engine plans with, in place of the assumptions'.
-    #[serde(default)]
+    /// Share of an accelerator's memory that the engine plans with.
     pub usable_fraction: Option<f64>,
-    /// Class of PCIe all-reduce in place of the assumptions'.
-    #[serde(default)]
+    /// Class of PCIe all-reduce.
     pub pcie_all_reduce: Option<String>,
 }
 
@@ -90,7 +99,7 @@ impl ModelRequest {
     ///
     /// Unknown names and unreadable files, with what would be accepted.
     pub fn transformer(&self, catalog: &Catalog) -> Result<Transformer, Vec<Diagnostic>> {
-        let mut architecture = catalog.architecture(&self.model)?;
+        let mut architecture = catalog.architecture(&self.name)?;
         if let Some(kv_heads) = self.kv_heads {
             set_kv_heads(&mut architecture, kv_heads)?;
         }
@@ -110,14 +119,18 @@ fn drafting_with_states(draft: &str) -> Diagnostic {
 /// Tokens drafted ahead of a check, at most: beyond what any engine drafts.
 const MOST_DRAFTED: u32 = 64;
 
-impl ServingRequest {
+impl ServedModel {
     /// The model as a list of operations, with what drafts for it.
     ///
     /// # Errors
     ///
     /// Unknown names and unreadable files, with what would be accepted.
     pub fn transformer(&self, catalog: &Catalog) -> Result<Transformer, Vec<Diagnostic>> {
-        let mut transformer = self.model.transformer(catalog)?;
+        let model = ModelRequest {
+            name: self.name.clone(),
+            kv_heads: self.kv_heads,
+        };
+        let mut transformer = model.transformer(catalog)?;
         if let Some(draft) = self
             .draft
             .as_ref()
@@ -130,7 +143,7 @@ impl ServingRequest {
             Some("mtp") => Some(Drafter::Mtp),
             Some(model) => {
                 let request = ModelRequest {
-                    model: model.to_owned(),
+                    name: model.to_owned(),
                     kv_heads: None,
                 };
                 let drafts = request.transformer(catalog).map_err(|problems| {
@@ -178,7 +191,7 @@ impl ServingRequest {
         Some(Adapters { count, rank })
     }
 
-    fn encoder(&self, problems: &mut Vec<Diagnostic>) -> Option<Encoder> {
+    fn encoder(&self, prompt: u64, problems: &mut Vec<Diagnostic>) -> Option<Encoder> {
         let (parameters, patches) = (self.encoder_parameters?, self.image_patches?);
         for (option, given) in [
             ("encoder_parameters", parameters),
@@ -191,16 +204,16 @@ impl ServingRequest {
         }
         (parameters > 0.0).then(|| Encoder {
             parameters,
-            patches_per_token: patches / real(self.prompt.max(1)),
+            patches_per_token: patches / real(prompt.max(1)),
         })
     }
 
-    /// The question, with the formats the model is published in where none are given.
+    /// The formats, those that the model is published in where none are given.
     ///
     /// # Errors
     ///
-    /// Unknown formats and overlaps, with what would be accepted.
-    pub fn question(&self, transformer: &Transformer) -> Result<Question, Vec<Diagnostic>> {
+    /// Unknown formats, with what would be accepted.
+    pub fn formats(&self, transformer: &Transformer) -> Result<Formats, Vec<Diagnostic>> {
         let mut problems = Vec::new();
         let weights = format_named("weights", self.weights.as_deref(), &mut problems)
             .unwrap_or(transformer.weights);
@@ -208,41 +221,53 @@ impl ServingRequest {
             Format::Fp32 => Format::Fp32,
             _ => Format::Bf16,
         });
-        let overlap = match self.overlap.as_deref() {
-            None | Some("none") => Overlap::None,
-            Some("two-batch") => Overlap::TwoBatch,
-            Some(other) => {
-                let accepted = "none, two-batch".to_owned();
-                problems.push(unknown_name("overlap", other, accepted));
-                Overlap::None
-            }
-        };
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let bytes = |bits: f64| bits / BITS_OF_A_BYTE;
+        Ok(Formats {
+            stored: Stored {
+                weights: self.weight_bits.map(bytes),
+                head: self.head_bits.map(bytes),
+            },
+            ..Formats::new(weights, kv)
+        })
+    }
+
+    /// The question.
+    ///
+    /// # Errors
+    ///
+    /// Unknown formats, and numbers that cannot be, with what would be accepted.
+    pub fn question(
+        &self,
+        workload: &Prompts,
+        transformer: &Transformer,
+    ) -> Result<Question, Vec<Diagnostic>> {
+        let mut problems = Vec::new();
+        let formats = self
+            .formats(transformer)
+            .map_err(|wrong| problems.extend(wrong));
         let speculation = self.speculation(&mut problems);
         let adapters = self.adapters(transformer, &mut problems);
-        let encoder = self.encoder(&mut problems);
-        if problems.is_empty() {
-            let bytes = |bits: f64| bits / BITS_OF_A_BYTE;
-            let formats = Formats {
-                stored: Stored {
-                    weights: self.weight_bits.map(bytes),
-                    head: self.head_bits.map(bytes),
-                },
-                ..Formats::new(weights, kv)
-            };
-            Ok(Question {
-                formats,
-                context: self.context,
-                prompt: self.prompt,
-                overlap,
-                speculation,
-                offload: None,
-                adapters,
-                encoder,
-                context_ranks: self.cp_max,
-            })
-        } else {
-            Err(problems)
+        let encoder = self.encoder(workload.prompt, &mut problems);
+        let Ok(formats) = formats else {
+            return Err(problems);
+        };
+        if !problems.is_empty() {
+            return Err(problems);
         }
+        Ok(Question {
+            formats,
+            context: workload.context,
+            prompt: workload.prompt,
+            overlap: self.overlap,
+            speculation,
+            offload: None,
+            adapters,
+            encoder,
+            context_ranks: None,
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 /// Layers whose weights rest in the host.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct OffloadRequest {
     /// How many of each stage; as few as fit where none are given.
     #[serde(default)]

@@ -1,18 +1,20 @@
 //! Two pools: searched for, and their cache sent from one configuration to another.
 
+use super::model::{Engine, Prompts, ServedModel};
+use super::offload::OffloadRequest;
 use super::selection::select;
-use super::serving::{EvaluateServing, SearchServing};
+use super::serving::{Asked, EvaluateServing, Promises};
 use crate::catalog::Catalog;
 use crate::cost::of_purchase;
 use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::wrong_option;
 use crate::document::{BillAnswer, PoolAnswer, PoolsAnswer, PoolsSearchAnswer, TransferAnswer};
-use crate::hardware::{Rates, Shelf, Space};
-use crate::load::EngineOptions;
-use crate::parallel::serving::Layout;
+use crate::hardware::{Fit, HardwareSpec, Nics, Rates, Selection, Shelf, Space};
+use crate::load::{EngineOptions, Load};
+use crate::parallel::serving::Pins;
 use crate::quantity::MicroUsd;
-use crate::search::{Asked, FoundPools, PoolsAim, PoolsDemand, search_pools};
+use crate::search::{Asked as PoolsAsked, FoundPools, PoolsAim, PoolsDemand, search_pools};
 use crate::serving::engine::Transfer;
 use crate::serving::{End, prompt_cache, transfer};
 use serde::Deserialize;
@@ -21,30 +23,63 @@ use std::sync::atomic::AtomicBool;
 
 /// A search for two pools.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SearchPools {
-    /// What is served, promised and left to choose from.
-    #[serde(flatten)]
-    pub search: SearchServing,
+    /// What is served.
+    pub model: ServedModel,
+    /// To which prompts.
+    pub workload: Prompts,
+    /// What users are promised: latencies at a percentile.
+    pub promises: Promises,
+    /// What arrives.
+    pub load: Load,
+    /// What may be bought.
+    #[serde(default)]
+    pub hardware: Selection,
+    /// What serves it.
+    #[serde(default)]
+    pub engine: Engine,
+    /// What is asked of the engine.
+    #[serde(default)]
+    pub scheduler: EngineOptions,
+    /// What a purchase may not exceed.
+    #[serde(default)]
+    pub limits: Limits,
+    /// How far and for what is searched.
+    pub search: PoolsOptions,
+}
+
+/// What a purchase may not exceed.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Its price; that of the whole run where that is rented.
+    pub price_usd: Option<f64>,
+    /// Draw at work.
+    pub power_watts: Option<f64>,
+    /// Rack units.
+    pub rack_units: Option<f64>,
+    /// Accelerators that can be had, by id.
+    pub stock: BTreeMap<String, u32>,
+}
+
+/// How far and for what two pools are searched.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PoolsOptions {
     /// What they are best at.
-    pub pools_aim: PoolsAim,
+    pub aim: PoolsAim,
+    /// Accelerators of a replica, at most.
+    pub max_accelerators: u32,
+    /// Accelerators of both pools, at most.
+    #[serde(default)]
+    pub accelerators_in_all: Option<u32>,
+    /// Ranks that contexts may be divided among; as the assumptions say where it is not given.
+    #[serde(default)]
+    pub context_ranks: Option<u32>,
     /// Requests per second, where a rate is asked for.
     #[serde(default)]
     pub requests_per_second: Option<f64>,
-    /// Accelerators bought, at most.
-    #[serde(default)]
-    pub accelerators_in_all: Option<u32>,
-    /// Purchase money.
-    #[serde(default)]
-    pub budget_usd: Option<f64>,
-    /// Draw, at most.
-    #[serde(default)]
-    pub power_watts: Option<f64>,
-    /// Rack units, at most.
-    #[serde(default)]
-    pub rack_units: Option<f64>,
-    /// Accelerators in stock, by id.
-    #[serde(default)]
-    pub stock: BTreeMap<String, u32>,
 }
 
 /// Finds the best two pools.
@@ -58,29 +93,34 @@ pub fn find_pools(
     request: &SearchPools,
     stop: &AtomicBool,
 ) -> Result<PoolsSearchAnswer, Vec<Diagnostic>> {
-    let search = &request.search;
-    let transformer = search.serving.transformer(catalog)?;
-    let question = search.serving.question(&transformer)?;
-    let assumptions = search.serving.assumptions(catalog)?;
-    let selection = select(catalog, search, None)?;
+    let Asked {
+        transformer,
+        mut question,
+        assumptions,
+    } = Asked::of(catalog, &request.model, &request.workload, &request.engine)?;
+    let (limits, search) = (&request.limits, &request.search);
+    question.context_ranks = search.context_ranks;
+    let selection = select(catalog, &request.hardware, None)?;
     let space = Space::available(&Shelf::of(catalog), &selection, &assumptions);
-    let Some(latency) = &search.latency else {
+    let promised = request
+        .promises
+        .latencies(Some(&request.load), request.scheduler)?;
+    let Some(goal) = promised else {
         let accepted = "latencies at a percentile".to_owned();
         return Err(vec![wrong_option("ttft", "none".to_owned(), accepted)]);
     };
-    let goal = latency.goal();
-    let of_tokens = search.tokens_per_second / goal.output;
+    let of_tokens = request.promises.tokens_per_second / goal.output;
     let demand = PoolsDemand {
-        aim: request.pools_aim,
-        requests_per_second: request.requests_per_second.unwrap_or(of_tokens),
-        users: u32::try_from(search.users).unwrap_or(u32::MAX),
-        accelerators: request.accelerators_in_all,
-        price: request.budget_usd.map(MicroUsd::from_usd),
-        power_watts: request.power_watts,
-        rack_units: request.rack_units,
-        stock: request.stock.clone(),
+        aim: search.aim,
+        requests_per_second: search.requests_per_second.unwrap_or(of_tokens),
+        users: u32::try_from(request.promises.users).unwrap_or(u32::MAX),
+        accelerators: search.accelerators_in_all,
+        price: limits.price_usd.map(MicroUsd::from_usd),
+        power_watts: limits.power_watts,
+        rack_units: limits.rack_units,
+        stock: limits.stock.clone(),
     };
-    let asked = Asked {
+    let asked = PoolsAsked {
         transformer: &transformer,
         question: &question,
         goal: &goal,
@@ -99,7 +139,7 @@ pub fn find_pools(
     })
 }
 
-fn answer(found: &FoundPools, asked: &Asked) -> PoolsAnswer {
+fn answer(found: &FoundPools, asked: &PoolsAsked) -> PoolsAnswer {
     let cluster = &found.cluster;
     let tokens_per_second = found.requests_per_second * asked.goal.output;
     let power = cluster.power(asked.assumptions);
@@ -145,35 +185,32 @@ fn answer(found: &FoundPools, asked: &Asked) -> PoolsAnswer {
 pub(super) fn transfer_between(
     catalog: &Catalog,
     from: &EvaluateServing,
-    to: &DecodePool,
+    to: &EvaluateServing,
 ) -> Result<TransferAnswer, Vec<Diagnostic>> {
-    let to = &to.configuration;
-    let transformer = from.serving.transformer(catalog)?;
-    let question = from.serving.question(&transformer)?;
-    let assumptions = from.serving.assumptions(catalog)?;
-    let line = from.network_line(catalog)?;
-    let benches = [from.bench(catalog)?, to.bench(catalog)?];
+    let Asked {
+        transformer,
+        question,
+        assumptions,
+    } = Asked::of(catalog, &from.model, &from.workload, &from.engine)?;
     let unknown = |option: &str, accepted: &str| {
         vec![wrong_option(option, "this".to_owned(), accepted.to_owned())]
     };
-    let mut ends = Vec::new();
-    for (bench, request) in benches.iter().zip([from, to]) {
-        let fit = bench.fit(catalog, &assumptions)?;
-        let layout = Layout {
-            degrees: request.degrees(),
-            pp: request.pp,
-        };
-        let placement = layout
-            .place(fit.slots)
-            .map_err(|_| unknown("tp", "ranks that fill whole hosts"))?;
+    let sites = [
+        from.hardware.site(catalog, from.accelerators())?,
+        to.hardware.site(catalog, to.accelerators())?,
+    ];
+    // The two are joined by the network of the first.
+    let (one, line) = sites[0].resolve(catalog, &assumptions, Nics::One)?;
+    let (other, _) = sites[1].resolve(catalog, &assumptions, Nics::One)?;
+    let end = |fit: &Fit, request: &EvaluateServing| {
+        let placement = request.layout().place(fit.slots);
+        let placement = placement.map_err(|_| unknown("tp", "ranks that fill whole hosts"))?;
         let fabric = fit.fabric(line.map(|(_, line)| line), &assumptions);
-        ends.push((fit, placement, fabric));
-    }
-    let [(one, sent, sending), (other, got, getting)] = &ends[..] else {
-        return Err(unknown("accelerator", "two pools"));
+        Ok::<_, Vec<Diagnostic>>((placement, fabric))
     };
-    let used = from.accelerators() * from.replicas + to.accelerators() * to.replicas;
-    let same = from.accelerator == to.accelerator && one.host.id == other.host.id;
+    let ((sent, sending), (got, getting)) = (end(&one, from)?, end(&other, to)?);
+    let used = from.accelerators() * from.replicas() + to.accelerators() * to.replicas();
+    let same = one.accelerator.id == other.accelerator.id && one.host.id == other.host.id;
     let neighbours = (same && used <= one.host.slots).then_some(one.host.slots);
     let formats = question.formats;
     let rates = Rates::of(one.accelerator, formats.weights, &assumptions)
@@ -184,12 +221,12 @@ pub(super) fn transfer_between(
     let prompt = question.prompt as f64;
     let found = transfer(
         End {
-            fabric: sending,
-            placement: *sent,
+            fabric: &sending,
+            placement: sent,
         },
         End {
-            fabric: getting,
-            placement: *got,
+            fabric: &getting,
+            placement: got,
         },
         neighbours,
         cache,
@@ -210,15 +247,24 @@ pub(super) fn transfer_between(
         })
 }
 
-/// The replicas that answer what others have read.
+/// The replicas that answer what others have read: the same model, for the same load.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DecodePool {
-    /// Their configuration.
-    #[serde(flatten)]
-    pub configuration: EvaluateServing,
+    /// On which hardware.
+    pub hardware: HardwareSpec,
+    /// How it is divided.
+    #[serde(default)]
+    pub layout: Pins,
+    /// Layers whose weights rest in the host.
+    #[serde(default)]
+    pub offload: Option<OffloadRequest>,
+    /// What serves it.
+    #[serde(default)]
+    pub engine: Engine,
     /// What is asked of the engine.
     #[serde(default)]
-    pub engine: EngineOptions,
+    pub scheduler: EngineOptions,
     /// How caches get there; worked out from the hardware where it is not given.
     #[serde(default)]
     pub transfer: Option<Transfer>,

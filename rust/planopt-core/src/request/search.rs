@@ -1,10 +1,12 @@
 //! Searches for units and for clusters.
 
+use super::model::ModelRequest;
+use super::pools::Limits;
 use super::selection::{known, select};
-use super::serving::{LatencyRequest, SearchServing};
-use super::training::EvaluateTraining;
+use super::serving::{Asked, SearchServing};
+use super::training::{RecipeRequest, TrainingRun, training_with};
 use crate::catalog::Catalog;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::{Fit, Instances, RentRequest, Selection, Shelf, Space};
 use crate::quantity::{MicroUsd, Seconds, Watts};
 use crate::search::{
@@ -12,15 +14,38 @@ use crate::search::{
     TrainingGoal, TrainingLimits, TrainingSearch, UnitColumns, search,
 };
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 /// A search for clusters that train a model.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchTraining {
-    /// What is trained, and how; its hardware and degrees are what is searched for.
-    pub run: EvaluateTraining,
+    /// What is trained.
+    pub model: ModelRequest,
+    /// How.
+    #[serde(default)]
+    pub recipe: RecipeRequest,
+    /// How much of it.
+    #[serde(default)]
+    pub run: TrainingRun,
+    /// What may be bought.
+    #[serde(default)]
+    pub hardware: Selection,
+    /// What may be rented, instead of buying: prices are then those of an hour, and hosts that fail
+    /// are replaced by whoever rents them out.
+    #[serde(default)]
+    pub rent: Option<RentRequest>,
+    /// What a cluster may not exceed.
+    #[serde(default)]
+    pub limits: Limits,
+    /// How far and for what is searched.
+    pub search: ClusterOptions,
+}
+
+/// How far and for what clusters are searched.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterOptions {
     /// `cheapest` or `fastest`.
     pub aim: TrainingAim,
     /// Time that the run may take, failures included.
@@ -28,37 +53,6 @@ pub struct SearchTraining {
     pub deadline_seconds: Option<f64>,
     /// Accelerators, at most.
     pub max_accelerators: u32,
-    /// Purchase, or the whole of a rented run, at most.
-    #[serde(default)]
-    pub max_price_usd: Option<f64>,
-    /// Draw at work, at most.
-    #[serde(default)]
-    pub max_power_watts: Option<f64>,
-    /// Rack units, at most.
-    #[serde(default)]
-    pub max_rack_units: Option<f64>,
-    /// Accelerators that can be had, by id.
-    #[serde(default)]
-    pub stock: BTreeMap<String, u32>,
-    /// Accelerator ids; empty for all.
-    #[serde(default)]
-    pub accelerators: Vec<String>,
-    /// Accelerator ids that are out.
-    #[serde(default)]
-    pub exclude: Vec<String>,
-    /// Host ids; empty for all.
-    #[serde(default)]
-    pub hosts: Vec<String>,
-    /// Network ids; empty for all.
-    #[serde(default)]
-    pub networks: Vec<String>,
-    /// Only parts whose licence allows a data center.
-    #[serde(default)]
-    pub datacenter: bool,
-    /// What may be rented, instead of buying: prices are then those of an hour, and hosts that fail
-    /// are replaced by whoever rents them out.
-    #[serde(default)]
-    pub rent: Option<RentRequest>,
 }
 
 /// Finds the clusters that train a model; `stop` ends the search early.
@@ -71,43 +65,36 @@ pub fn search_training(
     request: &SearchTraining,
     stop: &AtomicBool,
 ) -> Result<ClusterAnswer, Vec<Diagnostic>> {
-    let transformer = request.run.model().transformer(catalog)?;
-    request.run.check()?;
-    let recipe = request.run.recipe(&transformer)?;
+    let transformer = request.model.transformer(catalog)?;
+    let mut problems = Problems::default();
+    problems.keep(request.recipe.check());
+    problems.keep(request.run.check());
+    problems.unless_any(())?;
+    let recipe = request.recipe.recipe(&transformer, 1)?;
     let assumptions = &catalog.assumptions.entity;
-    let training = request.run.assumptions(assumptions)?;
-    let (training, instances) = match &request.rent {
-        Some(rent) => (
-            training.of_rented(),
-            Some(Instances::rented(catalog, rent, &request.hosts)?),
-        ),
-        None => (training, None),
+    let (hardware, limits) = (&request.hardware, &request.limits);
+    let rented = request.rent.is_some();
+    let training = training_with(assumptions, &request.recipe, &request.run, rented)?;
+    let instances = match &request.rent {
+        Some(rent) => Some(Instances::rented(catalog, rent, &hardware.hosts)?),
+        None => None,
     };
-    let selection = known(
-        catalog,
-        Selection {
-            accelerators: request.accelerators.clone(),
-            exclude: request.exclude.clone(),
-            hosts: request.hosts.clone(),
-            networks: request.networks.clone(),
-            datacenter: request.datacenter,
-            ..Selection::default()
-        },
-    )?;
+    let selection = known(catalog, hardware.clone())?;
     let goal = TrainingGoal {
         tokens: request.run.tokens.unwrap_or_default(),
-        deadline: request.deadline_seconds.map(Seconds),
-        aim: request.aim,
-        payment: match request.rent {
-            Some(_) => Payment::Hours,
-            None => Payment::Purchase,
+        deadline: request.search.deadline_seconds.map(Seconds),
+        aim: request.search.aim,
+        payment: if rented {
+            Payment::Hours
+        } else {
+            Payment::Purchase
         },
         limits: TrainingLimits {
-            accelerators: request.max_accelerators,
-            price: request.max_price_usd.map(MicroUsd::from_usd),
-            power: request.max_power_watts.map(Watts),
-            rack_units: request.max_rack_units,
-            stock: request.stock.clone(),
+            accelerators: request.search.max_accelerators,
+            price: limits.price_usd.map(MicroUsd::from_usd),
+            power: limits.power_watts.map(Watts),
+            rack_units: limits.rack_units,
+            stock: limits.stock.clone(),
         },
     };
     let search = TrainingSearch {
@@ -148,39 +135,43 @@ pub fn search_serving(
     request: &SearchServing,
     stop: &AtomicBool,
 ) -> Result<SearchAnswer, Vec<Diagnostic>> {
-    let transformer = request.serving.transformer(catalog)?;
-    let question = request.serving.question(&transformer)?;
-    let assumptions = request.serving.assumptions(catalog)?;
+    let Asked {
+        transformer,
+        mut question,
+        assumptions,
+    } = Asked::of(catalog, &request.model, &request.workload, &request.engine)?;
+    let (hardware, options, promises) = (&request.hardware, &request.search, &request.promises);
+    question.context_ranks = options.context_ranks;
     let rented = match &request.rent {
-        Some(rent) => Some(Instances::rented(catalog, rent, &request.hosts)?),
+        Some(rent) => Some(Instances::rented(catalog, rent, &hardware.hosts)?),
         None => None,
     };
-    let selection = select(catalog, request, rented.as_ref())?;
+    let selection = select(catalog, hardware, rented.as_ref())?;
     let shelf = rented
         .as_ref()
         .map_or_else(|| Shelf::of(catalog), |rented| rented.shelf(catalog));
     let space = Space::available(&shelf, &selection, &assumptions);
-    let policy = match (request.each_batch_up_to, request.batches_that_share) {
+    let policy = match (options.each_batch_up_to, options.batches_that_share) {
         (Some(most), _) => BatchPolicy::Each(most),
         (None, Some(users)) => BatchPolicy::SharesOf(users),
-        (None, None) if request.exhaustive => BatchPolicy::LargestOfEach,
+        (None, None) if options.exhaustive => BatchPolicy::LargestOfEach,
         (None, None) => BatchPolicy::Largest,
     };
     let goal = Goal {
-        tokens_per_second_per_user: request.tokens_per_second_per_user,
-        prefill: request.prefill_seconds.map(Seconds),
-        batch: request.batch,
-        in_flight: request.in_flight,
+        tokens_per_second_per_user: promises.tokens_per_second_per_user,
+        prefill: promises.prefill_seconds.map(Seconds),
+        batch: request.layout.batch,
+        in_flight: request.layout.in_flight,
         policy,
-        latency: request.latency.as_ref().map(LatencyRequest::goal),
+        latency: promises.latencies(request.load.as_ref(), request.scheduler)?,
     };
     let demand = Demand {
-        users: request.users,
-        tokens_per_second: request.tokens_per_second,
-        redundancy: request.redundancy,
-        builds: request.builds,
-        speed: request.each_batch_up_to.is_some() || request.batches_that_share.is_some(),
-        aim: request.aim,
+        users: promises.users,
+        tokens_per_second: promises.tokens_per_second,
+        redundancy: promises.redundancy,
+        builds: options.builds,
+        speed: options.each_batch_up_to.is_some() || options.batches_that_share.is_some(),
+        aim: options.aim,
     };
     let found = search(
         &transformer,
@@ -188,8 +179,8 @@ pub fn search_serving(
         &space,
         &goal,
         &demand,
-        request.max_accelerators,
-        request.price_cap_usd.map(MicroUsd::from_usd),
+        options.max_accelerators,
+        options.price_cap_usd.map(MicroUsd::from_usd),
         &assumptions,
         stop,
     );

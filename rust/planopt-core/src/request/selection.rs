@@ -1,6 +1,5 @@
 //! The ids of a selection.
 
-use super::serving::SearchServing;
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::unknown_name;
@@ -9,29 +8,24 @@ use crate::hardware::{Instances, Selection};
 /// What the question allows.
 pub(super) fn select(
     catalog: &Catalog,
-    request: &SearchServing,
+    asked: &Selection,
     rented: Option<&Instances>,
 ) -> Result<Selection, Vec<Diagnostic>> {
-    let mut selection = Selection {
-        accelerators: request.accelerators.clone(),
-        exclude: request.exclude.clone(),
+    let Some(rented) = rented else {
+        return known(catalog, asked.clone());
+    };
+    let selection = Selection {
         hosts: Vec::new(),
         networks: Vec::new(),
-        within_host: request.within_host,
-        datacenter: request.datacenter,
-    };
-    let Some(rented) = rented else {
-        selection.hosts.clone_from(&request.hosts);
-        selection.networks.clone_from(&request.networks);
-        return known(catalog, selection);
+        ..asked.clone()
     };
     // An instance brings its network, so that only the hosts are left to choose.
     let mut selection = known(catalog, selection)?;
-    if let Some(id) = request.hosts.iter().find(|id| rented.host(id).is_none()) {
+    if let Some(id) = asked.hosts.iter().find(|id| rented.host(id).is_none()) {
         let accepted = "ids of offers that the question leaves open".to_owned();
         return Err(vec![unknown_name("host", id, accepted)]);
     }
-    selection.hosts.clone_from(&request.hosts);
+    selection.hosts.clone_from(&asked.hosts);
     Ok(selection)
 }
 

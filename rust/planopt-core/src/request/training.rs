@@ -1,20 +1,17 @@
-//! Questions about training, in SI units and catalog ids.
+//! Questions about training, in SI units and catalog ids, nested by group.
 
-use super::hardware::HardwareKey;
 use super::model::{ModelRequest, format_named};
-use super::serving::{LARGEST_CLUSTER, LARGEST_COUNT, LARGEST_NICS};
 use crate::catalog::{Assumptions, Catalog, Spares, TrainingAssumptions};
 use crate::diagnostic;
-use crate::diagnostic::option::{chosen, unknown_name, wrong_option};
+use crate::diagnostic::option::{
+    LARGEST_CLUSTER, LARGEST_COUNT, none_of, unknown_name, wrong_counts, wrong_option,
+};
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::document::TrainingAnswer;
 use crate::format::Format;
-use crate::hardware::{Bench, Connection, Fit, Names, line_of};
-use crate::load::training::{
-    Adapters, FlopsConvention, GRADIENTS, OPTIMIZERS, PRECISIONS, Recipe, Run,
-};
-use crate::parallel::training::Layout;
-use crate::parallel::{CONTEXT_PARALLEL, OFFLOADS, SCHEDULES, SHARDINGS, recompute};
+use crate::hardware::{HardwareSpec, Nics};
+use crate::load::training::{Adapters, FlopsConvention, Optimizer, Precision, Recipe, Run};
+use crate::parallel::training::{ContextParallel, Layout, Recompute, Schedule, Sharding};
 use crate::plan::training::Told;
 use crate::plan::training_problem::Subject;
 use crate::transformer::{MOST_MTP_MODULES, Transformer};
@@ -26,159 +23,204 @@ use serde::Deserialize;
 /// what it means to vary.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub struct EvaluateTraining {
+    /// What is trained.
+    pub model: ModelRequest,
+    /// How.
+    #[serde(default)]
+    pub recipe: RecipeRequest,
+    /// How much of it.
+    #[serde(default)]
+    pub run: TrainingRun,
+    /// On which hardware; a host has as many NICs as it takes where the question does not say.
+    pub hardware: HardwareSpec,
+    /// How it is divided.
+    #[serde(default)]
+    pub layout: TrainingLayout,
+}
+
+/// How it is trained.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "they are switches of training frameworks"
 )]
-pub struct EvaluateTraining {
-    /// Catalog id, or path of a Hugging Face `config.json`.
-    pub model: String,
-    /// Key/value heads in place of the model's own.
-    #[serde(default)]
-    pub kv_heads: Option<u64>,
-    /// Accelerator id.
-    pub accelerator: String,
-    /// Host id; else the smallest of the catalog that holds `accelerators_per_host`.
-    #[serde(default)]
-    pub host: Option<String>,
-    /// Terms that the host is rented on, where it is an offer: `provider/instance/region`.
-    #[serde(default)]
-    pub terms: Option<String>,
-    /// Accelerators of a host; else as many as it has slots.
-    #[serde(default)]
-    pub accelerators_per_host: Option<u32>,
-    /// Link id inside a host, in place of the hardware's own.
-    #[serde(default)]
-    pub link: Option<String>,
-    /// Network id across hosts.
-    #[serde(default)]
-    pub network: Option<String>,
-    /// NICs of a host; else as many as the host takes.
-    #[serde(default)]
-    pub nics_per_host: Option<u32>,
-
-    /// Tensor-parallel degree.
-    #[serde(default = "one")]
-    pub tp: u32,
-    /// Activations between tensor-parallel products are divided by sequence.
-    #[serde(default)]
-    pub sequence_parallel: bool,
-    /// Pipeline stages.
-    #[serde(default = "one")]
-    pub pp: u32,
-    /// `gpipe`, `1f1b` or `interleaved`; else `interleaved` where `vpp` is above 1, else `1f1b`.
-    #[serde(default)]
-    pub schedule: Option<String>,
-    /// Chunks of layers of one stage (virtual pipeline); above 1 with `interleaved` alone.
-    #[serde(default = "one")]
-    pub vpp: u32,
-    /// Data-parallel degree.
-    #[serde(default = "one")]
-    pub dp: u32,
-    /// Context-parallel degree.
-    #[serde(default = "one")]
-    pub cp: u32,
-    /// `ring` (default) or `all-to-all`.
-    #[serde(default)]
-    pub context_parallel: Option<String>,
-    /// Expert-parallel degree: a divisor of `dp * cp`, over whose ranks experts are dealt.
-    #[serde(default = "one")]
-    pub ep: u32,
-
-    /// Tensor-parallel degree of experts: `tp` (default), or 1, where its ranks hold experts of
-    /// their own and `ep` divides `tp * dp * cp`.
-    #[serde(default)]
-    pub expert_tp: Option<u32>,
-
-    /// Sequences of a micro-batch.
-    #[serde(default = "one")]
-    pub micro_batch: u32,
+pub struct RecipeRequest {
     /// Sequences of a step; else 4M tokens' worth, to the nearest multiple of `dp * micro_batch`.
-    #[serde(default)]
     pub global_batch: Option<u32>,
     /// Tokens of a sequence; else 4096, or the model's longest context if that is shorter.
-    #[serde(default)]
     pub seq_len: Option<u32>,
-
     /// Modules of multi-token prediction; else those the model is published with, and none where
     /// adapters are trained.
-    #[serde(default)]
     pub mtp_modules: Option<u32>,
-
-    /// `none` (default), `selective`, `full`, `block:K` (every K layers) or `layers:K` (K layers
-    /// of each stage in full).
-    #[serde(default)]
-    pub recompute: Option<String>,
-    /// `none` (default), `zero1`, `zero2` or `zero3` (also called FSDP).
-    #[serde(default)]
-    pub shard: Option<String>,
-    /// Ranks that shard among each other, the groups being replicas (HSDP); else all of `dp * cp`.
-    #[serde(default)]
-    pub shard_group: Option<u32>,
-    /// `bf16` (default), `fp16`, `fp8`, `nvfp4` or `fp32`.
-    #[serde(default)]
-    pub precision: Option<String>,
-    /// Format that gradients are summed and reduced in: `fp32` (default), `bf16` or `fp16`.
-    #[serde(default)]
-    pub gradients: Option<String>,
-    /// `adam` (default), `adam8bit`, `sgd`, `adafactor` or `muon`.
-    #[serde(default)]
-    pub optimizer: Option<String>,
+    /// Arithmetic of the products.
+    pub precision: Precision,
+    /// Format that gradients are summed and reduced in.
+    pub gradients: Gradients,
+    /// Rule that turns gradients into new weights.
+    pub optimizer: Optimizer,
     /// Framework that trains, as the assumptions name them; else the first of theirs.
-    #[serde(default)]
     pub framework: Option<String>,
     /// Pieces in which the head and the loss go through the tokens of a micro-batch.
-    #[serde(default = "one")]
     pub loss_chunks: u32,
     /// Master weights in 32 bits; without them moments are in the weights' own format.
-    #[serde(default = "yes")]
     pub master_weights: bool,
-    /// What rests in the memory of the host: any of `optimizer` and `activations`.
-    #[serde(default)]
-    pub offload: Vec<String>,
     /// Rank of low-rank adapters; the model itself is then frozen (`LoRA`).
-    #[serde(default)]
     pub lora_rank: Option<u32>,
     /// Format of the frozen weights, such as `int4` (`QLoRA`); else that of `precision`.
-    #[serde(default)]
     pub frozen_weights: Option<String>,
-
     /// Attention that never stores its probabilities; `false` for models trained before 2023.
-    #[serde(default = "yes")]
     pub flash_attention: bool,
     /// Dropout behind attention, its output and the feed-forward part, as GPT-3 was trained.
-    #[serde(default)]
     pub dropout: bool,
     /// Tokens look back only; `false` for an encoder such as BERT.
-    #[serde(default = "yes")]
     pub causal: bool,
+}
 
-    /// Spare hosts of each kind; else as many as the assumptions ask for.
-    #[serde(default)]
-    pub redundancy: Option<u32>,
+impl Default for RecipeRequest {
+    fn default() -> Self {
+        Self {
+            global_batch: None,
+            seq_len: None,
+            mtp_modules: None,
+            precision: Precision::default(),
+            gradients: Gradients::default(),
+            optimizer: Optimizer::default(),
+            framework: None,
+            loss_chunks: 1,
+            master_weights: true,
+            lora_rank: None,
+            frozen_weights: None,
+            flash_attention: true,
+            dropout: false,
+            causal: true,
+        }
+    }
+}
 
+/// Format that gradients are summed and reduced in.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Gradients {
+    /// 32 bits.
+    #[default]
+    Fp32,
+    /// bf16.
+    Bf16,
+    /// fp16.
+    Fp16,
+}
+
+impl From<Gradients> for Format {
+    fn from(gradients: Gradients) -> Self {
+        match gradients {
+            Gradients::Fp32 => Self::Fp32,
+            Gradients::Bf16 => Self::Bf16,
+            Gradients::Fp16 => Self::Fp16,
+        }
+    }
+}
+
+/// How much is trained, and how it is counted.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainingRun {
     /// Tokens of the whole run; without them no days, energy and cost of a run are given.
-    #[serde(default)]
     pub tokens: Option<f64>,
-    /// Which arithmetic counts as the model's: `full` (default: attention looks at every token of
-    /// the sequence), `causal` (at half of them) or `6nd` (six per parameter and token).
-    #[serde(default)]
-    pub model_flops: Option<String>,
+    /// Which arithmetic counts as the model's.
+    pub model_flops: CountedFlops,
     /// N of `6nd` in place of the counted parameters, as published figures round it.
-    #[serde(default)]
     pub nominal_parameters: Option<f64>,
     /// Model FLOPs utilisation, 0 to 1, in place of the computed one: the step time follows from
     /// it, and its parts keep their proportions; memory stays computed.
-    #[serde(default)]
     pub mfu: Option<f64>,
+    /// Spare hosts of each kind; else as many as the assumptions ask for.
+    pub redundancy: Option<u32>,
 }
 
-fn one() -> u32 {
-    1
+/// Which arithmetic counts as the model's.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CountedFlops {
+    /// Attention looks at every token of the sequence.
+    #[default]
+    Full,
+    /// At half of them.
+    Causal,
+    /// Six per parameter and token.
+    #[serde(rename = "6nd")]
+    SixPerParameter,
 }
 
-fn yes() -> bool {
-    true
+/// How a run is divided.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainingLayout {
+    /// Tensor-parallel degree.
+    pub tp: u32,
+    /// Activations between tensor-parallel products are divided by sequence.
+    pub sequence_parallel: bool,
+    /// Pipeline stages.
+    pub pp: u32,
+    /// Order of micro-batches; else `interleaved` where `vpp` is above 1, else `1f1b`.
+    pub schedule: Option<Schedule>,
+    /// Chunks of layers of one stage (virtual pipeline); above 1 with `interleaved` alone.
+    pub vpp: u32,
+    /// Data-parallel degree.
+    pub dp: u32,
+    /// Context-parallel degree.
+    pub cp: u32,
+    /// How context-parallel ranks meet.
+    pub context_parallel: ContextParallel,
+    /// Expert-parallel degree: a divisor of `dp * cp`, over whose ranks experts are dealt.
+    pub ep: u32,
+    /// Tensor-parallel degree of experts: `tp` (default), or 1, where its ranks hold experts of
+    /// their own and `ep` divides `tp * dp * cp`.
+    pub expert_tp: Option<u32>,
+    /// Sequences of a micro-batch.
+    pub micro_batch: u32,
+    /// `none` (default), `selective`, `full`, `block:K` (every K layers) or `layers:K` (K layers
+    /// of each stage in full).
+    pub recompute: Option<String>,
+    /// What data-parallel ranks divide among each other.
+    pub shard: Sharding,
+    /// Ranks that shard among each other, the groups being replicas (HSDP); else all of `dp * cp`.
+    pub shard_group: Option<u32>,
+    /// What rests in the memory of the host.
+    pub offload: Vec<InHost>,
+}
+
+impl Default for TrainingLayout {
+    fn default() -> Self {
+        Self {
+            tp: 1,
+            sequence_parallel: false,
+            pp: 1,
+            schedule: None,
+            vpp: 1,
+            dp: 1,
+            cp: 1,
+            context_parallel: ContextParallel::default(),
+            ep: 1,
+            expert_tp: None,
+            micro_batch: 1,
+            recompute: None,
+            shard: Sharding::default(),
+            shard_group: None,
+            offload: Vec::new(),
+        }
+    }
+}
+
+/// What may rest in the memory of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InHost {
+    /// The optimizer's state.
+    Optimizer,
+    /// Activations between forward and backward.
+    Activations,
 }
 
 /// Tokens of a step where no batch is given: what models of the size of LLaMA-2 were trained with
@@ -194,28 +236,19 @@ const FRAMEWORK_BEFORE_FLASH: &str = "megatron-2022";
 /// Tokens of a sequence where none are given.
 const SEQUENCE: u32 = 4096;
 
-impl EvaluateTraining {
-    /// The part that names the model.
-    pub fn model(&self) -> ModelRequest {
-        ModelRequest {
-            model: self.model.clone(),
-            kv_heads: self.kv_heads,
-        }
-    }
-
-    /// What is trained.
+impl RecipeRequest {
+    /// What is trained, where so many sequences are at work at once.
     ///
     /// # Errors
     ///
     /// Words that are no choice, with those that are.
-    pub fn recipe(&self, transformer: &Transformer) -> Result<Recipe, Vec<Diagnostic>> {
+    pub fn recipe(
+        &self,
+        transformer: &Transformer,
+        at_once: u32,
+    ) -> Result<Recipe, Vec<Diagnostic>> {
         let mut problems = Problems::default();
-        let precision = chosen(
-            "precision",
-            self.precision.as_deref(),
-            &PRECISIONS,
-            &mut problems,
-        );
+        let precision = self.precision;
         let mut unknown = Vec::new();
         let frozen = format_named(
             "frozen_weights",
@@ -233,23 +266,12 @@ impl EvaluateTraining {
         }
         let longest = u32::try_from(transformer.max_context).unwrap_or(SEQUENCE);
         let seq_len = self.seq_len.unwrap_or(SEQUENCE.min(longest.max(1)));
-        let at_once = self.dp * self.micro_batch;
         let steps = (TOKENS_PER_STEP / seq_len).max(1);
         let nearest = (steps + at_once / 2) / at_once * at_once;
         let recipe = Recipe {
             precision,
-            gradients: chosen(
-                "gradients",
-                self.gradients.as_deref(),
-                &GRADIENTS,
-                &mut problems,
-            ),
-            optimizer: chosen(
-                "optimizer",
-                self.optimizer.as_deref(),
-                &OPTIMIZERS,
-                &mut problems,
-            ),
+            gradients: self.gradients.into(),
+            optimizer: self.optimizer,
             master_weights: self.master_weights,
             loss_chunks: self.loss_chunks,
             adapters: self.lora_rank.map(|rank| Adapters {
@@ -273,54 +295,6 @@ impl EvaluateTraining {
         problems.unless_any(recipe)
     }
 
-    /// How it is divided.
-    ///
-    /// # Errors
-    ///
-    /// Words that are no choice, with those that are.
-    pub fn layout(&self) -> Result<Layout, Vec<Diagnostic>> {
-        let mut problems = Problems::default();
-        if let Some(degree) = self
-            .expert_tp
-            .filter(|degree| *degree != 1 && *degree != self.tp)
-        {
-            let accepted = format!("1 or {}, the tensor-parallel degree", self.tp);
-            problems.push(wrong_option("expert_tp", degree.to_string(), accepted));
-        }
-        let default_schedule = if self.vpp > 1 { "interleaved" } else { "1f1b" };
-        let schedule = self.schedule.as_deref().unwrap_or(default_schedule);
-        for word in &self.offload {
-            if !OFFLOADS.contains(&word.as_str()) {
-                problems.push(unknown_name("offload", word, OFFLOADS.join(", ")));
-            }
-        }
-        let offloads = |what: &str| self.offload.iter().any(|word| word == what);
-        let layout = Layout {
-            tp: self.tp,
-            sequence_parallel: self.sequence_parallel,
-            pp: self.pp,
-            vpp: self.vpp,
-            schedule: chosen("schedule", Some(schedule), &SCHEDULES, &mut problems),
-            dp: self.dp,
-            cp: self.cp,
-            context: chosen(
-                "context_parallel",
-                self.context_parallel.as_deref(),
-                &CONTEXT_PARALLEL,
-                &mut problems,
-            ),
-            ep: self.ep,
-            whole_experts: self.tp > 1 && self.expert_tp == Some(1),
-            micro_batch: self.micro_batch,
-            recompute: recompute(self.recompute.as_deref(), &mut problems),
-            sharding: chosen("shard", self.shard.as_deref(), &SHARDINGS, &mut problems),
-            shard_group: self.shard_group,
-            offload_optimizer: offloads("optimizer"),
-            offload_activations: offloads("activations"),
-        };
-        problems.unless_any(layout)
-    }
-
     /// The framework, by the name of its assumptions.
     ///
     /// # Errors
@@ -341,120 +315,100 @@ impl EvaluateTraining {
         let accepted = names().collect::<Vec<_>>().join(", ");
         Err(vec![unknown_name("framework", name, accepted)])
     }
+}
 
-    /// How much is trained, and how its arithmetic is counted.
-    pub(crate) fn run(&self) -> Result<Run, Vec<Diagnostic>> {
-        Ok(Run {
-            tokens: self.tokens,
-            convention: self.convention()?,
-            mfu: self.mfu,
+impl TrainingLayout {
+    /// Sequences that are at work at once.
+    pub fn sequences(&self) -> u32 {
+        self.dp * self.micro_batch
+    }
+
+    /// Order of micro-batches of so many chunks.
+    pub fn schedule_of(&self, vpp: u32) -> Schedule {
+        self.schedule.unwrap_or(if vpp > 1 {
+            Schedule::Interleaved
+        } else {
+            Schedule::OneForwardOneBackward
         })
     }
 
-    /// Which arithmetic counts as the model's.
+    /// How it is divided.
     ///
     /// # Errors
     ///
-    /// A word that is no choice.
-    pub fn convention(&self) -> Result<FlopsConvention, Vec<Diagnostic>> {
-        let conventions = [
-            ("full", FlopsConvention::Full),
-            ("causal", FlopsConvention::Causal),
-            (
-                "6nd",
-                FlopsConvention::SixPerParameter(self.nominal_parameters),
-            ),
-        ];
+    /// Words that are no choice, with those that are.
+    pub fn layout(&self) -> Result<Layout, Vec<Diagnostic>> {
         let mut problems = Problems::default();
-        let convention = chosen(
-            "model_flops",
-            self.model_flops.as_deref(),
-            &conventions,
-            &mut problems,
-        );
-        problems.unless_any(convention)
-    }
-
-    /// The assumptions of training with what the question puts in their place.
-    pub(crate) fn assumptions(
-        &self,
-        assumptions: &Assumptions,
-    ) -> Result<TrainingAssumptions, Vec<Diagnostic>> {
-        let training = assumptions
-            .training_with(self.framework(assumptions)?)
-            .ok_or_else(|| vec![no_training(assumptions)])?;
-        let training = TrainingAssumptions {
-            spares: self.redundancy.map_or(training.spares, Spares::Hosts),
-            ..training
-        };
-        Ok(match self.terms {
-            Some(_) => training.of_rented(),
-            None => training,
-        })
-    }
-
-    /// The offer that the question names as a host.
-    fn offer(&self) -> HardwareKey {
-        HardwareKey {
-            accelerator: self.accelerator.clone(),
-            host: self.host.clone().unwrap_or_default(),
-            network: self.network.clone(),
-            nics_per_host: 1,
-            switch: None,
-            hosts: 1,
-            accelerators: 1,
-            terms: self.terms.clone(),
+        if let Some(degree) = self
+            .expert_tp
+            .filter(|degree| *degree != 1 && *degree != self.tp)
+        {
+            let accepted = format!("1 or {}, the tensor-parallel degree", self.tp);
+            problems.push(wrong_option("expert_tp", degree.to_string(), accepted));
         }
-    }
-
-    /// So many accelerators in the host that the question names, or the smallest that fits.
-    pub(crate) fn bench(
-        &self,
-        catalog: &Catalog,
-        accelerator: &str,
-        accelerators: u32,
-    ) -> Result<Bench, Vec<Diagnostic>> {
-        let names = Names {
-            accelerator,
-            host: self.host.as_deref(),
-            link: self.link.as_deref(),
-            per_host: self.accelerators_per_host,
-            per_host_option: (
-                "accelerators_per_host",
-                self.accelerators_per_host.unwrap_or(1),
-            ),
-            accelerators,
+        let recompute = self
+            .recompute
+            .as_deref()
+            .map_or(Ok(Recompute::None), recompute);
+        let recompute = problems.keep(recompute.map_err(|problem| vec![problem]));
+        let offloads = |what| self.offload.contains(&what);
+        let layout = Layout {
+            tp: self.tp,
+            sequence_parallel: self.sequence_parallel,
+            pp: self.pp,
+            vpp: self.vpp,
+            schedule: self.schedule_of(self.vpp),
+            dp: self.dp,
+            cp: self.cp,
+            context: self.context_parallel,
+            ep: self.ep,
+            whole_experts: self.tp > 1 && self.expert_tp == Some(1),
+            micro_batch: self.micro_batch,
+            recompute: recompute.unwrap_or(Recompute::None),
+            sharding: self.shard,
+            shard_group: self.shard_group,
+            offload_optimizer: offloads(InHost::Optimizer),
+            offload_activations: offloads(InHost::Activations),
         };
-        Bench::named(catalog, &names)
+        problems.unless_any(layout)
     }
+}
 
-    /// The network that the question names, with all the NICs that the host takes unless it says
-    /// how many.
-    pub(crate) fn connection<'c>(
-        &self,
-        catalog: &'c Catalog,
-        fit: &Fit,
-    ) -> Result<Option<Connection<'c>>, Vec<Diagnostic>> {
-        let Some(id) = &self.network else {
-            return Ok(None);
-        };
-        let most = catalog.network(id).map_or(1, |network| {
-            let fitting = network.nics_per_host.iter().copied();
-            fitting
-                .filter(|nics| *nics <= fit.host.room_for(network))
-                .max()
-                .unwrap_or(1)
-        });
-        line_of(catalog, id, self.nics_per_host.unwrap_or(most))
-    }
+/// What is recomputed, by the word that asks for it.
+///
+/// # Errors
+///
+/// A word that is no choice, with those that are.
+pub(super) fn recompute(word: &str) -> Result<Recompute, Diagnostic> {
+    word.parse()
+        .map_err(|accepted| unknown_name("recompute", word, accepted))
+}
 
+impl EvaluateTraining {
     /// Checks that every count can be one.
     ///
     /// # Errors
     ///
     /// Each number that cannot be, or the size of the cluster.
     pub fn check(&self) -> Result<(), Vec<Diagnostic>> {
-        let counts = [
+        let mut problems = Problems::default();
+        problems.keep(self.layout.check());
+        problems.keep(self.recipe.check());
+        problems.keep(self.hardware.check());
+        problems.keep(self.run.check());
+        problems.unless_any(())?;
+        self.layout.check_size()
+    }
+}
+
+impl TrainingLayout {
+    /// Checks that every count can be one.
+    ///
+    /// # Errors
+    ///
+    /// Each that cannot be.
+    pub fn check(&self) -> Result<(), Vec<Diagnostic>> {
+        none_of(wrong_counts([
             ("tp", Some(self.tp), LARGEST_COUNT),
             ("pp", Some(self.pp), LARGEST_COUNT),
             ("vpp", Some(self.vpp), LARGEST_COUNT),
@@ -462,58 +416,12 @@ impl EvaluateTraining {
             ("cp", Some(self.cp), LARGEST_COUNT),
             ("ep", Some(self.ep), LARGEST_COUNT),
             ("micro_batch", Some(self.micro_batch), LARGEST_BATCH),
-            ("global_batch", self.global_batch, LARGEST_BATCH),
-            ("seq_len", self.seq_len, LONGEST_SEQUENCE),
-            ("loss_chunks", Some(self.loss_chunks), LARGEST_COUNT),
             ("shard_group", self.shard_group, LARGEST_COUNT),
-            ("lora_rank", self.lora_rank, LARGEST_COUNT),
-            (
-                "accelerators_per_host",
-                self.accelerators_per_host,
-                LARGEST_COUNT,
-            ),
-            ("nics_per_host", self.nics_per_host, LARGEST_NICS),
-        ];
-        let mut problems = Problems::default();
-        for (option, count, largest) in counts {
-            if let Some(count) = count.filter(|count| !(1..=largest).contains(count)) {
-                let accepted = format!("a whole number from 1 to {largest}");
-                problems.push(wrong_option(option, count.to_string(), accepted));
-            }
-        }
-        if let Some(modules) = self.mtp_modules.filter(|many| *many > MOST_MTP_MODULES) {
-            let accepted = format!("a whole number from 0 to {MOST_MTP_MODULES}");
-            problems.push(wrong_option("mtp_modules", modules.to_string(), accepted));
-        }
-        if let Some(spares) = self.redundancy.filter(|many| *many > LARGEST_COUNT) {
-            let accepted = format!("a whole number from 0 to {LARGEST_COUNT}");
-            problems.push(wrong_option("redundancy", spares.to_string(), accepted));
-        }
-        let amounts = [
-            ("tokens", self.tokens, f64::MAX),
-            ("nominal_parameters", self.nominal_parameters, f64::MAX),
-            ("mfu", self.mfu, 1.0),
-        ];
-        for (option, amount, most) in amounts {
-            if let Some(amount) = amount.filter(|amount| !(*amount > 0.0 && *amount <= most)) {
-                let accepted = if most > 1.0 {
-                    "a number above 0"
-                } else {
-                    "a share above 0, at most 1"
-                };
-                problems.push(wrong_option(
-                    option,
-                    amount.to_string(),
-                    accepted.to_owned(),
-                ));
-            }
-        }
-        problems.unless_any(())?;
-        self.check_size()
+        ]))
     }
 
     /// Products of counts that stay counts.
-    fn check_size(&self) -> Result<(), Vec<Diagnostic>> {
+    pub(super) fn check_size(&self) -> Result<(), Vec<Diagnostic>> {
         let mut problems = Problems::default();
         let degrees = [self.tp, self.pp, self.dp, self.cp];
         let accelerators: f64 = degrees.into_iter().map(f64::from).product();
@@ -537,6 +445,76 @@ impl EvaluateTraining {
     }
 }
 
+impl RecipeRequest {
+    /// Checks that every count can be one.
+    ///
+    /// # Errors
+    ///
+    /// Each that cannot be.
+    pub fn check(&self) -> Result<(), Vec<Diagnostic>> {
+        let modules = self.mtp_modules.filter(|many| *many > MOST_MTP_MODULES);
+        let modules = modules.map(|modules| {
+            let accepted = format!("a whole number from 0 to {MOST_MTP_MODULES}");
+            wrong_option("mtp_modules", modules.to_string(), accepted)
+        });
+        none_of(
+            wrong_counts([
+                ("global_batch", self.global_batch, LARGEST_BATCH),
+                ("seq_len", self.seq_len, LONGEST_SEQUENCE),
+                ("loss_chunks", Some(self.loss_chunks), LARGEST_COUNT),
+                ("lora_rank", self.lora_rank, LARGEST_COUNT),
+            ])
+            .chain(modules),
+        )
+    }
+}
+
+impl TrainingRun {
+    /// Checks that every number of a run can be one.
+    ///
+    /// # Errors
+    ///
+    /// Each that cannot be.
+    pub(super) fn check(&self) -> Result<(), Vec<Diagnostic>> {
+        let spares = self.redundancy.filter(|many| *many > LARGEST_COUNT);
+        let spares = spares.map(|spares| {
+            let accepted = format!("a whole number from 0 to {LARGEST_COUNT}");
+            wrong_option("redundancy", spares.to_string(), accepted)
+        });
+        let amounts = [
+            ("tokens", self.tokens, f64::MAX),
+            ("nominal_parameters", self.nominal_parameters, f64::MAX),
+            ("mfu", self.mfu, 1.0),
+        ];
+        let amounts = amounts.into_iter().filter_map(|(option, amount, most)| {
+            let amount = amount.filter(|amount| !(*amount > 0.0 && *amount <= most))?;
+            let accepted = if most > 1.0 {
+                "a number above 0"
+            } else {
+                "a share above 0, at most 1"
+            };
+            let amount = amount.to_string();
+            Some(wrong_option(option, amount, accepted.to_owned()))
+        });
+        none_of(spares.into_iter().chain(amounts))
+    }
+
+    /// The run with its arithmetic as it is counted.
+    pub(crate) fn run(&self) -> Run {
+        Run {
+            tokens: self.tokens,
+            convention: match self.model_flops {
+                CountedFlops::Full => FlopsConvention::Full,
+                CountedFlops::Causal => FlopsConvention::Causal,
+                CountedFlops::SixPerParameter => {
+                    FlopsConvention::SixPerParameter(self.nominal_parameters)
+                }
+            },
+            mfu: self.mfu,
+        }
+    }
+}
+
 /// Evaluates one configuration of a training run, whether or not it works.
 ///
 /// # Errors
@@ -546,41 +524,46 @@ pub fn evaluate_training(
     catalog: &Catalog,
     request: &EvaluateTraining,
 ) -> Result<TrainingAnswer, Vec<Diagnostic>> {
-    let transformer = request.model().transformer(catalog)?;
+    let transformer = request.model.transformer(catalog)?;
     request.check()?;
-    let recipe = request.recipe(&transformer)?;
-    let layout = request.layout()?;
-    let run = request.run()?;
+    let recipe = (request.recipe).recipe(&transformer, request.layout.sequences())?;
+    let layout = request.layout.layout()?;
     let assumptions = &catalog.assumptions.entity;
-    let training = request.assumptions(assumptions)?;
+    let rented = request.hardware.terms.is_some();
+    let training = training_with(assumptions, &request.recipe, &request.run, rented)?;
     let told = Told {
         transformer: &transformer,
         recipe: &recipe,
         layout: &layout,
-        run,
-        rented: request.terms.is_some(),
+        run: request.run.run(),
+        rented,
         assumptions,
         training: &training,
     };
-    if request.terms.is_some() {
-        let key = request.offer();
-        let instances = key.rented(catalog)?;
-        let (fit, network) = key.resolve(catalog, &instances, assumptions)?;
-        return Ok(Subject::new(&told, &fit, network).answer());
-    }
-    let bench = request.bench(catalog, &request.accelerator, layout.accelerators())?;
-    let fit = fit_of(catalog, &bench)?;
-    let network = request.connection(catalog, &fit)?;
+    let site = request.hardware.site(catalog, layout.accelerators())?;
+    let (fit, network) = site.resolve(catalog, assumptions, Nics::AllThatFit)?;
     Ok(Subject::new(&told, &fit, network).answer())
 }
 
-/// What is on a bench, with its links.
-pub(crate) fn fit_of<'c>(
-    catalog: &'c Catalog,
-    bench: &'c Bench,
-) -> Result<Fit<'c>, Vec<Diagnostic>> {
-    let assumptions = &catalog.assumptions.entity;
-    bench.fit(catalog, assumptions)
+/// The assumptions of training with what the question puts in their place.
+pub(super) fn training_with(
+    assumptions: &Assumptions,
+    recipe: &RecipeRequest,
+    run: &TrainingRun,
+    rented: bool,
+) -> Result<TrainingAssumptions, Vec<Diagnostic>> {
+    let training = assumptions
+        .training_with(recipe.framework(assumptions)?)
+        .ok_or_else(|| vec![no_training(assumptions)])?;
+    let training = TrainingAssumptions {
+        spares: run.redundancy.map_or(training.spares, Spares::Hosts),
+        ..training
+    };
+    Ok(if rented {
+        training.of_rented()
+    } else {
+        training
+    })
 }
 
 pub(crate) fn no_training(assumptions: &Assumptions) -> Diagnostic {

@@ -3,7 +3,7 @@
 use super::serving::FoundUnit;
 use super::training::FoundCluster;
 use crate::bill::port_blocks;
-use crate::parallel::{CONTEXT_PARALLEL, recompute_word, sharding_word, word};
+use crate::parallel::training::{ContextParallel, Sharding};
 use serde::Serialize;
 
 /// The units found, as columns of one length.
@@ -132,7 +132,7 @@ pub struct ClusterColumns {
     /// Context-parallel degree.
     pub cp: Vec<u32>,
     /// How context-parallel ranks meet; none where there is one.
-    pub context_parallel: Vec<Option<&'static str>>,
+    pub context_parallel: Vec<Option<ContextParallel>>,
     /// Expert-parallel degree.
     pub ep: Vec<u32>,
     /// Sequences of a micro-batch.
@@ -140,7 +140,7 @@ pub struct ClusterColumns {
     /// What is recomputed.
     pub recompute: Vec<String>,
     /// What data-parallel ranks divide.
-    pub shard: Vec<&'static str>,
+    pub shard: Vec<Sharding>,
     /// Ranks that divide it among each other; none for all.
     pub shard_group: Vec<Option<u32>>,
     /// The run, failures included.
@@ -177,11 +177,11 @@ impl ClusterColumns {
         self.dp.push(layout.dp);
         self.cp.push(layout.cp);
         self.context_parallel
-            .push((layout.cp > 1).then(|| word(&CONTEXT_PARALLEL, layout.context)));
+            .push((layout.cp > 1).then_some(layout.context));
         self.ep.push(layout.ep);
         self.micro_batch.push(layout.micro_batch);
-        self.recompute.push(recompute_word(layout.recompute));
-        self.shard.push(sharding_word(layout.sharding));
+        self.recompute.push(layout.recompute.to_string());
+        self.shard.push(layout.sharding);
         self.shard_group.push(layout.shard_group);
         self.run_seconds.push(found.run.0);
         self.tokens_per_second.push(found.tokens_per_second);

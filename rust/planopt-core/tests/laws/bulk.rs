@@ -4,18 +4,20 @@
 use planopt_core::bulk::training::TrainingSpace;
 use planopt_core::bulk::{Candidates, Figures, Rejected, Sink, Tally, Walk, front, tally};
 use planopt_core::catalog::Catalog;
-use planopt_core::parallel::training::{Recompute, Sharding};
+use planopt_core::hardware::HardwareSpec;
 use planopt_core::request::space::{
     ServingSpaceRequest, TrainingSpaceRequest, with_serving_space, with_training_space,
 };
 use planopt_core::request::{
-    EvaluateServing, EvaluateTraining, evaluate_serving, evaluate_training,
+    EvaluateServing, EvaluateTraining, RecipeRequest, TrainingLayout, evaluate_serving,
+    evaluate_training,
 };
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::stock::bundled;
+use crate::support::{asked, dealt};
 
 /// Single and bulk evaluation may differ by rounding: sums in another order, inverses that are
 /// multiplied with.
@@ -73,11 +75,12 @@ fn places(space: &impl Candidates, seeds: &[u64]) -> Vec<u64> {
 }
 
 fn training_request(model: &str, flash: bool) -> TrainingSpaceRequest {
+    let run = json!({
+        "model": model, "accelerator": "h100-sxm", "seq_len": 2048, "tokens": 1e12,
+        "flash_attention": flash, "dropout": !flash,
+    });
     serde_json::from_value(json!({
-        "run": {
-            "model": model, "accelerator": "h100-sxm", "seq_len": 2048, "tokens": 1e12,
-            "flash_attention": flash, "dropout": !flash,
-        },
+        "run": dealt("evaluate_training", &run),
         "accelerators": ["a100-sxm-80", "h100-sxm", "rtx-4090"],
         "hosts": ["hgx-8", "pcie-8gpu", "pcie-4gpu"],
         "networks": ["infiniband-400g", "ethernet-25g"],
@@ -94,11 +97,14 @@ fn training_request(model: &str, flash: bool) -> TrainingSpaceRequest {
 /// The candidate at `place` as the single evaluation is asked for it.
 fn single(space: &TrainingSpace, request: &TrainingSpaceRequest, place: u64) -> EvaluateTraining {
     let (platform, layout, batch) = space.candidate(place);
-    EvaluateTraining {
-        accelerator: platform.fit.accelerator.id.clone(),
+    let hardware = HardwareSpec {
+        accelerator: Some(platform.fit.accelerator.id.clone()),
         host: Some(platform.fit.host.id.clone()),
         network: platform.network.map(|(network, _)| network.id.clone()),
         nics_per_host: platform.network.map(|(_, line)| line.nics_per_host),
+        ..HardwareSpec::default()
+    };
+    let layout = TrainingLayout {
         tp: layout.tp,
         sequence_parallel: layout.sequence_parallel,
         cp: layout.cp,
@@ -107,23 +113,18 @@ fn single(space: &TrainingSpace, request: &TrainingSpaceRequest, place: u64) -> 
         pp: layout.pp,
         vpp: layout.vpp,
         dp: layout.dp,
+        recompute: Some(layout.recompute.to_string()),
+        shard: layout.sharding,
+        ..request.run.layout.clone()
+    };
+    let recipe = RecipeRequest {
         global_batch: Some(batch),
-        recompute: Some(match layout.recompute {
-            Recompute::None => "none".to_owned(),
-            Recompute::Selective => "selective".to_owned(),
-            Recompute::Full => "full".to_owned(),
-            Recompute::Block(layers) => format!("block:{layers}"),
-            Recompute::Layers(layers) => format!("layers:{layers}"),
-        }),
-        shard: Some(
-            match layout.sharding {
-                Sharding::None => "none",
-                Sharding::Zero1 => "zero1",
-                Sharding::Zero2 => "zero2",
-                Sharding::Zero3 => "zero3",
-            }
-            .to_owned(),
-        ),
+        ..request.run.recipe.clone()
+    };
+    EvaluateTraining {
+        hardware,
+        layout,
+        recipe,
         ..request.run.clone()
     }
 }
@@ -231,7 +232,7 @@ proptest! {
                 walker.walk(place, place + 1, &mut one);
                 let (platform, question, layout, replicas, in_flight, batch) =
                     space.candidate(place);
-                let asked: EvaluateServing = serde_json::from_value(json!({
+                let asked: EvaluateServing = asked("evaluate_serving", &json!({
                     "model": request.model,
                     "weights": question.formats.weights.name(),
                     "kv": question.formats.kv.name(),
@@ -244,7 +245,7 @@ proptest! {
                     "tp": layout.degrees.tp, "dp": layout.degrees.dp, "ep": layout.degrees.ep,
                     "pp": layout.pp, "replicas": replicas,
                     "batch": batch, "in_flight": in_flight,
-                })).expect("a request");
+                }));
                 let answer = evaluate_serving(catalog, &asked).expect("a candidate of a space");
                 let answer = serde_json::to_value(answer).expect("an answer");
                 if let Some(figures) = one.figures {

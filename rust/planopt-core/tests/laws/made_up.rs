@@ -179,6 +179,7 @@ pub(crate) fn accelerators() -> impl Strategy<Value = Accelerator> {
                 (peer_to_peer, unified_memory, scale_up),
                 (price, power, datacenter_licence),
             )| Accelerator {
+                limited_from: None,
                 id: "a".to_owned(),
                 name: "accelerator".to_owned(),
                 vendor: "nobody".to_owned(),

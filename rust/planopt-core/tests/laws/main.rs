@@ -14,3 +14,5 @@ mod questions;
 mod resources;
 mod searches;
 mod stock;
+#[path = "../support/mod.rs"]
+mod support;

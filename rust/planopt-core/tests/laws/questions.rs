@@ -8,6 +8,7 @@ use proptest::sample::select;
 use serde_json::json;
 
 use crate::stock::bundled;
+use crate::support::asked;
 
 /// Counts of every size, small ones and powers of two often.
 fn counts() -> impl Strategy<Value = u32> {
@@ -51,7 +52,7 @@ proptest! {
         nics_per_host in prop::option::of(counts()),
         (context, prompt) in (tokens(), tokens()),
     ) {
-        let request: EvaluateServing = serde_json::from_value(json!({
+        let request: EvaluateServing = asked("evaluate_serving", &json!({
             "model": "llama-2-70b",
             "accelerator": accelerator,
             "network": network,
@@ -64,8 +65,7 @@ proptest! {
             "nics_per_host": nics_per_host,
             "context": context,
             "prompt": prompt,
-        }))
-        .expect("a request");
+        }));
         match evaluate_serving(bundled("calibrated"), &request) {
             Err(problems) => {
                 prop_assert!(!problems.is_empty());
@@ -103,7 +103,7 @@ proptest! {
         price_cap_usd in prop::option::of(prop_oneof![Just(1e-6), 1.0..1e5, Just(2e12)]),
         overlap in select(vec!["none", "two-batch"]),
     ) {
-        let request: SearchServing = serde_json::from_value(json!({
+        let request: SearchServing = asked("search_serving", &json!({
             "model": "llama-2-70b",
             "tokens_per_second_per_user": target,
             "batch": batch,
@@ -118,8 +118,7 @@ proptest! {
             "price_cap_usd": price_cap_usd,
             "max_accelerators": 16,
             "accelerators": [accelerator],
-        }))
-        .expect("a request");
+        }));
         let answer = search_serving(bundled("calibrated"), &request, &AtomicBool::new(false))
             .expect("every name is known");
         for (place, &speed) in answer.units.tokens_per_second_per_user.iter().enumerate() {

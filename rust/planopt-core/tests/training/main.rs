@@ -2,9 +2,14 @@
 
 use planopt_core::catalog::Catalog;
 use planopt_core::document::TrainingAnswer;
-use planopt_core::request::{EvaluateTraining, evaluate_training};
+use planopt_core::request::{EvaluateTraining, Given, evaluate_training, read};
 use serde_json::{Value, json};
 use std::path::Path;
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use support::{asked, dealt};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -20,7 +25,7 @@ fn ask(catalog: &Catalog, base: &Value, changes: &Value) -> TrainingAnswer {
     for (key, value) in changes.as_object().expect("changes are objects") {
         keys.insert(key.clone(), value.clone());
     }
-    let request: EvaluateTraining = serde_json::from_value(question).expect("known keys");
+    let request: EvaluateTraining = asked("evaluate_training", &question);
     evaluate_training(catalog, &request).expect("known names")
 }
 
@@ -317,9 +322,11 @@ fn words_that_are_no_choice_are_refused_with_those_that_are() {
         if key == "dp" {
             changes.insert("tp".to_owned(), json!(65536));
         }
-        let request: EvaluateTraining =
-            serde_json::from_value(Value::Object(changes)).expect("known keys");
-        let problems = evaluate_training(&catalog, &request).expect_err("must be refused");
+        let question = Given::from(dealt("evaluate_training", &Value::Object(changes)));
+        let request = read(&question);
+        let answer = request.and_then(|request| evaluate_training(&catalog, &request));
+        let problems = answer.expect_err("must be refused");
+        assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].accepted.is_some(), "{}", problems[0]);
     }
 }

@@ -4,5 +4,5 @@ mod layout;
 mod rejection;
 
 pub(crate) use self::layout::Role;
-pub use self::layout::{Batching, Layout};
+pub use self::layout::{Batching, Layout, Pins};
 pub use self::rejection::Rejection;

@@ -1,8 +1,8 @@
 //! What axes of a space can be.
 
 use crate::diagnostic;
+use crate::diagnostic::option::LARGEST_COUNT;
 use crate::diagnostic::{Diagnostic, Problems};
-use crate::request::serving::LARGEST_COUNT;
 
 /// Longest sequence that anything is served with, and more.
 const LONGEST_SEQUENCE: u64 = 1 << 27;

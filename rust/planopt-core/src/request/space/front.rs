@@ -5,7 +5,6 @@ use crate::bulk::serving::ServingSpace;
 use crate::bulk::training::TrainingSpace;
 use crate::bulk::{Candidates, Course, Figures, Rejected, Sink, Walk, front};
 use crate::document::FrontAnswer;
-use crate::parallel::{recompute_word, sharding_word};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,8 +52,8 @@ impl Described for TrainingSpace<'_, '_> {
             "ep": layout.ep,
             "micro_batch": layout.micro_batch,
             "global_batch": global_batch,
-            "recompute": recompute_word(layout.recompute),
-            "shard": sharding_word(layout.sharding),
+            "recompute": layout.recompute.to_string(),
+            "shard": layout.sharding,
         })
     }
 }

@@ -27,9 +27,9 @@ const STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Candidates whose figures are collected between two looks at Ctrl-C.
 const FIGURES_AT_ONCE: u64 = 1 << 16;
 
-/// A space of candidates of either kind.
+/// A space of candidates of either `kind`.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
+#[serde(rename_all = "lowercase")]
 pub enum SpaceRequest {
     /// Of training.
     Training(Box<TrainingSpaceRequest>),

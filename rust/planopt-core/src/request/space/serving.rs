@@ -8,8 +8,9 @@ use crate::bulk::serving::{Lengths, ServingAxes, ServingSpace};
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
 use crate::hardware::Selection;
+use crate::load::serving::Overlap;
 use crate::parallel::Degrees;
-use crate::request::model::{ModelRequest, ServingRequest};
+use crate::request::model::{ModelRequest, ServedModel};
 use serde::Deserialize;
 
 /// A space of serving candidates: every value of every axis with every one of all others.
@@ -34,8 +35,8 @@ pub struct ServingSpaceRequest {
     pub formats: Vec<(String, String)>,
     /// Tokens of a prompt, and tokens cached when speed is judged.
     pub lengths: Vec<(u64, u64)>,
-    /// `none` or `two-batch`.
-    pub overlap: Vec<String>,
+    /// Whether communication hides behind the arithmetic of another batch.
+    pub overlap: Vec<Overlap>,
     /// Tensor-parallel degrees.
     pub tp: Vec<u32>,
     /// Attention data-parallel degrees.
@@ -100,34 +101,6 @@ impl ServingSpaceRequest {
         };
         dealt.map(degrees).collect()
     }
-
-    fn request(&self) -> ServingRequest {
-        ServingRequest {
-            draft: None,
-            draft_tokens: None,
-            acceptance: None,
-            lora_adapters: None,
-            lora_rank: None,
-            encoder_parameters: None,
-            image_patches: None,
-            cp_max: None,
-            model: ModelRequest {
-                model: self.model.clone(),
-                kv_heads: None,
-            },
-            weights: None,
-            kv: None,
-            context: 1,
-            prompt: 1,
-            engine_name: None,
-            weight_bits: None,
-            head_bits: None,
-            overlap: None,
-            software_latency_seconds: None,
-            usable_fraction: None,
-            pcie_all_reduce: None,
-        }
-    }
 }
 
 /// Shows `work` the space that a request names.
@@ -141,25 +114,20 @@ pub fn with_serving_space<T>(
     work: impl FnOnce(&ServingSpace) -> T,
 ) -> Result<T, Vec<Diagnostic>> {
     request.check()?;
-    let one = request.request();
-    let transformer = one.model.transformer(catalog)?;
+    let model = ModelRequest {
+        name: request.model.clone(),
+        kv_heads: None,
+    };
+    let transformer = model.transformer(catalog)?;
     let assumptions = &with_prices(catalog, request.electricity_usd_per_kwh, request.years);
     let mut formats = Vec::new();
     for (weights, kv) in &request.formats {
-        let question = ServingRequest {
+        let served = ServedModel {
             weights: Some(weights.clone()),
             kv: Some(kv.clone()),
-            ..one.clone()
+            ..ServedModel::default()
         };
-        formats.push(question.question(&transformer)?.formats);
-    }
-    let mut overlap = Vec::new();
-    for word in &request.overlap {
-        let question = ServingRequest {
-            overlap: Some(word.clone()),
-            ..one.clone()
-        };
-        overlap.push(question.question(&transformer)?.overlap);
+        formats.push(served.formats(&transformer)?);
     }
     let lengths = request.lengths.iter();
     let axes = ServingAxes {
@@ -167,7 +135,7 @@ pub fn with_serving_space<T>(
         lengths: lengths
             .map(|&(prompt, context)| Lengths { prompt, context })
             .collect(),
-        overlap,
+        overlap: request.overlap.clone(),
         degrees: request.degrees(),
         pipeline: request.pp.clone(),
         replicas: request.replicas.clone(),

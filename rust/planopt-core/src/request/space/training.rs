@@ -7,8 +7,8 @@ use crate::bulk::training::{Pipeline, TrainingAxes, TrainingSpace, TrainingSubje
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::Selection;
-use crate::parallel::training::Layout;
-use crate::request::training::{EvaluateTraining, no_training};
+use crate::parallel::training::Sharding;
+use crate::request::training::{EvaluateTraining, no_training, recompute};
 use serde::Deserialize;
 
 /// A space of training candidates: every value of every axis with every one of all others.
@@ -48,7 +48,7 @@ pub struct TrainingSpaceRequest {
     /// Data-parallel degrees.
     pub dp: Vec<u32>,
     /// What data-parallel ranks divide.
-    pub shard: Vec<String>,
+    pub shard: Vec<Sharding>,
     /// Micro-batches of a step for each stage: from 1 to this many.
     pub rounds: u32,
     /// Accelerators, at most.
@@ -91,7 +91,7 @@ impl TrainingSpaceRequest {
         axes.product("stages x chunks of pipeline", &[pp, chunks]);
         let batch = [dp, micro_batch, pp, self.rounds];
         axes.product("dp x micro_batch x pipeline x rounds", &batch);
-        axes.needed("run.tokens", self.run.tokens, "tokens of the whole run");
+        axes.needed("run.tokens", self.run.run.tokens, "tokens of the whole run");
         axes.cost(self.electricity_usd_per_kwh, self.years);
         axes.checked()
     }
@@ -107,39 +107,15 @@ impl TrainingSpaceRequest {
             }
         }
         let mut problems = Problems::default();
-        let mut words = |run: EvaluateTraining| match run.layout() {
-            Ok(layout) => layout,
-            Err(found) => {
-                for problem in found {
-                    problems.push(problem);
-                }
-                Layout::SINGLE
-            }
-        };
-        let recompute = self.recompute.iter().map(|word| {
-            words(EvaluateTraining {
-                recompute: Some(word.clone()),
-                ..self.run.clone()
-            })
-            .recompute
-        });
-        let recompute = recompute.collect();
-        let sharding = self.shard.iter().map(|word| {
-            words(EvaluateTraining {
-                shard: Some(word.clone()),
-                ..self.run.clone()
-            })
-            .sharding
-        });
-        let sharding = sharding.collect();
+        let again = |word: &String| recompute(word).map_err(|problem| vec![problem]);
+        let recompute = self.recompute.iter();
+        let recompute = recompute
+            .filter_map(|word| problems.keep(again(word)))
+            .collect();
         let pipeline = self.pipeline.iter().map(|&(pp, vpp)| Pipeline {
             pp,
             vpp,
-            schedule: words(EvaluateTraining {
-                vpp,
-                ..self.run.clone()
-            })
-            .schedule,
+            schedule: self.run.layout.schedule_of(vpp),
         });
         let pipeline = pipeline.collect();
         problems.unless_any(TrainingAxes {
@@ -150,7 +126,7 @@ impl TrainingSpaceRequest {
             pipeline,
             recompute,
             data: self.dp.clone(),
-            sharding,
+            sharding: self.shard.clone(),
             rounds: (1..=self.rounds).collect(),
             most_accelerators: self.max_accelerators,
         })
@@ -169,12 +145,13 @@ pub fn with_training_space<T>(
 ) -> Result<T, Vec<Diagnostic>> {
     request.check()?;
     request.run.check()?;
-    let transformer = request.run.model().transformer(catalog)?;
-    let recipe = request.run.recipe(&transformer)?;
-    let convention = request.run.convention()?;
+    let run = &request.run;
+    let transformer = run.model.transformer(catalog)?;
+    let recipe = run.recipe.recipe(&transformer, run.layout.sequences())?;
+    run.layout.layout()?;
     let assumptions = &with_prices(catalog, request.electricity_usd_per_kwh, request.years);
     let training = assumptions
-        .training_with(request.run.framework(assumptions)?)
+        .training_with(run.recipe.framework(assumptions)?)
         .ok_or_else(|| vec![no_training(assumptions)])?;
     let axes = request.axes()?;
     let selection = Selection {
@@ -188,8 +165,8 @@ pub fn with_training_space<T>(
     let subject = TrainingSubject {
         transformer: &transformer,
         recipe: &recipe,
-        convention,
-        tokens: request.run.tokens.unwrap_or_default(),
+        convention: run.run.run().convention,
+        tokens: run.run.tokens.unwrap_or_default(),
         assumptions,
         training: &training,
     };

@@ -4,8 +4,8 @@ use super::layouts::{all_layouts, context_ranks};
 use crate::bill::Unit;
 use crate::catalog::{Assumptions, Network};
 use crate::hardware::{Fit, Hardware, NetworkLine};
-use crate::load::serving::{Overlap, Question};
-use crate::parallel::serving::{Batching, Layout};
+use crate::load::serving::Question;
+use crate::parallel::serving::{Batching, Pins};
 use crate::serving::{ReplicaEvaluation, evaluate_unit};
 use crate::transformer::Transformer;
 
@@ -22,50 +22,6 @@ pub struct UnitKey<'a, 'k> {
     pub accelerators: u32,
     /// Switch id.
     pub switch: Option<&'k str>,
-}
-
-/// What of a layout is decided already.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GivenLayout {
-    /// Tensor-parallel degree.
-    pub tp: Option<u32>,
-    /// Context-parallel degree.
-    pub cp: Option<u32>,
-    /// Attention data-parallel degree.
-    pub dp: Option<u32>,
-    /// Expert-parallel degree.
-    pub ep: Option<u32>,
-    /// Pipeline stages.
-    pub pp: Option<u32>,
-    /// Sequences of a micro-batch.
-    pub batch: Option<u32>,
-    /// Micro-batches in flight.
-    pub in_flight: Option<u32>,
-    /// Replicas of a unit.
-    pub replicas: Option<u32>,
-}
-
-impl GivenLayout {
-    fn allows(self, layout: Layout) -> bool {
-        let given = |asked: Option<u32>, degree| asked.is_none_or(|asked| asked == degree);
-        let degrees = layout.degrees;
-        given(self.tp, degrees.tp)
-            && given(self.cp, degrees.cp)
-            && given(self.dp, degrees.dp)
-            && given(self.ep, degrees.ep)
-            && given(self.pp, layout.pp)
-    }
-
-    /// The smallest micro-batches that carry `users` on `replicas`, as many in flight as there
-    /// are stages, but no more than there are users for.
-    fn batching(self, users: u64, replicas: u32, pp: u32, overlap: Overlap) -> Batching {
-        let resident = if overlap == Overlap::TwoBatch { 2 } else { 1 };
-        let of_replica = users.div_ceil(u64::from(replicas) * resident).max(1);
-        let of_replica = u32::try_from(of_replica).unwrap_or(u32::MAX);
-        let in_flight = self.in_flight.unwrap_or_else(|| pp.min(of_replica));
-        let batch = self.batch.unwrap_or_else(|| of_replica.div_ceil(in_flight));
-        Batching { batch, in_flight }
-    }
 }
 
 /// A unit with the evaluation of its replicas.
@@ -86,7 +42,7 @@ pub fn fastest_layout<'a>(
     question: &Question,
     key: &UnitKey<'a, '_>,
     users: u64,
-    given: GivenLayout,
+    given: Pins,
     assumptions: &Assumptions,
 ) -> Option<EvaluatedUnit<'a>> {
     let mut best: Option<EvaluatedUnit<'a>> = None;

@@ -44,6 +44,7 @@ impl Default for EngineLimits {
 
 /// How the cache of a prompt gets from the engine that read it to the one that answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Transfer {
     /// Before the first byte.
     pub latency_seconds: f64,

@@ -1,0 +1,285 @@
+//! Hardware as questions name it, and what the names come to.
+
+use super::available::Space;
+use super::instances::Instances;
+use super::mounted::Fit;
+use super::named::{Bench, Names, line_of};
+use super::system::Connection;
+use crate::catalog::{Accelerator, Assumptions, Catalog, LIMITED_TO, Terms};
+use crate::diagnostic::option::{
+    LARGEST_COUNT, LARGEST_NICS, none_of, unknown_name, wrong_counts, wrong_option,
+};
+use crate::diagnostic::{Diagnostic, code};
+use crate::quantity::Watts;
+use serde::Deserialize;
+
+/// Hardware by its names.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HardwareSpec {
+    /// Accelerator id.
+    pub accelerator: Option<String>,
+    /// What its power is limited to, where it is below its own.
+    pub power_limit_watts: Option<f64>,
+    /// Host id; else the smallest that holds what a host must. Of what is rented, its offer:
+    /// `provider/instance/region`.
+    pub host: Option<String>,
+    /// Terms that the host is rented on.
+    pub terms: Option<String>,
+    /// Accelerators of a host; else as many as it has slots.
+    pub accelerators_per_host: Option<u32>,
+    /// Hosts that the accelerators are spread over evenly, in place of how many are in each.
+    pub hosts: Option<u32>,
+    /// Link id inside a host, in place of the hardware's own.
+    pub link: Option<String>,
+    /// Network id across hosts.
+    pub network: Option<String>,
+    /// NICs of a host.
+    pub nics_per_host: Option<u32>,
+}
+
+/// NICs of a host, where the question does not say how many.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Nics {
+    /// One.
+    One,
+    /// As many as the host takes.
+    AllThatFit,
+}
+
+impl HardwareSpec {
+    /// Checks that every count can be one.
+    ///
+    /// # Errors
+    ///
+    /// Each that cannot be.
+    pub(crate) fn check(&self) -> Result<(), Vec<Diagnostic>> {
+        none_of(wrong_counts([
+            ("hosts", self.hosts, LARGEST_COUNT),
+            (
+                "accelerators_per_host",
+                self.accelerators_per_host,
+                LARGEST_COUNT,
+            ),
+            ("nics_per_host", self.nics_per_host, LARGEST_NICS),
+        ]))
+    }
+
+    /// Its accelerator.
+    ///
+    /// # Errors
+    ///
+    /// None.
+    pub(crate) fn accelerator(&self) -> Result<&str, Vec<Diagnostic>> {
+        self.accelerator.as_deref().ok_or_else(|| {
+            let problem = Diagnostic::new(code::MISSING_KEY, "which accelerator?");
+            let problem = problem.field("hardware.accelerator").value("nothing");
+            vec![problem.accepted("an id of `planopt catalog list accelerators`")]
+        })
+    }
+
+    /// Accelerators of a host, where that is fixed, and the option that says it with its value.
+    fn per_host(
+        &self,
+        accelerators: u32,
+    ) -> Result<(Option<u32>, (&'static str, u32)), Diagnostic> {
+        match (self.accelerators_per_host, self.hosts) {
+            (None, None) => Ok((None, ("hosts", 1))),
+            (Some(count), None) => Ok((Some(count), ("accelerators_per_host", count))),
+            (None, Some(hosts)) if hosts > 0 && accelerators.is_multiple_of(hosts) => {
+                Ok((Some(accelerators / hosts), ("hosts", hosts)))
+            }
+            (None, Some(hosts)) => {
+                let accepted =
+                    format!("a divisor of the {accelerators} accelerators (tp x dp x pp)");
+                Err(wrong_option("hosts", hosts.to_string(), accepted))
+            }
+            (Some(_), Some(hosts)) => {
+                let accepted = "nothing beside accelerators_per_host, which says it too";
+                Err(wrong_option(
+                    "hosts",
+                    hosts.to_string(),
+                    accepted.to_owned(),
+                ))
+            }
+        }
+    }
+
+    /// An accelerator, limited in its power where that is asked for.
+    fn limited(&self, catalog: &Catalog, id: &str) -> Result<Accelerator, Vec<Diagnostic>> {
+        let accelerator = match self.power_limit_watts {
+            None => catalog.accelerator(id).cloned(),
+            Some(watts) => {
+                let name = format!("{id}{LIMITED_TO}{watts}W");
+                catalog.limited(id, Watts(watts), &name)
+            }
+        };
+        accelerator.map_err(|problem| vec![problem.field("--accelerator")])
+    }
+
+    /// Checks that nothing is said of an instance that only whoever owns it can choose.
+    fn check_rented(&self) -> Result<(), Vec<Diagnostic>> {
+        let chosen = [
+            (
+                "power_limit_watts",
+                self.power_limit_watts.map(|watts| watts.to_string()),
+            ),
+            (
+                "accelerators_per_host",
+                self.accelerators_per_host.map(|many| many.to_string()),
+            ),
+            ("hosts", self.hosts.map(|many| many.to_string())),
+            ("link", self.link.clone()),
+        ];
+        let wrong = chosen.into_iter().filter_map(|(option, value)| {
+            let accepted = "nothing with terms: an instance is as it is rented out";
+            Some(wrong_option(option, value?, accepted.to_owned()))
+        });
+        none_of(wrong)
+    }
+
+    /// So many accelerators of a kind on what the names put together.
+    ///
+    /// # Errors
+    ///
+    /// Unknown ids, with the nearest ones, and counts that cannot be.
+    pub(crate) fn bench(
+        &self,
+        catalog: &Catalog,
+        accelerator: &str,
+        accelerators: u32,
+    ) -> Result<Bench, Vec<Diagnostic>> {
+        let (per_host, per_host_option) = self
+            .per_host(accelerators)
+            .map_err(|problem| vec![problem])?;
+        let names = Names {
+            accelerator: self.limited(catalog, accelerator)?,
+            host: self.host.as_deref(),
+            link: self.link.as_deref(),
+            per_host,
+            per_host_option,
+            accelerators,
+        };
+        Bench::named(catalog, names)
+    }
+
+    /// Where so many accelerators run.
+    ///
+    /// # Errors
+    ///
+    /// Unknown ids, with the nearest ones, and counts that cannot be.
+    pub(crate) fn site(
+        &self,
+        catalog: &Catalog,
+        accelerators: u32,
+    ) -> Result<Site<'_>, Vec<Diagnostic>> {
+        let place = match &self.terms {
+            Some(terms) => {
+                self.check_rented()?;
+                Place::Rented(self.rented(catalog, terms)?)
+            }
+            None => {
+                let accelerator = self.accelerator()?;
+                Place::Bench(Box::new(self.bench(catalog, accelerator, accelerators)?))
+            }
+        };
+        Ok(Site {
+            hardware: self,
+            place,
+        })
+    }
+
+    /// The instance that the host is.
+    fn rented(&self, catalog: &Catalog, terms: &str) -> Result<Instances, Vec<Diagnostic>> {
+        let terms = Terms::from_name(terms).ok_or_else(|| {
+            let accepted = "on-demand, spot, reserved-12 ...".to_owned();
+            vec![unknown_name("terms", terms, accepted)]
+        })?;
+        Instances::of_offer(catalog, self.host.as_deref().unwrap_or_default(), terms)
+    }
+
+    /// The network, with its line between hosts like this one.
+    ///
+    /// # Errors
+    ///
+    /// An unknown id, with the nearest ones.
+    pub(crate) fn connection<'c>(
+        &self,
+        catalog: &'c Catalog,
+        fit: &Fit,
+        nics: Nics,
+    ) -> Result<Option<Connection<'c>>, Vec<Diagnostic>> {
+        let Some(id) = &self.network else {
+            return Ok(None);
+        };
+        let most = || {
+            let network = catalog.network(id).ok()?;
+            let fitting = network.nics_per_host.iter().copied();
+            (fitting.filter(|nics| *nics <= fit.host.room_for(network))).max()
+        };
+        let many = match nics {
+            Nics::One => None,
+            Nics::AllThatFit => most(),
+        };
+        line_of(catalog, id, self.nics_per_host.or(many).unwrap_or(1))
+    }
+}
+
+/// Where a configuration runs.
+pub(crate) struct Site<'q> {
+    hardware: &'q HardwareSpec,
+    place: Place,
+}
+
+enum Place {
+    /// An instance.
+    Rented(Instances),
+    /// What the names put together.
+    Bench(Box<Bench>),
+}
+
+impl Site<'_> {
+    /// The accelerator in its host, and the network.
+    ///
+    /// # Errors
+    ///
+    /// Unknown ids, with the nearest ones, and a host that cannot take the accelerator.
+    pub(crate) fn resolve<'c>(
+        &'c self,
+        catalog: &'c Catalog,
+        assumptions: &Assumptions,
+        nics: Nics,
+    ) -> Result<(Fit<'c>, Option<Connection<'c>>), Vec<Diagnostic>> {
+        match &self.place {
+            Place::Rented(instances) => self.rented(catalog, instances, assumptions),
+            Place::Bench(bench) => {
+                let fit = bench.fit(catalog, assumptions)?;
+                let network = self.hardware.connection(catalog, &fit, nics)?;
+                Ok((fit, network))
+            }
+        }
+    }
+
+    fn rented<'c>(
+        &self,
+        catalog: &'c Catalog,
+        instances: &'c Instances,
+        assumptions: &Assumptions,
+    ) -> Result<(Fit<'c>, Option<Connection<'c>>), Vec<Diagnostic>> {
+        let accelerator = catalog
+            .accelerator(self.hardware.accelerator()?)
+            .map_err(|problem| vec![problem])?;
+        let id = self.hardware.host.as_deref().unwrap_or_default();
+        let shelf = instances.shelf(catalog);
+        let instance = instances.host(id);
+        let fit = instance.and_then(|host| Space::fit(&shelf, accelerator, host, assumptions));
+        let fit = fit.ok_or_else(|| {
+            let accepted = "offers whose hosts have a link with a bandwidth".to_owned();
+            vec![unknown_name("host", id, accepted)]
+        })?;
+        let network = self.hardware.network.as_deref();
+        let network = network.and_then(|id| instances.network(id));
+        let line = network.and_then(|network| Some((network, shelf.line(network, 1)?)));
+        Ok((fit, line))
+    }
+}
