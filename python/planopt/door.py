@@ -31,14 +31,6 @@ def question(door: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Put options as a door of the core takes them.
 
     What no group has stays where it is: the core refuses it, and says what there is.
-
-    Parameters
-    ----------
-    door : str
-        Such as ``evaluate_serving``.
-    given : mapping
-        Values by the names of options, none for what is left open; or whole groups. A
-        pool that answers what others read (``decode``) may repeat what is said of both.
     """
     places = _places(door)
     asked: dict[str, Any] = {}

@@ -29,18 +29,6 @@ def replacing(path: str | Path, *, field: str | None = None) -> Iterator[IO[byte
     Until then, and for good where that fails, there is what was there before.
     Links are followed and permissions kept. What is no file of a disk, such as
     ``/dev/stdout`` or a pipe, has no other beside it and is written as it is.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    field : str, optional
-        The option that named it.
-
-    Raises
-    ------
-    InputError
-        E006 where it cannot be written.
     """
     with unwritable(path, field=field), _opened(Path(path)) as file:
         yield file

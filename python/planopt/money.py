@@ -40,23 +40,7 @@ def read_cost(
     pue: TextOrNumber | None = None,
     carbon: TextOrNumber | None = None,
 ) -> dict[str, float]:
-    """Read what is counted otherwise than the assumptions do, by their names.
-
-    Parameters
-    ----------
-    reader : OptionReader
-        Where problems go.
-    years : optional
-        That a purchase is written off over.
-    duty : optional
-        Share of the hours that are busy.
-    electricity : optional
-        Dollars per kWh.
-    pue : optional
-        Power of the hall over that of the hardware.
-    carbon : optional
-        Kilograms of carbon dioxide for a kWh of electricity.
-    """
+    """Read what is counted otherwise than the assumptions do, by their names."""
     read = {
         "years": reader.quantity(
             "years", years, "number", least=SHORTEST_YEARS, most=LONGEST_YEARS
@@ -77,12 +61,6 @@ HOURS_PER_YEAR = 8760
 
 
 def price_of_an_hourly_dollar(cost: Mapping[str, float]) -> float | None:
-    """Purchase that a dollar per hour writes off; none where nothing is lost.
-
-    Parameters
-    ----------
-    cost : mapping
-        Assumptions of cost.
-    """
+    """Purchase that a dollar per hour writes off; none where nothing is lost."""
     lost = 1 - cost["residual"]
     return cost["years"] * HOURS_PER_YEAR / lost if lost > 0 else None

@@ -52,13 +52,7 @@ class OptionReader:
         self._problems: list[Diagnostic] = []
 
     def finish(self) -> None:
-        """Raise what was found wrong, all of it.
-
-        Raises
-        ------
-        InputError
-            With a diagnostic for each option that cannot be used.
-        """
+        """Raise what was found wrong, all of it."""
         if self._problems:
             raise InputError(self._problems)
 

@@ -96,22 +96,7 @@ class PriceList(Struct, frozen=True, kw_only=True):
 def price_list(
     catalog: Catalog, *, condition: str = "new", older: TextOrNumber | None = None
 ) -> PriceList:
-    """List the prices that decide, the oldest first.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Whose prices.
-    condition : {"new", "used", "any"}
-        What accelerators are bought as.
-    older : str or float, optional
-        Age from which on prices are listed, such as ``180d``; seconds.
-
-    Raises
-    ------
-    InputError
-        The condition or the age is none.
-    """
+    """List the prices that decide, the oldest first."""
     reader = OptionReader()
     chosen = reader.choice("condition", condition, CONDITIONS) or "new"
     seconds = reader.quantity("older", older, "seconds", most=LONGEST_AGE_SECONDS)

@@ -33,24 +33,7 @@ def read_prices(
     condition: str | None = None,
     prices: Mapping[str, TextOrNumber] | Sequence[str] | str | None = None,
 ) -> dict[str, Any]:
-    """Read what accelerators are bought as, and prices that somebody knows better.
-
-    Parameters
-    ----------
-    reader : OptionReader
-        Where problems go.
-    catalog : Catalog
-        Where the parts are.
-    condition : {"new", "used", "any"}, optional
-        New unless said.
-    prices : mapping, or sequence of str, optional
-        Dollars by part, or ``ID=USD``; of an offer, ``$2.50/h``.
-
-    Returns
-    -------
-    dict
-        ``condition``, and ``prices`` in dollars by part.
-    """
+    """Read what accelerators are bought as, and prices that somebody knows better."""
     chosen = reader.choice("condition", condition, CONDITIONS)
     known_better: dict[str, float] = {}
     for id_, given in reader.pairs("price", prices, "rtx-5090=4500"):

@@ -65,13 +65,7 @@ class Verdict:
 
 
 def verify(path: Path) -> Verdict:
-    """Compute a saved plan again, slowly and without the optimizer.
-
-    Raises
-    ------
-    InputError
-        There is no such file (E006), or it is no plan (E301).
-    """
+    """Compute a saved plan again, slowly and without the optimizer."""
     load_plan(str(path))  # Refuses what is no plan.
     document = msgspec.json.decode(path.read_bytes())
     return Verdict(
@@ -106,25 +100,7 @@ def derivation_of_serving(
     hosts: int | None = None,
     engine: str | None = None,
 ) -> tuple[Derivation, ...]:
-    """Work an evaluation out by the reference, and record how.
-
-    Parameters
-    ----------
-    evaluation : EvaluationDocument
-        What is to be explained.
-    catalog : Catalog
-        The catalogs it was evaluated with.
-    prompt : int
-        Tokens of a prompt.
-    kv_heads : int, optional
-        Key/value heads in place of the model's own.
-    pcie_all_reduce : str, optional
-        Class of hosts in place of that of the assumptions.
-    hosts : int, optional
-        Hosts of a replica, where they were asked for.
-    engine : str, optional
-        Serving engine that runs the kernels.
-    """
+    """Work an evaluation out by the reference, and record how."""
     candidate, hardware = evaluation.candidate, evaluation.hardware
     if candidate is None or hardware is None or evaluation.context_tokens is None:
         return ()
@@ -165,17 +141,7 @@ def derivation_of_serving(
 def derivation_of_training(
     request: Mapping[str, Any], hardware: Hardware, catalog: Catalog
 ) -> tuple[Derivation, ...]:
-    """Work a run out by the reference, and record how.
-
-    Parameters
-    ----------
-    request : mapping
-        What was asked of the core.
-    hardware : Hardware
-        Where it was evaluated.
-    catalog : Catalog
-        The catalogs it was evaluated with.
-    """
+    """Work a run out by the reference, and record how."""
     facts = _read(catalog)
     given = {
         **request,
@@ -271,13 +237,7 @@ def _fact(name: str, figure: Mapping[str, Any]) -> Fact:
 def all_reduce_in_a_host(
     payload: float, accelerator: str, ranks: int, *, ring: bool, assumptions: str
 ) -> float | None:
-    """Compute the seconds of an all-reduce; none if no host takes so many ranks.
-
-    Raises
-    ------
-    FactError
-        The catalogs do not have the accelerator, or not what the formulas need.
-    """
+    """Compute the seconds of an all-reduce; none if no host takes so many ranks."""
     facts = _bundled(assumptions)
     card = facts.accelerator(accelerator)
     host = facts.host(_HOSTS.get(card.form_factor, _ANY_HOST))

@@ -99,13 +99,7 @@ def is_file(model: str) -> bool:
 
 
 def check_named(accelerators: Sequence[str]) -> None:
-    """Refuse a comparison of nothing.
-
-    Raises
-    ------
-    InputError
-        No accelerators are named; E005.
-    """
+    """Refuse a comparison of nothing."""
     if not accelerators:
         raise InputError.of(
             "E005",

@@ -50,13 +50,7 @@ LEAST_FIGURE, MOST_FIGURE = 1e-9, 1e15
 
 
 def check_cells(table: Table, schema: Schema) -> None:
-    """Refuse cells of a file that are no numbers where numbers are read.
-
-    Raises
-    ------
-    InputError
-        E113 for each of them.
-    """
+    """Refuse cells of a file that are no numbers where numbers are read."""
     problems = [
         problem
         for row, line in zip(table.rows, table.lines, strict=True)

@@ -118,13 +118,7 @@ class _Cells(dict[str, str]):
 
 
 def read_table(path: Path) -> Table:
-    """Read a CSV file with a header.
-
-    Raises
-    ------
-    InputError
-        E006 where the file cannot be read.
-    """
+    """Read a CSV file with a header."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, restval="")

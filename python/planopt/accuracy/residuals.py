@@ -77,17 +77,7 @@ def residuals() -> tuple[Residual, ...]:
 def residual(
     metric: str, classes: Sequence[str], *, everything: str = _EVERYTHING
 ) -> tuple[Residual, bool] | None:
-    """Return the errors of the nearest class, and whether that extrapolates.
-
-    Parameters
-    ----------
-    metric : str
-        Such as ``step_time``.
-    classes : sequence of str
-        From the narrowest to the widest; the class of everything follows.
-    everything : str
-        That class.
-    """
+    """Return the errors of the nearest class, and whether that extrapolates."""
     known = _residuals()
     for name in (*classes, everything):
         found = known.get((metric, name))

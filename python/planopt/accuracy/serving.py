@@ -167,13 +167,7 @@ class MeasuredReplica:
         return request
 
     def evaluated(self, *, batch: int, prompt: int, context: int) -> Mapping[str, Any]:
-        """Return the evaluation of a batch.
-
-        Raises
-        ------
-        UnpredictableError
-            If there is none.
-        """
+        """Return the evaluation of a batch."""
         request = self.request(batch=batch, prompt=prompt, context=context)
         try:
             answer: Mapping[str, Any] = catalog_of(self.assumptions).ask(
@@ -217,13 +211,7 @@ class MeasuredReplica:
         decode: Mapping[str, Any] | None = None,
         replicas: int = 1,
     ) -> Mapping[str, Any]:
-        """Return the latencies and rates of a load.
-
-        Raises
-        ------
-        UnpredictableError
-            If the configuration cannot serve it.
-        """
+        """Return the latencies and rates of a load."""
         prompt, context = sizes.prompt, sizes.prompt + sizes.output
         request = self.request(batch=1, prompt=prompt, context=context)
         request |= {

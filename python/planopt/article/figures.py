@@ -37,21 +37,7 @@ _HOURS_PER_DAY = parse_quantity("1d", "seconds") / _SECONDS_PER_HOUR
 
 
 def figure_of(name: str, inputs: Inputs) -> float:
-    """Work a figure out.
-
-    Parameters
-    ----------
-    name : str
-        Key of `FIGURES`, or a field of an evaluation with a dot, such as
-        ``decode.tpot_seconds``; with the input ``per_stage``, its share of one stage.
-    inputs : Inputs
-        From a scenario.
-
-    Raises
-    ------
-    UnknownFigureError
-        If there is no such figure for these inputs, as where a part has no price.
-    """
+    """Work a figure out."""
     if "." not in name:
         return FIGURES[name](inputs)
     value = float(known(attrgetter(name)(inputs.evaluated), name))

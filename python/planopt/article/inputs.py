@@ -30,13 +30,7 @@ class UnknownFigureError(Exception):
 
 
 def known(value: Known | None, what: str) -> Known:
-    """Insist on something that an evaluation may lack.
-
-    Raises
-    ------
-    UnknownFigureError
-        If it does.
-    """
+    """Insist on something that an evaluation may lack."""
     if value is None:
         raise UnknownFigureError(f"{what} is not known")
     return value

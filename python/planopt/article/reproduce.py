@@ -45,26 +45,6 @@ def reproduce(
 ) -> list[dict[str, Any]]:
     """Work the figures of the seed article out again, through the model itself.
 
-    Parameters
-    ----------
-    topic : str
-        Only the figures of this topic, such as ``inference``.
-    catalog : sequence of str
-        Folders laid over the bundled catalog: figures move with its ``article`` folder.
-
-    Returns
-    -------
-    list of dict
-        For each figure ``id``, ``kind``, ``topic``, ``quantity``, ``article`` (as
-        printed), ``exact`` (the same arithmetic without rounding), ``ours``,
-        ``chained`` (ours from unrounded figures, where ``ours`` takes the article's
-        rounded ones), ``unit`` and ``note``. ``ours`` is ``None`` for measurements.
-
-    Raises
-    ------
-    InputError
-        With a diagnostic for everything that cannot be used.
-
     Examples
     --------
     >>> from planopt.article.reproduce import reproduce

@@ -42,33 +42,7 @@ def import_dstack(
     date: str | None = None,
     force: bool = False,
 ) -> Imported:
-    """Write offers of dstack's gpuhunt as an overlay.
-
-    Parameters
-    ----------
-    files : sequence of path
-        Tables of its catalog, ``aws.csv``; none to ask the package itself, which looks
-        prices up over the network.
-    out : path
-        Overlay folder.
-    provider : str, optional
-        Whose offers are wanted, or, of files, whose they are.
-    date : str, optional
-        When the prices were read.
-    force : bool
-        Replace files of the same providers in the folder.
-
-    Returns
-    -------
-    Imported
-
-    Raises
-    ------
-    InputError
-        The package is not there (E005); every column that is not known, every cell that
-        is no figure or no name, or every file that is there already (E010). Nothing is
-        written then.
-    """
+    """Write offers of dstack's gpuhunt as an overlay."""
     imported = Imported()
     problems: list[Diagnostic] = []
     items = [

@@ -22,31 +22,7 @@ def import_hf(
     name: str | None = None,
     force: bool = False,
 ) -> Path:
-    """Write a model of a Hugging Face ``config.json`` as an overlay.
-
-    Parameters
-    ----------
-    config : path
-        The file.
-    out : path
-        Overlay folder.
-    name : str, optional
-        Name of the model, of which its id is made; else that of the file, or of its
-        folder for ``config.json``.
-    force : bool
-        Replace the model where it is there already.
-
-    Returns
-    -------
-    Path
-        The file written.
-
-    Raises
-    ------
-    InputError
-        The file is no model that planopt knows, its name leaves no id (E114), it is
-        there already (E010), or the folder cannot be written (E006).
-    """
+    """Write a model of a Hugging Face ``config.json`` as an overlay."""
     config = Path(config)
     model = dict(open_catalog().native.architecture(str(config)))
     named = config.resolve().parent.name if config.stem == "config" else config.stem

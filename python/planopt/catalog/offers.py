@@ -104,27 +104,7 @@ def accelerator_of(name: str, imported: Imported) -> str | None:
 def write_offers(
     imported: Imported, folder: Path, *, cite: str, date: str | None, force: bool
 ) -> None:
-    """Write offers as an overlay, once it is known to be readable as a whole.
-
-    Parameters
-    ----------
-    imported : Imported
-        What was found; offers that stand twice are merged, and files noted.
-    folder : Path
-        Overlay folder.
-    cite : str
-        The material.
-    date : str, optional
-        When its prices were read.
-    force : bool
-        Replace files of the same providers.
-
-    Raises
-    ------
-    InputError
-        Nothing is left to write (E112), files are there already (E010), or the folder
-        cannot be written (E006).
-    """
+    """Write offers as an overlay, once it is known to be readable as a whole."""
     merged: dict[tuple[str, str, str], Offer] = {}
     for offer in imported.offers:
         key = offer.provider, offer.instance, offer.region

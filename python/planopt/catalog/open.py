@@ -49,15 +49,7 @@ def bundled_folder() -> Path:
 
 
 def catalog_digest(overlays: Sequence[str], assumptions: str) -> str:
-    """Tell apart catalogs: a hash of every file, and of the version that reads them.
-
-    Parameters
-    ----------
-    overlays : sequence of str
-        Folders laid over the bundled catalog.
-    assumptions : str
-        Name, or path of a TOML file.
-    """
+    """Tell apart catalogs: a hash of every file, and of the version that reads them."""
     digest = hashlib.sha256(build_info()["version"].encode())
     for folder in (bundled_folder(), *map(Path, overlays)):
         for path in sorted(folder.rglob("*")):
@@ -118,43 +110,17 @@ class Catalog:
         return other
 
     def with_cost(self, cost: Mapping[str, float]) -> Catalog:
-        """Return the same catalog with other assumptions of cost.
-
-        Parameters
-        ----------
-        cost : mapping
-            Those that differ of years, duty, electricity_usd_per_kwh, pue and
-            carbon_kg_per_kwh.
-        """
+        """Return the same catalog with other assumptions of cost."""
         if not cost:
             return self
         return self._with(self.native.with_cost(cost))
 
     def at_price(self, price: Mapping[str, Any]) -> Catalog:
-        """Return the same catalog with one price in place of its own.
-
-        Parameters
-        ----------
-        price : mapping
-            ``id`` of a part or an offer, ``usd``, and the ``terms`` of an offer.
-
-        Raises
-        ------
-        InputError
-            There is no such part; E001.
-        """
+        """Return the same catalog with one price in place of its own."""
         return self._with(self.native.at_price(price))
 
     def priced(self, condition: str, prices: Mapping[str, float]) -> Catalog:
-        """Return the same catalog as a question has its parts bought.
-
-        Parameters
-        ----------
-        condition : {"new", "used", "any"}
-            What accelerators are bought as.
-        prices : mapping
-            Dollars in place of prices of the catalog, by part or offer.
-        """
+        """Return the same catalog as a question has its parts bought."""
         other = self._with(self.native.bought(condition))
         other.bought = {"condition": condition, "prices": dict(prices)}
         for id_, usd in prices.items():
@@ -162,13 +128,7 @@ class Catalog:
         return other
 
     def with_power_limits(self, accelerators: object) -> Catalog:
-        """Return the same catalog with accelerators that are named with a limit.
-
-        Parameters
-        ----------
-        accelerators : str or sequence of str, optional
-            As an option has them: of `rtx-4090,rtx-4090@350W` the second is added.
-        """
+        """Return the same catalog with accelerators that are named with a limit."""
         names = (
             accelerators.split(",")
             if isinstance(accelerators, str)
@@ -184,20 +144,7 @@ class Catalog:
         return other
 
     def ask(self, door: str, given: Mapping[str, Any]) -> Any:
-        """Ask the core a question of options by their names.
-
-        Parameters
-        ----------
-        door : str
-            Such as ``evaluate_serving``.
-        given : mapping
-            As `planopt.door.question` takes it.
-
-        Raises
-        ------
-        InputError
-            With everything in the question that is not known or cannot be.
-        """
+        """Ask the core a question of options by their names."""
         return getattr(self.native, door)(question(door, given))
 
     def model(self, name: str, kv_heads: int | None = None) -> dict[str, Any]:
@@ -237,20 +184,6 @@ def open_catalog(
     """Open the bundled catalog with overlays.
 
     Without overlays the catalog is kept: it does not change while a script runs.
-
-    Parameters
-    ----------
-    catalog : sequence of str
-        Overlay folders, the last one winning.
-    assumptions : str
-        Name, or path of a TOML file.
-    accelerators : str or sequence of str, optional
-        Names that a question has, some of them perhaps with a power limit.
-
-    Raises
-    ------
-    InputError
-        With every problem of every file.
     """
     if catalog or assumptions.endswith(".toml"):
         opened = Catalog(tuple(catalog), assumptions)

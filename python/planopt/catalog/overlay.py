@@ -54,23 +54,7 @@ def toml_value(value: object) -> str:
 
 
 def check_targets(folder: Path, names: Iterable[str], *, force: bool) -> None:
-    """Refuse to write files that are there already, through links, or elsewhere.
-
-    Parameters
-    ----------
-    folder : Path
-        Overlay folder.
-    names : iterable of str
-        Files of it, with the folder of their kind: ``offers/aws.toml``.
-    force : bool
-        Files may be replaced; links are not followed even so.
-
-    Raises
-    ------
-    InputError
-        Every file that is in the way (E010) or whose name is no id (E114); or the
-        folder cannot be read (E006).
-    """
+    """Refuse to write files that are there already, through links, or elsewhere."""
     with unwritable(folder, field="--out"):
         found = (_problem_of(folder, name, force=force) for name in names)
         problems = [problem for problem in found if problem is not None]
@@ -81,27 +65,7 @@ def check_targets(folder: Path, names: Iterable[str], *, force: bool) -> None:
 def write_overlay(
     folder: Path, files: Mapping[str, str], *, force: bool = False
 ) -> list[str]:
-    """Write files of an overlay, all or, where one cannot be written, none.
-
-    Parameters
-    ----------
-    folder : Path
-        Overlay folder; made where there is none.
-    files : mapping
-        Texts by name, with the folder of their kind: ``offers/aws.toml``.
-    force : bool
-        Replace files that are there already.
-
-    Returns
-    -------
-    list of str
-        Paths of the files.
-
-    Raises
-    ------
-    InputError
-        See `check_targets`; or the folder cannot be written (E006).
-    """
+    """Write files of an overlay, all or, where one cannot be written, none."""
     check_targets(folder, files, force=force)
     with unwritable(folder, field="--out"), ExitStack() as whole:
         for name, text in files.items():

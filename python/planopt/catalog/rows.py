@@ -121,19 +121,7 @@ class Row:
 def provider_of(
     file: Path, named: str, given: str | None, problems: list[Diagnostic]
 ) -> str:
-    """Whose offers a table has: as an option gives it, or else as the file is named.
-
-    Parameters
-    ----------
-    file : Path
-        The table.
-    named : str
-        What its name says.
-    given : str, optional
-        What the option says.
-    problems : list
-        A provider that cannot be an id is added to it, once.
-    """
+    """Whose offers a table has: as an option gives it, or else as the file is named."""
     provider = given or named
     problem = Diagnostic(
         code="E114",
@@ -155,27 +143,7 @@ def read_rows(
     optional: Sequence[str],
     problems: list[Diagnostic],
 ) -> Iterator[Row]:
-    """Read a CSV file with a header.
-
-    Parameters
-    ----------
-    file : Path
-        The file.
-    required, optional : sequence of str
-        Columns that it must and may have; their order does not matter.
-    problems : list
-        What is wrong with columns and cells is added to it.
-
-    Yields
-    ------
-    Row
-        None at all where the columns are not those expected.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read; E006.
-    """
+    """Read a CSV file with a header."""
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -41,31 +41,7 @@ def import_skypilot(
     date: str | None = None,
     force: bool = False,
 ) -> Imported:
-    """Write the offers of SkyPilot's catalogs as an overlay.
-
-    Parameters
-    ----------
-    files : sequence of path
-        Tables named as SkyPilot does, ``aws/vms.csv`` or ``aws-vms.csv``.
-    out : path
-        Overlay folder.
-    provider : str, optional
-        Whose offers they are, where the names do not tell.
-    date : str, optional
-        When the prices were read; the tables carry no date.
-    force : bool
-        Replace files of the same providers in the folder.
-
-    Returns
-    -------
-    Imported
-
-    Raises
-    ------
-    InputError
-        Every column that is not known, every cell that is no figure or no name, or
-        every file that is there already (E010). Nothing is written then.
-    """
+    """Write the offers of SkyPilot's catalogs as an overlay."""
     problems: list[Diagnostic] = []
     imported = Imported()
     for file in map(Path, files):

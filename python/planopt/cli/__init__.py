@@ -17,14 +17,7 @@ __all__ = ["main"]
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and leave the process with its exit code.
-
-    Parameters
-    ----------
-    arguments : list of str, optional
-        What to do. By default what the process was started for, which is then the
-        command's own: its hooks and streams are taken over.
-    """
+    """Run the command line and leave the process with its exit code."""
     if arguments is None:
         sys.excepthook = _quiet(sys.excepthook)
         sys.unraisablehook = _quiet(sys.unraisablehook)

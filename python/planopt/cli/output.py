@@ -31,17 +31,7 @@ def answer(text: str) -> None:
 
 
 def show(document: object, render: "Callable[[Any], Report]", *, json: bool) -> None:
-    """Write the answer in the form that was asked for.
-
-    Parameters
-    ----------
-    document : struct, dataclass, or lists and dictionaries of them
-        What was found.
-    render : callable
-        Reports it.
-    json : bool
-        Write it as JSON: as it is, but what a terminal would obey.
-    """
+    """Write the answer in the form that was asked for."""
     if json:
         from planopt.documents.base import to_json
 

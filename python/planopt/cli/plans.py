@@ -27,24 +27,7 @@ def show_plan(
     out: Path | None,
     json: bool,
 ) -> int:
-    """Find a plan, save and show it; if stopped, the best until then.
-
-    Parameters
-    ----------
-    find : callable
-        Finds the plan.
-    render : callable
-        Reports the plan, and where it was ``saved``.
-    out : Path, optional
-        File to save it to.
-    json : bool
-        Show it as one JSON document.
-
-    Returns
-    -------
-    int
-        Exit code.
-    """
+    """Find a plan, save and show it; if stopped, the best until then."""
     from planopt.documents.plan import Interrupted
 
     interrupted = False

@@ -22,14 +22,7 @@ CHUNK = 65_536
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """Write rows in the form that the file's name asks for.
-
-    Raises
-    ------
-    InputError
-        For another form, a package that is not installed, or a file that cannot be
-        written.
-    """
+    """Write rows in the form that the file's name asks for."""
     writers = {
         ".parquet": _parquet,
         ".arrow": _arrow,

@@ -44,18 +44,7 @@ def explanations() -> tuple[Explanation, ...]:
 
 
 def explanation(code: str) -> Explanation:
-    """Look one up.
-
-    Parameters
-    ----------
-    code : str
-        Such as ``E105``, in either case.
-
-    Raises
-    ------
-    InputError
-        There is no such code; E001.
-    """
+    """Look one up."""
     known = {each.code: each for each in explanations()}
     if code.upper() in known:
         return known[code.upper()]

@@ -146,11 +146,6 @@ def cheapest(
 
     Limits hold for its copies by themselves. What rented copies use of limited things
     is counted at the peak.
-
-    Returns
-    -------
-    (int, Cover or None)
-        What no cover costs less than, and the cover.
     """
     asked = fleet.streams[stream]
     steps = [step for step, there in enumerate(asked.periods[period]) if there.demand]

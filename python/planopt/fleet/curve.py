@@ -27,19 +27,7 @@ FLAT: tuple[tuple[Fraction, Fraction], ...] = ((Fraction(1), Fraction(1)),)
 def duration_curve(
     weekday: Sequence[float], weekend: Sequence[float]
 ) -> tuple[tuple[Fraction, Fraction], ...]:
-    """Sort the hours of a week by demand.
-
-    Parameters
-    ----------
-    weekday, weekend : sequence of float
-        Shares of the peak in the hours of a day.
-
-    Returns
-    -------
-    tuple of (Fraction, Fraction)
-        Share of the peak, and share of all hours; the highest first. The highest is 1:
-        whatever the shares are of, the peak is the largest of them.
-    """
+    """Sort the hours of a week by demand."""
     most = max((*weekday, *weekend))
     hours: Counter[int] = Counter()
     for shares, days in ((weekday, WEEKDAYS), (weekend, WEEKEND_DAYS)):

@@ -52,19 +52,7 @@ class Generated:
 def generate(
     fleet: Fleet, solver: Solver, known: Iterable[Cover], deadline: float
 ) -> Generated:
-    """Generate covers from those of an answer.
-
-    Parameters
-    ----------
-    fleet : Fleet
-        The question.
-    solver : Solver
-        Solves the relaxed choices.
-    known : iterable of Cover
-        One for each demand and period at least, which keep the limits together.
-    deadline : float
-        On the clock of ``time.monotonic``.
-    """
+    """Generate covers from those of an answer."""
     covers = dict.fromkeys(known)
     best: Prices | None = None
     bound, stalled, by_the_clock = 0, False, False

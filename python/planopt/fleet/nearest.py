@@ -37,18 +37,7 @@ MOST = 10**6
 
 
 def explain(fleet: Fleet, solver: Solver, time_limit: float) -> Infeasibility:
-    """Find a conflict that cannot be resolved within itself, and what resolves it.
-
-    Parameters
-    ----------
-    fleet : Fleet
-        That has no answer.
-    solver : Solver
-        To ask.
-    time_limit : float
-        Seconds for all of it: half for the conflict, which is sound but may be larger
-        than need be where they do not suffice, half for what resolves it.
-    """
+    """Find a conflict that cannot be resolved within itself, and what resolves it."""
     unserved = [
         stream.name
         for place, stream in enumerate(fleet.streams)

@@ -65,36 +65,7 @@ def plan_fleet(
     assumptions: str = DEFAULT_ASSUMPTIONS,
     **prices: Unpack[PriceOptions],
 ) -> FleetPlan:
-    """Plan what a fleet buys and rents, and when.
-
-    Parameters
-    ----------
-    file : str or Path
-        Such as ``fleet.toml``; docs/how-to/fleet.md describes it.
-    time_limit : str or float, optional
-        Time after which the best plan so far is the answer, comparisons and reasons
-        included; default: 10 s.
-    workers : int, optional
-        Solver processes, 1 or 2; they change how long it takes and nothing else.
-    compare : bool
-        Whether to plan fleets of one type of accelerator as well, for comparison.
-    told : callable, optional
-        Told how far it is, a line at a time.
-    catalog : sequence of str
-        Folders laid over the bundled catalog.
-    assumptions : str
-        Name, or path of a TOML file.
-    **prices
-        ``condition`` of accelerators (``new``, ``used``, ``any``), and ``prices`` in
-        dollars in place of those of the catalog: ``{"rtx-5090": 4500}``.
-
-    Raises
-    ------
-    InputError
-        With a diagnostic for everything in the file that cannot be used.
-    Interrupted
-        On Ctrl-C, with the best plan so far.
-    """
+    """Plan what a fleet buys and rents, and when."""
     reader = OptionReader()
     seconds = reader.quantity("time_limit", time_limit, "seconds")
     processes = reader.count("workers", workers) or 1

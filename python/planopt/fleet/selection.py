@@ -117,16 +117,7 @@ class Selection:
 
 
 def select(fleet: Fleet, parts: int = 1) -> Selection:
-    """State the selection of shares of so many parts.
-
-    Parameters
-    ----------
-    fleet : Fleet
-        The question.
-    parts : int
-        Parts that each demand is divided into; with one, each stream has one shape of
-        hardware at a time.
-    """
+    """State the selection of shares of so many parts."""
     writer = Writer()
     using = Using(fleet, writer)
     columns: list[Column] = []

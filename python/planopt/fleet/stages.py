@@ -146,24 +146,7 @@ def solve(
     time_limit: float,
     told: Told | None = None,
 ) -> Answer:
-    """Find the cheapest answer.
-
-    Parameters
-    ----------
-    fleet : Fleet
-        The question.
-    solvers : sequence of Solver
-        Solver processes: one, or two that share the work.
-    time_limit : float
-        Seconds after which the best so far is the answer.
-    told : callable, optional
-        Told of what is known at the end of each stage.
-
-    Raises
-    ------
-    StagesInterrupted
-        On KeyboardInterrupt, with the best so far.
-    """
+    """Find the cheapest answer."""
     search = _Search(fleet, time_limit, told)
     try:
         search.run(solvers)

@@ -87,19 +87,7 @@ def accelerator_file(id_: str, device: Device, rates: Rates, origin: Origin) -> 
 def assumptions_file(
     base: str, accelerator: str, efficiencies: Efficiencies, origin: Origin
 ) -> str:
-    """Put an accelerator's efficiencies into a set of assumptions.
-
-    Parameters
-    ----------
-    base : str
-        Text of the assumptions in use; everything else of it is kept, comments too.
-    accelerator : str
-        Id of the accelerator.
-    efficiencies : Efficiencies
-        What it reached.
-    origin : Origin
-        Goes into the file as their source.
-    """
+    """Put an accelerator's efficiencies into a set of assumptions."""
     kept = re.sub(r'(?m)^id = ".*"$', f'id = "{ASSUMPTIONS}"', base, count=1)
     kept = re.sub(
         r'(?m)^description = "(.*)"$',

@@ -56,22 +56,7 @@ class _Step:
 def measure(
     device: Device, seconds: float, told: Callable[[Sample], None]
 ) -> list[Sample]:
-    """Take the measurements that the device has the memory and the time for.
-
-    Parameters
-    ----------
-    device : Device
-        What is measured.
-    seconds : float
-        Time for all of it: each measurement may take an equal part, and those that
-        would take longer even once are left out.
-    told : callable
-        Called with each sample when it is there.
-
-    Returns
-    -------
-    list of Sample
-    """
+    """Take the measurements that the device has the memory and the time for."""
     steps = [
         step for step in _steps(device) if step.needs_bytes * 2 < device.memory_bytes
     ]

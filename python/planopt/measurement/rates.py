@@ -52,20 +52,7 @@ def _rates(samples: Iterable[Sample], kind: str, work: str) -> Iterable[float]:
 
 
 def efficiencies_of(rates: Rates, accelerator: Mapping[str, Any]) -> Efficiencies:
-    """Compare with an accelerator of the catalog.
-
-    Parameters
-    ----------
-    rates : Rates
-        What was measured.
-    accelerator : mapping
-        Entity of the catalog, as :meth:`planopt.catalog.open.Catalog.show` gives it.
-
-    Raises
-    ------
-    InputError
-        E004 where more was measured than this accelerator can do: it is another one.
-    """
+    """Compare with an accelerator of the catalog."""
     figures = {each["field"]: each["text"] for each in accelerator["figures"]}
     peaks = {
         field.removeprefix("peak."): parse_quantity(text, "flops_per_second")

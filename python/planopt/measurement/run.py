@@ -216,19 +216,7 @@ def _speed(
 
 
 def open_device(name: str | None) -> Device:
-    """Find what is to be measured.
-
-    Parameters
-    ----------
-    name : str, optional
-        A device of PyTorch (``cuda``, ``cuda:1``, ``xpu``, ``mps``, ``cpu``) or
-        ``numpy``. By default the accelerator that PyTorch finds, else the processor.
-
-    Raises
-    ------
-    InputError
-        E004 for a device that is not there.
-    """
+    """Find what is to be measured."""
     if name == "numpy":
         return NumpyDevice()
     try:

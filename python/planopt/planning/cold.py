@@ -40,17 +40,7 @@ def cold_load(
     cold: Latencies | None,
     under: Callable[[Mapping[str, Any]], Latencies | None],
 ) -> Iterator[PlanWarning]:
-    """Warn of a load of long prompts on a configuration.
-
-    Parameters
-    ----------
-    load : mapping
-        The load, of which nothing is found in a cache.
-    cold : Latencies, optional
-        What comes of it; none if the configuration cannot keep up.
-    under : callable
-        The same for another load.
-    """
+    """Warn of a load of long prompts on a configuration."""
 
     def outcome(hits: float) -> str | None:
         found = under({**load, "prefix_hit_rate": hits}) if hits else cold
@@ -66,15 +56,7 @@ def cold_load(
 
 
 def cold_plan(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
-    """Warn of a plan whose prompts are long.
-
-    Parameters
-    ----------
-    question : ServingQuestion
-        What was asked.
-    chosen : Build
-        What would be bought, with its latencies where they are promised.
-    """
+    """Warn of a plan whose prompts are long."""
     judged = question.problem.percentile is not None
 
     def outcome(hits: float) -> str | None:

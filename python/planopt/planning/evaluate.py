@@ -365,13 +365,7 @@ def _seconds_alone(
 
 
 def _check_rate(rate: float, typed: TextOrNumber | None, one_by_one: float) -> None:
-    """Refuse a rate that nothing could answer: all requests that wait are remembered.
-
-    Raises
-    ------
-    InputError
-        E003 beyond `MOST_AT_ONCE` times the rate that is answered one by one.
-    """
+    """Refuse a rate that nothing could answer: all requests that wait are remembered."""
     most = MOST_AT_ONCE * one_by_one
     if rate > most:
         raise InputError.of(

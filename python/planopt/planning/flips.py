@@ -30,17 +30,7 @@ JUST_MORE = 1 + 1e-9
 
 
 def flips(question: ServingQuestion, chosen: Build, band: float) -> tuple[Flip, ...]:
-    """Find how far each assumption may move before another choice is better.
-
-    Parameters
-    ----------
-    question : ServingQuestion
-        What was asked.
-    chosen : Build
-        Its answer.
-    band : float
-        Share by which an assumption may be off, either way.
-    """
+    """Find how far each assumption may move before another choice is better."""
     return (
         *_of_cost(question, chosen, band),
         *_of_context(question, chosen, band),

@@ -48,13 +48,7 @@ class HeldBack:
 
 
 def held_back(question: TrainingQuestion) -> HeldBack:
-    """Find the fastest run that the question's other limits allow, and explain it.
-
-    Parameters
-    ----------
-    question : TrainingQuestion
-        Its deadline is left aside.
-    """
+    """Find the fastest run that the question's other limits allow, and explain it."""
     fastest = question.about(deadline_seconds=None, objective="throughput")
     build = fastest.best()
     most = question.problem.max_accelerators

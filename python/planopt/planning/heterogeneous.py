@@ -35,11 +35,6 @@ def together(question: TrainingQuestion) -> tuple[TrainingAlternative, ...]:
     Asked where every kind is given with its number. All hosts are on the network of the
     fastest cluster of one kind. The hardware is the same whatever the layout: so the
     fastest is the cheapest.
-
-    Parameters
-    ----------
-    question : TrainingQuestion
-        With two kinds of accelerator or more.
     """
     problem = question.problem
     if len(problem.kinds) < 2 or problem.rented:

@@ -88,13 +88,7 @@ def compared(
 
 
 def answer(subject: Subject[QuestionT, BuildT, PlanT], question: QuestionT) -> PlanT:
-    """Answer a question with a plan.
-
-    Raises
-    ------
-    Interrupted
-        On Ctrl-C, with the best plan so far.
-    """
+    """Answer a question with a plan."""
     started = time.monotonic()
     try:
         purchase = question.buy()

@@ -35,21 +35,7 @@ AIMS = ("cheapest", "throughput", "cost-per-token")
 def disaggregated(
     question: ServingQuestion, weights: str | None
 ) -> Disaggregated | None:
-    """Find the best two pools for a question, and simulate them.
-
-    Parameters
-    ----------
-    question : ServingQuestion
-        What was asked.
-    weights : str or None
-        Format of the weights, where another than the published one was chosen.
-
-    Returns
-    -------
-    Disaggregated or None
-        None where nothing was promised that two pools could keep better, where one
-        layout was asked for, and where no two pools will do.
-    """
+    """Find the best two pools for a question, and simulate them."""
     problem = question.problem
     if not _is_asked(problem):
         return None

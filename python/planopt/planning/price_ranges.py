@@ -35,17 +35,7 @@ MOST_STEPS = 12
 def uncertainty(
     question: ServingQuestion, chosen: Build, others: Sequence[Alternative]
 ) -> Uncertainty | None:
-    """Ask how far prices may move, where a band of them was given.
-
-    Parameters
-    ----------
-    question : ServingQuestion
-        What was asked; only the cheapest has a range of prices.
-    chosen : Build
-        Its answer.
-    others : sequence of Alternative
-        Builds beside it, the runner-up first.
-    """
+    """Ask how far prices may move, where a band of them was given."""
     band = question.problem.price_band
     if band is None or question.problem.objective != "cheapest":
         return None

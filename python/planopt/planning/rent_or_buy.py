@@ -26,15 +26,7 @@ HOURS_PER_DAY = 24
 
 
 def rent_or_buy(question: ServingQuestion, chosen: Build) -> RentOrBuy | None:
-    """Put both ways side by side, where renting was asked about.
-
-    Parameters
-    ----------
-    question : ServingQuestion
-        What was asked.
-    chosen : Build
-        Its answer.
-    """
+    """Put both ways side by side, where renting was asked about."""
     if not question.problem.acquisition.hourly:
         return None
     owned: Build | None = chosen

@@ -25,17 +25,7 @@ MICRO_USD = 10**6
 def renting(
     catalog: Catalog, problem: TrainingProblem, bought: TrainingBuild | None
 ) -> Renting | None:
-    """Find the cheapest runs on rented instances, where they are asked about.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        With the offers.
-    problem : TrainingProblem
-        The question.
-    bought : TrainingBuild, optional
-        The cluster that would be bought.
-    """
+    """Find the cheapest runs on rented instances, where they are asked about."""
     if problem.acquisition.way != "both" or problem.deadline_seconds is None:
         return None
     # What limits a purchase does not limit rent.

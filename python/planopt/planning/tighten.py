@@ -29,15 +29,7 @@ TOLERANCE = 0.01
 def tightened(
     question: ServingQuestion, purchase: Purchase, chosen: Build
 ) -> tuple[ServingQuestion, Purchase, Build]:
-    """Simulate what was chosen, and choose more carefully while it is late.
-
-    Parameters
-    ----------
-    question : ServingQuestion
-        What was asked, judged at a percentile.
-    purchase, chosen : Purchase, Build
-        What came of it.
-    """
+    """Simulate what was chosen, and choose more carefully while it is late."""
     chosen = simulated_build(question, chosen)
     for _ in range(ATTEMPTS):
         problem = question.problem

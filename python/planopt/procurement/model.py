@@ -139,17 +139,7 @@ def scaled(
     uppers: Sequence[int],
     rounded: Callable[[Fraction], int] = math.ceil,
 ) -> Scaled:
-    """Make whole numbers of figures.
-
-    Parameters
-    ----------
-    values : sequence of Fraction
-        One figure per variable.
-    uppers : sequence of int
-        Largest value of each variable.
-    rounded : {math.ceil, math.floor}
-        The safe side, where the figures are too fine to be kept.
-    """
+    """Make whole numbers of figures."""
     # A unit that cannot be bought has no say in how fine the numbers are.
     values = [v if upper else ZERO for v, upper in zip(values, uppers, strict=True)]
     if not any(values):

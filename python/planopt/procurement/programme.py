@@ -65,14 +65,7 @@ class Programme:
     def of(
         cls, units: Sequence[Unit], limits: Limits, objective: Objective
     ) -> Programme:
-        """State the programme of a question.
-
-        Raises
-        ------
-        InputError
-            ``E320`` where throughput is to be as large as possible and nothing limits
-            it.
-        """
+        """State the programme of a question."""
         named = tuple(sorted(_noticeable(units, limits), key=by_name))
         uppers = tuple(_uppers(named, limits, objective))
         limited = tuple(

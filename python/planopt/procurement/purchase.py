@@ -62,36 +62,7 @@ def buy(
     solver: Solver,
     time_limit: float,
 ) -> Purchase:
-    """Find the best purchase.
-
-    Parameters
-    ----------
-    units : sequence of Unit
-        What can be bought.
-    limits : Limits
-        What it must supply, and stay within.
-    objective : {"cheapest", "throughput", "cost-per-token", "latency"}
-        Least price; most tokens per second; least dollars per token; fastest slowest
-        user. Ties go to the lower price, $/Mtok and power, and then to what comes first
-        by name (least sum of positions in the order of names).
-    solver : Solver
-        The solver process.
-    time_limit : float
-        Seconds after which the best purchase so far is the answer.
-
-    Returns
-    -------
-    Purchase
-        Status and bound are OR-Tools'; price and objective are computed from the
-        purchase, exactly.
-
-    Raises
-    ------
-    InputError
-        ``E320`` where most throughput is sought and nothing limits it.
-    PurchaseInterrupted
-        On KeyboardInterrupt, with the best purchase so far.
-    """
+    """Find the best purchase."""
     started = time.monotonic()
     question = _Question(units, limits, objective, solver, started + time_limit)
     proof = Proof(complete=False)
@@ -108,13 +79,7 @@ def buy(
 def satisfiable(
     units: Sequence[Unit], limits: Limits, solver: Solver, time_limit: float
 ) -> bool:
-    """Whether a purchase is possible, as far as could be told in time.
-
-    Returns
-    -------
-    bool
-        False only if it is proven that none is possible.
-    """
+    """Whether a purchase is possible, as far as could be told in time."""
     if any(_does_alone(unit, limits) for unit in units):
         return True
     deadline = time.monotonic() + time_limit

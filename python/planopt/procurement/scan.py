@@ -55,23 +55,7 @@ class Alternative:
 def scan(
     units: Sequence[Unit], limits: Limits, objective: Objective
 ) -> Purchase | None:
-    """Find the best purchase of one kind of unit.
-
-    Parameters
-    ----------
-    units : sequence of Unit
-        What can be bought.
-    limits : Limits
-        What is asked for.
-    objective : {"cheapest", "throughput", "cost-per-token", "latency"}
-        What is best; ties go to the price, $/Mtok, power, then the name.
-
-    Returns
-    -------
-    Purchase or None
-        With status ``feasible``: a mix of units may be better. None where no single
-        unit does.
-    """
+    """Find the best purchase of one kind of unit."""
     best: tuple[tuple[Fraction, ...], Unit, int] | None = None
     possible = dict(
         zip((unit.index for unit in units), copies_possible(units, limits), strict=True)
@@ -101,24 +85,7 @@ def scan(
 def alternatives(
     units: Sequence[Unit], limits: Limits, k: int, *, over_limits: bool = False
 ) -> list[Alternative]:
-    """List the cheapest build of one kind of unit for each hardware signature.
-
-    Parameters
-    ----------
-    units : sequence of Unit
-        What can be bought.
-    limits : Limits
-        What is asked for.
-    k : int
-        How many at most.
-    over_limits : bool
-        Whether to list builds that break upper limits too, saying why not.
-
-    Returns
-    -------
-    list of Alternative
-        By price, then $/Mtok, power and name.
-    """
+    """List the cheapest build of one kind of unit for each hardware signature."""
     builds: dict[tuple[object, ...], tuple[tuple[Fraction, ...], Alternative]] = {}
     for unit in sorted(units, key=by_name):
         count = copies_enough(unit, limits)

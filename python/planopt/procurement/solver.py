@@ -210,27 +210,7 @@ class Solver:
         hint: Sequence[int] | None = None,
         effort: Effort = REPRODUCIBLY,
     ) -> Outcome:
-        """Solve a model.
-
-        Parameters
-        ----------
-        model : Model
-            The integer programme.
-        time_limit : float
-            Seconds after which the best solution so far is the answer.
-        hint : sequence of int, optional
-            A solution to begin with, one value per variable.
-        effort : Effort
-            How hard to try.
-
-        Raises
-        ------
-        InternalError
-            ``E901`` if the process dies twice over one model, ``E902`` if OR-Tools is
-            missing or refuses the model.
-        SolveInterrupted
-            On KeyboardInterrupt, with the best solution so far.
-        """
+        """Solve a model."""
         request = {
             "model": {
                 "uppers": model.uppers,

@@ -74,17 +74,6 @@ def build(
     in the layout that is fastest for them; otherwise each unit runs what it was bought
     for. Another layout may put more accelerators of a board to work: a limit of power
     rules that out.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        What was bought from.
-    problem : Problem
-        The question.
-    found : Found
-        The units that were offered.
-    counts : mapping
-        How many of each, by index.
     """
     bought = [(found.units[index], count) for index, count in sorted(counts.items())]
     for_users = (

@@ -16,20 +16,7 @@ __all__ = ["hosted_prices"]
 
 
 def hosted_prices(catalog: Catalog, served: ServedModel) -> dict[str, Any]:
-    """Price a million output tokens with the prompts that they answer.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Where models have prices; one without has that of the assumptions.
-    served : ServedModel
-        The model, and how long its prompts and outputs are.
-
-    Returns
-    -------
-    dict
-        Fields of a `RentOrBuy`: the price, its range, and where it comes from.
-    """
+    """Price a million output tokens with the prompts that they answer."""
     of_model = {} if served.architecture else catalog.figures("models", served.model)
     if "hosted.output" in of_model:
         read = served.lengths.prompt / served.lengths.output

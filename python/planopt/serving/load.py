@@ -105,13 +105,7 @@ def read_traffic(reader: OptionReader, path: str | None) -> dict[str, Any] | Non
 
 
 def _requests(table: csv.DictReader[str]) -> list[tuple[int, int, float | None]]:
-    """Read prompt, output and, where it is said, time of each request.
-
-    Raises
-    ------
-    ValueError
-        With the line that cannot be read.
-    """
+    """Read prompt, output and, where it is said, time of each request."""
     if missing := {"prompt", "output"} - set(table.fieldnames or ()):
         message = f"no column {' and no column '.join(sorted(missing))}"
         raise ValueError(message)

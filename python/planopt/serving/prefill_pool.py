@@ -81,13 +81,7 @@ def simulated_with(
     answering: Mapping[str, Any],
     load: Mapping[str, Any],
 ) -> Simulated:
-    """Simulate a load on a pool that reads prompts and another one that answers.
-
-    Raises
-    ------
-    InputError
-        The pool that reads does not work, or nothing joins the two.
-    """
+    """Simulate a load on a pool that reads prompts and another one that answers."""
     answer = catalog.ask("evaluate_serving", {**reading, "replicas": 1})
     evaluation = evaluation_of({**answer, "cost": None, "power_watts": None})
     if not evaluation.feasible:

@@ -86,22 +86,7 @@ def read_problem(
     typed: dict[str, str] | None = None,
     **options: Unpack[QuestionOptions],
 ) -> Problem:
-    """Read a question.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Where names are looked up.
-    typed : dict
-        The options as they were given, for the record.
-    **options, others
-        The options of ``planopt solve``: text with units, or numbers in SI units.
-
-    Raises
-    ------
-    InputError
-        With a diagnostic for each option that cannot be used.
-    """
+    """Read a question."""
     if unknown := options.keys() - QuestionOptions.__optional_keys__:
         message = f"unknown options: {', '.join(sorted(unknown))}"
         raise TypeError(message)

@@ -192,22 +192,7 @@ def find_units(
     each_batch_up_to: int | None = None,
     aim: str | None = None,
 ) -> Found:
-    """Find the units that meet a question's speed, for each format that it allows.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        What there is to buy.
-    problem : Problem
-        The question.
-    price_cap_usd : float, optional
-        Price of a unit that is bought, at most.
-    each_batch_up_to : int, optional
-        Offer each batch up to this one; default: the largest alone, which has the most
-        users and throughput, or each even share of the users where latency is sought.
-    aim : {"cost-per-token", "latency"}, optional
-        What alone is sought, where nothing limits the purchase.
-    """
+    """Find the units that meet a question's speed, for each format that it allows."""
     found = Found()
     own_format = problem.served.weights
     for weights in (own_format, *problem.allow_quantization):

@@ -35,21 +35,7 @@ def with_intervals(
     batch: int,
     engine: str | None = None,
 ) -> ServingEvaluation:
-    """Add what the figures are expected to lie in, as far as anything is known.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Knows the hardware and the model.
-    evaluation : ServingEvaluation
-        What is predicted.
-    model, accelerator : str
-        Of what.
-    batch : int
-        Sequences of a micro-batch: one user alone is measured apart.
-    engine : str
-        Engine that the figures are of, if one was named.
-    """
+    """Add what the figures are expected to lie in, as far as anything is known."""
     if catalog.assumptions != DEFAULT_ASSUMPTIONS:
         # Errors of other assumptions are not known.
         return evaluation

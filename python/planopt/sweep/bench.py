@@ -47,29 +47,6 @@ def bench(
 
     A candidate counts when every figure of its evaluation has been computed and is part
     of the checksum. Those that are rejected are reported apart.
-
-    Parameters
-    ----------
-    threads : int, optional
-        Threads of the second of two measurements; the first has one. By default as many
-        as the process may use.
-    spaces : sequence of str
-        Names of spaces, or their files.
-    assumptions, catalog
-        Assumptions by name or file, and overlay folders.
-
-    Returns
-    -------
-    dict
-        ``build_profile``, ``cpu``, ``threads``; of each space, under its name, and of
-        ``random_access``: ``candidates_per_second`` on all threads, ``checksum``,
-        the rate of one thread, the scaling and what was rejected.
-
-    Raises
-    ------
-    InputError
-        For a debug build, whose figures would mislead, for unknown names, and for more
-        threads than there can be.
     """
     if threads is not None and not 1 <= threads <= MOST_THREADS:
         raise InputError.of(

@@ -25,13 +25,7 @@ _ACCEPTED = "local, dask://HOST:PORT, ray://auto or ray://HOST:PORT"
 
 @contextmanager
 def executor_on(place: str) -> Iterator[Executor]:
-    """Open an executor, and leave what it runs on as it was.
-
-    Raises
-    ------
-    InputError
-        For a place of no known kind, or one whose package is not installed.
-    """
+    """Open an executor, and leave what it runs on as it was."""
     kind, _, address = place.partition("://")
     if place == "local":
         # The core lets go of the interpreter while it works: threads are enough.

@@ -48,24 +48,7 @@ def front(
     catalog: Sequence[str] = (),
     progress: Callable[[int, int], object] | None = None,
 ) -> Front:
-    """Find the front of a space: price and days of a run, or cost and time of a token.
-
-    Parameters
-    ----------
-    space : str
-        Name of a space, or its file.
-    exhaustive : bool
-        Evaluate every candidate; the front is the same.
-    assumptions, catalog
-        Assumptions by name or file, and overlay folders.
-    progress : callable, optional
-        Told some times a second how many candidates are done, and of how many.
-
-    Raises
-    ------
-    InputError
-        For what is unknown.
-    """
+    """Find the front of a space: price and days of a run, or cost and time of a token."""
     request = read_space(space).request
     native = open_catalog(catalog, assumptions).native
     found = native.front(request, {"exhaustive": exhaustive}, progress)

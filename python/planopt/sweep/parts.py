@@ -36,13 +36,7 @@ class Parts:
 
     @classmethod
     def of(cls, study: Study, out: str) -> Parts:
-        """Open the folder of a study, or make it.
-
-        Raises
-        ------
-        InputError
-            If it holds the parts of another study, or cannot be written.
-        """
+        """Open the folder of a study, or make it."""
         _arrow()
         parts = cls(Path(out))
         with unwritable(out, field="--out"):

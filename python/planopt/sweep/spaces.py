@@ -51,13 +51,7 @@ class Space:
 
 
 def read_space(name: str) -> Space:
-    """Read a space by its name, or from a file ``NAME.toml``.
-
-    Raises
-    ------
-    InputError
-        If there is none, or if it cannot be read.
-    """
+    """Read a space by its name, or from a file ``NAME.toml``."""
     path = Path(name) if name.endswith(".toml") else SPACES / f"{name}.toml"
     try:
         text = path.read_text(encoding="utf-8")
@@ -84,13 +78,7 @@ def read_space(name: str) -> Space:
 
 
 def space_of_tables(name: str, tables: dict[str, Any]) -> Space:
-    """Make a space of the tables of its file.
-
-    Raises
-    ------
-    InputError
-        If it does not say of which kind it is.
-    """
+    """Make a space of the tables of its file."""
     tables = dict(tables)
     kind = tables.pop("kind", None)
     if kind not in ("training", "serving"):
@@ -113,13 +101,7 @@ def space_of_tables(name: str, tables: dict[str, Any]) -> Space:
 
 
 def read_toml(name: str, text: str) -> dict[str, Any]:
-    """Read the text of a file.
-
-    Raises
-    ------
-    InputError
-        If it is not TOML.
-    """
+    """Read the text of a file."""
     try:
         return dict(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:

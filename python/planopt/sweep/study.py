@@ -140,13 +140,7 @@ class Study:
 
 
 def read_study(path: str, *, catalog: Sequence[str] = ()) -> Study:
-    """Read a study from a file.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or names what there is not.
-    """
+    """Read a study from a file."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -170,13 +164,7 @@ def read_study(path: str, *, catalog: Sequence[str] = ()) -> Study:
 
 
 def _axes(path: str, table: object) -> Axes:
-    """Read the table of the study.
-
-    Raises
-    ------
-    InputError
-        E103 for what nothing reads, E104 for a value of another type or out of range.
-    """
+    """Read the table of the study."""
     known = tuple(Axes.__struct_fields__)
     unknown = sorted(set(table) - set(known)) if isinstance(table, dict) else []
     if unknown:

@@ -27,23 +27,7 @@ def task_of(study: Study, chunk: Chunk) -> dict[str, Any]:
 
 
 def evaluate(task: dict[str, Any]) -> dict[str, Any]:
-    """Evaluate every candidate of a chunk, on one thread.
-
-    Parameters
-    ----------
-    task : dict
-        Of `task_of`.
-
-    Returns
-    -------
-    dict
-        The front under ``rows``, with the counts and the checksum of all candidates.
-
-    Raises
-    ------
-    InputError
-        If the catalog is not the one that the study was read with.
-    """
+    """Evaluate every candidate of a chunk, on one thread."""
     frozen = _frozen(tuple(task["catalog"]), task["assumptions"], task["digest"])
     options = {
         "start": task["start"],

@@ -81,17 +81,7 @@ class TrainingBuild:
 def build_cluster(
     catalog: Catalog, problem: TrainingProblem, layout: Mapping[str, Any]
 ) -> TrainingBuild:
-    """Evaluate a run on a cluster in full.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        What was bought from.
-    problem : TrainingProblem
-        The question.
-    layout : mapping
-        Hardware and layout, as the core takes them.
-    """
+    """Evaluate a run on a cluster in full."""
     request = {**problem.run(), **layout}
     answer = catalog.ask("evaluate_training", request)
     hardware = hardware_of(answer)

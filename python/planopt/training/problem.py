@@ -161,22 +161,7 @@ def read_training_problem(
     typed: dict[str, str] | None = None,
     **market: Unpack[MarketOptions],
 ) -> TrainingProblem:
-    """Read a question.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Where names are looked up.
-    typed : dict
-        The options as they were given, for the record.
-    **market, others
-        The options of ``planopt train``: text with units, or numbers in SI units.
-
-    Raises
-    ------
-    InputError
-        With a diagnostic for each option that cannot be used.
-    """
+    """Read a question."""
     reader = OptionReader()
     assumed: list[Assumed] = []
     name = DEFAULT_MODEL if model is None else model

@@ -61,17 +61,7 @@ class Clusters:
 def find_clusters(
     catalog: Catalog, problem: TrainingProblem, *, price_cap_usd: float | None = None
 ) -> Clusters:
-    """Find the best cluster of each accelerator, host and network.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        What there is to buy.
-    problem : TrainingProblem
-        The question.
-    price_cap_usd : float, optional
-        Nothing dearer is looked at, whatever the budget.
-    """
+    """Find the best cluster of each accelerator, host and network."""
     request = problem.native(catalog)
     if price_cap_usd is not None:
         request["price_usd"] = price_cap_usd

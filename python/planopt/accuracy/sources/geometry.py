@@ -150,20 +150,7 @@ def with_heads(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def shape_of(row: Row, known: Mapping[str, tuple[str, int, int]]) -> str | Shape:
-    """Return the catalog id of the row's model, or its shape where it is none.
-
-    Parameters
-    ----------
-    row : dict
-        The row.
-    known : dict
-        By the key of a name: catalog id, layers and hidden size.
-
-    Raises
-    ------
-    ShapeUnknownError
-        Where the row names no model of the catalog and gives no hidden size.
-    """
+    """Return the catalog id of the row's model, or its shape where it is none."""
     layers, hidden = _number(row, "layers"), _number(row, "hidden")
     found = known.get(model_key(row["model"]))
     if found is not None:
