@@ -5,13 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from planopt.shared_options import read_purchase_money
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from planopt.catalog.open import Catalog
-    from planopt.options import OptionReader, TextOrNumber
+    from planopt.options import Asked
 
 __all__ = [
     "BUYING",
@@ -26,8 +22,6 @@ Way = Literal["buy", "rent", "both", "own"]
 """To buy for the least price; to rent, to buy or rent, or to own for the fewest dollars
 per hour. The last is asked only to compare renting with."""
 WAYS: tuple[Way, ...] = ("buy", "rent", "both")
-TERMS = ("on-demand", "spot", "reserved")
-"""Terms that instances are rented on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,70 +67,51 @@ def is_offer(host: str) -> bool:
 
 
 def read_acquisition(
-    reader: OptionReader,
-    catalog: Catalog,
-    *,
-    acquire: str | None,
-    budget: TextOrNumber | None,
-    terms: str | Sequence[str] | None,
-    provider: str | Sequence[str] | None,
-    region: str | Sequence[str] | None,
+    asked: Asked, catalog: Catalog
 ) -> tuple[Acquisition, float | None, float | None]:
     """Read how to come by hardware, a budget to buy with and one per hour."""
-    acquisition = read_way(
-        reader, catalog, acquire=acquire, terms=terms, provider=provider, region=region
-    )
-    if acquisition.way == "buy":
-        return BUYING, read_purchase_money(reader, budget, acquisition.way), None
-    usd, per_hour = (None, False) if budget is None else reader.money("budget", budget)
-    if usd is not None and not per_hour and acquisition.way == "rent":
-        reader.problem(
+    acquisition = read_way(asked, catalog)
+    usd, hourly = asked.money("budget") or (None, False)
+    if hourly and acquisition.way == "buy":
+        asked.problem(
+            "E004",
+            "a budget per time is for renting, and this question buys",
+            option="budget",
+            value=asked.given["budget"],
+            accepted="purchase money, such as $20k, or --acquire rent beside it",
+        )
+    if usd is not None and not hourly and acquisition.way == "rent":
+        asked.problem(
             "E004",
             "purchase money buys, and this question rents",
             option="budget",
-            value=budget,
+            value=asked.given["budget"],
             accepted="money per hour or month, such as 12/h or $5000/month",
         )
-    return (
-        acquisition,
-        None if per_hour else usd,
-        usd if per_hour else None,
-    )
+    return acquisition, None if hourly else usd, usd if hourly else None
 
 
-def read_way(
-    reader: OptionReader,
-    catalog: Catalog,
-    *,
-    acquire: str | None,
-    terms: str | Sequence[str] | None = None,
-    provider: str | Sequence[str] | None,
-    region: str | Sequence[str] | None,
-) -> Acquisition:
+def read_way(asked: Asked, catalog: Catalog) -> Acquisition:
     """Read how to come by hardware, and where from."""
-    way = reader.choice("acquire", acquire, WAYS) or "buy"
-    named = {"terms": terms, "provider": provider, "region": region}
+    way = asked.choice("acquire", WAYS) or "buy"
     if way == "buy":
-        reader.out_of_place(
-            named,
+        asked.out_of_place(
+            ("terms", "provider", "region"),
             "is about renting, and this question buys",
             accepted="--acquire rent or --acquire both beside it",
         )
         return BUYING
-    chosen = reader.names("terms", terms) or Acquisition.terms
     acquisition = Acquisition(
         way=way,
-        terms=tuple(each for each in chosen if reader.choice("terms", each, TERMS)),
-        providers=reader.names("provider", provider),
-        regions=reader.names("region", region),
+        terms=asked.choices("terms"),
+        providers=asked.names("provider"),
+        regions=asked.names("region"),
     )
-    _check_places(reader, catalog, acquisition)
+    _check_places(asked, catalog, acquisition)
     return acquisition
 
 
-def _check_places(
-    reader: OptionReader, catalog: Catalog, acquisition: Acquisition
-) -> None:
+def _check_places(asked: Asked, catalog: Catalog, acquisition: Acquisition) -> None:
     """Refuse providers and regions that no offer has."""
     parts = [each["id"].split("/") for each in catalog.list("offers")]
     known = {
@@ -145,4 +120,4 @@ def _check_places(
     }
     for option, (named, there) in known.items():
         for name in named:
-            reader.choice(option, name, sorted(there))
+            asked.among(option, name, sorted(there))

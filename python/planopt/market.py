@@ -7,37 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from planopt.acquisition import is_offer
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS
-from planopt.prices import Condition, PriceOptions, read_prices
+from planopt.prices import Condition, read_prices
 from planopt.shared_options import check_names, refuse_both
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from planopt.catalog.open import Catalog
     from planopt.documents.parts import Assumed
-    from planopt.options import OptionReader, TextOrNumber
+    from planopt.options import Asked
 
-__all__ = ["Market", "MarketOptions", "read_market"]
+__all__ = ["Market", "read_market"]
 
 DEFAULT_TOP = 8
 DEFAULT_TIME_LIMIT_SECONDS = 10.0
-LEAST_RACKS = 0.01
-"""Of a rack: less than half a unit of height, which nothing fits into."""
-
-
-class MarketOptions(PriceOptions, total=False):
-    """Options that questions of serving and of training share, as they were given."""
-
-    accelerators: str | Sequence[str] | None
-    exclude: str | Sequence[str] | None
-    host: str | Sequence[str] | None
-    network: str | Sequence[str] | None
-    datacenter: bool
-    stock: Mapping[str, int] | Sequence[str] | str | None
-    max_power: TextOrNumber | None
-    max_racks: TextOrNumber | None
-    top: TextOrNumber | None
-    time_limit: TextOrNumber | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,42 +85,30 @@ class Market:
         }
 
 
-def read_market(
-    reader: OptionReader, catalog: Catalog, options: MarketOptions
-) -> dict[str, Any]:
+def read_market(asked: Asked, catalog: Catalog) -> dict[str, Any]:
     """Read what is shared: fields of a `Market`, names looked up in the catalog."""
-    limit = reader.quantity("time_limit", options.get("time_limit"), "seconds")
     fields: dict[str, Any] = {
-        "accelerators": reader.names("accelerators", options.get("accelerators")),
-        "exclude": reader.names("exclude", options.get("exclude")),
-        "hosts": reader.names("host", options.get("host")),
-        "networks": reader.names("network", options.get("network")),
-        "datacenter": bool(options.get("datacenter")),
-        "stock": reader.stock(options.get("stock")),
-        **read_prices(
-            reader,
-            catalog,
-            condition=options.get("condition"),
-            prices=options.get("prices"),
-        ),
-        "max_power_watts": reader.quantity(
-            "max_power", options.get("max_power"), "watts"
-        ),
-        "max_racks": reader.quantity(
-            "max_racks", options.get("max_racks"), "count", least=LEAST_RACKS
-        ),
-        "top": reader.count("top", options.get("top")) or DEFAULT_TOP,
-        "time_limit_seconds": limit or DEFAULT_TIME_LIMIT_SECONDS,
+        "accelerators": asked.names("accelerators"),
+        "exclude": asked.names("exclude"),
+        "hosts": asked.names("host"),
+        "networks": asked.names("network"),
+        "datacenter": asked.switch("datacenter"),
+        "stock": asked.counts("stock"),
+        **read_prices(asked, catalog),
+        "max_power_watts": asked.quantity("max_power"),
+        "max_racks": asked.quantity("max_racks"),
+        "top": asked.count("top"),
+        "time_limit_seconds": asked.quantity("time_limit"),
         "catalog": catalog.overlays,
+        "assumptions": asked.text("assumptions"),
+        "typed": asked.typed,
     }
-    _check_names(reader, catalog, fields)
-    refuse_both(reader, fields["accelerators"], fields["exclude"])
+    _check_names(asked, catalog, fields)
+    refuse_both(asked, fields["accelerators"], fields["exclude"])
     return fields
 
 
-def _check_names(
-    reader: OptionReader, catalog: Catalog, fields: dict[str, Any]
-) -> None:
+def _check_names(asked: Asked, catalog: Catalog, fields: dict[str, Any]) -> None:
     hosts = fields["hosts"]
     for kind, option, names in (
         ("accelerators", "accelerators", fields["accelerators"]),
@@ -149,4 +118,4 @@ def _check_names(
         ("offers", "host", [each for each in hosts if is_offer(each)]),
         ("networks", "network", fields["networks"]),
     ):
-        check_names(reader, catalog, kind, option, names)
+        check_names(asked, catalog, kind, option, names)

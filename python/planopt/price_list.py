@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from planopt.options import OptionReader
+from planopt.options import Asked
 from planopt.price_sources import GIVEN, age_days, is_well_known
-from planopt.prices import CONDITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,8 +28,6 @@ __all__ = [
 ]
 
 SECONDS_PER_DAY = 86_400
-LONGEST_AGE_SECONDS = 1e10
-"""Three centuries: nothing here had a price before."""
 
 AGES = {"90d": 90, "180d": 180, "1y": 365}
 """Columns of the summary: prices up to so many days old."""
@@ -97,10 +94,10 @@ def price_list(
     catalog: Catalog, *, condition: str = "new", older: TextOrNumber | None = None
 ) -> PriceList:
     """List the prices that decide, the oldest first."""
-    reader = OptionReader()
-    chosen = reader.choice("condition", condition, CONDITIONS) or "new"
-    seconds = reader.quantity("older", older, "seconds", most=LONGEST_AGE_SECONDS)
-    reader.finish()
+    asked = Asked("catalog prices", {"condition": condition, "older": older})
+    chosen = asked.word("condition") or ""
+    seconds = asked.quantity("older")
+    asked.finish()
     native = catalog.native.bought(chosen)
     bought = _listings(native.price_tags())
     rented = _listings(native.rent_tags())

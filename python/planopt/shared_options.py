@@ -11,61 +11,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from planopt.catalog.open import Catalog
-    from planopt.options import OptionReader, TextOrNumber
+    from planopt.options import Asked
 
 __all__ = [
-    "TRAINING_MARKS",
     "architecture_of",
-    "asks_for_training",
     "check_model",
     "check_named",
     "check_names",
     "is_file",
-    "read_purchase_money",
     "refuse_both",
 ]
 
 
-TRAINING_MARKS = frozenset(
-    {
-        "deadline",
-        "global_batch",
-        "gradients",
-        "mtp_modules",
-        "optimizer",
-        "precision",
-        "seq_len",
-        "tokens",
-    }
-)
-"""Options that only a question of training has."""
-
-
-def asks_for_training(options: Iterable[str]) -> bool:
-    """Tell by the names of its options whether a question is about training."""
-    return not TRAINING_MARKS.isdisjoint(options)
-
-
-def read_purchase_money(
-    reader: OptionReader, budget: TextOrNumber | None, acquire: str | None
-) -> float | None:
-    """Read a budget of purchase money."""
-    if budget is None:
-        return None
-    usd, per_hour = reader.money("budget", budget)
-    if per_hour and acquire in (None, "buy"):
-        reader.problem(
-            "E004",
-            "a budget per time is for renting, and this question buys",
-            option="budget",
-            value=budget,
-            accepted="purchase money, such as $20k, or --acquire rent beside it",
-        )
-    return usd
-
-
 def check_names(
-    reader: OptionReader,
+    asked: Asked,
     catalog: Catalog,
     kind: str,
     option: str,
@@ -77,20 +36,20 @@ def check_names(
         try:
             catalog.show(kind, name)
         except InputError as unknown:
-            reader.refuse(option, unknown)
+            asked.refuse(option, unknown)
 
     for name in names:
         check(name)
 
 
-def check_model(reader: OptionReader, catalog: Catalog, model: str) -> None:
+def check_model(asked: Asked, catalog: Catalog, model: str) -> None:
     """Refuse a model that the catalog does not have; files speak for themselves."""
     if is_file(model):
         return
     try:
         catalog.model(model)
     except InputError as unknown:
-        reader.refuse("model", unknown)
+        asked.refuse("model", unknown)
 
 
 def is_file(model: str) -> bool:
@@ -110,12 +69,12 @@ def check_named(accelerators: Sequence[str]) -> None:
 
 
 def refuse_both(
-    reader: OptionReader, accelerators: Sequence[str], exclude: Sequence[str]
+    asked: Asked, accelerators: Sequence[str], exclude: Sequence[str]
 ) -> None:
     """Refuse accelerators that are asked for and excluded."""
     both = sorted(set(accelerators) & set(exclude))
     if both:
-        reader.problem(
+        asked.problem(
             "E004",
             f"{', '.join(both)} both asked for and excluded",
             option="exclude",

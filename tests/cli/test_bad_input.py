@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from planopt.catalog.open import bundled_folder
 from planopt.cli import main
-from planopt.serving.problem import FORMATS
+from planopt.options import taken_by
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -253,7 +253,8 @@ def test_everything_wrong_is_told_at_once(capsys: pytest.CaptureFixture[str]) ->
 def test_the_formats_that_are_offered_are_those_of_the_core(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    refused(capsys, ", ".join(FORMATS), "solve", "--weights", "fp17")
+    formats = taken_by("solve")["allow_quantization"].choices
+    refused(capsys, ", ".join(formats), "solve", "--weights", "fp17")
 
 
 @pytest.mark.parametrize("name", WRONG_CONFIGS)

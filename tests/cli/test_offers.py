@@ -154,7 +154,7 @@ def test_a_dearer_region_is_rented_only_where_it_is_named(tmp_path: Path) -> Non
         ({"provider": "mine", "region": "north"}, "north"),
         ({"host": "mine/box/north"}, "north"),
     ):
-        plan = planopt.solve(**question, **named)
+        plan = planopt.solve(**{**question, **named})
         assert plan.deployments[0].hardware.host == f"mine/box/{expected}"
         assert not plan.alternatives
 

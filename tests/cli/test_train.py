@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planopt.cli import main
-from planopt.cli.options import QUESTION, TRAINING_QUESTION
 from planopt.documents.plan import TrainingPlan
 from planopt.documents.training import TrainingDocument
-from planopt.shared_options import TRAINING_MARKS
+from planopt.options import taken_by
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+TRAINING_MARKS = taken_by("train").keys() - taken_by("solve").keys()
 SMALL = (
     *("--model", "llama-3.2-1b", "--tokens", "20B", "--seq-len", "2048"),
     *("--global-batch", "64", "--max-accelerators", "32"),
@@ -203,11 +203,6 @@ def test_a_comparison_is_of_serving_or_of_training(
     assert run("compare", *SMALL, "--users", "8", "--accelerators", "l40s") == 2
 
     assert "--users" in capsys.readouterr().err
-
-
-def test_what_only_training_has_asks_for_training() -> None:
-    of_training = {option.name for option in TRAINING_QUESTION}
-    assert of_training - {option.name for option in QUESTION} == TRAINING_MARKS
 
 
 @pytest.mark.parametrize("mark", sorted(TRAINING_MARKS - {"tokens"}))

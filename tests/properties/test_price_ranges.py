@@ -9,6 +9,7 @@ import pytest
 import planopt
 from planopt.accuracy.residuals import ANY_ENGINE, residual
 from planopt.catalog.open import open_catalog
+from planopt.options import Asked
 from planopt.planning.flips import BISECTIONS
 from planopt.planning.question import ServingQuestion
 from planopt.procurement import Solver
@@ -34,7 +35,7 @@ def cost_at(question: dict[str, Any], part: PriceRange, usd: float) -> float:
     terms = part.name.rpartition(", ")[2] if part.kind == "instance" else None
     price = {"kind": part.kind, "id": part.id, "usd": usd, "terms": terms}
     opened = open_catalog()
-    problem = read_problem(opened, **question)
+    problem = read_problem(Asked("solve", question), opened)
     catalog = opened.with_cost(problem.cost).at_price(price)
     with Solver() as solver:
         best = ServingQuestion(catalog, problem, solver).best()

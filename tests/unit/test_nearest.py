@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import planopt
 
-QUESTION = {"model": "llama-3.1-405b", "target": "5tok/s"}
+QUESTION: dict[str, Any] = {"model": "llama-3.1-405b", "target": "5tok/s"}
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import isclose
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ import planopt
 from planopt.catalog.open import open_catalog
 from planopt.errors import InputError
 
-QUESTION = {
+QUESTION: dict[str, Any] = {
     "model": "llama-3-8b",
     "tokens": "100B",
     "deadline": "30d",
@@ -120,7 +121,7 @@ def test_where_nothing_is_rented_out_in_time_there_is_the_nearest_change() -> No
         {"redundancy": 0},
     ],
 )
-def test_what_only_a_purchase_has_is_refused(wrong: dict[str, str]) -> None:
+def test_what_only_a_purchase_has_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="E004"):
         planopt.train(**QUESTION, acquire="rent", **wrong)
 

@@ -101,8 +101,13 @@ def test_the_article_knows_of_no_repair() -> None:
 
 
 def test_a_plan_without_spares_hears_of_them() -> None:
-    month = {"tokens": "2T", "deadline": "30d", "accelerators": "a100-sxm-80"}
-    plan = planopt.train(model="llama-2-70b", **month, redundancy=0)
+    plan = planopt.train(
+        model="llama-2-70b",
+        tokens="2T",
+        deadline="30d",
+        accelerators="a100-sxm-80",
+        redundancy=0,
+    )
     assert plan.status == "infeasible"
     assert plan.infeasibility is not None
     options = [change.options for change in plan.infeasibility.nearest]

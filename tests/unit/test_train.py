@@ -18,6 +18,7 @@ from planopt.catalog.open import open_catalog
 from planopt.documents.plan import TrainingPlan
 from planopt.documents.training import TrainingDocument
 from planopt.errors import InputError
+from planopt.options import Asked
 from planopt.second_opinion import schema
 from planopt.training.problem import read_training_problem
 from planopt.training.search import find_clusters
@@ -264,8 +265,8 @@ def _brute_force(network: str, nics: int, deadline_days: float) -> tuple[float, 
 def test_search_finds_what_trying_everything_finds(
     network: str, nics: int, deadline_days: float
 ) -> None:
-    question = {**SMALL, "deadline": f"{deadline_days}d", "network": network}
-    problem = read_training_problem(open_catalog(), host="pcie-4gpu", **question)
+    limits = {"deadline": f"{deadline_days}d", "network": network, "host": "pcie-4gpu"}
+    problem = read_training_problem(Asked("train", SMALL | limits), open_catalog())
     found = find_clusters(open_catalog(), problem)
     cells = [cell for cell in found.cells if cell["nics_per_host"] in (0, nics)]
     cheapest = min(
@@ -279,11 +280,13 @@ def test_search_finds_what_trying_everything_finds(
 
 def test_search_does_not_depend_on_the_number_of_threads() -> None:
     code = (
-        "from planopt.catalog import open_catalog\n"
+        "from planopt.catalog.open import open_catalog\n"
         "from planopt.training.problem import read_training_problem\n"
         "from planopt.training.search import find_clusters\n"
         "catalog = open_catalog()\n"
-        "problem = read_training_problem(catalog, tokens='2T', deadline='30d')\n"
+        "from planopt.options import Asked\n"
+        "asked = Asked('train', {'tokens': '2T', 'deadline': '30d'})\n"
+        "problem = read_training_problem(asked, catalog)\n"
         "print(find_clusters(catalog, problem))"
     )
     said = {
@@ -301,7 +304,8 @@ def test_search_does_not_depend_on_the_number_of_threads() -> None:
 
 
 def test_search_counts_every_candidate_once() -> None:
-    problem = read_training_problem(open_catalog(), **{**SMALL, "deadline": "1d"})
+    asked = Asked("train", {**SMALL, "deadline": "1d"})
+    problem = read_training_problem(asked, open_catalog())
     found = find_clusters(open_catalog(), problem)
     search = found.search
 
@@ -325,7 +329,7 @@ def test_search_counts_every_candidate_once() -> None:
 )
 def test_a_cluster_does_what_its_evaluation_says(question: dict[str, Any]) -> None:
     catalog = open_catalog()
-    problem = read_training_problem(catalog, **question)
+    problem = read_training_problem(Asked("train", question), catalog)
     found = find_clusters(catalog, problem)
 
     assert found.units
@@ -482,4 +486,6 @@ def test_comparison_asks_for_each_accelerator() -> None:
 
     assert [plan.status for plan in plans] == ["optimal", "infeasible"]
     with pytest.raises(InputError, match="--users"):
-        planopt.compare(tokens="2T", deadline="30d", users=8, accelerators="l4")
+        planopt.compare(  # type: ignore[call-overload] # the types say so, too
+            tokens="2T", deadline="30d", users=8, accelerators="l4"
+        )

@@ -8,7 +8,7 @@ from planopt.article.figures import figure_of
 from planopt.article.inputs import Inputs, UnknownFigureError
 from planopt.article.published import published_figures
 from planopt.article.scenarios import read_scenarios
-from planopt.options import OptionReader
+from planopt.options import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,10 +53,10 @@ def reproduce(
     44.5336
     """
     published = published_figures()
-    reader = OptionReader()
+    asked = Asked("reproduce", {"topic": topic})
     topics = sorted({figure.topic for figure in published})
-    wanted = reader.choice("topic", topic, topics)
-    reader.finish()
+    wanted = asked.choice("topic", topics)
+    asked.finish()
     scenarios = read_scenarios()
     return [
         _row(figure, scenarios[figure.id], catalog)

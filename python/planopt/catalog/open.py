@@ -16,6 +16,8 @@ from planopt.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from planopt.options import Asked
+
 __all__ = [
     "DEFAULT_ASSUMPTIONS",
     "KINDS",
@@ -190,3 +192,10 @@ def open_catalog(
     else:
         opened = _opened((), assumptions)
     return opened.with_power_limits(accelerators)
+
+
+def open_for(asked: Asked) -> Catalog:
+    """Open the catalog that the options of a question name."""
+    accelerators = asked.given.get("accelerator") or asked.given.get("accelerators")
+    assumptions = asked.text("assumptions") or DEFAULT_ASSUMPTIONS
+    return open_catalog(asked.files("catalog"), assumptions, accelerators)

@@ -1,18 +1,17 @@
-"""``planopt catalog``: what is known, and where each figure comes from."""
+"""``planopt catalog``: what is known, where it comes from, and what is imported."""
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any
-
-import typer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from planopt.cli.exits import OK
-from planopt.cli.options import CATALOGS, JSON, takes, text
 from planopt.cli.output import show
 from planopt.errors import InputError
+from planopt.printable import printable
 
-app = typer.Typer(
-    help="Show and check the catalogs.", no_args_is_help=True, rich_markup_mode=None
-)
+if TYPE_CHECKING:
+    from planopt.catalog.offers import Imported
 
 KINDS = (
     "accelerators",
@@ -25,12 +24,8 @@ KINDS = (
     "assumptions",
 )
 
-_Kind = Annotated[str | None, typer.Argument(metavar="[KIND]", help=", ".join(KINDS))]
 
-
-@app.command("list")
-@takes(*CATALOGS)
-def list_(*, kind: _Kind = None, json: JSON = False, **options: Any) -> int:
+def list_(*, kind: str | None = None, json: bool = False, **options: Any) -> int:
     """List the entries of one kind, or of all."""
     from planopt.catalog.open import open_catalog
     from planopt.report.catalog import render_catalog
@@ -42,16 +37,7 @@ def list_(*, kind: _Kind = None, json: JSON = False, **options: Any) -> int:
     return OK
 
 
-@app.command("show")
-@takes(*CATALOGS)
-def show_(
-    *,
-    names: Annotated[
-        list[str], typer.Argument(metavar="[KIND] ID", help="Entry to show")
-    ],
-    json: JSON = False,
-    **options: Any,
-) -> int:
+def show_(*, names: list[str], json: bool = False, **options: Any) -> int:
     """Show an entry: every figure with its source."""
     from planopt.catalog.open import open_catalog
     from planopt.report.catalog import render_entry
@@ -71,13 +57,7 @@ def show_(
     return OK
 
 
-@app.command("prices")
-@takes(
-    text("condition", "new|used|any", "Accelerators are bought so [default: new]"),
-    text("older", "180d", "List the prices that are older"),
-    *CATALOGS,
-)
-def prices(*, json: JSON = False, **options: Any) -> int:
+def prices(*, json: bool = False, **options: Any) -> int:
     """Show how old the prices are that decide plans, and how well they are known."""
     from planopt.catalog.open import open_catalog
     from planopt.price_list import price_list
@@ -91,15 +71,12 @@ def prices(*, json: JSON = False, **options: Any) -> int:
     return OK
 
 
-@app.command("check")
-@takes(*CATALOGS)
-def check(*, json: JSON = False, **options: Any) -> int:
+def check(*, json: bool = False, **options: Any) -> int:
     """Read every file, reporting every problem with its place."""
     from planopt.catalog.open import open_catalog
     from planopt.report.catalog import render_counts
 
-    counts = open_catalog(**options).check()
-    show(counts, render_counts, json=json)
+    show(open_catalog(**options).check(), render_counts, json=json)
     return OK
 
 
@@ -138,3 +115,39 @@ def _kind_of(catalog: Any, name: str) -> str:
         if nearest
         else "`planopt catalog list` lists them",
     )
+
+
+def import_skypilot(
+    *, files: list[str], out: str, json: bool = False, **options: Any
+) -> int:
+    """Import offers of SkyPilot's catalogs: aws/vms.csv and the like."""
+    from planopt.catalog.skypilot import import_skypilot as read
+
+    return _tell(read([*map(Path, files)], Path(out), **options), out, json=json)
+
+
+def import_dstack(
+    *, files: Sequence[str] = (), out: str, json: bool = False, **options: Any
+) -> int:
+    """Import offers of dstack's gpuhunt: its CSV files, or the package itself."""
+    from planopt.catalog.dstack import import_dstack as read
+
+    return _tell(read([*map(Path, files)], Path(out), **options), out, json=json)
+
+
+def import_hf(*, config: str, out: str, json: bool = False, **options: Any) -> int:
+    """Import a model from its Hugging Face config.json."""
+    from planopt.catalog.huggingface import import_hf as read
+    from planopt.report.catalog import render_model
+
+    file = read(Path(config), Path(out), **options)
+    written = {"model": file.stem, "files": [str(file)]}
+    show(written, partial(render_model, out=printable(out)), json=json)
+    return OK
+
+
+def _tell(imported: "Imported", out: str, *, json: bool) -> int:
+    from planopt.report.catalog import render_imported
+
+    show(imported.counts(), partial(render_imported, out=printable(out)), json=json)
+    return OK

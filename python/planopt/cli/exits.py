@@ -2,14 +2,15 @@
 
 import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any
 
 import typer
 
 from planopt.cli.output import say, tell
-from planopt.errors import Diagnostic, PlanoptError
+from planopt.errors import Diagnostic, InputError, PlanoptError
 
 OK = 0
 NO_PLAN = 1
@@ -29,37 +30,6 @@ _CODES = {
     "MissingParameter": "E005",
     "BadOptionUsage": "E005",
     "BadArgumentUsage": "E005",
-}
-
-# What other tools of the field call options of ours, which may have an `s` at the end.
-_ELSEWHERE = {
-    "--gpu": "--accelerator",
-    "--gpus": "--accelerator",
-    "--gpu-type": "--accelerator",
-    "--device": "--accelerator",
-    "--system": "--accelerator",
-    "--num-gpus": "--max-accelerators",
-    "--total-gpus": "--max-accelerators",
-    "--isl": "--prompt",
-    "--input-len": "--prompt",
-    "--osl": "--output",
-    "--output-len": "--output",
-    "--concurrency": "--users",
-    "--max-num-seqs": "--max-sequences",
-    "--max-num-batched-tokens": "--token-budget",
-    "--tpot": "--target",
-    "--itl": "--target",
-    "--qps": "--requests",
-    "--rps": "--requests",
-    "--request-rate": "--requests",
-    "--tensor-parallel-size": "--tp",
-    "--pipeline-parallel-size": "--pp",
-    "--data-parallel-size": "--dp",
-    "--dtype": "--weights",
-    "--quantization": "--weights",
-    "--kv-cache-dtype": "--kv",
-    "--cost": "--budget",
-    "--max-price": "--budget",
 }
 
 
@@ -96,33 +66,24 @@ def _diagnostic_of(error: Exception) -> Diagnostic:
     path = context.command_path if context is not None else "planopt"
     parameter = getattr(error, "param", None)
     field = getattr(error, "option_name", None)
+    kind = type(error).__name__
+    if kind == "NoSuchOption" and " " in path:
+        from planopt.options import unknown
+
+        return unknown(path.partition(" ")[2], str(field))
     if field is None and parameter is not None:
         field = max(parameter.opts, key=len)
-    possible = getattr(error, "possibilities", None) or ()
-    nearest = _of_other_tools(field, context) or get_close_matches(
-        field or "", possible, n=1
-    )
-    help_ = f"see `{path} --help`"
-    if nearest:
-        help_ = f"did you mean `{nearest[0]}`?"
-    kind = type(error).__name__
     if kind == "MissingParameter":
         message = f"`{field}` is missing"
+    near = get_close_matches(
+        field or "", getattr(error, "possibilities", None) or (), 1
+    )
     return Diagnostic(
         code=_CODES.get(kind, "E002"),
         message=message[:1].lower() + message[1:],
         field=field,
-        help=help_,
+        help=f"did you mean `{near[0]}`?" if near else f"see `{path} --help`",
     )
-
-
-def _of_other_tools(field: str | None, context: Any) -> list[str]:
-    """Return the option of a command that another tool calls `field`."""
-    known = _ELSEWHERE.get(field or "")
-    if known is None or context is None:
-        return []
-    options = {each for one in context.command.params for each in one.opts}
-    return [each for each in (known, f"{known}s") if each in options][:1]
 
 
 def _fault(error: BaseException) -> Diagnostic:
@@ -133,4 +94,45 @@ def _fault(error: BaseException) -> Diagnostic:
         message=f"planopt has failed: {type(error).__name__}: {error}",
         help="this is a fault of planopt; please report the command. "
         "PLANOPT_TRACEBACK=1 shows where it happened",
+    )
+
+
+def text_of(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments, or refuse all those that are not text.
+
+    Python keeps bytes that are no UTF-8 as lone surrogates, which no terminal and no
+    other language can take; and no file has a NUL in its name.
+
+    Raises
+    ------
+    InputError
+        E002 for each argument that is not text.
+    """
+    problems = [
+        _not_text(argument, before)
+        for before, argument in pairwise(["", *arguments])
+        if not _is_text(argument)
+    ]
+    if problems:
+        raise InputError(problems)
+    return list(arguments)
+
+
+def _is_text(argument: str) -> bool:
+    return not any(
+        character == "\0" or "\ud800" <= character <= "\udfff" for character in argument
+    )
+
+
+def _not_text(argument: str, before: str) -> Diagnostic:
+    """Say so of an argument, by the option that it is the value of."""
+    option, equals, value = argument.partition("=")
+    if not (equals and option.startswith("--") and _is_text(option)):
+        option, value = before, argument
+    return Diagnostic(
+        code="E002",
+        message="an argument is not text",
+        field=option if option.startswith("-") and _is_text(option) else None,
+        value=value.encode("utf-8", "backslashreplace").decode("utf-8"),
+        accepted="text in UTF-8 without NUL, the names of files too",
     )

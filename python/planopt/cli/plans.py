@@ -1,46 +1,87 @@
-"""What the commands that find a plan have in common."""
+"""Commands on what is saved: verify, diff; and on codes: explain."""
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
-
-from planopt.cli.exits import INTERRUPTED, NO_PLAN, OK
-from planopt.cli.output import show
+from planopt.cli.exits import NO_PLAN, OK
+from planopt.cli.output import show, tell
+from planopt.errors import Diagnostic
 from planopt.printable import printable
 
 if TYPE_CHECKING:
-    from planopt.report.table import Report
+    from planopt.second_opinion import Mismatch
 
-OUT = Annotated[
-    Path | None,
-    typer.Option("--out", metavar="plan.json", help="Save the plan as JSON"),
-]
+LONGEST_SHOWN = 60
+"""Characters of a value in a message: a whole deployment says nothing on a screen."""
+
+BOUGHT = """\
+Computed again from the catalogs and the assumptions, without the optimizer: {computed}
+figures of memory, times, parts, prices, power and cost. Held against them: limits,
+formats, bound and status. Taken as remarks: alternatives, answers and sensitivity."""
+NOTHING_BOUGHT = """\
+The plan says that there is none, and buys nothing. That there is none is not computed
+again: it would take the search."""
 
 
-def show_plan(
-    find: Callable[[], Any],
-    render: "Callable[..., Report]",
-    *,
-    out: Path | None,
-    json: bool,
-) -> int:
-    """Find a plan, save and show it; if stopped, the best until then."""
-    from planopt.documents.plan import Interrupted
+def verify(*, plan: str, json: bool = False) -> int:
+    """Compute a saved plan again, slowly and without the optimizer."""
+    from planopt.report.plan import render_verification
+    from planopt.second_opinion import verify as compute_again
 
-    interrupted = False
-    try:
-        plan = find()
-    except Interrupted as stop:
-        if stop.plan is None:
-            raise
-        plan, interrupted = stop.plan, True
-    if out is not None:
-        plan.save(out)
-    saved = None if out is None else printable(str(out))
-    show(plan, partial(render, saved=saved), json=json)
-    if interrupted:
-        return INTERRUPTED
-    return NO_PLAN if plan.status == "infeasible" else OK
+    verdict = compute_again(Path(plan))
+    problems = [_problem(plan, mismatch) for mismatch in verdict.mismatches]
+    tell(problems)
+    says_what = BOUGHT if verdict.buys else NOTHING_BOUGHT
+    computed = says_what.format(computed=verdict.figures)
+    show(
+        {
+            "verified": not problems,
+            "figures": verdict.figures,
+            "mismatches": verdict.mismatches,
+        },
+        lambda _: render_verification(printable(plan), problems, computed),
+        json=json,
+    )
+    return NO_PLAN if problems else OK
+
+
+def _problem(plan: str, mismatch: "Mismatch") -> Diagnostic:
+    stated, expected = _shown(mismatch.stated), _shown(mismatch.expected)
+    return Diagnostic(
+        code="E302",
+        message=f"{mismatch.field} says {stated}, recomputed {expected}",
+        file=plan,
+        help=f"{mismatch.reason}; the plan has been changed, or the catalogs have",
+    )
+
+
+def _shown(value: object) -> str:
+    text = "nothing" if value is None else str(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
+def diff(*, before: str, after: str, json: bool = False) -> int:
+    """Show what changed between two saved plans: question, prices, choice, and why.
+
+    planopt diff monday.json friday.json
+    """
+    from planopt.difference import diff as difference
+    from planopt.documents.load import load_plan
+    from planopt.report.difference import render_difference
+
+    found = difference(load_plan(before), load_plan(after))
+    show(found, render_difference, json=json)
+    return OK
+
+
+def explain(*, code: str | None = None, json: bool = False) -> None:
+    """Explain a diagnostic; without a code, list them all."""
+    from planopt.explain import explanation, explanations
+    from planopt.report.explanation import render_explanation, render_explanations
+
+    if code is None:
+        every = explanations()
+        show(every, render_explanations, json=json)
+        return
+    one = explanation(code)
+    show(one, render_explanation, json=json)

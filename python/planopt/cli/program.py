@@ -1,36 +1,20 @@
 """The program: its commands, and their run from arguments to an exit code.
 
-Nothing heavy is imported here: a command imports what it needs when it runs, so that
-``planopt --help`` stays instant.
+Nothing heavy is imported here: a command imports what it needs when it runs, and reads
+the table of options when it is called, so that ``planopt --help`` stays instant.
 """
 
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 
-from planopt.cli import (
-    bench,
-    calibrate,
-    catalog,
-    compare,
-    diff,
-    evaluate,
-    explain,
-    fleet,
-    frontier,
-    imports,
-    reproduce,
-    solve,
-    sweep,
-    train,
-    validate,
-    verify,
-)
-from planopt.cli.arguments import text_of
-from planopt.cli.exits import WRONG_INPUT, exit_code_of
+from planopt.cli import catalog, measure, plans, questions
+from planopt.cli.build import Command, argument
+from planopt.cli.exits import WRONG_INPUT, exit_code_of, text_of
 from planopt.cli.output import answer, is_delivered
 
-__all__ = ["run"]
+__all__ = ["program", "run"]
 
 _HELP = """Plans the cheapest cluster that serves or trains a large language model.
 
@@ -39,7 +23,63 @@ one. Exit codes: 0 done, 1 no plan meets the question, 2 wrong input, 70 interna
 130 interrupted.
 """
 
-app = typer.Typer(
+_KIND = argument("kind", "[KIND]", ", ".join(catalog.KINDS), required=False)
+
+_COMMANDS = (
+    Command("solve", questions.solve),
+    Command("train", questions.train),
+    Command(
+        "fleet",
+        questions.fleet,
+        [argument("file", "fleet.toml", "Demands, hardware and limits")],
+    ),
+    Command("compare", questions.compare),
+    Command("reproduce", measure.reproduce),
+    Command("validate", measure.validate),
+    Command(
+        "diff", plans.diff, [argument("before", "a.json"), argument("after", "b.json")]
+    ),
+    Command(
+        "verify",
+        plans.verify,
+        [argument("plan", "plan.json", "A plan that solve or train has saved")],
+    ),
+    Command("calibrate", measure.calibrate),
+    Command("frontier", questions.frontier),
+    Command("sweep", questions.sweep, [argument("study", "STUDY.toml", "The study")]),
+    Command("bench", measure.bench),
+    Command(
+        "explain",
+        plans.explain,
+        [argument("code", "[CODE]", "A code, such as E105", required=False)],
+    ),
+)
+_EVALUATIONS = (
+    Command("evaluate serving", questions.serving),
+    Command("evaluate training", questions.training),
+)
+_FILES = argument("files", "FILE...", several=True)
+_CATALOG = (
+    Command("catalog list", catalog.list_, [_KIND]),
+    Command(
+        "catalog show",
+        catalog.show_,
+        [argument("names", "[KIND] ID", "Entry to show", several=True)],
+    ),
+    Command("catalog prices", catalog.prices),
+    Command("catalog check", catalog.check),
+    Command("catalog import-skypilot", catalog.import_skypilot, [_FILES]),
+    Command(
+        "catalog import-dstack",
+        catalog.import_dstack,
+        [argument("files", "[FILE...]", required=False, several=True)],
+    ),
+    Command(
+        "catalog import-hf", catalog.import_hf, [argument("config", "config.json")]
+    ),
+)
+
+_app = typer.Typer(
     name="planopt",
     help=_HELP,
     no_args_is_help=True,
@@ -60,7 +100,7 @@ def _print_version(wanted: bool) -> None:  # noqa: FBT001 - how an option calls 
         raise typer.Exit
 
 
-@app.callback()
+@_app.callback()
 def _planopt(
     *,
     version: Annotated[
@@ -76,30 +116,34 @@ def _planopt(
     pass
 
 
-app.command("solve")(solve.solve)
-app.command("train")(train.train)
-app.command("fleet")(fleet.fleet)
-app.add_typer(evaluate.app, name="evaluate")
-app.command("compare")(compare.compare)
-imports.add_to(catalog.app)
-app.add_typer(catalog.app, name="catalog")
-app.command("reproduce")(reproduce.reproduce)
-app.command("validate")(validate.validate)
-app.command("diff")(diff.diff)
-app.command("verify")(verify.verify)
-app.command("calibrate")(calibrate.calibrate)
-app.command("frontier")(frontier.frontier)
-app.command("sweep")(sweep.sweep)
-app.command("bench")(bench.bench)
-app.command("explain")(explain.explain)
+def _group(name: str, help: str, commands: tuple[Command, ...]) -> TyperGroup:
+    return TyperGroup(
+        name=name,
+        help=help,
+        commands=list(commands),
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
+
+
+def program() -> TyperGroup:
+    """Return the program; its commands read their options when they are called."""
+    whole = typer.main.get_command(_app)
+    assert isinstance(whole, TyperGroup)
+    for command in (
+        *_COMMANDS,
+        _group("evaluate", "Evaluate one configuration.", _EVALUATIONS),
+        _group("catalog", "Show and check the catalogs.", _CATALOG),
+    ):
+        whole.add_command(command)
+    return whole
 
 
 def run(arguments: list[str]) -> int:
     """Run a command and return the exit code."""
-    command = typer.main.get_command(app)
 
     def run_command() -> int | None:
-        code: int | None = command.main(
+        code: int | None = program().main(
             text_of(arguments), prog_name="planopt", standalone_mode=False
         )
         return code if is_delivered() else WRONG_INPUT

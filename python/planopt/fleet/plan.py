@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.catalog.open import open_for
 from planopt.documents.explanations import Infeasibility
 from planopt.documents.fleet import FleetPlan, OneType, StageNote
 from planopt.documents.fleet_request import FleetRequest, Owned
@@ -22,9 +22,9 @@ from planopt.fleet.layout import Layout
 from planopt.fleet.question import ask
 from planopt.fleet.stages import StagesInterrupted, solve
 from planopt.fleet.supply import UTILISATION
-from planopt.options import OptionReader
+from planopt.options import Asked
 from planopt.price_sources import oldest_price, sourced
-from planopt.prices import PriceOptions, read_prices
+from planopt.prices import read_prices
 from planopt.procurement import Solver
 
 if TYPE_CHECKING:
@@ -38,15 +38,12 @@ if TYPE_CHECKING:
     from planopt.fleet.problem import Fleet
     from planopt.fleet.question import Question
     from planopt.fleet.stages import Answer
-    from planopt.options import TextOrNumber
+    from planopt.option_types import FleetOptions
 
 __all__ = ["plan_fleet"]
 
 CENTS = 100
 DEFAULT_TIME_LIMIT_SECONDS = 10.0
-MOST_WORKERS = 2
-"""Searches of the free mix that can run at the same time."""
-
 SHARE_FOR_ONE_TYPE = 0.4
 """Of the time limit, for all fleets of one type that the plan is compared with."""
 
@@ -57,40 +54,45 @@ SHARE_FOR_REASONS = 0.5
 def plan_fleet(
     file: str | Path,
     *,
-    time_limit: TextOrNumber | None = None,
-    workers: TextOrNumber | None = None,
-    compare: bool = True,
     told: Callable[[str], None] | None = None,
-    catalog: Sequence[str] = (),
-    assumptions: str = DEFAULT_ASSUMPTIONS,
-    **prices: Unpack[PriceOptions],
+    **options: Unpack[FleetOptions],
 ) -> FleetPlan:
-    """Plan what a fleet buys and rents, and when."""
-    reader = OptionReader()
-    seconds = reader.quantity("time_limit", time_limit, "seconds")
-    processes = reader.count("workers", workers) or 1
-    if processes > MOST_WORKERS:
-        reader.problem(
-            "E003",
-            "there is work for two at most",
-            option="workers",
-            value=workers,
-            accepted="1 or 2",
-        )
-    opened = open_catalog(catalog, assumptions)
-    paid = read_prices(reader, opened, **prices)
-    reader.finish()
+    """Plan what a fleet buys and rents, and when.
+
+    Parameters
+    ----------
+    file : str or Path
+        Such as ``fleet.toml``; docs/how-to/fleet.md describes it.
+    told : callable, optional
+        Told how far it is, a line at a time.
+    **options
+        As of ``planopt fleet``. Fleets of one type of accelerator are planned as well,
+        for comparison, unless ``compare=False``.
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for everything in the file that cannot be used.
+    Interrupted
+        On Ctrl-C, with the best plan so far.
+    """
+    asked = Asked("fleet", options)
+    seconds = asked.quantity("time_limit")
+    processes = asked.count("workers") or 1
+    opened = open_for(asked)
+    paid = read_prices(asked, opened)
+    asked.finish()
     with ExitStack() as stack:
         solvers = [stack.enter_context(Solver()) for _ in range(processes)]
         opened = opened.priced(**paid)
-        asked: dict[str, Any] = opened.native.fleet(str(file))
+        read: dict[str, Any] = opened.native.fleet(str(file))
         request = msgspec.convert(
             {
-                **asked,
+                **read,
                 **paid,
-                "assumptions": assumptions,
-                "catalog": tuple(catalog),
-                "time_limit_seconds": seconds or DEFAULT_TIME_LIMIT_SECONDS,
+                "assumptions": asked.text("assumptions"),
+                "catalog": asked.files("catalog"),
+                "time_limit_seconds": seconds,
             },
             FleetRequest,
         )
@@ -98,7 +100,7 @@ def plan_fleet(
         named += [each.accelerator for each in request.own]
         opened = opened.with_power_limits(named)
         planning = _Planning(opened, request, solvers, told or (lambda _: None))
-        return planning.plan(compare=compare)
+        return planning.plan(compare=asked.switch("compare"))
 
 
 @dataclass

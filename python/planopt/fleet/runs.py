@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from planopt.options import Asked
 from planopt.procurement.model import exact
 from planopt.training.build import build_cluster
 from planopt.training.problem import read_training_problem
@@ -88,18 +89,18 @@ def runs_of(
     if not hasattr(source, "host"):
         return  # the core does not train on instances yet
     network = getattr(source, "network", None)
-    problem = read_training_problem(
-        catalog,
-        model=training.model,
-        tokens=training.tokens,
-        deadline=training.deadline_seconds,
-        seq_len=training.seq_len,
-        global_batch=training.global_batch,
-        accelerators=source.accelerator,
-        host=source.host,
-        network=network,
-        assumptions=request.assumptions,
-    )
+    options = {
+        "model": training.model,
+        "tokens": training.tokens,
+        "deadline": training.deadline_seconds,
+        "seq_len": training.seq_len,
+        "global_batch": training.global_batch,
+        "accelerators": source.accelerator,
+        "host": source.host,
+        "network": network,
+        "assumptions": request.assumptions,
+    }
+    problem = read_training_problem(Asked("train", options), catalog)
     clusters = find_clusters(catalog, problem)
     periods = max(1, len(active_periods(request, training)))
     for unit, cell in zip(clusters.units, clusters.cells, strict=True):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from planopt.documents.fleet_request import Rented
+from planopt.options import Asked
 from planopt.serving.build import build
 from planopt.serving.problem import read_problem
 from planopt.serving.search import find_units
@@ -97,21 +98,21 @@ def units_of(
 ) -> Iterator[Served]:
     """Find the units of a source that keep the promise for requests of a size."""
     promise = request.promise(workload.promise)
-    problem = read_problem(
-        catalog,
-        model=workload.model,
-        weights=workload.weights,
-        target=promise.target,
-        ttft=promise.ttft_seconds,
-        prompt=size.prompt,
-        output=size.output,
-        users=1,
-        throughput=1.0,  # so that each unit runs the batch that it was found with
-        accelerators=source.accelerator,
-        assumptions=request.assumptions,
-        top=1,
+    options = {
+        "model": workload.model,
+        "weights": workload.weights,
+        "target": promise.target,
+        "ttft": promise.ttft_seconds,
+        "prompt": size.prompt,
+        "output": size.output,
+        "users": 1,
+        "throughput": 1.0,  # so that each unit runs the batch that it was found with
+        "accelerators": source.accelerator,
+        "assumptions": request.assumptions,
+        "top": 1,
         **_where(source),
-    )
+    }
+    problem = read_problem(Asked("solve", options), catalog)
     # Networks of one's own are part of what is bought, and of nothing else.
     within_host = getattr(source, "network", None) is None
     found = find_units(catalog, replace(problem, within_host=within_host))

@@ -29,7 +29,7 @@ from planopt.measurement.overlay import (
 )
 from planopt.measurement.programme import measure
 from planopt.measurement.rates import efficiencies_of, rates_of
-from planopt.options import OptionReader
+from planopt.options import Asked
 from planopt.planning.evaluate import evaluate_serving
 
 if sys.version_info >= (3, 11):
@@ -92,17 +92,17 @@ def calibrate(
         No such device, one that is faster than the accelerator it is said to be, files
         that are there already (E010), or a folder that cannot be written.
     """
-    reader = OptionReader()
-    given = reader.quantity("seconds", seconds, "seconds")
+    asked = Asked("calibrate", {"seconds": seconds})
+    given = asked.quantity("seconds")
     if accelerator is not None and not is_id(accelerator):
-        reader.problem(
+        asked.problem(
             "E002",
             "not an id",
             option="accelerator",
             value=accelerator,
             accepted=IDS,
         )
-    reader.finish()
+    asked.finish()
     opened = open_catalog(catalog, assumptions)
     measured_on = open_device(device)
     id_ = accelerator or _id_of(measured_on, opened)

@@ -2,63 +2,37 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any, overload
 
-from planopt.catalog.open import DEFAULT_ASSUMPTIONS
-from planopt.market import MarketOptions
-from planopt.options import OptionReader, flag
+from planopt.options import Asked, flag, taken_by
 from planopt.planning.pipeline import compared
 from planopt.planning.serving import Serving
 from planopt.planning.training import Training
-from planopt.shared_options import TRAINING_MARKS, asks_for_training
-from planopt.training.problem import read_training_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable
+
+    from typing_extensions import Unpack
 
     from planopt.documents.plan import Plan, TrainingPlan
-    from planopt.options import TextOrNumber
+    from planopt.option_types import CompareOptions, CompareTrainingOptions
 
-__all__ = ["compare"]
-
-
-@overload
-def compare(
-    *,
-    tokens: TextOrNumber,
-    accelerators: str | Sequence[str] | None = None,
-    assumptions: str = DEFAULT_ASSUMPTIONS,
-    catalog: Sequence[str] = (),
-    **options: Any,
-) -> list[TrainingPlan]: ...
+__all__ = ["asks_for_training", "compare"]
 
 
 @overload
-def compare(
-    *,
-    accelerators: str | Sequence[str] | None = None,
-    assumptions: str = DEFAULT_ASSUMPTIONS,
-    catalog: Sequence[str] = (),
-    **options: Any,
-) -> list[Plan]: ...
+def compare(**options: Unpack[CompareTrainingOptions]) -> list[TrainingPlan]: ...
 
 
-def compare(
-    *,
-    accelerators: str | Sequence[str] | None = None,
-    assumptions: str = DEFAULT_ASSUMPTIONS,
-    catalog: Sequence[str] = (),
-    **options: Any,
-) -> list[Plan] | list[TrainingPlan]:
+@overload
+def compare(**options: Unpack[CompareOptions]) -> list[Plan]: ...
+
+
+def compare(**options: Any) -> list[Plan] | list[TrainingPlan]:
     """Answer a question for each accelerator alone.
 
     Parameters
     ----------
-    accelerators : str or sequence of str
-        Catalog ids.
-    assumptions, catalog
-        Assumptions by name or file, and overlay folders.
     **options
         As of `planopt.solve`; with ``tokens``, as of `planopt.train`.
 
@@ -80,21 +54,38 @@ def compare(
     >>> [plan.status for plan in plans]
     ['optimal', 'optimal']
     """
+    asked = Asked("compare", options)
+    asked.typed.pop("accelerators", None)  # each plan is about one of them
     if asks_for_training(options):
-        _refuse_serving(options)
-        return compared(Training(), accelerators, assumptions, catalog, options)
-    return compared(Serving(), accelerators, assumptions, catalog, options)
+        return compared(Training(), _of_training(asked))
+    return compared(Serving(), asked)
 
 
-def _refuse_serving(options: Mapping[str, Any]) -> None:
-    """Refuse options of serving beside those of training."""
-    own = inspect.signature(read_training_problem).parameters
-    foreign = sorted(set(options) - set(own) - set(MarketOptions.__annotations__))
-    mark = min(TRAINING_MARKS.intersection(options), default="tokens")
-    reader = OptionReader()
-    reader.out_of_place(
-        {name: options[name] for name in foreign},
-        f"asks about serving, {flag(mark)} about training",
+def asks_for_training(options: Iterable[str]) -> bool:
+    """Tell by the names of its options whether a question is about training."""
+    return bool(_marks(options))
+
+
+def _marks(options: Iterable[str]) -> set[str]:
+    """Return the options that only a question of training has."""
+    return set(options) & (taken_by("train").keys() - taken_by("solve").keys())
+
+
+def _of_training(asked: Asked) -> Asked:
+    """Return a question of training, refusing options of serving.
+
+    Raises
+    ------
+    InputError
+        E004 for each option that `planopt train` does not take.
+    """
+    own = taken_by("train")
+    asked.out_of_place(
+        sorted(asked.given.keys() - own.keys()),
+        f"asks about serving, {flag(min(_marks(asked.given)))} about training",
         accepted="the options of `planopt train`",
     )
-    reader.finish()
+    asked.finish()
+    training = Asked("train", asked.given)
+    training.typed = asked.typed
+    return training

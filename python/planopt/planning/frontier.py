@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.catalog.open import open_for
+from planopt.options import Asked
 from planopt.procurement.problem import MICRO_USD
 from planopt.serving.problem import read_problem
 from planopt.serving.search import find_units
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from typing_extensions import Unpack
+
+    from planopt.option_types import FrontierOptions
 
 __all__ = ["Frontier", "frontier"]
 
@@ -52,20 +55,13 @@ class Frontier:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
-def frontier(
-    *,
-    assumptions: str = DEFAULT_ASSUMPTIONS,
-    catalog: Sequence[str] = (),
-    **options: Any,
-) -> Frontier:
+def frontier(**options: Unpack[FrontierOptions]) -> Frontier:
     """List the units worth buying for a question, each batch that meets its target.
 
     Parameters
     ----------
-    assumptions, catalog
-        Assumptions by name or file, and overlay folders.
     **options
-        As of `planopt.solve`.
+        Those of `planopt.solve` that choose units, and none that limit a purchase.
 
     Returns
     -------
@@ -83,8 +79,9 @@ def frontier(
     >>> len(table) > 0
     True
     """
-    opened = open_catalog(catalog, assumptions, options.get("accelerators"))
-    problem = read_problem(opened, assumptions=assumptions, **options)
+    asked = Asked("frontier", options)
+    opened = open_for(asked)
+    problem = read_problem(asked, opened)
     counted = problem.counted(opened)
     found = find_units(counted, problem, each_batch_up_to=DEFAULT_BATCHES)
     hourly = problem.acquisition.hourly

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from planopt.acquisition import BUYING, Acquisition
 from planopt.catalog.open import LIMITED_TO
 from planopt.documents.explanations import Change, Infeasibility, Limit
+from planopt.options import taken_by
 from planopt.planning.held_back import held_back, span
 from planopt.price_sources import is_rough
 from planopt.procurement import minimal_conflict, satisfiable
 from planopt.serving.build import Build
-from planopt.training.problem import LARGEST_CLUSTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -483,7 +483,7 @@ def _drops(problem: TrainingProblem) -> dict[str, dict[str, Any]]:
         "accelerators": {"accelerators": (), "exclude": ()},
         "hosts": {"hosts": ()},
         "networks": {"networks": ()},
-        "max-accelerators": {"max_accelerators": LARGEST_CLUSTER},
+        "max-accelerators": {"max_accelerators": _largest_cluster()},
         "redundancy": {"redundancy": None},
         "places": {"acquisition": replace(problem.acquisition, **_ANYWHERE)},
     }
@@ -622,7 +622,7 @@ def _dearer(question: TrainingQuestion) -> Iterator[Change]:
 
 def _more_accelerators(question: TrainingQuestion) -> Iterator[Change]:
     """Find how many accelerators are needed, and ask again with them."""
-    more = question.about(max_accelerators=LARGEST_CLUSTER).best()
+    more = question.about(max_accelerators=_largest_cluster()).best()
     if more is None:
         return
     needed = sum(
@@ -635,6 +635,11 @@ def _more_accelerators(question: TrainingQuestion) -> Iterator[Change]:
         "keeps every other limit",
         max_accelerators=needed,
     )
+
+
+def _largest_cluster() -> int:
+    """Return how many accelerators a question may have at most."""
+    return int(taken_by("train")["max_accelerators"].most or 0)
 
 
 def _other_accelerators(question: TrainingQuestion) -> Iterator[Change]:

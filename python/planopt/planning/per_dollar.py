@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace as with_changes
 
 from planopt.acquisition import Acquisition
-from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.catalog.open import open_for
 from planopt.documents.ranking import Ranking, Standing, Value
-from planopt.options import OptionReader
+from planopt.options import Asked
 from planopt.serving.problem import read_problem
 from planopt.serving.search import find_units
-from planopt.shared_options import TRAINING_MARKS, check_named
+from planopt.shared_options import check_named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from typing_extensions import Unpack
 
     from planopt.catalog.open import Catalog
+    from planopt.option_types import PerDollarOptions
     from planopt.serving.question_types import Problem
 
 __all__ = ["per_dollar"]
@@ -32,27 +33,15 @@ GUIDE = {"years": 5.0, "duty": 0.15, "electricity_usd_per_kwh": 0.175}
 MILLION = 1e6
 
 
-def per_dollar(
-    *,
-    accelerators: str | Sequence[str] | None = None,
-    all: bool = False,
-    assumptions: str = DEFAULT_ASSUMPTIONS,
-    catalog: Sequence[str] = (),
-    **options: Any,
-) -> Ranking:
+def per_dollar(**options: Unpack[PerDollarOptions]) -> Ranking:
     """Rank accelerators by what they put out for a dollar.
 
     Parameters
     ----------
-    accelerators : str or sequence of str, optional
-        Catalog ids.
-    all : bool
-        Whether to rank every accelerator of the catalog.
-    assumptions, catalog
-        Assumptions by name or file, and overlay folders.
     **options
-        As of `planopt.solve`. Years, duty and price of electricity are those of the GPU
-        guide where they are not given.
+        Those of `planopt.solve` that choose units, and ``all`` for every accelerator of
+        the catalog. Years, duty and price of electricity are those of the GPU guide
+        where they are not given.
 
     Returns
     -------
@@ -70,26 +59,11 @@ def per_dollar(
     >>> ranking.standings[0].best
     1.0
     """
-    opened = open_catalog(catalog, assumptions, accelerators)
-    reader = OptionReader()
-    reader.out_of_place(
-        {name: options[name] for name in sorted(TRAINING_MARKS.intersection(options))},
-        "asks about training, and a ranking is of serving",
-        accepted="the options of `planopt solve`",
-    )
-    if accelerators is not None and all:
-        reader.problem(
-            "E004",
-            "--all and --accelerators both say which",
-            option="accelerators",
-            value=accelerators,
-            accepted="one of the two",
-        )
-    reader.finish()
-    problem = read_problem(
-        opened, accelerators=accelerators, assumptions=assumptions, **options
-    )
-    if not all:
+    asked = Asked("compare --per-dollar", options)
+    opened = open_for(asked)
+    asked.finish()
+    problem = read_problem(asked, opened)
+    if not asked.switch("all"):
         check_named(problem.accelerators)
     cost = {**GUIDE, **problem.cost}
     problem = replace(problem, objective="cost-per-token", cost=cost)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from planopt.catalog.open import open_catalog
+from planopt.catalog.open import open_for
 from planopt.documents.plan import Interrupted, Plan, TrainingPlan
 from planopt.planning.question import ServingQuestion, TrainingQuestion
 from planopt.procurement import Solver
@@ -13,9 +13,8 @@ from planopt.procurement.purchase import PurchaseInterrupted
 from planopt.shared_options import check_named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from planopt.catalog.open import Catalog
+    from planopt.options import Asked
     from planopt.procurement.problem import Purchase
 
 __all__ = ["Subject", "answer", "answered", "compared"]
@@ -28,9 +27,7 @@ PlanT = TypeVar("PlanT", Plan, TrainingPlan)
 class Subject(Protocol[QuestionT, BuildT, PlanT]):
     """What differs between serving and training."""
 
-    def read(
-        self, catalog: Catalog, options: Mapping[str, Any], solver: Solver
-    ) -> QuestionT:
+    def read(self, asked: Asked, catalog: Catalog, solver: Solver) -> QuestionT:
         """Read a question from options."""
 
     def settled(
@@ -55,33 +52,16 @@ class Subject(Protocol[QuestionT, BuildT, PlanT]):
         """Say why there is no plan, and what is nearest to one."""
 
 
-def answered(
-    subject: Subject[QuestionT, BuildT, PlanT],
-    assumptions: str,
-    catalog: Sequence[str],
-    options: Mapping[str, Any],
-) -> PlanT:
+def answered(subject: Subject[QuestionT, BuildT, PlanT], asked: Asked) -> PlanT:
     """Answer the question that options ask."""
     with Solver() as solver:
-        opened = open_catalog(catalog, assumptions, options.get("accelerators"))
-        typed = {name: str(value) for name, value in options.items()}
-        asked = {**options, "assumptions": assumptions, "typed": typed}
-        return answer(subject, subject.read(opened, asked, solver))
+        return answer(subject, subject.read(asked, open_for(asked), solver))
 
 
-def compared(
-    subject: Subject[QuestionT, BuildT, PlanT],
-    accelerators: str | Sequence[str] | None,
-    assumptions: str,
-    catalog: Sequence[str],
-    options: Mapping[str, Any],
-) -> list[PlanT]:
+def compared(subject: Subject[QuestionT, BuildT, PlanT], asked: Asked) -> list[PlanT]:
     """Answer the question that options ask for each accelerator alone."""
     with Solver() as solver:
-        opened = open_catalog(catalog, assumptions, accelerators)
-        typed = {name: str(value) for name, value in options.items()}
-        asked = {**options, "assumptions": assumptions, "typed": typed}
-        question = subject.read(opened, {**asked, "accelerators": accelerators}, solver)
+        question = subject.read(asked, open_for(asked), solver)
         names = question.problem.accelerators
         check_named(names)
         return [answer(subject, question.about(accelerators=(each,))) for each in names]

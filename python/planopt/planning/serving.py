@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from planopt.bill import MICRO_USD
-from planopt.catalog.open import DEFAULT_ASSUMPTIONS
 from planopt.documents.explanations import Answer, Answers
 from planopt.documents.parts import Accuracy, Status
 from planopt.documents.plan import Plan
+from planopt.options import Asked
 from planopt.planning.alternatives import other_builds
 from planopt.planning.nearest import why_no_purchase
 from planopt.planning.pipeline import answered
@@ -27,9 +27,10 @@ from planopt.serving.problem import read_problem
 from planopt.serving.sure import statement
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from typing_extensions import Unpack
 
     from planopt.catalog.open import Catalog
+    from planopt.option_types import SolveOptions
     from planopt.procurement import Solver
     from planopt.procurement.problem import Objective, Purchase
     from planopt.serving.build import Build
@@ -46,23 +47,14 @@ SIMULATED = (
 """What is said besides where latencies are judged."""
 
 
-def solve(
-    *,
-    assumptions: str = DEFAULT_ASSUMPTIONS,
-    catalog: Sequence[str] = (),
-    **options: Any,
-) -> Plan:
+def solve(**options: Unpack[SolveOptions]) -> Plan:
     """Find what to buy to serve a model.
 
     Parameters
     ----------
-    assumptions : str
-        Name, or path of a TOML file.
-    catalog : sequence of str
-        Folders laid over the bundled catalog.
     **options
         As of ``planopt solve``, with underscores: text with units (``"5tok/s"``) or
-        numbers in SI units.
+        numbers in SI units. docs/reference/options.md has them all.
 
     Returns
     -------
@@ -84,17 +76,15 @@ def solve(
     >>> plan.status
     'optimal'
     """
-    return answered(Serving(), assumptions, catalog, options)
+    return answered(Serving(), Asked("solve", options))
 
 
 class Serving:
     """The subject of `planopt solve`."""
 
-    def read(
-        self, catalog: Catalog, options: Mapping[str, Any], solver: Solver
-    ) -> ServingQuestion:
+    def read(self, asked: Asked, catalog: Catalog, solver: Solver) -> ServingQuestion:
         """Read a question."""
-        problem = read_problem(catalog, **options)
+        problem = read_problem(asked, catalog)
         return ServingQuestion(problem.counted(catalog), problem, solver)
 
     def settled(

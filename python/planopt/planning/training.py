@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from planopt.accuracy.residuals import model_classes, residual
 from planopt.bill import MICRO_USD
-from planopt.catalog.open import DEFAULT_ASSUMPTIONS
 from planopt.documents.parts import Accuracy, Search
 from planopt.documents.plan import TrainingPlan
+from planopt.options import Asked
 from planopt.planning.alternatives import other_clusters
 from planopt.planning.heterogeneous import together
 from planopt.planning.nearest import why_no_cluster
@@ -24,9 +24,10 @@ from planopt.price_sources import oldest_price
 from planopt.training.problem import read_training_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from typing_extensions import Unpack
 
     from planopt.catalog.open import Catalog
+    from planopt.option_types import TrainOptions
     from planopt.procurement import Solver
     from planopt.procurement.problem import Purchase
     from planopt.training.build import TrainingBuild
@@ -34,23 +35,14 @@ if TYPE_CHECKING:
 __all__ = ["Training", "train"]
 
 
-def train(
-    *,
-    assumptions: str = DEFAULT_ASSUMPTIONS,
-    catalog: Sequence[str] = (),
-    **options: Any,
-) -> TrainingPlan:
+def train(**options: Unpack[TrainOptions]) -> TrainingPlan:
     """Find the cheapest cluster that trains a model in time, or the fastest for a sum.
 
     Parameters
     ----------
-    assumptions : str
-        Name, or path of a TOML file.
-    catalog : sequence of str
-        Folders laid over the bundled catalog.
     **options
         As of ``planopt train``, with underscores: text with units (``"2T"``) or numbers
-        in SI units.
+        in SI units. docs/reference/options.md has them all.
 
     Returns
     -------
@@ -72,17 +64,15 @@ def train(
     >>> plan.status
     'optimal'
     """
-    return answered(Training(), assumptions, catalog, options)
+    return answered(Training(), Asked("train", options))
 
 
 class Training:
     """The subject of `planopt train`."""
 
-    def read(
-        self, catalog: Catalog, options: Mapping[str, Any], solver: Solver
-    ) -> TrainingQuestion:
+    def read(self, asked: Asked, catalog: Catalog, solver: Solver) -> TrainingQuestion:
         """Read a question."""
-        problem = read_training_problem(catalog, **options)
+        problem = read_training_problem(asked, catalog)
         return TrainingQuestion(problem.counted(catalog), problem, solver)
 
     def settled(

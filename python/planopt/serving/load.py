@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planopt.documents.evaluation import Percentiles, UnderLoad
-from planopt.options import LARGEST_COUNT, LARGEST_QUANTITY
 from planopt.serving.question_types import PERCENTILES
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
     from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import Deployment
-    from planopt.options import OptionReader
+    from planopt.options import Asked
     from planopt.serving.question_types import Lengths, Problem
 
 __all__ = [
@@ -34,6 +33,9 @@ __all__ = [
 ]
 
 
+LARGEST_COUNT = 2**31
+LARGEST_QUANTITY = 1e12
+"""Beyond any number of tokens, and any time of a trace."""
 MOST_DIGITS = 20
 """Of a number of tokens: those of any 64-bit integer."""
 
@@ -66,11 +68,12 @@ class Latencies:
         )
 
 
-def read_traffic(reader: OptionReader, path: str | None) -> dict[str, Any] | None:
+def read_traffic(asked: Asked) -> dict[str, Any] | None:
     """Read one's own traffic: a CSV with the columns ``prompt`` and ``output``.
 
     A column ``seconds`` says when each request arrived, in growing order.
     """
+    path = asked.text("traffic")
     if path is None:
         return None
     accepted = (
@@ -81,7 +84,7 @@ def read_traffic(reader: OptionReader, path: str | None) -> dict[str, Any] | Non
         with Path(path).open(newline="", encoding="utf-8-sig") as file:
             rows = _requests(csv.DictReader(file))
     except (OSError, ValueError, csv.Error) as error:
-        reader.problem(
+        asked.problem(
             "E002",
             f"cannot be read as traffic: {error}",
             option="traffic",
@@ -90,7 +93,7 @@ def read_traffic(reader: OptionReader, path: str | None) -> dict[str, Any] | Non
         )
         return None
     if not rows:
-        reader.problem(
+        asked.problem(
             "E002", "no requests in it", option="traffic", value=path, accepted=accepted
         )
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,25 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.catalog.open import Catalog
-    from planopt.options import OptionReader, TextOrNumber
+    from planopt.options import Asked
     from planopt.serving.question_types import ServedModel
 
-__all__ = ["DEGREES", "PoolOptions", "read_prefill_pool", "simulated_with"]
+__all__ = ["DEGREES", "read_prefill_pool", "simulated_with"]
 
 DEGREES = ("tp", "pp", "cp", "dp", "ep", "replicas")
-
-
-class PoolOptions(TypedDict, total=False):
-    """Options of the pool that reads prompts; the others are of what answers them."""
-
-    prefill_accelerator: str | None
-    prefill_host: str | None
-    prefill_tp: TextOrNumber | None
-    prefill_pp: TextOrNumber | None
-    prefill_cp: TextOrNumber | None
-    prefill_dp: TextOrNumber | None
-    prefill_ep: TextOrNumber | None
-    prefill_replicas: TextOrNumber | None
 
 
 @dataclass(frozen=True)
@@ -48,26 +35,22 @@ class Simulated:
 
 
 def read_prefill_pool(
-    reader: OptionReader, answering: Mapping[str, Any], options: Mapping[str, Any]
+    asked: Asked, answering: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     """Read the pool that reads prompts, if there is one.
 
     Parts that are not given are those of the configuration that answers; degrees are 1.
     """
-    if all(options.get(name) is None for name in PoolOptions.__optional_keys__):
+    degrees = {name: asked.count(f"prefill_{name}") for name in DEGREES}
+    accelerator, host = asked.text("prefill_accelerator"), asked.text("prefill_host")
+    if not any((accelerator, host, *degrees.values())):
         return None
-    degrees = {
-        name: reader.count(f"prefill_{name}", options.get(f"prefill_{name}")) or 1
-        for name in DEGREES
-    }
-    accelerator = options.get("prefill_accelerator")
     same_host = accelerator in (None, answering["accelerator"])
     return {
         **answering,
-        **degrees,
+        **{name: degree or 1 for name, degree in degrees.items()},
         "accelerator": accelerator or answering["accelerator"],
-        "host": options.get("prefill_host")
-        or (answering["host"] if same_host else None),
+        "host": host or (answering["host"] if same_host else None),
         "hosts": None,
         "batch": 1,
         "in_flight": None,

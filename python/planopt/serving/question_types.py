@@ -261,13 +261,4 @@ class Problem(Market):
         )
 
 
-DEFAULT_MODEL = "llama-2-70b"
-
-
 OVERLAPS: tuple[Overlap, ...] = ("none", "two-batch")
-
-
-Policy = Literal["decode-first", "prefill-first"]
-
-
-POLICIES: tuple[Policy, ...] = ("decode-first", "prefill-first")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from planopt.documents.parts import Assumed
 from planopt.serving.question_types import (
-    DEFAULT_MODEL,
     OVERLAPS,
-    POLICIES,
     Drafting,
     Lengths,
     ServedModel,
@@ -16,90 +14,68 @@ from planopt.serving.question_types import (
 
 if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
-    from planopt.options import OptionReader, TextOrNumber
+    from planopt.options import Asked
 
-__all__ = ["ServedOptions", "read_served"]
-
-DEFAULT_WORKLOAD = "chat"
-
-
-class ServedOptions(TypedDict, total=False):
-    """Options of what is served, as they were given."""
-
-    model: str | None
-    kv_heads: TextOrNumber | None
-    weights: str | None
-    kv: str | None
-    overlap: str | None
-    workload: str | None
-    prompt: TextOrNumber | None
-    output: TextOrNumber | None
-    context: TextOrNumber | None
-    draft: str | None
-    draft_tokens: TextOrNumber | None
-    acceptance: TextOrNumber | None
-    engine: str | None
-    policy: str | None
-    token_budget: TextOrNumber | None
-    max_sequences: TextOrNumber | None
+__all__ = ["read_model", "read_served"]
 
 
 def read_served(
-    reader: OptionReader,
-    catalog: Catalog,
-    assumed: list[Assumed],
-    options: ServedOptions,
-    *,
-    image_tokens: int = 0,
+    asked: Asked, catalog: Catalog, assumed: list[Assumed], *, image_tokens: int = 0
 ) -> ServedModel:
     """Read what is served; what is not given comes from the model and the workload.
 
     Prompts are longer by the tokens of their images.
     """
-    lengths = _lengths(reader, catalog, assumed, options, image_tokens)
-    model = options.get("model")
-    if model is None:
-        assumed.append(Assumed(name="model", value=DEFAULT_MODEL))
+    lengths = _lengths(asked, catalog, assumed, image_tokens)
+    model = read_model(asked, assumed)
     return ServedModel(
-        model=DEFAULT_MODEL if model is None else model,
-        kv_heads=reader.count("kv_heads", options.get("kv_heads")),
-        weights=options.get("weights"),
-        kv=options.get("kv"),
+        model=model,
+        kv_heads=asked.count("kv_heads"),
+        weights=asked.text("weights"),
+        kv=asked.text("kv"),
         lengths=lengths,
-        overlap=reader.choice("overlap", options.get("overlap"), OVERLAPS) or "none",
-        drafting=_drafting(reader, options),
-        engine_name=options.get("engine"),
-        engine=_engine(reader, options),
+        overlap=asked.choice("overlap", OVERLAPS) or "none",
+        drafting=_drafting(asked),
+        engine_name=asked.text("engine"),
+        engine=_engine(asked),
     )
 
 
-def _engine(reader: OptionReader, options: ServedOptions) -> dict[str, Any]:
+def read_model(asked: Asked, assumed: list[Assumed]) -> str:
+    """Read the model, and say so where it is the usual one."""
+    model = asked.text("model") or ""
+    if "model" not in asked.given:
+        assumed.append(Assumed(name="model", value=model))
+    return model
+
+
+def _engine(asked: Asked) -> dict[str, Any]:
     given = {
-        "policy": reader.choice("policy", options.get("policy"), POLICIES),
-        "token_budget": reader.count("token_budget", options.get("token_budget")),
-        "max_sequences": reader.count("max_sequences", options.get("max_sequences")),
+        "policy": asked.word("policy"),
+        "token_budget": asked.count("token_budget"),
+        "max_sequences": asked.count("max_sequences"),
     }
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _drafting(reader: OptionReader, options: ServedOptions) -> Drafting | None:
+def _drafting(asked: Asked) -> Drafting | None:
     """Read speculative decoding: how often a draft is accepted must be known."""
-    draft = options.get("draft")
-    tokens = reader.count("draft_tokens", options.get("draft_tokens"))
-    acceptance = reader.quantity("acceptance", options.get("acceptance"), "share")
+    draft = asked.text("draft")
+    tokens = asked.count("draft_tokens")
+    acceptance = asked.quantity("acceptance")
     if draft is None:
-        for name, value in (("draft_tokens", tokens), ("acceptance", acceptance)):
-            if value is not None:
-                reader.problem(
+        for name in ("draft_tokens", "acceptance"):
+            if name in asked.given:
+                asked.problem(
                     "E005",
                     "nothing drafts",
                     option=name,
-                    value=value,
+                    value=asked.given[name],
                     accepted="with --draft mtp, or --draft and a smaller model",
                 )
         return None
     if acceptance is None:
-        reader.problem(
+        asked.problem(
             "E005",
             "how many drafted tokens are accepted?",
             option="acceptance",
@@ -112,20 +88,15 @@ def _drafting(reader: OptionReader, options: ServedOptions) -> Drafting | None:
 
 
 def _lengths(
-    reader: OptionReader,
-    catalog: Catalog,
-    assumed: list[Assumed],
-    options: ServedOptions,
-    image_tokens: int,
+    asked: Asked, catalog: Catalog, assumed: list[Assumed], image_tokens: int
 ) -> Lengths:
     """Read prompt, output and context; what is not given comes from the workload."""
-    workload = options.get("workload")
-    name = DEFAULT_WORKLOAD if workload is None else workload
+    name = asked.text("workload") or ""
     usual = catalog.native.workload(name)
-    cached = reader.count("context", options.get("context"))
-    prompt = reader.count("prompt", options.get("prompt"))
-    output = reader.count("output", options.get("output"))
-    if workload is None and None in (prompt, output) and cached is None:
+    cached = asked.count("context")
+    prompt = asked.count("prompt")
+    output = asked.count("output")
+    if "workload" not in asked.given and None in (prompt, output) and cached is None:
         lengths = f"prompt {usual['prompt']} + output {usual['output']} tokens"
         assumed.append(Assumed(name="workload", value=f"{name}: {lengths}"))
     spread: dict[str, float | None] = {"prompt_cv": None, "output_cv": None}
@@ -146,7 +117,7 @@ def _lengths(
             )
         )
     elif prompt > cached:
-        reader.problem(
+        asked.problem(
             "E004",
             f"a prompt of {prompt} tokens does not fit a context of {cached}",
             option="prompt",

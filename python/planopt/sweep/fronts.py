@@ -48,7 +48,7 @@ def front(
     catalog: Sequence[str] = (),
     progress: Callable[[int, int], object] | None = None,
 ) -> Front:
-    """Find the front of a space: price and days of a run, or cost and time of a token."""
+    """Find the front of a space: price and days of a run, or of a token."""
     request = read_space(space).request
     native = open_catalog(catalog, assumptions).native
     found = native.front(request, {"exhaustive": exhaustive}, progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, catalog_digest, open_catalog
-from planopt.errors import InputError
+from planopt.errors import Diagnostic, InputError
 from planopt.sweep.spaces import Space, read_space, read_toml, space_of_tables
 
 if TYPE_CHECKING:
@@ -152,42 +153,75 @@ def read_study(path: str, *, catalog: Sequence[str] = ()) -> Study:
             accepted="a TOML file",
         ) from error
     tables = read_toml(path, text)
-    space = _space(path, tables)
-    axes = _axes(path, tables.get("study", {}))
+    problems: list[Diagnostic] = []
+    with _told(problems):
+        space = _space(path, tables)
+    with _told(problems):
+        axes = _axes(path, tables.get("study", {}))
+    if problems:
+        raise InputError(problems)
     return Study(
         about=str(tables.get("about", space.about)),
         kind=space.kind,
-        cases=tuple(_cases(space, axes, tuple(catalog))),
+        cases=_cases(space, axes, tuple(catalog)),
         chunk=axes.chunk,
         catalog=tuple(catalog),
     )
 
 
-def _axes(path: str, table: object) -> Axes:
-    """Read the table of the study."""
-    known = tuple(Axes.__struct_fields__)
-    unknown = sorted(set(table) - set(known)) if isinstance(table, dict) else []
-    if unknown:
-        raise InputError.of(
-            "E103",
-            f"nothing reads `study.{unknown[0]}`",
-            field=f"study.{unknown[0]}",
-            value=unknown[0],
-            accepted=", ".join(known),
-        )
+@contextmanager
+def _told(problems: list[Diagnostic]) -> Iterator[None]:
+    """Remember what is wrong, each problem once, and go on."""
     try:
-        return msgspec.convert(table, Axes)
-    except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at `$")
-        field = f"study{place.rstrip('`')}"
-        raise InputError.of(
-            "E104",
-            f"`{field}` cannot be read: {what[:1].lower()}{what[1:]}",
-            field=field,
-            accepted="lists of names (models, assumptions) or of tables (hardware, "
-            "workloads, prices), and a chunk of 1 candidate or more",
+        yield
+    except InputError as error:
+        problems += [each for each in error.diagnostics if each not in problems]
+
+
+def _axes(path: str, table: object) -> Axes:
+    """Read the table of the study.
+
+    Raises
+    ------
+    InputError
+        E103 for each key that nothing reads, E104 for each value of another type or
+        out of range.
+    """
+    given = table if isinstance(table, dict) else {}
+    problems = [
+        Diagnostic(
+            code="E103",
+            message=f"nothing reads `study.{key}`",
+            field=f"study.{key}",
+            value=key,
+            accepted=", ".join(Axes.__struct_fields__),
             file=path,
-        ) from error
+        )
+        for key in sorted(given.keys() - set(Axes.__struct_fields__))
+    ]
+    known = {key: given[key] for key in Axes.__struct_fields__ if key in given}
+    parts: list[object] = [{key: value} for key, value in known.items()]
+    for part in parts or [table]:
+        try:
+            msgspec.convert(part, Axes)
+        except msgspec.ValidationError as error:  # noqa: PERF203 - each is told
+            problems.append(_unreadable(path, str(error)))
+    if problems:
+        raise InputError(problems)
+    return msgspec.convert(table, Axes)
+
+
+def _unreadable(path: str, error: str) -> Diagnostic:
+    what, _, place = error.partition(" - at `$")
+    field = f"study{place.rstrip('`')}"
+    return Diagnostic(
+        code="E104",
+        message=f"`{field}` cannot be read: {what[:1].lower()}{what[1:]}",
+        field=field,
+        accepted="lists of names (models, assumptions) or of tables (hardware, "
+        "workloads, prices), and a chunk of 1 candidate or more",
+        file=path,
+    )
 
 
 def _space(path: str, tables: Mapping[str, Any]) -> Space:
@@ -205,13 +239,17 @@ def _space(path: str, tables: Mapping[str, Any]) -> Space:
     )
 
 
-def _cases(space: Space, axes: Axes, catalog: tuple[str, ...]) -> Iterator[Case]:
+def _cases(space: Space, axes: Axes, catalog: tuple[str, ...]) -> tuple[Case, ...]:
     # Before anything is read of it: what changes afterwards is found by the workers.
-    digests = {name: catalog_digest(catalog, name) for name in axes.assumptions}
+    digests: dict[str, str] = {}
+    problems: list[Diagnostic] = []
+    for name in axes.assumptions:
+        with _told(problems):
+            digests[name] = catalog_digest(catalog, name)
+    cases: list[Case] = []
     every = itertools.product(*(getattr(axes, name) for name in AXES))
     for index, (model, hardware, workload, prices, assumptions) in enumerate(every):
         request = _request(space, model, {**hardware, **prices}, workload)
-        native = open_catalog(catalog, assumptions).native
         values = {"model": model or _model(request), "assumptions": assumptions}
         for table in (hardware, workload, prices):
             values.update(
@@ -220,8 +258,14 @@ def _cases(space: Space, axes: Axes, catalog: tuple[str, ...]) -> Iterator[Case]
                     for name, value in table.items()
                 }
             )
-        count = native.space_count(request)
-        yield Case(index, values, request, assumptions, count, digests[assumptions])
+        with _told(problems):
+            native = open_catalog(catalog, assumptions).native
+            count = native.space_count(request)
+            digest = digests[assumptions]
+            cases.append(Case(index, values, request, assumptions, count, digest))
+    if problems:
+        raise InputError(problems)
+    return tuple(cases)
 
 
 def _request(

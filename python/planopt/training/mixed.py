@@ -9,33 +9,20 @@ import msgspec
 from planopt.documents.training import Mixed, Share
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from planopt.documents.training import TrainingEvaluation
-    from planopt.options import OptionReader
+    from planopt.options import Asked
 
 __all__ = ["better_of", "mixed_of", "read_shares"]
 
 
-def read_shares(
-    reader: OptionReader, accelerators: str | Sequence[str] | None
-) -> list[dict[str, Any]]:
+def read_shares(asked: Asked) -> list[dict[str, Any]]:
     """Read kinds of accelerator with their numbers: ``a100-sxm-80:32,h100-sxm:32``."""
-    shares = []
-    for text in reader.names("accelerators", accelerators):
-        name, colon, number = text.rpartition(":")
-        if not colon:
-            reader.problem(
-                "E002",
-                f"`{text}` says no number",
-                option="accelerators",
-                value=text,
-                accepted="ID:N between commas, such as a100-sxm-80:32,h100-sxm:32",
-            )
-            continue
-        count = reader.count("accelerators", number)
-        shares.append({"accelerator": name.strip(), "accelerators": count})
-    return shares
+    return [
+        {"accelerator": name, "accelerators": number}
+        for name, number in asked.shares("accelerators")
+    ]
 
 
 def better_of(answer: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:

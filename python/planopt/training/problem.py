@@ -6,26 +6,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from planopt.acquisition import BUYING, Acquisition, read_way
-from planopt.catalog.open import DEFAULT_ASSUMPTIONS
 from planopt.documents.parts import Assumed
 from planopt.documents.plan import Request
 from planopt.market import Market, read_market
-from planopt.options import OptionReader
-from planopt.serving.question_types import DEFAULT_MODEL
+from planopt.serving.served import read_model
 from planopt.shared_options import architecture_of
-from planopt.training.evaluate import read_mtp_modules, read_tokens
-from planopt.training.mixed import read_shares
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from typing_extensions import Unpack
-
     from planopt.catalog.open import Catalog
-    from planopt.market import MarketOptions
-    from planopt.options import TextOrNumber
+    from planopt.options import Asked
 
-__all__ = ["LARGEST_CLUSTER", "TrainingProblem", "read_training_problem"]
+__all__ = ["TrainingProblem", "read_training_problem"]
 
 DEFAULT_SEQUENCE = 4096
 TOKENS_PER_STEP = 4 * 2**20
@@ -35,9 +26,6 @@ DEFAULT_MAX_ACCELERATORS = 16_384
 
 PURCHASE_LIMITS = ("host", "network", "max_power", "max_racks", "stock")
 """Limits that make no sense for what is rented."""
-
-LARGEST_CLUSTER = 2**20
-"""Accelerators that are searched for, at most: beyond any cluster ever built."""
 
 TrainingGoal = Literal["cheapest", "throughput"]
 GOALS: tuple[TrainingGoal, ...] = ("cheapest", "throughput")
@@ -137,160 +125,104 @@ class TrainingProblem(Market):
         )
 
 
-def read_training_problem(
-    catalog: Catalog,
-    *,
-    model: str | None = None,
-    kv_heads: TextOrNumber | None = None,
-    tokens: TextOrNumber | None = None,
-    deadline: TextOrNumber | None = None,
-    seq_len: TextOrNumber | None = None,
-    global_batch: TextOrNumber | None = None,
-    precision: str | None = None,
-    gradients: str | None = None,
-    optimizer: str | None = None,
-    mtp_modules: TextOrNumber | None = None,
-    budget: TextOrNumber | None = None,
-    objective: str | None = None,
-    acquire: str | None = None,
-    provider: str | Sequence[str] | None = None,
-    region: str | Sequence[str] | None = None,
-    max_accelerators: TextOrNumber | None = None,
-    redundancy: TextOrNumber | None = None,
-    assumptions: str = DEFAULT_ASSUMPTIONS,
-    typed: dict[str, str] | None = None,
-    **market: Unpack[MarketOptions],
-) -> TrainingProblem:
-    """Read a question."""
-    reader = OptionReader()
+def read_training_problem(asked: Asked, catalog: Catalog) -> TrainingProblem:
+    """Read a question; names are looked up in the catalog.
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for each option that cannot be used.
+    """
     assumed: list[Assumed] = []
-    name = DEFAULT_MODEL if model is None else model
-    if model is None:
-        assumed.append(Assumed(name="model", value=DEFAULT_MODEL))
-    length, batch = _sequences(
-        reader, catalog, name, seq_len, global_batch, kv_heads, assumed
-    )
-    all_tokens = read_tokens(reader, tokens)
-    if tokens is None:
-        reader.problem(
-            "E005",
-            "how many tokens is the model trained on?",
-            option="tokens",
-            accepted="a number of tokens, such as `2T`",
-        )
-    seconds = reader.quantity("deadline", deadline, "seconds")
-    acquisition = read_way(
-        reader, catalog, acquire=acquire, provider=provider, region=region
-    )
+    name = read_model(asked, assumed)
+    length, batch = _sequences(asked, catalog, name, assumed)
+    asked.require("tokens", accepted="a number of tokens, such as `2T`")
+    acquisition = read_way(asked, catalog)
     if acquisition.way == "rent":
-        limits = {option: market.get(option) for option in PURCHASE_LIMITS}
-        reader.out_of_place(
-            {"redundancy": redundancy, **limits},
+        asked.out_of_place(
+            ("redundancy", *PURCHASE_LIMITS),
             "is about what is bought, and this question rents",
             accepted="--provider, --region, --budget and --max-accelerators",
         )
-    kinds = _read_kinds(reader, market)
-    money = _read_sum(reader, budget)
-    goal = reader.choice("objective", objective, GOALS)
-    if deadline is None and budget is None:
-        reader.problem(
+    kinds = _read_kinds(asked)
+    market = read_market(asked, catalog) | ({"stock": kinds} if kinds else {})
+    goal = asked.choice("objective", GOALS)
+    if asked.given.keys().isdisjoint(("deadline", "budget")):
+        asked.problem(
             "E005",
             "by when, or for how much? nothing bounds the cluster",
             option="deadline",
             accepted="--deadline, such as `30d`, or --budget, such as `$20M`",
         )
-    most = reader.count("max_accelerators", max_accelerators)
-    if most is not None and most > LARGEST_CLUSTER:
-        reader.problem(
-            "E003",
-            f"--max-accelerators must be at most {LARGEST_CLUSTER}",
-            option="max_accelerators",
-            value=max_accelerators,
-            accepted=f"1, 2, 3 ... {LARGEST_CLUSTER}",
-        )
-    if most is None:
-        number = f"{DEFAULT_MAX_ACCELERATORS:,} accelerators at most"
-        assumed.append(Assumed(name="cluster", value=number))
+    most = asked.count("max_accelerators") or DEFAULT_MAX_ACCELERATORS
+    if "max_accelerators" not in asked.given:
+        assumed.append(Assumed(name="cluster", value=f"{most:,} accelerators at most"))
     problem = TrainingProblem(
-        **read_market(reader, catalog, market),
+        **market,
         model=name,
-        tokens=all_tokens or 0.0,
+        tokens=asked.quantity("tokens") or 0.0,
         seq_len=length,
         global_batch=batch,
-        deadline_seconds=seconds,
-        objective=goal or ("throughput" if deadline is None else "cheapest"),
-        precision=precision,
-        gradients=gradients,
-        optimizer=optimizer,
-        mtp_modules=read_mtp_modules(reader, mtp_modules),
-        kv_heads=reader.count("kv_heads", kv_heads),
-        budget_usd=money,
-        max_accelerators=most or DEFAULT_MAX_ACCELERATORS,
-        redundancy=reader.count("redundancy", redundancy, minimum=0),
+        deadline_seconds=asked.quantity("deadline"),
+        objective=goal or ("cheapest" if "deadline" in asked.given else "throughput"),
+        precision=asked.word("precision"),
+        gradients=asked.word("gradients"),
+        optimizer=asked.word("optimizer"),
+        mtp_modules=asked.count("mtp_modules"),
+        kv_heads=asked.count("kv_heads"),
+        budget_usd=_read_sum(asked),
+        max_accelerators=most,
+        redundancy=asked.count("redundancy"),
         kinds=kinds,
         acquisition=acquisition,
-        assumptions=assumptions,
         assumed=tuple(assumed),
-        typed=typed or {},
     )
-    reader.finish()
+    asked.finish()
     return replace(problem, architecture=architecture_of(catalog, name))
 
 
-def _read_kinds(reader: OptionReader, market: MarketOptions) -> dict[str, int]:
+def _read_kinds(asked: Asked) -> dict[str, int]:
     """Read accelerators with their numbers, which are then all that there are."""
-    named = reader.names("accelerators", market.get("accelerators"))
-    if not any(":" in name for name in named):
+    if not any(":" in name for name in asked.names("accelerators")):
         return {}
-    shares = read_shares(reader, named)
-    kinds: dict[str, int] = {}
-    for share in shares:
-        kinds[share["accelerator"]] = share["accelerators"] or 0
-    if market.get("stock") is not None:
-        reader.problem(
+    kinds = {name: number or 0 for name, number in asked.shares("accelerators")}
+    if "stock" in asked.given:
+        asked.problem(
             "E004",
             "how many there are is said twice",
             option="stock",
-            value=str(market["stock"]),
+            value=asked.given["stock"],
             accepted="--accelerators ID:N,ID:N or --stock, not both",
         )
-    market["accelerators"], market["stock"] = tuple(kinds), kinds
+    asked.given["accelerators"] = tuple(kinds)
     return kinds
 
 
-def _read_sum(reader: OptionReader, budget: TextOrNumber | None) -> float | None:
+def _read_sum(asked: Asked) -> float | None:
     """Read a sum: of a purchase, or of the whole of a rented run."""
-    if budget is None:
-        return None
-    usd, per_hour = reader.money("budget", budget)
-    if per_hour:
-        reader.problem(
+    usd, hourly = asked.money("budget") or (None, False)
+    if hourly:
+        asked.problem(
             "E004",
             "a run ends: its budget is a sum, not money per time",
             option="budget",
-            value=budget,
+            value=asked.given["budget"],
             accepted="a sum, such as $2M",
         )
     return usd
 
 
 def _sequences(
-    reader: OptionReader,
-    catalog: Catalog,
-    model: str,
-    seq_len: TextOrNumber | None,
-    global_batch: TextOrNumber | None,
-    kv_heads: TextOrNumber | None,
-    assumed: list[Assumed],
+    asked: Asked, catalog: Catalog, model: str, assumed: list[Assumed]
 ) -> tuple[int, int]:
     """Read tokens of a sequence and sequences of a step, or take the usual ones."""
-    length = reader.count("seq_len", seq_len)
+    length = asked.count("seq_len")
     if length is None:
-        heads = reader.count("kv_heads", kv_heads)
-        known = catalog.model(model, heads)
+        heads = asked.count("kv_heads")
+        known = catalog.native.model({"model": model, "kv_heads": heads})
         length = min(DEFAULT_SEQUENCE, known["max_context"])
         assumed.append(Assumed(name="sequence length", value=f"{length} tokens"))
-    batch = reader.count("global_batch", global_batch)
+    batch = asked.count("global_batch")
     if batch is None:
         batch = max(TOKENS_PER_STEP // length, 1)
         assumed.append(

@@ -249,7 +249,9 @@ fn horizon(fields: &mut Fields<'_>) -> (u32, f64, Option<f64>) {
 
 fn region(fields: &mut Fields<'_>) -> Region {
     let electricity_by_hour = tariff(fields);
-    let flat = fields.optional("electricity", Fields::option);
+    let flat = fields.optional("electricity", |fields, key| {
+        fields.number(key, Dimension::UsdPerKwh)
+    });
     let mean = electricity_by_hour.iter().sum::<f64>() / f64::from(HOURS_OF_A_DAY);
     if flat.is_some() && !electricity_by_hour.is_empty() {
         let problem = Diagnostic::new(diagnostic::OUT_OF_RANGE, "electricity has two prices here");
@@ -268,7 +270,9 @@ fn region(fields: &mut Fields<'_>) -> Region {
             Some(mean)
         },
         electricity_by_hour,
-        carbon_kg_per_kwh: fields.optional("carbon_kg_per_kwh", Fields::option),
+        carbon_kg_per_kwh: fields.optional("carbon_kg_per_kwh", |fields, key| {
+            fields.number(key, Dimension::Number)
+        }),
     }
 }
 

@@ -1,0 +1,59 @@
+"""Commands that measure: bench, calibrate, validate, reproduce."""
+
+from typing import Any
+
+from planopt.cli.exits import OK
+from planopt.cli.output import note, show
+from planopt.files import write
+from planopt.printable import printable
+
+
+def bench(*, json: bool = False, **options: Any) -> None:
+    """Measure how many candidates a second are evaluated here, every figure of each."""
+    from planopt.report.bench import render_bench
+    from planopt.sweep.bench import bench as measure
+
+    found = measure(**options)
+    show(found, render_bench, json=json)
+
+
+def calibrate(*, json: bool = False, **options: Any) -> int:
+    """Measure an accelerator, or this processor, and write an overlay catalog.
+
+    planopt calibrate --out measured
+    """
+    from planopt.measurement.run import calibrate as measure
+    from planopt.report.calibration import render_calibration, sample_line
+
+    calibration = measure(
+        told=lambda sample: note(sample_line(sample)),
+        **options,
+    )
+    show(calibration, render_calibration, json=json)
+    return OK
+
+
+def validate(*, json: bool = False, **options: Any) -> None:
+    """Predict published measurements and say how far the predictions are off.
+
+    planopt validate --data training.csv
+    """
+    from planopt.accuracy.validate import validate as validate_rows
+    from planopt.report.validation import render_validation
+
+    plot = options.pop("plot", None)
+    errors = validate_rows(**options)
+    if plot is not None:
+        from planopt.report.scatter import calibration_plot
+
+        write(plot, calibration_plot(printable(errors)), field="--plot")
+    show(errors, render_validation, json=json)
+
+
+def reproduce(*, json: bool = False, **options: Any) -> None:
+    """Work the figures of the seed article out again, through the model itself."""
+    from planopt.article.reproduce import reproduce as reproduce_figures
+    from planopt.report.reproduction import render_reproduction
+
+    rows = reproduce_figures(**options)
+    show(rows, render_reproduction, json=json)

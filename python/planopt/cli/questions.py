@@ -1,0 +1,203 @@
+"""Commands that ask: solve, train, fleet, evaluate, compare, frontier, sweep."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planopt.cli.exits import INTERRUPTED, NO_PLAN, OK
+from planopt.cli.output import note, show
+from planopt.errors import InputError
+from planopt.files import write
+from planopt.printable import printable
+
+if TYPE_CHECKING:
+    from planopt.documents.plan import PlanDocument
+    from planopt.report.table import Report
+
+
+def solve(*, out: str | None = None, json: bool = False, **options: Any) -> int:
+    """Find the cheapest cluster that serves a model at the speed asked for.
+
+    planopt solve --target 5tok/s --budget 20000
+    """
+    from planopt.planning.serving import solve as find_plan
+    from planopt.report.plan import render_plan
+
+    return _show_plan(lambda: find_plan(**options), render_plan, out, json=json)
+
+
+def train(*, out: str | None = None, json: bool = False, **options: Any) -> int:
+    """Find the cheapest cluster that trains a model in time, or the fastest for a sum.
+
+    planopt train --model llama-2-70b --tokens 2T --deadline 30d
+    """
+    from planopt.planning.training import train as find_plan
+    from planopt.report.plan import render_plan
+
+    return _show_plan(lambda: find_plan(**options), render_plan, out, json=json)
+
+
+def fleet(
+    *, file: str, out: str | None = None, json: bool = False, **options: Any
+) -> int:
+    """Plan what to buy and rent, and when, for several models and workloads.
+
+    planopt fleet docs/how-to/fleet.toml
+    """
+    from planopt.fleet.plan import plan_fleet
+    from planopt.report.fleet import render_fleet
+
+    return _show_plan(
+        lambda: plan_fleet(file, told=note, **options), render_fleet, out, json=json
+    )
+
+
+def _show_plan(
+    find: Callable[[], "PlanDocument"],
+    render: "Callable[..., Report]",
+    out: str | None,
+    *,
+    json: bool,
+) -> int:
+    """Find a plan, save and show it; if stopped, the best until then."""
+    from planopt.documents.plan import Interrupted
+
+    interrupted = False
+    try:
+        plan = find()
+    except Interrupted as stop:
+        if stop.plan is None:
+            raise
+        plan, interrupted = stop.plan, True
+    if out is not None:
+        plan.save(out)
+    saved = None if out is None else printable(out)
+    show(plan, partial(render, saved=saved), json=json)
+    if interrupted:
+        return INTERRUPTED
+    return NO_PLAN if plan.status == "infeasible" else OK
+
+
+def serving(*, json: bool = False, **options: Any) -> int:
+    """Evaluate one way of serving a model: memory, speed, cost, power.
+
+    planopt evaluate serving --accelerator rtx-4090 --tp 4 --pp 2 --batch 8
+    """
+    from planopt.planning.evaluate import evaluate_serving
+    from planopt.report.evaluation import render_evaluation
+
+    show(evaluate_serving(**options), render_evaluation, json=json)
+    return OK
+
+
+def training(*, json: bool = False, **options: Any) -> int:
+    """Evaluate one way of training a model: memory, step time, days, cost.
+
+    planopt evaluate training --accelerator a100-sxm-80 --network infiniband-200g
+    --tp 8 --pp 4 --dp 64 --sequence-parallel --shard zero1 --tokens 2T
+    """
+    from planopt.report.evaluation import render_evaluation
+    from planopt.training.evaluate import evaluate_training
+
+    show(evaluate_training(**options), render_evaluation, json=json)
+    return OK
+
+
+def compare(
+    *,
+    all: bool = False,
+    per_dollar: bool = False,
+    out: str | None = None,
+    json: bool = False,
+    **options: Any,
+) -> int:
+    """Ask the same question for each accelerator, and show the answers side by side.
+
+    planopt compare --accelerators rtx-4090,a100-sxm-80,h100-sxm --target 5tok/s
+
+    planopt compare --accelerators a100-sxm-80,h100-sxm --tokens 2T --deadline 30d
+
+    planopt compare --all --per-dollar --model llama-3.1-8b --out chart.svg
+    """
+    from planopt.planning.compare import asks_for_training
+    from planopt.planning.compare import compare as answers
+    from planopt.report.comparison import (
+        render_comparison,
+        render_training_comparison,
+    )
+
+    if per_dollar:
+        return _rank(out, json=json, **options, **({"all": True} if all else {}))
+    for option, given in (("--all", all), ("--out", out)):
+        if given:
+            raise InputError.of(
+                "E004",
+                f"{option} is for a ranking",
+                field=option,
+                accepted="--per-dollar beside it, or accelerators by their names",
+            )
+    plans = answers(**options)
+    of_training = asks_for_training(options)
+    render = render_training_comparison if of_training else render_comparison
+    show(plans, render, json=json)
+    return OK if any(plan.status != "infeasible" for plan in plans) else NO_PLAN
+
+
+def _rank(out: str | None, *, json: bool, **options: Any) -> int:
+    from planopt.planning.per_dollar import per_dollar
+    from planopt.report.ranking import chart, render_ranking
+
+    ranking = per_dollar(**options)
+    if out is not None:
+        write(out, chart(printable(ranking)) + "\n", field="--out")
+    show(ranking, render_ranking, json=json)
+    return OK if ranking.standings else NO_PLAN
+
+
+def frontier(
+    *,
+    space: str | None = None,
+    out: str | None = None,
+    json: bool = False,
+    **options: Any,
+) -> int:
+    """List what no other choice beats: units that serve a model, or a space's front.
+
+    planopt frontier --model llama-3.1-8b --accelerators rtx-4090 --out front.parquet
+    """
+    from planopt.exchange.rows import write_rows
+    from planopt.planning.frontier import frontier as units
+    from planopt.report.frontier import render_frontier
+    from planopt.sweep.fronts import front
+
+    if space is None:
+        rows = units(**options).to_dicts()
+    else:
+        from planopt.cli.progress import Progress
+        from planopt.options import given
+
+        of_a_space: Any = given("frontier --space", options)
+        progress = Progress("candidates")
+        rows = front(space, progress=progress, **of_a_space).rows
+        progress.close()
+    if out is not None:
+        write_rows(Path(out), rows)
+    show(rows, render_frontier, json=json)
+    return OK
+
+
+def sweep(*, study: str, json: bool = False, **options: Any) -> int:
+    """Evaluate every candidate of a study, and keep the front of each case as Parquet.
+
+    planopt sweep study.toml --out DIR --on dask://localhost:8786
+    """
+    from planopt.cli.progress import Progress
+    from planopt.report.sweep import render_sweep
+    from planopt.sweep import sweep as run
+
+    progress = Progress("candidates")
+    result = run(study, progress=progress, **options)
+    progress.close()
+    show(result, render_sweep, json=json)
+    return OK
