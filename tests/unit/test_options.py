@@ -143,14 +143,18 @@ def test_what_is_made_of_the_table_is_up_to_date() -> None:
         ("planopt.solve(targt='5tok/s')", "targt"),
         ("planopt.frontier(top=3)", "top"),
         ("planopt.evaluate_serving(accelerator='l40s', tp=2, dropout=True)", "dropout"),
-        ("planopt.compare(accelerators='l40s', tokens='2T')[0].deployment", None),
+        ("planopt.compare(accelerators='l40s', tokens='2T')[0].renting", None),
     ],
 )
-def test_a_misspelt_keyword_is_an_error_of_types(call: str, word: str | None) -> None:
+def test_a_misspelt_keyword_is_an_error_of_types(
+    call: str, word: str | None, tmp_path: Path
+) -> None:
     from mypy.api import run
 
+    file = tmp_path / "call.py"
+    file.write_text(f"import planopt\n{call}\n", "utf-8")
     config = str(ROOT / "pyproject.toml")
-    said, _, status = run(["--config-file", config, "-c", f"import planopt\n{call}\n"])
+    said, _, status = run(["--config-file", config, str(file)])
     assert (status != 0) == (word is not None), said
     assert word is None or f'"{word}"' in said
 
@@ -164,7 +168,7 @@ def _fields() -> set[str]:
 
 ELSEWHERE = {
     "model.frozen_weights": "frozen_weights",
-    "workload.arrival_cv": "cv",
+    "workload.arrival_cv": "arrivals",
     "workload.traffic": "seconds",
     "workload.patches_per_token": "image_patches",
     "workload.requests": "requests_per_second",

@@ -219,7 +219,7 @@ def _sequences(
     length = asked.count("seq_len")
     if length is None:
         heads = asked.count("kv_heads")
-        known = catalog.native.model({"model": model, "kv_heads": heads})
+        known = catalog.model(model, heads)
         length = min(DEFAULT_SEQUENCE, known["max_context"])
         assumed.append(Assumed(name="sequence length", value=f"{length} tokens"))
     batch = asked.count("global_batch")
