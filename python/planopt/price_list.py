@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from planopt.options import Asked
 from planopt.price_sources import GIVEN, age_days, is_well_known
@@ -130,20 +130,10 @@ def _listings(tags: Iterable[dict[str, Any]]) -> list[Listing]:
         if not tag["decides"]:
             continue
         source = tag["source"] or {}
-        listing = Listing(
-            kind=tag["kind"],
-            id=tag["id"],
-            name=tag["name"],
-            condition=tag["condition"],
-            usd=tag["usd"],
-            low_usd=tag["low_usd"],
-            high_usd=tag["high_usd"],
-            per=tag["per"],
-            on_sale=tag["on_sale"],
-            date=source.get("date") or None,
-            age_days=age_days(source.get("date")),
-            status="derived" if tag["per"] > 1 else source.get("status"),
-        )
+        date, shared = source.get("date"), tag["per"] > 1
+        status = "derived" if shared else source.get("status")
+        known = {"date": date or None, "age_days": age_days(date), "status": status}
+        listing = convert({**tag, **known}, Listing)
         # A NIC may stand in several networks.
         listings.setdefault((listing.kind, listing.id, listing.condition), listing)
     return list(listings.values())
