@@ -130,7 +130,7 @@ def apart(code: str, *arguments: str) -> subprocess.Popen[bytes]:
     "where",
     [
         *("planopt.cli.streams", "planopt.cli.program", "typer", "planopt.errors"),
-        *("msgspec", "planopt._native", "planopt.serving.solve"),
+        *("msgspec", "planopt._native", "planopt.planning.serving"),
         "planopt.report.plan",
         *("in a destructor", "at the end"),
     ],
