@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import datetime
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
+import msgspec
+
+from planopt.documents.parts import BomLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from planopt.catalog.open import Catalog
-    from planopt.documents.parts import BomLine
 
 __all__ = [
     "GIVEN",
     "OLD_PRICE_DAYS",
     "STATUSES",
-    "PriceSource",
     "age_days",
     "dollars",
     "is_rough",
@@ -42,84 +41,10 @@ GIVEN = "given"
 WELL_KNOWN = frozenset({"stored", "derived", GIVEN})
 
 
-@dataclass(frozen=True)
-class PriceSource:
-    """Where a price comes from.
-
-    Parameters
-    ----------
-    date : str
-        When it was published or read; may lack its day or month.
-    status : str
-        One of `STATUSES`, or `GIVEN`.
-    per : int
-        How many accelerators the price that was read is for.
-    low_usd, high_usd : float, optional
-        What one is seen at.
-    used : bool
-        Whether it is that of a used one.
-    """
-
-    date: str
-    status: str
-    per: int = 1
-    low_usd: float | None = None
-    high_usd: float | None = None
-    used: bool = False
-
-    @property
-    def short(self) -> str:
-        """Date, and how well it is known where that is not plain reading."""
-        if self.status == GIVEN:
-            return "--price"
-        shared = f"system / {self.per}" if self.per > 1 else ""
-        known = "" if self.status == "stored" else self.status
-        used = "used" if self.used else ""
-        return ", ".join(part for part in (self.date, used, shared or known) if part)
-
-
 def sourced(catalog: Catalog, bill: Iterable[BomLine]) -> tuple[BomLine, ...]:
     """Bill of materials with where each price comes from, and its range."""
-    return tuple(_sourced(catalog, line) for line in bill)
-
-
-def _sourced(catalog: Catalog, line: BomLine) -> BomLine:
-    source = _source(catalog, line)
-    if source is None:
-        return line
-    return replace(
-        line,
-        source=source.short,
-        used=source.used,
-        price_date=source.date or None,
-        price_status="derived" if source.per > 1 else source.status,
-        unit_price_low_usd=source.low_usd,
-        unit_price_high_usd=source.high_usd,
-    )
-
-
-def _source(catalog: Catalog, line: BomLine) -> PriceSource | None:
-    if line.kind == "instance":
-        # All prices of an offer are of one list.
-        figures = catalog.figures("offers", line.id)
-        prices = (figures.get(terms) for terms in ("price", "spot"))
-        found = next((each for each in prices if each and each["status"]), None)
-        return PriceSource(found["date"], found["status"]) if found else None
-    kind = "switch" if line.kind == "switch_ports" else line.kind
-    tags = catalog.price_tags.get((kind, line.id.partition("@")[0]), ())
-    paid = (tag for tag in tags if tag["decides"] and tag["source"])
-    tag = min(paid, key=lambda tag: tag["usd"] != line.unit_price_usd, default=None)
-    if tag is None:
-        return None
-    source = tag["source"]
-    return PriceSource(
-        source["date"],
-        source["status"],
-        tag["per"],
-        tag["low_usd"],
-        tag["high_usd"],
-        used=tag["condition"] == "used",
-    )
+    told = catalog.native.sourced(msgspec.json.encode(list(bill)))
+    return msgspec.json.decode(told, type=tuple[BomLine, ...])
 
 
 def is_rough(bill: Iterable[BomLine]) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from planopt import _native
 from planopt.catalog.open import Catalog, open_catalog
+from planopt.door import question
 from planopt.errors import InputError
 
 SERVED = {"model": "llama-3.1-8b", "context": 1024, "prompt": 512}
@@ -45,16 +48,63 @@ def test_an_unknown_dimension_is_a_fault_of_the_caller() -> None:
         _native.parse_quantity("5", "parsecs")
 
 
-def test_columns_of_a_search_have_one_length(catalog: Catalog) -> None:
-    found = catalog.ask(
-        "search_serving",
-        {**SERVED, "tokens_per_second_per_user": 20.0, "max_accelerators": 2},
-    )
+def search(catalog: Catalog, **given: object) -> _native.Found:
+    asked = question("search_serving", {**SERVED, **given})
+    (found,) = catalog.native.search([[asked]])
+    return found
 
-    assert {len(column) for column in found["units"].values()} == {
-        len(found["units"]["users"])
-    }
-    assert found["evaluated"] <= found["covered"]
+
+def test_columns_of_a_search_have_one_length(catalog: Catalog) -> None:
+    found = search(catalog, tokens_per_second_per_user=20.0, max_accelerators=2)
+    rows = found.rows
+    assert len(found) == len(rows) > 0
+    listed = json.loads(found.listed())
+    for name, unit, doc in rows.columns:
+        column = np.asarray(rows.column(name))
+        assert len(column) == len(rows)
+        assert doc.endswith(".")
+        assert ("USD" in unit) == ("usd" in name)
+        if name in listed:
+            assert column.tolist() == listed[name]
+    assert {len(column) for column in listed.values()} == {len(rows)}
+    with pytest.raises(KeyError):
+        rows.column("colour")
+    told = json.loads(found.summary)
+    assert told["evaluated"] <= told["covered"]
+
+
+def test_what_rows_need_of_what_is_scarce_is_a_table(catalog: Catalog) -> None:
+    found = search(catalog, tokens_per_second_per_user=20.0, max_accelerators=2)
+    names, *columns = found.rows.resources()
+    offsets, resource, amount = map(np.asarray, columns)
+    listed = json.loads(found.listed())
+    for row in range(len(found)):
+        needs = slice(offsets[row], offsets[row + 1])
+        of_row = {
+            names[place]: int(n)
+            for place, n in zip(resource[needs], amount[needs], strict=True)
+        }
+        number, model = listed["accelerators"][row], listed["accelerator"][row]
+        assert of_row == {"accelerators": number, f"stock:{model}": number}
+
+
+def test_a_column_outlives_what_it_was_found_in(catalog: Catalog) -> None:
+    found = search(catalog, tokens_per_second_per_user=20.0, max_accelerators=2)
+    prices = np.asarray(found.rows.column("price_micro_usd"))
+    known = prices.tolist()
+    del found
+    assert prices.tolist() == known
+    assert not prices.flags.writeable
+
+
+def test_json_that_the_core_cannot_read_is_a_fault_of_the_caller(
+    catalog: Catalog,
+) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        catalog.native.sourced(b"{")
+    found = search(catalog, tokens_per_second_per_user=20.0, max_accelerators=2)
+    with pytest.raises(ValueError, match="unknown field `bill`"):
+        _native.lay_out([(found, b'{"purchases": [], "bill": 1}')])
 
 
 def test_problems_of_the_core_arrive_as_diagnostics(catalog: Catalog) -> None:
@@ -92,15 +142,7 @@ def test_other_threads_run_while_the_core_searches(catalog: Catalog) -> None:
     counter = threading.Thread(target=count)
     counter.start()
     try:
-        catalog.ask(
-            "search_serving",
-            {
-                **SERVED,
-                "tokens_per_second_per_user": 1.0,
-                "max_accelerators": 64,
-                "exhaustive": False,
-            },
-        )
+        search(catalog, tokens_per_second_per_user=1.0, max_accelerators=64)
     finally:
         done.set()
         counter.join()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, get_args
@@ -10,18 +11,9 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from units import Unit, buy, satisfiable, scan, undominated
 
-from planopt.procurement import (
-    Limits,
-    Objective,
-    Solver,
-    Unit,
-    buy,
-    minimal_conflict,
-    satisfiable,
-    scan,
-    undominated,
-)
+from planopt.procurement import Limits, Objective, Solver, minimal_conflict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,15 +42,15 @@ def catalogs(draw: st.DrawFn, most: int = 3) -> list[Unit]:
     """Few units with small figures, so that ties and exact fits are common."""
     units = []
     for index in range(draw(st.integers(1, most))):
-        accelerator = draw(st.sampled_from(["x", "y"]))
+        stock = draw(st.sampled_from(["x", "y"]))
         accelerators = draw(st.sampled_from([1, 2, 4]))
         replicas, size = draw(st.integers(1, 3)), draw(st.integers(1, 4))
         host = draw(st.sampled_from(["a", "b"]))
         units.append(
             Unit(
                 index=index,
-                signature=(accelerator, accelerators, host, 1, None, 0, None),
-                accelerator=accelerator,
+                host=host,
+                stock=stock,
                 accelerators=accelerators,
                 # Thirds of a cent and whole dollars: parts of a switch, and the rest.
                 price_micro_usd=draw(st.integers(1, 9))
@@ -67,7 +59,6 @@ def catalogs(draw: st.DrawFn, most: int = 3) -> list[Unit]:
                 power_watts=draw(st.integers(1, 5)) * 0.7,
                 rack_units=float(draw(st.integers(0, 2))),
                 replicas=replicas,
-                users=replicas * size,
                 replica_users=size,
                 tokens_per_second=draw(st.integers(1, 8)) * 1.1,
                 tokens_per_second_per_user=draw(st.integers(1, 4)) * 2.5,
@@ -124,7 +115,7 @@ def possible(units: list[Unit], counts: tuple[int, ...], limits: Limits) -> bool
         used = sum(
             u.accelerators * n
             for u, n in zip(units, counts, strict=True)
-            if u.accelerator == name
+            if u.stock == name
         )
         upper.append((Fraction(used), stock))
     return (
@@ -141,10 +132,7 @@ def key(units: list[Unit], counts: tuple[int, ...], objective: Objective) -> Key
     def total(name: str) -> Fraction:
         return sum((decimal(getattr(u, name)) * n for u, n in bought), Fraction(0))
 
-    order = sorted(
-        units,
-        key=lambda u: ([(part is not None, part) for part in u.signature], u.index),
-    )
+    order = sorted(units, key=lambda u: (u.name, u.index))
     ties = (
         total("price_micro_usd"),
         total("usd_per_hour") / total("tokens_per_second"),
@@ -248,8 +236,7 @@ def test_with_one_kind_of_unit_the_scan_gives_the_solver_s_answer(
     if scanned is None:
         assert purchase.status == "infeasible"
     else:
-        assert purchase.counts == scanned.counts
-        assert purchase.objective_value == scanned.objective_value
+        assert purchase.counts == scanned
 
 
 @given(units=catalogs(), asked=limits(), factor=st.integers(2, 1000))
@@ -276,6 +263,14 @@ def test_prices_times_k_cost_k_times_as_much_and_change_no_choice(
     )
 
 
+def bought(units: list[Unit], purchase: Purchase) -> Counter[Unit]:
+    """Count what is bought, whatever its place."""
+    counts: Counter[Unit] = Counter()
+    for row, count in purchase.counts.items():
+        counts[replace(units[row], index=0)] += count
+    return counts
+
+
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @given(data=st.data())
 @settings(fast, max_examples=20)
@@ -287,8 +282,9 @@ def test_the_order_of_units_does_not_matter(
     shuffled = data.draw(st.permutations(units))
     first = buy(units, asked, objective, solver, TIME_LIMIT)
     second = buy(shuffled, asked, objective, solver, TIME_LIMIT)
-    assert first.counts == second.counts
     assert first.objective_bound == second.objective_bound
+    # Which of two that are the same in everything is bought is nobody's concern.
+    assert bought(units, first) == bought(shuffled, second)
 
 
 @given(units=catalogs(), asked=limits(bounded=True))

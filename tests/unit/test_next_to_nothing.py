@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import planopt
-from planopt.serving.search import find_units
+from planopt.serving.search import find_together
 
 if TYPE_CHECKING:
     from planopt.serving.search import Found
@@ -35,12 +35,14 @@ def test_every_unit_carries_a_request_a_day(
 ) -> None:
     supplies: list[float] = []
 
-    def watched(*args: Any, **kwargs: Any) -> Found:
-        found = find_units(*args, **kwargs)
-        supplies.extend(unit.tokens_per_second for unit in found.units)
-        return found
+    def watched(*args: Any, **kwargs: Any) -> list[Found]:
+        together = find_together(*args, **kwargs)
+        for found in together:
+            supplies.extend(found.listed().tokens_per_second)
+        return together
 
-    monkeypatch.setattr("planopt.planning.question.find_units", watched)
+    monkeypatch.setattr("planopt.serving.search.find_together", watched)
+    monkeypatch.setattr("planopt.planning.question.find_together", watched)
     asked = {"ttft": "1s", "requests": "4/s", "top": 1, **question}
     plan = planopt.solve(**asked, time_limit=20)
     assert plan.status in {"optimal", "feasible", "infeasible"}

@@ -28,7 +28,7 @@ def test_an_evaluation_has_intervals_around_its_figures() -> None:
     assert not token.extrapolated
     speed = found.intervals["tokens_per_second_per_user"]
     assert (speed.low, speed.high) == (1 / token.high, 1 / token.low)
-    assert "measured serving runs" in statement([found], None)
+    assert "measured serving runs" in statement([found], None, 1000)
 
 
 def test_an_engine_has_its_own_speed_and_its_own_errors() -> None:
@@ -77,7 +77,7 @@ def test_engines_are_known_by_name() -> None:
 def test_hardware_that_nobody_measured_is_extrapolated() -> None:
     found = planopt.evaluate(model="llama-2-7b", accelerator="rx-7900-xtx", batch=16)
     assert found.intervals["tpot_seconds"].extrapolated
-    assert "none of them is of this hardware" in statement([found], None)
+    assert "none of them is of this hardware" in statement([found], None, 1000)
 
 
 def test_other_assumptions_have_no_intervals() -> None:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 
 from planopt.catalog.open import bundled_folder
 from planopt.documents.parts import Interval
@@ -29,15 +30,13 @@ else:
 
 __all__ = [
     "ANY_ENGINE",
-    "interval",
+    "Errors",
+    "errors",
     "model_classes",
-    "residual",
     "residuals",
     "serving_covered",
-    "under_engine",
 ]
 
-_EVERYTHING = "all"
 ANY_ENGINE = ", any engine"
 """Behind a class: serving predicted without an engine, measured under any."""
 _SERVING = "serving-residuals.toml"
@@ -59,11 +58,6 @@ def _read(name: str) -> dict[str, Any]:
     return read
 
 
-def under_engine(engine: str | None) -> str:
-    """Return what is behind a class of serving: nothing where an engine is named."""
-    return ANY_ENGINE if engine is None else ""
-
-
 def serving_covered() -> dict[str, float]:
     """Return by serving metric the share of left-out figures within the intervals."""
     return msgspec.convert(_read(_SERVING).get("covered", {}), dict[str, float])
@@ -74,29 +68,48 @@ def residuals() -> tuple[Residual, ...]:
     return tuple(_residuals().values())
 
 
-def residual(
-    metric: str, classes: Sequence[str], *, everything: str = _EVERYTHING
-) -> tuple[Residual, bool] | None:
-    """Return the errors of the nearest class, and whether that extrapolates."""
-    known = _residuals()
-    for name in (*classes, everything):
-        found = known.get((metric, name))
-        if found is not None and found.is_telling:
-            return found, name == everything
-    return None
+class Errors(Struct, frozen=True, kw_only=True):
+    """Errors of a metric of the nearest class that is known, as the core finds them."""
+
+    of: str
+    rows: int
+    low: float
+    high: float
+    median_ape: float
+    mape: float
+    extrapolated: bool
+    """No measurement is of this hardware and this kind of model."""
+
+    def interval(self, value: float) -> Interval:
+        """Return what a predicted value is expected to lie in."""
+        return Interval(
+            low=value * self.low,
+            high=value * self.high,
+            extrapolated=self.extrapolated,
+        )
 
 
-def interval(
-    metric: str, value: float, classes: Sequence[str], *, everything: str = _EVERYTHING
-) -> Interval | None:
-    """Return what a predicted value is expected to lie in, if anything is known."""
-    found = residual(metric, classes, everything=everything)
-    if found is None:
-        return None
-    errors, extrapolated = found
-    return Interval(
-        low=value * errors.low, high=value * errors.high, extrapolated=extrapolated
-    )
+def errors(
+    catalog: Catalog,
+    accelerator: str,
+    model: str,
+    metrics: Sequence[str],
+    *,
+    any_engine: bool = False,
+) -> dict[str, Errors]:
+    """Return the errors of metrics of a model on an accelerator, those that are known.
+
+    ``any_engine`` is of serving that is predicted without an engine.
+    """
+    request = {
+        "model": model,
+        "accelerator": accelerator,
+        "any_engine": any_engine,
+        "metrics": list(metrics),
+    }
+    told = catalog.native.errors(msgspec.json.encode(request))
+    found = msgspec.json.decode(told, type=dict[str, Errors | None])
+    return {metric: each for metric, each in found.items() if each is not None}
 
 
 def model_classes(catalog: Catalog, accelerator: str, model: str) -> list[str]:

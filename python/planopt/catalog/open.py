@@ -123,7 +123,10 @@ class Catalog:
 
     def priced(self, condition: str, prices: Mapping[str, float]) -> Catalog:
         """Return the same catalog as a question has its parts bought."""
-        other = self._with(self.native.bought(condition))
+        # As it is read, new parts are bought.
+        as_read = condition == "new" and not self.bought
+        native = self.native if as_read else self.native.bought(condition)
+        other = self._with(native)
         other.bought = {"condition": condition, "prices": dict(prices)}
         for id_, usd in prices.items():
             other = other.at_price({"id": id_, "usd": usd})

@@ -32,12 +32,6 @@ class Residual(Struct, frozen=True, kw_only=True):
     groups: int | None = None
     """Groups of rows that err alike, where they were counted."""
 
-    @property
-    def is_telling(self) -> bool:
-        """Whether it has rows and groups enough to speak for the class."""
-        few = self.groups is not None and self.groups < LEAST_GROUPS
-        return self.rows >= LEAST_ROWS and not few
-
 
 class Statistics(Struct, frozen=True, kw_only=True):
     """Errors of some predictions, as fractions of what was measured."""

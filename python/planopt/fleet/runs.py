@@ -103,13 +103,13 @@ def runs_of(
     problem = read_training_problem(Asked("train", options), catalog)
     clusters = find_clusters(catalog, problem)
     periods = max(1, len(active_periods(request, training)))
-    for unit, cell in zip(clusters.units, clusters.cells, strict=True):
+    for row, cell in enumerate(clusters.cells):
         if cell["hosts"] > 1 and network is None and not hasattr(source, "stock"):
             continue
         hours = exact(cell["run_seconds"]) / SECONDS_PER_HOUR
         yield Run(
             deployment=build_cluster(
-                catalog, problem, clusters.request(unit)
+                catalog, problem, clusters.request(row)
             ).deployment,
             accelerators=cell["accelerators"],
             hosts=cell["hosts"],

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from planopt.documents.fleet_request import Rented
 from planopt.options import Asked
-from planopt.serving.build import build
+from planopt.procurement import Limits
+from planopt.serving.build import lay_out
 from planopt.serving.problem import read_problem
 from planopt.serving.search import find_units
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         Workload,
     )
     from planopt.documents.parts import BomLine
+    from planopt.serving.search import Listed
 
 __all__ = ["UTILISATION", "Served", "requests_per_second", "units_of"]
 
@@ -116,15 +118,18 @@ def units_of(
     # Networks of one's own are part of what is bought, and of nothing else.
     within_host = getattr(source, "network", None) is None
     found = find_units(catalog, replace(problem, within_host=within_host))
-    fitting = [unit for unit in found.units if _fits(source, found.row(unit))]
+    listed = found.listed()
+    fitting = [row for row in range(len(found)) if _fits(source, listed, row)]
     each = getattr(source, "accelerators", None) or max(
-        (unit.accelerators // found.row(unit).hosts for unit in fitting), default=0
+        (listed.accelerators[row] // listed.hosts[row] for row in fitting), default=0
     )
-    for unit in fitting:
-        row = found.row(unit)
-        if unit.accelerators != each * row.hosts:
-            continue
-        deployment = build(catalog, problem, found, {unit.index: 1}).deployments[0]
+    whole = [
+        row for row in fitting if listed.accelerators[row] == each * listed.hosts[row]
+    ]
+    limits = Limits(users=0)
+    builds = lay_out(found, problem, limits, [{row: 1} for row in whole])
+    for row, build in zip(whole, builds, strict=True):
+        (deployment,) = build.deployments
         evaluation = deployment.evaluation
         speed = evaluation.decode.tokens_per_second
         prefill = evaluation.prefill.seconds
@@ -133,10 +138,10 @@ def units_of(
         lines = deployment.bill_of_materials
         yield Served(
             deployment=deployment,
-            accelerators=unit.accelerators,
-            hosts=row.hosts,
-            power_watts=unit.power_watts,
-            rack_units=unit.rack_units,
+            accelerators=listed.accelerators[row],
+            hosts=listed.hosts[row],
+            power_watts=listed.power_watts[row],
+            rack_units=listed.rack_units[row],
             price_micro_usd=sum(
                 round((line.price_usd or 0.0) * 10**6) for line in lines
             ),
@@ -160,9 +165,10 @@ def _where(source: Bought | Owned | Rented) -> dict[str, Any]:
     }
 
 
-def _fits(source: Bought | Owned | Rented, row: Any) -> bool:
+def _fits(source: Bought | Owned | Rented, listed: Listed, row: int) -> bool:
     """Tell whether a row of the search is of this source, and needs nothing else."""
+    hosts = listed.hosts[row]
     if isinstance(source, Rented):
-        return bool(row.host == source.offer and row.hosts == 1)
+        return listed.host[row] == source.offer and hosts == 1
     network = getattr(source, "network", None)
-    return bool(row.hosts == 1 or (network and row.network == network))
+    return hosts == 1 or bool(network and listed.network[row] == network)

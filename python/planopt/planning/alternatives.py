@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from planopt.documents.explanations import Alternative, TrainingAlternative
 from planopt.planning.held_back import held_back, span
-from planopt.procurement import alternatives
+from planopt.procurement import offers, why_not
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from planopt.documents.training import TrainingEvaluation
     from planopt.planning.question import ServingQuestion, TrainingQuestion
@@ -22,17 +22,15 @@ __all__ = ["other_builds", "other_clusters", "training_alternative"]
 # --- Of serving -----------------------------------------------------------------------
 
 
-def other_builds(question: ServingQuestion, chosen: Build) -> tuple[Alternative, ...]:
+def other_builds(
+    question: ServingQuestion, chosen: Build, builds: Sequence[Build]
+) -> tuple[Alternative, ...]:
     """List builds of other hardware, by price, with why each was not chosen."""
-    top = question.problem.top
-    listed = alternatives(
-        question.found.builds, question.limits, 2 * top, over_limits=True
-    )
+    top, hourly = question.problem.top, question.problem.acquisition.hourly
     others: list[Alternative] = []
     # A machine with NICs of two networks is the same purchase on either.
     seen = {chosen.bill_of_materials}
-    for each in listed:
-        other = question.build({each.unit.index: each.count})
+    for other in builds:
         if other.bill_of_materials in seen or len(others) == top:
             continue
         seen.add(other.bill_of_materials)
@@ -40,8 +38,8 @@ def other_builds(question: ServingQuestion, chosen: Build) -> tuple[Alternative,
         others.append(
             Alternative(
                 summary=other.summary,
-                why_not="; ".join(each.why_not)
-                or _why_no_build(other, chosen, hourly=question.limits.hourly),
+                why_not="; ".join(why_not(other.broken, question.limits, hourly=hourly))
+                or _why_no_build(other, chosen, hourly=hourly),
                 price_usd=other.price_usd,
                 usd_per_hour=other.usd_per_hour,
                 tokens_per_second_per_user=other.tokens_per_second_per_user,
@@ -84,29 +82,31 @@ def other_clusters(
     Of the accelerator that was chosen it is the next best. Accelerators that were named
     and have no cluster are listed with what keeps them from it.
     """
-    units = question.found.units
-    listed = alternatives(units, question.limits, len(units), over_limits=True)
+    cells = question.found.cells
+    asked = [(question.found.rows, question.limits, ())]
+    (offered,) = offers(asked, builds=len(cells))
+    listed = list(offered.builds)
     if question.problem.objective == "throughput":
-        listed.sort(key=lambda each: -each.unit.tokens_per_second)
+        listed.sort(key=lambda each: -cells[each.row]["tokens_per_second"])
     others: dict[str, TrainingAlternative] = {}
     for each in listed:
-        accelerator = each.unit.accelerator
+        accelerator = cells[each.row]["accelerator"]
         if accelerator in others or len(others) >= question.problem.top:
             continue
-        other = question.build(each.unit)
+        other = question.build(each.row)
         if other.bill_of_materials == chosen.bill_of_materials:
             continue
-        why_not = "; ".join(each.why_not) or _why_no_cluster(other, chosen)
-        others[accelerator] = _of_cluster(other, why_not)
+        over = "; ".join(why_not(each.broken, question.limits))
+        others[accelerator] = _of_cluster(other, over or _why_no_cluster(other, chosen))
     return *others.values(), *_without_cluster(question)
 
 
-def _of_cluster(other: TrainingBuild, why_not: str) -> TrainingAlternative:
+def _of_cluster(other: TrainingBuild, reason: str) -> TrainingAlternative:
     deployment = other.deployment
     return training_alternative(
         other.evaluation,
         summary=other.summary,
-        why_not=why_not,
+        why_not=reason,
         price_usd=other.price_usd,
         candidate=deployment.candidate,
         hardware=deployment.hardware,
@@ -128,7 +128,7 @@ def _why_no_cluster(other: TrainingBuild, chosen: TrainingBuild) -> str:
 
 def _without_cluster(question: TrainingQuestion) -> Iterator[TrainingAlternative]:
     """Say of each accelerator that was named why it has no cluster."""
-    there = {unit.accelerator for unit in question.found.units}
+    there = {cell["accelerator"] for cell in question.found.cells}
     for name in question.problem.accelerators:
         if name not in there:
             why = held_back(question.about(accelerators=(name,)))

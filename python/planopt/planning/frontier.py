@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from planopt.catalog.open import open_for
 from planopt.options import Asked
 from planopt.procurement.problem import MICRO_USD
 from planopt.serving.problem import read_problem
-from planopt.serving.search import find_units
+from planopt.serving.search import Aim, find_units
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -21,6 +23,16 @@ __all__ = ["Frontier", "frontier"]
 DEFAULT_BATCHES = 512
 """Batches offered one by one: beyond the usual largest number of sequences of a serving
 engine (vLLM's max_num_seqs is 256 by default)."""
+
+
+COLUMNS = (
+    *("accelerator", "host", "terms", "goodput", "network", "nics_per_host", "switch"),
+    *("switch_port_blocks", "hosts", "accelerators", "tp", "cp", "dp", "ep", "pp"),
+    *("batch", "in_flight", "is_build", "weights", "kv", "replicas", "users"),
+    *("tokens_per_second_per_user", "tokens_per_second", "price_usd", "usd_per_hour"),
+    *("power_watts", "rack_units"),
+)
+"""Columns of a frontier, in their order."""
 
 
 @dataclass(frozen=True)
@@ -83,22 +95,10 @@ def frontier(**options: Unpack[FrontierOptions]) -> Frontier:
     opened = open_for(asked)
     problem = read_problem(asked, opened)
     counted = problem.counted(opened)
-    found = find_units(counted, problem, each_batch_up_to=DEFAULT_BATCHES)
-    hourly = problem.acquisition.hourly
-    columns: dict[str, list[Any]] = {}
-    for unit, row in zip(found.units, found.rows, strict=True):
-        cells = {
-            **{name: getattr(row, name) for name in row.__dataclass_fields__},
-            "replicas": unit.replicas,
-            "users": unit.users,
-            "tokens_per_second_per_user": unit.tokens_per_second_per_user,
-            "tokens_per_second": unit.tokens_per_second,
-            "price_usd": (unit.capital_micro_usd if hourly else unit.price_micro_usd)
-            / MICRO_USD,
-            "usd_per_hour": unit.usd_per_hour,
-            "power_watts": unit.power_watts,
-            "rack_units": unit.rack_units,
-        }
-        for name, value in cells.items():
-            columns.setdefault(name, []).append(value)
+    found = find_units(counted, problem, Aim(each_batch_up_to=DEFAULT_BATCHES))
+    rows = msgspec.structs.asdict(found.listed())
+    capital, price = rows.pop("capital_micro_usd"), rows.pop("price_micro_usd")
+    micro_usd = capital if problem.acquisition.hourly else price
+    rows["price_usd"] = [each / MICRO_USD for each in micro_usd]
+    columns = {name: list(rows[name]) for name in COLUMNS} if len(found) else {}
     return Frontier(columns)

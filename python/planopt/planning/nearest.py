@@ -81,14 +81,14 @@ def _closest(question: ServingQuestion) -> str | None:
     """Say how close the rejected candidates came."""
     nearest = question.found.nearest
     speed, ratio = (
-        nearest.get("tokens_per_second_per_user"),
-        nearest.get("memory_ratio"),
+        nearest.tokens_per_second_per_user,
+        nearest.memory_ratio,
     )
-    if question.problem.percentile is not None and not question.found.units:
+    if question.problem.percentile is not None and not question.found:
         return _late(question)
-    if speed is not None and not question.found.units:
+    if speed is not None and not question.found:
         return f"the fastest that fits reaches {speed:.2f} tok/s"
-    if ratio is not None and not question.found.units:
+    if ratio is not None and not question.found:
         return f"the closest needs {ratio:.2f} times the memory there is"
     return None
 
@@ -102,8 +102,8 @@ def _late(question: ServingQuestion) -> str | None:
     if apart:
         # Each is met, and not both: how close one comes where the other is.
         ttft, speed = (
-            nearest.get("prefill_seconds"),
-            nearest.get("tokens_per_second_per_user"),
+            nearest.prefill_seconds,
+            nearest.tokens_per_second_per_user,
         )
     said = []
     if ttft is not None and problem.ttft_seconds is not None:
@@ -123,16 +123,16 @@ def _late(question: ServingQuestion) -> str | None:
 
 def _shortest_wait(question: ServingQuestion) -> float | None:
     """Give the shortest time to the first token, if even that is too long."""
-    if question.problem.ttft_seconds is None or question.without_target.found.units:
+    if question.problem.ttft_seconds is None or question.without_target.found:
         return None
-    return question.without_target.found.nearest.get("prefill_seconds")
+    return question.without_target.found.nearest.prefill_seconds
 
 
 def _fastest_speed(question: ServingQuestion) -> float | None:
     """Give the most tokens per second of a user, if even that is too few."""
-    if not question.problem.target or question.without_ttft.found.units:
+    if not question.problem.target or question.without_ttft.found:
         return None
-    return question.without_ttft.found.nearest.get("tokens_per_second_per_user")
+    return question.without_ttft.found.nearest.tokens_per_second_per_user
 
 
 def _conflict(question: ServingQuestion) -> Iterator[Limit]:
@@ -154,7 +154,7 @@ def _conflict(question: ServingQuestion) -> Iterator[Limit]:
             # Whatever is dropped, somebody is to be served.
             limits = replace(limits, users=1)
         return satisfiable(
-            asked.found.units, limits, asked.solver, problem.time_limit_seconds
+            asked.found.rows, limits, asked.solver, problem.time_limit_seconds
         )
 
     if not feasible(()):
@@ -349,12 +349,12 @@ SLACK = (1.05, 1.25, 1.6, 2.5)
 def _what_is_reached(question: ServingQuestion) -> Iterator[Change]:
     """Ask for what can be reached, of what is promised to a share of all requests."""
     problem = question.problem
-    if problem.percentile is None or question.found.units:
+    if problem.percentile is None or question.found:
         return
     shortest, fastest = _shortest_wait(question), _fastest_speed(question)
     if shortest is None and fastest is None:
         # Each is met, and not both: the wait gives way.
-        shortest = question.found.nearest.get("prefill_seconds")
+        shortest = question.found.nearest.prefill_seconds
     for more in SLACK:
         options: dict[str, str] = {}
         changes: dict[str, Any] = {}
@@ -408,7 +408,7 @@ def _fewer_users(question: ServingQuestion) -> Iterator[Change]:
     """Find how many users the other limits allow, by halving."""
     problem = question.problem
     # What nothing serves in time serves fewer no better.
-    if problem.users <= 1 or problem.batch is not None or not question.found.units:
+    if problem.users <= 1 or problem.batch is not None or not question.found:
         return
 
     def serves(users: int) -> bool:

@@ -16,7 +16,7 @@ from planopt.catalog.open import open_for
 from planopt.documents.ranking import Ranking, Standing, Value
 from planopt.options import Asked
 from planopt.serving.problem import read_problem
-from planopt.serving.search import find_units
+from planopt.serving.search import Aim, find_units
 from planopt.shared_options import check_named
 
 if TYPE_CHECKING:
@@ -104,23 +104,24 @@ def _memory_bytes(catalog: Catalog, accelerator: str) -> float:
 
 def _values(catalog: Catalog, problem: Problem) -> dict[str, Value]:
     """Find what a dollar brings by each accelerator that can serve it."""
-    found = find_units(catalog, problem, aim="cost-per-token")
+    listed = find_units(catalog, problem, Aim(aim="cost-per-token")).listed()
     duty = problem.cost["duty"]
     best: dict[str, Value] = {}
-    for unit, row in zip(found.units, found.rows, strict=True):
-        hourly = unit.usd_per_hour
-        tokens = unit.tokens_per_second * 3600 * duty
+    for row, accelerator in enumerate(listed.accelerator):
+        hourly = listed.usd_per_hour[row]
+        tokens = listed.tokens_per_second[row] * 3600 * duty
+        price = listed.price_micro_usd[row] / MILLION
         value = Value(
             usd_per_million_tokens=hourly / tokens * MILLION,
             tokens_per_usd=tokens / hourly,
-            unit_usd=hourly if row.terms else unit.price_micro_usd / MILLION,
-            host=row.host,
-            accelerators=row.tp * row.pp,
-            tokens_per_second=unit.tokens_per_second,
+            unit_usd=hourly if listed.terms[row] else price,
+            host=listed.host[row],
+            accelerators=listed.tp[row] * listed.pp[row],
+            tokens_per_second=listed.tokens_per_second[row],
         )
-        known = best.get(row.accelerator)
+        known = best.get(accelerator)
         if known is None or value.tokens_per_usd > known.tokens_per_usd:
-            best[row.accelerator] = value
+            best[accelerator] = value
     return best
 
 

@@ -9,10 +9,10 @@ import msgspec
 
 from planopt.bill import bom_line
 from planopt.documents.evaluation import Disaggregated, Pool, Transfer
-from planopt.documents.parts import Candidate
+from planopt.documents.parts import Candidate, Cost
 from planopt.planning.tighten import ATTEMPTS, TOLERANCE
 from planopt.price_sources import sourced
-from planopt.serving.build import cost_of, evaluation_of
+from planopt.serving.build import evaluation_of
 from planopt.serving.load import Latencies, load_of, simulated
 from planopt.serving.pessimism import at_worst
 from planopt.serving.prefill_pool import DEGREES
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from planopt.serving.question_types import Problem
 
 __all__ = ["disaggregated"]
+
+SECONDS_PER_HOUR = 3600
+TOKENS_PER_MILLION = 10**6
 
 AIMS = ("cheapest", "throughput", "cost-per-token")
 """Objectives that two pools are searched for."""
@@ -192,7 +195,7 @@ def _answer(
         ttft_seconds=latencies.ttft_seconds,
         tpot_seconds=latencies.tpot_seconds,
         price_usd=cost["price_usd"],
-        cost=cost_of(
+        cost=_cost(
             catalog,
             cost["price_usd"],
             cost["usd_per_hour"],
@@ -200,6 +203,20 @@ def _answer(
         ),
         power_watts=found["power_watts"],
         bill_of_materials=sourced(catalog, map(bom_line, found["bill_of_materials"])),
+    )
+
+
+def _cost(
+    catalog: Catalog, price_usd: float, usd_per_hour: float, tokens_per_second: float
+) -> Cost:
+    """Cost of tokens, at the share of hours that are busy."""
+    duty = catalog.native.cost_assumptions()["duty"]
+    per_hour = tokens_per_second * SECONDS_PER_HOUR * duty
+    return Cost(
+        price_usd=price_usd,
+        usd_per_hour=usd_per_hour,
+        usd_per_million_tokens=usd_per_hour / (per_hour / TOKENS_PER_MILLION),
+        tokens_per_usd=per_hour / usd_per_hour,
     )
 
 

@@ -7,13 +7,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import msgspec
+
 from planopt.bill import MICRO_USD
 from planopt.money import price_of_an_hourly_dollar
-from planopt.procurement import Solver, buy, scan
-from planopt.procurement.problem import Limits, Objective, Purchase, Unit
-from planopt.serving.build import Build, build
+from planopt.procurement import Solver, buy, offer, offers
+from planopt.procurement.problem import (
+    Limits,
+    Objective,
+    Offered,
+    Purchase,
+    broken,
+    check,
+)
+from planopt.serving.build import Build, build, lay_out_together
 from planopt.serving.question_types import Problem
-from planopt.serving.search import Found, find_units
+from planopt.serving.search import Aim, Found, find_together, find_units
 from planopt.training.build import TrainingBuild, build_cluster
 from planopt.training.problem import TrainingProblem
 from planopt.training.search import Clusters, find_clusters
@@ -24,8 +33,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from planopt.catalog.open import Catalog
+    from planopt.procurement.problem import Counts
 
-__all__ = ["Question", "ServingQuestion", "TrainingQuestion"]
+__all__ = ["TOLD", "Question", "ServingQuestion", "TrainingQuestion", "best_of"]
 
 REACH = 2
 """Units are searched for up to so many times the budget or the best price known."""
@@ -35,6 +45,8 @@ MUCH_DEARER = 1.25
 """What another question's answer costs at most for one search to find it."""
 LAST_CAP_USD = 1e8
 """Prices of a unit that are tried in turn where there is no budget."""
+TOLD: tuple[Objective, ...] = ("cheapest", "throughput", "cost-per-token")
+"""Objectives whose best purchase a plan tells."""
 
 AskedT = TypeVar("AskedT", Problem, TrainingProblem)
 BuildT = TypeVar("BuildT", Build, TrainingBuild)
@@ -72,6 +84,8 @@ class ServingQuestion(Question[Problem, Build]):
 
     first_cap_usd: float = FIRST_CAP_USD
     """Price of a unit up to which is searched first, where nothing bounds it."""
+    is_told: bool = False
+    """Whether its plan is told, with what lies beside it."""
 
     @cached_property
     def found(self) -> Found:
@@ -81,33 +95,48 @@ class ServingQuestion(Question[Problem, Build]):
         somewhat beyond the budget, or beyond the price of a purchase that is known: it
         goes on for a while only to show what lies there.
         """
+        return self._far_enough(self.find(self.first_aim))
+
+    @property
+    def first_aim(self) -> Aim:
+        """How far is searched first."""
         problem = self.problem
         hourly = problem.acquisition.hourly
         if problem.budget_usd is not None and not hourly:
-            return self.find(REACH * problem.budget_usd)
+            return Aim(price_cap_usd=REACH * problem.budget_usd)
         if problem.objective != "cheapest":
             alone = problem.objective in ("cost-per-token", "latency")
-            aim = problem.objective if alone and not problem.limited else None
-            return find_units(self.catalog, problem, aim=aim)
-        if problem.acquisition.way == "rent":
-            return self.find(None)
-        cost = self.catalog.native.cost_assumptions()
-        reach = price_of_an_hourly_dollar(cost) if hourly else 1.0
-        cap = self.first_cap_usd if reach is not None else LAST_CAP_USD
-        while cap < LAST_CAP_USD:
-            found = self.find(cap)
-            if not found.is_cut_by_price:
-                return found
-            known = scan(found.builds, self.limits, "cheapest")
-            if known is not None and known.price_micro_usd is not None and reach:
-                enough = REACH * known.price_micro_usd / MICRO_USD * reach
-                return found if enough <= cap else self.find(enough)
-            cap *= CAP_STEP
-        return self.find(None)
+            return Aim(aim=problem.objective if alone and not problem.limited else None)
+        if problem.acquisition.way == "rent" or self._reach is None:
+            return Aim()
+        return Aim(price_cap_usd=_below_the_last(self.first_cap_usd))
 
-    def find(self, price_cap_usd: float | None) -> Found:
-        """Search for units up to a price."""
-        return find_units(self.catalog, self.problem, price_cap_usd=price_cap_usd)
+    @property
+    def _reach(self) -> float | None:
+        """Purchase money that a dollar of the price stands for; none if it is lost."""
+        if not self.problem.acquisition.hourly:
+            return 1.0
+        return price_of_an_hourly_dollar(self.catalog.native.cost_assumptions())
+
+    def _far_enough(self, found: Found) -> Found:
+        """Search further while what is cheapest may lie beyond the price so far."""
+        cap, problem = self.first_aim.price_cap_usd, self.problem
+        if problem.budget_usd is not None and not problem.acquisition.hourly:
+            return found
+        while cap is not None and found.is_cut_by_price:
+            known = found.rows.best_build(msgspec.json.encode(self.limits.told()))
+            if known is not None:
+                enough = REACH * known / MICRO_USD * (self._reach or 1.0)
+                if enough > cap:
+                    found = self.find(Aim(price_cap_usd=enough))
+                break
+            cap = _below_the_last(cap * CAP_STEP)
+            found = self.find(Aim(price_cap_usd=cap))
+        return found
+
+    def find(self, aim: Aim) -> Found:
+        """Search for units."""
+        return find_units(self.catalog, self.problem, aim)
 
     @cached_property
     def limits(self) -> Limits:
@@ -129,32 +158,35 @@ class ServingQuestion(Question[Problem, Build]):
             stock=problem.stock,
             redundancy=problem.redundancy,
             capital_micro_usd=None if capital is None else round(capital * MICRO_USD),
-            hourly=hourly,
         )
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """What is best, and by what else a plan is told of the same units."""
+        own = self.problem.objective
+        if not self.is_told or not _shares_units(self.problem):
+            return (own,)
+        return own, *(each for each in TOLD if each != own)
+
+    @cached_property
+    def offered(self) -> Offered:
+        """What OR-Tools is offered."""
+        asked = [(self.found.rows, self.limits, self.objectives)]
+        (offered,) = offers(asked, 2 * self.problem.top if self.is_told else 0)
+        return offered
 
     def buy(self) -> Purchase:
         """Ask OR-Tools for the best purchase."""
-        goal = self.problem.objective
-        limit = self.problem.time_limit_seconds
-        return buy(self._payable(goal), self.limits, goal, self.solver, limit)
-
-    def _payable(self, objective: Objective) -> Sequence[Unit]:
-        """Units of which not even one costs more than the whole purchase may."""
-        most = self.limits.budget_micro_usd
-        if objective == "cheapest":
-            known = scan(self.found.builds, self.limits, "cheapest")
-            most = most if known is None else known.price_micro_usd
-        if most is None:
-            return self.found.units
-        return [unit for unit in self.found.units if unit.price_micro_usd <= most]
+        offer = self.offered.offers[self.problem.objective]
+        return buy(offer, self.solver, self.problem.time_limit_seconds)
 
     def bought(self, purchase: Purchase) -> Build:
         """Lay a purchase out."""
         return self.build(purchase.counts)
 
-    def build(self, counts: dict[int, int]) -> Build:
+    def build(self, counts: Counts) -> Build:
         """Lay out so many of each unit."""
-        return build(self.catalog, self.problem, self.found, counts)
+        return build(self.found, self.problem, self.limits, counts)
 
     @property
     def as_asked(self) -> ServingQuestion:
@@ -186,10 +218,61 @@ class ServingQuestion(Question[Problem, Build]):
         objective looks as far as it needs to.
         """
         other = self.about(objective=objective)
-        both = (objective, self.problem.objective)
-        if self.problem.money is not None and "latency" not in both:
+        if _shares_units(self.problem) and objective != "latency":
             other.found = self.found
+            if objective in self.offered.offers:
+                other.offered = self.offered
         return other
+
+    def best(self) -> Build | None:
+        """Build of the best purchase, or none if there is none."""
+        (best,) = best_of([self])
+        return best
+
+
+def _below_the_last(cap_usd: float) -> float | None:
+    """Return a price to search up to; none if it is as well to search them all."""
+    return cap_usd if cap_usd < LAST_CAP_USD else None
+
+
+def _shares_units(problem: Problem) -> bool:
+    """Whether the best purchases by other objectives are of the same units."""
+    return problem.money is not None and problem.objective != "latency"
+
+
+def best_of(questions: Sequence[ServingQuestion]) -> list[Build | None]:
+    """Answer questions about one catalog together: they are searched for at once.
+
+    Where there is no purchase there is no build either.
+    """
+    new = [each for each in questions if "found" not in each.__dict__]
+    if new:
+        asked = [(each.problem, each.first_aim) for each in new]
+        together = find_together(new[0].catalog, asked)
+        for each, found in zip(new, together, strict=True):
+            each.found = each._far_enough(found)
+    new = [each for each in questions if "offered" not in each.__dict__]
+    rows = [(each.found.rows, each.limits, each.objectives) for each in new]
+    for each, offered in zip(new, offers(rows), strict=True):
+        each.offered = offered
+    bought = [(each, each.buy().counts) for each in questions]
+    laid = lay_out_together(
+        [
+            (each.found, each.problem, each.limits, [counts])
+            for each, counts in bought
+            if counts
+        ]
+    )
+    builds = iter(laid)
+    best: list[Build | None] = []
+    for _, counts in bought:
+        if not counts:
+            best.append(None)
+            continue
+        (chosen,) = next(builds)
+        check(chosen.broken)
+        best.append(chosen)
+    return best
 
 
 @dataclass
@@ -220,16 +303,20 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
         fastest = self.problem.objective == "throughput"
         goal: Objective = "latency" if fastest else "cheapest"
         limit = self.problem.time_limit_seconds
-        return buy(self.found.units, self.limits, goal, self.solver, limit)
+        rows, limits = self.found.rows, self.limits
+        purchase = buy(offer(rows, limits, goal), self.solver, limit)
+        if purchase.counts:
+            check(broken(rows, limits, purchase.counts))
+        return purchase
 
     def bought(self, purchase: Purchase) -> TrainingBuild:
         """Lay the run out on what was bought."""
-        (index,) = purchase.counts
-        return self.build(self.found.units[index])
+        (row,) = purchase.counts
+        return self.build(row)
 
-    def build(self, unit: Unit) -> TrainingBuild:
+    def build(self, row: int) -> TrainingBuild:
         """Lay the run out on a cluster."""
-        return build_cluster(self.catalog, self.problem, self.found.request(unit))
+        return build_cluster(self.catalog, self.problem, self.found.request(row))
 
     def up_to(self, price_usd: float) -> TrainingQuestion:
         """Ask the same of clusters that cost no more."""

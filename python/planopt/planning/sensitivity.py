@@ -11,6 +11,7 @@ from msgspec import structs
 
 from planopt.documents.explanations import Sensitivity, Step
 from planopt.planning.held_back import span
+from planopt.planning.question import best_of
 from planopt.planning.warnings import KNIFE_EDGE, PCIE_CHANGE
 from planopt.price_sources import dollars, is_rough
 from planopt.serving.load import configuration_of
@@ -41,17 +42,34 @@ SHARE = 0.1
 def sensitivities(question: ServingQuestion, chosen: Build) -> tuple[Sensitivity, ...]:
     """Ask what flips the choice."""
     return (
-        *_higher_target(question, chosen),
-        *_pcie_classes(question, chosen),
+        *(
+            each
+            for each in _asked_again(
+                question,
+                chosen,
+                {
+                    **_higher_target(question.problem, chosen),
+                    **_pcie_classes(question),
+                },
+            )
+            if each.choice_changes or not each.change.startswith(PCIE_CHANGE)
+        ),
         *_full_pipeline(question, chosen),
     )
 
 
 def _asked_again(
-    question: ServingQuestion, chosen: Build, change: str, **changes: Any
-) -> Sensitivity:
-    """Answer the question with one change."""
-    other = question.beside(chosen, **changes).best()
+    question: ServingQuestion, chosen: Build, changes: dict[str, dict[str, Any]]
+) -> list[Sensitivity]:
+    """Answer the question with each change."""
+    asked = [question.beside(chosen, **change) for change in changes.values()]
+    return [
+        _told(change, chosen, other)
+        for change, other in zip(changes, best_of(asked), strict=True)
+    ]
+
+
+def _told(change: str, chosen: Build, other: Build | None) -> Sensitivity:
     if other is None:
         return Sensitivity(change=change, result="no plan", choice_changes=True)
     same = other.bill_of_materials == chosen.bill_of_materials
@@ -64,35 +82,25 @@ def _asked_again(
     )
 
 
-def _higher_target(question: ServingQuestion, chosen: Build) -> Iterator[Sensitivity]:
-    """Find the next plan that clears the target, where this one barely does."""
-    problem = question.problem
+def _higher_target(problem: Problem, chosen: Build) -> dict[str, dict[str, Any]]:
+    """Ask for the next plan that clears the target, where this one barely does."""
     higher = problem.target * (1 + KNIFE_EDGE)
     if problem.target and chosen.tokens_per_second_per_user < higher:
-        yield _asked_again(
-            question,
-            chosen,
-            f"--target {higher:g}tok/s",
-            target=higher,
-        )
+        return {f"--target {higher:g}tok/s": {"target": higher}}
+    return {}
 
 
-def _pcie_classes(question: ServingQuestion, chosen: Build) -> Iterator[Sensitivity]:
+def _pcie_classes(question: ServingQuestion) -> dict[str, dict[str, Any]]:
     """Ask whether slower or faster all-reduce over PCIe changes what is bought."""
     problem = question.problem
     if problem.pcie_all_reduce is not None or problem.objective != "cheapest":
-        return
+        return {}
     if not question.found.reduces_over_pcie:
-        return
-    for name in PCIE_CLASSES:
-        asked = _asked_again(
-            question,
-            chosen,
-            f"{PCIE_CHANGE} of class `{name}`",
-            pcie_all_reduce=name,
-        )
-        if asked.choice_changes:
-            yield asked
+        return {}
+    return {
+        f"{PCIE_CHANGE} of class `{name}`": {"pcie_all_reduce": name}
+        for name in PCIE_CLASSES
+    }
 
 
 def _full_pipeline(question: ServingQuestion, chosen: Build) -> Iterator[Sensitivity]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from planopt.bill import MICRO_USD
-from planopt.documents.explanations import Answer, Answers
+from planopt.documents.explanations import Alternative, Answer, Answers
 from planopt.documents.parts import Accuracy, Status
 from planopt.documents.plan import Plan
 from planopt.options import Asked
@@ -17,12 +17,14 @@ from planopt.planning.nearest import why_no_purchase
 from planopt.planning.pipeline import answered
 from planopt.planning.pools import disaggregated
 from planopt.planning.price_ranges import uncertainty
-from planopt.planning.question import ServingQuestion
+from planopt.planning.question import TOLD, ServingQuestion
 from planopt.planning.rent_or_buy import rent_or_buy
 from planopt.planning.sensitivity import sensitivities, steps
 from planopt.planning.tighten import tightened
 from planopt.planning.warnings import flipped, serving_warnings
 from planopt.price_sources import dollars, is_rough, oldest_price
+from planopt.procurement.problem import check
+from planopt.serving.build import lay_out_together
 from planopt.serving.problem import read_problem
 from planopt.serving.sure import statement
 
@@ -36,9 +38,6 @@ if TYPE_CHECKING:
     from planopt.serving.build import Build
 
 __all__ = ["Serving", "solve"]
-
-HOURS_PER_YEAR = 8760
-WATTS_PER_KILOWATT = 1000
 
 SIMULATED = (
     "latencies under a load are simulated: `planopt verify` holds them against each "
@@ -85,7 +84,7 @@ class Serving:
     def read(self, asked: Asked, catalog: Catalog, solver: Solver) -> ServingQuestion:
         """Read a question."""
         problem = read_problem(asked, catalog)
-        return ServingQuestion(problem.counted(catalog), problem, solver)
+        return ServingQuestion(problem.counted(catalog), problem, solver, is_told=True)
 
     def settled(
         self, question: ServingQuestion, purchase: Purchase
@@ -123,7 +122,7 @@ class Serving:
             deployments=chosen.deployments,
             cost=chosen.cost,
             power_watts=None if chosen.rented else chosen.power_watts,
-            kg_co2e_per_year=_kg_co2e_per_year(question, chosen),
+            kg_co2e_per_year=chosen.kg_co2e_per_year,
             warnings=serving_warnings(question, chosen),
             search=replace(question.found.search, seconds=time.monotonic() - started),
             assumed=question.problem.assumed,
@@ -140,10 +139,10 @@ class Serving:
     def explained(self, question: ServingQuestion, plan: Plan, chosen: Build) -> Plan:
         """Add what lies beside the answer: other aims, other builds, what flips it."""
         flips = sensitivities(question, chosen)
-        others = other_builds(question, chosen)
+        answers, others = _beside(question, plan.status, chosen)
         return replace(
             plan,
-            answers=_answers(question, plan.status, chosen),
+            answers=answers,
             alternatives=others,
             disaggregated=disaggregated(
                 question.as_asked, chosen.deployments[0].candidate.weights
@@ -185,49 +184,47 @@ class Serving:
         )
 
 
-def _kg_co2e_per_year(question: ServingQuestion, chosen: Build) -> float | None:
-    """Carbon dioxide of a year's electricity of what is bought, where it is known."""
-    assumptions = question.catalog.native.cost_assumptions()
-    carbon = assumptions["carbon_kg_per_kwh"]
-    if chosen.rented or carbon is None:
-        return None
-    kilowatts = chosen.power_watts / WATTS_PER_KILOWATT
-    hours = HOURS_PER_YEAR * assumptions["duty"] * assumptions["pue"]
-    return float(kilowatts * hours * carbon)
-
-
 def _statement(question: ServingQuestion, chosen: Build) -> str:
     """Say how sure the figures are, and which are of a simulation."""
     sure = statement(
         (each.evaluation for each in chosen.deployments),
         question.problem.served.engine_name,
+        chosen.facts.measured,
     )
     return f"{sure}; {SIMULATED}" if question.problem.percentile else sure
 
 
-def _answers(question: ServingQuestion, status: Status, chosen: Build) -> Answers:
-    """Give the three answers: cheapest, most throughput, least dollars per token."""
-
-    def best(objective: Objective) -> Answer | None:
-        if objective == question.problem.objective:
-            return _answer(objective, status, chosen)
-        other = question.aiming(objective)
-        purchase = other.buy()
-        if not purchase.counts:
-            return None
-        proven: Status = "optimal" if purchase.status == "optimal" else "feasible"
-        return _answer(objective, proven, other.build(purchase.counts))
-
+def _beside(
+    question: ServingQuestion, status: Status, chosen: Build
+) -> tuple[Answers, tuple[Alternative, ...]]:
+    """Tell what is best by the other objectives, and builds of other hardware."""
     # The other two are best for a budget: without one, they are told if asked for.
     own, budget = question.problem.objective, question.problem.money
-    return Answers(
-        cheapest=best("cheapest"),
-        throughput=None
-        if budget is None and own != "throughput"
-        else best("throughput"),
-        cost_per_token=None
-        if budget is None and own != "cost-per-token"
-        else best("cost-per-token"),
+    told = TOLD if budget is not None else ("cheapest",)
+    asked = [question.aiming(objective) for objective in told if objective != own]
+    bought = [(each, each.buy()) for each in asked]
+    bought = [(each, purchase) for each, purchase in bought if purchase.counts]
+    listed = [{each.row: each.count} for each in question.offered.builds]
+    *best, builds = lay_out_together(
+        [
+            (each.found, each.problem, each.limits, [purchase.counts])
+            for each, purchase in bought
+        ]
+        + [(question.found, question.problem, question.limits, listed)]
+    )
+    answers = {own: _answer(own, status, chosen)}
+    for (each, purchase), (other,) in zip(bought, best, strict=True):
+        check(other.broken)
+        objective = each.problem.objective
+        proven: Status = "optimal" if purchase.status == "optimal" else "feasible"
+        answers[objective] = _answer(objective, proven, other)
+    return (
+        Answers(
+            cheapest=answers.get("cheapest"),
+            throughput=answers.get("throughput"),
+            cost_per_token=answers.get("cost-per-token"),
+        ),
+        other_builds(question, chosen, builds),
     )
 
 

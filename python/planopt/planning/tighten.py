@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace as with_changes
@@ -41,6 +40,7 @@ def tightened(
             ttft_margin=problem.ttft_margin / max(1.0, late.get("TTFT", 1.0)),
             tpot_margin=problem.tpot_margin / max(1.0, late.get("TPOT", 1.0)),
         )
+        other.is_told = question.is_told
         careful = other.buy()
         if not careful.counts:
             break
@@ -78,7 +78,7 @@ def simulated_build(
             under_load=latencies.under_load,
         )
         deployments.append(with_changes(each, evaluation=evaluation))
-    return replace(chosen, deployments=tuple(deployments))
+    return with_changes(chosen, deployments=tuple(deployments))
 
 
 def lateness(problem: Problem, build: Build) -> Iterator[tuple[str, float]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from planopt.accuracy.residuals import model_classes, residual
+from planopt.accuracy.residuals import errors
 from planopt.bill import MICRO_USD
 from planopt.documents.parts import Accuracy, Search
 from planopt.documents.plan import TrainingPlan
@@ -152,20 +152,19 @@ def _accuracy(question: TrainingQuestion, chosen: TrainingBuild) -> Accuracy:
     """Say how far step times of this hardware and kind of model have been off."""
     accelerator = chosen.deployment.candidate.accelerator
     problem = question.problem
-    classes = model_classes(question.catalog, accelerator, problem.model)
-    found = residual("step_time", classes)
+    known = errors(question.catalog, accelerator, problem.model, ["step_time"])
+    found = known.get("step_time")
     if found is None:
         return Accuracy(statement="no measurement says how far this may be off")
-    errors, extrapolated = found
-    of = "other hardware and models" if extrapolated else errors.of
+    of = "other hardware and models" if found.extrapolated else found.of
     return Accuracy(
         statement=(
             f"step times of {of} that no fit had seen were off by "
-            f"{errors.median_ape:.0%} in the median, {errors.mape:.0%} in the mean "
-            f"({errors.rows} rows)"
-            + ("; nothing like this was measured" if extrapolated else "")
+            f"{found.median_ape:.0%} in the median, {found.mape:.0%} in the mean "
+            f"({found.rows} rows)"
+            + ("; nothing like this was measured" if found.extrapolated else "")
         ),
-        median_error=errors.median_ape,
+        median_error=found.median_ape,
         source="measurements/residuals.toml",
     )
 

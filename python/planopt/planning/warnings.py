@@ -40,21 +40,15 @@ def serving_warnings(
 ) -> tuple[PlanWarning, ...]:
     """Look for what a buyer should hear of."""
     return (
-        *_context(question),
+        *_context(question, chosen),
         *_knife_edge(question, chosen),
         *_late(question, chosen),
         *cold_plan(question, chosen),
         *_full_memory(chosen),
         *_licence_warnings(
-            question.catalog,
-            {
-                each.candidate.accelerator
-                for each in chosen.deployments
-                if not each.hardware.terms
-            },
-            datacenter=question.problem.datacenter,
+            chosen.facts.without_licence, datacenter=question.problem.datacenter
         ),
-        *_quantised(question, chosen),
+        *_quantised(chosen),
         *_interruptions(chosen),
         *_price_warnings(chosen.bill_of_materials),
     )
@@ -89,7 +83,7 @@ def flipped(flips: Sequence[Sensitivity]) -> tuple[PlanWarning, ...]:
     )
 
 
-def _context(question: ServingQuestion) -> Iterator[PlanWarning]:
+def _context(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
     served = question.problem.served
     context = served.lengths.context
     if any(each.name == "context" for each in question.problem.assumed):
@@ -98,7 +92,8 @@ def _context(question: ServingQuestion) -> Iterator[PlanWarning]:
             message=f"context is assumed: {context} tokens per user",
             help="say --context N; memory and speed depend on it",
         )
-    most = question.catalog.model(served.model, served.kv_heads)["max_context"]
+
+    most = chosen.facts.max_context
     if context > most:
         yield PlanWarning(
             code="W007",
@@ -132,9 +127,8 @@ def _full_memory(chosen: Build) -> Iterator[PlanWarning]:
             )
 
 
-def _quantised(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
-    served = question.problem.served
-    own = question.catalog.model(served.model)["weights"]
+def _quantised(chosen: Build) -> Iterator[PlanWarning]:
+    own = chosen.facts.published
     for weights in sorted({str(d.candidate.weights) for d in chosen.deployments}):
         if weights != own and not (weights in _WIDE and own in _WIDE):
             yield PlanWarning(
@@ -176,10 +170,20 @@ def run_warnings(
     return (
         *warnings,
         *_licence_warnings(
-            question.catalog, [accelerator], datacenter=problem.datacenter
+            _without_licence(question.catalog, accelerator),
+            datacenter=problem.datacenter,
         ),
         *_price_warnings(chosen.bill_of_materials),
     )
+
+
+def _without_licence(catalog: Catalog, accelerator: str) -> Iterator[str]:
+    """Name an accelerator whose licence forbids data centers."""
+    figures = catalog.figures("accelerators", accelerator)
+    if "datacenter_licence" in figures and (
+        figures["datacenter_licence"]["text"] == "false"
+    ):
+        yield catalog.show("accelerators", accelerator)["name"]
 
 
 def _late_run(
@@ -232,20 +236,17 @@ def _memory_warnings(
 
 
 def _licence_warnings(
-    catalog: Catalog, accelerators: Iterable[str], *, datacenter: bool
+    without: Iterable[str], *, datacenter: bool
 ) -> Iterator[PlanWarning]:
     """Warn of parts that may not be used in data centers, unless they were left out."""
     if datacenter:
         return
-    for accelerator in sorted(accelerators):
-        entry = catalog.show("accelerators", accelerator)
-        allowed = {f["field"]: f["text"] for f in entry["figures"]}
-        if allowed.get("datacenter_licence") == "false":
-            yield PlanWarning(
-                code="W003",
-                message=f"the driver licence of {entry['name']} forbids data centers",
-                help="--datacenter leaves such parts out",
-            )
+    for name in without:
+        yield PlanWarning(
+            code="W003",
+            message=f"the driver licence of {name} forbids data centers",
+            help="--datacenter leaves such parts out",
+        )
 
 
 def _price_warnings(bill: Sequence[BomLine]) -> Iterator[PlanWarning]:

@@ -1,29 +1,37 @@
-"""Procurement: which units to buy, decided by OR-Tools in a process of its own.
+"""Procurement: which rows to buy, decided by OR-Tools in a process of its own.
 
-`buy` answers; `scan` checks it where one kind of unit suffices; `alternatives` lists
-the builds beside it; `minimal_conflict` says why there is none.
+The core says what a solver is offered, and adds purchases up; `buy` answers, and
+`minimal_conflict` says why there is no answer.
 """
 
 from planopt.procurement.conflict import minimal_conflict
-from planopt.procurement.dominance import undominated
-from planopt.procurement.problem import Limits, Objective, Purchase, Totals, Unit
+from planopt.procurement.problem import (
+    Alternative,
+    Limits,
+    Objective,
+    Offer,
+    Offered,
+    Purchase,
+    offer,
+    offers,
+)
 from planopt.procurement.purchase import PurchaseInterrupted, buy, satisfiable
-from planopt.procurement.scan import Alternative, alternatives, scan
 from planopt.procurement.solver import Solver
+from planopt.procurement.why_not import why_not
 
 __all__ = [
     "Alternative",
     "Limits",
     "Objective",
+    "Offer",
+    "Offered",
     "Purchase",
     "PurchaseInterrupted",
     "Solver",
-    "Totals",
-    "Unit",
-    "alternatives",
     "buy",
     "minimal_conflict",
+    "offer",
+    "offers",
     "satisfiable",
-    "scan",
-    "undominated",
+    "why_not",
 ]

@@ -1,89 +1,53 @@
-"""What is bought, within what, and what a purchase adds up to: exact arithmetic.
+"""What is bought, within what, and what of it a solver is offered.
 
-A *unit* is the smallest thing bought on its own (docs/reference/model.md, section 7).
-A purchase is a count of each unit. This module knows nothing of solvers: it is what
-their answers are checked against.
+A *unit* is the smallest thing bought on its own (docs/reference/model.md, section 7);
+what a search found are rows of units, which the compiled core keeps. A purchase is a
+count of each row. The core adds purchases up, exactly, and checks them against limits.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from planopt.procurement.model import exact
+import msgspec
+from msgspec import Struct
+
+from planopt._native import Rows
+from planopt._native import offers as native_offers
+from planopt.errors import InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
-__all__ = ["Counts", "Limits", "Objective", "Purchase", "Totals", "Unit"]
+__all__ = [
+    "Alone",
+    "Alternative",
+    "Broken",
+    "Counts",
+    "Limits",
+    "Need",
+    "Objective",
+    "Offer",
+    "Offered",
+    "Purchase",
+    "check",
+    "offer",
+    "offers",
+    "rows_of",
+]
 
 Objective = Literal["cheapest", "throughput", "cost-per-token", "latency"]
 Counts = Mapping[int, int]
-"""How many of each unit, by the unit's index; units not bought are absent."""
+"""How many of each row; rows not bought are absent."""
 
 MICRO_USD = 10**6
 TOKENS_PER_HOUR = 3600 * Fraction(1, 10**6)
 """Millions of tokens per hour, of one token per second."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """The smallest thing that is bought on its own.
-
-    Parameters
-    ----------
-    index : int
-        Position in the search result.
-    signature : tuple
-        The hardware: accelerator, accelerators, host, hosts, network, NICs per host,
-        switch.
-    accelerator : str
-        Catalog id, as in `Limits.stock`.
-    accelerators : int
-        Accelerators bought.
-    price_micro_usd : int
-        Price; where anything may be rented, of an hour.
-    usd_per_hour : float
-        Running cost with depreciation.
-    power_watts : float
-        Power drawn.
-    rack_units : float
-        Height in racks.
-    replicas : int
-        Replicas of the model in it.
-    users : int
-        Users of all its replicas together: ``replicas * replica_users``.
-    replica_users : int
-        Users of one replica.
-    tokens_per_second : float
-        Of all its replicas together.
-    tokens_per_second_per_user : float
-        Speed of each user.
-    capital_micro_usd : int
-        Purchase money, where the price is that of an hour.
-    """
-
-    index: int
-    signature: tuple[str | int | None, ...]
-    accelerator: str
-    accelerators: int
-    price_micro_usd: int
-    usd_per_hour: float
-    power_watts: float
-    rack_units: float
-    replicas: int
-    users: int
-    replica_users: int
-    tokens_per_second: float
-    tokens_per_second_per_user: float
-    capital_micro_usd: int = 0
-
-    def users_up_to(self, cap: int) -> int:
-        """Users if no replica could have more than `cap`."""
-        return self.replicas * min(self.replica_users, cap)
+LARGEST: Final = 2**63 - 1
+"""Micro-dollars that a limit of money is told as, at most: more than anything costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +68,6 @@ class Limits:
         Replicas, whichever they are, that may fail with all users still served.
     capital_micro_usd : int, optional
         Upper limit of purchase money, where prices are those of an hour.
-    hourly : bool
-        Whether prices are those of an hour.
     """
 
     users: int
@@ -117,7 +79,6 @@ class Limits:
     stock: Mapping[str, int] = field(default_factory=dict)
     redundancy: int = 0
     capital_micro_usd: int | None = None
-    hourly: bool = False
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -148,72 +109,90 @@ class Limits:
             stock={k: v for k, v in self.stock.items() if f"stock:{k}" in groups},
         )
 
-    def resources(
-        self, units: Sequence[Unit]
-    ) -> dict[str, tuple[list[Fraction], Fraction]]:
-        """Tell what each unit needs of each upper limit, and the limit, by group."""
-        needs: dict[str, tuple[list[Fraction], Fraction]] = {}
-
-        def limited(group: str, limit: float | None, each: list[float]) -> None:
-            if limit is not None:
-                needs[group] = list(map(exact, each)), exact(limit)
-
-        limited("budget", self.budget_micro_usd, [u.price_micro_usd for u in units])
-        limited(
-            "purchase", self.capital_micro_usd, [u.capital_micro_usd for u in units]
+    def told(self) -> Limits:
+        """Return the same limits, with money that the core counts in."""
+        budget, capital = self.budget_micro_usd, self.capital_micro_usd
+        return replace(
+            self,
+            budget_micro_usd=None if budget is None else min(budget, LARGEST),
+            capital_micro_usd=None if capital is None else min(capital, LARGEST),
         )
-        limited("power", self.power_watts, [u.power_watts for u in units])
-        limited("racks", self.rack_units, [u.rack_units for u in units])
-        limited("accelerators", self.accelerators, [u.accelerators for u in units])
-        for name, stock in sorted(self.stock.items()):
-            of_it = [u.accelerators * (u.accelerator == name) for u in units]
-            limited(f"stock:{name}", stock, list(of_it))
-        return needs
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """What a purchase adds up to."""
+class Need(Struct, frozen=True):
+    """An upper limit, with what each row needs of it."""
 
-    price_micro_usd: int
-    usd_per_hour: Fraction
-    power_watts: Fraction
-    rack_units: Fraction
-    accelerators: int
+    group: str
+    limit: str
+    each: tuple[int | float, ...]
+
+
+class Demand(Struct, frozen=True):
+    """What a purchase must supply."""
+
     users: int
-    tokens_per_second: Fraction
-    slowest: Fraction
-    """Speed of the slowest user, tokens per second."""
+    tokens_per_second: float
+    redundancy: int
 
-    @classmethod
-    def of(cls, units: Sequence[Unit], counts: Counts) -> Totals:
-        """Add up a purchase."""
-        bought = [(unit, counts[unit.index]) for unit in units if unit.index in counts]
 
-        def whole(name: str) -> int:
-            return sum(n * getattr(u, name) for u, n in bought)
+class Alone(Struct, frozen=True):
+    """Copies of one row."""
 
-        def total(name: str) -> Fraction:
-            return sum((n * exact(getattr(u, name)) for u, n in bought), Fraction(0))
+    row: int
+    count: int
 
-        return cls(
-            price_micro_usd=whole("price_micro_usd"),
-            usd_per_hour=total("usd_per_hour"),
-            power_watts=total("power_watts"),
-            rack_units=total("rack_units"),
-            accelerators=whole("accelerators"),
-            users=whole("users"),
-            tokens_per_second=total("tokens_per_second"),
-            slowest=min(
-                (exact(u.tokens_per_second_per_user) for u, _ in bought),
-                default=Fraction(0),
-            ),
-        )
+
+class Offer(Struct, frozen=True):
+    """Rows that a best purchase may have, by name, with what a programme needs."""
+
+    objective: Objective
+    demand: Demand
+    rows: tuple[int, ...]
+    places: tuple[int, ...]
+    """In the order of names, from 1: ties are broken by it, whatever is left out."""
+    uppers: tuple[int, ...]
+    """Most copies of each that a best purchase has."""
+    needs: tuple[Need, ...]
+    price_micro_usd: tuple[int, ...]
+    usd_per_hour: tuple[float, ...]
+    power_watts: tuple[float, ...]
+    users: tuple[int, ...]
+    replicas: tuple[int, ...]
+    replica_users: tuple[int, ...]
+    tokens_per_second: tuple[float, ...]
+    tokens_per_second_per_user: tuple[float, ...]
+    alone: Alone | None = None
+    """The best purchase of one of them: a mix of them may be better."""
+    unlimited: str | None = None
+    """Accelerator of which nothing limits the number, though it should."""
+
+
+class Broken(Struct, frozen=True):
+    """A limit that a purchase breaks."""
+
+    group: str
+    by: str
 
     @property
-    def usd_per_million_tokens(self) -> Fraction:
-        """Running cost per million tokens at a duty of 100 %."""
-        return self.usd_per_hour / (self.tokens_per_second * TOKENS_PER_HOUR)
+    def amount(self) -> Fraction:
+        """By how much, in the limit's own unit."""
+        return Fraction(self.by)
+
+
+class Alternative(Struct, frozen=True):
+    """A build beside the chosen one: copies of one row, and the limits it breaks."""
+
+    row: int
+    count: int
+    broken: tuple[Broken, ...] = ()
+
+
+class Offered(Struct, frozen=True):
+    """What can be bought of some rows, for each objective, and what lies beside."""
+
+    offers: dict[Objective, Offer]
+    builds: tuple[Alternative, ...]
+    """The cheapest build of one kind of row for each hardware, by price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +205,7 @@ class Purchase:
         Proven best; best at the time limit; proven that there is none; neither found
         nor excluded within the time limit.
     counts : dict
-        How many of each unit, by the unit's index.
+        How many of each row.
     price_micro_usd : int, optional
         Price.
     bound_micro_usd : int, optional
@@ -250,85 +229,63 @@ class Purchase:
     seconds: float = 0.0
 
 
-def by_name(unit: Unit) -> tuple[Any, ...]:
-    """Sort key: the signature, parts that are absent first, then the index."""
-    return *((part is not None, part) for part in unit.signature), unit.index
+def rows_of(said: Iterable[Mapping[str, Any]]) -> Rows:
+    """Make rows that no search of the core has found, by the names of its columns."""
+    return Rows.said(msgspec.json.encode(list(said)))
 
 
-def survivors(units: Sequence[Unit], counts: Counts, losses: int) -> int:
-    """Users served after the worst failure of `losses` replicas."""
-    left = losses
-    users = 0
-    for unit in sorted(units, key=lambda unit: -unit.replica_users):
-        replicas = unit.replicas * counts.get(unit.index, 0)
-        lost = min(left, replicas)
-        left -= lost
-        users += (replicas - lost) * unit.replica_users
-    return users
+_OFFERED: Final = msgspec.json.Decoder(Offered)
 
 
-def shortfalls(
-    units: Sequence[Unit], counts: Counts, limits: Limits
-) -> dict[str, Fraction]:
-    """Limits that a purchase breaks, and by how much, by group."""
-    units = [unit for unit in units if unit.index in counts]
-    missing = {
-        "users": Fraction(limits.users - survivors(units, counts, limits.redundancy)),
-    }
-    if limits.tokens_per_second > 0:
-        supplied = sum(counts[u.index] * exact(u.tokens_per_second) for u in units)
-        missing["throughput"] = exact(limits.tokens_per_second) - supplied
-    for group, (needs, limit) in limits.resources(units).items():
-        used = sum(counts[u.index] * n for u, n in zip(units, needs, strict=True))
-        missing[group] = used - limit
-    return {group: amount for group, amount in missing.items() if amount > 0}
+def offers(
+    asked: Sequence[tuple[Rows, Limits, Sequence[Objective]]], builds: int = 0
+) -> list[Offered]:
+    """Ask the core what a solver is to be offered, of each of some rows.
 
-
-def figure(totals: Totals, objective: Objective) -> Fraction:
-    """Value of a purchase in the objective's own unit."""
-    if objective == "cheapest":
-        return Fraction(totals.price_micro_usd, MICRO_USD)
-    if objective == "throughput":
-        return totals.tokens_per_second
-    if objective == "cost-per-token":
-        return totals.usd_per_million_tokens
-    return totals.slowest
-
-
-def rank(totals: Totals, objective: Objective) -> tuple[Fraction, ...]:
-    """Key by which purchases are ordered, the best first, save for their names.
-
-    After the objective come the price, $/Mtok and power.
+    Parameters
+    ----------
+    asked : sequence of tuple
+        Rows, what is asked for, and what is best.
+    builds : int
+        Builds beside, at most.
     """
-    first = figure(totals, objective)
-    return (
-        first if objective in ("cheapest", "cost-per-token") else -first,
-        Fraction(totals.price_micro_usd),
-        totals.usd_per_million_tokens,
-        totals.power_watts,
+    told = [
+        (
+            rows,
+            msgspec.json.encode(
+                {
+                    "limits": limits.told(),
+                    "objectives": list(objectives),
+                    "builds": builds,
+                }
+            ),
+        )
+        for rows, limits, objectives in asked
+    ]
+    return [_OFFERED.decode(each) for each in native_offers(told)]
+
+
+def offer(rows: Rows, limits: Limits, objective: Objective) -> Offer:
+    """Ask the core the same of one objective alone."""
+    (offered,) = offers([(rows, limits, [objective])])
+    return offered.offers[objective]
+
+
+def check(broken: Collection[Broken]) -> None:
+    """Refuse an answer of the solver that breaks a limit.
+
+    Raises
+    ------
+    InternalError
+        E903.
+    """
+    if broken:
+        raise InternalError.of("E903", "the solver's answer breaks a limit")
+
+
+def broken(rows: Rows, limits: Limits, counts: Counts) -> tuple[Broken, ...]:
+    """Ask the core which limits a purchase breaks, by exact sums."""
+    told = rows.broken(
+        msgspec.json.encode(limits.told()), msgspec.json.encode(dict(counts))
     )
-
-
-def copies_enough(unit: Unit, limits: Limits) -> int:
-    """Count the copies of one unit that meet the demands alone.
-
-    Of identical replicas of r users, ``ceil(users / r)`` must be left.
-    """
-    users = 0
-    if limits.users > 0:
-        replicas = math.ceil(limits.users / unit.replica_users) + limits.redundancy
-        users = math.ceil(replicas / unit.replicas)
-    demand = exact(limits.tokens_per_second)
-    return max(users, math.ceil(demand / exact(unit.tokens_per_second)), 1)
-
-
-def copies_possible(units: Sequence[Unit], limits: Limits) -> list[int | None]:
-    """Count the copies of each unit that the upper limits allow; none if unlimited."""
-    most: list[int | None] = [None] * len(units)
-    for needs, limit in limits.resources(units).values():
-        for i, need in enumerate(needs):
-            if need > 0:
-                copies = max(0, math.floor(limit / need))
-                known = most[i]
-                most[i] = copies if known is None else min(known, copies)
-    return most
+    return msgspec.json.decode(told, type=tuple[Broken, ...])

@@ -7,27 +7,23 @@ import time
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from planopt.procurement.dominance import undominated
 from planopt.procurement.model import exact
 from planopt.procurement.problem import (
     MICRO_USD,
     TOKENS_PER_HOUR,
     Purchase,
-    Totals,
-    by_name,
-    copies_enough,
-    copies_possible,
-    figure,
-    shortfalls,
+    broken,
+    check,
+    offer,
 )
 from planopt.procurement.programme import Programme
-from planopt.procurement.scan import scan
-from planopt.procurement.search import Proof, Search
+from planopt.procurement.search import Proof, Search, dot, lowest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.procurement.problem import Limits, Objective, Unit
+    from planopt._native import Rows
+    from planopt.procurement.problem import Limits, Offer
     from planopt.procurement.solver import Solver
 
 __all__ = ["PurchaseInterrupted", "buy", "satisfiable"]
@@ -55,19 +51,19 @@ class PurchaseInterrupted(KeyboardInterrupt):
         super().__init__(purchase)
 
 
-def buy(
-    units: Sequence[Unit],
-    limits: Limits,
-    objective: Objective,
-    solver: Solver,
-    time_limit: float,
-) -> Purchase:
-    """Find the best purchase."""
+def buy(offer: Offer, solver: Solver, time_limit: float) -> Purchase:
+    """Find the best purchase.
+
+    Ties go to the lower price, $/Mtok and power, and then to what comes first by name
+    (least sum of positions in the order of names). Status and bound are OR-Tools';
+    price and objective are computed from the purchase, exactly. The core checks it when
+    it lays it out.
+    """
     started = time.monotonic()
-    question = _Question(units, limits, objective, solver, started + time_limit)
+    question = _Question(offer, solver, started + time_limit)
     proof = Proof(complete=False)
     try:
-        proof = question.pursue(objective)
+        proof = question.pursue(offer.objective)
         if proof.complete:
             question.break_ties(time.monotonic() + TIES_SECONDS)
     except KeyboardInterrupt:
@@ -76,66 +72,44 @@ def buy(
     return question.answer(proof, time.monotonic() - started)
 
 
-def satisfiable(
-    units: Sequence[Unit], limits: Limits, solver: Solver, time_limit: float
-) -> bool:
+def satisfiable(rows: Rows, limits: Limits, solver: Solver, time_limit: float) -> bool:
     """Whether a purchase is possible, as far as could be told in time."""
-    if any(_does_alone(unit, limits) for unit in units):
+    offered = offer(rows, limits, "cheapest")
+    if offered.alone is not None:
+        # Copies of one row are a purchase, which no solver has to tell.
         return True
-    deadline = time.monotonic() + time_limit
-    question = _Question(units, limits, "cheapest", solver, deadline)
-    return question.search.any().status != "infeasible"
-
-
-def _does_alone(unit: Unit, limits: Limits) -> bool:
-    """Whether copies of one unit are a purchase, which no solver has to tell."""
-    return not shortfalls([unit], {unit.index: copies_enough(unit, limits)}, limits)
+    question = _Question(offered, solver, time.monotonic() + time_limit)
+    outcome = question.search.any()
+    if outcome.values:
+        check(broken(rows, limits, question.counts(outcome.values)))
+    return outcome.status != "infeasible"
 
 
 class _Question:
-    """One purchase that is sought: its units, goals and search."""
+    """One purchase that is sought: what is offered, goals and search."""
 
-    def __init__(
-        self,
-        units: Sequence[Unit],
-        limits: Limits,
-        objective: Objective,
-        solver: Solver,
-        deadline: float,
-    ) -> None:
-        self._limits = limits
-        self._objective = objective
-        # Positions among all units: that some are dominated does not change a name.
-        self._places = {u.index: i for i, u in enumerate(sorted(units, key=by_name), 1)}
-        most = copies_possible(units, limits)
-        within = [unit for unit, n in zip(units, most, strict=True) if n != 0]
-        programme = Programme.of(undominated(within), limits, objective)
-        self._units = programme.units
-        self.search = Search(programme, solver, deadline, self._allows)
-        single = scan(self._units, limits, objective)
-        if single is not None:
-            self.search.best = tuple(
-                single.counts.get(unit.index, 0) for unit in self._units
-            )
+    def __init__(self, offer: Offer, solver: Solver, deadline: float) -> None:
+        self._offer = offer
+        self.search = Search(Programme.of(offer), solver, deadline)
+        if offer.alone is not None:
+            alone = {offer.alone.row: offer.alone.count}
+            self.search.best = tuple(alone.get(row, 0) for row in offer.rows)
 
     def pursue(self, goal: Goal) -> Proof:
         """Reach one goal, without giving up those reached before."""
+        offer = self._offer
+        rates = [*map(exact, offer.tokens_per_second)]
         if goal == "cheapest":
-            return self.search.minimise(self._each("price_micro_usd"))
+            return self.search.minimise([*map(Fraction, offer.price_micro_usd)])
         if goal == "throughput":
-            rates = self._each("tokens_per_second")
             return self.search.minimise([-rate for rate in rates])
         if goal == "cost-per-token":
-            costs, rates = self._each("usd_per_hour"), self._each("tokens_per_second")
-            return self.search.minimise_ratio(costs, rates)
+            return self.search.minimise_ratio([*map(exact, offer.usd_per_hour)], rates)
         if goal == "latency":
-            speeds = self._each("tokens_per_second_per_user")
-            return self.search.highest_threshold(speeds)
+            return self.search.highest_threshold(self._speeds)
         if goal == "power":
-            return self.search.minimise(self._each("power_watts"))
-        return self.search.minimise(
-            [Fraction(self._places[unit.index]) for unit in self._units]
-        )
+            return self.search.minimise([*map(exact, offer.power_watts)])
+        return self.search.minimise([*map(Fraction, offer.places)])
 
     def break_ties(self, deadline: float) -> None:
         """Pursue the other goals in their order, for as long as each is proven."""
@@ -143,24 +117,23 @@ class _Question:
         for goal in TIES:
             if self.search.best is None:
                 return
-            if goal != self._objective and not self.pursue(goal).complete:
+            if goal != self._offer.objective and not self.pursue(goal).complete:
                 return
 
     def answer(self, proof: Proof, seconds: float) -> Purchase:
         """Word the best purchase so far; figures are computed from it anew."""
-        if self.search.best is None:
+        best, offer = self.search.best, self._offer
+        if best is None:
             return Purchase(
                 "infeasible" if proof.complete else "unknown", seconds=seconds
             )
-        counts = self._counts(self.search.best)
-        totals = Totals.of(self._units, counts)
-        value = figure(totals, self._objective)
+        value = self._value(best)
         bound = self._bound(proof, value)
-        price_bound = bound if self._objective == "cheapest" else None
+        price_bound = bound if offer.objective == "cheapest" else None
         return Purchase(
             status="optimal" if proof.complete else "feasible",
-            counts=counts,
-            price_micro_usd=totals.price_micro_usd,
+            counts=self.counts(best),
+            price_micro_usd=sum(map(int.__mul__, offer.price_micro_usd, best)),
             bound_micro_usd=None
             if price_bound is None
             else math.ceil(price_bound * MICRO_USD),
@@ -170,25 +143,37 @@ class _Question:
             seconds=seconds,
         )
 
+    def _value(self, vector: Sequence[int]) -> Fraction:
+        """Value of a purchase in the objective's own unit."""
+        offer = self._offer
+        if offer.objective == "cheapest":
+            return dot([*map(Fraction, offer.price_micro_usd)], vector) / MICRO_USD
+        if offer.objective == "latency":
+            return lowest(self._speeds, vector)
+        tokens = dot([*map(exact, offer.tokens_per_second)], vector)
+        if offer.objective == "throughput":
+            return tokens
+        cost = dot([*map(exact, offer.usd_per_hour)], vector)
+        return cost / (tokens * TOKENS_PER_HOUR)
+
     def _bound(self, proof: Proof, value: Fraction) -> Fraction | None:
         """Bound of the goal, in the unit and direction of the objective."""
         if proof.bound is None:
             return None
-        if self._objective == "cheapest":
+        if self._offer.objective == "cheapest":
             return min(value, proof.bound / MICRO_USD)
-        if self._objective == "cost-per-token":
+        if self._offer.objective == "cost-per-token":
             return min(value, proof.bound / TOKENS_PER_HOUR)
         return max(value, -proof.bound)
 
-    def _each(self, name: str) -> list[Fraction]:
-        return [exact(getattr(unit, name)) for unit in self._units]
+    @property
+    def _speeds(self) -> list[Fraction]:
+        return [*map(exact, self._offer.tokens_per_second_per_user)]
 
-    def _counts(self, vector: Sequence[int]) -> dict[int, int]:
-        pairs = zip(self._units, vector, strict=True)
-        return {unit.index: count for unit, count in pairs if count}
-
-    def _allows(self, vector: Sequence[int]) -> bool:
-        return not shortfalls(self._units, self._counts(vector), self._limits)
+    def counts(self, vector: Sequence[int]) -> dict[int, int]:
+        """Return how many of each row a vector of the programme is."""
+        pairs = zip(self._offer.rows, vector, strict=True)
+        return {row: count for row, count in pairs if count}
 
 
 def _gap(value: Fraction, bound: Fraction) -> float:

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from planopt.errors import InternalError
 from planopt.procurement.model import Model, Row, Scaled, scaled
 from planopt.procurement.solver import Outcome, SolveInterrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from planopt.procurement.programme import Programme
     from planopt.procurement.solver import Solver
 
-__all__ = ["Proof", "Search"]
+__all__ = ["Proof", "Search", "dot", "lowest"]
 
 Vector = tuple[int, ...]
 """Counts of all units, in the order of the programme."""
@@ -50,23 +49,14 @@ class Search:
         Who solves.
     deadline : float
         Time of `time.monotonic` by which to be done.
-    allowed : callable
-        Exact check of a purchase, independent of the rows.
     """
 
-    def __init__(
-        self,
-        programme: Programme,
-        solver: Solver,
-        deadline: float,
-        allowed: Callable[[Vector], bool],
-    ) -> None:
+    def __init__(self, programme: Programme, solver: Solver, deadline: float) -> None:
         self.best: Vector | None = None
         self.deadline = deadline
         self._uppers = programme.uppers
         self._row_sets = list(programme.row_sets)
         self._solver = solver
-        self._allowed = allowed
 
     def any(self) -> Outcome:
         """Find any purchase; ``infeasible`` is proven, ``unknown`` is not."""
@@ -102,11 +92,11 @@ class Search:
             if self.best is None:
                 return proof
         while True:
-            ratio = _dot(costs, self.best) / _dot(yields, self.best)
+            ratio = dot(costs, self.best) / dot(yields, self.best)
             excess = [c - ratio * y for c, y in zip(costs, yields, strict=True)]
             goal = scaled(excess, self._uppers)
             proof = self._improve(goal)
-            if _dot(excess, self.best) >= 0 or not proof.complete:
+            if dot(excess, self.best) >= 0 or not proof.complete:
                 break
         self._settle(goal)
         return Proof(proof.complete, _ratio_bound(ratio, proof, goal, yields))
@@ -118,7 +108,7 @@ class Search:
         as well, so bisection finds the highest level; it is proven by the failure of
         the next higher one.
         """
-        reached = _least(levels, self.best)
+        reached = self._reached(levels)
         higher = sorted(
             {
                 level
@@ -139,11 +129,15 @@ class Search:
                 low = middle + 1
             else:
                 high = middle
-        reached = _least(levels, self.best)
+        reached = self._reached(levels)
         self._uppers = uppers if reached is None else _from(reached, levels, uppers)
         if complete:
             return Proof(complete=True, bound=None if reached is None else -reached)
         return Proof(complete=False, bound=-higher[-1])
+
+    def _reached(self, levels: Sequence[Fraction]) -> Fraction | None:
+        """Least level of the best so far."""
+        return None if self.best is None else lowest(levels, self.best)
 
     def _improve(self, goal: Scaled) -> Proof:
         """Solve for a goal over all row sets; drop those that cannot reach the best."""
@@ -186,12 +180,8 @@ class Search:
             outcome = self._solver.solve(model, left, self.best)
         except SolveInterrupted as interruption:
             # Rows keep it no worse than the best so far, so it is the new best.
-            values = interruption.outcome.values
-            if values and self._allowed(values):
-                self.best = values
+            self.best = interruption.outcome.values or self.best
             raise
-        if outcome.values and not self._allowed(outcome.values):
-            raise InternalError.of("E903", "the solver's answer breaks a limit")
         return outcome
 
 
@@ -210,15 +200,14 @@ def _out_of_reach(
     return False
 
 
-def _dot(values: Sequence[Fraction], counts: Sequence[int]) -> Fraction:
+def dot(values: Sequence[Fraction], counts: Sequence[int]) -> Fraction:
+    """Add up what is bought."""
     pairs = zip(values, counts, strict=True)
     return sum((value * count for value, count in pairs if count), Fraction(0))
 
 
-def _least(levels: Sequence[Fraction], counts: Vector | None) -> Fraction | None:
+def lowest(levels: Sequence[Fraction], counts: Sequence[int]) -> Fraction:
     """Least level among what is bought."""
-    if counts is None:
-        return None
     return min(level for level, n in zip(levels, counts, strict=True) if n)
 
 

@@ -1,35 +1,42 @@
-"""Builds: what a purchase of units becomes as hardware with models on it."""
+"""Builds: what a purchase becomes as hardware with models on it, as the core says."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from msgspec import Struct
 
-from planopt.bill import MICRO_USD, _micro, bom_line, hardware_of, merged
+from planopt._native import lay_out as native_lay_out
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS
 from planopt.documents.evaluation import Deployment, ServingEvaluation
-from planopt.documents.parts import BomLine, Candidate, Cost
-from planopt.price_sources import sourced
-from planopt.serving.sure import with_intervals
+from planopt.documents.parts import BomLine, Cost  # noqa: TC001 - msgspec reads
+from planopt.procurement.problem import Broken, check
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from planopt.catalog.open import Catalog
-    from planopt.procurement.problem import Unit
+    from planopt.procurement.problem import Counts, Limits
     from planopt.serving.question_types import Problem
-    from planopt.serving.search import Found, Row
+    from planopt.serving.search import Found
 
-__all__ = ["Build", "build", "cost_of", "evaluation_of"]
-
-SECONDS_PER_HOUR = 3600
-TOKENS_PER_MILLION = 10**6
+__all__ = ["Build", "build", "evaluation_of", "lay_out", "lay_out_together"]
 
 
-@dataclass(frozen=True)
-class Build:
+class Facts(Struct, frozen=True, kw_only=True):
+    """What there is to know of a purchase beside what it does."""
+
+    measured: int | None = None
+    """Measured rows that errors of the time per token are known from."""
+    max_context: int
+    """Longest context that the model was made for."""
+    published: str
+    """Format that its weights are published in."""
+    without_licence: tuple[str, ...] = ()
+    """Accelerators that are bought and whose licence forbids data centers."""
+
+
+class Build(Struct, frozen=True, kw_only=True):
     """A whole purchase, laid out."""
 
     deployments: tuple[Deployment, ...]
@@ -37,17 +44,22 @@ class Build:
     cost: Cost
     power_watts: float
     """Of what is bought: whoever rents out pays for the power of the rest."""
+    kg_co2e_per_year: float | None = None
+    """Carbon dioxide of a year's electricity of what is bought, where it is known."""
     users: int
     tokens_per_second: float
     tokens_per_second_per_user: float
     """Of the slowest user."""
+    summary: str
+    """The build in a line: accelerators, hosts, network, layout."""
+    broken: tuple[Broken, ...] = ()
+    """Limits that it breaks."""
+    facts: Facts
 
     @property
     def price_usd(self) -> float:
         """Price of everything."""
-        return (
-            sum(_micro(line.price_usd) for line in self.bill_of_materials) / MICRO_USD
-        )
+        return self.cost.price_usd or 0.0
 
     @property
     def usd_per_hour(self) -> float:
@@ -59,99 +71,69 @@ class Build:
         """Whether nothing of it is bought."""
         return all(each.hardware.terms for each in self.deployments)
 
-    @property
-    def summary(self) -> str:
-        """The build in a line: accelerators, hosts, network, layout."""
-        return "; ".join(_summary(deployment) for deployment in self.deployments)
+
+_BUILDS: Final = msgspec.json.Decoder(tuple[Build, ...])
+
+Purchases = tuple["Found", "Problem", "Limits", "Sequence[Counts]"]
+"""What was bought from, the question, its limits, and how many of each row."""
 
 
-def build(
-    catalog: Catalog, problem: Problem, found: Found, counts: Mapping[int, int]
-) -> Build:
-    """Lay a purchase out.
+def lay_out_together(asked: Sequence[Purchases]) -> list[tuple[Build, ...]]:
+    """Lay purchases of several questions out.
 
     A purchase of one kind of unit for a number of users runs the batch that they need,
     in the layout that is fastest for them; otherwise each unit runs what it was bought
     for. Another layout may put more accelerators of a board to work: a limit of power
-    rules that out.
+    rules that out. Latencies under a load were judged for one layout and no other.
     """
-    bought = [(found.units[index], count) for index, count in sorted(counts.items())]
-    for_users = (
-        len(bought) == 1
-        and problem.objective in ("cheapest", "latency")
+    told = [
+        (found.native, msgspec.json.encode(_asked(problem, limits, purchases)))
+        for found, problem, limits, purchases in asked
+    ]
+    return [_BUILDS.decode(each) for each in native_lay_out(told)]
+
+
+def lay_out(
+    found: Found, problem: Problem, limits: Limits, purchases: Sequence[Counts]
+) -> tuple[Build, ...]:
+    """Lay purchases of one question out, those that break limits, too."""
+    (builds,) = lay_out_together([(found, problem, limits, purchases)])
+    return builds
+
+
+def build(found: Found, problem: Problem, limits: Limits, counts: Counts) -> Build:
+    """Lay out what a solver chose, and refuse what breaks a limit."""
+    (chosen,) = lay_out(found, problem, limits, [counts])
+    check(chosen.broken)
+    return chosen
+
+
+def _asked(
+    problem: Problem, limits: Limits, purchases: Sequence[Counts]
+) -> dict[str, Any]:
+    by_users = (
+        problem.objective in ("cheapest", "latency")
         and not problem.throughput
         and not problem.redundancy
     )
-    deployments = tuple(
-        _deploy(catalog, problem, found.row(unit), unit, count, for_users=for_users)
-        for unit, count in bought
-    )
-    return _total(catalog, deployments)
-
-
-def _deploy(
-    catalog: Catalog,
-    problem: Problem,
-    row: Row,
-    unit: Unit,
-    count: int,
-    *,
-    for_users: bool,
-) -> Deployment:
-    served = replace(problem.served, weights=row.weights, kv=row.kv)
-    layout: dict[str, Any] = {**row.layout(), "replicas": unit.replicas}
-    if for_users:
-        layout |= {"batch": problem.batch, "in_flight": problem.in_flight}
-    # Latencies under a load were judged for this layout and no other.
     judged = problem.percentile is not None
-    if for_users and problem.max_power_watts is None and not judged:
-        layout = {"batch": problem.batch, "in_flight": problem.in_flight}
-    answer = catalog.ask(
-        "fastest_serving",
-        {
-            **problem.asked(served),
-            **row.hardware(),
-            **layout,
-            "users": math.ceil(problem.users / count) if for_users else unit.users,
-            "context_ranks": served.context_ranks,
-        },
-    )
-    evaluation = answer["evaluation"]
-    return Deployment(
-        model=problem.served.model,
-        units=count,
-        replicas=answer["unit_replicas"] * count,
-        candidate=Candidate(
-            accelerator=row.accelerator,
-            tp=answer["tp"],
-            cp=answer["cp"],
-            dp=answer["dp"],
-            ep=answer["ep"],
-            pp=answer["pp"],
-            batch=answer["batch"],
-            in_flight=evaluation["in_flight"],
-            overlap=served.overlap,
-            weights=row.weights,
-            kv=row.kv,
-            **served.drafted,
-        ),
-        hardware=msgspec.structs.replace(
-            hardware_of(evaluation),
-            terms=row.terms,
-            goodput=row.goodput if row.terms else None,
-        ),
-        evaluation=with_intervals(
-            catalog,
-            evaluation_of(evaluation),
-            model=problem.served.model,
-            accelerator=row.accelerator,
-            batch=answer["batch"],
-            engine=problem.served.engine_name,
-        ),
-        bill_of_materials=tuple(
-            bom_line(line, count) for line in evaluation["bill_of_materials"]
-        ),
-    )
+    for_users = {
+        "users": problem.users,
+        "batch": problem.batch,
+        "in_flight": problem.in_flight,
+        "any_layout": problem.max_power_watts is None and not judged,
+    }
+    return {
+        "purchases": [
+            {
+                "counts": dict(counts),
+                "for_users": for_users if by_users and len(counts) == 1 else None,
+            }
+            for counts in purchases
+        ],
+        "limits": limits.told(),
+        "has_errors": problem.assumptions == DEFAULT_ASSUMPTIONS,
+    }
 
 
 def evaluation_of(evaluation: Mapping[str, Any]) -> ServingEvaluation:
@@ -162,65 +144,3 @@ def evaluation_of(evaluation: Mapping[str, Any]) -> ServingEvaluation:
         if name in ServingEvaluation.__struct_fields__ and value is not None
     }
     return msgspec.convert(known, ServingEvaluation)
-
-
-def _total(catalog: Catalog, deployments: tuple[Deployment, ...]) -> Build:
-    tokens_per_second = sum(
-        (each.evaluation.decode.tokens_per_second or 0.0)
-        * each.replicas
-        * (each.hardware.goodput or 1.0)
-        for each in deployments
-    )
-    usd_per_hour = sum(
-        (each.evaluation.cost.usd_per_hour or 0.0) * each.units for each in deployments
-    )
-    deployed = [line for each in deployments for line in each.bill_of_materials]
-    lines = sourced(catalog, merged(deployed))
-    price = sum(_micro(line.price_usd) for line in lines) / MICRO_USD
-    return Build(
-        deployments=deployments,
-        bill_of_materials=lines,
-        cost=cost_of(catalog, price, usd_per_hour, tokens_per_second),
-        power_watts=sum(
-            (each.evaluation.power_watts or 0.0) * each.units for each in deployments
-        ),
-        users=sum(each.users for each in deployments),
-        tokens_per_second=tokens_per_second,
-        tokens_per_second_per_user=min(
-            (each.evaluation.decode.tokens_per_second_per_user or 0.0)
-            for each in deployments
-        ),
-    )
-
-
-def cost_of(
-    catalog: Catalog, price_usd: float, usd_per_hour: float, tokens_per_second: float
-) -> Cost:
-    """Cost of tokens, at the share of hours that are busy."""
-    duty = catalog.native.cost_assumptions()["duty"]
-    per_hour = tokens_per_second * SECONDS_PER_HOUR * duty
-    return Cost(
-        price_usd=price_usd,
-        usd_per_hour=usd_per_hour,
-        usd_per_million_tokens=usd_per_hour / (per_hour / TOKENS_PER_MILLION),
-        tokens_per_usd=per_hour / usd_per_hour,
-    )
-
-
-def _summary(deployment: Deployment) -> str:
-    candidate, hardware = deployment.candidate, deployment.hardware
-    parts = {line.kind: line for line in deployment.bill_of_materials}
-    cards = parts.get("accelerator")
-    hosts = parts["instance"] if hardware.terms else parts["host"]
-    what = f"{hosts.quantity}x {hosts.name}"
-    if cards is not None:  # A complete machine brings its own.
-        what = f"{cards.quantity}x {cards.name} in {what}"
-    # Instances are connected by whoever rents them out.
-    named = hardware.network and not hardware.terms
-    over = f", {hardware.network}" if named else ""
-    direct = " direct" if named and hardware.switch is None else ""
-    beyond = {"EP": candidate.ep, "DP": candidate.dp, "CP": candidate.cp}
-    more = "".join(f" x {name}{each}" for name, each in beyond.items() if each > 1)
-    layout = f"TP{candidate.tp} x PP{candidate.pp}{more}"
-    copies = f" x {deployment.replicas} replicas" if deployment.replicas > 1 else ""
-    return f"{what}{over}{direct}, {layout}{copies}, {candidate.weights}"

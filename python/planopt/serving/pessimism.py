@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from planopt.accuracy.residuals import model_classes, residual, under_engine
+from planopt.accuracy.residuals import errors
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS
 from planopt.serving.question_types import Pessimism
 
@@ -31,16 +31,19 @@ def pessimism(catalog: Catalog, problem: Problem, accelerator: str) -> Pessimism
     """
     if catalog.assumptions != DEFAULT_ASSUMPTIONS:
         return Pessimism(WHERE_UNKNOWN, WHERE_UNKNOWN)
-    known = model_classes(catalog, accelerator, problem.served.model)
-    under = under_engine(problem.served.engine_name)
-    classes = [f"{name}{under}" for name in known]
+    known = errors(
+        catalog,
+        accelerator,
+        problem.served.model,
+        ("tpot", "decode", "ttft"),
+        any_engine=problem.served.engine_name is None,
+    )
 
     def longer(metric: str) -> float:
-        found = residual(metric, classes, everything=f"all{under}")
+        found = known.get(metric)
         if found is None:
             return WHERE_UNKNOWN
-        errors, _ = found
-        return max(1.0, errors.high if metric in _TIMES else 1 / errors.low)
+        return max(1.0, found.high if metric in _TIMES else 1 / found.low)
 
     return Pessimism(max(longer("tpot"), longer("decode")), longer("ttft"))
 

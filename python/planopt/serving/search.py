@@ -1,61 +1,36 @@
-"""Units worth buying, found by the compiled core."""
+"""Units worth buying, found and kept by the compiled core."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec import Struct
 
 from planopt.acquisition import is_offer
-from planopt.catalog.open import LIMITED_TO
 from planopt.documents.parts import Search
-from planopt.procurement.problem import MICRO_USD, Unit
+from planopt.door import question
 from planopt.serving.load import promised
 from planopt.serving.pessimism import each_at_worst
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planopt._native import Found as NativeFound
     from planopt.catalog.open import Catalog
     from planopt.serving.question_types import Problem, ServedModel
 
-__all__ = ["Found", "find_units", "sought"]
+__all__ = ["Aim", "Found", "Listed", "find_together", "find_units", "sought"]
 
 
-@dataclass(frozen=True)
-class Row:
-    """How a unit is laid out, and what it is made of: a row of the core's columns."""
+class Nearest(Struct, frozen=True):
+    """How close rejected candidates came."""
 
-    accelerator: str
-    host: str
-    terms: str | None
-    """Terms of an instance that is rented."""
-    goodput: float
-    """Share of the time that it is there and at work."""
-    network: str | None
-    nics_per_host: int
-    switch: str | None
-    switch_port_blocks: int
-    hosts: int
-    accelerators: int
-    tp: int
-    cp: int
-    dp: int
-    ep: int
-    pp: int
-    batch: int
-    in_flight: int
-    is_build: bool
-    weights: str
-    kv: str
-
-    def hardware(self) -> dict[str, Any]:
-        """Name its hardware, and how much of it a unit is, by options of the core."""
-        names = ("accelerator", "host", "terms", "network")
-        parts = ("hosts", "accelerators", "switch")
-        return {
-            **{name: getattr(self, name) for name in names},
-            "nics_per_host": self.nics_per_host or None,
-            "unit": {name: getattr(self, name) for name in parts},
-        }
+    memory_ratio: float | None = None
+    tokens_per_second_per_user: float | None = None
+    prefill_seconds: float | None = None
 
     def layout(self) -> dict[str, int]:
         """Name how it is divided."""
@@ -63,159 +38,156 @@ class Row:
         return {name: getattr(self, name) for name in names}
 
 
-_ROW_COLUMNS = tuple(
-    name for name in Row.__dataclass_fields__ if name not in ("weights", "kv")
-)
+class _Summary(Struct, frozen=True):
+    """What a search looked at."""
 
-
-@dataclass
-class Found:
-    """What a search found, and what it looked at."""
-
-    units: list[Unit] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
-    search: Search = field(default_factory=Search)
-    nearest: dict[str, float | None] = field(default_factory=dict)
-    """How close rejected candidates came: memory ratio, speed, prefill."""
-    is_cut_by_price: bool = False
+    covered: int
+    evaluated: int
+    rejected: dict[str, int]
+    nearest: Nearest
+    is_cut_by_price: bool
     """Whether there are units beyond the price that it went up to."""
-    reduces_over_pcie: bool = False
+    reduces_over_pcie: bool
     """Whether any host has accelerators that all-reduce over its PCIe."""
+    rows: int
+
+
+class Listed(Struct, frozen=True):
+    """Rows with their names, as columns of one length."""
+
+    accelerator: tuple[str, ...]
+    host: tuple[str, ...]
+    terms: tuple[str | None, ...]
+    """Terms of an instance that is rented."""
+    goodput: tuple[float, ...]
+    """Share of the time that it is there and at work."""
+    network: tuple[str | None, ...]
+    nics_per_host: tuple[int, ...]
+    switch: tuple[str | None, ...]
+    switch_port_blocks: tuple[int, ...]
+    hosts: tuple[int, ...]
+    accelerators: tuple[int, ...]
+    tp: tuple[int, ...]
+    cp: tuple[int, ...]
+    dp: tuple[int, ...]
+    ep: tuple[int, ...]
+    pp: tuple[int, ...]
+    batch: tuple[int, ...]
+    in_flight: tuple[int, ...]
+    is_build: tuple[bool, ...]
+    weights: tuple[str, ...]
+    kv: tuple[str, ...]
+    replicas: tuple[int, ...]
+    users: tuple[int, ...]
+    tokens_per_second_per_user: tuple[float, ...]
+    tokens_per_second: tuple[float, ...]
+    price_micro_usd: tuple[int, ...]
+    capital_micro_usd: tuple[int, ...]
+    usd_per_hour: tuple[float, ...]
+    power_watts: tuple[float, ...]
+    rack_units: tuple[float, ...]
+
+
+_SUMMARY: Final = msgspec.json.Decoder(_Summary)
+
+
+class Found:
+    """What a search found, and what it looked at: the core keeps the rows."""
+
+    def __init__(self, native: NativeFound) -> None:
+        self.native = native
+        self.rows = native.rows
+
+    @cached_property
+    def _summary(self) -> _Summary:
+        return _SUMMARY.decode(self.native.summary)
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
     @property
-    def builds(self) -> list[Unit]:
-        """Units whose copies are one of the cheapest builds of different hardware."""
-        return [
-            unit
-            for unit, row in zip(self.units, self.rows, strict=True)
-            if row.is_build
-        ]
+    def search(self) -> Search:
+        """What was looked at."""
+        told = self._summary
+        return Search(
+            candidates_covered=told.covered,
+            candidates_evaluated=told.evaluated,
+            candidates_pruned=told.covered - told.evaluated,
+            rejected=told.rejected,
+        )
 
-    def row(self, unit: Unit) -> Row:
-        """Layout and parts of a unit."""
-        return self.rows[unit.index]
+    @property
+    def nearest(self) -> Nearest:
+        """How close rejected candidates came."""
+        return self._summary.nearest
 
-    def _add(self, answer: dict[str, Any], *, hourly: bool) -> None:
-        columns = answer["units"]
-        start = len(self.units)
-        count = len(columns["users"])
-        for position in range(count):
-            cell = {name: column[position] for name, column in columns.items()}
-            row = Row(
-                **{name: cell[name] for name in _ROW_COLUMNS},
-                weights=answer["weights"],
-                kv=answer["kv"],
-            )
-            self.rows.append(row)
-            unit = _unit(start + position, cell, answer["weights"])
-            self.units.append(_by_the_hour(unit, cell) if hourly else unit)
-        self.search = _sum(self.search, answer)
-        self.nearest = _closest(self.nearest, answer["nearest"])
-        self.is_cut_by_price |= answer["is_cut_by_price"]
-        self.reduces_over_pcie |= answer["reduces_over_pcie"]
+    @property
+    def is_cut_by_price(self) -> bool:
+        """Whether there are units beyond the price that it went up to."""
+        return self._summary.is_cut_by_price
+
+    @property
+    def reduces_over_pcie(self) -> bool:
+        """Whether any host has accelerators that all-reduce over its PCIe."""
+        return self._summary.reduces_over_pcie
+
+    def listed(self) -> Listed:
+        """Every row with its names."""
+        return msgspec.json.decode(self.native.listed(), type=Listed)
 
 
-def _unit(index: int, cell: dict[str, Any], weights: str) -> Unit:
-    signature = (
-        cell["accelerator"],
-        cell["accelerators"],
-        cell["host"],
-        cell["hosts"],
-        cell["network"],
-        cell["nics_per_host"],
-        cell["switch"],
-        cell["terms"],
-        weights,
-    )
-    return Unit(
-        index=index,
-        signature=signature,
-        accelerator=cell["accelerator"].partition(LIMITED_TO)[0],
-        accelerators=cell["accelerators"],
-        price_micro_usd=cell["price_micro_usd"],
-        usd_per_hour=cell["usd_per_hour"],
-        power_watts=cell["power_watts"],
-        rack_units=cell["rack_units"],
-        replicas=cell["replicas"],
-        users=cell["users"],
-        replica_users=cell["users"] // cell["replicas"],
-        tokens_per_second=cell["tokens_per_second"],
-        tokens_per_second_per_user=cell["tokens_per_second_per_user"],
-    )
+class Aim(Struct, frozen=True, kw_only=True):
+    """How far a search goes, and what it keeps."""
+
+    price_cap_usd: float | None = None
+    """Price of a unit that is bought, at most."""
+    each_batch_up_to: int | None = None
+    """Offer each batch up to this one; default: the largest alone, which has the most
+    users and throughput, or each even share of the users where latency is sought."""
+    aim: str | None = None
+    """``cost-per-token`` or ``latency``, if that alone is sought and nothing limits the
+    purchase."""
 
 
-def _by_the_hour(unit: Unit, cell: dict[str, Any]) -> Unit:
-    """Price a unit by what an hour of it costs, whether it is bought or rented.
-
-    What is rented is not of the stock that there is to buy.
-    """
-    rented = cell["terms"] is not None
-    return replace(
-        unit,
-        accelerator=f"rented {unit.accelerator}" if rented else unit.accelerator,
-        price_micro_usd=math.ceil(unit.usd_per_hour * MICRO_USD),
-        capital_micro_usd=0 if rented else unit.price_micro_usd,
-    )
-
-
-def _sum(search: Search, answer: dict[str, Any]) -> Search:
-    rejected = dict(search.rejected)
-    for reason, count in answer["rejected"].items():
-        if count:
-            rejected[reason] = rejected.get(reason, 0) + count
-    covered = search.candidates_covered + answer["covered"]
-    evaluated = search.candidates_evaluated + answer["evaluated"]
-    return Search(
-        candidates_covered=covered,
-        candidates_evaluated=evaluated,
-        candidates_pruned=covered - evaluated,
-        rejected=rejected,
-    )
-
-
-def _closest(
-    one: dict[str, float | None], other: dict[str, float | None]
-) -> dict[str, float | None]:
-    better = {"tokens_per_second_per_user": max}
-    merged: dict[str, float | None] = {}
-    for name, value in other.items():
-        values = [v for v in (one.get(name), value) if v is not None]
-        merged[name] = better.get(name, min)(values) if values else None
-    return merged
-
-
-def find_units(
-    catalog: Catalog,
-    problem: Problem,
-    *,
-    price_cap_usd: float | None = None,
-    each_batch_up_to: int | None = None,
-    aim: str | None = None,
-) -> Found:
+def find_units(catalog: Catalog, problem: Problem, aim: Aim = Aim()) -> Found:  # noqa: B008 - frozen
     """Find the units that meet a question's speed, for each format that it allows."""
-    found = Found()
-    own_format = problem.served.weights
-    for weights in (own_format, *problem.allow_quantization):
+    (found,) = find_together(catalog, [(problem, aim)])
+    return found
+
+
+def find_together(
+    catalog: Catalog, asked: Sequence[tuple[Problem, Aim]]
+) -> list[Found]:
+    """Find the units for several questions at once."""
+    told = [
+        [question("search_serving", part) for part in _parts(catalog, problem, aim)]
+        for problem, aim in asked
+    ]
+    return [Found(native) for native in catalog.native.search(told)]
+
+
+def _parts(catalog: Catalog, problem: Problem, aim: Aim) -> Iterator[dict[str, Any]]:
+    """Tell the core what to search for: each format, bought and rented."""
+    hourly = problem.acquisition.hourly
+    for weights in (problem.served.weights, *problem.allow_quantization):
         served = replace(problem.served, weights=weights)
-        for asked in each_at_worst(catalog, problem):
+        for one in each_at_worst(catalog, problem):
             request = {
-                **_units_sought(asked, served),
-                "each_batch_up_to": each_batch_up_to,
-                "aim": aim,
-                "price_cap_usd": price_cap_usd,
+                **_units_sought(one, served),
+                "each_batch_up_to": aim.each_batch_up_to,
+                "aim": aim.aim,
+                "price_cap_usd": aim.price_cap_usd,
+                "hourly": hourly,
             }
-            hourly = problem.acquisition.hourly
             if problem.acquisition.way != "rent":
-                found._add(catalog.ask("search_serving", request), hourly=hourly)
+                yield request
             if problem.acquisition.rents:
-                renting = {
+                yield {
                     **request,
                     "hosts": [each for each in problem.hosts if is_offer(each)],
                     "price_cap_usd": None,
                     "rent": problem.acquisition.rent_request(),
                 }
-                found._add(catalog.ask("search_serving", renting), hourly=hourly)
-    return found
 
 
 def sought(problem: Problem, served: ServedModel) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from planopt.accuracy.residuals import interval, model_classes
+from planopt.accuracy.residuals import errors
 from planopt.bill import bom_line, hardware_of
 from planopt.catalog.open import open_for
 from planopt.documents.parts import Assumed, Interval
@@ -133,20 +133,21 @@ def with_intervals(
     catalog: Catalog, evaluation: TrainingEvaluation, request: Mapping[str, Any]
 ) -> TrainingEvaluation:
     """Add what the figures are expected to lie in."""
-    classes = model_classes(catalog, request["accelerator"], request["model"])
+    known_errors = errors(
+        catalog, request["accelerator"], request["model"], ("memory", "step_time")
+    )
     step, memory = evaluation.step_seconds, evaluation.memory
     found: dict[str, Interval | None] = {}
-    if memory is not None:
-        found["memory_bytes"] = interval("memory", memory.total_bytes, classes)
-    if step is not None:
-        seconds = interval("step_time", step, classes)
+    if memory is not None and "memory" in known_errors:
+        found["memory_bytes"] = known_errors["memory"].interval(memory.total_bytes)
+    if step is not None and "step_time" in known_errors:
+        seconds = known_errors["step_time"].interval(step)
         found["step_seconds"] = seconds
-        if seconds is not None:
-            for name, value in (
-                ("tokens_per_second", evaluation.tokens_per_second),
-                ("days", evaluation.days),
-            ):
-                found[name] = _as_the_step(name, value, step, seconds)
+        for name, value in (
+            ("tokens_per_second", evaluation.tokens_per_second),
+            ("days", evaluation.days),
+        ):
+            found[name] = _as_the_step(name, value, step, seconds)
     known = {name: each for name, each in found.items() if each is not None}
     return msgspec.structs.replace(evaluation, intervals=known)
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from planopt.documents.parts import Search
-from planopt.procurement.problem import Unit
+from planopt.procurement.problem import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from planopt._native import Rows
     from planopt.catalog.open import Catalog
     from planopt.training.problem import TrainingProblem
 
@@ -32,23 +33,24 @@ _LAYOUT = (
 )
 SECONDS_PER_HOUR = 3600
 _HARDWARE = ("accelerator", "host", "network")
+_SYSTEM = (*_HARDWARE, "accelerators", "hosts", "nics_per_host")
 
 
 @dataclass(frozen=True)
 class Clusters:
     """What a search found, and what it looked at."""
 
-    units: list[Unit] = field(default_factory=list)
-    """The clusters as units of a purchase: each carries the whole run."""
+    rows: Rows
+    """The clusters as rows of a purchase: each carries the whole run."""
     cells: list[dict[str, Any]] = field(default_factory=list)
     """The same as the core tells of them."""
     search: Search = field(default_factory=Search)
     memory_ratio: float | None = None
     """Smallest ratio of memory needed to memory there, of what does not fit."""
 
-    def request(self, unit: Unit) -> dict[str, Any]:
+    def request(self, row: int) -> dict[str, Any]:
         """Hardware and layout of a cluster, by options of the core."""
-        cell = self.cells[unit.index]
+        cell = self.cells[row]
         names = (*_HARDWARE, *_LAYOUT)
         request = {name: cell[name] for name in names if cell[name] is not None}
         if cell["network"] is not None:
@@ -72,7 +74,7 @@ def find_clusters(
         for cell in zip(*columns.values(), strict=True)
     ]
     return Clusters(
-        units=[_unit(index, cell) for index, cell in enumerate(cells)],
+        rows=rows_of(map(_row, cells)),
         cells=cells,
         search=Search(
             candidates_covered=answer["covered"],
@@ -84,32 +86,21 @@ def find_clusters(
     )
 
 
-def _unit(index: int, cell: Mapping[str, Any]) -> Unit:
+def _row(cell: Mapping[str, Any]) -> dict[str, Any]:
     """Put a cluster up for sale: it serves one run, at the run's own speed.
 
     What is rented costs what its run does; its price is that of an hour.
     """
     hours = 1.0 if cell["terms"] is None else cell["run_seconds"] / SECONDS_PER_HOUR
-    return Unit(
-        index=index,
-        signature=(
-            cell["accelerator"],
-            cell["accelerators"],
-            cell["host"],
-            cell["hosts"],
-            cell["network"],
-            cell["nics_per_host"],
-            None,
-        ),
-        accelerator=cell["accelerator"],
-        accelerators=cell["accelerators"],
-        price_micro_usd=round(cell["price_micro_usd"] * hours),
-        usd_per_hour=cell["usd_per_hour"],
-        power_watts=cell["power_watts"],
-        rack_units=cell["rack_units"],
-        replicas=1,
-        users=1,
-        replica_users=1,
-        tokens_per_second=cell["tokens_per_second"],
-        tokens_per_second_per_user=cell["tokens_per_second"],
-    )
+    return {
+        "system": {name: cell[name] for name in _SYSTEM},
+        "stock": cell["accelerator"],
+        "price_micro_usd": round(cell["price_micro_usd"] * hours),
+        "usd_per_hour": cell["usd_per_hour"],
+        "power_watts": cell["power_watts"],
+        "rack_units": cell["rack_units"],
+        "replicas": 1,
+        "users": 1,
+        "tokens_per_second": cell["tokens_per_second"],
+        "tokens_per_second_per_user": cell["tokens_per_second"],
+    }

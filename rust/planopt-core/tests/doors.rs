@@ -4,8 +4,8 @@
 use planopt_core::diagnostic::Diagnostic;
 use planopt_core::request::space::SpaceRequest;
 use planopt_core::request::{
-    EvaluateMixed, EvaluateServing, EvaluateTraining, FastestLayout, Given, SearchPools,
-    SearchServing, SearchTraining, SimulateServing, groups, read,
+    EvaluateMixed, EvaluateServing, EvaluateTraining, Given, SearchPools, SearchServing,
+    SearchTraining, SimulateServing, groups, read,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -46,12 +46,6 @@ fn questions() -> Vec<(&'static str, Value)> {
             ),
         ),
         (
-            "fastest_serving",
-            json!({ "model": model, "workload": workload, "hardware": hardware, "layout": {},
-                "engine": {}, "unit": { "users": 4, "hosts": 1, "accelerators": 1 },
-                "search": {} }),
-        ),
-        (
             "search_serving",
             with(
                 &search,
@@ -90,7 +84,6 @@ fn ask(door: &str, question: &Value) -> Result<(), Vec<Diagnostic>> {
     match door {
         "evaluate_serving" => read::<EvaluateServing>(&given).map(drop),
         "simulate_serving" => read::<SimulateServing>(&given).map(drop),
-        "fastest_serving" => read::<FastestLayout>(&given).map(drop),
         "search_serving" => read::<SearchServing>(&given).map(drop),
         "search_pools" => read::<SearchPools>(&given).map(drop),
         "evaluate_training" => read::<EvaluateTraining>(&given).map(drop),

@@ -1,8 +1,9 @@
 //! A catalog, and the questions that are asked of it.
 
 use planopt_core::request::space;
-use planopt_core::{bulk, catalog, request};
+use planopt_core::{bulk, catalog, plan, request};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use planopt_core::catalog::Kind;
@@ -13,6 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::errors::input_error;
+use crate::found::{Found, read, written};
 use crate::given::{question, value};
 use crate::interrupt::{interruptible, watched};
 use crate::table::Table;
@@ -20,7 +22,7 @@ use crate::table::Table;
 /// What can be bought or evaluated, and the assumptions it is judged with.
 #[pyclass(frozen, module = "planopt._native")]
 pub(crate) struct Catalog {
-    catalog: catalog::Catalog,
+    catalog: Arc<catalog::Catalog>,
 }
 
 #[pymethods]
@@ -50,7 +52,7 @@ impl Catalog {
         let root = Path::new(root);
         let loaded = py.detach(move || catalog::Catalog::load(root, &overlays, assumptions));
         loaded
-            .map(|catalog| Self { catalog })
+            .map(Self::of)
             .map_err(|problems| input_error(py, &problems))
     }
 
@@ -63,9 +65,9 @@ impl Catalog {
     ///     differ.
     fn with_cost(&self, cost: &Bound<'_, PyAny>) -> PyResult<Self> {
         let given: catalog::CostChoice = question(cost)?;
-        let mut catalog = self.catalog.clone();
+        let mut catalog = catalog::Catalog::clone(&self.catalog);
         given.put_into(&mut catalog.assumptions.entity.cost);
-        Ok(Self { catalog })
+        Ok(Self::of(catalog))
     }
 
     /// The same catalog with one price in place of its own.
@@ -84,7 +86,7 @@ impl Catalog {
         let choice: catalog::PriceChoice = question(price)?;
         self.catalog
             .at_price(&choice)
-            .map(|catalog| Self { catalog })
+            .map(Self::of)
             .map_err(|problems| input_error(py, &problems))
     }
 
@@ -95,8 +97,8 @@ impl Catalog {
     /// condition : {"new", "used", "any"}
     ///     New ones as far as they are on sale, used ones, or whichever is cheaper.
     fn bought(&self, condition: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let catalog = self.catalog.bought(value("condition", condition)?);
-        Ok(Self { catalog })
+        let condition = value("condition", condition)?;
+        Ok(Self::of(self.catalog.bought(condition)))
     }
 
     /// Every price of what can be bought, with its range and where it comes from.
@@ -118,7 +120,7 @@ impl Catalog {
     fn with_power_limit(&self, py: Python<'_>, name: &str) -> PyResult<Self> {
         self.catalog
             .with_power_limit(name)
-            .map(|catalog| Self { catalog })
+            .map(Self::of)
             .map_err(|problem| input_error(py, &[problem]))
     }
 
@@ -268,9 +270,47 @@ impl Catalog {
         self.searched(request, request::search_training)
     }
 
-    /// Finds the units that meet a goal.
-    fn search_serving<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.searched(request, request::search_serving)
+    /// Finds what meets the goal of each of some questions.
+    ///
+    /// Parameters
+    /// ----------
+    /// questions : list of list of mapping
+    ///     The parts of each question.
+    fn search(
+        &self,
+        py: Python<'_>,
+        questions: Vec<Vec<Bound<'_, PyAny>>>,
+    ) -> PyResult<Vec<Found>> {
+        let mut asked: Vec<Vec<request::SearchServing>> = Vec::new();
+        for parts in &questions {
+            asked.push(parts.iter().map(question).collect::<PyResult<_>>()?);
+        }
+        let found = interruptible(py, |stop| {
+            let search = |parts: &Vec<_>| request::search_serving(&self.catalog, parts, stop);
+            asked.iter().map(search).collect::<Result<Vec<_>, _>>()
+        })?;
+        let found = found.map_err(|problems| input_error(py, &problems))?;
+        Ok(found.into_iter().map(Found::of).collect())
+    }
+
+    /// Lines of a bill of materials with where each price comes from, as JSON.
+    fn sourced(&self, lines: &[u8]) -> PyResult<Vec<u8>> {
+        let mut lines: Vec<plan::BomLine> = read(lines)?;
+        plan::sourced(&self.catalog, &mut lines);
+        written(&lines)
+    }
+
+    /// How far predictions of a model on an accelerator were from what was measured, as JSON.
+    ///
+    /// Parameters
+    /// ----------
+    /// request : bytes
+    ///     JSON: `model`, `accelerator`, `any_engine` and `metrics`; or `predicted` figures of
+    ///     serving, for what they are expected to lie in.
+    fn errors(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
+        let request: request::ErrorsRequest = read(request)?;
+        let told = request::errors_of(&self.catalog, &request);
+        written(&told.map_err(|problems| input_error(py, &problems))?)
     }
 
     /// Finds the best two pools: replicas that read prompts, and others that answer them.
@@ -287,14 +327,15 @@ impl Catalog {
     fn estimate_serving<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.asked(request, request::estimate_serving)
     }
-
-    /// The fastest layout on a purchase that is decided.
-    fn fastest_serving<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.asked(request, request::fastest_serving)
-    }
 }
 
 impl Catalog {
+    fn of(catalog: catalog::Catalog) -> Self {
+        Self {
+            catalog: Arc::new(catalog),
+        }
+    }
+
     /// Answers a short question without holding the interpreter's lock.
     fn asked<'py, Q: DeserializeOwned + Sync, A: Serialize + Send>(
         &self,

@@ -3,6 +3,7 @@
 mod arrow;
 mod catalog;
 mod errors;
+mod found;
 mod given;
 mod interrupt;
 mod table;
@@ -17,6 +18,8 @@ mod _native {
 
     #[pymodule_export]
     use crate::catalog::Catalog;
+    #[pymodule_export]
+    use crate::found::{Found, Rows, lay_out, offers};
     #[pymodule_export]
     use crate::table::{Column, Table};
 

@@ -1,7 +1,7 @@
 //! Figures of many candidates, handed over without a copy: to Arrow by its `PyCapsule` protocol,
 //! to `NumPy` by its array interface.
 
-use planopt_core::bulk;
+use planopt_core::{bulk, search};
 use std::sync::Arc;
 
 use pyo3::exceptions::PyKeyError;
@@ -52,8 +52,7 @@ impl Table {
             Some(found.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?)
         };
         Ok(Column {
-            table: Arc::clone(&self.table),
-            figure,
+            of: Of::Table(Arc::clone(&self.table), figure),
         })
     }
 
@@ -83,12 +82,51 @@ impl Table {
     }
 }
 
-/// One figure of many candidates, or their places.
+/// One column of numbers.
 #[pyclass(frozen, module = "planopt._native")]
 pub(crate) struct Column {
-    table: Arc<bulk::Table>,
-    /// Which figure; none for the places.
-    figure: Option<usize>,
+    of: Of,
+}
+
+/// Whose column it is.
+enum Of {
+    /// A figure of candidates, or their places.
+    Table(Arc<bulk::Table>, Option<usize>),
+    /// A column of rows that can be bought.
+    Rows(
+        Arc<search::Rows>,
+        fn(&search::Rows, &str) -> Option<Values>,
+        &'static str,
+    ),
+}
+
+/// Where numbers are, of which kind, and how many.
+pub(crate) type Values = (usize, &'static str, usize);
+
+impl Column {
+    /// A column of rows.
+    pub(crate) fn of_rows(
+        rows: &Arc<search::Rows>,
+        find: fn(&search::Rows, &str) -> Option<Values>,
+        name: &'static str,
+    ) -> Self {
+        Self {
+            of: Of::Rows(Arc::clone(rows), find, name),
+        }
+    }
+
+    fn values(&self) -> Values {
+        match &self.of {
+            Of::Table(table, None) => located(&table.places, "u8"),
+            Of::Table(table, Some(figure)) => located(&table.columns[*figure], "f8"),
+            Of::Rows(rows, find, name) => find(rows, name).unwrap_or_default(),
+        }
+    }
+}
+
+/// Where numbers are.
+pub(crate) fn located<T>(numbers: &[T], kind: &'static str) -> Values {
+    (numbers.as_ptr() as usize, kind, numbers.len())
 }
 
 #[pymethods]
@@ -96,18 +134,15 @@ impl Column {
     /// Where the numbers are, which stay as long as this object does, and cannot be written to.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (address, kind) = match self.figure {
-            None => (self.table.places.as_ptr() as usize, "u8"),
-            Some(figure) => (self.table.columns[figure].as_ptr() as usize, "f8"),
-        };
-        let order = if cfg!(target_endian = "little") {
-            '<'
-        } else {
-            '>'
+        let (address, kind, length) = self.values();
+        let order = match kind {
+            "b1" => '|',
+            _ if cfg!(target_endian = "little") => '<',
+            _ => '>',
         };
         let interface = PyDict::new(py);
         interface.set_item("version", 3)?;
-        interface.set_item("shape", (self.table.places.len(),))?;
+        interface.set_item("shape", (length,))?;
         interface.set_item("typestr", format!("{order}{kind}"))?;
         interface.set_item("data", (address, true))?;
         Ok(interface)

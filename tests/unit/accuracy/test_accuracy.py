@@ -8,8 +8,9 @@ from statistics import median
 import pytest
 
 from planopt.accuracy.measurements import Comparison
-from planopt.accuracy.residuals import interval
+from planopt.accuracy.residuals import errors
 from planopt.accuracy.validate import bundled_measurements, compare_rows
+from planopt.catalog.open import open_catalog
 
 # Median errors of step times on the rows that come with planopt, and what they may be.
 WORST = {
@@ -50,10 +51,14 @@ def test_nearly_every_row_with_a_layout_is_predicted() -> None:
 
 
 def test_an_interval_extrapolates_where_nothing_was_measured() -> None:
-    known = interval("step_time", 2.0, ["h100-sxm dense", "hopper dense"])
-    unknown = interval("step_time", 2.0, ["quantum dense"])
-    assert known is not None
-    assert unknown is not None
-    assert (known.extrapolated, unknown.extrapolated) == (False, True)
-    assert known.low < 2.0 < known.high
-    assert interval("nothing", 2.0, []) is None
+    known, unknown = (
+        errors(open_catalog(), accelerator, "llama-2-7b", ["step_time", "nothing"])
+        for accelerator in ("h100-sxm", "rx-7900-xtx")
+    )
+    assert known.keys() == unknown.keys() == {"step_time"}
+    assert (known["step_time"].extrapolated, unknown["step_time"].extrapolated) == (
+        False,
+        True,
+    )
+    found = known["step_time"].interval(2.0)
+    assert found.low < 2.0 < found.high

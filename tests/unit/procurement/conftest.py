@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from units import Unit
 
-from planopt.procurement import Solver, Unit
+from planopt.procurement import Solver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ def unit() -> Callable[..., Unit]:
 
     def make(index: int = 0, **changes: object) -> Unit:
         figures: dict[str, object] = {
-            "accelerator": "x",
+            "stock": "x",
             "accelerators": 1,
             "price_micro_usd": 1000 * 10**6,
             "usd_per_hour": 0.5,
@@ -36,13 +37,6 @@ def unit() -> Callable[..., Unit]:
             "tokens_per_second_per_user": 10.0,
             "host": "desktop",
         } | changes
-        host = figures.pop("host")
-        count, kind = figures["accelerators"], figures["accelerator"]
-        return Unit(
-            index=index,
-            signature=(kind, count, host, 1, None, 0, None),  # type: ignore[arg-type]
-            users=figures["replicas"] * figures["replica_users"],  # type: ignore[operator]
-            **figures,  # type: ignore[arg-type]
-        )
+        return Unit(index=index, **figures)  # type: ignore[arg-type]
 
     return make

@@ -5,22 +5,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from units import Unit, buy, offered, rows, satisfiable, undominated
 
 from planopt.errors import InputError
-from planopt.procurement import (
-    Limits,
-    PurchaseInterrupted,
-    Solver,
-    Unit,
-    buy,
-    satisfiable,
-    undominated,
-)
-from planopt.procurement.problem import survivors
+from planopt.procurement import Limits, PurchaseInterrupted, Solver
+from planopt.procurement.problem import broken
 from planopt.procurement.solver import Outcome, SolveInterrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from planopt.procurement import Objective
 
@@ -46,7 +39,7 @@ def test_a_unit_that_supplies_next_to_nothing_is_no_unit(
     solver: Solver, unit: MakeUnit, objective: Objective, supply: float
 ) -> None:
     host = unit(0)
-    idle = unit(1, tokens_per_second=supply, price_micro_usd=1 * USD, accelerator="y")
+    idle = unit(1, tokens_per_second=supply, price_micro_usd=1 * USD, stock="y")
     asked = Limits(users=1, tokens_per_second=100.0)
     bought = buy([host, idle], asked, objective, solver, 10)
     assert (bought.status, bought.counts) == ("optimal", {0: 3})
@@ -57,7 +50,7 @@ def test_a_unit_of_which_a_billion_are_needed_is_one(
     solver: Solver, unit: MakeUnit
 ) -> None:
     host = unit(0)
-    idle = unit(1, tokens_per_second=1e-7, price_micro_usd=1 * USD, accelerator="y")
+    idle = unit(1, tokens_per_second=1e-7, price_micro_usd=1 * USD, stock="y")
     asked = Limits(users=1, tokens_per_second=100.0)
     bought = buy([host, idle], asked, "cheapest", solver, 10)
     assert (bought.status, bought.counts) == ("optimal", {0: 3})
@@ -74,7 +67,7 @@ def test_units_of_two_kinds_are_mixed_where_that_is_cheaper(
     solver: Solver, unit: MakeUnit
 ) -> None:
     large = unit(0, replica_users=10, price_micro_usd=2000 * USD)
-    small = unit(1, replica_users=3, price_micro_usd=900 * USD, accelerator="y")
+    small = unit(1, replica_users=3, price_micro_usd=900 * USD, stock="y")
     bought = buy([large, small], Limits(users=13), "cheapest", solver, 10)
     assert bought.counts == {0: 1, 1: 1}
 
@@ -84,11 +77,11 @@ def test_cost_per_token_iterates_where_no_single_unit_will_do(
 ) -> None:
     # Only a mix fits the power and the stock; least cost and least $/token differ.
     units = [
-        unit(0, accelerator="a", replica_users=6, power_watts=500.0, usd_per_hour=0.9),
-        unit(1, accelerator="b", replica_users=2, power_watts=100.0, usd_per_hour=0.2),
+        unit(0, stock="a", replica_users=6, power_watts=500.0, usd_per_hour=0.9),
+        unit(1, stock="b", replica_users=2, power_watts=100.0, usd_per_hour=0.2),
         unit(
             2,
-            accelerator="c",
+            stock="c",
             replica_users=5,
             power_watts=300.0,
             usd_per_hour=1.0,
@@ -124,13 +117,13 @@ def test_latency_takes_the_fastest_mix_and_the_cheapest_of_those(
 ) -> None:
     # Stock keeps every single kind from serving ten users alone.
     units = [
-        unit(i, accelerator=name, tokens_per_second_per_user=speed, replica_users=users)
+        unit(i, stock=name, tokens_per_second_per_user=speed, replica_users=users)
         for i, (name, speed, users) in enumerate(
             [("a", 70.0, 4), ("b", 60.0, 4), ("c", 50.0, 5), ("d", 50.0, 6)]
         )
     ]
     units += [
-        unit(9 + i, accelerator=f"slow{i}", tokens_per_second_per_user=10.0 * (i + 1))
+        unit(9 + i, stock=f"slow{i}", tokens_per_second_per_user=10.0 * (i + 1))
         for i in range(4)
     ]
     asked = Limits(users=10, stock={u.accelerator: 1 for u in units})
@@ -143,7 +136,7 @@ def test_the_fastest_two_of_twelve_are_found(solver: Solver, unit: MakeUnit) -> 
     units = [
         unit(
             i,
-            accelerator=f"a{i:02}",
+            stock=f"a{i:02}",
             tokens_per_second_per_user=10.0 + i,
             price_micro_usd=(1000 + i) * USD,
         )
@@ -176,8 +169,8 @@ def test_two_losses_cost_the_two_largest_replicas_and_not_twice_the_largest(
     solver: Solver, unit: MakeUnit
 ) -> None:
     # With one replica of 8 and three of 1 in stock, two losses leave 2 users.
-    large = unit(0, accelerator="a", replica_users=8)
-    small = unit(1, accelerator="b", replica_users=1)
+    large = unit(0, stock="a", replica_users=8)
+    small = unit(1, stock="b", replica_users=1)
     asked = Limits(users=2, redundancy=2, stock={"a": 1, "b": 3})
     assert buy([large, small], asked, "cheapest", solver, 10).counts == {0: 1, 1: 3}
     more = Limits(users=3, redundancy=2, stock={"a": 1, "b": 3})
@@ -189,9 +182,9 @@ def test_ties_are_broken_among_replicas_of_the_size_that_won(
     solver: Solver, unit: MakeUnit, frugal: int
 ) -> None:
     # Nine small ones, or three large ones: two of the frugal kind and one other.
-    units = [unit(i, accelerator=f"large{i}", replica_users=4) for i in range(2)]
+    units = [unit(i, stock=f"large{i}", replica_users=4) for i in range(2)]
     units[frugal] = replace(units[frugal], power_watts=200.0)
-    units += [unit(i, accelerator=f"small{i}", replica_users=1) for i in (2, 3)]
+    units += [unit(i, stock=f"small{i}", replica_users=1) for i in (2, 3)]
     stock = {"large0": 2, "large1": 2, "small2": 5, "small3": 5}
     asked = Limits(users=8, redundancy=1, stock=stock)
     bought = buy(units, asked, "cheapest", solver, 10)
@@ -200,9 +193,11 @@ def test_ties_are_broken_among_replicas_of_the_size_that_won(
 
 def test_survivors_loses_the_largest_replicas_first(unit: MakeUnit) -> None:
     units = [unit(0, replica_users=8), unit(1, replica_users=3, replicas=2)]
-    assert survivors(units, {0: 1, 1: 1}, 0) == 14
-    assert survivors(units, {0: 1, 1: 1}, 2) == 3
-    assert survivors(units, {0: 1, 1: 1}, 9) == 0
+    for losses, left in [(0, 14), (2, 3), (9, 0)]:
+        for users, missing in [(left, ()), (left + 5, (5,))]:
+            asked = Limits(users=users, redundancy=losses)
+            found = broken(rows(units), asked, {0: 1, 1: 1})
+            assert tuple(each.amount for each in found) == missing
 
 
 @pytest.mark.parametrize(
@@ -219,11 +214,11 @@ def test_ties_of_price_go_to_cost_then_power_then_name(
 ) -> None:
     # The worse one is of another accelerator, so that dominance does not decide,
     # and, but for the last case, comes first by name.
-    name = {"accelerator": "z"} if "host" not in first else {"accelerator": "c"}
-    better, worse = unit(0, **first, **name), unit(1, **second, accelerator="d")
+    name = {"stock": "z"} if "host" not in first else {"stock": "c"}
+    better, worse = unit(0, **first, **name), unit(1, **second, stock="d")
     asked = Limits(users=4)
     assert buy([better, worse], asked, "cheapest", solver, 10).counts == {0: 1}
-    assert buy([worse, better], asked, "cheapest", solver, 10).counts == {0: 1}
+    assert buy([worse, better], asked, "cheapest", solver, 10).counts == {1: 1}
 
 
 @pytest.mark.parametrize(
@@ -232,7 +227,7 @@ def test_ties_of_price_go_to_cost_then_power_then_name(
         ({}, [0]),
         ({"price_micro_usd": 1001 * USD}, [0]),
         ({"price_micro_usd": 999 * USD}, [1]),
-        ({"accelerator": "y", "price_micro_usd": 1001 * USD}, [0, 1]),
+        ({"stock": "y", "price_micro_usd": 1001 * USD}, [0, 1]),
         ({"rack_units": 1.0}, [0, 1]),
         ({"price_micro_usd": 1001 * USD, "tokens_per_second_per_user": 11.0}, [0, 1]),
         ({"price_micro_usd": 1001 * USD, "replicas": 2, "replica_users": 2}, [0, 1]),
@@ -241,7 +236,7 @@ def test_ties_of_price_go_to_cost_then_power_then_name(
     ids=["same", "dear", "cheap", "other", "low", "fast", "split", "full"],
 )
 def test_undominated(unit: MakeUnit, change: dict[str, Any], kept: list[int]) -> None:
-    units = [unit(0), unit(1, **change)]
+    units = [unit(0, host="a"), unit(1, host="b", **change)]
     assert sorted(u.index for u in undominated(units)) == kept
     assert sorted(u.index for u in undominated(units[::-1])) == kept
 
@@ -249,7 +244,7 @@ def test_undominated(unit: MakeUnit, change: dict[str, Any], kept: list[int]) ->
 def test_a_dear_accelerator_is_bought_where_the_cheap_one_is_out_of_stock(
     solver: Solver, unit: MakeUnit
 ) -> None:
-    dear = unit(1, accelerator="y", price_micro_usd=5000 * USD)
+    dear = unit(1, stock="y", price_micro_usd=5000 * USD)
     asked = Limits(users=12, stock={"x": 2})
     assert buy([unit(0), dear], asked, "cheapest", solver, 10).counts == {0: 2, 1: 1}
 
@@ -260,27 +255,17 @@ def test_nothing_to_buy_is_infeasible(solver: Solver) -> None:
     assert not satisfiable([], Limits(users=1), solver, 10)
 
 
-def test_what_exceeds_a_limit_alone_is_compared_with_nothing(
-    solver: Solver, unit: MakeUnit, monkeypatch: pytest.MonkeyPatch
+def test_what_exceeds_a_limit_alone_is_not_offered(
+    solver: Solver, unit: MakeUnit
 ) -> None:
-    compared: list[int] = []
-
-    def noted(units: Sequence[Unit]) -> list[Unit]:
-        compared.extend(unit.index for unit in units)
-        return undominated(units)
-
-    monkeypatch.setattr("planopt.procurement.purchase.undominated", noted)
     asked = Limits(users=1, power_watts=unit(0).power_watts)
-    hungry = unit(1, power_watts=2 * unit(0).power_watts)
+    hungry = unit(1, power_watts=2 * unit(0).power_watts, price_micro_usd=1)
     assert buy([unit(0), hungry], asked, "cheapest", solver, 10).counts == {0: 1}
-    assert compared == [0]
+    assert offered([unit(0), hungry], asked, "cheapest").rows == (0,)
 
 
-def test_that_one_kind_does_is_told_without_comparing(
-    solver: Solver, unit: MakeUnit, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("planopt.procurement.purchase.undominated", None)
-    assert satisfiable([unit(0)], Limits(users=1), solver, 10)
+def test_that_one_kind_does_is_told_without_the_solver(unit: MakeUnit) -> None:
+    assert satisfiable([unit(0)], Limits(users=1), Interrupting(()), 10)
 
 
 def test_without_time_a_single_kind_is_offered_unproven(
@@ -304,7 +289,7 @@ class Interrupting(Solver):
 def test_an_interruption_hands_over_the_best_so_far(unit: MakeUnit) -> None:
     units = [
         unit(0, replica_users=10, price_micro_usd=2000 * USD),
-        unit(1, replica_users=3, price_micro_usd=900 * USD, accelerator="y"),
+        unit(1, replica_users=3, price_micro_usd=900 * USD, stock="y"),
     ]
     mix = (1, 1)
     with pytest.raises(PurchaseInterrupted) as caught:

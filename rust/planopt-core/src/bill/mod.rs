@@ -14,5 +14,4 @@ pub use self::line::BillLine;
 pub use self::pools::PoolCluster;
 pub(crate) use self::pools::{Hosts, filled, packed};
 pub use self::switching::{Switching, cables, network_bill};
-pub(crate) use self::unit::port_blocks;
 pub use self::unit::{SwitchShare, Unit, bill_of, cheapest_units};

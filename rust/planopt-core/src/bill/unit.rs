@@ -83,6 +83,13 @@ impl<'a> Unit<'a> {
         }
     }
 
+    /// Blocks of ports, where ports are sold in blocks.
+    pub fn port_blocks(&self) -> u32 {
+        self.switch
+            .and_then(|share| share.blocks)
+            .map_or(0, |(bought, _)| bought)
+    }
+
     /// NICs, where hosts are connected.
     pub fn nics(&self) -> u32 {
         match self.hardware.network {
@@ -303,12 +310,6 @@ impl SwitchShare<'_> {
         self.blocks
             .map_or(1.0, |(bought, held)| f64::from(bought) / f64::from(held))
     }
-}
-
-pub(crate) fn port_blocks(unit: &Unit) -> u32 {
-    unit.switch
-        .and_then(|share| share.blocks)
-        .map_or(0, |(bought, _)| bought)
 }
 
 /// The bill of several units, alike lines together; nothing if a part of one has no price.

@@ -6,7 +6,9 @@ use super::folders::{Files, Folders};
 use super::kind::Kind;
 use super::offers::Offers;
 use super::read::{is_toml, read_file, require_folder};
-use super::{Catalog, accelerator, assumption, host, link, model, network, read, workload};
+use super::{
+    Catalog, Residuals, accelerator, assumption, host, link, model, network, read, workload,
+};
 use crate::diagnostic;
 use crate::diagnostic::{Diagnostic, Problems, did_you_mean, nearest};
 use crate::transformer::Architecture;
@@ -40,6 +42,7 @@ impl Catalog {
             networks: folders.read(Kind::Network, network::read, &mut problems),
             models: folders.read(Kind::Model, model::read, &mut problems),
             workloads: folders.read(Kind::Workload, workload::read, &mut problems),
+            residuals: Residuals::of(root),
             offers: Offers {
                 root: root.to_path_buf(),
                 overlays: overlays.to_vec(),

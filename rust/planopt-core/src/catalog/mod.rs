@@ -21,6 +21,7 @@ mod offer;
 mod offers;
 mod prices;
 mod read;
+mod residuals;
 mod value;
 mod view;
 mod workload;
@@ -45,6 +46,7 @@ pub use self::kind::Kind;
 pub use self::offer::{Offer, Provider, Rent, Reserved, Spot, Terms};
 pub use self::prices::PriceTag;
 pub(crate) use self::read::read_file;
+pub use self::residuals::{Residual, Residuals};
 pub use self::view::{Description, FigureView, Listed};
 
 use crate::diagnostic::Diagnostic;
@@ -70,6 +72,8 @@ pub struct Catalog {
     pub models: BTreeMap<String, Entry<Architecture>>,
     /// The assumptions in use.
     pub assumptions: Entry<Assumptions>,
+    /// How far predictions were from what was measured.
+    pub residuals: Residuals,
     /// Providers by id, read when they are first asked for.
     offers: offers::Offers,
 }

@@ -22,7 +22,7 @@ pub(crate) fn read_file<T>(
 }
 
 /// All of a file.
-fn read_to_text(file: &Path) -> Result<String, Vec<Diagnostic>> {
+pub(super) fn read_to_text(file: &Path) -> Result<String, Vec<Diagnostic>> {
     std::fs::read_to_string(file).map_err(|error| vec![unreadable(file, &error)])
 }
 

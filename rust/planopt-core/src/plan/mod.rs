@@ -1,5 +1,15 @@
-//! Plans put together from evaluations.
+//! Plans put together from evaluations: models on hardware, a bill with the sources of its prices,
+//! totals, and how sure the figures are. In the words of the contract's JSON.
 
+mod bill;
+mod deployment;
+mod intervals;
 pub mod serving;
 pub mod training;
 pub mod training_problem;
+
+pub use self::bill::{BomLine, sourced};
+pub use self::deployment::{
+    Build, BuildCost, Candidate, Deployment, Drafted, Facts, PlacedHardware, Ran,
+};
+pub use self::intervals::{Errors, Interval, Intervals, MetricErrors, Predicted};

@@ -1,6 +1,6 @@
 //! What an answer about one configuration says, and how it is worded.
 
-use crate::bill::{BillLine, Unit, bill_of, cheapest_units, port_blocks};
+use crate::bill::{BillLine, Unit, bill_of, cheapest_units};
 use crate::catalog::{Assumptions, Network};
 use crate::cost::{of_purchase, of_rent};
 use crate::document::{
@@ -13,7 +13,6 @@ use crate::parallel::{Degrees, Placement, all_reduce, hops};
 use crate::quantity::{Bytes, MicroUsd, Watts};
 use crate::serving::ReplicaEvaluation;
 use crate::transformer::{Transformer, all_reduces};
-use serde::Serialize;
 
 /// What an answer is about.
 pub(crate) struct Subject<'s, 'a> {
@@ -149,7 +148,7 @@ impl<'a> Subject<'_, 'a> {
             _ => self.fit.host.link.clone(),
         };
         let switch = unit.and_then(|unit| unit.switch);
-        let blocks = unit.map_or(0, port_blocks);
+        let blocks = unit.map_or(0, Unit::port_blocks);
         HardwareAnswer {
             host: self.fit.host.id.clone(),
             hosts: unit
@@ -192,25 +191,4 @@ impl<'a> Subject<'_, 'a> {
             hops_seconds: hops(&fabric, placement, payload).0,
         }
     }
-}
-
-/// The fastest layout on a purchase.
-#[derive(Clone, Debug, Serialize)]
-pub struct FastestAnswer {
-    /// Tensor-parallel degree.
-    pub tp: u32,
-    /// Context-parallel degree.
-    pub cp: u32,
-    /// Attention data-parallel degree.
-    pub dp: u32,
-    /// Expert-parallel degree.
-    pub ep: u32,
-    /// Pipeline stages.
-    pub pp: u32,
-    /// Sequences of a micro-batch.
-    pub batch: u32,
-    /// Replicas of a unit.
-    pub unit_replicas: u32,
-    /// The configuration, of one unit.
-    pub evaluation: EvaluationAnswer,
 }

@@ -4,10 +4,12 @@
 //! integer number of micro-dollars, so that a bill of materials sums to the last cent.
 
 mod display;
+mod exact;
 mod number;
 mod parse;
 mod units;
 
+pub use self::exact::{Exact, Quotient, SIGNIFICANT_DIGITS};
 pub(crate) use self::number::real;
 pub use self::parse::{QuantityError, QuantityFault, parse};
 pub use self::units::Dimension;

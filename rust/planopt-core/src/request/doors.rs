@@ -9,7 +9,7 @@ use super::engine::SimulateServing;
 use super::heterogeneous::EvaluateMixed;
 use super::pools::{DecodePool, SearchPools};
 use super::search::SearchTraining;
-use super::serving::{EvaluateServing, FastestLayout, SearchServing};
+use super::serving::{EvaluateServing, SearchServing};
 use super::training::EvaluateTraining;
 
 /// The groups of a question with the keys of each; no keys where a key stands for itself.
@@ -20,7 +20,6 @@ pub fn groups(door: &str) -> Option<Groups> {
     Some(match door {
         "evaluate_serving" => groups_of::<EvaluateServing>(),
         "search_serving" => groups_of::<SearchServing>(),
-        "fastest_serving" => groups_of::<FastestLayout>(),
         "simulate_serving" | "estimate_serving" => groups_of::<SimulateServing>(),
         "decode" => groups_of::<DecodePool>(),
         "search_pools" => groups_of::<SearchPools>(),

@@ -4,9 +4,11 @@
 mod assumptions;
 mod doors;
 mod engine;
+mod errors;
 mod fleet;
 mod given;
 mod heterogeneous;
+mod lay_out;
 mod model;
 mod offload;
 mod pools;
@@ -18,19 +20,20 @@ mod training;
 
 pub use self::doors::{Groups, groups};
 pub use self::engine::{RunRequest, SimulateServing, estimate_serving, simulate_serving};
+pub use self::errors::{ErrorsRequest, errors_of};
 pub use self::fleet::{
     Bought, Class, Curve, Demand, FleetFile, Owned, Region, Rented, Size, Training, Workload,
     read_fleet,
 };
 pub use self::given::{Given, Place, read, read_at};
 pub use self::heterogeneous::{EvaluateMixed, ShareRequest, evaluate_mixed};
+pub use self::lay_out::{ForUsers, LayOut, Purchase, lay_out};
 pub use self::model::{Engine, ModelRequest, Prompts, ServedModel, describe_model};
 pub use self::offload::OffloadRequest;
 pub use self::pools::{DecodePool, Limits, PoolsOptions, SearchPools, find_pools};
 pub use self::search::{ClusterOptions, SearchTraining, search_serving, search_training};
 pub use self::serving::{
-    EvaluateServing, FastestLayout, GivenBatching, LayoutOptions, Promises, SearchOptions,
-    SearchServing, UnitRequest, evaluate_serving, fastest_serving,
+    EvaluateServing, GivenBatching, Promises, SearchOptions, SearchServing, evaluate_serving,
 };
 pub use self::training::{
     CountedFlops, EvaluateTraining, Gradients, InHost, RecipeRequest, TrainingLayout, TrainingRun,

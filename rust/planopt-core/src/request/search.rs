@@ -10,10 +10,11 @@ use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::{Fit, Instances, RentRequest, Selection, Shelf, Space};
 use crate::quantity::{MicroUsd, Seconds, Watts};
 use crate::search::{
-    BatchPolicy, ClusterAnswer, ClusterColumns, Demand, Goal, Payment, SearchAnswer, TrainingAim,
-    TrainingGoal, TrainingLimits, TrainingSearch, UnitColumns, search,
+    BatchPolicy, ClusterAnswer, ClusterColumns, Demand, Finding, Found, Goal, Part, Payment,
+    TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch, search,
 };
 use serde::Deserialize;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// A search for clusters that train a model.
@@ -125,16 +126,30 @@ pub fn search_training(
     })
 }
 
-/// Finds the units that meet a goal.
+/// Finds the units that meet the goal of each part of a question: formats that it allows, what is
+/// bought and what is rented, groups of hardware that promise more or less.
 ///
 /// # Errors
 ///
 /// Everything in the question that is not known or cannot be.
 pub fn search_serving(
+    catalog: &Arc<Catalog>,
+    parts: &[SearchServing],
+    stop: &AtomicBool,
+) -> Result<Found, Vec<Diagnostic>> {
+    let mut finding = Finding::default();
+    for part in parts {
+        search_part(catalog, part, &mut finding, stop)?;
+    }
+    Ok(finding.done(Arc::clone(catalog)))
+}
+
+fn search_part(
     catalog: &Catalog,
     request: &SearchServing,
+    finding: &mut Finding,
     stop: &AtomicBool,
-) -> Result<SearchAnswer, Vec<Diagnostic>> {
+) -> Result<(), Vec<Diagnostic>> {
     let Asked {
         transformer,
         mut question,
@@ -184,20 +199,15 @@ pub fn search_serving(
         &assumptions,
         stop,
     );
-    let mut units = UnitColumns::default();
-    for unit in &found.units {
-        units.push(unit);
-    }
-    Ok(SearchAnswer {
-        units,
-        covered: found.covered,
-        evaluated: found.evaluated,
-        rejected: found.rejected,
-        nearest: found.nearest,
-        is_cut_by_price: found.is_cut_by_price,
-        reduces_over_pcie: space.fits.iter().any(Fit::reduces_over_pcie),
-        interrupted: found.interrupted,
-        weights: question.formats.weights.name(),
-        kv: question.formats.kv.name(),
-    })
+    let reduces_over_pcie = space.fits.iter().any(Fit::reduces_over_pcie);
+    let part = Part {
+        model: request.model.name.clone(),
+        draft: request.model.draft.clone(),
+        has_engine: request.engine.name.is_some(),
+        transformer,
+        question,
+        assumptions: assumptions.clone(),
+    };
+    finding.take(part, &found, reduces_over_pcie, options.hourly);
+    Ok(())
 }

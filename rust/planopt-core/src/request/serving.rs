@@ -14,9 +14,9 @@ use crate::load::serving::{Offload, Overlap, Question};
 use crate::load::{Arrivals, EngineOptions, Load};
 use crate::parallel::Degrees;
 use crate::parallel::serving::{Batching, Layout, Pins};
-use crate::plan::serving::{FastestAnswer, Subject};
+use crate::plan::serving::Subject;
 use crate::quantity::Bytes;
-use crate::search::{Aim, LatencyGoal, UnitKey, fastest_layout};
+use crate::search::{Aim, LatencyGoal};
 use crate::serving::engine::Traffic;
 use crate::serving::{ReplicaEvaluation, evaluate_unit};
 use crate::transformer::Transformer;
@@ -168,52 +168,9 @@ pub struct SearchOptions {
     /// What alone is sought, where nothing limits the purchase: `cost-per-token` or `latency`.
     #[serde(default)]
     pub aim: Option<Aim>,
-}
-
-/// The fastest layout on a purchase.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FastestLayout {
-    /// What is served.
-    pub model: ServedModel,
-    /// To which prompts.
-    pub workload: Prompts,
-    /// The hardware of the purchase.
-    pub hardware: HardwareSpec,
-    /// How much of it.
-    pub unit: UnitRequest,
-    /// What of the layout is given.
+    /// Whether prices are those of an hour, of what is bought, too.
     #[serde(default)]
-    pub layout: Pins,
-    /// What serves it.
-    #[serde(default)]
-    pub engine: Engine,
-    /// How far layouts are looked for.
-    #[serde(default)]
-    pub search: LayoutOptions,
-}
-
-/// How far layouts are looked for.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LayoutOptions {
-    /// Ranks that contexts may be divided among; as the assumptions say where it is not given.
-    pub context_ranks: Option<u32>,
-}
-
-/// A unit of a purchase.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct UnitRequest {
-    /// Users of it.
-    pub users: u64,
-    /// Its hosts.
-    pub hosts: u32,
-    /// Accelerators that come with it.
-    pub accelerators: u32,
-    /// Switch id.
-    #[serde(default)]
-    pub switch: Option<String>,
+    pub hourly: bool,
 }
 
 impl EvaluateServing {
@@ -425,63 +382,6 @@ impl Asked {
             transformer,
         })
     }
-}
-
-/// The fastest layout for `users` on a purchase that is decided; none if no layout carries them.
-///
-/// # Errors
-///
-/// Everything in the question that is not known or cannot be.
-pub fn fastest_serving(
-    catalog: &Catalog,
-    request: &FastestLayout,
-) -> Result<Option<FastestAnswer>, Vec<Diagnostic>> {
-    let mut asked = Asked::of(catalog, &request.model, &request.workload, &request.engine)?;
-    asked.question.context_ranks = request.search.context_ranks;
-    let Asked {
-        transformer,
-        question,
-        assumptions,
-    } = &asked;
-    let unit = &request.unit;
-    let site = request.hardware.site(catalog, unit.accelerators)?;
-    let (fit, network) = site.resolve(catalog, assumptions, Nics::One)?;
-    let key = UnitKey {
-        fit,
-        network,
-        hosts: unit.hosts,
-        accelerators: unit.accelerators,
-        switch: unit.switch.as_deref(),
-    };
-    let fastest = fastest_layout(
-        transformer,
-        question,
-        &key,
-        unit.users,
-        request.layout,
-        assumptions,
-    );
-    Ok(fastest.map(|fastest| {
-        let placement = fastest.unit.placement;
-        let subject = Subject {
-            transformer,
-            question,
-            fit: &key.fit,
-            network: key.network,
-            batching: fastest.batching,
-            assumptions,
-        };
-        FastestAnswer {
-            tp: placement.degrees.tp,
-            cp: placement.degrees.cp,
-            dp: placement.degrees.dp,
-            ep: placement.degrees.ep,
-            pp: placement.pp,
-            batch: fastest.batching.batch,
-            unit_replicas: fastest.unit.replicas,
-            evaluation: subject.answer(placement, &fastest.evaluation, &[(fastest.unit, 1)]),
-        }
-    }))
 }
 
 /// Evaluates one configuration, whether or not it works.

@@ -1,35 +1,15 @@
-//! What a search for units finds: those that meet the goal, how many do not, and how close they
-//! come.
+//! What searches find, kept.
 
-use super::columns::{ClusterColumns, UnitColumns};
-use super::serving::{Nearest, Tally};
+use super::columns::ClusterColumns;
+use super::rows::{Filling, Interned, Row, Rows, System};
+use super::serving::{FoundUnit, Nearest, SearchResult, Tally};
 use super::training::TrainingTally;
+use crate::catalog::{Assumptions, Catalog};
+use crate::load::serving::Question;
+use crate::quantity::MicroUsd;
+use crate::transformer::Transformer;
 use serde::Serialize;
-
-/// What a search found.
-#[derive(Clone, Debug, Serialize)]
-pub struct SearchAnswer {
-    /// The units.
-    pub units: UnitColumns,
-    /// Candidates in the space.
-    pub covered: u64,
-    /// Candidates whose speed was computed.
-    pub evaluated: u64,
-    /// Why others were rejected.
-    pub rejected: Tally,
-    /// How close they came.
-    pub nearest: Nearest,
-    /// Whether any unit was beyond the cap on prices.
-    pub is_cut_by_price: bool,
-    /// Whether any host of the space has accelerators that all-reduce over its PCIe.
-    pub reduces_over_pcie: bool,
-    /// Whether it was stopped before its end.
-    pub interrupted: bool,
-    /// Format of the weights that it was about.
-    pub weights: &'static str,
-    /// Format of the KV cache.
-    pub kv: &'static str,
-}
+use std::sync::Arc;
 
 /// What a search for clusters found.
 #[derive(Clone, Debug, Serialize)]
@@ -46,4 +26,316 @@ pub struct ClusterAnswer {
     pub memory_ratio: Option<f64>,
     /// Whether it was stopped before its end.
     pub interrupted: bool,
+}
+/// A layout of a row, with what it was found for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Laid {
+    /// Tensor-parallel degree.
+    pub tp: u32,
+    /// Context-parallel degree.
+    pub cp: u32,
+    /// Attention data-parallel degree.
+    pub dp: u32,
+    /// Expert-parallel degree.
+    pub ep: u32,
+    /// Pipeline stages.
+    pub pp: u32,
+    /// How many sequences circulate.
+    pub batch: u32,
+    /// Micro-batches in flight.
+    pub in_flight: u32,
+    /// Place of the part of the question that it was found for.
+    pub part: u32,
+}
+
+/// A part of a question: what is served, in one format, and what is assumed.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The model, as it was asked for.
+    pub model: String,
+    /// What drafts, as it was asked for.
+    pub draft: Option<String>,
+    /// The model as a list of operations.
+    pub transformer: Transformer,
+    /// Formats, context, drafting.
+    pub question: Question,
+    /// The assumptions, with what the question puts in their place.
+    pub assumptions: Assumptions,
+    /// Whether an engine was named, whose fitted figures these are.
+    pub has_engine: bool,
+}
+
+/// What a search looked at.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Summary {
+    /// Candidates in the space.
+    pub covered: u64,
+    /// Candidates whose speed was computed.
+    pub evaluated: u64,
+    /// Why others were rejected, in the order in which the reasons came up.
+    pub rejected: serde_json::Map<String, serde_json::Value>,
+    /// How close they came.
+    pub nearest: Nearest,
+    /// Whether any unit was beyond the cap on prices.
+    pub is_cut_by_price: bool,
+    /// Whether any host of the space has accelerators that all-reduce over its PCIe.
+    pub reduces_over_pcie: bool,
+    /// Rows that were found.
+    pub rows: usize,
+}
+
+impl Summary {
+    fn add(&mut self, result: &SearchResult) {
+        self.covered += result.covered;
+        self.evaluated += result.evaluated;
+        let Tally {
+            format,
+            memory,
+            target,
+            ttft,
+            price,
+        } = result.rejected;
+        for (reason, count) in [
+            ("format", format),
+            ("memory", memory),
+            ("target", target),
+            ("ttft", ttft),
+            ("price", price),
+        ] {
+            if count > 0 {
+                let known = self.rejected.get(reason).and_then(|own| own.as_u64());
+                let sum = known.unwrap_or(0) + count;
+                self.rejected.insert(reason.to_owned(), sum.into());
+            }
+        }
+        self.nearest.absorb(result.nearest);
+        self.is_cut_by_price |= result.is_cut_by_price;
+    }
+}
+
+/// What a search found, as a table that owns all that it takes to buy from it and to lay a purchase
+/// out: nothing is asked again by name.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// What it was found in.
+    pub catalog: Arc<Catalog>,
+    /// What can be bought.
+    pub rows: Arc<Rows>,
+    /// Layouts of the rows, each once.
+    pub layouts: Vec<Laid>,
+    /// Parts of the question.
+    pub parts: Vec<Part>,
+    /// What the search looked at.
+    pub summary: Summary,
+}
+
+impl Found {
+    /// Layout of a row.
+    pub fn layout(&self, row: usize) -> Laid {
+        self.layouts[self.rows.columns.layout[row] as usize]
+    }
+
+    /// Part of the question that a row was found for.
+    pub fn part(&self, row: usize) -> &Part {
+        &self.parts[self.layout(row).part as usize]
+    }
+}
+
+/// Takes in what searches find, part by part.
+#[derive(Debug, Default)]
+pub(crate) struct Finding {
+    filling: Filling,
+    interned: Interned<Laid>,
+    layouts: Vec<Laid>,
+    parts: Vec<Part>,
+    summary: Summary,
+}
+
+impl Finding {
+    /// Takes in what was found for a part; `hourly` prices all by what an hour of it costs, whether
+    /// it is bought or rented.
+    pub(crate) fn take(
+        &mut self,
+        part: Part,
+        result: &SearchResult,
+        reduces_over_pcie: bool,
+        hourly: bool,
+    ) {
+        let place = u32::try_from(self.parts.len()).unwrap_or(u32::MAX);
+        let weights = part.question.formats.weights.name();
+        for found in &result.units {
+            self.push(found, place, weights, hourly);
+        }
+        self.parts.push(part);
+        self.summary.add(result);
+        self.summary.reduces_over_pcie |= reduces_over_pcie;
+    }
+
+    fn push(&mut self, found: &FoundUnit, part: u32, weights: &str, hourly: bool) {
+        let unit = &found.unit;
+        let (placement, hardware) = (unit.placement, unit.hardware);
+        let layout = Laid {
+            tp: placement.degrees.tp,
+            cp: placement.degrees.cp,
+            dp: placement.degrees.dp,
+            ep: placement.degrees.ep,
+            pp: placement.pp,
+            batch: found.batching.batch,
+            in_flight: found.batching.in_flight,
+            part,
+        };
+        let rent = hardware.host.rent;
+        let system = System {
+            accelerator: hardware.accelerator.id.clone(),
+            accelerators: unit.accelerators_bought(),
+            host: hardware.host.id.clone(),
+            hosts: unit.hosts(),
+            network: hardware.network.map(|(network, _)| network.id.clone()),
+            nics_per_host: hardware.network.map_or(0, |(_, nics)| nics),
+            switch: unit.switch.map(|share| share.switch.id.clone()),
+            terms: rent.map(|rent| rent.terms.name()),
+            weights: Some(weights.to_owned()),
+        };
+        let (price, capital) = match (hourly, rent) {
+            (false, _) => (found.price, MicroUsd::ZERO),
+            (true, None) => (hour(found.usd_per_hour), found.price),
+            (true, Some(_)) => (hour(found.usd_per_hour), MicroUsd::ZERO),
+        };
+        // What is rented is not of the stock that there is to buy.
+        let model = hardware.accelerator.model_id();
+        let rented;
+        let stock = if hourly && rent.is_some() {
+            rented = format!("rented {model}");
+            &rented
+        } else {
+            model
+        };
+        let row = Row {
+            system: 0,
+            layout: self.interned.place(layout, &mut self.layouts),
+            price_micro_usd: price.0,
+            capital_micro_usd: capital.0,
+            usd_per_hour: found.usd_per_hour,
+            power_watts: found.power.0,
+            rack_units: found.rack_units,
+            replicas: unit.replicas,
+            users: found.users,
+            tokens_per_second: found.tokens_per_second,
+            tokens_per_second_per_user: found.tokens_per_second_per_user,
+            goodput: rent.map_or(1.0, |rent| rent.goodput),
+            switch_port_blocks: unit.port_blocks(),
+            is_build: found.is_build,
+        };
+        self.filling.push(system, stock, row);
+    }
+
+    /// All of it.
+    pub(crate) fn done(mut self, catalog: Arc<Catalog>) -> Found {
+        let rows = self.filling.done();
+        self.summary.rows = rows.len();
+        Found {
+            catalog,
+            rows: Arc::new(rows),
+            layouts: self.layouts,
+            parts: self.parts,
+            summary: self.summary,
+        }
+    }
+}
+
+/// Dollars of an hour, rounded up to a micro-dollar.
+fn hour(usd: f64) -> MicroUsd {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "prices are below 1e12 dollars"
+    )]
+    MicroUsd((usd * 1e6).ceil() as i64)
+}
+
+impl Found {
+    /// Every row with its names, as columns of one length.
+    pub fn listed(&self) -> Listed<'_> {
+        let rows = &self.rows;
+        let each = || 0..rows.len();
+        let layouts: Vec<Laid> = each().map(|row| self.layout(row)).collect();
+        let degree = |of: fn(&Laid) -> u32| layouts.iter().map(of).collect();
+        let formats = |row: usize| self.part(row).question.formats;
+        Listed {
+            accelerator: each()
+                .map(|row| rows.system(row).accelerator.as_str())
+                .collect(),
+            host: each().map(|row| rows.system(row).host.as_str()).collect(),
+            terms: each()
+                .map(|row| rows.system(row).terms.as_deref())
+                .collect(),
+            goodput: &rows.columns.goodput,
+            network: each()
+                .map(|row| rows.system(row).network.as_deref())
+                .collect(),
+            nics_per_host: each().map(|row| rows.system(row).nics_per_host).collect(),
+            switch: each()
+                .map(|row| rows.system(row).switch.as_deref())
+                .collect(),
+            switch_port_blocks: &rows.columns.switch_port_blocks,
+            hosts: each().map(|row| rows.system(row).hosts).collect(),
+            accelerators: each().map(|row| rows.system(row).accelerators).collect(),
+            tp: degree(|laid| laid.tp),
+            cp: degree(|laid| laid.cp),
+            dp: degree(|laid| laid.dp),
+            ep: degree(|laid| laid.ep),
+            pp: degree(|laid| laid.pp),
+            batch: degree(|laid| laid.batch),
+            in_flight: degree(|laid| laid.in_flight),
+            is_build: &rows.columns.is_build,
+            weights: each().map(|row| formats(row).weights.name()).collect(),
+            kv: each().map(|row| formats(row).kv.name()).collect(),
+            replicas: &rows.columns.replicas,
+            users: &rows.columns.users,
+            tokens_per_second_per_user: &rows.columns.tokens_per_second_per_user,
+            tokens_per_second: &rows.columns.tokens_per_second,
+            price_micro_usd: &rows.columns.price_micro_usd,
+            capital_micro_usd: &rows.columns.capital_micro_usd,
+            usd_per_hour: &rows.columns.usd_per_hour,
+            power_watts: &rows.columns.power_watts,
+            rack_units: &rows.columns.rack_units,
+        }
+    }
+}
+
+/// Rows with their names, as columns of one length.
+#[derive(Clone, Debug, Serialize)]
+#[expect(
+    missing_docs,
+    reason = "each is a column of the rows, of their systems or layouts"
+)]
+pub struct Listed<'f> {
+    pub accelerator: Vec<&'f str>,
+    pub host: Vec<&'f str>,
+    pub terms: Vec<Option<&'f str>>,
+    pub goodput: &'f [f64],
+    pub network: Vec<Option<&'f str>>,
+    pub nics_per_host: Vec<u32>,
+    pub switch: Vec<Option<&'f str>>,
+    pub switch_port_blocks: &'f [u32],
+    pub hosts: Vec<u32>,
+    pub accelerators: Vec<u32>,
+    pub tp: Vec<u32>,
+    pub cp: Vec<u32>,
+    pub dp: Vec<u32>,
+    pub ep: Vec<u32>,
+    pub pp: Vec<u32>,
+    pub batch: Vec<u32>,
+    pub in_flight: Vec<u32>,
+    pub is_build: &'f [bool],
+    pub weights: Vec<&'f str>,
+    pub kv: Vec<&'f str>,
+    pub replicas: &'f [u32],
+    pub users: &'f [u64],
+    pub tokens_per_second_per_user: &'f [f64],
+    pub tokens_per_second: &'f [f64],
+    pub price_micro_usd: &'f [i64],
+    pub capital_micro_usd: &'f [i64],
+    pub usd_per_hour: &'f [f64],
+    pub power_watts: &'f [f64],
+    pub rack_units: &'f [f64],
 }

@@ -1,16 +1,26 @@
 //! The search for units worth buying: every accelerator, host, network, layout and batch that a
 //! question leaves open.
 
+mod alone;
 mod columns;
 mod found;
 mod front;
+mod limits;
 mod mix;
+mod offer;
+mod rows;
 mod serving;
 mod training;
+mod undominated;
 
-pub use self::columns::{ClusterColumns, UnitColumns};
-pub use self::found::{ClusterAnswer, SearchAnswer};
+pub use self::alone::{Alone, Build, Objective};
+pub use self::columns::ClusterColumns;
+pub(crate) use self::found::Finding;
+pub use self::found::{ClusterAnswer, Found, Laid, Listed, Part, Summary};
+pub use self::limits::{Broken, Limits, Number};
 pub use self::mix::{Cheapest, Cover, Price, Templates, Way, cheapest_cover, undominated};
+pub use self::offer::{Demanded, Offer, OfferedNeed};
+pub use self::rows::{Columns, Described, Resources, Row, Rows, Said, System, Values};
 pub use self::serving::{
     Aim, Asked, BatchPolicy, Demand, EvaluatedUnit, FoundPool, FoundPools, FoundUnit, Goal,
     LatencyGoal, Nearest, PoolsAim, PoolsDemand, PoolsResult, SearchResult, Tally, UnitKey,

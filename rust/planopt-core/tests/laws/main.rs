@@ -6,6 +6,7 @@ mod batches;
 mod bulk;
 mod candidate;
 mod contexts;
+mod found;
 mod made_up;
 mod messages;
 mod models;

@@ -80,6 +80,19 @@ pub struct Nearest {
     pub prefill_seconds: Option<f64>,
 }
 
+impl Nearest {
+    pub(crate) fn absorb(&mut self, other: Self) {
+        let (mine, theirs) = (self, other);
+        closer(&mut mine.memory_ratio, theirs.memory_ratio, f64::min);
+        closer(
+            &mut mine.tokens_per_second_per_user,
+            theirs.tokens_per_second_per_user,
+            f64::max,
+        );
+        closer(&mut mine.prefill_seconds, theirs.prefill_seconds, f64::min);
+    }
+}
+
 /// What the search found.
 #[derive(Clone, Debug, Default)]
 pub struct SearchResult<'a> {
@@ -110,14 +123,7 @@ impl SearchResult<'_> {
         mine.target += theirs.target;
         mine.ttft += theirs.ttft;
         mine.price += theirs.price;
-        let (mine, theirs) = (&mut self.nearest, other.nearest);
-        closer(&mut mine.memory_ratio, theirs.memory_ratio, f64::min);
-        closer(
-            &mut mine.tokens_per_second_per_user,
-            theirs.tokens_per_second_per_user,
-            f64::max,
-        );
-        closer(&mut mine.prefill_seconds, theirs.prefill_seconds, f64::min);
+        self.nearest.absorb(other.nearest);
         self.is_cut_by_price |= other.is_cut_by_price;
         self.interrupted |= other.interrupted;
     }

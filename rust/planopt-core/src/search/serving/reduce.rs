@@ -1,7 +1,7 @@
 //! Which of the units found can matter to a purchase, and which to its reader.
 //!
 //! A unit that copies of another one of the same accelerator replace without loss is in no best
-//! purchase: the proof is with `planopt.procurement.dominance`, and holds for `k` copies as for one,
+//! purchase: the proof is in `super::undominated`, and holds for `k` copies as for one,
 //! since everything that a purchase adds up is `k` times as much. It may still be one of the next-best builds that a plan shows, so the cheapest
 //! builds of different hardware stay as well.
 

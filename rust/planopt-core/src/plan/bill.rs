@@ -1,0 +1,254 @@
+//! Bills of materials of whole purchases, and where each price comes from.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bill::BillLine;
+use crate::catalog::{Catalog, Kind, PriceTag, Status};
+use crate::quantity::MicroUsd;
+
+/// One line of a bill of materials.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BomLine {
+    /// Kind of part, as [`BillLine::kind`].
+    pub kind: String,
+    /// Catalog or part id.
+    pub id: String,
+    /// Full name.
+    pub name: String,
+    /// How many.
+    pub quantity: u64,
+    /// Price of one.
+    #[serde(default)]
+    pub unit_price_usd: Option<f64>,
+    /// Price of all.
+    #[serde(default)]
+    pub price_usd: Option<f64>,
+    /// Rent of one, where it is rented: it has no price then.
+    #[serde(default)]
+    pub unit_usd_per_hour: Option<f64>,
+    /// Rent of all.
+    #[serde(default)]
+    pub usd_per_hour: Option<f64>,
+    /// Where the unit price comes from.
+    #[serde(default)]
+    pub source: Option<String>,
+    /// When it was published or read; may lack its day or month.
+    #[serde(default)]
+    pub price_date: Option<String>,
+    /// How well it is known.
+    #[serde(default)]
+    pub price_status: Option<String>,
+    /// Whether it is bought used.
+    #[serde(default)]
+    pub used: bool,
+    /// What one is seen at.
+    #[serde(default)]
+    pub unit_price_low_usd: Option<f64>,
+    /// The same, at most.
+    #[serde(default)]
+    pub unit_price_high_usd: Option<f64>,
+}
+
+/// Kind of a line that is rented.
+const INSTANCE: &str = "instance";
+
+/// The lines of so many units, in whole micro-dollars until they are told.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bill(Vec<(BillLine, u64)>);
+
+impl Bill {
+    /// The bill of one unit, `count` times.
+    pub(super) fn times(lines: &[BillLine], count: u32) -> Self {
+        let times = |line: &BillLine| u64::from(line.quantity) * u64::from(count);
+        Self(
+            lines
+                .iter()
+                .map(|line| (line.clone(), times(line)))
+                .collect(),
+        )
+    }
+
+    /// Adds another bill, alike lines together, in the order they first appear. Of an instance, the
+    /// name tells the terms.
+    pub(super) fn add(&mut self, other: &Self) {
+        for (line, quantity) in &other.0 {
+            let known = self.0.iter_mut().find(|(known, _)| {
+                (known.kind, &known.id, &known.name) == (line.kind, &line.id, &line.name)
+            });
+            match known {
+                Some((_, known)) => *known += quantity,
+                None => self.0.push((line.clone(), *quantity)),
+            }
+        }
+    }
+
+    /// Price of what is bought.
+    pub(super) fn price_usd(&self) -> f64 {
+        let bought = self.0.iter().filter(|(line, _)| line.kind != INSTANCE);
+        usd(bought
+            .map(|(line, quantity)| times(line.unit_price, *quantity))
+            .sum())
+    }
+
+    /// The lines as they are told.
+    pub(super) fn lines(&self) -> Vec<BomLine> {
+        let told = |(line, quantity): &(BillLine, u64)| {
+            let (one, all) = (
+                line.unit_price.usd(),
+                usd(times(line.unit_price, *quantity)),
+            );
+            let rented = line.kind == INSTANCE;
+            BomLine {
+                kind: line.kind.to_owned(),
+                id: line.id.clone(),
+                name: line.name.clone(),
+                quantity: *quantity,
+                unit_price_usd: (!rented).then_some(one),
+                price_usd: (!rented).then_some(all),
+                unit_usd_per_hour: rented.then_some(one),
+                usd_per_hour: rented.then_some(all),
+                ..BomLine::default()
+            }
+        };
+        self.0.iter().map(told).collect()
+    }
+
+    /// The first line of a kind: how many, and its name.
+    pub(super) fn of_kind(&self, kind: &str) -> Option<(u64, &str)> {
+        let found = self.0.iter().find(|(line, _)| line.kind == kind)?;
+        Some((found.1, &found.0.name))
+    }
+}
+
+fn times(price: MicroUsd, quantity: u64) -> i128 {
+    i128::from(price.0) * i128::from(quantity)
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "below 2^53 micro-dollars, nine billion dollars"
+)]
+fn usd(micro: i128) -> f64 {
+    micro as f64 / 1e6
+}
+
+/// Where a price comes from.
+struct Source {
+    date: String,
+    status: &'static str,
+    per: u32,
+    range: (Option<f64>, Option<f64>),
+    used: bool,
+}
+
+impl Source {
+    /// Date, and how well it is known where that is not plain reading.
+    fn short(&self) -> String {
+        if self.status == "given" {
+            return "--price".to_owned();
+        }
+        let known = match (self.per, self.status) {
+            (1, "stored") => String::new(),
+            (1, other) => other.to_owned(),
+            (per, _) => format!("system / {per}"),
+        };
+        let used = if self.used { "used" } else { "" };
+        let parts = [self.date.as_str(), used, &known];
+        let said: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        said.join(", ")
+    }
+}
+
+/// The lines with where each price comes from, and its range.
+pub fn sourced(catalog: &Catalog, lines: &mut [BomLine]) {
+    let mut tags: BTreeMap<(&str, String), Vec<PriceTag>> = BTreeMap::new();
+    if lines.iter().any(|line| line.kind != INSTANCE) {
+        for tag in catalog.price_tags() {
+            let of_part = tags.entry((tag.kind, tag.id.clone())).or_default();
+            of_part.push(tag);
+        }
+    }
+    for line in lines {
+        let source = if line.kind == INSTANCE {
+            of_offer(catalog, &line.id)
+        } else {
+            let id = line
+                .id
+                .split_once('@')
+                .map_or(line.id.as_str(), |(id, _)| id);
+            let kind = match line.kind.as_str() {
+                "switch_ports" => "switch",
+                kind => kind,
+            };
+            let of_part = tags.get(&(kind, id.to_owned()));
+            of_part.and_then(|tags| of_tags(tags, line.unit_price_usd))
+        };
+        if let Some(source) = source {
+            line.source = Some(source.short());
+            line.used = source.used;
+            line.price_status = Some(
+                if source.per > 1 {
+                    "derived"
+                } else {
+                    source.status
+                }
+                .to_owned(),
+            );
+            line.price_date = Some(source.date).filter(|date| !date.is_empty());
+            (line.unit_price_low_usd, line.unit_price_high_usd) = source.range;
+        }
+    }
+}
+
+/// Of an offer: all of its prices are of one list.
+fn of_offer(catalog: &Catalog, id: &str) -> Option<Source> {
+    let described = catalog.describe(Kind::Offer, id).ok()?;
+    let prices = described.figures.into_iter();
+    let mut prices = prices.filter(|figure| matches!(figure.field.as_str(), "price" | "spot"));
+    prices.find_map(|figure| {
+        Some(Source {
+            status: figure.status?.word(),
+            date: figure.date.unwrap_or_default(),
+            per: 1,
+            range: (None, None),
+            used: false,
+        })
+    })
+}
+
+/// Of the price that is paid, or else of one that decides.
+fn of_tags(tags: &[PriceTag], paid: Option<f64>) -> Option<Source> {
+    let mut decide = tags
+        .iter()
+        .filter(|tag| tag.decides && tag.source.is_some());
+    #[expect(
+        clippy::float_cmp,
+        reason = "the same micro-dollars are the same number"
+    )]
+    let is_paid = |tag: &&PriceTag| Some(tag.usd) == paid;
+    let tag = decide.clone().find(is_paid).or_else(|| decide.next())?;
+    let source = tag.source.as_ref()?;
+    Some(Source {
+        date: source.date.clone(),
+        status: source.status.word(),
+        per: tag.per,
+        range: (tag.low_usd, tag.high_usd),
+        used: tag.condition == "used",
+    })
+}
+
+impl Status {
+    /// Its name.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Stored => "stored",
+            Self::FromMemory => "from-memory",
+            Self::Derived => "derived",
+            Self::Assumed => "assumed",
+            Self::Given => "given",
+        }
+    }
+}

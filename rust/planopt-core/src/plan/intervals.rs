@@ -1,0 +1,188 @@
+//! How sure figures are: 80 % intervals, from errors of rows that no fit had seen.
+//!
+//! Few plans name an engine. The errors behind the intervals of the others are those of the same
+//! figures without one: of measured runs under any engine.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::{Accelerator, Catalog, Residual};
+use crate::diagnostic::Diagnostic;
+
+/// Share of measurements that an interval is to cover.
+const LEVEL: f64 = 0.8;
+/// The class of everything.
+const EVERYTHING: &str = "all";
+/// Behind a class: serving predicted without an engine, measured under any.
+const ANY_ENGINE: &str = ", any engine";
+/// Metrics that were measured as rates while the figure is a time.
+const RATES: [&str; 2] = ["decode", "prefill"];
+
+/// What a figure is expected to lie in.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Interval {
+    /// From.
+    pub low: f64,
+    /// To.
+    pub high: f64,
+    /// Share of measurements that it is to cover.
+    pub level: f64,
+    /// No measurement is of this hardware and this kind of model.
+    pub extrapolated: bool,
+}
+
+/// Intervals by figure, in the order in which they are told.
+pub type Intervals = serde_json::Map<String, serde_json::Value>;
+
+/// Figures of serving that have intervals, as far as they are predicted.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Predicted {
+    /// Sequences of a micro-batch: one user alone is measured apart.
+    pub batch: u32,
+    /// Time per output token.
+    pub tpot_seconds: Option<f64>,
+    /// Tokens of the replica.
+    pub tokens_per_second: Option<f64>,
+    /// A prompt alone.
+    pub prefill_seconds: Option<f64>,
+    /// Time to the first token in the mean.
+    pub ttft_seconds: Option<f64>,
+}
+
+/// The errors of one metric, as far as they are known.
+#[derive(Clone, Debug, Serialize)]
+pub struct MetricErrors {
+    /// What is known.
+    #[serde(flatten)]
+    pub errors: Residual,
+    /// Whether it is of everything, for want of anything nearer.
+    pub extrapolated: bool,
+}
+
+/// Errors of a kind of model on an accelerator.
+#[derive(Clone, Debug)]
+pub struct Errors<'c> {
+    catalog: &'c Catalog,
+    classes: Vec<String>,
+    everything: String,
+}
+
+impl<'c> Errors<'c> {
+    /// Those of predictions without an engine where `any_engine`, and of fitted figures else.
+    pub fn of(
+        catalog: &'c Catalog,
+        accelerator: Option<&Accelerator>,
+        has_experts: bool,
+        any_engine: bool,
+    ) -> Self {
+        let kind = if has_experts { "moe" } else { "dense" };
+        let under = if any_engine { ANY_ENGINE } else { "" };
+        let names = accelerator.map(|own| [&own.id, &own.family]);
+        Self {
+            catalog,
+            classes: names
+                .into_iter()
+                .flatten()
+                .map(|name| format!("{name} {kind}{under}"))
+                .collect(),
+            everything: format!("{EVERYTHING}{under}"),
+        }
+    }
+
+    /// What is known of a metric.
+    ///
+    /// # Errors
+    ///
+    /// Files that cannot be read.
+    pub fn known(&self, metric: &str) -> Result<Option<MetricErrors>, Vec<Diagnostic>> {
+        let residuals = &self.catalog.residuals;
+        let nearest = residuals.nearest(metric, &self.classes, &self.everything)?;
+        Ok(nearest.map(|(errors, extrapolated)| MetricErrors {
+            errors,
+            extrapolated,
+        }))
+    }
+
+    /// The same of several metrics, by name.
+    ///
+    /// # Errors
+    ///
+    /// Files that cannot be read.
+    pub fn each<'m>(
+        &self,
+        metrics: &'m [String],
+    ) -> Result<BTreeMap<&'m str, Option<MetricErrors>>, Vec<Diagnostic>> {
+        let known = |metric: &'m String| Ok((metric.as_str(), self.known(metric)?));
+        metrics.iter().map(known).collect()
+    }
+
+    /// What figures of serving are expected to lie in, as far as anything is known.
+    ///
+    /// # Errors
+    ///
+    /// Files that cannot be read.
+    pub fn of_serving(&self, predicted: &Predicted) -> Result<Intervals, Vec<Diagnostic>> {
+        let token = if predicted.batch == 1 {
+            "decode"
+        } else {
+            "tpot"
+        };
+        let mut intervals = Intervals::new();
+        let mut of_token = None;
+        for (name, metric, value) in [
+            ("tpot_seconds", token, predicted.tpot_seconds),
+            (
+                "tokens_per_second",
+                "throughput",
+                predicted.tokens_per_second,
+            ),
+            ("prefill_seconds", "prefill", predicted.prefill_seconds),
+            ("ttft_seconds", "ttft", predicted.ttft_seconds),
+        ] {
+            let Some(value) = value else {
+                continue;
+            };
+            let Some(known) = self.known(metric)? else {
+                continue;
+            };
+            let interval = Interval::around(value, &known, RATES.contains(&metric));
+            if name == "tpot_seconds" {
+                of_token = Some(interval);
+            }
+            intervals.insert(name.to_owned(), told(&interval));
+        }
+        if let Some(seconds) = of_token {
+            let speed = Interval {
+                low: 1.0 / seconds.high,
+                high: 1.0 / seconds.low,
+                ..seconds
+            };
+            intervals.insert("tokens_per_second_per_user".to_owned(), told(&speed));
+        }
+        Ok(intervals)
+    }
+}
+
+fn told(interval: &Interval) -> serde_json::Value {
+    serde_json::to_value(interval).unwrap_or_default()
+}
+
+impl Interval {
+    /// Around a value; of a time whose errors are those of its rate, from the rate's own interval.
+    fn around(value: f64, known: &MetricErrors, is_rate: bool) -> Self {
+        let (low, high) = (value * known.errors.low, value * known.errors.high);
+        let (low, high) = if is_rate {
+            (value * value / high, value * value / low)
+        } else {
+            (low, high)
+        };
+        Self {
+            low,
+            high,
+            level: LEVEL,
+            extrapolated: known.extrapolated,
+        }
+    }
+}

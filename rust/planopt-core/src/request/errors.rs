@@ -1,0 +1,51 @@
+//! How far predictions are from what is measured.
+
+use serde::Deserialize;
+
+use super::model::ModelRequest;
+use crate::catalog::Catalog;
+use crate::diagnostic::Diagnostic;
+use crate::plan::{Errors, Predicted};
+
+/// A question about errors of a model on an accelerator.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorsRequest {
+    /// Catalog id, or path of a file.
+    pub model: String,
+    /// Accelerator id.
+    pub accelerator: String,
+    /// Whether no engine was named: serving that is measured under any.
+    #[serde(default)]
+    pub any_engine: bool,
+    /// Metrics whose errors are asked for.
+    #[serde(default)]
+    pub metrics: Vec<String>,
+    /// Figures of serving, in place of metrics: what are they expected to lie in?
+    #[serde(default)]
+    pub predicted: Option<Predicted>,
+}
+
+/// Errors by metric, or intervals by figure.
+///
+/// # Errors
+///
+/// Unknown names, and files that cannot be read.
+pub fn errors_of(
+    catalog: &Catalog,
+    request: &ErrorsRequest,
+) -> Result<serde_json::Value, Vec<Diagnostic>> {
+    let model = ModelRequest {
+        name: request.model.clone(),
+        kv_heads: None,
+    };
+    let experts = model.transformer(catalog)?.experts().is_some();
+    let accelerator = catalog.accelerator(&request.accelerator);
+    let accelerator = accelerator.map_err(|problem| vec![problem])?;
+    let errors = Errors::of(catalog, Some(accelerator), experts, request.any_engine);
+    if let Some(predicted) = &request.predicted {
+        return errors.of_serving(predicted).map(Into::into);
+    }
+    let each = errors.each(&request.metrics)?;
+    Ok(serde_json::to_value(each).unwrap_or_default())
+}

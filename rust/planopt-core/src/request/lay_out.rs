@@ -1,0 +1,259 @@
+//! What a purchase of rows becomes: models on hardware, in the layout that is fastest.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use crate::bill::bill_of;
+use crate::diagnostic::{Diagnostic, code};
+use crate::document::{EvaluationAnswer, HardwareAnswer};
+use crate::hardware::{HardwareSpec, Nics};
+use crate::parallel::serving::Pins;
+use crate::plan::serving::Subject;
+use crate::plan::{Build, Candidate, Deployment, Drafted, Errors, Facts, Predicted, Ran};
+use crate::search::{EvaluatedUnit, Found, Limits, Part, UnitKey, fastest_layout};
+
+/// Purchases to be laid out.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LayOut {
+    /// The purchases.
+    pub purchases: Vec<Purchase>,
+    /// What they must supply and stay within.
+    #[serde(default)]
+    pub limits: Limits,
+    /// Whether errors of predictions under these assumptions are known.
+    #[serde(default)]
+    pub has_errors: bool,
+}
+
+/// A purchase.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Purchase {
+    /// How many of each row.
+    pub counts: BTreeMap<u32, u32>,
+    /// Who it is for, where it runs the batch that they need, in the layout that is fastest for
+    /// them; otherwise each unit runs what it was bought for.
+    #[serde(default)]
+    pub for_users: Option<ForUsers>,
+}
+
+/// Users of a purchase, and what of a layout is decided.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForUsers {
+    /// Users of all units together.
+    pub users: u64,
+    /// Batch, where it is given.
+    #[serde(default)]
+    pub batch: Option<u32>,
+    /// Micro-batches in flight, where they are given.
+    #[serde(default)]
+    pub in_flight: Option<u32>,
+    /// Whether any layout will do. Another one may put more accelerators of a board to work: a
+    /// limit of power rules that out; and latencies under a load were judged for one alone.
+    pub any_layout: bool,
+}
+
+/// Lays purchases out.
+///
+/// # Errors
+///
+/// Hardware that is gone, which cannot be while a handle keeps its catalog.
+pub fn lay_out(
+    found: &Found,
+    request: &LayOut,
+) -> Result<Vec<Build<HardwareAnswer>>, Vec<Diagnostic>> {
+    let has_engine = found.parts.iter().any(|part| part.has_engine);
+    let everything = Errors::of(&found.catalog, None, false, !has_engine);
+    let measured = everything.known("tpot")?.map(|known| known.errors.rows);
+    let builds = request.purchases.iter().map(|bought| {
+        let counts: Vec<(u32, u64)> = bought
+            .counts
+            .iter()
+            .map(|(row, count)| (*row, u64::from(*count)))
+            .collect();
+        let deployments = bought.counts.iter().map(|(row, count)| {
+            let row = *row as usize;
+            deploy(found, row, *count, bought.for_users, request.has_errors)
+        });
+        let deployments = deployments.collect::<Result<Vec<_>, _>>()?;
+        let broken = request.limits.broken(&found.rows, &counts);
+        Ok(Build {
+            facts: facts(found, &bought.counts, measured),
+            ..Build::of(&found.catalog, deployments, broken)
+        })
+    });
+    builds.collect()
+}
+
+/// What there is to know of a purchase.
+fn facts(found: &Found, counts: &BTreeMap<u32, u32>, measured: Option<u64>) -> Facts {
+    let systems = counts.keys().map(|row| found.rows.system(*row as usize));
+    let bought = systems.filter(|system| system.terms.is_none());
+    let accelerators: BTreeSet<&str> = bought.map(|own| own.accelerator.as_str()).collect();
+    let known = accelerators
+        .into_iter()
+        .filter_map(|id| found.catalog.accelerator(id).ok());
+    let forbidden = known.filter(|accelerator| !accelerator.datacenter_licence);
+    let model = found.parts.first().map(|part| &part.transformer);
+    Facts {
+        measured,
+        max_context: model.map_or(0, |model| model.max_context),
+        published: model.map_or("", |model| model.weights.name()),
+        without_licence: forbidden.map(|each| each.name.clone()).collect(),
+    }
+}
+
+fn deploy(
+    found: &Found,
+    row: usize,
+    count: u32,
+    for_users: Option<ForUsers>,
+    has_errors: bool,
+) -> Result<Deployment<HardwareAnswer>, Vec<Diagnostic>> {
+    let (part, catalog) = (found.part(row), &found.catalog);
+    let system = found.rows.system(row);
+    let hardware = HardwareSpec {
+        accelerator: Some(system.accelerator.clone()),
+        host: Some(system.host.clone()),
+        terms: system.terms.clone(),
+        network: system.network.clone(),
+        nics_per_host: Some(system.nics_per_host),
+        ..HardwareSpec::default()
+    };
+    let site = hardware.site(catalog, system.accelerators)?;
+    let (fit, network) = site.resolve(catalog, &part.assumptions, Nics::One)?;
+    let key = UnitKey {
+        fit,
+        network,
+        hosts: system.hosts,
+        accelerators: system.accelerators,
+        switch: system.switch.as_deref(),
+    };
+    let (users, given) = decided(found, row, count, for_users);
+    let fastest = fastest_layout(
+        &part.transformer,
+        &part.question,
+        &key,
+        users,
+        given,
+        &part.assumptions,
+    );
+    let fastest = fastest.ok_or_else(|| vec![nothing_runs(&system.accelerator)])?;
+    let subject = Subject {
+        transformer: &part.transformer,
+        question: &part.question,
+        fit: &key.fit,
+        network: key.network,
+        batching: fastest.batching,
+        assumptions: &part.assumptions,
+    };
+    let placement = fastest.unit.placement;
+    let answer = subject.answer(placement, &fastest.evaluation, &[(fastest.unit, 1)]);
+    let mut deployment = Deployment::new(
+        &part.model,
+        candidate(part, &fastest, &answer),
+        answer.hardware.clone(),
+        (&fastest.unit, count),
+        told(&answer),
+        ran(part, &fastest, &answer, count),
+    );
+    if has_errors {
+        let experts = part.transformer.experts().is_some();
+        let own = Some(key.fit.accelerator);
+        let errors = Errors::of(catalog, own, experts, !part.has_engine);
+        let decode = fastest.evaluation.decode;
+        let predicted = Predicted {
+            batch: fastest.batching.batch,
+            tpot_seconds: Some(decode.tpot_seconds.0),
+            tokens_per_second: Some(decode.tokens_per_second),
+            prefill_seconds: Some(fastest.evaluation.prefill.seconds.0),
+            ttft_seconds: None,
+        };
+        deployment.expect(errors.of_serving(&predicted)?);
+    }
+    Ok(deployment)
+}
+
+/// Users of a unit, and what of its layout is decided.
+fn decided(found: &Found, row: usize, count: u32, for_users: Option<ForUsers>) -> (u64, Pins) {
+    let (layout, columns) = (found.layout(row), &found.rows.columns);
+    let bought = Pins {
+        tp: Some(layout.tp),
+        cp: Some(layout.cp),
+        dp: Some(layout.dp),
+        ep: Some(layout.ep),
+        pp: Some(layout.pp),
+        batch: Some(layout.batch),
+        in_flight: Some(layout.in_flight),
+        replicas: Some(columns.replicas[row]),
+    };
+    let Some(asked) = for_users else {
+        return (columns.users[row], bought);
+    };
+    let open = if asked.any_layout {
+        Pins::default()
+    } else {
+        bought
+    };
+    let given = Pins {
+        batch: asked.batch,
+        in_flight: asked.in_flight,
+        ..open
+    };
+    (asked.users.div_ceil(u64::from(count).max(1)), given)
+}
+
+fn candidate(part: &Part, fastest: &EvaluatedUnit, answer: &EvaluationAnswer) -> Candidate {
+    let speculation = part.question.speculation;
+    Candidate {
+        accelerator: fastest.unit.hardware.accelerator.id.clone(),
+        weights: answer.weights,
+        kv: answer.kv,
+        drafted: part
+            .draft
+            .as_deref()
+            .zip(speculation)
+            .map(|(draft, speculation)| Drafted::by(draft, speculation)),
+        ..Candidate::placed(
+            fastest.unit.placement,
+            fastest.batching,
+            part.question.overlap,
+        )
+    }
+}
+
+fn ran(part: &Part, fastest: &EvaluatedUnit, answer: &EvaluationAnswer, count: u32) -> Ran {
+    let decode = fastest.evaluation.decode;
+    let hardware = &answer.hardware;
+    let replicas = u64::from(fastest.unit.replicas) * u64::from(count);
+    Ran {
+        bill: bill_of([(fastest.unit, 1)]).unwrap_or_default(),
+        network: hardware
+            .network
+            .clone()
+            .map(|network| (network, hardware.switch.is_some())),
+        tokens_per_second: decode.tokens_per_second,
+        tokens_per_second_per_user: decode.tokens_per_second_per_user,
+        usd_per_hour: answer.cost.map_or(0.0, |cost| cost.usd_per_hour),
+        power_watts: answer.power_watts.unwrap_or(0.0),
+        users: fastest.batching.users(part.question.overlap) * replicas,
+    }
+}
+
+/// What a plan records of an answer: what is known of it.
+fn told(answer: &EvaluationAnswer) -> serde_json::Value {
+    let mut told = serde_json::to_value(answer).unwrap_or_default();
+    if let Some(fields) = told.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    told
+}
+
+/// A row was found because something runs on it.
+fn nothing_runs(accelerator: &str) -> Diagnostic {
+    let message = format!("nothing runs on the {accelerator} that was bought");
+    Diagnostic::new(code::CONTRADICTION, message)
+}

@@ -1,0 +1,240 @@
+//! What a search found: a handle that keeps it. Bytes of JSON go in and out, columns are buffers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use planopt_core::request;
+use planopt_core::search::Values as Numbers;
+use planopt_core::search::{self, Limits, Objective, Offer};
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::errors::input_error;
+use crate::table::{Column, Values, located};
+
+/// Reads JSON.
+pub(crate) fn read<T: DeserializeOwned>(json: &[u8]) -> PyResult<T> {
+    serde_json::from_slice(json).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Writes JSON.
+pub(crate) fn written(told: &impl Serialize) -> PyResult<Vec<u8>> {
+    serde_json::to_vec(told).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// What can be bought, as a table: a purchase is so many of each row.
+#[pyclass(frozen, module = "planopt._native")]
+pub(crate) struct Rows {
+    rows: Arc<search::Rows>,
+}
+
+#[pymethods]
+impl Rows {
+    /// Rows that nobody searched for.
+    ///
+    /// Parameters
+    /// ----------
+    /// rows : bytes
+    ///     JSON: a list of rows with their hardware.
+    #[staticmethod]
+    fn said(rows: &[u8]) -> PyResult<Self> {
+        Ok(Self {
+            rows: Arc::new(search::Rows::said(read(rows)?)),
+        })
+    }
+
+    fn __len__(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The columns: name, unit, and what each is.
+    #[getter]
+    fn columns(&self) -> Vec<(&'static str, &'static str, &'static str)> {
+        let described = search::Columns::DESCRIBED.iter();
+        described
+            .map(|each| (each.name, each.unit, each.doc))
+            .collect()
+    }
+
+    /// One column, for `numpy.asarray`.
+    ///
+    /// Raises
+    /// ------
+    /// `KeyError`
+    ///     If there is none of this name.
+    fn column(&self, name: &str) -> PyResult<Column> {
+        let mut described = search::Columns::DESCRIBED.iter();
+        let found = described.find(|each| each.name == name);
+        let found = found.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+        Ok(Column::of_rows(&self.rows, of_columns, found.name))
+    }
+
+    /// What rows need of what is scarce: the names of that, where the needs of each row begin, and
+    /// of each need which it is of, and how much.
+    fn resources(&self) -> (Vec<String>, Column, Column, Column) {
+        let column = |name| Column::of_rows(&self.rows, of_resources, name);
+        (
+            self.rows.resources.names.clone(),
+            column("offsets"),
+            column("resource"),
+            column("amount"),
+        )
+    }
+
+    /// Rows that no other one replaces, by name.
+    fn undominated(&self) -> Vec<usize> {
+        let all: Vec<usize> = (0..self.rows.len()).collect();
+        self.rows.undominated(&all)
+    }
+
+    /// The limits that a purchase breaks, as JSON.
+    ///
+    /// Parameters
+    /// ----------
+    /// limits, counts : bytes
+    ///     JSON: what it must supply and stay within, and how many of each row.
+    fn broken(&self, limits: &[u8], counts: &[u8]) -> PyResult<Vec<u8>> {
+        let limits: Limits = read(limits)?;
+        let counts: BTreeMap<u32, u64> = read(counts)?;
+        let counts: Vec<(u32, u64)> = counts.into_iter().collect();
+        written(&limits.broken(&self.rows, &counts))
+    }
+
+    /// The price of the cheapest purchase of one of the builds that a search names, if any does
+    /// alone.
+    fn best_build(&self, limits: &[u8]) -> PyResult<Option<i128>> {
+        let alone = self.rows.best_build(&read(limits)?);
+        let price = &self.rows.columns.price_micro_usd;
+        Ok(alone.map(|found| i128::from(price[found.row as usize]) * i128::from(found.count)))
+    }
+}
+
+fn of_columns(rows: &search::Rows, name: &str) -> Option<Values> {
+    Some(match rows.columns.values(name)? {
+        Numbers::U32(column) => located(column, "u4"),
+        Numbers::U64(column) => located(column, "u8"),
+        Numbers::I64(column) => located(column, "i8"),
+        Numbers::F64(column) => located(column, "f8"),
+        Numbers::Bool(column) => located(column, "b1"),
+    })
+}
+
+fn of_resources(rows: &search::Rows, name: &str) -> Option<Values> {
+    let resources = &rows.resources;
+    Some(match name {
+        "offsets" => located(&resources.offsets, "u4"),
+        "resource" => located(&resources.resource, "u4"),
+        "amount" => located(&resources.amount, "i8"),
+        _ => return None,
+    })
+}
+
+/// What a search found: rows, and what it takes to lay a purchase of them out.
+#[pyclass(frozen, module = "planopt._native")]
+pub(crate) struct Found {
+    found: search::Found,
+}
+
+impl Found {
+    pub(crate) fn of(found: search::Found) -> Self {
+        Self { found }
+    }
+}
+
+#[pymethods]
+impl Found {
+    fn __len__(&self) -> usize {
+        self.found.rows.len()
+    }
+
+    /// What can be bought.
+    #[getter]
+    fn rows(&self) -> Rows {
+        Rows {
+            rows: Arc::clone(&self.found.rows),
+        }
+    }
+
+    /// What the search looked at, as JSON.
+    #[getter]
+    fn summary(&self) -> PyResult<Vec<u8>> {
+        written(&self.found.summary)
+    }
+
+    /// Every row with its names, as columns in JSON.
+    fn listed(&self) -> PyResult<Vec<u8>> {
+        written(&self.found.listed())
+    }
+}
+
+/// A question of what to buy of some rows.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    limits: Limits,
+    objectives: Vec<Objective>,
+    /// Builds of one kind of row that are told beside it.
+    builds: usize,
+}
+
+/// What a solver is offered for each objective, and what lies beside.
+#[derive(Serialize)]
+struct Offered {
+    offers: BTreeMap<Objective, Offer>,
+    builds: Vec<search::Build>,
+}
+
+/// What a solver is offered of rows: those that a best purchase may have.
+///
+/// Parameters
+/// ----------
+/// asked : list of tuple of Rows and bytes
+///     Rows, and JSON: `limits`, `objectives`, and how many `builds` of one kind are told beside.
+///
+/// Returns
+/// -------
+/// list of bytes
+///     JSON: the offers by objective, and the builds.
+#[pyfunction]
+pub(crate) fn offers(asked: Vec<(PyRef<'_, Rows>, Vec<u8>)>) -> PyResult<Vec<Vec<u8>>> {
+    let offered = asked.iter().map(|(rows, json)| {
+        let asked: Asked = read(json)?;
+        let offer =
+            |objective: &Objective| (*objective, rows.rows.offer(&asked.limits, *objective));
+        let builds = &rows.rows.columns.is_build;
+        // Where no search names builds, each row may be one.
+        let any = builds.iter().any(|is_build| *is_build);
+        written(&Offered {
+            offers: asked.objectives.iter().map(offer).collect(),
+            builds: rows
+                .rows
+                .builds(|row| builds[row] || !any, &asked.limits, asked.builds),
+        })
+    });
+    offered.collect()
+}
+
+/// Lays purchases out: models on hardware, bills with the sources of prices, totals, intervals.
+///
+/// Parameters
+/// ----------
+/// asked : list of tuple of Found and bytes
+///     What was bought from, and JSON: `purchases`, `limits`, `has_errors`.
+///
+/// Returns
+/// -------
+/// list of bytes
+///     JSON: the builds.
+#[pyfunction]
+pub(crate) fn lay_out(
+    py: Python<'_>,
+    asked: Vec<(PyRef<'_, Found>, Vec<u8>)>,
+) -> PyResult<Vec<Vec<u8>>> {
+    let laid = asked.iter().map(|(found, json)| {
+        let laid = request::lay_out(&found.found, &read(json)?);
+        written(&laid.map_err(|problems| input_error(py, &problems))?)
+    });
+    laid.collect()
+}

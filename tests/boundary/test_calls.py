@@ -1,0 +1,82 @@
+"""How often Python asks the core: a handle keeps what it found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import planopt
+from planopt import _native
+
+if TYPE_CHECKING:
+    import pytest
+
+MOST_CALLS = 12
+"""Of the main command; 74 before the core kept what it found."""
+KEPT = (_native.Catalog, _native.Found, _native.Rows)
+
+
+class Watched:
+    """An object of the core whose methods are counted."""
+
+    def __init__(self, of: object, calls: Counter[str]) -> None:
+        self.of, self.calls = of, calls
+
+    def __len__(self) -> int:
+        return len(self.of)  # type: ignore[arg-type]
+
+    def __getattr__(self, name: str) -> Any:
+        there = getattr(self.of, name)
+        if not callable(there):
+            return watched(there, self.calls)
+        return counted(f"{type(self.of).__name__}.{name}", there, self.calls)
+
+
+def counted(name: str, function: Any, calls: Counter[str]) -> Any:
+    def call(*given: object) -> Any:
+        calls[name] += 1
+        return watched(function(*map(plain, given)), calls)
+
+    return call
+
+
+def watched(value: Any, calls: Counter[str]) -> Any:
+    if isinstance(value, list):
+        return [watched(each, calls) for each in value]
+    return Watched(value, calls) if isinstance(value, KEPT) else value
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(plain, value))
+    return value.of if isinstance(value, Watched) else value
+
+
+def test_the_main_command_asks_the_core_a_few_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: Counter[str] = Counter()
+    catalogs = Watched(_native.Catalog, calls)
+    monkeypatch.setattr("planopt.catalog.open.NativeCatalog", catalogs)
+    monkeypatch.setattr("planopt.catalog.open._opened", planopt.catalog.open.Catalog)
+    for module, name in (
+        ("planopt.options", "parse_quantity"),
+        ("planopt.procurement.problem", "offers"),
+        ("planopt.serving.build", "lay_out"),
+    ):
+        at = name if name == "parse_quantity" else f"native_{name}"
+        function = counted(name, getattr(_native, name), calls)
+        monkeypatch.setattr(f"{module}.{at}", function)
+    plan = planopt.solve(target="5tok/s", budget="20000")
+    assert plan.status == "optimal"
+    assert plan.alternatives
+    assert {"type.load", "Catalog.search", "offers", "lay_out"} <= calls.keys()
+    assert calls.total() <= MOST_CALLS, calls
+
+
+def test_the_counter_counts() -> None:
+    calls: Counter[str] = Counter()
+    catalog = watched(planopt.catalog.open.open_catalog().native, calls)
+    assert len(catalog.list("models")) > 1
+    catalog.workload("chat")
+    assert calls == {"Catalog.list": 1, "Catalog.workload": 1}
