@@ -84,6 +84,8 @@ class Option(Struct, frozen=True, kw_only=True):
     choices: tuple[str, ...] = ()
     example: str | None = None
     default: str | None = None
+    default_value: float | None = None
+    """The default of a quantity, in SI units."""
     default_text: str | None = None
     keyword: str | None = None
     aliases: tuple[str, ...] = ()
@@ -122,6 +124,8 @@ class Option(Struct, frozen=True, kw_only=True):
         known = {name: value for name, value in said.items() if value is not None}
         if own.default_text is not None:
             known["default"] = own.default
+        if "default" in known:
+            known["default_value"] = None
         known.pop("refuse", None)
         return msgspec.structs.replace(self, **known)
 
@@ -452,7 +456,11 @@ class Asked:
         return next(each for each in table().options if each.argument == name)
 
     def _value(self, name: str) -> object:
-        return self.given.get(name, self._option(name).default)
+        if name in self.given:
+            return self.given[name]
+        option = self._option(name)
+        known = option.default_value
+        return option.default if known is None else known
 
     def _word(self, name: str, value: object, words: Sequence[Choice]) -> Choice | None:
         if value is None:

@@ -3,7 +3,7 @@
 //! It is data, `options.toml`. The command line, the typed keywords of Python, the readers of files
 //! and the reference page are made of it, so that an option is declared once.
 
-use crate::quantity::Dimension;
+use crate::quantity::{Dimension, parse};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -94,6 +94,9 @@ pub struct Entry {
     pub example: Option<String>,
     /// What it is where it is not given.
     pub default: Option<String>,
+    /// The same of a quantity, in base units; filled in.
+    #[serde(skip_deserializing)]
+    pub default_value: Option<f64>,
     /// What it is then in words, where that follows from other options.
     pub default_text: Option<String>,
     /// Argument of the API, where that is not its name.
@@ -197,6 +200,11 @@ impl Entry {
     }
 
     fn fill_in(&mut self) {
+        if let (Kind::Quantity, Some(text), Some(unit)) =
+            (self.kind, &self.default, self.dimension())
+        {
+            self.default_value = parse(text, unit).ok();
+        }
         let (least, most) = match self.kind {
             Kind::Quantity | Kind::Money => (SMALLEST_QUANTITY, LARGEST_QUANTITY),
             Kind::Count => (1.0, LARGEST_COUNT),
