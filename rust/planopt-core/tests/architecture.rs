@@ -92,7 +92,7 @@ impl House {
                 };
                 if path.is_dir() {
                     folders.push((path, own));
-                } else {
+                } else if path.extension().is_some_and(|kind| kind == "rs") {
                     texts.push((own, std::fs::read_to_string(path).expect("a text")));
                 }
             }

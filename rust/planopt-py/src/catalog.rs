@@ -276,6 +276,10 @@ impl Catalog {
     /// ----------
     /// questions : list of list of mapping
     ///     The parts of each question.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "arguments of Python are handed over by value"
+    )]
     fn search(
         &self,
         py: Python<'_>,

@@ -51,6 +51,7 @@ impl Rows {
 
     /// The columns: name, unit, and what each is.
     #[getter]
+    #[expect(clippy::unused_self, reason = "a property of Python has an object")]
     fn columns(&self) -> Vec<(&'static str, &'static str, &'static str)> {
         let described = search::Columns::DESCRIBED.iter();
         described
@@ -198,6 +199,10 @@ struct Offered {
 /// list of bytes
 ///     JSON: the offers by objective, and the builds.
 #[pyfunction]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "arguments of Python are handed over by value"
+)]
 pub(crate) fn offers(asked: Vec<(PyRef<'_, Rows>, Vec<u8>)>) -> PyResult<Vec<Vec<u8>>> {
     let offered = asked.iter().map(|(rows, json)| {
         let asked: Asked = read(json)?;
@@ -228,6 +233,10 @@ pub(crate) fn offers(asked: Vec<(PyRef<'_, Rows>, Vec<u8>)>) -> PyResult<Vec<Vec
 /// list of bytes
 ///     JSON: the builds.
 #[pyfunction]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "arguments of Python are handed over by value"
+)]
 pub(crate) fn lay_out(
     py: Python<'_>,
     asked: Vec<(PyRef<'_, Found>, Vec<u8>)>,

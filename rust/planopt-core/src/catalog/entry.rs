@@ -20,6 +20,19 @@ pub enum Status {
     Given,
 }
 
+impl Status {
+    /// Its name.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Stored => "stored",
+            Self::FromMemory => "from-memory",
+            Self::Derived => "derived",
+            Self::Assumed => "assumed",
+            Self::Given => "given",
+        }
+    }
+}
+
 /// Where a figure comes from.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Source {

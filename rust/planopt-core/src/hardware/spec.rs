@@ -173,15 +173,12 @@ impl HardwareSpec {
         catalog: &Catalog,
         accelerators: u32,
     ) -> Result<Site<'_>, Vec<Diagnostic>> {
-        let place = match &self.terms {
-            Some(terms) => {
-                self.check_rented()?;
-                Place::Rented(self.rented(catalog, terms)?)
-            }
-            None => {
-                let accelerator = self.accelerator()?;
-                Place::Bench(Box::new(self.bench(catalog, accelerator, accelerators)?))
-            }
+        let place = if let Some(terms) = &self.terms {
+            self.check_rented()?;
+            Place::Rented(self.rented(catalog, terms)?)
+        } else {
+            let accelerator = self.accelerator()?;
+            Place::Bench(Box::new(self.bench(catalog, accelerator, accelerators)?))
         };
         Ok(Site {
             hardware: self,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::bill::BillLine;
-use crate::catalog::{Catalog, Kind, PriceTag, Status};
+use crate::catalog::{Catalog, Kind, PriceTag};
 use crate::quantity::MicroUsd;
 
 /// One line of a bill of materials.
@@ -224,10 +224,6 @@ fn of_tags(tags: &[PriceTag], paid: Option<f64>) -> Option<Source> {
     let mut decide = tags
         .iter()
         .filter(|tag| tag.decides && tag.source.is_some());
-    #[expect(
-        clippy::float_cmp,
-        reason = "the same micro-dollars are the same number"
-    )]
     let is_paid = |tag: &&PriceTag| Some(tag.usd) == paid;
     let tag = decide.clone().find(is_paid).or_else(|| decide.next())?;
     let source = tag.source.as_ref()?;
@@ -238,17 +234,4 @@ fn of_tags(tags: &[PriceTag], paid: Option<f64>) -> Option<Source> {
         range: (tag.low_usd, tag.high_usd),
         used: tag.condition == "used",
     })
-}
-
-impl Status {
-    /// Its name.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Stored => "stored",
-            Self::FromMemory => "from-memory",
-            Self::Derived => "derived",
-            Self::Assumed => "assumed",
-            Self::Given => "given",
-        }
-    }
 }

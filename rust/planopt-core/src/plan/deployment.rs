@@ -201,15 +201,16 @@ impl<H> Deployment<H> {
             let direct = if *switched { "" } else { " direct" };
             format!(", {network}{direct}")
         });
-        let more: String = [
+        let more = [
             ("EP", candidate.ep),
             ("DP", candidate.dp),
             ("CP", candidate.cp),
         ]
         .into_iter()
         .filter(|(_, degree)| *degree > 1)
-        .map(|(name, degree)| format!(" x {name}{degree}"))
-        .collect();
+        .fold(String::new(), |more, (name, degree)| {
+            format!("{more} x {name}{degree}")
+        });
         let copies = match self.replicas {
             0 | 1 => String::new(),
             replicas => format!(" x {replicas} replicas"),

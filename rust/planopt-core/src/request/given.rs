@@ -514,7 +514,7 @@ struct Chosen<'r> {
     reader: Reader<'r>,
 }
 
-impl<'de, 'r> EnumAccess<'de> for Chosen<'r> {
+impl<'de> EnumAccess<'de> for Chosen<'_> {
     type Error = Wrong;
     type Variant = Self;
 

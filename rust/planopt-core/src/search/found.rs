@@ -103,7 +103,10 @@ impl Summary {
             ("price", price),
         ] {
             if count > 0 {
-                let known = self.rejected.get(reason).and_then(|own| own.as_u64());
+                let known = self
+                    .rejected
+                    .get(reason)
+                    .and_then(serde_json::Value::as_u64);
                 let sum = known.unwrap_or(0) + count;
                 self.rejected.insert(reason.to_owned(), sum.into());
             }

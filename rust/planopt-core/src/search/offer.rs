@@ -128,13 +128,11 @@ impl Rows {
                 Objective::Throughput => possible,
                 _ => possible.into_iter().chain(limits.enough(self, *row)).min(),
             };
-            match upper {
-                Some(upper) => offer.uppers.push(upper),
-                None => {
-                    offer.unlimited = Some(self.system(*row).accelerator.clone());
-                    return offer;
-                }
-            }
+            let Some(upper) = upper else {
+                offer.unlimited = Some(self.system(*row).accelerator.clone());
+                return offer;
+            };
+            offer.uppers.push(upper);
         }
         let is_kept: std::collections::BTreeSet<usize> = kept.into_iter().collect();
         offer.alone = self.best_alone(|row| is_kept.contains(&row), limits, objective);
