@@ -16,6 +16,7 @@ use planopt_core::request::{Given, read};
 use serde::de::DeserializeOwned;
 
 #[path = "../tests/support/mod.rs"]
+#[expect(dead_code, reason = "spaces are read by their own door")]
 mod support;
 
 use support::dealt;
