@@ -117,9 +117,9 @@ fn field(place: &str, key: &str) -> String {
     let mut field = String::new();
     for part in place.split('/').skip(1).chain([key]) {
         match part.parse::<usize>() {
-            Ok(item) => field += &format!("[{item}]"),
+            Ok(item) => field.extend(["[", &item.to_string(), "]"]),
             Err(_) if field.is_empty() => field += part,
-            Err(_) => field += &format!(".{part}"),
+            Err(_) => field.extend([".", part]),
         }
     }
     field
