@@ -85,9 +85,10 @@ class Sides:
         return card.price is not None and card.form_factor in machine.form_factors
 
     def core_evaluation(self, candidate: dict[str, Any], replicas: int = 1) -> Any:
-        layers, to = candidate.get("offload"), candidate.get("offload_to")
+        own = dict(candidate)
+        layers, to = own.pop("offload", None), own.pop("offload_to", None)
         request = {
-            **candidate,
+            **own,
             "replicas": replicas,
             "pcie_all_reduce": self.pcie_all_reduce,
             "engine": self.engine,
