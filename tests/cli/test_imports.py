@@ -333,10 +333,8 @@ def test_a_model_of_hugging_face_is_the_model_of_the_catalog(
     for name in ("llama-3.1-8b", "deepseek-v2-lite", "gpt-oss-20b", "gemma-2-9b"):
         file = import_hf(configs / f"{name}.json", tmp_path, name=f"my-{name}")
         assert file == tmp_path / "models" / f"my-{name}.toml"
-        mine = Catalog((str(tmp_path),), "calibrated").native
-        bundled = Catalog((), "calibrated").native
-        counted = mine.model({"model": f"my-{name}"})
-        expected = bundled.model({"model": name})
+        counted = Catalog((str(tmp_path),), "calibrated").model(f"my-{name}")
+        expected = Catalog((), "calibrated").model(name)
         assert counted["parameters"] == expected["parameters"]
         assert counted["layers"] == expected["layers"]
 

@@ -34,7 +34,7 @@ QUESTIONS: list[dict[str, Any]] = [
 def cost_at(question: dict[str, Any], part: PriceRange, usd: float) -> float:
     """Money of the best purchase where one part has another price."""
     terms = part.name.rpartition(", ")[2] if part.kind == "instance" else None
-    price = {"kind": part.kind, "id": part.id, "usd": usd, "terms": terms}
+    price = {"id": part.id, "usd": usd, "terms": terms}
     opened = open_catalog()
     problem = read_problem(Asked("solve", question), opened)
     catalog = opened.with_cost(problem.cost).at_price(price)

@@ -95,7 +95,6 @@ def evaluate_training(**options: Unpack[TrainingOptions]) -> TrainingDocument:
     request = {
         **{name: value for name, value in run.items() if value is not None},
         "model": model,
-        "accelerator": run["accelerator"] or "",
     }
     mixed = None
     if shares:
