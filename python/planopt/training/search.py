@@ -40,7 +40,7 @@ _SYSTEM = (*_HARDWARE, "accelerators", "hosts", "nics_per_host")
 class Clusters:
     """What a search found, and what it looked at."""
 
-    rows: Rows
+    rows: Rows = field(repr=False, compare=False)
     """The clusters as rows of a purchase: each carries the whole run."""
     cells: list[dict[str, Any]] = field(default_factory=list)
     """The same as the core tells of them."""
