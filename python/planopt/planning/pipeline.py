@@ -64,7 +64,7 @@ def compared(subject: Subject[QuestionT, BuildT, PlanT], asked: Asked) -> list[P
         question = subject.read(asked, open_for(asked), solver)
         names = question.problem.accelerators
         check_named(names)
-        return [answer(subject, question.about(accelerators=(each,))) for each in names]
+        return [answer(subject, question.alone(each)) for each in names]
 
 
 def answer(subject: Subject[QuestionT, BuildT, PlanT], question: QuestionT) -> PlanT:

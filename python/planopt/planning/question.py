@@ -72,6 +72,11 @@ class Question(ABC, Generic[AskedT, BuildT]):
         """Ask the same with some of the problem changed."""
         return type(self)(self.catalog, replace(self.problem, **changes), self.solver)
 
+    def alone(self, accelerator: str) -> Self:
+        """Ask the same of one accelerator, for a plan of its own."""
+        problem = replace(self.problem, accelerators=(accelerator,))
+        return replace(self, problem=problem)
+
     def best(self) -> BuildT | None:
         """Build of the best purchase, or none if there is none."""
         purchase = self.buy()
