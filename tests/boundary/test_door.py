@@ -180,3 +180,26 @@ def test_other_doors_refuse_in_the_same_way() -> None:
         with pytest.raises(InputError) as refused:
             asked()
         assert field in [problem.field for problem in refused.value.diagnostics]
+
+
+def test_a_power_limit_is_an_option_of_its_own() -> None:
+    catalog = open_catalog()
+    asked = {**SERVED, "tp": 2}
+    named = catalog.with_power_limits("rtx-4090@300W").ask(
+        "evaluate_serving", {**asked, "accelerator": "rtx-4090@300W"}
+    )
+    card: dict[str, Any] = {"accelerator": "rtx-4090", "power_limit_watts": 300}
+    assert catalog.ask("evaluate_serving", {**asked, **card}) == named
+    with pytest.raises(InputError) as refused:
+        catalog.ask("evaluate_serving", {**asked, **card, "power_limit_watts": 20})
+    (problem,) = refused.value.diagnostics
+    assert problem.code == "E003"
+
+
+def test_what_is_rented_is_as_it_is() -> None:
+    catalog = open_catalog()
+    offer = next(iter(catalog.list("offers")))["id"]
+    host: dict[str, Any] = {"host": offer, "terms": "on-demand", "hosts": 2}
+    with pytest.raises(InputError) as refused:
+        catalog.ask("evaluate_serving", {**SERVED, **CARD, **host})
+    assert [each.field for each in refused.value.diagnostics] == ["--hosts"]
