@@ -42,6 +42,7 @@ impl Default for Step {
 
 impl Step {
     /// Every one of `sequences` gains a token, with `context` tokens cached.
+    #[inline]
     pub fn decode(sequences: f64, context: f64) -> Self {
         Self {
             sequences,
@@ -51,12 +52,14 @@ impl Step {
     }
 
     /// One prompt of `tokens` is read, whole and alone.
+    #[inline]
     pub fn prefill(tokens: f64) -> Self {
         Self::default().with_chunk(tokens, 0.0)
     }
 
     /// The same, and the next `tokens` of a prompt of which `cached` are read already.
     #[must_use]
+    #[inline]
     pub fn with_chunk(self, tokens: f64, cached: f64) -> Self {
         Self {
             prompts: if tokens > 0.0 { 1.0 } else { 0.0 },
@@ -68,11 +71,13 @@ impl Step {
 
     /// Tokens that pass through the layers of one rank: context-parallel ranks share those of
     /// prompts, and all see those that are decoded.
+    #[inline]
     pub fn tokens(self) -> f64 {
         self.prompts * self.chunk / self.split + self.decoded_tokens()
     }
 
     /// Tokens of the sequences that decode: the one each gains, and those it has drafted.
+    #[inline]
     pub fn decoded_tokens(self) -> f64 {
         self.sequences * (1.0 + self.drafted)
     }
@@ -80,6 +85,7 @@ impl Step {
     /// The same step as the busiest of `dp` attention data-parallel ranks sees it, to which
     /// prompts and sequences are dealt one by one.
     #[must_use]
+    #[inline]
     pub fn dealt_to(self, dp: f64) -> Self {
         if dp <= 1.0 {
             return self;
@@ -99,6 +105,7 @@ impl Step {
     }
 
     /// Tokens whose logits are needed: the last of each chunk, and each decoded one.
+    #[inline]
     pub fn head_tokens(self) -> f64 {
         self.prompts + self.decoded_tokens()
     }
@@ -107,12 +114,14 @@ impl Step {
 /// The longer of arithmetic and memory traffic, smoothly: the larger root of
 /// `t^2 - (a + b) t + overlap a b = 0`, the non-rectangular hyperbola. It is their maximum where one
 /// hides behind the other in full (`overlap` 1) and their sum where nothing does (0).
+#[inline]
 pub fn roofline(compute: f64, memory: f64, overlap: f64) -> f64 {
     compute.max(memory) + exposed(compute, memory, overlap)
 }
 
 /// What of the shorter of the two does not hide behind the longer: the roofline less the longer,
 /// written so that nothing cancels.
+#[inline]
 fn exposed(compute: f64, memory: f64, overlap: f64) -> f64 {
     let apart = (compute - memory).abs();
     let beside = (1.0 - overlap) * compute * memory;
@@ -136,6 +145,7 @@ pub struct OperationTime {
 }
 
 impl OperationTime {
+    #[inline]
     pub(super) fn roofline(compute: f64, memory: f64, overlap: f64, overhead: f64) -> Self {
         let exposed = exposed(compute, memory, overlap);
         let (compute, memory) = if compute > memory * EQUALLY_LONG {
@@ -151,12 +161,14 @@ impl OperationTime {
     }
 
     /// All of it.
+    #[inline]
     pub fn total(self) -> Seconds {
         self.compute + self.memory + self.host
     }
 
     /// Both, one after the other.
     #[must_use]
+    #[inline]
     pub fn then(self, other: Self) -> Self {
         Self {
             compute: self.compute + other.compute,
@@ -167,6 +179,7 @@ impl OperationTime {
 
     /// The same `count` times.
     #[must_use]
+    #[inline]
     pub fn times(self, count: f64) -> Self {
         Self {
             compute: self.compute * count,

@@ -106,6 +106,7 @@ impl Fabric {
     }
 
     /// How an all-reduce is counted.
+    #[inline]
     pub(crate) fn algorithm(&self) -> AllReduceAlgorithm {
         self.algorithm
     }
@@ -116,28 +117,33 @@ impl Fabric {
     }
 
     /// The scale-up line of each accelerator, where `ranks` neighbours are all on it.
+    #[inline]
     pub(crate) fn scale_up_line(&self, ranks: u32) -> Option<Line> {
         self.scale_up_for(ranks)
     }
 
     /// The line between an accelerator and its host.
+    #[inline]
     pub(crate) fn host_line(&self) -> Line {
         self.pcie
     }
 
     /// The network of one host, all of its NICs together.
+    #[inline]
     pub(crate) fn network_line(&self) -> Option<Line> {
         self.network
     }
 
     /// The line of `members` of `ranks` neighbours: scale-up where it joins all of the neighbours,
     /// else PCIe as a collective of so many meets it.
+    #[inline]
     pub(crate) fn local_line(&self, ranks: u32, members: u32) -> Line {
         self.scale_up_for(ranks)
             .unwrap_or_else(|| self.pcie_bus(members))
     }
 
     /// The scale-up line, where `ranks` fit its domain.
+    #[inline]
     pub(crate) fn scale_up_for(&self, ranks: u32) -> Option<Line> {
         self.scale_up
             .filter(|(_, domain)| ranks <= *domain)
@@ -145,6 +151,7 @@ impl Fabric {
     }
 
     /// All-reduce among `ranks` of one host or one scale-up domain.
+    #[inline]
     pub(crate) fn local_all_reduce(&self, ranks: u32, payload: Bytes) -> Seconds {
         let ring = self.local_ring(ranks, payload);
         match (self.algorithm, self.scale_up_for(ranks)) {
@@ -157,6 +164,7 @@ impl Fabric {
     }
 
     /// Ring (or, for the seed article, transfer) among `ranks` of one host or scale-up domain.
+    #[inline]
     pub(crate) fn local_ring(&self, ranks: u32, payload: Bytes) -> Seconds {
         if ranks <= 1 {
             return Seconds::ZERO;
@@ -186,6 +194,7 @@ impl Fabric {
     }
 
     /// The line on which each of `ranks` of one host or scale-up domain sends to all others at once.
+    #[inline]
     pub(crate) fn neighbour_line(&self, ranks: u32) -> Line {
         match self.scale_up_for(ranks) {
             Some(line) => Line {

@@ -20,17 +20,20 @@ pub struct Line {
 
 impl Line {
     /// Time of one message of `payload`.
+    #[inline]
     pub fn message(self, payload: Bytes) -> Seconds {
         self.latency + payload / self.bandwidth
     }
 
     /// The seed article's collective: the payload crosses the line once.
+    #[inline]
     pub(crate) fn transfer(self, payload: Bytes) -> Seconds {
         self.latency.max(payload / self.bandwidth)
     }
 
     /// Ring of `n` ranks that sends `payload` around so many times: twice for an all-reduce, once
     /// for a reduce-scatter or an all-gather.
+    #[inline]
     pub(crate) fn ring(self, n: u32, rounds: f64, payload: Bytes) -> Seconds {
         if n <= 1 {
             return Seconds::ZERO;
@@ -58,6 +61,7 @@ pub(crate) struct Direct {
 
 impl Direct {
     /// The faster way among `ranks`, if there is any for so large a payload.
+    #[inline]
     pub(crate) fn all_reduce(self, ranks: u32, payload: Bytes) -> Option<Seconds> {
         if self.limit.is_some_and(|limit| payload >= limit) {
             return None;

@@ -17,6 +17,7 @@ pub struct Degrees {
 
 impl Degrees {
     /// Tensor parallelism alone.
+    #[inline]
     pub const fn tensor(tp: u32) -> Self {
         Self {
             tp,
@@ -27,27 +28,32 @@ impl Degrees {
     }
 
     /// Ranks of the stage.
+    #[inline]
     pub const fn ranks(self) -> u32 {
         self.expert_ranks() * self.cp
     }
 
     /// Ranks among which the experts are dealt: each context-parallel rank has all of them again.
+    #[inline]
     pub const fn expert_ranks(self) -> u32 {
         self.tp * self.dp
     }
 
     /// The same without a division of contexts.
     #[must_use]
+    #[inline]
     pub const fn with_whole_contexts(self) -> Self {
         Self { cp: 1, ..self }
     }
 
     /// Ranks that divide the matrices of one expert.
+    #[inline]
     pub const fn expert_tp(self) -> u32 {
         self.expert_ranks() / self.ep
     }
 
     /// Ranks that divide a product with a choice of so many matrices.
+    #[inline]
     pub(crate) const fn dividing(self, experts: u64) -> u32 {
         if experts > 1 {
             self.expert_tp()
@@ -57,6 +63,7 @@ impl Degrees {
     }
 
     /// Parts that so many matrices are dealt to.
+    #[inline]
     pub(crate) const fn parts(self, experts: u64) -> u32 {
         if experts > 1 { self.ep } else { 1 }
     }

@@ -1,6 +1,7 @@
 //! Counts as numbers.
 
 /// A count as a real number.
+#[inline]
 pub(crate) fn real(count: u64) -> f64 {
     #[expect(
         clippy::cast_precision_loss,
