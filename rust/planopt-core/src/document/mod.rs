@@ -16,10 +16,9 @@ pub use self::front::FrontAnswer;
 pub use self::load::{EngineAnswer, EstimateAnswer, SimulationAnswer};
 pub use self::model::{ModelAnswer, OperationAnswer};
 pub use self::pools::{PoolAnswer, PoolsAnswer, PoolsSearchAnswer, TransferAnswer};
-pub(crate) use self::rejection::rejection;
 pub use self::serving::{EvaluationAnswer, HardwareAnswer, Messages, Percentiles};
 pub use self::training::{
     FailureAnswer, MixedAnswer, RunAnswer, ShareAnswer, StepAnswer, TrainingAnswer,
     TrainingMemoryAnswer,
 };
-pub(crate) use self::training::{memory_answer, rejection_answer, step_answer};
+pub(crate) use self::training::{memory_answer, step_answer};

@@ -1,6 +1,6 @@
 //! Why something cannot be, as documents tell it.
 
-use crate::parallel::serving::Rejection;
+use crate::parallel::Rejection;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -12,13 +12,19 @@ pub struct RejectionAnswer {
     /// The sentence, with the numbers.
     pub message: String,
     /// The numbers by name.
-    pub numbers: BTreeMap<&'static str, serde_json::Value>,
+    pub numbers: BTreeMap<String, serde_json::Value>,
 }
 
-pub(crate) fn rejection(rejection: &Rejection) -> RejectionAnswer {
-    RejectionAnswer {
-        code: rejection.code(),
-        message: rejection.to_string(),
-        numbers: rejection.numbers().into_iter().collect(),
+impl From<&Rejection> for RejectionAnswer {
+    fn from(rejection: &Rejection) -> Self {
+        let numbers = match serde_json::to_value(rejection) {
+            Ok(serde_json::Value::Object(numbers)) => numbers.into_iter().collect(),
+            _ => BTreeMap::new(),
+        };
+        Self {
+            code: rejection.code(),
+            message: rejection.to_string(),
+            numbers,
+        }
     }
 }

@@ -4,7 +4,6 @@ use super::bill::BillAnswer;
 use super::rejection::RejectionAnswer;
 use super::serving::HardwareAnswer;
 use crate::cost::Cost;
-use crate::parallel::training::Rejection;
 use crate::training::{StepTime, TrainingEvaluation};
 use serde::Serialize;
 
@@ -199,14 +198,6 @@ pub struct MixedAnswer {
     pub balanced: TrainingAnswer,
     /// What is done on each kind, in the order asked.
     pub shares: Vec<ShareAnswer>,
-}
-
-pub(crate) fn rejection_answer(rejection: &Rejection) -> RejectionAnswer {
-    RejectionAnswer {
-        code: rejection.code(),
-        message: rejection.to_string(),
-        numbers: rejection.numbers().into_iter().collect(),
-    }
 }
 
 pub(crate) fn memory_answer(evaluation: &TrainingEvaluation) -> TrainingMemoryAnswer {

@@ -5,7 +5,8 @@
 //! a longer pipeline. Every rank of a host sends at the same time
 //! as the others, so that it has its share of the host's NICs.
 
-use super::training::{Layout, Rejection, Sharding};
+use super::rejection::Rejection;
+use super::training::{Layout, Sharding};
 use crate::catalog::AllReduceAlgorithm;
 use crate::hardware::{ALL_REDUCE, Fabric, Line};
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
@@ -299,7 +300,11 @@ impl Layout {
     pub fn place(&self, fabric: &Fabric, slots: u32) -> Result<Groups, Rejection> {
         let tp = self.tp;
         if !tp.is_multiple_of(slots) && !slots.is_multiple_of(tp) {
-            return Err(Rejection::Placement { tp, slots });
+            return Err(Rejection::Placement {
+                tp,
+                dp: None,
+                slots,
+            });
         }
         let groups = Groups::new(self, fabric, slots);
         if groups.unconnected {

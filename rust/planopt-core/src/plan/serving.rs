@@ -3,12 +3,11 @@
 use crate::bill::{BillLine, Unit, bill_of, cheapest_units};
 use crate::catalog::{Assumptions, Network};
 use crate::cost::{of_purchase, of_rent};
-use crate::document::{
-    BillAnswer, EvaluationAnswer, HardwareAnswer, Messages, Percentiles, rejection,
-};
+use crate::document::{BillAnswer, EvaluationAnswer, HardwareAnswer, Messages, Percentiles};
 use crate::hardware::{Fit, Hardware, NetworkLine};
 use crate::load::serving::Question;
-use crate::parallel::serving::{Batching, Rejection};
+use crate::parallel::Rejection;
+use crate::parallel::serving::Batching;
 use crate::parallel::{Degrees, Placement, all_reduce, hops};
 use crate::quantity::{Bytes, MicroUsd, Watts};
 use crate::serving::ReplicaEvaluation;
@@ -86,7 +85,7 @@ impl<'a> Subject<'_, 'a> {
         };
         EvaluationAnswer {
             feasible: evaluation.rejections.is_empty(),
-            rejections: evaluation.rejections.iter().map(rejection).collect(),
+            rejections: evaluation.rejections.iter().map(Into::into).collect(),
             memory: Some(evaluation.memory),
             decode: Some(evaluation.decode),
             prefill: Some(evaluation.prefill),
@@ -117,7 +116,7 @@ impl<'a> Subject<'_, 'a> {
     ) -> EvaluationAnswer {
         EvaluationAnswer {
             feasible: false,
-            rejections: vec![rejection(reason)],
+            rejections: vec![reason.into()],
             memory: None,
             decode: None,
             prefill: None,

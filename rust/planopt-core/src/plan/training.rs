@@ -6,10 +6,11 @@ use crate::compute::training::model_flops_per_token;
 use crate::cost::{Cost, energy_kwh, of_purchase, of_rent};
 use crate::document::{
     BillAnswer, FailureAnswer, HardwareAnswer, RunAnswer, TrainingAnswer, memory_answer,
-    rejection_answer, step_answer,
+    step_answer,
 };
 use crate::load::training::{Recipe, Run};
-use crate::parallel::training::{Layout, Rejection};
+use crate::parallel::Rejection;
+use crate::parallel::training::Layout;
 use crate::quantity::{MicroUsd, Watts};
 use crate::training::{StepTime, TrainingEvaluation};
 use crate::transformer::Transformer;
@@ -55,7 +56,7 @@ impl Told<'_> {
         let layout = self.layout;
         TrainingAnswer {
             feasible: false,
-            rejections: vec![rejection_answer(rejection)],
+            rejections: vec![rejection.into()],
             memory: None,
             step_seconds: None,
             compute_seconds: None,
@@ -130,7 +131,7 @@ impl Told<'_> {
         let failures = &evaluation.failures;
         TrainingAnswer {
             feasible: rejection.is_none(),
-            rejections: rejection.iter().map(rejection_answer).collect(),
+            rejections: rejection.iter().map(Into::into).collect(),
             memory: Some(memory_answer(evaluation)),
             step_seconds: Some(seconds),
             compute_seconds: Some(step.compute().0),

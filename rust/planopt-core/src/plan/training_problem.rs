@@ -5,8 +5,8 @@ use crate::bill::Cluster;
 use crate::compute::training::PricedModel;
 use crate::document::{HardwareAnswer, TrainingAnswer};
 use crate::hardware::{Connection, Fabric, Fit, Hardware, Rates};
+use crate::parallel::Rejection;
 use crate::parallel::deal_model;
-use crate::parallel::training::Rejection;
 use crate::training::{AtWork, TrainingEvaluation, TrainingHardware, evaluate};
 
 /// What an answer is about.
@@ -39,7 +39,7 @@ impl<'s, 'a> Subject<'s, 'a> {
         let format = self.told.recipe.precision.format();
         let precision = format.name();
         Rates::of(self.fit.accelerator, format, self.told.assumptions)
-            .ok_or(Rejection::Format { precision })
+            .ok_or(Rejection::Precision { precision })
     }
 
     /// Its links.

@@ -7,10 +7,11 @@ use super::serving::{Asked, EvaluateServing};
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::{LARGEST_COUNT, wrong_option};
-use crate::document::{EngineAnswer, EstimateAnswer, SimulationAnswer, rejection};
+use crate::document::{EngineAnswer, EstimateAnswer, SimulationAnswer};
 use crate::hardware::{HardwareSpec, Nics};
 use crate::load::{Arrivals, EngineOptions, Lengths, Load, Sizes};
-use crate::parallel::serving::{Pins, Rejection};
+use crate::parallel::Rejection;
+use crate::parallel::serving::Pins;
 use crate::serving::engine::{
     EngineLimits, Estimator, Objectives, Pool, ReplicaSteps, Run, Traffic, Transfer, limits,
     simulate, simulate_disaggregated,
@@ -171,7 +172,7 @@ pub fn simulate_serving(
         },
         Err(reason) => SimulationAnswer {
             feasible: false,
-            rejections: vec![rejection(&reason)],
+            rejections: vec![(&reason).into()],
             report: None,
             engines: Vec::new(),
             transfer: None,
@@ -223,7 +224,7 @@ pub fn estimate_serving(
         }
         Err(reason) => EstimateAnswer {
             feasible: false,
-            rejections: vec![rejection(&reason)],
+            rejections: vec![(&reason).into()],
             overloaded: false,
             ttft_seconds: None,
             tpot_seconds: None,
@@ -276,6 +277,7 @@ fn with_engine<T>(
             return Ok(Err(Rejection::Memory {
                 needed_bytes: memory.total.0,
                 capacity_bytes: memory.capacity.0,
+                largest: None,
             }));
         }
         ask(&ReplicaSteps { replica, in_flight }, limits)

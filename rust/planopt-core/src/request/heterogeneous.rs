@@ -8,7 +8,7 @@ use crate::diagnostic::option::wrong_option;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::document::{HardwareAnswer, MixedAnswer, ShareAnswer};
 use crate::hardware::{Bench, Fabric, Fit, HardwareSpec, Nics, Rates};
-use crate::parallel::training::Rejection;
+use crate::parallel::Rejection;
 use crate::plan::training::{Ground, Told};
 use crate::plan::training_problem::Subject;
 use crate::training::{Balanced, Job, Share, TrainingEvaluation, TrainingHardware};

@@ -6,7 +6,8 @@ use super::replica::Replica;
 use crate::catalog::Assumptions;
 use crate::hardware::{Fit, NetworkLine};
 use crate::load::serving::Question;
-use crate::parallel::serving::{Batching, Layout, Rejection};
+use crate::parallel::Rejection;
+use crate::parallel::serving::{Batching, Layout};
 use crate::parallel::{Placement, stages};
 use crate::transformer::Transformer;
 
@@ -45,6 +46,7 @@ pub fn with_replica<T>(
     let (Some(rank), Some(stages)) = (prepared.rank(layout.degrees), stages.last()) else {
         return Err(Rejection::Layers {
             pp: layout.pp,
+            vpp: None,
             layers: transformer.layers.len() as u64,
         });
     };
@@ -81,6 +83,7 @@ pub fn evaluate_unit(
             rejections.push(Rejection::Memory {
                 needed_bytes: memory.total.0,
                 capacity_bytes: memory.capacity.0,
+                largest: None,
             });
         }
         let resting = replica.host_memory();

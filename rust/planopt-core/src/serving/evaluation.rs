@@ -2,7 +2,7 @@
 
 use super::parts::TimeParts;
 use crate::memory::ServingMemory;
-use crate::parallel::serving::Rejection;
+use crate::parallel::Rejection;
 use crate::quantity::Seconds;
 use serde::Serialize;
 

@@ -5,7 +5,8 @@ use crate::compute::{Rank, RankDraft};
 use crate::hardware::Rates;
 use crate::load::serving::Question;
 use crate::parallel::Degrees;
-use crate::parallel::serving::{Layout, Rejection};
+use crate::parallel::Rejection;
+use crate::parallel::serving::Layout;
 use crate::transformer::Transformer;
 use std::collections::BTreeMap;
 
@@ -30,7 +31,7 @@ impl Prepared {
         layouts: &[Layout],
     ) -> Result<Self, Rejection> {
         let weights = question.formats.weights;
-        let rates = Rates::of(accelerator, weights, assumptions).ok_or(Rejection::Format {
+        let rates = Rates::of(accelerator, weights, assumptions).ok_or(Rejection::Weights {
             weights: weights.name(),
         })?;
         let mut ranks = BTreeMap::new();

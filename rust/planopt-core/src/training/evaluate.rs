@@ -8,7 +8,8 @@ use crate::compute::training::{Candidate, PricedModel};
 use crate::hardware::{Fabric, Rates};
 use crate::load::training::Recipe;
 use crate::memory::{TrainingMemory, stage_memory};
-use crate::parallel::training::{Layout, Recompute, Rejection};
+use crate::parallel::Rejection;
+use crate::parallel::training::{Layout, Recompute};
 use crate::parallel::{Groups, Stage};
 use crate::quantity::{Bytes, real};
 use crate::transformer::Transformer;
@@ -49,7 +50,7 @@ impl TrainingEvaluation {
             return Some(Rejection::Memory {
                 needed_bytes: needed.0,
                 capacity_bytes: self.capacity.0,
-                largest: self.memory.largest(),
+                largest: Some(self.memory.largest()),
             });
         }
         (self.failures.goodput < LEAST_GOODPUT).then_some(Rejection::Failures {

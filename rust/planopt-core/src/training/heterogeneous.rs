@@ -10,7 +10,8 @@ use super::run::{AtWork, Failures};
 use super::step::{micro_batch, step_over};
 use crate::compute::training::{Candidate, PricedModel};
 use crate::memory::stage_memory;
-use crate::parallel::training::{Layout, Rejection};
+use crate::parallel::Rejection;
+use crate::parallel::training::Layout;
 use crate::parallel::{Groups, Stage};
 use crate::quantity::{Bytes, real};
 

@@ -1,9 +1,9 @@
 //! A layout: a replica on hardware, prepared so that a batch is cheap to ask about.
 
-use super::rejection::Rejection;
 use crate::load::serving::Overlap;
 use crate::parallel::degrees::Degrees;
 use crate::parallel::placement::Placement;
+use crate::parallel::rejection::Rejection;
 use crate::transformer::Transformer;
 use serde::Deserialize;
 
@@ -34,13 +34,18 @@ impl Layout {
         if self.pp == 0 || u64::from(self.pp) > layers {
             return Err(Rejection::Layers {
                 pp: self.pp,
+                vpp: None,
                 layers,
             });
         }
         let experts = transformer.experts().unwrap_or(1);
         let ranks = self.degrees.expert_ranks();
         if ep == 0 || !ranks.is_multiple_of(ep) || !experts.is_multiple_of(u64::from(ep)) {
-            return Err(Rejection::Experts { ep, ranks, experts });
+            return Err(Rejection::Experts {
+                ep,
+                ranks: Some(ranks),
+                experts,
+            });
         }
         Ok(())
     }
@@ -52,7 +57,11 @@ impl Layout {
     /// The rejection, if the ranks of a stage would span hosts unevenly.
     pub fn place(self, slots: u32) -> Result<Placement, Rejection> {
         let Degrees { tp, dp, .. } = self.degrees;
-        Placement::new(self.degrees, self.pp, slots).ok_or(Rejection::Placement { tp, dp, slots })
+        Placement::new(self.degrees, self.pp, slots).ok_or(Rejection::Placement {
+            tp,
+            dp: Some(dp),
+            slots,
+        })
     }
 }
 

@@ -1,8 +1,8 @@
 //! Whether a layout can be.
 
 use super::layout::{ContextParallel, Layout, Schedule};
-use super::rejection::Rejection;
 use crate::load::training::Recipe;
+use crate::parallel::Rejection;
 use crate::transformer::{Transformer, Work};
 
 impl Layout {
@@ -21,7 +21,11 @@ impl Layout {
         let chunks = u64::from(pp) * u64::from(vpp);
         // Embedding and head may have the first and the last chunk to themselves.
         if u64::from(pp) > layers || (vpp > 1 && chunks > layers + 2) {
-            return Err(Rejection::Layers { pp, vpp, layers });
+            return Err(Rejection::Layers {
+                pp,
+                vpp: Some(vpp),
+                layers,
+            });
         }
         let step = self.dp * self.micro_batch;
         if recipe.global_batch == 0 || !recipe.global_batch.is_multiple_of(step) {
@@ -70,10 +74,16 @@ impl Layout {
                 _ => None,
             });
         match choices.min() {
-            Some(experts) if !experts.is_multiple_of(u64::from(ep)) => {
-                Err(Rejection::Experts { ep, experts })
-            }
-            None if ep > 1 => Err(Rejection::Experts { ep, experts: 1 }),
+            Some(experts) if !experts.is_multiple_of(u64::from(ep)) => Err(Rejection::Experts {
+                ep,
+                ranks: None,
+                experts,
+            }),
+            None if ep > 1 => Err(Rejection::Experts {
+                ep,
+                ranks: None,
+                experts: 1,
+            }),
             _ => Ok(()),
         }
     }

@@ -2,7 +2,5 @@
 
 mod check;
 mod layout;
-mod rejection;
 
 pub use self::layout::{ContextParallel, Layout, Recompute, Schedule, Sharding};
-pub use self::rejection::Rejection;

@@ -1,7 +1,8 @@
 //! Clusters that were found, and how many were looked at.
 
 use crate::hardware::Hardware;
-use crate::parallel::training::{Layout, Rejection};
+use crate::parallel::Rejection;
+use crate::parallel::training::Layout;
 use crate::quantity::{MicroUsd, Seconds, Watts};
 use serde::Serialize;
 
