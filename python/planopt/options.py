@@ -161,13 +161,7 @@ def flag(name: str) -> str:
 
 
 def given(command: str, keywords: Mapping[str, object]) -> dict[str, object]:
-    """Return what is given, by the names of the table.
-
-    Raises
-    ------
-    InputError
-        E001 for each name that there is not, E004 for each that others take.
-    """
+    """Return what is given, by the names of the table."""
     taken = taken_by(command)
     names = {alias: name for name, each in taken.items() for alias in each.aliases}
     said = {

@@ -81,11 +81,6 @@ def schema(kind: type[Document] = Plan) -> dict[str, Any]:
     In a plan each figure says under ``x-planopt`` whether `planopt verify` computes it
     again (``verified``), holds it against others (``checked``), or takes it as a remark
     (``informative``).
-
-    Parameters
-    ----------
-    kind : type
-        `Plan`, `EvaluationDocument`, or their counterparts of training.
     """
     return marked_schema(kind, mark_of)
 

@@ -44,15 +44,7 @@ def _insist_on_a_layout(evaluation: EvaluationDocument | TrainingDocument) -> No
 
 
 class Inputs:
-    """The inputs of one scenario.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Where they are written.
-    catalog : sequence of str
-        Folders laid over the bundled catalog.
-    """
+    """The inputs of one scenario."""
 
     def __init__(self, scenario: Scenario, catalog: Sequence[str] = ()) -> None:
         self._scenario = scenario

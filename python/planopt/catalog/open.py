@@ -64,20 +64,7 @@ def catalog_digest(overlays: Sequence[str], assumptions: str) -> str:
 
 
 class Catalog:
-    """Everything that can be bought or evaluated, with where each figure comes from.
-
-    Parameters
-    ----------
-    overlays : sequence of str
-        Folders laid over the bundled catalog; the last one wins.
-    assumptions : str
-        Name, or path of a TOML file.
-
-    Raises
-    ------
-    InputError
-        With every problem of every file.
-    """
+    """Everything that can be bought or evaluated, with where each figure comes from."""
 
     def __init__(self, overlays: Sequence[str], assumptions: str) -> None:
         for folder in overlays:

@@ -102,11 +102,6 @@ def text_of(arguments: Sequence[str]) -> list[str]:
 
     Python keeps bytes that are no UTF-8 as lone surrogates, which no terminal and no
     other language can take; and no file has a NUL in its name.
-
-    Raises
-    ------
-    InputError
-        E002 for each argument that is not text.
     """
     problems = [
         _not_text(argument, before)

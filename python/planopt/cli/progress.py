@@ -14,13 +14,7 @@ _BAR = 30
 
 
 class Progress:
-    """A bar with rate and time left on stderr, only where that is a terminal.
-
-    Parameters
-    ----------
-    what : str
-        What is counted, such as ``candidates``.
-    """
+    """A bar with rate and time left on stderr, only where that is a terminal."""
 
     def __init__(self, what: str) -> None:
         self._what = what

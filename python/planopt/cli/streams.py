@@ -34,15 +34,7 @@ class _Raw(io.FileIO):
 
 
 class Outlet(io.TextIOWrapper):
-    """A standard stream that does not fail.
-
-    Parameters
-    ----------
-    descriptor : int
-        Of the stream.
-    encoding : str, optional
-        Characters that it lacks are replaced; none where the stream is closed.
-    """
+    """A standard stream that does not fail; without an encoding it is closed."""
 
     def __init__(self, descriptor: int, encoding: str | None) -> None:
         self._raw = _Raw(descriptor, "w", closefd=False)

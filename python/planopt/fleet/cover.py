@@ -23,17 +23,11 @@ LIMIT_SCALE = 2**20
 
 @dataclass(frozen=True)
 class Prices:
-    """What hardware costs a cover in a period, in whole numbers.
+    """What hardware costs a cover in a period, in whole numbers."""
 
-    Parameters
-    ----------
-    kits : mapping
-        Cents for a copy of a kit that is at work in a period: (kit, period).
-    limits : mapping
-        Parts of a cent (`LIMIT_SCALE`) for each unit of a limit: (name, period).
-    """
-
+    # Cents for a copy of a kit that is at work in a period: (kit, period).
     kits: Mapping[tuple[int, int], int]
+    # Parts of a cent (`LIMIT_SCALE`) for each unit of a limit: (name, period).
     limits: Mapping[tuple[str, int], int]
 
     def towards(self, other: Prices) -> Prices:
@@ -66,22 +60,14 @@ class Prices:
 
 @dataclass(frozen=True)
 class Cover:
-    """Copies that serve a stream in a period.
+    """Copies that serve a stream in a period."""
 
-    Parameters
-    ----------
-    stream, period : int
-        Whose demand.
-    deployed : tuple of (int, int)
-        Templates of what is bought or owned, and copies.
-    rented : tuple of (int, int, int)
-        Rented templates, steps and copies.
-    """
-
+    # Whose demand.
     stream: int
     period: int
+    # Templates of what is bought or owned, and copies.
     deployed: tuple[tuple[int, int], ...]
-    rented: tuple[tuple[int, int, int], ...]
+    rented: tuple[tuple[int, int, int], ...]  # Rented templates, steps and copies
 
     def rent_cents(self, fleet: Fleet) -> int:
         """Rent of all copies."""

@@ -20,24 +20,15 @@ __all__ = ["Purchase", "cost_cents", "shortfalls", "trimmed"]
 
 @dataclass(frozen=True)
 class Purchase:
-    """An answer; whatever is not named is 0.
+    """An answer; whatever is not named is 0."""
 
-    Parameters
-    ----------
-    acquired : mapping
-        Copies of a kit that are bought, or put to use, in a period: (kit, period).
-    deployed : mapping
-        Copies of a template at work on what is bought or owned: (template, period).
-    rented : mapping
-        Copies of a template rented in the hours of a step: (template, period, step).
-    containers : mapping
-        How many of each.
-    """
-
+    # Copies of a kit that are bought, or put to use, in a period: (kit, period).
     acquired: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    # Copies of a template at work on what is bought or owned: (template, period).
     deployed: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    # Copies of a template rented in the hours of a step: (template, period, step).
     rented: Mapping[tuple[int, int, int], int] = field(default_factory=dict)
-    containers: Mapping[int, int] = field(default_factory=dict)
+    containers: Mapping[int, int] = field(default_factory=dict)  # How many of each
 
     @property
     def spelling(self) -> tuple[tuple[object, ...], ...]:

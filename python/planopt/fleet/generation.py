@@ -32,21 +32,11 @@ ENOUGH = 1e-3
 
 @dataclass(frozen=True)
 class Generated:
-    """Covers, and what no answer costs less than.
+    """Covers, and what no answer costs less than."""
 
-    Parameters
-    ----------
-    master : Master
-        The choice among the covers.
-    bound_cents : int
-        Of all answers.
-    by_the_clock : bool
-        Whether time ended it.
-    """
-
-    master: Master
-    bound_cents: int
-    by_the_clock: bool
+    master: Master  # The choice among the covers
+    bound_cents: int  # Of all answers
+    by_the_clock: bool  # Whether time ended it
 
 
 def generate(

@@ -28,30 +28,16 @@ __all__ = ["Master"]
 
 @dataclass(frozen=True)
 class Master:
-    """The programme of some covers, and what its variables and rows stand for.
+    """The programme of some covers, and what its variables and rows stand for."""
 
-    Parameters
-    ----------
-    fleet : Fleet
-        The question.
-    covers : tuple of Cover
-        What there is to choose from; its last variables.
-    model : Model
-        To be solved.
-    acquired : mapping
-        Variables of the copies of a kit acquired in a period: (kit, period).
-    containers : tuple of int
-        Their variables.
-    kit_rows, limit_rows : mapping
-        Rows that ask for the copies at work of a kit in a period, and that keep a
-        limit in it.
-    """
-
-    fleet: Fleet
-    covers: tuple[Cover, ...]
-    model: Model
+    fleet: Fleet  # The question
+    covers: tuple[Cover, ...]  # What there is to choose from; its last variables
+    model: Model  # To be solved
+    # Variables of the copies of a kit acquired in a period: (kit, period).
     acquired: Mapping[tuple[int, int], int]
-    containers: tuple[int, ...]
+    containers: tuple[int, ...]  # Their variables
+    # Rows that ask for the copies at work of a kit in a period, and that keep a limit
+    # in it.
     kit_rows: Mapping[tuple[int, int], int]
     limit_rows: Mapping[tuple[str, int], int]
 

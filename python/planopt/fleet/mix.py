@@ -34,17 +34,10 @@ AVERAGING = 1000
 
 @dataclass(frozen=True)
 class Reserve:
-    """What a stream keeps for failures in a step, and what asks for it.
+    """What a stream keeps for failures in a step, and what asks for it."""
 
-    Parameters
-    ----------
-    variable : int
-        Of what is kept.
-    losses : mapping
-        What failures take of each of the copies that may be at work, by variable.
-    """
-
-    variable: int
+    variable: int  # Of what is kept
+    # What failures take of each of the copies that may be at work, by variable.
     losses: Mapping[int, int]
 
 

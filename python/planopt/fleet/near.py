@@ -20,17 +20,7 @@ __all__ = ["Near"]
 
 
 class Near:
-    """A question with only some of its templates, and the way between the two.
-
-    Parameters
-    ----------
-    fleet : Fleet
-        The whole question.
-    known : Purchase, optional
-        An answer whose templates stay.
-    each : int
-        Templates of each pool of a stream that stay, those that cost least.
-    """
+    """A question with only some of its templates, and the way between the two."""
 
     def __init__(self, fleet: Fleet, known: Purchase | None, each: int) -> None:
         kept: set[int] = set()

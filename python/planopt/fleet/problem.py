@@ -44,22 +44,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One demand to be met: requests of a size of a workload in a region, or a run.
+    """One demand to be met: requests of a size of a workload in a region, or a run."""
 
-    Parameters
-    ----------
-    name : str
-        What it is called in messages.
-    periods : tuple of tuple of Step
-        Its load duration curve in each period, the highest first; empty where nothing
-        is asked for.
-    losses : int
-        Failures that must be borne with the whole demand still met.
-    """
-
-    name: str
+    name: str  # What it is called in messages
+    # Its load duration curve in each period, the highest first; empty where nothing is
+    # asked for.
     periods: tuple[tuple[Step, ...], ...]
-    losses: int = 0
+    losses: int = 0  # Failures that must be borne with the whole demand still met
 
     def peak(self, period: int) -> int:
         """Highest demand of a period."""
@@ -74,101 +65,59 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """Hardware that is acquired as one: hosts with their accelerators and network.
+    """Hardware that is acquired as one: hosts with their accelerators and network."""
 
-    Parameters
-    ----------
-    name : str
-        What it is called.
-    way : {"buy", "own", "rent"}
-        What is bought, or owned and put to use, stays to the end; what is rented is
-        paid for in the hours that need it.
-    pool : str
-        Accelerator, region and way: kits of a pool draw on the same stock and quota.
-    charge_cents : tuple of int
-        For each period, what a copy costs that is acquired in it and kept to the end.
-    micro_usd_per_hour : int
-        Rent.
-    uses : mapping
-        What a copy takes of limited things from its acquisition on, such as ``budget``.
-    """
-
-    name: str
+    name: str  # What it is called
+    # What is bought, or owned and put to use, stays to the end; what is rented is paid
+    # for in the hours that need it.
     way: Way
+    # Accelerator, region and way: kits of a pool draw on the same stock and quota.
     pool: str
+    # For each period, what a copy costs that is acquired in it and kept to the end.
     charge_cents: tuple[int, ...] = ()
-    micro_usd_per_hour: int = 0
+    micro_usd_per_hour: int = 0  # Rent
+    # What a copy takes of limited things from its acquisition on, such as ``budget``.
     uses: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """One way of meeting a stream's demand with copies of a kit.
+    """One way of meeting a stream's demand with copies of a kit."""
 
-    Parameters
-    ----------
-    stream, kit : int
-        Their places.
-    supply : int
-        What a copy gives.
-    loss : int
-        What a failure takes.
-    uses : mapping
-        What a copy takes of limited things while it is at work, such as ``power``.
-    hours : Fraction, optional
-        Hours of a period that it is rented for, where that does not depend on the
-        demand: the length of a training run.
-    """
-
+    # Their places.
     stream: int
     kit: int
-    supply: int
-    loss: int = 0
+    supply: int  # What a copy gives
+    loss: int = 0  # What a failure takes
+    # What a copy takes of limited things while it is at work, such as ``power``.
     uses: Mapping[str, int] = field(default_factory=dict)
+    # Hours of a period that it is rented for, where that does not depend on the demand:
+    # the length of a training run.
     hours: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """Racks or switches of a kind: each adds to what is limited.
+    """Racks or switches of a kind: each adds to what is limited."""
 
-    Parameters
-    ----------
-    name : str
-        What it is called.
-    gives : mapping
-        What one adds, by the name of the limit.
-    charge_cents : int
-        Price of one, with its running cost to the end.
-    most : int
-        How many there may be.
-    uses : mapping
-        What one takes of limited things.
-    """
-
-    name: str
-    gives: Mapping[str, int]
-    charge_cents: int
-    most: int
+    name: str  # What it is called
+    gives: Mapping[str, int]  # What one adds, by the name of the limit
+    charge_cents: int  # Price of one, with its running cost to the end
+    most: int  # How many there may be
+    # What one takes of limited things.
     uses: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """A question: which copies of which templates, acquired when.
+    """A question: which copies of which templates, acquired when."""
 
-    Parameters
-    ----------
-    streams, kits, templates, containers : tuple
-        Demands, and what can meet them.
-    limits : mapping
-        How much there is of what kits, templates and containers use; of things not
-        named there is no limit. Limits hold in each period.
-    """
-
+    # Demands, and what can meet them.
     streams: tuple[Stream, ...]
     kits: tuple[Kit, ...]
     templates: tuple[Template, ...]
+    # How much there is of what kits, templates and containers use; of things not named
+    # there is no limit. Limits hold in each period.
     limits: Mapping[str, int] = field(default_factory=dict)
     containers: tuple[Container, ...] = ()
 

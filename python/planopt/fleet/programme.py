@@ -66,15 +66,7 @@ class Writer:
 
 
 class Using:
-    """Adds up, for each limited thing in each period, what every variable uses of it.
-
-    Parameters
-    ----------
-    fleet : Fleet
-        Whose limits they are.
-    writer : Writer
-        Where the rows go.
-    """
+    """Adds up what every variable uses of each limited thing in each period."""
 
     def __init__(self, fleet: Fleet, writer: Writer) -> None:
         self._fleet = fleet

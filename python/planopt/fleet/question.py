@@ -58,24 +58,13 @@ class Use:
 
 @dataclass
 class Question:
-    """A problem, with what its streams, kits and templates stand for.
+    """A problem, with what its streams, kits and templates stand for."""
 
-    Parameters
-    ----------
-    fleet : Fleet
-        In whole numbers.
-    demands : list of Demanded
-        One for each stream.
-    uses : list of Use
-        One for each template.
-    units : list of Served or Run
-        One for each kit: of the units on it the one that draws most power, which is
-        what the kit is charged for.
-    """
-
-    fleet: Fleet
-    demands: list[Demanded]
-    uses: list[Use]
+    fleet: Fleet  # In whole numbers
+    demands: list[Demanded]  # One for each stream
+    uses: list[Use]  # One for each template
+    # One for each kit: of the units on it the one that draws most power, which is what
+    # the kit is charged for.
     units: list[Served | Run]
 
     def only(self, templates: list[int]) -> Question:

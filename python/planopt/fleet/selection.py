@@ -38,44 +38,24 @@ MOST_SHAPES = 2
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A template with a share of a stream's demand.
+    """A template with a share of a stream's demand."""
 
-    Parameters
-    ----------
-    template : int
-        Which.
-    parts : int
-        Its share of the demand, in parts of the selection.
-    start : int
-        First period.
-    copies : tuple of int
-        Copies at work in each period from the first; of a peak, rented in each step of
-        the first.
-    cost_cents : int
-        What they cost together.
-    """
-
-    template: int
-    parts: int
-    start: int
+    template: int  # Which
+    parts: int  # Its share of the demand, in parts of the selection
+    start: int  # First period
+    # Copies at work in each period from the first; of a peak, rented in each step of
+    # the first.
     copies: tuple[int, ...]
-    cost_cents: int
+    cost_cents: int  # What they cost together
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The programme of a selection, and what its variables stand for.
-
-    Parameters
-    ----------
-    model : Model
-        To be solved.
-    columns : tuple of Column
-        What its first variables stand for; those after them count containers.
-    """
+    """The programme of a selection, and what its variables stand for."""
 
     fleet: Fleet
-    model: Model
+    model: Model  # To be solved
+    # What its first variables stand for; those after them count containers.
     columns: tuple[Column, ...]
 
     def widened(self, one_shape: Sequence[Column]) -> tuple[int, ...]:

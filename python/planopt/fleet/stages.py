@@ -69,51 +69,29 @@ Read: TypeAlias = "Callable[[Sequence[int]], Purchase]"
 
 @dataclass(frozen=True)
 class Stage:
-    """What one stage came to.
+    """What one stage came to."""
 
-    Parameters
-    ----------
-    name : str
-        Such as ``two shapes``.
-    status : {"optimal", "feasible", "infeasible", "unknown"}
-        Of its own programme.
-    cost_cents, bound_cents : int, optional
-        Of its own programme.
-    seconds : float
-        Time it took.
-    """
-
-    name: str
-    status: Status
+    name: str  # Such as ``two shapes``
+    status: Status  # Of its own programme
+    # Of its own programme.
     cost_cents: int | None
     bound_cents: int | None
-    seconds: float
+    seconds: float  # Time it took
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The best purchase that was found.
+    """The best purchase that was found."""
 
-    Parameters
-    ----------
-    status : {"optimal", "feasible", "infeasible", "unknown"}
-        Proven best of all mixes; best so far; proven that there is none; neither.
-    purchase : Purchase, optional
-        None where none was found.
-    cost_cents, bound_cents : int, optional
-        What it costs, and what none costs less than.
-    by_the_clock : bool
-        Whether time ended the search: a faster machine may come to another answer.
-    stages : tuple of Stage
-        How it was found.
-    """
-
+    # Proven best of all mixes; best so far; proven that there is none; neither.
     status: Status
-    purchase: Purchase | None = None
+    purchase: Purchase | None = None  # None where none was found
+    # What it costs, and what none costs less than.
     cost_cents: int | None = None
     bound_cents: int | None = None
+    # Whether time ended the search: a faster machine may come to another answer.
     by_the_clock: bool = False
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[Stage, ...] = ()  # How it was found
 
     @property
     def gap(self) -> float | None:
@@ -127,13 +105,7 @@ Told: TypeAlias = "Callable[[Answer], None]"
 
 
 class StagesInterrupted(KeyboardInterrupt):
-    """The user stopped the search.
-
-    Parameters
-    ----------
-    answer : Answer
-        The best until then; its status is ``unknown`` where there was none.
-    """
+    """The user stopped the search."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer

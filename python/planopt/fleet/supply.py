@@ -36,29 +36,17 @@ grow without bound as it nears 1."""
 
 @dataclass(frozen=True)
 class Served:
-    """A unit of hardware with a model on it.
+    """A unit of hardware with a model on it."""
 
-    Parameters
-    ----------
-    deployment : Deployment
-        One unit: layout, hardware, evaluation, parts.
-    accelerators, hosts : int
-        Of the unit.
-    power_watts, rack_units : float
-        Of the unit with all its replicas at work.
-    price_micro_usd : int
-        To buy it.
-    requests_per_second : float
-        What it serves at full load.
-    """
-
-    deployment: Deployment
+    deployment: Deployment  # One unit: layout, hardware, evaluation, parts
+    # Of the unit.
     accelerators: int
     hosts: int
+    # Of the unit with all its replicas at work.
     power_watts: float
     rack_units: float
-    price_micro_usd: int
-    requests_per_second: float
+    price_micro_usd: int  # To buy it
+    requests_per_second: float  # What it serves at full load
 
     @property
     def hardware(self) -> tuple[object, ...]:

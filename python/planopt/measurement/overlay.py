@@ -33,14 +33,9 @@ SOURCE = "measured"
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where and when the figures were measured.
+    """Where and when the figures were measured."""
 
-    Parameters
-    ----------
-    device, software, date : str
-        As :class:`planopt.measurement.device.Device` has them; the date is ISO 8601.
-    """
-
+    # As :class:`planopt.measurement.device.Device` has them; the date is ISO 8601.
     device: str
     software: str
     date: str

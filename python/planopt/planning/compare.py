@@ -72,13 +72,7 @@ def _marks(options: Iterable[str]) -> set[str]:
 
 
 def _of_training(asked: Asked) -> Asked:
-    """Return a question of training, refusing options of serving.
-
-    Raises
-    ------
-    InputError
-        E004 for each option that `planopt train` does not take.
-    """
+    """Return a question of training, refusing options of serving."""
     own = taken_by("train")
     asked.out_of_place(
         sorted(asked.given.keys() - own.keys()),

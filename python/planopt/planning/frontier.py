@@ -37,14 +37,9 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Frontier:
-    """Units that no other one of the same accelerator beats in everything.
+    """Units that no other one of the same accelerator beats in everything."""
 
-    Parameters
-    ----------
-    columns : dict of list
-        Columns of one length, named as in plans, with their units in the names.
-    """
-
+    # Columns of one length, named as in plans, with their units in the names.
     columns: dict[str, list[Any]]
 
     def __len__(self) -> int:

@@ -33,18 +33,10 @@ _PARTS = {
 
 @dataclass(frozen=True)
 class HeldBack:
-    """The fastest run there is on some hardware, and what keeps it from more.
+    """The fastest run there is on some hardware, and what keeps it from more."""
 
-    Parameters
-    ----------
-    build : TrainingBuild, optional
-        The cluster; none where the model fits none.
-    sentence : str
-        What there is to say of it.
-    """
-
-    build: TrainingBuild | None
-    sentence: str
+    build: TrainingBuild | None  # The cluster; none where the model fits none
+    sentence: str  # What there is to say of it
 
 
 def held_back(question: TrainingQuestion) -> HeldBack:

@@ -40,82 +40,44 @@ SIGNIFICANT_DIGITS = 12
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One linear constraint, ``lower <= coefficients . x <= upper``.
+    """One linear constraint, ``lower <= coefficients . x <= upper``."""
 
-    Parameters
-    ----------
-    group : str
-        Name of the limit it stands for, such as ``budget`` or ``stock:rtx-4090``.
-    coefficients : tuple of int
-        One per variable.
-    lower, upper : int, optional
-        Bounds; none where there is none.
-    """
-
+    # Name of the limit it stands for, such as ``budget`` or ``stock:rtx-4090``.
     group: str
-    coefficients: tuple[int, ...]
+    coefficients: tuple[int, ...]  # One per variable
+    # Bounds; none where there is none.
     lower: int | None = None
     upper: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SparseRow:
-    """The same, told by the variables that take part.
+    """The same, told by the variables that take part."""
 
-    Parameters
-    ----------
-    group : str
-        Name of the limit it stands for.
-    variables : tuple of int
-        Their places.
-    coefficients : tuple of int
-        One for each of them.
-    lower, upper : int, optional
-        Bounds; none where there is none.
-    """
-
-    group: str
-    variables: tuple[int, ...]
-    coefficients: tuple[int, ...]
+    group: str  # Name of the limit it stands for
+    variables: tuple[int, ...]  # Their places
+    coefficients: tuple[int, ...]  # One for each of them
+    # Bounds; none where there is none.
     lower: int | None = None
     upper: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Minimise ``objective . x`` over whole ``0 <= x <= uppers`` under the rows.
+    """Minimise ``objective . x`` over whole ``0 <= x <= uppers`` under the rows."""
 
-    Parameters
-    ----------
-    uppers : tuple of int
-        Largest value of each variable.
-    rows : tuple of Row or SparseRow
-        The constraints.
-    objective : tuple of int
-        One coefficient per variable.
-    """
-
-    uppers: tuple[int, ...]
-    rows: tuple[Row | SparseRow, ...]
-    objective: tuple[int, ...]
+    uppers: tuple[int, ...]  # Largest value of each variable
+    rows: tuple[Row | SparseRow, ...]  # The constraints
+    objective: tuple[int, ...]  # One coefficient per variable
 
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """Whole numbers that stand for ``values * scale``.
+    """Whole numbers that stand for ``values * scale``."""
 
-    Parameters
-    ----------
-    values : tuple of int
-        The whole numbers.
-    scale : Fraction
-        Units per unit of the original.
-    relative_error : Fraction
-        Largest share by which rounding changed one of them; 0 where it is exact.
-    """
-
-    values: tuple[int, ...]
-    scale: Fraction
+    values: tuple[int, ...]  # The whole numbers
+    scale: Fraction  # Units per unit of the original
+    # Largest share by which rounding changed one of them; 0 where it is exact.
     relative_error: Fraction
 
     def dot(self, counts: Sequence[int]) -> int:

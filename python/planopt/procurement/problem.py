@@ -52,32 +52,20 @@ LARGEST: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a purchase must supply, and what it must stay within.
+    """What a purchase must supply, and what it must stay within."""
 
-    Parameters
-    ----------
-    users : int
-        Users served at the same time.
-    tokens_per_second : float
-        Total throughput; 0 for none.
-    budget_micro_usd, power_watts, rack_units, accelerators : optional
-        Upper limits; none where there is none.
-    stock : mapping
-        Accelerators that can be had, by id; those not named have no limit.
-    redundancy : int
-        Replicas, whichever they are, that may fail with all users still served.
-    capital_micro_usd : int, optional
-        Upper limit of purchase money, where prices are those of an hour.
-    """
-
-    users: int
-    tokens_per_second: float = 0.0
+    users: int  # Users served at the same time
+    tokens_per_second: float = 0.0  # Total throughput; 0 for none
+    # Upper limits; none where there is none.
     budget_micro_usd: int | None = None
     power_watts: float | None = None
     rack_units: float | None = None
     accelerators: int | None = None
+    # Accelerators that can be had, by id; those not named have no limit.
     stock: Mapping[str, int] = field(default_factory=dict)
+    # Replicas, whichever they are, that may fail with all users still served.
     redundancy: int = 0
+    # Upper limit of purchase money, where prices are those of an hour.
     capital_micro_usd: int | None = None
 
     @property
@@ -197,36 +185,21 @@ class Offered(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """An answer: what to buy, and what is proven about it.
+    """An answer: what to buy, and what is proven about it."""
 
-    Parameters
-    ----------
-    status : {"optimal", "feasible", "infeasible", "unknown"}
-        Proven best; best at the time limit; proven that there is none; neither found
-        nor excluded within the time limit.
-    counts : dict
-        How many of each row.
-    price_micro_usd : int, optional
-        Price.
-    bound_micro_usd : int, optional
-        No purchase is cheaper; none where another objective was asked for.
-    objective_value, objective_bound : float, optional
-        In the objective's own unit: dollars, tokens per second, dollars per million
-        tokens at a duty of 100 %, tokens per second per user.
-    gap : float, optional
-        Their distance as a share of the value.
-    seconds : float
-        Time it took.
-    """
-
+    # Proven best; best at the time limit; proven that there is none; neither found nor
+    # excluded within the time limit.
     status: Literal["optimal", "feasible", "infeasible", "unknown"]
-    counts: dict[int, int] = field(default_factory=dict)
-    price_micro_usd: int | None = None
+    counts: dict[int, int] = field(default_factory=dict)  # How many of each row
+    price_micro_usd: int | None = None  # Price
+    # No purchase is cheaper; none where another objective was asked for.
     bound_micro_usd: int | None = None
+    # In the objective's own unit: dollars, tokens per second, dollars per million
+    # tokens at a duty of 100 %, tokens per second per user.
     objective_value: float | None = None
     objective_bound: float | None = None
-    gap: float | None = None
-    seconds: float = 0.0
+    gap: float | None = None  # Their distance as a share of the value
+    seconds: float = 0.0  # Time it took
 
 
 def rows_of(said: Iterable[Mapping[str, Any]]) -> Rows:
@@ -240,15 +213,7 @@ _OFFERED: Final = msgspec.json.Decoder(Offered)
 def offers(
     asked: Sequence[tuple[Rows, Limits, Sequence[Objective]]], builds: int = 0
 ) -> list[Offered]:
-    """Ask the core what a solver is to be offered, of each of some rows.
-
-    Parameters
-    ----------
-    asked : sequence of tuple
-        Rows, what is asked for, and what is best.
-    builds : int
-        Builds beside, at most.
-    """
+    """Ask the core what a solver is to be offered, of each of some rows."""
     told = [
         (
             rows,
@@ -272,13 +237,7 @@ def offer(rows: Rows, limits: Limits, objective: Objective) -> Offer:
 
 
 def check(broken: Collection[Broken]) -> None:
-    """Refuse an answer of the solver that breaks a limit.
-
-    Raises
-    ------
-    InternalError
-        E903.
-    """
+    """Refuse an answer of the solver that breaks a limit."""
     if broken:
         raise InternalError.of("E903", "the solver's answer breaks a limit")
 

@@ -44,17 +44,10 @@ __all__ = ["Programme"]
 
 @dataclass(frozen=True, slots=True)
 class Programme:
-    """Rows over the counts of what is offered; a purchase satisfies one of the sets.
+    """Rows over the counts of what is offered; a purchase satisfies one of the sets."""
 
-    Parameters
-    ----------
-    uppers : tuple of int
-        Most copies of each that a best purchase has.
-    row_sets : tuple of tuple of Row
-        All limits, once per size of replica that failures are measured at.
-    """
-
-    uppers: tuple[int, ...]
+    uppers: tuple[int, ...]  # Most copies of each that a best purchase has
+    # All limits, once per size of replica that failures are measured at.
     row_sets: tuple[tuple[Row, ...], ...]
 
     @classmethod

@@ -38,13 +38,7 @@ TIES_SECONDS = 1.0
 
 
 class PurchaseInterrupted(KeyboardInterrupt):
-    """The user stopped a purchase.
-
-    Parameters
-    ----------
-    purchase : Purchase
-        The best until then; its status is ``unknown`` where there was none.
-    """
+    """The user stopped a purchase."""
 
     def __init__(self, purchase: Purchase) -> None:
         self.purchase = purchase

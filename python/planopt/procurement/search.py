@@ -24,32 +24,16 @@ Vector = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What is known once a goal has been pursued.
+    """What is known once a goal has been pursued."""
 
-    Parameters
-    ----------
-    complete : bool
-        Nothing is better than the incumbent, or nothing is possible at all.
-    bound : Fraction, optional
-        No purchase is below it; none where no bound is known.
-    """
-
+    # Nothing is better than the incumbent, or nothing is possible at all.
     complete: bool
+    # No purchase is below it; none where no bound is known.
     bound: Fraction | None = None
 
 
 class Search:
-    """A programme, the best purchase so far, and the goals already settled.
-
-    Parameters
-    ----------
-    programme : Programme
-        The rows.
-    solver : Solver
-        Who solves.
-    deadline : float
-        Time of `time.monotonic` by which to be done.
-    """
+    """A programme, the best purchase so far, and the goals already settled."""
 
     def __init__(self, programme: Programme, solver: Solver, deadline: float) -> None:
         self.best: Vector | None = None

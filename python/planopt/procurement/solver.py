@@ -52,28 +52,16 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the solver says of a model; status and bound are OR-Tools' own.
+    """What the solver says of a model; status and bound are OR-Tools' own."""
 
-    Parameters
-    ----------
-    status : {"optimal", "feasible", "infeasible", "unknown"}
-        Proven best; best at the time limit; proven to have none; neither.
-    values : tuple of int
-        The solution; empty where there is none.
-    objective, bound : int, optional
-        Value of the solution, and what no solution can be below.
-    duals : tuple of float
-        Of a relaxation, what a unit more on the right of each row would cost.
-    seconds : float
-        Time the solver took.
-    """
-
-    status: Status
-    values: tuple[int, ...] = ()
+    status: Status  # Proven best; best at the time limit; proven to have none; neither
+    values: tuple[int, ...] = ()  # The solution; empty where there is none
+    # Value of the solution, and what no solution can be below.
     objective: int | None = None
     bound: int | None = None
+    # Of a relaxation, what a unit more on the right of each row would cost.
     duals: tuple[float, ...] = ()
-    seconds: float = 0.0
+    seconds: float = 0.0  # Time the solver took
 
 
 NEAR_ENOUGH = 1e-4
@@ -93,37 +81,24 @@ as one worker."""
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How hard the solver is to try; by default reproducibly, to the proof.
+    """How hard the solver is to try; by default reproducibly, to the proof."""
 
-    Parameters
-    ----------
-    workers : int
-        Threads. With more than one, which of several best solutions is found may
-        differ from run to run.
-    seed : int
-        Where its choices begin.
-    work : float, optional
-        Deterministic time (about seconds) after which it stops: unlike seconds, it
-        stops at the same solution wherever it runs.
-    first : bool
-        Stop at the first solution.
-    relaxing : bool
-        Spend little on presolve and more on linear relaxations: for programmes whose
-        proof is out of reach, where the bound is what counts.
-    improving : bool
-        Only better solutions than the hint are sought, and no bound.
-    method : {"cp-sat", "branch-and-cut", "linear"}
-        How: to the last unit, by CP-SAT; within the tolerances of floating point, by
-        SCIP (`work` counts nodes), where linear relaxations are sharp; or not in whole
-        numbers, for the duals.
-    """
-
+    # Threads. With more than one, which of several best solutions is found may differ
+    # from run to run.
     workers: int = 1
-    seed: int = 1
+    seed: int = 1  # Where its choices begin
+    # Deterministic time (about seconds) after which it stops: unlike seconds, it stops
+    # at the same solution wherever it runs.
     work: float | None = None
-    first: bool = False
+    first: bool = False  # Stop at the first solution
+    # Spend little on presolve and more on linear relaxations: for programmes whose
+    # proof is out of reach, where the bound is what counts.
     relaxing: bool = False
+    # Only better solutions than the hint are sought, and no bound.
     improving: bool = False
+    # How: to the last unit, by CP-SAT; within the tolerances of floating point, by SCIP
+    # (`work` counts nodes), where linear relaxations are sharp; or not in whole
+    # numbers, for the duals.
     method: Method = "cp-sat"
 
     def parameters(self) -> str:
@@ -152,13 +127,7 @@ REPRODUCIBLY = Effort()
 
 
 class SolveInterrupted(KeyboardInterrupt):
-    """The user stopped a solve.
-
-    Parameters
-    ----------
-    outcome : Outcome
-        The best until then; its status is ``unknown`` where there was none.
-    """
+    """The user stopped a solve."""
 
     def __init__(self, outcome: Outcome) -> None:
         self.outcome = outcome

@@ -17,17 +17,7 @@ __all__ = ["why_not"]
 def why_not(
     broken: Iterable[Broken], limits: Limits, *, hourly: bool = False
 ) -> Iterator[str]:
-    """Say it of each limit, such as ``over budget by $800``.
-
-    Parameters
-    ----------
-    broken : iterable of Broken
-        What is broken.
-    limits : Limits
-        What was asked for.
-    hourly : bool
-        Whether prices are those of an hour.
-    """
+    """Say it of each limit, such as ``over budget by $800``."""
     for each in broken:
         yield _said(each, limits, hourly=hourly)
 

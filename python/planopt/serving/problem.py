@@ -28,13 +28,7 @@ DEFAULT_PERCENTILE = "p95"
 
 
 def read_problem(asked: Asked, catalog: Catalog) -> Problem:
-    """Read a question; names are looked up in the catalog.
-
-    Raises
-    ------
-    InputError
-        With a diagnostic for each option that cannot be used.
-    """
+    """Read a question; names are looked up in the catalog."""
     assumed: list[Assumed] = []
     served = read_served(asked, catalog, assumed)
     served = replace(served, context_ranks=asked.count("cp"))

@@ -19,14 +19,9 @@ PERCENTILES: dict[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 @dataclass(frozen=True)
 class Pessimism:
-    """How much longer than predicted things may take.
+    """How much longer than predicted things may take."""
 
-    Parameters
-    ----------
-    time_per_token, time_to_first_token : float
-        Measured over predicted at the upper end of the interval; never below 1.
-    """
-
+    # Measured over predicted at the upper end of the interval; never below 1.
     time_per_token: float = 1.0
     time_to_first_token: float = 1.0
 

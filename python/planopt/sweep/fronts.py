@@ -19,25 +19,17 @@ __all__ = ["Front", "figures", "front"]
 
 @dataclass(frozen=True)
 class Front:
-    """Candidates that no other one beats, and what was looked at to find them.
+    """Candidates that no other one beats, and what was looked at to find them."""
 
-    Parameters
-    ----------
-    rows : list of dict
-        Candidates, the cheapest first: place, what it is, and all figures.
-    covered, evaluated, rejected, pruned : int
-        Candidates of the space; of them those whose every figure was computed, those
-        that do not work, and those that a bound showed not to matter.
-    seconds : float
-        Wall time.
-    """
-
+    # Candidates, the cheapest first: place, what it is, and all figures.
     rows: list[dict[str, Any]]
+    # Candidates of the space; of them those whose every figure was computed, those that
+    # do not work, and those that a bound showed not to matter.
     covered: int
     evaluated: int
     rejected: int
     pruned: int
-    seconds: float
+    seconds: float  # Wall time
 
 
 def front(
@@ -67,26 +59,6 @@ def figures(
 
     ``pyarrow.table(figures(...))``, ``polars.from_arrow`` and all others that speak the
     Arrow PyCapsule protocol take the table as it is; ``numpy.asarray`` takes a column.
-
-    Parameters
-    ----------
-    space : str
-        Name of a space, or its file.
-    start, end : int
-        Places of candidates: from the first one to behind the last one; without `end`
-        to the last one of the space.
-    assumptions, catalog
-        Assumptions by name or file, and overlay folders.
-
-    Returns
-    -------
-    Table
-        ``len``, ``names``, ``column(name)``: one row for each candidate that works.
-
-    Raises
-    ------
-    InputError
-        For what is unknown, and for places that there are not.
     """
     request = read_space(space).request
     native = open_catalog(catalog, assumptions).native

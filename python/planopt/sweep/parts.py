@@ -24,15 +24,9 @@ TALLY = b"planopt"
 
 @dataclass(frozen=True)
 class Parts:
-    """The folder of a study.
+    """The folder of a study."""
 
-    Parameters
-    ----------
-    folder : Path
-        Where it is.
-    """
-
-    folder: Path
+    folder: Path  # Where it is
 
     @classmethod
     def of(cls, study: Study, out: str) -> Parts:

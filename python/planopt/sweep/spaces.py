@@ -21,19 +21,7 @@ SPACES = Path(__file__).parent.parent / "spaces"
 
 
 class Space:
-    """Candidates of one kind: every value of every axis with every one of all others.
-
-    Parameters
-    ----------
-    name : str
-        Its name, or the path of its file.
-    kind : str
-        ``training`` or ``serving``.
-    about : str
-        What it is of, in a few words.
-    axes : dict
-        Values of the axes, and what all candidates share, by options.
-    """
+    """Candidates of one kind, ``training`` or ``serving``: every value of each axis."""
 
     def __init__(self, name: str, kind: str, about: str, axes: dict[str, Any]) -> None:
         self.name = name

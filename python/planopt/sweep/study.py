@@ -47,75 +47,37 @@ class Axes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Case:
-    """One space under one set of assumptions.
+    """One space under one set of assumptions."""
 
-    Parameters
-    ----------
-    index : int
-        Its number in the study.
-    values : dict
-        Value of each axis of the study.
-    request : dict
-        The space, as the core reads it.
-    assumptions : str
-        Assumptions by name or file.
-    candidates : int
-        Candidates of the space.
-    digest : str
-        Of the catalog and the assumptions, which are the same on every worker.
-    """
-
-    index: int
-    values: dict[str, Any]
-    request: dict[str, Any]
-    assumptions: str
-    candidates: int
+    index: int  # Its number in the study
+    values: dict[str, Any]  # Value of each axis of the study
+    request: dict[str, Any]  # The space, as the core reads it
+    assumptions: str  # Assumptions by name or file
+    candidates: int  # Candidates of the space
+    # Of the catalog and the assumptions, which are the same on every worker.
     digest: str
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Candidates of a case that are evaluated together.
+    """Candidates of a case that are evaluated together."""
 
-    Parameters
-    ----------
-    index : int
-        Its number in the study.
-    case : Case
-        What they are candidates of.
-    start, end : int
-        Their places.
-    """
-
-    index: int
-    case: Case
+    index: int  # Its number in the study
+    case: Case  # What they are candidates of
+    # Their places.
     start: int
     end: int
 
 
 @dataclass(frozen=True)
 class Study:
-    """Cases and how they are cut.
+    """Cases and how they are cut."""
 
-    Parameters
-    ----------
-    about : str
-        What is asked.
-    kind : str
-        ``training`` or ``serving``.
-    cases : tuple of Case
-        Every value of every axis with every one of all others.
-    chunk : int
-        Candidates of a chunk.
-    catalog : tuple of str
-        Overlay folders.
-    """
-
-    about: str
-    kind: str
-    cases: tuple[Case, ...]
-    chunk: int
-    catalog: tuple[str, ...]
+    about: str  # What is asked
+    kind: str  # ``training`` or ``serving``
+    cases: tuple[Case, ...]  # Every value of every axis with every one of all others
+    chunk: int  # Candidates of a chunk
+    catalog: tuple[str, ...]  # Overlay folders
 
     @property
     def candidates(self) -> int:
@@ -179,14 +141,7 @@ def _told(problems: list[Diagnostic]) -> Iterator[None]:
 
 
 def _axes(path: str, table: object) -> Axes:
-    """Read the table of the study.
-
-    Raises
-    ------
-    InputError
-        E103 for each key that nothing reads, E104 for each value of another type or
-        out of range.
-    """
+    """Read the table of the study."""
     given = table if isinstance(table, dict) else {}
     problems = [
         Diagnostic(

@@ -126,13 +126,7 @@ class TrainingProblem(Market):
 
 
 def read_training_problem(asked: Asked, catalog: Catalog) -> TrainingProblem:
-    """Read a question; names are looked up in the catalog.
-
-    Raises
-    ------
-    InputError
-        With a diagnostic for each option that cannot be used.
-    """
+    """Read a question; names are looked up in the catalog."""
     assumed: list[Assumed] = []
     name = read_model(asked, assumed)
     length, batch = _sequences(asked, catalog, name, assumed)
