@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from planopt.documents.plan import PlanDocument
 
-__all__ = ["diff"]
-
 BOOKKEEPING = frozenset({"typed", "catalog", "time_limit_seconds", "top"})
 """What a request records that asks for nothing."""
 

@@ -17,15 +17,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-__all__ = [
-    "Diagnostic",
-    "InputError",
-    "InternalError",
-    "PlanoptError",
-    "VerificationError",
-]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Diagnostic:
     """One problem of an input, as ``rust/planopt-core/src/diagnostic/mod.rs`` has it.

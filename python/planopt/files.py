@@ -13,8 +13,6 @@ from planopt.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["replacing", "unwritable", "write"]
-
 
 def write(path: str | Path, text: str, *, field: str | None = None) -> None:
     """Write a text to a file, in UTF-8; see `replacing`."""

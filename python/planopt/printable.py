@@ -6,8 +6,6 @@ import dataclasses
 import re
 from typing import Any, TypeVar
 
-__all__ = ["printable", "screened"]
-
 Shown = TypeVar("Shown")
 
 # What a terminal obeys (C0, DEL, C1), what ends a line elsewhere, what turns the

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from planopt.article.inputs import Inputs
 
-__all__ = ["FIGURES", "figure_of"]
-
 _SECONDS_PER_HOUR = parse_quantity("1h", "seconds")
 _HOURS_PER_DAY = parse_quantity("1d", "seconds") / _SECONDS_PER_HOUR
 

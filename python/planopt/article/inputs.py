@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from planopt.documents.evaluation import EvaluationDocument
     from planopt.documents.training import TrainingDocument
 
-__all__ = ["ASSUMPTIONS", "Inputs", "UnknownFigureError", "known"]
-
 ASSUMPTIONS = "article"
 
 Known = TypeVar("Known")

@@ -12,8 +12,6 @@ from planopt.catalog.open import bundled_folder
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Published", "published_figures", "seed_figures_file"]
-
 
 class Published(Struct, frozen=True, kw_only=True):
     """A figure as the article has it."""

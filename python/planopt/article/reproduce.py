@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from planopt.article.published import Published
     from planopt.article.scenarios import Scenario
 
-__all__ = ["QUOTED", "reproduce"]
-
 QUOTED = "quoted"
 """Figure of a scenario that is a measurement: printed, not computed."""
 

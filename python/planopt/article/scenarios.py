@@ -16,8 +16,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Scenario", "read_scenarios"]
-
 
 class Scenario(Struct, frozen=True, kw_only=True):
     """How one figure comes about."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from planopt.article.inputs import Inputs
 
-__all__ = ["TRAINING_FIGURES"]
-
 _SECONDS_PER_HOUR = parse_quantity("1h", "seconds")
 _TERA = 1e12
 # The product of a layer that attention starts with; its heads are divided among ranks.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from planopt.catalog.rows import Row
 
-__all__ = ["import_dstack"]
-
 REQUIRED = ("instance_name", "location", "price", "gpu_count", "gpu_name", "spot")
 OPTIONAL = (
     "cpu",

@@ -12,8 +12,6 @@ from planopt.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["import_hf"]
-
 
 def import_hf(
     config: str | Path,

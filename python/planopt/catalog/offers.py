@@ -21,8 +21,6 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Imported", "Offer", "accelerator_of", "write_offers"]
-
 BYTES_PER_GIB = 2**30
 UNDATED = "undated"
 

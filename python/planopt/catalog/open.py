@@ -18,15 +18,6 @@ if TYPE_CHECKING:
 
     from planopt.options import Asked
 
-__all__ = [
-    "DEFAULT_ASSUMPTIONS",
-    "KINDS",
-    "Catalog",
-    "bundled_folder",
-    "catalog_digest",
-    "open_catalog",
-]
-
 DEFAULT_ASSUMPTIONS = "calibrated"
 
 LIMITED_TO = "@"

@@ -14,15 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = [
-    "IDS",
-    "check_targets",
-    "id_of",
-    "is_id",
-    "toml_value",
-    "write_overlay",
-]
-
 _WORD = r"[a-z0-9]+(?:\.[a-z0-9]+)*"
 _ID = re.compile(rf"{_WORD}(?:-{_WORD})*")
 """An id is the name of a file: nothing in it can lead to another folder."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Row", "provider_of", "read_rows"]
-
 MOST_PROBLEMS = 20
 """After so many wrong cells the rest is likely to be wrong in the same way."""
 

@@ -18,8 +18,6 @@ from planopt.errors import Diagnostic, InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["import_skypilot"]
-
 REQUIRED = (
     "InstanceType",
     "AcceleratorName",

@@ -13,8 +13,6 @@ TYPE_CHECKING = False  # To import typing takes longer than all the rest.
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["main"]
-
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""

@@ -9,8 +9,6 @@ from typer.core import TyperArgument, TyperCommand, TyperOption
 if TYPE_CHECKING:
     from planopt.options import Option
 
-__all__ = ["Body", "Command", "argument"]
-
 _LISTED = ("accelerators", "hosts", "links", "networks", "models", "workloads")
 """What names are of that the catalog lists."""
 

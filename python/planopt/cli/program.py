@@ -14,8 +14,6 @@ from planopt.cli.build import Command, argument
 from planopt.cli.exits import WRONG_INPUT, exit_code_of, text_of
 from planopt.cli.output import answer, is_delivered
 
-__all__ = ["program", "run"]
-
 _HELP = """Plans the cheapest cluster that serves or trains a large language model.
 
 Quantities take units: 5tok/s, 300ms, $20k, 80GB, 400W. Names offer the nearest valid

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 import time
 
-__all__ = ["Progress"]
-
 _SHOWN_AFTER = 0.5
 """Seconds: what is over sooner needs no line."""
 _BAR = 30

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["Outlet", "take_over"]
-
 
 class _Raw(io.FileIO):
     """A descriptor that takes what it is given, whether or not it can be written."""

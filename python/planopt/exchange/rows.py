@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["write_rows"]
-
 CHUNK = 65_536
 """Rows that are in memory as a table at one time."""
 

@@ -19,8 +19,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Explanation", "explanation", "explanations"]
-
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """What a diagnostic means."""

@@ -10,8 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
-__all__ = ["Device", "NumpyDevice", "Work", "processor_name"]
-
 Work = Callable[[], None]
 """One piece of work, to be timed."""
 

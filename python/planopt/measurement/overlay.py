@@ -16,14 +16,6 @@ if TYPE_CHECKING:
     from planopt.documents.calibration import Efficiencies, Rates, Sample
     from planopt.measurement.device import Device
 
-__all__ = [
-    "ASSUMPTIONS",
-    "SOURCE",
-    "accelerator_file",
-    "assumptions_file",
-    "samples_file",
-]
-
 ASSUMPTIONS = "measured"
 """Id of the assumptions that a calibration writes."""
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from planopt.measurement.device import Device, Work
 
-__all__ = ["measure"]
-
 _CUBES = (512, 1024, 2048, 4096, 8192)
 """Sides of square products, the rate of which is the peak that is reached."""
 

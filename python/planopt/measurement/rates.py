@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from planopt.documents.calibration import Sample
 
-__all__ = ["efficiencies_of", "rates_of"]
-
 _PLAUSIBLE = 1.1
 """A clock above its nominal rate explains so much more than the peak, and no more."""
 

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from planopt.measurement.device import Device
     from planopt.options import TextOrNumber
 
-__all__ = ["calibrate"]
-
 DEFAULT_SECONDS = 60.0
 
 JUDGED_BY = "llama-3.2-1b"

@@ -13,8 +13,6 @@ from planopt.measurement.device import host_memory_bytes, processor_name
 if TYPE_CHECKING:
     from planopt.measurement.device import Work
 
-__all__ = ["TorchDevice", "open_torch_device"]
-
 _DTYPES = {
     "bf16": torch.bfloat16,
     "fp16": torch.float16,

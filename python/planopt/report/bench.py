@@ -10,8 +10,6 @@ from planopt.report.table import Report, Section, Table
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["render_bench"]
-
 _RATES = {
     "candidates_per_second": ">all threads",
     "one_thread": ">one thread",

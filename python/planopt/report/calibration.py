@@ -11,8 +11,6 @@ from planopt.report.table import Report, Section, Sentence, Table
 if TYPE_CHECKING:
     from planopt.documents.calibration import Calibration, Change, Sample
 
-__all__ = ["render_calibration", "sample_line"]
-
 _QUIET = 0.5
 """Tasks for each core below which a machine counts as quiet."""
 

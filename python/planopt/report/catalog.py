@@ -15,16 +15,6 @@ if TYPE_CHECKING:
 
     from planopt.price_list import Listing, PriceList
 
-__all__ = [
-    "render_catalog",
-    "render_counts",
-    "render_entry",
-    "render_imported",
-    "render_model",
-    "render_prices",
-]
-
-
 _KINDS = {
     "accelerator": "accelerators",
     "host": "hosts",

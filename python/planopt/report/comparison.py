@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from planopt.documents.plan import Plan, TrainingPlan
     from planopt.documents.training import TrainingEvaluation
 
-__all__ = ["render_comparison", "render_training_comparison"]
-
 _Compared = TypeVar("_Compared", bound="Plan | TrainingPlan")
 _Row = tuple[str, Callable[[_Compared], str]]
 

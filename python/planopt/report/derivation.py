@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from planopt.documents.derivation import Derivation, Fact, Figure
     from planopt.report.table import Block
 
-__all__ = ["derivation", "render_derivation"]
-
 _PAGES = "docs/reference"
 
 

@@ -11,8 +11,6 @@ from planopt.report.table import Report, Section, Table, listed
 if TYPE_CHECKING:
     from planopt.documents.difference import Changed, Difference
 
-__all__ = ["render_difference"]
-
 
 def render_difference(found: Difference) -> Report:
     """Show what changed, and what is behind it."""

@@ -15,8 +15,6 @@ from planopt.report.plan import render_plan
 if TYPE_CHECKING:
     from planopt.documents.base import Document
 
-__all__ = ["as_html", "as_text"]
-
 
 def as_text(document: Document) -> str:
     """Lay a document out as the command line shows it."""

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from planopt.documents.training import TrainingDocument
     from planopt.report.table import Block
 
-__all__ = ["render_evaluation"]
-
 
 def render_evaluation(evaluation: EvaluationDocument | TrainingDocument) -> Report:
     """Lay an evaluation out for a terminal."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from planopt.explain import Explanation
 
-__all__ = ["render_explanation", "render_explanations"]
-
 
 def render_explanation(one: Explanation) -> Report:
     """Show one diagnostic: meaning, an example, the fix."""

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from planopt.documents.fleet import FleetDeployment, FleetPlan
     from planopt.report.table import Block
 
-__all__ = ["render_fleet"]
-
-
 CENT = 0.01
 
 

@@ -9,8 +9,6 @@ from planopt.report.table import Report, Table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["render_frontier"]
-
 _TITLES = {
     "accelerator": "accelerator",
     "accelerators": ">number",

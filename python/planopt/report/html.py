@@ -13,8 +13,6 @@ from planopt.report.training import training_layout, training_speed
 if TYPE_CHECKING:
     from planopt.documents.plan import Plan, TrainingPlan
 
-__all__ = ["plan_table"]
-
 
 def plan_table(plan: Plan | TrainingPlan) -> str:
     """Write a plan as one HTML table: what is bought, below what it does."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from planopt.documents.plan import PlanDocument
     from planopt.report.table import Block
 
-__all__ = ["infeasible"]
-
 
 def infeasible(plan: PlanDocument) -> list[Block]:
     """Show why nothing fits, and what is nearest."""

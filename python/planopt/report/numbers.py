@@ -4,24 +4,6 @@ from __future__ import annotations
 
 from planopt.price_sources import dollars
 
-__all__ = [
-    "UNKNOWN",
-    "count",
-    "days",
-    "duration",
-    "in_unit",
-    "milliseconds",
-    "money",
-    "money_per_hour",
-    "money_per_million",
-    "percent",
-    "rate",
-    "share",
-    "size",
-    "tonnes",
-    "watts",
-]
-
 UNKNOWN = "-"
 
 _GIGABYTE = 1e9

@@ -32,25 +32,6 @@ if TYPE_CHECKING:
     from planopt.documents.training import TrainingMemory
     from planopt.report.table import Block
 
-__all__ = [
-    "assumed",
-    "bars",
-    "bill",
-    "bought",
-    "cost",
-    "deployment_line",
-    "figures",
-    "known",
-    "latencies",
-    "layout",
-    "memory_lines",
-    "oldest",
-    "price",
-    "purchase",
-    "speed",
-    "warnings",
-]
-
 _BAR = 12  # characters of the longest bar
 
 

@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from planopt.errors import Diagnostic
     from planopt.report.table import Block
 
-__all__ = ["proof", "render_plan", "render_verification"]
-
 _PROVEN = {
     "cheapest": "PROVEN CHEAPEST",
     "throughput": "PROVEN MOST THROUGHPUT",

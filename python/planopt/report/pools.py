@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from planopt.documents.plan import Plan
     from planopt.report.table import Block
 
-__all__ = ["pools"]
-
 
 def pools(plan: Plan) -> list[Block]:
     """Put the plan beside the best two pools for the same question."""

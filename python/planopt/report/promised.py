@@ -15,13 +15,6 @@ if TYPE_CHECKING:
     from planopt.documents.evaluation import Deployment
     from planopt.documents.plan import Plan
 
-__all__ = [
-    "over_target",
-    "promised_speed",
-    "tokens_under_load",
-    "usd_per_million_under_load",
-]
-
 SECONDS_PER_HOUR = 3600
 TOKENS_PER_MILLION = 1_000_000
 

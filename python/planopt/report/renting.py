@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from planopt.documents.training import Renting
     from planopt.report.table import Block
 
-__all__ = ["prices", "rent_or_buy", "rented_runs", "steps"]
-
 DAYS_PER_YEAR = 365
 MONTHS_PER_YEAR = 12
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, Any]
 
-__all__ = ["render_reproduction"]
-
 _TITLES = ("figure", "article", ">exact", ">ours", ">off by", ">chained", "unit")
 
 # How far a derived figure may be off.

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from planopt.accuracy.measurements import Comparison
     from planopt.documents.validation import Validation
 
-__all__ = ["calibration_plot"]
-
 _SIDE = 420
 _MARGIN = 70
 _BAND = 0.2

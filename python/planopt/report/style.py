@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["COLOUR", "PLAIN", "Style", "bad", "faint", "good", "head", "warn"]
-
 _MARKS = re.compile(r"\x1b\[[\d;]*m")
 
 

@@ -10,8 +10,6 @@ from planopt.report.table import Report
 if TYPE_CHECKING:
     from planopt.documents.sweep import SweepResult
 
-__all__ = ["render_sweep"]
-
 
 def render_sweep(result: SweepResult) -> Report:
     """Lay out the result of `planopt.sweep.sweep`."""

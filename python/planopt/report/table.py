@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from planopt.report.style import Style
 
-__all__ = ["Beside", "Block", "Report", "Section", "Sentence", "Table", "listed"]
-
 # Narrower and a table cannot be read; wider and the eye loses the line.
 _NARROWEST, _WIDEST = 60, 120
 _GAP = "  "

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from planopt.documents.training import Mixed, TrainingCandidate, TrainingEvaluation
     from planopt.report.table import Block
 
-__all__ = ["layers", "run", "training_figures", "training_layout", "training_speed"]
-
 
 def training_layout(candidate: TrainingCandidate) -> str:
     """Describe how a run is spread: ``TP8 x PP4 x DP64, micro-batch 1 ...``."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from planopt.documents.validation import Dataset, Statistics, Validation, Worst
 
-__all__ = ["render_validation"]
-
 _ERRORS = (">n", ">of", ">MAPE", ">median", ">p90", ">bias", ">ranks")
 _PARTS_SHOWN = 4  # of a derivation
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from planopt.catalog.open import Catalog
 
-__all__ = ["bench"]
-
 CHUNK = 1 << 18
 """Candidates of a chunk: a few milliseconds of work."""
 

@@ -15,8 +15,6 @@ from planopt.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["executor_on"]
-
 RETRIES = 10
 """How often a chunk is tried again when the worker that had it is lost."""
 

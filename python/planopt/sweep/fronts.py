@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from planopt._native import Table
 
-__all__ = ["Front", "figures", "front"]
-
 
 @dataclass(frozen=True)
 class Front:

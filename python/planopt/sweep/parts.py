@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from planopt.sweep.study import Chunk, Study
 
-__all__ = ["Parts"]
-
 MANIFEST = "manifest.json"
 TALLY = b"planopt"
 """Key of the counts and the checksum of a chunk, in the metadata of its file."""

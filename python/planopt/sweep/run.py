@@ -16,8 +16,6 @@ from planopt.sweep.work import evaluate, task_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["sweep"]
-
 AHEAD = 256
 """Chunks that are handed out at once: enough for any cluster, and few in memory."""
 

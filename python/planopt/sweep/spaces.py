@@ -15,8 +15,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Space", "read_space", "read_toml", "space_of_tables"]
-
 SPACES = Path(__file__).parent.parent / "spaces"
 
 

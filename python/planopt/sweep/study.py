@@ -20,8 +20,6 @@ from planopt.sweep.spaces import Space, read_space, read_toml, space_of_tables
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Case", "Chunk", "Study", "read_study"]
-
 CHUNK = 150_000_000
 """Candidates of a chunk: a second and more of one core, so that handing them out and
 writing what comes back takes no time beside it."""

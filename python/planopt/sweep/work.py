@@ -11,8 +11,6 @@ from planopt.errors import InputError
 if TYPE_CHECKING:
     from planopt.sweep.study import Chunk, Study
 
-__all__ = ["evaluate", "task_of"]
-
 
 def task_of(study: Study, chunk: Chunk) -> dict[str, Any]:
     """All that a worker has to know of a chunk."""
