@@ -9,6 +9,12 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from planopt.documents.validation import Residual, Statistics
 
+LEAST_ROWS = 20
+"""Rows below which a class says nothing of its own."""
+
+LEAST_GROUPS = 3
+"""Groups, of rows that err alike, below which it says nothing either."""
+
 
 class Errors(Struct, frozen=True, kw_only=True):
     """Errors of step times of a class, exact repeats counted once."""

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from planopt.accuracy.statistics import rank_correlation
 from planopt.catalog.open import bundled_folder
 from planopt.documents.parts import LEVEL
-from planopt.documents.validation import LEAST_ROWS
-from planopt_studies.documents import Choices, Errors, Folds
+from planopt_studies.documents import LEAST_ROWS, Choices, Errors, Folds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -9,12 +9,12 @@ import pytest
 import planopt
 from planopt.accuracy.residuals import ANY_ENGINE, residuals
 from planopt.catalog.open import open_catalog
-from planopt.documents.validation import LEAST_GROUPS, LEAST_ROWS
 from planopt.options import Asked
 from planopt.planning.flips import BISECTIONS
 from planopt.planning.question import ServingQuestion
 from planopt.procurement import Solver
 from planopt.serving.problem import read_problem
+from planopt_studies.documents import LEAST_GROUPS, LEAST_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

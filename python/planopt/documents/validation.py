@@ -9,13 +9,6 @@ from msgspec import Struct
 
 from planopt.documents.base import to_json
 
-LEAST_ROWS = 20
-"""Rows below which a class says nothing of its own."""
-
-
-LEAST_GROUPS = 3
-"""Groups, of rows that err alike, below which it says nothing either."""
-
 
 class Residual(Struct, frozen=True, kw_only=True):
     """Errors of a metric of a class."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from planopt.documents.parts import LEVEL
-from planopt.documents.validation import LEAST_GROUPS, LEAST_ROWS
 from planopt.files import write
+from planopt_studies.documents import LEAST_GROUPS, LEAST_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -124,6 +124,10 @@ def write_residuals(
         f"grouped folds, seed {arguments.seed}).",
         "# An interval at 0.8 is the prediction times `low` to `high`: quantiles so "
         "far out that a group lies as often within those of the others.",
+        "# Classes of fewer rows, or groups of rows that err alike, say nothing of "
+        "their own.",
+        f"least_rows = {LEAST_ROWS}",
+        f"least_groups = {LEAST_GROUPS}",
         "# Share of the figures of a fold within intervals of the other ones:",
         "[covered]",
         *(f"{metric} = {share:.4f}" for metric, share in covers.items()),

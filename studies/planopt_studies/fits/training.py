@@ -30,6 +30,7 @@ from planopt.accuracy.measurements import Missing, read_table
 from planopt.accuracy.training import Question, questions
 from planopt.catalog.open import Catalog, bundled_folder
 from planopt.files import write
+from planopt_studies.documents import LEAST_ROWS
 from planopt_studies.fits.parameters import Parameter, plain, sections, with_block
 from planopt_studies.fits.residuals import residual_table
 from planopt_studies.fits.training_parameters import (
@@ -446,6 +447,8 @@ def _residuals(rows: Sequence[LeftOut], seed: int) -> str:
         f"folds, seed {seed}).",
         "# An interval at 0.8 is the prediction times `low` to `high`: the tenth and "
         "the ninetieth percentile.",
+        "# Classes of fewer rows say nothing of their own.",
+        f"least_rows = {LEAST_ROWS}",
     ]
     for name, ratios in sorted(classes.items()):
         lines += residual_table("step_time", name, ratios, method="weibull")

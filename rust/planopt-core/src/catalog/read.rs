@@ -9,6 +9,7 @@ use super::fields::{Fields, Log};
 use crate::diagnostic;
 use crate::diagnostic::{Diagnostic, Lines, Position, Problems};
 use crate::transformer::{Architecture, read_config};
+use serde::de::DeserializeOwned;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
@@ -120,13 +121,26 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
     .help(help)
 }
 
+/// What serde makes of the text of a file.
+pub(super) fn parse_toml<T: DeserializeOwned>(
+    file: &Path,
+    text: &str,
+) -> Result<T, Vec<Diagnostic>> {
+    let table = toml::Deserializer::parse(text)
+        .map_err(|error| vec![syntax_problem(file, text, &error)])?;
+    T::deserialize(table).map_err(|error| {
+        let problem = Diagnostic::new(diagnostic::WRONG_TYPE, error.message());
+        vec![at(file, text, &error, problem)]
+    })
+}
+
 fn syntax_problem(file: &Path, text: &str, error: &toml::de::Error) -> Diagnostic {
+    let message = format!("this is not TOML: {}", error.message());
+    let problem = Diagnostic::new(diagnostic::SYNTAX, message);
+    at(file, text, error, problem).accepted("TOML 1.0, as described on https://toml.io")
+}
+
+fn at(file: &Path, text: &str, error: &toml::de::Error, problem: Diagnostic) -> Diagnostic {
     let offset = error.span().map_or(0, |span| span.start);
-    Diagnostic::new(
-        diagnostic::SYNTAX,
-        format!("this is not TOML: {}", error.message()),
-    )
-    .in_file(file)
-    .at(Position::in_text(text, offset))
-    .accepted("TOML 1.0, as described on https://toml.io")
+    problem.in_file(file).at(Position::in_text(text, offset))
 }

@@ -5,22 +5,35 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use toml::de::DeTable;
+use serde::{Deserialize, Serialize};
 
-use super::read::read_to_text;
-use super::value::text_of;
+use super::read::{parse_toml, read_to_text};
 use crate::diagnostic::Diagnostic;
-
-/// Rows below which a class says nothing of its own.
-const LEAST_ROWS: u64 = 20;
-/// Groups, of rows that err alike, below which it says nothing either.
-const LEAST_GROUPS: u64 = 3;
 
 const FILES: [&str; 2] = ["residuals.toml", "serving-residuals.toml"];
 
+/// A file of errors. The fit that writes it says how much of a class speaks for it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    /// Rows below which a class says nothing of its own.
+    least_rows: u64,
+    /// Groups, of rows that err alike, below which it says nothing either.
+    #[serde(default)]
+    least_groups: u64,
+    /// Share of the rows within the intervals, by metric: for who reads the file.
+    #[serde(default, rename = "covered")]
+    _covered: BTreeMap<String, f64>,
+    residual: Vec<Residual>,
+}
+
 /// Errors of a metric of a class: measured over predicted.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Residual {
+    /// What was measured.
+    #[serde(skip_serializing)]
+    metric: String,
     /// Class: an accelerator or a family, and `dense` or `moe`; or everything.
     pub of: String,
     /// Rows that were measured.
@@ -34,19 +47,11 @@ pub struct Residual {
     /// Error in the mean.
     pub mape: f64,
     /// Groups of rows that err alike, where they were counted.
-    #[serde(skip)]
+    #[serde(skip_serializing)]
     groups: Option<u64>,
 }
 
-impl Residual {
-    /// Whether it has rows and groups enough to speak for the class.
-    fn is_telling(&self) -> bool {
-        let few = self.groups.is_some_and(|groups| groups < LEAST_GROUPS);
-        self.rows >= LEAST_ROWS && !few
-    }
-}
-
-/// Errors by metric and class.
+/// Errors by metric and class, of classes that speak for themselves.
 type Known = BTreeMap<(String, String), Residual>;
 
 /// The errors of predictions, which are read when they are first asked for.
@@ -82,9 +87,7 @@ impl Residuals {
         let mut classes = classes.iter().map(String::as_str).chain([everything]);
         Ok(classes.find_map(|class| {
             let found = known.get(&(metric.to_owned(), class.to_owned()))?;
-            found
-                .is_telling()
-                .then(|| (found.clone(), class == everything))
+            Some((found.clone(), class == everything))
         }))
     }
 }
@@ -93,30 +96,82 @@ fn read(root: &Path) -> Result<Known, Vec<Diagnostic>> {
     let mut known = Known::new();
     for name in FILES {
         let file = root.join("measurements").join(name);
-        if !file.exists() {
-            continue;
+        if file.exists() {
+            known.extend(telling(&file, &read_to_text(&file)?)?);
         }
-        let text = read_to_text(&file)?;
-        let (table, _) = DeTable::parse_recoverable(&text);
-        let rows = table.get_ref().get("residual");
-        let rows = rows.and_then(|rows| rows.get_ref().as_array());
-        known.extend(rows.into_iter().flatten().filter_map(|row| {
-            let row = row.get_ref().as_table()?;
-            let named = |key: &str| Some(row.get(key)?.get_ref().as_str()?.to_owned());
-            let text = |key: &str| Some(text_of(row.get(key)?.get_ref()));
-            let count = |key: &str| text(key)?.parse().ok();
-            let figure = |key: &str| text(key)?.parse().ok();
-            let residual = Residual {
-                of: named("of")?,
-                median_ape: figure("median_ape")?,
-                mape: figure("mape")?,
-                rows: count("rows")?,
-                low: figure("low")?,
-                high: figure("high")?,
-                groups: count("groups"),
-            };
-            Some(((named("metric")?, named("of")?), residual))
-        }));
     }
     Ok(known)
+}
+
+/// Classes of a file that have rows and groups enough to speak for themselves.
+fn telling(file: &Path, text: &str) -> Result<Known, Vec<Diagnostic>> {
+    let read: File = parse_toml(file, text)?;
+    let enough = |each: &Residual| {
+        let of_groups = |groups| groups >= read.least_groups;
+        each.rows >= read.least_rows && each.groups.is_none_or(of_groups)
+    };
+    let rows = read.residual.into_iter().filter(enough);
+    Ok(rows
+        .map(|each| ((each.metric.clone(), each.of.clone()), each))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"
+least_rows = 20
+least_groups = 3
+[[residual]]
+metric = "tpot"
+of = "few rows"
+rows = 19
+low = 0.5
+high = 2
+median_ape = 0.1
+mape = 0.1
+[[residual]]
+metric = "tpot"
+of = "few groups"
+rows = 20
+low = 0.5
+high = 2
+median_ape = 0.1
+mape = 0.1
+groups = 2
+[[residual]]
+metric = "tpot"
+of = "enough"
+rows = 20
+low = 0.5
+high = 2
+median_ape = 0.1
+mape = 0.1
+groups = 3
+"#;
+
+    fn classes(text: &str) -> Result<Vec<String>, String> {
+        let known = telling(Path::new("residuals.toml"), text);
+        let known = known.map_err(|problems| problems[0].to_string())?;
+        Ok(known.into_keys().map(|(_, of)| of).collect())
+    }
+
+    #[test]
+    fn a_class_speaks_with_rows_and_groups_enough() {
+        assert_eq!(classes(FILE), Ok(vec!["enough".to_owned()]));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        for (right, wrong, code, place) in [
+            ("rows = 19", "rows = \"many\"", "E104", "residuals.toml:7:8"),
+            ("low = 0.5\n", "", "E104", "residuals.toml:4:1"),
+            ("mape = 0.1", "smape = 0.1", "E104", "residuals.toml:11:1"),
+            ("high = 2", "high = ", "E101", "residuals.toml:9:8"),
+        ] {
+            let told = classes(&FILE.replacen(right, wrong, 1)).unwrap_err();
+            assert!(told.contains(code) && told.contains(place), "{told}");
+        }
+    }
 }
