@@ -35,15 +35,15 @@ pub struct PoolAnswer {
 
 impl From<&FoundPool<'_>> for PoolAnswer {
     fn from(pool: &FoundPool) -> Self {
-        let degrees = pool.layout.degrees;
+        let layout = pool.layout;
         Self {
             accelerator: pool.fit.accelerator.id.clone(),
             host: pool.fit.host.id.clone(),
-            tp: degrees.tp,
-            cp: degrees.cp,
-            dp: degrees.dp,
-            ep: degrees.ep,
-            pp: pool.layout.pp,
+            tp: layout.tp,
+            cp: layout.cp,
+            dp: layout.dp,
+            ep: layout.ep,
+            pp: layout.pp,
             replicas: pool.replicas,
             batch: pool.batch,
             hosts: pool.placement.hosts,

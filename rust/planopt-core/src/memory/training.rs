@@ -1,8 +1,7 @@
 //! Memory of the fullest accelerator.
 
 use crate::compute::training::{Candidate, Held, LayerCost};
-use crate::parallel::Stage;
-use crate::parallel::training::{Layout, Recompute, Schedule, Sharding};
+use crate::parallel::{Layout, Recompute, Schedule, Stage, Zero};
 use crate::quantity::Bytes;
 use serde::Serialize;
 
@@ -98,8 +97,8 @@ fn working_set(cost: &LayerCost, recompute: Recompute, layers: f64) -> Bytes {
 }
 
 /// Ranks that share a kind of what is held.
-fn sharers(layout: &Layout, from: Sharding, ranks: u32) -> f64 {
-    if layout.sharding >= from {
+fn sharers(layout: &Layout, from: Zero, ranks: u32) -> f64 {
+    if layout.zero >= from {
         f64::from(ranks)
     } else {
         1.0
@@ -204,19 +203,19 @@ pub(crate) fn stage_memory(candidate: &Candidate, stage: &Stage) -> StageMemory 
         (experts, candidate.groups.expert_shard),
     ] {
         let ranks = group.ranks;
-        held.weights += kind.weights / sharers(layout, Sharding::Zero3, ranks);
-        held.gradients += kind.gradients / sharers(layout, Sharding::Zero2, ranks);
+        held.weights += kind.weights / sharers(layout, Zero::Zero3, ranks);
+        held.gradients += kind.gradients / sharers(layout, Zero::Zero2, ranks);
         let copies = kind.trained
             * (candidate.training.framework.gradient_copy
                 / candidate.recipe.precision.activation_bytes());
-        let state = (kind.state + copies) / sharers(layout, Sharding::Zero1, ranks);
+        let state = (kind.state + copies) / sharers(layout, Zero::Zero1, ranks);
         if layout.offload_optimizer {
             held.host += state;
         } else {
             held.optimizer += state;
         }
     }
-    if layout.sharding == Sharding::Zero3 && candidate.groups.shard.ranks > 1 {
+    if layout.zero == Zero::Zero3 && candidate.groups.shard.ranks > 1 {
         held.weights += gathered;
     }
     StageMemory { held, ..memory }

@@ -5,8 +5,9 @@
 //! a longer pipeline. Every rank of a host sends at the same time
 //! as the others, so that it has its share of the host's NICs.
 
+use super::choices::Zero;
+use super::layout::Layout;
 use super::rejection::Rejection;
-use super::training::{Layout, Sharding};
 use crate::catalog::AllReduceAlgorithm;
 use crate::hardware::{ALL_REDUCE, Fabric, Line};
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
@@ -140,6 +141,28 @@ pub struct Groups {
 }
 
 impl Groups {
+    /// Lays `layout` onto hosts of `slots`, if it can be.
+    ///
+    /// # Errors
+    ///
+    /// A tensor-parallel group that would span hosts unevenly, or hosts without a network.
+    pub fn placed(layout: &Layout, fabric: &Fabric, slots: u32) -> Result<Self, Rejection> {
+        let tp = layout.tp;
+        if !tp.is_multiple_of(slots) && !slots.is_multiple_of(tp) {
+            return Err(Rejection::Placement {
+                tp,
+                dp: None,
+                slots,
+            });
+        }
+        let groups = Self::new(layout, fabric, slots);
+        if groups.unconnected {
+            let hosts = layout.accelerators().div_ceil(slots);
+            return Err(Rejection::Network { hosts });
+        }
+        Ok(groups)
+    }
+
     /// Lays `layout` onto hosts of `slots`.
     pub fn new(layout: &Layout, fabric: &Fabric, slots: u32) -> Self {
         let mut place = Place {
@@ -148,7 +171,7 @@ impl Groups {
             unconnected: false,
         };
         let (tp, cp, pp) = (layout.tp, layout.cp, layout.pp);
-        let replicas = layout.replicas();
+        let replicas = layout.data_ranks();
         // Data-parallel ranks that stand inside of the pipeline, for their experts.
         // Experts that are not divided take their ranks from the tensor-parallel group first.
         let folded = tp / layout.expert_tp();
@@ -166,9 +189,7 @@ impl Groups {
         };
         let near_experts = (near * folded).min(layout.ep);
         let near_expert_replicas = (near_replicas * folded / layout.ep).max(1);
-        let shard_group = layout
-            .shard_group
-            .filter(|_| layout.sharding != Sharding::None);
+        let shard_group = layout.shard_group.filter(|_| layout.zero != Zero::None);
         let shard = shard_group.unwrap_or(replicas);
         let expert_replicas = layout.expert_replicas();
         let expert_shard = shard_group
@@ -289,28 +310,4 @@ impl Place<'_> {
 
 fn common_divisor(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { common_divisor(b, a % b) }
-}
-
-impl Layout {
-    /// Lays the groups onto hosts of `slots`.
-    ///
-    /// # Errors
-    ///
-    /// A tensor-parallel group that would span hosts unevenly, or hosts without a network.
-    pub fn place(&self, fabric: &Fabric, slots: u32) -> Result<Groups, Rejection> {
-        let tp = self.tp;
-        if !tp.is_multiple_of(slots) && !slots.is_multiple_of(tp) {
-            return Err(Rejection::Placement {
-                tp,
-                dp: None,
-                slots,
-            });
-        }
-        let groups = Groups::new(self, fabric, slots);
-        if groups.unconnected {
-            let hosts = self.accelerators().div_ceil(slots);
-            return Err(Rejection::Network { hosts });
-        }
-        Ok(groups)
-    }
 }

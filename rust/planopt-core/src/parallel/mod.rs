@@ -1,21 +1,24 @@
 //! How a model is divided among accelerators, and what they then tell each other.
 
+mod check;
+mod choices;
 mod collectives;
 mod degrees;
 mod experts;
 mod groups;
+mod layout;
 mod placement;
 mod rejection;
-pub mod serving;
 mod shard;
 mod stages;
-pub mod training;
 
+pub use self::choices::{ContextParallel, Recompute, Schedule, Zero};
 pub use self::collectives::{Exchange, all_reduce, all_to_all, hops};
 pub use self::degrees::Degrees;
 pub use self::experts::distinct_experts;
 pub(crate) use self::experts::share_met;
 pub use self::groups::{Group, Groups};
+pub use self::layout::{Batching, Layout, Pins};
 pub use self::placement::Placement;
 pub use self::rejection::Rejection;
 pub(crate) use self::shard::weights;

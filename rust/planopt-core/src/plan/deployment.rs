@@ -8,8 +8,7 @@ use crate::bill::{BillLine, Unit};
 use crate::catalog::Catalog;
 use crate::cost::HOURS_PER_YEAR;
 use crate::load::serving::{Overlap, Speculation};
-use crate::parallel::Placement;
-use crate::parallel::serving::Batching;
+use crate::parallel::Layout;
 use crate::search::Broken;
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
@@ -69,18 +68,17 @@ impl Drafted {
 }
 
 impl Candidate {
-    /// A placement with its batches.
-    pub fn placed(placement: Placement, batching: Batching, overlap: Overlap) -> Self {
-        let degrees = placement.degrees;
+    /// A layout; on what, and in which formats, is open.
+    pub fn laid(layout: Layout, overlap: Overlap) -> Self {
         Self {
             accelerator: String::new(),
-            tp: degrees.tp,
-            pp: placement.pp,
-            cp: degrees.cp,
-            dp: degrees.dp,
-            ep: degrees.ep,
-            batch: batching.batch,
-            in_flight: batching.in_flight,
+            tp: layout.tp,
+            pp: layout.pp,
+            cp: layout.cp,
+            dp: layout.dp,
+            ep: layout.ep,
+            batch: layout.batch,
+            in_flight: layout.in_flight,
             overlap: match overlap {
                 Overlap::None => "none",
                 Overlap::TwoBatch => "two-batch",

@@ -6,9 +6,7 @@ use crate::cost::{of_purchase, of_rent};
 use crate::document::{BillAnswer, EvaluationAnswer, HardwareAnswer, Messages, Percentiles};
 use crate::hardware::{Fit, Hardware, NetworkLine};
 use crate::load::serving::Question;
-use crate::parallel::Rejection;
-use crate::parallel::serving::Batching;
-use crate::parallel::{Degrees, Placement, all_reduce, hops};
+use crate::parallel::{Degrees, Layout, Placement, Rejection, all_reduce, hops};
 use crate::quantity::{Bytes, MicroUsd, Watts};
 use crate::serving::ReplicaEvaluation;
 use crate::transformer::{Transformer, all_reduces};
@@ -19,7 +17,7 @@ pub(crate) struct Subject<'s, 'a> {
     pub(crate) question: &'s Question,
     pub(crate) fit: &'s Fit<'a>,
     pub(crate) network: Option<(&'a Network, NetworkLine)>,
-    pub(crate) batching: Batching,
+    pub(crate) layout: Layout,
     pub(crate) assumptions: &'s Assumptions,
 }
 
@@ -34,14 +32,10 @@ impl<'a> Subject<'_, 'a> {
         }
     }
 
-    /// The cheapest units that hold `replicas`.
-    pub(crate) fn cheapest_units(
-        &self,
-        placement: Placement,
-        replicas: u32,
-    ) -> Vec<(Unit<'a>, u32)> {
+    /// The cheapest units that hold all replicas.
+    pub(crate) fn cheapest_units(&self, placement: Placement) -> Vec<(Unit<'a>, u32)> {
         let sale = self.assumptions.switch_sale;
-        cheapest_units(self.hardware(), placement, replicas, sale)
+        cheapest_units(self.hardware(), placement, self.layout.replicas, sale)
     }
 
     pub(crate) fn answer(
@@ -101,19 +95,14 @@ impl<'a> Subject<'_, 'a> {
             weights: self.question.formats.weights.name(),
             kv: self.question.formats.kv.name(),
             hardware: self.hardware_answer(Some(placement), units.first().map(|(unit, _)| unit)),
-            in_flight: self.batching.in_flight,
+            in_flight: self.layout.in_flight,
             offload: self.question.offload.map(|offload| offload.layers),
             replicas,
             bill_of_materials: bill.iter().map(BillAnswer::from).collect(),
         }
     }
 
-    pub(crate) fn rejected(
-        &self,
-        reason: &Rejection,
-        accelerators: u32,
-        replicas: u32,
-    ) -> EvaluationAnswer {
+    pub(crate) fn rejected(&self, reason: &Rejection) -> EvaluationAnswer {
         EvaluationAnswer {
             feasible: false,
             rejections: vec![reason.into()],
@@ -128,13 +117,13 @@ impl<'a> Subject<'_, 'a> {
             power_watts: None,
             messages: None,
             hosts: None,
-            accelerators,
+            accelerators: self.layout.accelerators(),
             weights: self.question.formats.weights.name(),
             kv: self.question.formats.kv.name(),
             hardware: self.hardware_answer(None, None),
-            in_flight: self.batching.in_flight,
+            in_flight: self.layout.in_flight,
             offload: self.question.offload.map(|offload| offload.layers),
-            replicas,
+            replicas: self.layout.replicas,
             bill_of_materials: Vec::new(),
         }
     }
@@ -174,7 +163,7 @@ impl<'a> Subject<'_, 'a> {
         let hidden = self.transformer.hidden as f64;
         let per_token = hidden * self.question.formats.activation_bytes();
         let Degrees { tp, dp, .. } = placement.degrees;
-        let payload = Bytes(per_token * f64::from(self.batching.batch.div_ceil(dp)));
+        let payload = Bytes(per_token * f64::from(self.layout.batch.div_ceil(dp)));
         Messages {
             payload_bytes: payload.0,
             all_reduce_seconds: if tp > 1 {

@@ -9,8 +9,7 @@ use crate::document::{
     step_answer,
 };
 use crate::load::training::{Recipe, Run};
-use crate::parallel::Rejection;
-use crate::parallel::training::Layout;
+use crate::parallel::{Layout, Rejection};
 use crate::quantity::{MicroUsd, Watts};
 use crate::training::{StepTime, TrainingEvaluation};
 use crate::transformer::Transformer;

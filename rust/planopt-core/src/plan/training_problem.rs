@@ -5,8 +5,7 @@ use crate::bill::Cluster;
 use crate::compute::training::PricedModel;
 use crate::document::{HardwareAnswer, TrainingAnswer};
 use crate::hardware::{Connection, Fabric, Fit, Hardware, Rates};
-use crate::parallel::Rejection;
-use crate::parallel::deal_model;
+use crate::parallel::{Groups, Rejection, deal_model};
 use crate::training::{AtWork, TrainingEvaluation, TrainingHardware, evaluate};
 
 /// What an answer is about.
@@ -57,10 +56,10 @@ impl<'s, 'a> Subject<'s, 'a> {
             training,
             ..
         } = self.told;
-        layout.check(transformer, recipe)?;
+        layout.check_trained(transformer, recipe)?;
         let slots = self.fit.slots;
         let fabric = self.fabric();
-        let groups = layout.place(&fabric, slots)?;
+        let groups = Groups::placed(layout, &fabric, slots)?;
         let rates = self.rates()?;
         let priced = PricedModel::new(transformer, recipe, layout, &rates, &groups, training);
         let stages = deal_model(transformer, recipe, layout.pp, layout.vpp);

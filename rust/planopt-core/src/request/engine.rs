@@ -10,8 +10,7 @@ use crate::diagnostic::option::{LARGEST_COUNT, wrong_option};
 use crate::document::{EngineAnswer, EstimateAnswer, SimulationAnswer};
 use crate::hardware::{HardwareSpec, Nics};
 use crate::load::{Arrivals, EngineOptions, Lengths, Load, Sizes};
-use crate::parallel::Rejection;
-use crate::parallel::serving::Pins;
+use crate::parallel::{Batching, Pins, Rejection};
 use crate::serving::engine::{
     EngineLimits, Estimator, Objectives, Pool, ReplicaSteps, Run, Traffic, Transfer, limits,
     simulate, simulate_disaggregated,
@@ -197,7 +196,7 @@ pub fn estimate_serving(
     }
     let overhead = request.run(catalog)?.request_overhead;
     let configuration = request.configuration();
-    let replicas = f64::from(configuration.replicas());
+    let replicas = f64::from(configuration.layout().replicas);
     let traffic = Traffic::of(&request.load);
     let estimated = with_engine(
         catalog,
@@ -240,7 +239,7 @@ fn pool<'s, 'r, 'a>(
     step: &'s ReplicaSteps<'r, 'a>,
 ) -> Pool<'s, ReplicaSteps<'r, 'a>> {
     Pool {
-        replicas: configuration.replicas(),
+        replicas: configuration.layout().replicas,
         limits,
         step,
     }
@@ -261,16 +260,16 @@ fn with_engine<T>(
         assumptions,
     } = Asked::of(catalog, &request.model, &request.workload, &request.engine)?;
     request.check()?;
-    let site = request.hardware.site(catalog, request.accelerators())?;
+    let layout = request.layout();
+    let site = request.hardware.site(catalog, layout.accelerators())?;
     let (fit, network) = site.resolve(catalog, &assumptions, Nics::One)?;
     let question = request.resting_in(fit.host, question, &assumptions)?;
     let line = network.map(|(_, line)| line);
-    let layout = request.layout();
-    let in_flight = request.in_flight();
+    let in_flight = layout.in_flight;
     let asked = |replica: &Replica, _| {
         let limits = limits(options, replica, in_flight, question.overlap, &assumptions);
         if limits.kv_tokens < u64::from(limits.page_tokens) {
-            let memory = replica.memory(crate::parallel::serving::Batching {
+            let memory = replica.memory(Batching {
                 batch: 1,
                 in_flight,
             });

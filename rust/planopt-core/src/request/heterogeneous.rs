@@ -180,7 +180,7 @@ impl EvaluateMixed {
         alone: &Result<Vec<TrainingEvaluation>, Rejection>,
     ) -> Both {
         let rates: Result<Vec<Rates>, Rejection> = subjects.iter().map(Subject::rates).collect();
-        let layout = told.layout.check(told.transformer, told.recipe);
+        let layout = told.layout.check_trained(told.transformer, told.recipe);
         let rates = match (layout, rates) {
             (Ok(()), Ok(rates)) => rates,
             (Err(rejection), _) | (Ok(()), Err(rejection)) => {

@@ -8,7 +8,7 @@ use crate::bill::bill_of;
 use crate::diagnostic::{Diagnostic, code};
 use crate::document::{EvaluationAnswer, HardwareAnswer};
 use crate::hardware::{HardwareSpec, Nics};
-use crate::parallel::serving::Pins;
+use crate::parallel::Pins;
 use crate::plan::serving::Subject;
 use crate::plan::{Build, Candidate, Deployment, Drafted, Errors, Facts, Predicted, Ran};
 use crate::search::{EvaluatedUnit, Found, Limits, Part, UnitKey, fastest_layout};
@@ -147,7 +147,7 @@ fn deploy(
         question: &part.question,
         fit: &key.fit,
         network: key.network,
-        batching: fastest.batching,
+        layout: fastest.layout,
         assumptions: &part.assumptions,
     };
     let placement = fastest.unit.placement;
@@ -166,7 +166,7 @@ fn deploy(
         let errors = Errors::of(catalog, own, experts, !part.has_engine);
         let decode = fastest.evaluation.decode;
         let predicted = Predicted {
-            batch: fastest.batching.batch,
+            batch: fastest.layout.batch,
             tpot_seconds: Some(decode.tpot_seconds.0),
             tokens_per_second: Some(decode.tokens_per_second),
             prefill_seconds: Some(fastest.evaluation.prefill.seconds.0),
@@ -179,19 +179,9 @@ fn deploy(
 
 /// Users of a unit, and what of its layout is decided.
 fn decided(found: &Found, row: usize, count: u32, for_users: Option<ForUsers>) -> (u64, Pins) {
-    let (layout, columns) = (found.layout(row), &found.rows.columns);
-    let bought = Pins {
-        tp: Some(layout.tp),
-        cp: Some(layout.cp),
-        dp: Some(layout.dp),
-        ep: Some(layout.ep),
-        pp: Some(layout.pp),
-        batch: Some(layout.batch),
-        in_flight: Some(layout.in_flight),
-        replicas: Some(columns.replicas[row]),
-    };
+    let bought = Pins::from(found.layout(row));
     let Some(asked) = for_users else {
-        return (columns.users[row], bought);
+        return (found.rows.columns.users[row], bought);
     };
     let open = if asked.any_layout {
         Pins::default()
@@ -217,11 +207,7 @@ fn candidate(part: &Part, fastest: &EvaluatedUnit, answer: &EvaluationAnswer) ->
             .as_deref()
             .zip(speculation)
             .map(|(draft, speculation)| Drafted::by(draft, speculation)),
-        ..Candidate::placed(
-            fastest.unit.placement,
-            fastest.batching,
-            part.question.overlap,
-        )
+        ..Candidate::laid(fastest.layout, part.question.overlap)
     }
 }
 
@@ -239,7 +225,7 @@ fn ran(part: &Part, fastest: &EvaluatedUnit, answer: &EvaluationAnswer, count: u
         tokens_per_second_per_user: decode.tokens_per_second_per_user,
         usd_per_hour: answer.cost.map_or(0.0, |cost| cost.usd_per_hour),
         power_watts: answer.power_watts.unwrap_or(0.0),
-        users: fastest.batching.users(part.question.overlap) * replicas,
+        users: fastest.layout.batching().users(part.question.overlap) * replicas,
     }
 }
 

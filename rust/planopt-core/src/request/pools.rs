@@ -12,7 +12,7 @@ use crate::diagnostic::option::wrong_option;
 use crate::document::{BillAnswer, PoolAnswer, PoolsAnswer, PoolsSearchAnswer, TransferAnswer};
 use crate::hardware::{Fit, HardwareSpec, Nics, Rates, Selection, Shelf, Space};
 use crate::load::{EngineOptions, Load};
-use crate::parallel::serving::Pins;
+use crate::parallel::Pins;
 use crate::quantity::MicroUsd;
 use crate::search::{Asked as PoolsAsked, FoundPools, PoolsAim, PoolsDemand, search_pools};
 use crate::serving::engine::Transfer;
@@ -196,8 +196,8 @@ pub(super) fn transfer_between(
         vec![wrong_option(option, "this".to_owned(), accepted.to_owned())]
     };
     let sites = [
-        from.hardware.site(catalog, from.accelerators())?,
-        to.hardware.site(catalog, to.accelerators())?,
+        from.hardware.site(catalog, from.layout().accelerators())?,
+        to.hardware.site(catalog, to.layout().accelerators())?,
     ];
     // The two are joined by the network of the first.
     let (one, line) = sites[0].resolve(catalog, &assumptions, Nics::One)?;
@@ -209,7 +209,10 @@ pub(super) fn transfer_between(
         Ok::<_, Vec<Diagnostic>>((placement, fabric))
     };
     let ((sent, sending), (got, getting)) = (end(&one, from)?, end(&other, to)?);
-    let used = from.accelerators() * from.replicas() + to.accelerators() * to.replicas();
+    let used: u32 = [from.layout(), to.layout()]
+        .map(|layout| layout.accelerators() * layout.replicas)
+        .iter()
+        .sum();
     let same = one.accelerator.id == other.accelerator.id && one.host.id == other.host.id;
     let neighbours = (same && used <= one.host.slots).then_some(one.host.slots);
     let formats = question.formats;

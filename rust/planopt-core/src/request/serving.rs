@@ -12,8 +12,7 @@ use crate::document::EvaluationAnswer;
 use crate::hardware::{HardwareSpec, Nics, RentRequest, Selection};
 use crate::load::serving::{Offload, Overlap, Question};
 use crate::load::{Arrivals, EngineOptions, Load};
-use crate::parallel::Degrees;
-use crate::parallel::serving::{Batching, Layout, Pins};
+use crate::parallel::{Layout, Pins};
 use crate::plan::serving::Subject;
 use crate::quantity::Bytes;
 use crate::search::{Aim, LatencyGoal};
@@ -174,42 +173,9 @@ pub struct SearchOptions {
 }
 
 impl EvaluateServing {
-    /// How the ranks of a stage divide it.
-    pub(super) fn degrees(&self) -> Degrees {
-        Degrees {
-            tp: self.layout.tp.unwrap_or(1),
-            cp: self.layout.cp.unwrap_or(1),
-            dp: self.layout.dp.unwrap_or(1),
-            ep: self.layout.ep.unwrap_or(1),
-        }
-    }
-
-    /// Pipeline stages.
-    pub(super) fn stages(&self) -> u32 {
-        self.layout.pp.unwrap_or(1)
-    }
-
-    /// How the ranks of a replica divide it.
+    /// How it is divided.
     pub(super) fn layout(&self) -> Layout {
-        Layout {
-            degrees: self.degrees(),
-            pp: self.stages(),
-        }
-    }
-
-    /// Micro-batches in flight.
-    pub(super) fn in_flight(&self) -> u32 {
-        self.layout.in_flight.unwrap_or_else(|| self.stages())
-    }
-
-    /// Replicas.
-    pub(super) fn replicas(&self) -> u32 {
-        self.layout.replicas.unwrap_or(1)
-    }
-
-    /// Accelerators of one replica.
-    pub(super) fn accelerators(&self) -> u32 {
-        self.degrees().ranks() * self.stages()
+        self.layout.layout()
     }
 
     /// Checks that every count can be one.
@@ -238,7 +204,7 @@ impl EvaluateServing {
 
     /// Groups with sequences of their own, whose contexts are divided besides: not modelled.
     fn divided_contexts(&self) -> Option<Diagnostic> {
-        let Degrees { cp, dp, .. } = self.degrees();
+        let Layout { cp, dp, .. } = self.layout();
         (cp > 1 && dp > 1).then(|| {
             let accepted = "1 with attention data parallel: its groups have whole contexts";
             wrong_option("cp", cp.to_string(), accepted.to_owned())
@@ -251,7 +217,7 @@ impl EvaluateServing {
     ///
     /// A context-parallel degree of a model that carries a state.
     pub(super) fn check_states(&self, transformer: &Transformer) -> Result<(), Vec<Diagnostic>> {
-        let cp = self.degrees().cp;
+        let cp = self.layout().cp;
         if cp > 1 && transformer.has_state_space() {
             let accepted =
                 "1 for a model with state-space layers: a state goes from token to token";
@@ -262,14 +228,21 @@ impl EvaluateServing {
     }
 
     fn too_large(&self) -> Option<Diagnostic> {
-        let Degrees { tp, cp, dp, .. } = self.degrees();
-        let counts = [tp, cp, dp, self.stages(), self.replicas()];
+        let Layout {
+            tp,
+            cp,
+            dp,
+            pp,
+            replicas,
+            ..
+        } = self.layout();
+        let counts = [tp, cp, dp, pp, replicas];
         let accelerators: u128 = counts.map(u128::from).iter().product();
         (accelerators > u128::from(LARGEST_CLUSTER)).then(|| {
             let accepted = format!(
                 "at most {LARGEST_CLUSTER} accelerators: tp x cp x dp x pp x replicas is {accelerators}"
             );
-            wrong_option("replicas", self.replicas().to_string(), accepted)
+            wrong_option("replicas", replicas.to_string(), accepted)
         })
     }
 
@@ -350,7 +323,7 @@ impl EvaluateServing {
             }) => vec![Some(*layers)],
             Some(OffloadRequest { layers: None, .. }) => {
                 let layers = u32::try_from(transformer.layers.len()).unwrap_or(u32::MAX);
-                (0..=layers.div_ceil(self.stages())).map(Some).collect()
+                (0..=layers.div_ceil(self.layout().pp)).map(Some).collect()
             }
         }
     }
@@ -400,26 +373,14 @@ pub fn evaluate_serving(
     } = Asked::of(catalog, &request.model, &request.workload, &request.engine)?;
     request.check()?;
     request.check_states(&transformer)?;
-    let site = request.hardware.site(catalog, request.accelerators())?;
-    let (fit, network) = site.resolve(catalog, &assumptions, Nics::One)?;
-    let batching = Batching {
-        batch: request.layout.batch.unwrap_or(1),
-        in_flight: request.in_flight(),
-    };
     let layout = request.layout();
+    let site = request.hardware.site(catalog, layout.accelerators())?;
+    let (fit, network) = site.resolve(catalog, &assumptions, Nics::One)?;
     let open = request.resting_in(fit.host, question, &assumptions)?;
     let line = network.map(|(_, line)| line);
     let evaluate = |layers| {
         let question = offload::with_layers(open, layers);
-        let evaluated = evaluate_unit(
-            &transformer,
-            &question,
-            &fit,
-            line,
-            layout,
-            batching,
-            &assumptions,
-        );
+        let evaluated = evaluate_unit(&transformer, &question, &fit, line, layout, &assumptions);
         (question, evaluated)
     };
     let tried = request.resting_layers(&transformer);
@@ -439,15 +400,15 @@ pub fn evaluate_serving(
         question: &question,
         fit: &fit,
         network,
-        batching,
+        layout,
         assumptions: &assumptions,
     };
     Ok(match evaluated {
-        Err(rejection) => subject.rejected(&rejection, request.accelerators(), request.replicas()),
+        Err(rejection) => subject.rejected(&rejection),
         Ok((placement, evaluation)) => {
-            let units = subject.cheapest_units(placement, request.replicas());
+            let units = subject.cheapest_units(placement);
             let mut answer = subject.answer(placement, &evaluation, &units);
-            answer.replicas = request.replicas();
+            answer.replicas = layout.replicas;
             answer
         }
     })

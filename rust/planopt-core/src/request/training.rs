@@ -11,7 +11,7 @@ use crate::document::TrainingAnswer;
 use crate::format::Format;
 use crate::hardware::{HardwareSpec, Nics};
 use crate::load::training::{Adapters, FlopsConvention, Optimizer, Precision, Recipe, Run};
-use crate::parallel::training::{ContextParallel, Layout, Recompute, Schedule, Sharding};
+use crate::parallel::{ContextParallel, Layout, Recompute, Schedule, Zero};
 use crate::plan::training::Told;
 use crate::plan::training_problem::Subject;
 use crate::transformer::{MOST_MTP_MODULES, Transformer};
@@ -184,7 +184,7 @@ pub struct TrainingLayout {
     /// of each stage in full).
     pub recompute: Option<String>,
     /// What data-parallel ranks divide among each other.
-    pub shard: Sharding,
+    pub shard: Zero,
     /// Ranks that shard among each other, the groups being replicas (HSDP); else all of `dp * cp`.
     pub shard_group: Option<u32>,
     /// What rests in the memory of the host.
@@ -206,7 +206,7 @@ impl Default for TrainingLayout {
             expert_tp: None,
             micro_batch: 1,
             recompute: None,
-            shard: Sharding::default(),
+            shard: Zero::default(),
             shard_group: None,
             offload: Vec::new(),
         }
@@ -360,15 +360,16 @@ impl TrainingLayout {
             schedule: self.schedule_of(self.vpp),
             dp: self.dp,
             cp: self.cp,
-            context: self.context_parallel,
+            context_parallel: self.context_parallel,
             ep: self.ep,
             whole_experts: self.tp > 1 && self.expert_tp == Some(1),
-            micro_batch: self.micro_batch,
+            batch: self.micro_batch,
             recompute: recompute.unwrap_or(Recompute::None),
-            sharding: self.shard,
+            zero: self.shard,
             shard_group: self.shard_group,
             offload_optimizer: offloads(InHost::Optimizer),
             offload_activations: offloads(InHost::Activations),
+            ..Layout::SINGLE
         };
         problems.unless_any(layout)
     }

@@ -1,7 +1,7 @@
 //! What a search found, as columns.
 
 use super::training::FoundCluster;
-use crate::parallel::training::{ContextParallel, Sharding};
+use crate::parallel::{ContextParallel, Recompute, Zero};
 use serde::Serialize;
 
 /// The clusters found, as columns of one length.
@@ -40,9 +40,9 @@ pub struct ClusterColumns {
     /// Sequences of a micro-batch.
     pub micro_batch: Vec<u32>,
     /// What is recomputed.
-    pub recompute: Vec<String>,
+    pub recompute: Vec<Recompute>,
     /// What data-parallel ranks divide.
-    pub shard: Vec<Sharding>,
+    pub shard: Vec<Zero>,
     /// Ranks that divide it among each other; none for all.
     pub shard_group: Vec<Option<u32>>,
     /// The run, failures included.
@@ -79,11 +79,11 @@ impl ClusterColumns {
         self.dp.push(layout.dp);
         self.cp.push(layout.cp);
         self.context_parallel
-            .push((layout.cp > 1).then_some(layout.context));
+            .push((layout.cp > 1).then_some(layout.context_parallel));
         self.ep.push(layout.ep);
-        self.micro_batch.push(layout.micro_batch);
-        self.recompute.push(layout.recompute.to_string());
-        self.shard.push(layout.sharding);
+        self.micro_batch.push(layout.batch);
+        self.recompute.push(layout.recompute);
+        self.shard.push(layout.zero);
         self.shard_group.push(layout.shard_group);
         self.run_seconds.push(found.run.0);
         self.tokens_per_second.push(found.tokens_per_second);

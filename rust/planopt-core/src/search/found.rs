@@ -6,6 +6,7 @@ use super::serving::{FoundUnit, Nearest, SearchResult, Tally};
 use super::training::TrainingTally;
 use crate::catalog::{Assumptions, Catalog};
 use crate::load::serving::Question;
+use crate::parallel::Layout;
 use crate::quantity::MicroUsd;
 use crate::transformer::Transformer;
 use serde::Serialize;
@@ -30,20 +31,8 @@ pub struct ClusterAnswer {
 /// A layout of a row, with what it was found for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Laid {
-    /// Tensor-parallel degree.
-    pub tp: u32,
-    /// Context-parallel degree.
-    pub cp: u32,
-    /// Attention data-parallel degree.
-    pub dp: u32,
-    /// Expert-parallel degree.
-    pub ep: u32,
-    /// Pipeline stages.
-    pub pp: u32,
-    /// How many sequences circulate.
-    pub batch: u32,
-    /// Micro-batches in flight.
-    pub in_flight: u32,
+    /// The layout.
+    pub layout: Layout,
     /// Place of the part of the question that it was found for.
     pub part: u32,
 }
@@ -133,14 +122,18 @@ pub struct Found {
 }
 
 impl Found {
-    /// Layout of a row.
-    pub fn layout(&self, row: usize) -> Laid {
+    fn laid(&self, row: usize) -> Laid {
         self.layouts[self.rows.columns.layout[row] as usize]
+    }
+
+    /// Layout of a row.
+    pub fn layout(&self, row: usize) -> Layout {
+        self.laid(row).layout
     }
 
     /// Part of the question that a row was found for.
     pub fn part(&self, row: usize) -> &Part {
-        &self.parts[self.layout(row).part as usize]
+        &self.parts[self.laid(row).part as usize]
     }
 }
 
@@ -177,16 +170,13 @@ impl Finding {
     fn push(&mut self, found: &FoundUnit, part: u32, weights: &str, hourly: bool) {
         let unit = &found.unit;
         let (placement, hardware) = (unit.placement, unit.hardware);
-        let layout = Laid {
-            tp: placement.degrees.tp,
-            cp: placement.degrees.cp,
-            dp: placement.degrees.dp,
-            ep: placement.degrees.ep,
-            pp: placement.pp,
+        let layout = Layout {
             batch: found.batching.batch,
             in_flight: found.batching.in_flight,
-            part,
+            replicas: unit.replicas,
+            ..Layout::staged(placement.degrees, placement.pp)
         };
+        let laid = Laid { layout, part };
         let rent = hardware.host.rent;
         let system = System {
             accelerator: hardware.accelerator.id.clone(),
@@ -215,7 +205,7 @@ impl Finding {
         };
         let row = Row {
             system: 0,
-            layout: self.interned.place(layout, &mut self.layouts),
+            layout: self.interned.place(laid, &mut self.layouts),
             price_micro_usd: price.0,
             capital_micro_usd: capital.0,
             usd_per_hour: found.usd_per_hour,
@@ -260,8 +250,8 @@ impl Found {
     pub fn listed(&self) -> Listed<'_> {
         let rows = &self.rows;
         let each = || 0..rows.len();
-        let layouts: Vec<Laid> = each().map(|row| self.layout(row)).collect();
-        let degree = |of: fn(&Laid) -> u32| layouts.iter().map(of).collect();
+        let layouts: Vec<Layout> = each().map(|row| self.layout(row)).collect();
+        let degree = |of: fn(&Layout) -> u32| layouts.iter().map(of).collect();
         let formats = |row: usize| self.part(row).question.formats;
         Listed {
             accelerator: each()
@@ -282,13 +272,13 @@ impl Found {
             switch_port_blocks: &rows.columns.switch_port_blocks,
             hosts: each().map(|row| rows.system(row).hosts).collect(),
             accelerators: each().map(|row| rows.system(row).accelerators).collect(),
-            tp: degree(|laid| laid.tp),
-            cp: degree(|laid| laid.cp),
-            dp: degree(|laid| laid.dp),
-            ep: degree(|laid| laid.ep),
-            pp: degree(|laid| laid.pp),
-            batch: degree(|laid| laid.batch),
-            in_flight: degree(|laid| laid.in_flight),
+            tp: degree(|layout| layout.tp),
+            cp: degree(|layout| layout.cp),
+            dp: degree(|layout| layout.dp),
+            ep: degree(|layout| layout.ep),
+            pp: degree(|layout| layout.pp),
+            batch: degree(|layout| layout.batch),
+            in_flight: degree(|layout| layout.in_flight),
             is_build: &rows.columns.is_build,
             weights: each().map(|row| formats(row).weights.name()).collect(),
             kv: each().map(|row| formats(row).kv.name()).collect(),

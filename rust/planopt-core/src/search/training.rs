@@ -20,7 +20,7 @@ use self::prepared::{Priced, Subject};
 use crate::catalog::Network;
 use crate::cost::of_purchase;
 use crate::hardware::{Fit, NetworkLine, Rates, Space, connects};
-use crate::parallel::training::Layout;
+use crate::parallel::Layout;
 use crate::quantity::{MicroUsd, Seconds};
 use rayon::prelude::*;
 use std::sync::atomic::Ordering;

@@ -6,9 +6,7 @@ use super::replica::Replica;
 use crate::catalog::Assumptions;
 use crate::hardware::{Fit, NetworkLine};
 use crate::load::serving::Question;
-use crate::parallel::Rejection;
-use crate::parallel::serving::{Batching, Layout};
-use crate::parallel::{Placement, stages};
+use crate::parallel::{Layout, Placement, Rejection, stages};
 use crate::transformer::Transformer;
 
 /// Prepares one layout and asks about it.
@@ -25,7 +23,7 @@ pub fn with_replica<T>(
     assumptions: &Assumptions,
     ask: impl FnOnce(&Replica, Placement) -> T,
 ) -> Result<T, Rejection> {
-    layout.check(transformer)?;
+    layout.check_served(transformer)?;
     let placement = layout.place(fit.slots)?;
     let domain = fit.scale_up_domain();
     if placement.hosts > 1 && network.is_none() && placement.accelerators() > domain {
@@ -43,7 +41,7 @@ pub fn with_replica<T>(
     )?;
     let fabric = fit.fabric(network, assumptions);
     let stages = stages(transformer, layout.pp);
-    let (Some(rank), Some(stages)) = (prepared.rank(layout.degrees), stages.last()) else {
+    let (Some(rank), Some(stages)) = (prepared.rank(layout.degrees()), stages.last()) else {
         return Err(Rejection::Layers {
             pp: layout.pp,
             vpp: None,
@@ -73,9 +71,9 @@ pub fn evaluate_unit(
     fit: &Fit,
     network: Option<NetworkLine>,
     layout: Layout,
-    batching: Batching,
     assumptions: &Assumptions,
 ) -> Result<(Placement, ReplicaEvaluation), Rejection> {
+    let batching = layout.batching();
     let evaluate = |replica: &Replica, placement| {
         let memory = replica.memory(batching);
         let mut rejections = Vec::new();
@@ -100,7 +98,7 @@ pub fn evaluate_unit(
             decode: replica.decode(batching),
             prefill: replica.prefill(),
             mixed: replica.mixed(batching),
-            kv_capacity_tokens: replica.kv_capacity_tokens(batching.batch),
+            kv_capacity_tokens: replica.kv_capacity_tokens(layout.batch),
         };
         (placement, evaluation)
     };

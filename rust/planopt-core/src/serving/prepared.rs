@@ -4,9 +4,7 @@ use crate::catalog::{Accelerator, Assumptions};
 use crate::compute::{Rank, RankDraft};
 use crate::hardware::Rates;
 use crate::load::serving::Question;
-use crate::parallel::Degrees;
-use crate::parallel::Rejection;
-use crate::parallel::serving::Layout;
+use crate::parallel::{Degrees, Layout, Rejection};
 use crate::transformer::Transformer;
 use std::collections::BTreeMap;
 
@@ -36,8 +34,8 @@ impl Prepared {
         })?;
         let mut ranks = BTreeMap::new();
         for layout in layouts {
-            ranks.entry(layout.degrees).or_insert_with(|| {
-                let (formats, degrees) = (question.formats, layout.degrees);
+            ranks.entry(layout.degrees()).or_insert_with(|| {
+                let (formats, degrees) = (question.formats, layout.degrees());
                 let draft = question.speculation.zip(transformer.drafter.as_ref());
                 let draft = draft.map(|(speculation, drafter)| {
                     let tokens = speculation.tokens;

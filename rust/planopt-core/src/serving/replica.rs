@@ -10,8 +10,7 @@ use crate::compute::{OperationTime, Rank, RankBlock, Step};
 use crate::hardware::Fabric;
 use crate::load::serving::{Overlap, Question};
 use crate::memory::{ServingMemory, StageMemory, capacity};
-use crate::parallel::serving::Batching;
-use crate::parallel::{Degrees, Group, Placement, Stage, all_reduce, all_to_all, hops};
+use crate::parallel::{Batching, Degrees, Group, Placement, Stage, all_reduce, all_to_all, hops};
 use crate::quantity::{Bytes, BytesPerSecond, Seconds, real};
 
 /// A replica, ready to be asked about any batch.

@@ -8,9 +8,7 @@ use crate::compute::training::{Candidate, PricedModel};
 use crate::hardware::{Fabric, Rates};
 use crate::load::training::Recipe;
 use crate::memory::{TrainingMemory, stage_memory};
-use crate::parallel::Rejection;
-use crate::parallel::training::{Layout, Recompute};
-use crate::parallel::{Groups, Stage};
+use crate::parallel::{Groups, Layout, Recompute, Rejection, Stage};
 use crate::quantity::{Bytes, real};
 use crate::transformer::Transformer;
 

@@ -10,9 +10,7 @@ use super::run::{AtWork, Failures};
 use super::step::{micro_batch, step_over};
 use crate::compute::training::{Candidate, PricedModel};
 use crate::memory::stage_memory;
-use crate::parallel::Rejection;
-use crate::parallel::training::Layout;
-use crate::parallel::{Groups, Stage};
+use crate::parallel::{Groups, Layout, Rejection, Stage};
 use crate::quantity::{Bytes, real};
 
 /// So many accelerators of one kind.
@@ -136,7 +134,7 @@ impl Job<'_> {
                 pp: share.accelerators / per_stage,
                 ..*self.layout
             };
-            let groups = own.place(hardware.fabric, hardware.slots)?.across_hosts(
+            let groups = Groups::placed(&own, hardware.fabric, hardware.slots)?.across_hosts(
                 self.layout,
                 hardware.fabric,
                 hardware.slots,

@@ -2,7 +2,7 @@
 
 use crate::catalog::{Assumptions, TrainingAssumptions};
 use crate::load::training::Recipe;
-use crate::parallel::training::Layout;
+use crate::parallel::Layout;
 use crate::transformer::Transformer;
 
 /// The job that all kinds of accelerator work on.

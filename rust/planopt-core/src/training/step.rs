@@ -3,8 +3,7 @@
 use crate::catalog::{HopPayload, TrainingAssumptions};
 use crate::compute::training::{Candidate, LayerCost};
 use crate::memory::{held_by, kept};
-use crate::parallel::Stage;
-use crate::parallel::training::{Recompute, Sharding};
+use crate::parallel::{Recompute, Stage, Zero};
 use crate::quantity::{Bytes, EQUALLY_LONG, Seconds};
 
 /// One micro-batch on one stage.
@@ -355,7 +354,7 @@ pub(crate) fn following(candidate: &Candidate, stage: &Stage, parts: &StageParts
         (dense, groups.shard, groups.replicate),
         (experts, groups.expert_shard, groups.expert_replicate),
     ];
-    let sharding = candidate.layout.sharding;
+    let zero = candidate.layout.zero;
     let hidden = candidate.training.framework.data_overlap;
     let mut following = Following {
         window: [
@@ -376,7 +375,7 @@ pub(crate) fn following(candidate: &Candidate, stage: &Stage, parts: &StageParts
         ..
     } = &mut following;
     for (held, shard, replicate) in kinds {
-        let share = if sharding == Sharding::None {
+        let share = if zero == Zero::None {
             1.0
         } else {
             f64::from(shard.ranks)
@@ -408,20 +407,20 @@ pub(crate) fn following(candidate: &Candidate, stage: &Stage, parts: &StageParts
         } else {
             held.trained
         };
-        match sharding {
-            Sharding::None => {
+        match zero {
+            Zero::None => {
                 once[1] += in_buckets(held.gradients, &|part| shard.all_reduce(part)) + across;
             }
-            Sharding::Zero1 => {
+            Zero::Zero1 => {
                 once[0] += gather(held.trained);
                 once[1] += reduce + across;
             }
-            Sharding::Zero2 => {
+            Zero::Zero2 => {
                 once[0] += gather(held.trained);
                 each[1] += reduce;
                 once[1] += across;
             }
-            Sharding::Zero3 => {
+            Zero::Zero3 => {
                 let gathered = gather(read);
                 each[0] += gathered;
                 each[1] += gathered + reduce;

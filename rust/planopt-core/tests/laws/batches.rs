@@ -1,7 +1,7 @@
 //! What a larger batch, a longer context and more micro-batches do: the laws that let the search
 //! bisect for the largest batch instead of trying each.
 
-use planopt_core::parallel::serving::Batching;
+use planopt_core::parallel::Batching;
 use proptest::prelude::*;
 
 use crate::candidate::{at_most, candidates};
@@ -15,8 +15,8 @@ proptest! {
         more in prop_oneof![Just(1_u32), 1_u32..5000],
     ) {
         // Attention data-parallel ranks wait for the one with the most sequences: all have as many.
-        let dp = candidate.layout.degrees.dp;
-        let fewer = candidate.batching.batch.next_multiple_of(dp);
+        let dp = candidate.layout.dp;
+        let fewer = candidate.layout.batch.next_multiple_of(dp);
         let more = more.next_multiple_of(dp);
         let small = candidate.with_batch(fewer).evaluate();
         let large = candidate.with_batch(fewer + more).evaluate();
@@ -65,7 +65,7 @@ proptest! {
     ) {
         let few = candidate.evaluate();
         let mut fuller = candidate;
-        fuller.batching.in_flight += more;
+        fuller.layout.in_flight += more;
         let many = fuller.evaluate();
 
         prop_assert!(at_most(few.memory.total.0, many.memory.total.0));
@@ -83,7 +83,7 @@ proptest! {
         prop_assert!(at_most(alone, mixed.step_seconds.0));
         if mixed.chunk_tokens == 0.0 {
             prop_assert!(alone.to_bits() == mixed.step_seconds.0.to_bits());
-        } else if mixed.cached_tokens == 0.0 && candidate.batching.in_flight == 1 {
+        } else if mixed.cached_tokens == 0.0 && candidate.layout.in_flight == 1 {
             prop_assert!(at_most(mixed.step_seconds.0, alone + found.prefill.seconds.0));
         }
     }
@@ -91,8 +91,8 @@ proptest! {
     #[test]
     fn what_fits_in_memory_fits_in_the_capacity_for_the_cache(candidate in candidates()) {
         let found = candidate.evaluate();
-        let batching = candidate.batching;
-        let dp = candidate.layout.degrees.dp;
+        let batching = candidate.layout.batching();
+        let dp = candidate.layout.dp;
         let batching = Batching { batch: batching.batch.next_multiple_of(dp), ..batching };
         let cached = batching.users(candidate.question.overlap) * candidate.question.context;
 

@@ -109,12 +109,12 @@ fn single(space: &TrainingSpace, request: &TrainingSpaceRequest, place: u64) -> 
         sequence_parallel: layout.sequence_parallel,
         cp: layout.cp,
         ep: layout.ep,
-        micro_batch: layout.micro_batch,
+        micro_batch: layout.batch,
         pp: layout.pp,
         vpp: layout.vpp,
         dp: layout.dp,
         recompute: Some(layout.recompute.to_string()),
-        shard: layout.sharding,
+        shard: layout.zero,
         ..request.run.layout.clone()
     };
     let recipe = RecipeRequest {
@@ -230,8 +230,7 @@ proptest! {
             for place in places(space, &seeds) {
                 let mut one = One::default();
                 walker.walk(place, place + 1, &mut one);
-                let (platform, question, layout, replicas, in_flight, batch) =
-                    space.candidate(place);
+                let (platform, question, layout) = space.candidate(place);
                 let asked: EvaluateServing = asked("evaluate_serving", &json!({
                     "model": request.model,
                     "weights": question.formats.weights.name(),
@@ -242,9 +241,9 @@ proptest! {
                     "host": platform.fit.host.id,
                     "network": platform.network.map(|(network, _)| network.id.clone()),
                     "nics_per_host": platform.network.map(|(_, line)| line.nics_per_host),
-                    "tp": layout.degrees.tp, "dp": layout.degrees.dp, "ep": layout.degrees.ep,
-                    "pp": layout.pp, "replicas": replicas,
-                    "batch": batch, "in_flight": in_flight,
+                    "tp": layout.tp, "dp": layout.dp, "ep": layout.ep,
+                    "pp": layout.pp, "replicas": layout.replicas,
+                    "batch": layout.batch, "in_flight": layout.in_flight,
                 }));
                 let answer = evaluate_serving(catalog, &asked).expect("a candidate of a space");
                 let answer = serde_json::to_value(answer).expect("an answer");

@@ -6,7 +6,7 @@ use planopt_core::catalog::{Accelerator, Assumptions, BusBandwidth, Host};
 use planopt_core::format::Formats;
 use planopt_core::hardware::{Fit, NetworkLine, Selection, Shelf, Space};
 use planopt_core::load::serving::Question;
-use planopt_core::parallel::serving::{Batching, Layout};
+use planopt_core::parallel::Layout;
 use planopt_core::quantity::{BytesPerSecond, Seconds};
 use planopt_core::search::all_layouts;
 use planopt_core::serving::{ReplicaEvaluation, evaluate_unit};
@@ -29,7 +29,6 @@ pub(crate) struct Candidate {
     pub(crate) bus: Option<BusBandwidth>,
     pub(crate) line: NetworkLine,
     pub(crate) layout: Layout,
-    pub(crate) batching: Batching,
     pub(crate) assumptions: Assumptions,
 }
 
@@ -49,7 +48,6 @@ impl Candidate {
             &fit,
             Some(self.line),
             self.layout,
-            self.batching,
             &self.assumptions,
         )
         .expect("candidates can be laid out")
@@ -58,17 +56,27 @@ impl Candidate {
 
     pub(crate) fn with_batch(&self, batch: u32) -> Self {
         let mut other = self.clone();
-        other.batching.batch = batch;
+        other.layout.batch = batch;
         other
     }
 }
 
-fn layout(transformer: &Transformer, slots: u32, pick: Index) -> Layout {
+/// A layout that can be placed, in which sequences circulate so.
+fn layout(
+    transformer: &Transformer,
+    slots: u32,
+    pick: Index,
+    (batch, in_flight): (u32, u32),
+) -> Layout {
     let layouts: Vec<Layout> = all_layouts(transformer, MOST_ACCELERATORS, MOST_CONTEXT_RANKS)
         .into_iter()
         .filter(|layout| layout.place(slots).is_ok())
         .collect();
-    *pick.get(&layouts)
+    Layout {
+        batch,
+        in_flight,
+        ..*pick.get(&layouts)
+    }
 }
 
 fn lines() -> impl Strategy<Value = NetworkLine> {
@@ -82,8 +90,9 @@ fn lines() -> impl Strategy<Value = NetworkLine> {
     )
 }
 
-fn batchings() -> impl Strategy<Value = Batching> {
-    (1_u32..2000, 1_u32..12).prop_map(|(batch, in_flight)| Batching { batch, in_flight })
+/// Sequences of a micro-batch, and micro-batches in flight.
+fn batchings() -> impl Strategy<Value = (u32, u32)> {
+    (1_u32..2000, 1_u32..12)
 }
 
 fn made_up() -> impl Strategy<Value = Candidate> {
@@ -101,7 +110,7 @@ fn made_up() -> impl Strategy<Value = Candidate> {
                 (pick, batching),
             )| {
                 let transformer = Transformer::from(&architecture);
-                let layout = layout(&transformer, host.slots, pick);
+                let layout = layout(&transformer, host.slots, pick, batching);
                 Candidate {
                     transformer,
                     question,
@@ -111,7 +120,6 @@ fn made_up() -> impl Strategy<Value = Candidate> {
                     bus,
                     line,
                     layout,
-                    batching,
                     assumptions,
                 }
             },
@@ -135,7 +143,7 @@ fn catalogued() -> impl Strategy<Value = Candidate> {
                 ..question.formats
             };
             planopt_core::hardware::Rates::of(fit.accelerator, transformer.weights, assumptions)?;
-            let layout = layout(&transformer, fit.slots, pick);
+            let layout = layout(&transformer, fit.slots, pick, batching);
             Some(Candidate {
                 transformer,
                 question,
@@ -145,7 +153,6 @@ fn catalogued() -> impl Strategy<Value = Candidate> {
                 bus: fit.all_reduce_bus,
                 line,
                 layout,
-                batching,
                 assumptions: assumptions.clone(),
             })
         },

@@ -3,8 +3,7 @@
 
 use planopt_core::compute::{Rank, Step};
 use planopt_core::hardware::Rates;
-use planopt_core::parallel::Degrees;
-use planopt_core::parallel::serving::Layout;
+use planopt_core::parallel::{Degrees, Layout};
 
 use proptest::prelude::*;
 
@@ -16,10 +15,14 @@ fn whole_and_divided(candidate: &Candidate, ranks: u32) -> Option<(Candidate, Ca
     let with = |cp| {
         let degrees = Degrees {
             cp,
-            ..Degrees::tensor(candidate.layout.degrees.tp)
+            ..Degrees::tensor(candidate.layout.tp)
         };
         // One stage: of several another one may be the fullest.
-        let layout = Layout { degrees, pp: 1 };
+        let layout = Layout {
+            batch: candidate.layout.batch,
+            in_flight: candidate.layout.in_flight,
+            ..Layout::staged(degrees, 1)
+        };
         layout.place(candidate.host.slots).ok()?;
         let mut other = candidate.clone();
         other.layout = layout;
@@ -56,7 +59,7 @@ proptest! {
         let formats = candidate.question.formats;
         let rates = Rates::of(&candidate.accelerator, formats.weights, &candidate.assumptions)
             .expect("made-up accelerators have a rate for every format that is asked for");
-        let degrees = Degrees::tensor(candidate.layout.degrees.tp);
+        let degrees = Degrees::tensor(candidate.layout.tp);
         let rank = Rank::new(&candidate.transformer, formats, &rates, degrees);
         let whole = Step::prefill(tokens);
         let share = Step { split: f64::from(ranks), ..whole };

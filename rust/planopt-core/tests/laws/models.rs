@@ -1,6 +1,6 @@
 //! Shapes of a model that are special cases of others, and how it is divided.
 
-use planopt_core::parallel::{Degrees, Placement, deal, local_shape, parameter_fraction};
+use planopt_core::parallel::{Degrees, Layout, Placement, deal, local_shape, parameter_fraction};
 use planopt_core::transformer::{Architecture, MlpShape, Shard, Transformer, Work};
 
 use proptest::prelude::*;
@@ -21,11 +21,13 @@ fn compare(candidate: &Candidate, one: &Transformer, other: &Transformer) -> Res
     let of = |transformer: &Transformer| {
         let mut candidate = candidate.clone();
         candidate.transformer = transformer.clone();
-        candidate.layout.pp = candidate
-            .layout
-            .pp
-            .min(u32::try_from(transformer.layers.len()).expect("few layers"));
-        candidate.layout.degrees = Degrees::tensor(1);
+        let layers = u32::try_from(transformer.layers.len()).expect("few layers");
+        candidate.layout = Layout {
+            pp: candidate.layout.pp.min(layers),
+            batch: candidate.layout.batch,
+            in_flight: candidate.layout.in_flight,
+            ..Layout::SINGLE
+        };
         candidate.evaluate()
     };
     let (one, other) = (of(one), of(other));

@@ -7,8 +7,7 @@ use planopt_core::catalog::{Assumptions, Network, SwitchSale};
 use planopt_core::cost::of_purchase;
 use planopt_core::hardware::{Fit, Hardware, NetworkLine, Selection, Shelf, Space};
 use planopt_core::load::serving::Question;
-use planopt_core::parallel::deal;
-use planopt_core::parallel::serving::{Batching, Layout};
+use planopt_core::parallel::{Batching, Layout, deal};
 use planopt_core::quantity::{MicroUsd, Seconds};
 use planopt_core::search::{
     Aim, BatchPolicy, Demand, FoundUnit, Goal, SearchResult, all_layouts, search,
@@ -152,7 +151,7 @@ impl Hunt {
             );
             let replica = Replica::new(
                 prepared
-                    .rank(layout.degrees)
+                    .rank(layout.degrees())
                     .expect("prepared for every layout"),
                 &stages,
                 &fabric,

@@ -6,8 +6,7 @@ use planopt_core::compute::training::PricedModel;
 use planopt_core::document::TrainingAnswer;
 use planopt_core::hardware::{Fabric, Links, NetworkLine, Rates};
 use planopt_core::load::training::{Optimizer, Precision, Recipe};
-use planopt_core::parallel::deal_model;
-use planopt_core::parallel::training::{Layout, Recompute, Schedule, Sharding};
+use planopt_core::parallel::{Groups, Layout, Recompute, Schedule, Zero, deal_model};
 use planopt_core::quantity::{BytesPerSecond, Seconds};
 use planopt_core::training::{TrainingEvaluation, TrainingHardware, evaluate};
 use planopt_core::transformer::{Architecture, AttentionShape, MlpShape, Transformer};
@@ -228,10 +227,10 @@ impl<'c> Candidate<'c> {
                 pp: count("pp"),
                 dp: count("dp"),
                 cp: count("cp"),
-                micro_batch: count("micro_batch"),
+                batch: count("micro_batch"),
                 schedule: Schedule::OneForwardOneBackward,
                 recompute: Recompute::Selective,
-                sharding: Sharding::Zero3,
+                zero: Zero::Zero3,
                 ..Layout::SINGLE
             },
         }
@@ -265,7 +264,7 @@ impl<'c> Candidate<'c> {
         let fabric = Fabric::new(&accelerator, &links, assumptions);
         let rates = Rates::of(&accelerator, self.recipe.precision.format(), assumptions);
         let rates = rates.expect("a rate for bf16");
-        let groups = self.layout.place(&fabric, SLOTS).expect("placed");
+        let groups = Groups::placed(&self.layout, &fabric, SLOTS).expect("placed");
         let priced = PricedModel::new(
             &self.transformer,
             &self.recipe,

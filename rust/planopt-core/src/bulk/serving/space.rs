@@ -9,8 +9,7 @@ use crate::cost::of_purchase;
 use crate::format::Formats;
 use crate::hardware::{Fabric, Fit, Hardware, NetworkLine, Rates};
 use crate::load::serving::{Overlap, Question};
-use crate::parallel::serving::Layout;
-use crate::parallel::{Degrees, Placement, Stage, deal};
+use crate::parallel::{Degrees, Layout, Placement, Stage, deal};
 use crate::quantity::{MicroUsd, Watts};
 use crate::transformer::Transformer;
 use rayon::prelude::*;
@@ -137,7 +136,7 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
                 .iter()
                 .map(|&pp| {
                     let degrees = Degrees::tensor(1);
-                    let checked = Layout { degrees, pp }.check(transformer);
+                    let checked = Layout::staged(degrees, pp).check_served(transformer);
                     let dealt = checked.map(|()| deal(&transformer.layers, kinds, pp));
                     dealt.unwrap_or_default()
                 })
@@ -166,24 +165,19 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
         self.axes.batch.len() as u64
     }
 
-    /// Values of a candidate: platform, question, layout, replicas, micro-batches in flight and
-    /// batch.
-    pub fn candidate(
-        &self,
-        place: u64,
-    ) -> (&ServingPlatform<'a>, &Question, Layout, u32, u32, u32) {
+    /// Values of a candidate: platform, question and layout.
+    pub fn candidate(&self, place: u64) -> (&ServingPlatform<'a>, &Question, Layout) {
         let digits = self.radix.digits(place);
         let axes = &self.axes;
         (
             &self.platforms[digits[0]],
             self.question(&digits),
             Layout {
-                degrees: axes.degrees[digits[4]],
-                pp: axes.pipeline[digits[5]],
+                replicas: axes.replicas[digits[6]],
+                in_flight: axes.in_flight[digits[7]],
+                batch: axes.batch[digits[8]],
+                ..Layout::staged(axes.degrees[digits[4]], axes.pipeline[digits[5]])
             },
-            axes.replicas[digits[6]],
-            axes.in_flight[digits[7]],
-            axes.batch[digits[8]],
         )
     }
 
@@ -226,10 +220,8 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
             purchases: (0..self.purchases.count())
                 .map(|place| {
                     let [degrees, pipeline, replicas] = self.purchases.digits(place);
-                    let layout = Layout {
-                        degrees: self.axes.degrees[degrees],
-                        pp: self.axes.pipeline[pipeline],
-                    };
+                    let (degrees, pp) = (self.axes.degrees[degrees], self.axes.pipeline[pipeline]);
+                    let layout = Layout::staged(degrees, pp);
                     self.buy(hardware, &fit, layout, self.axes.replicas[replicas])
                 })
                 .collect(),
@@ -245,7 +237,7 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
         replicas: u32,
     ) -> Result<Purchase, Rejected> {
         layout
-            .check(self.transformer)
+            .check_served(self.transformer)
             .map_err(|_| Rejected::Layout)?;
         let placement = layout.place(fit.slots).map_err(|_| Rejected::Placement)?;
         let units = cheapest_units(hardware, placement, replicas, self.assumptions.switch_sale);
@@ -282,8 +274,8 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
     /// The model on one rank; it depends on no other axis than these.
     fn price(&self, [platform, formats, degrees]: [usize; 3]) -> Option<Rank> {
         let degrees = self.axes.degrees[degrees];
-        let alone = Layout { degrees, pp: 1 };
-        alone.check(self.transformer).ok()?;
+        let alone = Layout::staged(degrees, 1);
+        alone.check_served(self.transformer).ok()?;
         let formats = self.axes.formats[formats];
         let accelerator = self.platforms[platform].fit.accelerator;
         let rates = Rates::of(accelerator, formats.weights, self.assumptions)?;

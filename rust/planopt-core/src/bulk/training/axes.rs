@@ -1,6 +1,6 @@
 //! Axes of a space of training candidates.
 
-use crate::parallel::training::{Layout, Recompute, Schedule, Sharding};
+use crate::parallel::{Layout, Recompute, Schedule, Zero};
 
 /// Stages of a pipeline, chunks of each, and the order of micro-batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct TrainingAxes {
     /// Data-parallel degrees.
     pub data: Vec<u32>,
     /// What data-parallel ranks divide.
-    pub sharding: Vec<Sharding>,
+    pub zero: Vec<Zero>,
     /// Micro-batches of a step for each stage of a pipeline: `rounds * pp` in all, so that the
     /// batch of a step is `rounds * pp * micro_batch * dp` sequences.
     pub rounds: Vec<u32>,
@@ -77,7 +77,7 @@ impl TrainingAxes {
             self.pipeline.len(),
             self.recompute.len(),
             self.data.len(),
-            self.sharding.len(),
+            self.zero.len(),
             self.rounds.len(),
         ]
     }
@@ -91,13 +91,13 @@ impl TrainingAxes {
             sequence_parallel,
             cp: self.context[digits[CONTEXT]],
             ep: self.expert[digits[EXPERT]],
-            micro_batch: self.micro_batch[digits[MICRO_BATCH]],
+            batch: self.micro_batch[digits[MICRO_BATCH]],
             pp,
             vpp,
             schedule,
             recompute: self.recompute[digits[RECOMPUTE]],
             dp: self.data[digits[DATA]],
-            sharding: self.sharding[digits[SHARDING]],
+            zero: self.zero[digits[SHARDING]],
             ..Layout::SINGLE
         }
     }

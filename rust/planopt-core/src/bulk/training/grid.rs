@@ -10,8 +10,7 @@ use crate::catalog::Network;
 use crate::compute::training::PricedModel;
 use crate::hardware::{Fit, NetworkLine};
 use crate::load::training::Recipe;
-use crate::parallel::training::Layout;
-use crate::parallel::{Groups, Stage};
+use crate::parallel::{Groups, Layout, Stage};
 use rayon::prelude::*;
 
 /// Axes and platforms, with the costs of one micro-batch on each.
@@ -93,10 +92,10 @@ impl<'s, 'a> Grid<'s, 'a> {
     /// rounds of any size.
     pub(super) fn accelerators(&self, layout: &Layout) -> Result<u32, Rejected> {
         let recipe = Recipe {
-            global_batch: layout.dp * layout.micro_batch * layout.pp,
+            global_batch: layout.dp * layout.batch * layout.pp,
             ..*self.subject.recipe
         };
-        let checked = layout.check(self.subject.transformer, &recipe);
+        let checked = layout.check_trained(self.subject.transformer, &recipe);
         checked.map_err(|_| Rejected::Layout)?;
         let accelerators = layout.accelerators();
         if accelerators > self.axes.most_accelerators {

@@ -6,7 +6,7 @@ use crate::bulk::sink::Rejected;
 use crate::catalog::Network;
 use crate::cost::of_purchase;
 use crate::hardware::{Fabric, Fit, Hardware, NetworkLine, Rates};
-use crate::parallel::training::Layout;
+use crate::parallel::{Groups, Layout};
 use crate::quantity::Bytes;
 use crate::training::{AtWork, Failures, LEAST_GOODPUT, TrainingHardware, straggling};
 
@@ -127,7 +127,7 @@ impl<'a> Platform<'a> {
             return Err(Rejected::Format);
         }
         let cluster = cluster.ok_or(Rejected::Network)?;
-        if layout.place(&self.fabric, self.fit.slots).is_err() {
+        if Groups::placed(layout, &self.fabric, self.fit.slots).is_err() {
             return Err(Rejected::Placement);
         }
         // Such a run does not end in any sensible time.

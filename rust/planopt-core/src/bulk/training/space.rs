@@ -13,7 +13,7 @@ use crate::bulk::sink::Rejected;
 use crate::catalog::Network;
 use crate::compute::training::model_flops_per_token;
 use crate::hardware::{Fit, NetworkLine};
-use crate::parallel::training::Layout;
+use crate::parallel::Layout;
 use crate::quantity::Bytes;
 use rayon::prelude::*;
 use std::hint::black_box;
@@ -93,7 +93,7 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
         let digits = self.grid.radix.digits(place);
         let layout = self.grid.axes.layout(&digits);
         let micro_batches = self.grid.axes.rounds[digits[ROUNDS]] * layout.pp;
-        let batch = micro_batches * layout.micro_batch * layout.dp;
+        let batch = micro_batches * layout.batch * layout.dp;
         (&self.grid.platforms[digits[PLATFORM]], layout, batch)
     }
 

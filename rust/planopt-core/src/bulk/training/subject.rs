@@ -3,8 +3,7 @@
 use super::axes::Pipeline;
 use crate::catalog::{Assumptions, TrainingAssumptions};
 use crate::load::training::{FlopsConvention, Recipe};
-use crate::parallel::training::Layout;
-use crate::parallel::{Stage, deal_model};
+use crate::parallel::{Layout, Stage, deal_model};
 use crate::transformer::Transformer;
 
 /// What all candidates of a space share.
@@ -38,7 +37,7 @@ impl TrainingSubject<'_> {
             global_batch: pp,
             ..*self.recipe
         };
-        match layout.check(self.transformer, &recipe) {
+        match layout.check_trained(self.transformer, &recipe) {
             Ok(()) => deal_model(self.transformer, self.recipe, pp, vpp),
             Err(_) => Vec::new(),
         }

@@ -5,7 +5,7 @@ use super::layer::LayerCost;
 use super::pricing::{MASK, Pricing};
 use crate::compute::shape::causal_mean;
 use crate::hardware::saturation;
-use crate::parallel::training::ContextParallel;
+use crate::parallel::ContextParallel;
 use crate::quantity::{Bytes, Seconds, real};
 use crate::transformer::{Operation, Work};
 
@@ -129,7 +129,7 @@ impl Pricing<'_> {
     fn stored_attention(&self, heads: &Heads, cost: &mut LayerCost) {
         let sequence = f64::from(self.recipe.seq_len);
         let rows = sequence / f64::from(self.layout.cp);
-        let matrices = f64::from(self.layout.micro_batch) * heads.query;
+        let matrices = f64::from(self.layout.batch) * heads.query;
         let scores = matrices * rows * sequence;
         let product = |shape: (f64, f64, f64)| {
             let (rows, columns, depth) = shape;
@@ -179,7 +179,7 @@ impl Pricing<'_> {
         let group = &self.groups.context;
         let per_element = self.tokens() * self.activation();
         let keys_and_values = heads.key_value * (heads.depth + heads.value) * per_element;
-        match self.layout.context {
+        match self.layout.context_parallel {
             ContextParallel::Ring => {
                 let round = group.send(Bytes(keys_and_values)) * f64::from(cp - 1);
                 let hidden = self.training.context_overlap;

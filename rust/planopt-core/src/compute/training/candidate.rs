@@ -4,8 +4,7 @@ use super::model::PricedModel;
 use crate::catalog::{HopPayload, TrainingAssumptions};
 use crate::hardware::{Line, Rates};
 use crate::load::training::Recipe;
-use crate::parallel::training::Layout;
-use crate::parallel::{Groups, Stage};
+use crate::parallel::{Groups, Layout, Stage};
 use crate::quantity::{Bytes, BytesPerSecond};
 
 /// A candidate with everything it is evaluated from.

@@ -8,8 +8,7 @@ use super::resident::{checkpoint_bytes, hold};
 use crate::catalog::TrainingAssumptions;
 use crate::hardware::Rates;
 use crate::load::training::Recipe;
-use crate::parallel::Groups;
-use crate::parallel::training::Layout;
+use crate::parallel::{Groups, Layout};
 use crate::quantity::Bytes;
 use crate::transformer::{Operation, Transformer, Work};
 

@@ -6,8 +6,7 @@ use crate::catalog::TrainingAssumptions;
 use crate::compute::step::roofline;
 use crate::hardware::{Rates, saturation};
 use crate::load::training::{Precision, Recipe};
-use crate::parallel::Groups;
-use crate::parallel::training::Layout;
+use crate::parallel::{Groups, Layout};
 use crate::quantity::{Bytes, FlopsPerSecond, Seconds};
 use crate::transformer::Operation;
 

@@ -2,8 +2,7 @@
 
 use crate::format::Format;
 use crate::load::training::{Optimizer, Precision, Recipe};
-use crate::parallel::training::Layout;
-use crate::parallel::{local_shape, parameter_fraction};
+use crate::parallel::{Layout, local_shape, parameter_fraction};
 use crate::quantity::{Bytes, real};
 use crate::transformer::{Operation, Work};
 use std::ops::{Add, Mul};

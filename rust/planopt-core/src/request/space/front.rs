@@ -50,17 +50,17 @@ impl Described for TrainingSpace<'_, '_> {
             "dp": layout.dp,
             "cp": layout.cp,
             "ep": layout.ep,
-            "micro_batch": layout.micro_batch,
+            "micro_batch": layout.batch,
             "global_batch": global_batch,
-            "recompute": layout.recompute.to_string(),
-            "shard": layout.sharding,
+            "recompute": layout.recompute,
+            "shard": layout.zero,
         })
     }
 }
 
 impl Described for ServingSpace<'_, '_> {
     fn describe(&self, place: u64) -> Value {
-        let (platform, question, layout, replicas, in_flight, batch) = self.candidate(place);
+        let (platform, question, layout) = self.candidate(place);
         json!({
             "accelerator": platform.fit.accelerator.id,
             "host": platform.fit.host.id,
@@ -71,13 +71,13 @@ impl Described for ServingSpace<'_, '_> {
             "prompt": question.prompt,
             "context": question.context,
             "overlap": question.overlap,
-            "tp": layout.degrees.tp,
-            "dp": layout.degrees.dp,
-            "ep": layout.degrees.ep,
+            "tp": layout.tp,
+            "dp": layout.dp,
+            "ep": layout.ep,
             "pp": layout.pp,
-            "replicas": replicas,
-            "in_flight": in_flight,
-            "batch": batch,
+            "replicas": layout.replicas,
+            "in_flight": layout.in_flight,
+            "batch": layout.batch,
         })
     }
 }

@@ -7,7 +7,7 @@ use crate::bulk::training::{Pipeline, TrainingAxes, TrainingSpace, TrainingSubje
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::Selection;
-use crate::parallel::training::Sharding;
+use crate::parallel::Zero;
 use crate::request::training::{EvaluateTraining, no_training, recompute};
 use serde::Deserialize;
 
@@ -48,7 +48,7 @@ pub struct TrainingSpaceRequest {
     /// Data-parallel degrees.
     pub dp: Vec<u32>,
     /// What data-parallel ranks divide.
-    pub shard: Vec<Sharding>,
+    pub shard: Vec<Zero>,
     /// Micro-batches of a step for each stage: from 1 to this many.
     pub rounds: u32,
     /// Accelerators, at most.
@@ -126,7 +126,7 @@ impl TrainingSpaceRequest {
             pipeline,
             recompute,
             data: self.dp.clone(),
-            sharding: self.shard.clone(),
+            zero: self.shard.clone(),
             rounds: (1..=self.rounds).collect(),
             most_accelerators: self.max_accelerators,
         })

@@ -6,7 +6,7 @@
 //! bisection instead of by trying them all.
 
 use super::goal::{BatchPolicy, Goal};
-use crate::parallel::serving::Batching;
+use crate::parallel::Batching;
 use crate::serving::Replica;
 use std::collections::BTreeSet;
 

@@ -5,7 +5,7 @@ use crate::bill::Unit;
 use crate::catalog::{Assumptions, Network};
 use crate::hardware::{Fit, Hardware, NetworkLine};
 use crate::load::serving::Question;
-use crate::parallel::serving::{Batching, Pins};
+use crate::parallel::{Layout, Pins};
 use crate::serving::{ReplicaEvaluation, evaluate_unit};
 use crate::transformer::Transformer;
 
@@ -29,8 +29,8 @@ pub struct UnitKey<'a, 'k> {
 pub struct EvaluatedUnit<'a> {
     /// What is bought.
     pub unit: Unit<'a>,
-    /// How many sequences circulate in each replica.
-    pub batching: Batching,
+    /// How it runs.
+    pub layout: Layout,
     /// A replica of it.
     pub evaluation: ReplicaEvaluation,
 }
@@ -72,17 +72,11 @@ pub fn fastest_layout<'a>(
             if !same {
                 return;
             }
-            let batching = given.batching(users, unit.replicas, layout.pp, question.overlap);
+            let replicas = unit.replicas;
+            let layout = given.carrying(users, Layout { replicas, ..layout }, question.overlap);
             let line = key.network.map(|(_, line)| line);
-            let evaluated = evaluate_unit(
-                transformer,
-                question,
-                &key.fit,
-                line,
-                layout,
-                batching,
-                assumptions,
-            );
+            let evaluated =
+                evaluate_unit(transformer, question, &key.fit, line, layout, assumptions);
             if let Ok((_, evaluation)) = evaluated
                 && evaluation.rejections.is_empty()
                 && best.as_ref().is_none_or(|best| {
@@ -92,7 +86,7 @@ pub fn fastest_layout<'a>(
             {
                 best = Some(EvaluatedUnit {
                     unit,
-                    batching,
+                    layout,
                     evaluation,
                 });
             }

@@ -2,7 +2,7 @@
 
 use super::batch::Miss;
 use crate::bill::Unit;
-use crate::parallel::serving::Batching;
+use crate::parallel::Batching;
 use crate::quantity::{MicroUsd, Watts};
 use crate::search::front::Gives;
 use serde::Serialize;

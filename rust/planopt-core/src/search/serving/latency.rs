@@ -5,7 +5,7 @@ use super::goal::{Goal, LatencyGoal};
 use crate::catalog::Assumptions;
 use crate::compute::Step;
 use crate::load::Arrivals;
-use crate::parallel::serving::Batching;
+use crate::parallel::Batching;
 use crate::serving::Replica;
 use crate::serving::engine::{Estimate, Estimator, ReplicaSteps, limits};
 

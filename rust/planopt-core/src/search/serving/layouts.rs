@@ -2,8 +2,7 @@
 
 use crate::catalog::Assumptions;
 use crate::load::serving::Question;
-use crate::parallel::Degrees;
-use crate::parallel::serving::Layout;
+use crate::parallel::{Degrees, Layout};
 use crate::transformer::Transformer;
 
 /// Every layout of at most `accelerators` that is worth a look: each tensor-parallel degree; of
@@ -55,8 +54,8 @@ fn divided(degrees: Degrees, context_ranks: u32) -> impl Iterator<Item = Degrees
 /// The layouts of a stage, by the number of stages.
 fn staged(degrees: Degrees, transformer: &Transformer, accelerators: u32) -> Vec<Layout> {
     (1..=accelerators / degrees.ranks())
-        .map(|pp| Layout { degrees, pp })
-        .filter(|layout| layout.check(transformer).is_ok())
+        .map(|pp| Layout::staged(degrees, pp))
+        .filter(|layout| layout.check_served(transformer).is_ok())
         .collect()
 }
 

@@ -12,8 +12,7 @@ use crate::catalog::{Assumptions, Network};
 use crate::cost::{of_purchase, of_rent};
 use crate::hardware::{Fit, Hardware, NetworkLine, Space, connects};
 use crate::load::serving::Question;
-use crate::parallel::serving::{Batching, Layout};
-use crate::parallel::{Placement, Stage, stages};
+use crate::parallel::{Batching, Layout, Placement, Stage, stages};
 use crate::quantity::{MicroUsd, Watts};
 use crate::search::front::Front;
 use crate::serving::{Prepared, Replica};
@@ -169,7 +168,7 @@ impl Task<'_> {
                 continue;
             }
             let (Some(rank), Some(stages)) = (
-                prepared.rank(layout.degrees),
+                prepared.rank(layout.degrees()),
                 self.stages.get(layout.pp as usize - 1),
             ) else {
                 continue;

@@ -1,8 +1,7 @@
 //! Clusters that were found, and how many were looked at.
 
 use crate::hardware::Hardware;
-use crate::parallel::Rejection;
-use crate::parallel::training::Layout;
+use crate::parallel::{Layout, Rejection};
 use crate::quantity::{MicroUsd, Seconds, Watts};
 use serde::Serialize;
 

@@ -1,8 +1,7 @@
 //! Which layouts of a run are tried.
 
 use crate::load::training::Recipe;
-use crate::parallel::training::{ContextParallel, Layout, Recompute, Schedule, Sharding};
-use crate::parallel::{Stage, deal_model};
+use crate::parallel::{ContextParallel, Layout, Recompute, Schedule, Stage, Zero, deal_model};
 use crate::transformer::{Transformer, Work};
 
 /// Largest tensor-parallel degree tried: that of a rack joined by one scale-up link.
@@ -88,7 +87,7 @@ impl Layouts {
                     ..*shape
                 };
                 for layout in spread(staged, recipe, &degrees, accelerators) {
-                    if layout.check(transformer, recipe).is_ok() {
+                    if layout.check_trained(transformer, recipe).is_ok() {
                         let partial = match layout.recompute {
                             Recompute::Full => largest - 1,
                             _ => 0,
@@ -133,16 +132,18 @@ fn shapes(transformer: &Transformer, recipe: &Recipe) -> Vec<Layout> {
                 &[ContextParallel::Ring]
             };
             let experts = powers_of_two(LARGEST_EXPERT.min(experts));
-            for (&context, ep) in experts.flat_map(|ep| contexts.iter().map(move |c| (c, ep))) {
-                shapes.extend(MICRO_BATCHES.map(|micro_batch| Layout {
+            for (&context_parallel, ep) in
+                experts.flat_map(|ep| contexts.iter().map(move |c| (c, ep)))
+            {
+                shapes.extend(MICRO_BATCHES.map(|batch| Layout {
                     tp,
                     sequence_parallel: tp > 1,
                     cp,
-                    context,
+                    context_parallel,
                     ep,
                     // Enough replicas to deal the experts to; more change nothing.
                     dp: ep,
-                    micro_batch,
+                    batch,
                     ..Layout::SINGLE
                 }));
             }
@@ -215,16 +216,16 @@ fn spread(layout: Layout, recipe: &Recipe, degrees: &[u32], accelerators: u32) -
     let mut spread = Vec::new();
     for &dp in degrees {
         if dp > accelerators / one_pipeline
-            || !(recipe.global_batch / dp).is_multiple_of(layout.micro_batch)
+            || !(recipe.global_batch / dp).is_multiple_of(layout.batch)
         {
             continue;
         }
-        for (sharding, shard_group) in shardings(&layout, dp * layout.cp) {
+        for (zero, shard_group) in shardings(&layout, dp * layout.cp) {
             for &recompute in recomputes {
                 spread.push(Layout {
                     dp,
                     recompute,
-                    sharding,
+                    zero,
                     shard_group,
                     ..layout
                 });
@@ -235,16 +236,16 @@ fn spread(layout: Layout, recipe: &Recipe, degrees: &[u32], accelerators: u32) -
 }
 
 /// What so many ranks with the same weights divide; whole weights also within a host alone.
-fn shardings(layout: &Layout, ranks: u32) -> Vec<(Sharding, Option<u32>)> {
+fn shardings(layout: &Layout, ranks: u32) -> Vec<(Zero, Option<u32>)> {
     if ranks == 1 {
-        return vec![(Sharding::None, None)];
+        return vec![(Zero::None, None)];
     }
-    let mut shardings: Vec<_> = [Sharding::Zero1, Sharding::Zero2, Sharding::Zero3]
-        .map(|sharding| (sharding, None))
+    let mut shardings: Vec<_> = [Zero::Zero1, Zero::Zero2, Zero::Zero3]
+        .map(|zero| (zero, None))
         .to_vec();
     let within_host = SHARDING_HOST / layout.tp;
     if within_host > 1 && ranks > within_host {
-        shardings.push((Sharding::Zero3, Some(within_host)));
+        shardings.push((Zero::Zero3, Some(within_host)));
     }
     shardings
 }

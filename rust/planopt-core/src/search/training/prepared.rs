@@ -7,9 +7,7 @@ use super::size::Size;
 use crate::compute::training::PricedModel;
 use crate::hardware::{Fabric, Fit, Rates};
 use crate::load::training::Recipe;
-use crate::parallel::Groups;
-use crate::parallel::Rejection;
-use crate::parallel::training::{Layout, Recompute};
+use crate::parallel::{Groups, Layout, Recompute, Rejection};
 use crate::quantity::Seconds;
 use crate::training::{TrainingHardware, evaluate};
 use crate::transformer::Transformer;
@@ -274,7 +272,7 @@ impl<'s, 'a> Subject<'s, 'a> {
             recompute,
             ..candidate.layout
         };
-        let groups = layout.place(priced.fabric, self.fit.slots)?;
+        let groups = Groups::placed(layout, priced.fabric, self.fit.slots)?;
         let shape = &mut priced.shapes[candidate.shape];
         let model = shape.get_or_insert_with(|| {
             self.price(&self.layouts.shapes[candidate.shape], priced.fabric)

@@ -12,10 +12,10 @@ pub use self::found::{Asked, FoundPool, FoundPools, PoolsAim, PoolsDemand, Pools
 
 use self::found::better;
 use self::pair::Pair;
-use self::side::{Ground, Side};
+use self::side::{Ground, Pool, Side};
 use super::connection::Joined;
 use crate::hardware::{Fit, NetworkLine, Rates, Space, connects};
-use crate::parallel::serving::{Layout, Role};
+use crate::parallel::Layout;
 use crate::quantity::{Bytes, MicroUsd};
 use crate::search::serving::layouts::{all_layouts, context_ranks};
 use crate::serving::{Prepared, prompt_cache};
@@ -162,8 +162,8 @@ fn kind<'a>(
             asked.question.prompt,
             page,
         ),
-        prefill: ground.sides(Role::Prefill),
-        decode: ground.sides(Role::Decode),
+        prefill: ground.sides(Pool::Prefill),
+        decode: ground.sides(Pool::Decode),
     })
 }
 

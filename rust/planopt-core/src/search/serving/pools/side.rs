@@ -4,8 +4,7 @@ use super::found::Asked;
 use crate::compute::Step;
 use crate::hardware::{Fabric, Fit};
 use crate::load::Arrivals;
-use crate::parallel::serving::{Batching, Layout, Role};
-use crate::parallel::{Placement, Stage, stages};
+use crate::parallel::{Batching, Layout, Placement, Stage, stages};
 use crate::search::serving::batch;
 use crate::search::serving::connection::Joined;
 use crate::search::serving::goal::LatencyGoal;
@@ -14,6 +13,15 @@ use crate::serving::engine::{Estimator, ReplicaSteps, Traffic, limits};
 use crate::serving::{Prepared, Replica};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
+
+/// What a pool does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pool {
+    /// Reads prompts and puts out the first token of each answer.
+    Prefill,
+    /// Puts out the others.
+    Decode,
+}
 
 /// A layout of one pool's replicas, ready to be asked about any rate of requests.
 #[derive(Clone, Debug)]
@@ -102,7 +110,7 @@ pub(super) struct Ground<'g, 'a> {
 
 impl<'a> Ground<'_, 'a> {
     /// The layouts worth asking about for one pool.
-    pub(super) fn sides(&self, role: Role) -> Vec<Side<'a>> {
+    pub(super) fn sides(&self, pool: Pool) -> Vec<Side<'a>> {
         let asked = self.asked;
         let line = self.network.map(|(_, line)| line);
         let fabric = self.fit.fabric(line, asked.assumptions);
@@ -117,7 +125,7 @@ impl<'a> Ground<'_, 'a> {
                     return None;
                 }
                 let replica = self.replica(layout, placement, &fabric, &stages)?;
-                let bound = self.bound(&replica, layout, role)?;
+                let bound = self.bound(&replica, layout, pool)?;
                 Some((bound, layout, placement))
             })
             .collect();
@@ -137,8 +145,8 @@ impl<'a> Ground<'_, 'a> {
             .into_par_iter()
             .filter_map(|(bound, layout, placement)| {
                 let replica = self.replica(layout, placement, &fabric, &stages)?;
-                let mut side = self.side(&replica, layout, placement, bound, role);
-                if role == Role::Decode {
+                let mut side = self.side(&replica, layout, placement, bound, pool);
+                if pool == Pool::Decode {
                     let goal = self.asked.goal;
                     side.bound = side.rate(|side, rate| side.answers_in_time(rate, goal));
                 }
@@ -155,7 +163,7 @@ impl<'a> Ground<'_, 'a> {
         stages: &'r [Vec<Stage>],
     ) -> Option<Replica<'r>> {
         Some(Replica::new(
-            self.prepared.rank(layout.degrees)?,
+            self.prepared.rank(layout.degrees())?,
             stages.get(layout.pp as usize - 1)?,
             fabric,
             placement,
@@ -166,22 +174,22 @@ impl<'a> Ground<'_, 'a> {
     }
 
     /// Requests per second that a replica cannot exceed; nothing if it is too slow for one alone.
-    fn bound(&self, replica: &Replica, layout: Layout, role: Role) -> Option<f64> {
+    fn bound(&self, replica: &Replica, layout: Layout, pool: Pool) -> Option<f64> {
         let (goal, question) = (self.asked.goal, self.asked.question);
         let in_flight = layout.pp;
         let fits = |batch| replica.memory(Batching { batch, in_flight }).fits();
         if !fits(1) {
             return None;
         }
-        match role {
-            Role::Prefill => {
+        match pool {
+            Pool::Prefill => {
                 let alone = replica.prefill().seconds.0;
                 if goal.ttft.is_some_and(|most| alone > most) {
                     return None;
                 }
                 let prompt = goal.traffic.mean_prompt();
                 let budget = f64::from(self.asked.assumptions.memory.workspace_tokens).max(1.0);
-                let budget = budget * f64::from(layout.degrees.cp);
+                let budget = budget * f64::from(layout.cp);
                 let full = Step {
                     prompts: (budget / prompt).max(1.0),
                     chunk: prompt.min(budget),
@@ -190,7 +198,7 @@ impl<'a> Ground<'_, 'a> {
                 let (_, interval) = replica.micro_batch(full, f64::from(in_flight));
                 Some(full.tokens() / prompt / interval.0)
             }
-            Role::Decode => {
+            Pool::Decode => {
                 let context = goal.traffic.usual_context();
                 let tpot = |batch: u32| {
                     let step = Step::decode(f64::from(batch), context);
@@ -216,7 +224,7 @@ impl<'a> Ground<'_, 'a> {
         layout: Layout,
         placement: Placement,
         bound: f64,
-        role: Role,
+        pool: Pool,
     ) -> Side<'a> {
         let Asked {
             goal,
@@ -232,15 +240,15 @@ impl<'a> Ground<'_, 'a> {
             question.overlap,
             assumptions,
         );
-        let traffic: Traffic = match role {
-            Role::Prefill => goal.traffic.of_first_tokens(),
-            Role::Decode => goal.traffic.of_read_prompts(),
+        let traffic: Traffic = match pool {
+            Pool::Prefill => goal.traffic.of_first_tokens(),
+            Pool::Decode => goal.traffic.of_read_prompts(),
         };
-        let overhead = match role {
-            Role::Prefill => assumptions
+        let overhead = match pool {
+            Pool::Prefill => assumptions
                 .engine
                 .map_or(0.0, |engine| engine.request_overhead.0),
-            Role::Decode => 0.0,
+            Pool::Decode => 0.0,
         };
         let steps = ReplicaSteps { replica, in_flight };
         Side {

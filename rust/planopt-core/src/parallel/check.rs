@@ -1,17 +1,54 @@
-//! Whether a layout can be.
+//! Whether a model can be divided so.
 
-use super::layout::{ContextParallel, Layout, Schedule};
+use super::choices::{ContextParallel, Schedule};
+use super::layout::Layout;
+use super::rejection::Rejection;
 use crate::load::training::Recipe;
-use crate::parallel::Rejection;
 use crate::transformer::{Transformer, Work};
 
 impl Layout {
-    /// Whether the model can be divided so; where it can be placed is [`Layout::place`].
+    /// Whether the model can be served so; where it can be placed is [`Layout::place`].
     ///
     /// # Errors
     ///
     /// The first reason why not.
-    pub fn check(&self, transformer: &Transformer, recipe: &Recipe) -> Result<(), Rejection> {
+    pub fn check_served(&self, transformer: &Transformer) -> Result<(), Rejection> {
+        let Self { tp, ep, pp, .. } = *self;
+        if tp == 0 || !transformer.heads.is_multiple_of(u64::from(tp)) {
+            let heads = transformer.heads;
+            return Err(Rejection::Heads { tp, heads });
+        }
+        let layers = transformer.layers.len() as u64;
+        if pp == 0 || u64::from(pp) > layers {
+            return Err(Rejection::Layers {
+                pp,
+                vpp: None,
+                layers,
+            });
+        }
+        let experts = transformer.experts().unwrap_or(1);
+        let ranks = self.degrees().expert_ranks();
+        if ep == 0 || !ranks.is_multiple_of(ep) || !experts.is_multiple_of(u64::from(ep)) {
+            return Err(Rejection::Experts {
+                ep,
+                ranks: Some(ranks),
+                experts,
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether a run of the model can be divided so; where it can be placed is
+    /// [`Groups::placed`](super::Groups::placed).
+    ///
+    /// # Errors
+    ///
+    /// The first reason why not.
+    pub fn check_trained(
+        &self,
+        transformer: &Transformer,
+        recipe: &Recipe,
+    ) -> Result<(), Rejection> {
         let (tp, pp, vpp, cp, ep) = (self.tp, self.pp, self.vpp, self.cp, self.ep);
         if !transformer.heads.is_multiple_of(u64::from(tp)) {
             let heads = transformer.heads;
@@ -27,12 +64,12 @@ impl Layout {
                 layers,
             });
         }
-        let step = self.dp * self.micro_batch;
+        let step = self.dp * self.batch;
         if recipe.global_batch == 0 || !recipe.global_batch.is_multiple_of(step) {
             return Err(Rejection::GlobalBatch {
                 global_batch: recipe.global_batch,
                 dp: self.dp,
-                micro_batch: self.micro_batch,
+                micro_batch: self.batch,
             });
         }
         let micro_batches = self.micro_batches(recipe);
@@ -46,7 +83,7 @@ impl Layout {
         }
         self.check_experts(transformer)?;
         self.check_context(transformer, recipe)?;
-        let replicas = self.replicas();
+        let replicas = self.data_ranks();
         if !self.expert_places().is_multiple_of(ep) {
             return Err(Rejection::ExpertRanks {
                 ep,
@@ -99,7 +136,7 @@ impl Layout {
             }
         };
         divides("tokens of a sequence", u64::from(recipe.seq_len))?;
-        if self.context == ContextParallel::AllToAll {
+        if self.context_parallel == ContextParallel::AllToAll {
             let heads = transformer.heads / u64::from(self.tp);
             divides("attention heads of a rank", heads)?;
         }
