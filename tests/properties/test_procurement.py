@@ -148,6 +148,17 @@ def key(units: list[Unit], counts: tuple[int, ...], objective: Objective) -> Key
     return (first, *ties)
 
 
+OWN_UNITS = {
+    "cheapest": Fraction(1, 10**6),  # Dollars of micro-dollars
+    "cost-per-token": Fraction(10**6, 3600),  # Dollars per million tokens
+}
+
+
+def value(units: list[Unit], counts: tuple[int, ...], objective: Objective) -> Fraction:
+    """Value of a purchase in the objective's own unit, whether less or more is best."""
+    return abs(key(units, counts, objective)[0]) * OWN_UNITS.get(objective, 1)
+
+
 def enumerated(units: list[Unit], limits: Limits, objective: Objective) -> Key | None:
     """Least key over all purchases of at most `most` of each unit."""
     # Nine users with two more replicas, or 12.1 tokens per second of at least 1.1
@@ -237,6 +248,8 @@ def test_with_one_kind_of_unit_the_scan_gives_the_solver_s_answer(
         assert purchase.status == "infeasible"
     else:
         assert purchase.counts == scanned
+        best = value(units, vector(units, purchase), objective)
+        assert purchase.objective_value == float(best)
 
 
 @given(units=catalogs(), asked=limits(), factor=st.integers(2, 1000))
