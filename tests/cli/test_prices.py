@@ -284,6 +284,13 @@ def test_an_entry_shows_the_range_of_its_price(
     assert "$255237 per 8" in " ".join(out.split())
 
 
+def test_an_entry_shows_what_an_accelerator_draws_at_rest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, out, _ = run("catalog", "show", "h200-sxm", capsys=capsys)
+    assert "idle_power 78 W stored, 2026-11-21" in " ".join(out.split())
+
+
 def test_only_what_is_older_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run("catalog", "prices", "--older", "400d", "--json", capsys=capsys)
     ages = [each["age_days"] for each in json.loads(out)["prices"]]

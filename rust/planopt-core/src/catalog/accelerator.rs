@@ -3,6 +3,7 @@
 use super::condition::{Condition, Offered};
 use super::entities::{Accelerator, Peak, PeerToPeer, ScaleUp};
 use super::fields::Fields;
+use crate::quantity::Watts;
 
 /// How accelerators are built, and with it which hosts they fit.
 pub(super) const FORM_FACTORS: &[&str] = &[
@@ -28,8 +29,9 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Accelerator {
     let name = fields.text("name");
     let vendor = fields.text("vendor");
     let family = fields.text("family");
-    // Told by `describe`; nothing is computed from it.
+    // Told by `describe`; nothing is computed from these.
     let _: u32 = fields.positive("year");
+    let _: Option<Watts> = fields.optional("idle_power", Fields::quantity);
     let pcie = fields.optional("pcie", |fields, key| {
         fields.section(key, |pcie| {
             (pcie.positive("generation"), pcie.positive("lanes"))
