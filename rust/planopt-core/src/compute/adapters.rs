@@ -9,10 +9,7 @@ use crate::hardware::Rates;
 use crate::load::serving::Adapters;
 use crate::parallel::{Degrees, local_shape};
 use crate::quantity::{Bytes, real};
-use crate::transformer::{Operation, Transformer, Work};
-
-/// What chooses experts is the same for all sequences (`vllm-project/vllm`, `FusedMoEWithLoRA`).
-const ROUTER: &str = "router";
+use crate::transformer::{Operation, Role, Transformer, Work};
 
 impl Rank {
     /// The same with adapters beside the products of its layers.
@@ -57,7 +54,8 @@ impl RankBlock {
         else {
             return;
         };
-        if operation.name == ROUTER {
+        // What chooses experts is the same for all sequences (`vllm-project/vllm`, `FusedMoEWithLoRA`).
+        if operation.role == Role::Router {
             return;
         }
         let choice = Choice::new((experts, active), rates, degrees);

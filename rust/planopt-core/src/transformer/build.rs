@@ -7,7 +7,7 @@ mod product;
 use self::attention::{attention, mixer};
 use self::product::{elementwise, product};
 use super::architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
-use super::operation::{EMBEDDING, HEAD, Operation, SHARED_EMBEDDING, Shard, Work};
+use super::operation::{Operation, Role, Shard, Work};
 use super::{Block, MtpModule, Transformer, greatest_common_divisor};
 
 impl From<&Architecture> for Transformer {
@@ -51,12 +51,14 @@ fn embedding(model: &Architecture) -> Vec<Operation> {
     if model.vocabulary == 0 {
         return Vec::new();
     }
+    let (role, name) = if model.tied {
+        (Role::SharedEmbedding, "shared_embedding")
+    } else {
+        (Role::Embedding, "embedding")
+    };
     let tokens = Operation {
-        name: if model.tied {
-            SHARED_EMBEDDING
-        } else {
-            EMBEDDING
-        },
+        role,
+        name,
         work: Work::Gather {
             width: model.hidden,
         },
@@ -66,7 +68,12 @@ fn embedding(model: &Architecture) -> Vec<Operation> {
     let mut operations = vec![tokens, all_reduce("embedding_all_reduce", model)];
     if model.positions > 0 {
         let parameters = model.positions * model.hidden;
-        operations.push(elementwise("position_embedding", model, parameters));
+        operations.push(elementwise(
+            Role::PositionEmbedding,
+            "position_embedding",
+            model,
+            parameters,
+        ));
     }
     if model.embedding_norm {
         operations.push(norm("embedding_norm", model));
@@ -93,7 +100,13 @@ fn head_with(model: &Architecture, parameters: u64) -> Vec<Operation> {
         operations.push(Operation {
             parameters,
             quantised: false,
-            ..product(HEAD, model.hidden, model.vocabulary, Shard::Columns)
+            ..product(
+                Role::Head,
+                "head",
+                model.hidden,
+                model.vocabulary,
+                Shard::Columns,
+            )
         });
     }
     operations
@@ -105,6 +118,7 @@ fn mtp_module(model: &Architecture) -> MtpModule {
     let mut entry = Vec::new();
     if model.vocabulary > 0 {
         let shared = Operation {
+            role: Role::Embedding,
             name: "mtp_embedding",
             work: Work::Gather {
                 width: model.hidden,
@@ -120,7 +134,13 @@ fn mtp_module(model: &Architecture) -> MtpModule {
         norm("mtp_stream_norm", model),
         Operation {
             quantised: false,
-            ..product("mtp_projection", streams, hidden, Shard::Columns)
+            ..product(
+                Role::MtpProjection,
+                "mtp_projection",
+                streams,
+                hidden,
+                Shard::Columns,
+            )
         },
         all_reduce("mtp_projection_all_reduce", model),
     ]);
@@ -205,7 +225,7 @@ fn mlp(hidden: u64, shape: &MlpShape) -> Vec<Operation> {
             shared_gate,
             latent,
         } => {
-            let router = product("router", hidden, experts, Shard::Replicated)
+            let router = product(Role::Router, "router", hidden, experts, Shard::Replicated)
                 .and(if router_bias { experts } else { 0 });
             let mut operations = vec![Operation {
                 quantised: false,
@@ -226,11 +246,23 @@ fn mlp(hidden: u64, shape: &MlpShape) -> Vec<Operation> {
             };
             let met = if latent > 0 { latent } else { hidden };
             if latent > 0 {
-                operations.push(product("latent_down", hidden, latent, Shard::Replicated));
+                operations.push(product(
+                    Role::LatentDown,
+                    "latent_down",
+                    hidden,
+                    latent,
+                    Shard::Replicated,
+                ));
             }
             operations.extend(routed.products(met, [up, "experts_down"]));
             if latent > 0 {
-                operations.push(product("latent_up", latent, hidden, Shard::Replicated));
+                operations.push(product(
+                    Role::LatentUp,
+                    "latent_up",
+                    latent,
+                    hidden,
+                    Shard::Replicated,
+                ));
             }
 
             if shared_width > 0 {
@@ -247,7 +279,13 @@ fn mlp(hidden: u64, shape: &MlpShape) -> Vec<Operation> {
             operations
         }
         MlpShape::Nominal { depth, width } => {
-            vec![product("layer", depth, width, Shard::Columns)]
+            vec![product(
+                Role::Nominal,
+                "layer",
+                depth,
+                width,
+                Shard::Columns,
+            )]
         }
         MlpShape::Absent => Vec::new(),
     }
@@ -265,23 +303,24 @@ struct FeedForward {
 
 impl FeedForward {
     fn products(self, hidden: u64, [up, down]: [&'static str; 2]) -> [Operation; 2] {
-        let columns = if self.gated {
-            2 * self.width
+        let (role, columns) = if self.gated {
+            (Role::GateUp, 2 * self.width)
         } else {
-            self.width
+            (Role::Up, self.width)
         };
         [
-            self.product(up, hidden, columns, Shard::Columns),
-            self.product(down, self.width, hidden, Shard::Rows),
+            self.product(role, up, hidden, columns, Shard::Columns),
+            self.product(Role::Down, down, self.width, hidden, Shard::Rows),
         ]
     }
 
-    fn product(self, name: &'static str, k: u64, n: u64, shard: Shard) -> Operation {
+    fn product(self, role: Role, name: &'static str, k: u64, n: u64, shard: Shard) -> Operation {
         let Self {
             experts, active, ..
         } = self;
         let bias = if self.bias { n } else { 0 };
         Operation {
+            role,
             name,
             work: Work::MatMul {
                 k,
@@ -301,7 +340,7 @@ fn norm(name: &'static str, model: &Architecture) -> Operation {
         Norm::Layer => 2 * model.hidden,
         Norm::Rms | Norm::LayerNoBias => model.hidden,
     };
-    elementwise(name, model, gains_and_biases)
+    elementwise(Role::Norm, name, model, gains_and_biases)
 }
 
 fn all_reduce(name: &'static str, model: &Architecture) -> Operation {
@@ -309,6 +348,7 @@ fn all_reduce(name: &'static str, model: &Architecture) -> Operation {
         width: model.hidden,
     };
     Operation {
+        role: Role::AllReduce,
         name,
         work,
         parameters: 0,

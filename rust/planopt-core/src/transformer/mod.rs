@@ -8,7 +8,7 @@ mod operation;
 pub(crate) use self::architecture::set_kv_heads;
 pub use self::architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
 pub use self::huggingface::read_config;
-pub use self::operation::{EMBEDDING, HEAD, Operation, SHARED_EMBEDDING, Shard, StateSpace, Work};
+pub use self::operation::{Operation, Role, Shard, StateSpace, Work};
 
 use crate::format::Format;
 

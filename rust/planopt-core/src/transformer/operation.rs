@@ -147,19 +147,67 @@ impl Work {
     }
 }
 
-/// Name of the gather that brings tokens to their vectors.
-pub const EMBEDDING: &str = "embedding";
-
-/// The same where its matrix is the head's, too.
-pub const SHARED_EMBEDDING: &str = "shared_embedding";
-
-/// Name of the product that brings vectors back to tokens.
-pub const HEAD: &str = "head";
+/// What an operation is for. Formulas ask for it where its work alone does not decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Brings tokens to their vectors.
+    Embedding,
+    /// The same where its matrix is the head's, too.
+    SharedEmbedding,
+    /// Adds the vector of a token's position.
+    PositionEmbedding,
+    /// Normalises the stream.
+    Norm,
+    /// Queries alone.
+    Query,
+    /// Queries, keys and values: three matrices in one.
+    QueryKeyValue,
+    /// Into the latent of queries.
+    QueryDown,
+    /// Queries out of their latent.
+    QueryUp,
+    /// Into the latent of keys and values.
+    KeyValueDown,
+    /// Keys and values out of their latent.
+    KeyValueUp,
+    /// Attention itself.
+    Attention,
+    /// Back from the heads of attention.
+    AttentionOutput,
+    /// Into a state-space mixer.
+    MixerInput,
+    /// A state-space mixer itself.
+    Scan,
+    /// Back from a state-space mixer.
+    MixerOutput,
+    /// Chooses experts.
+    Router,
+    /// Into a feed-forward network.
+    Up,
+    /// The same with its gate: two matrices in one.
+    GateUp,
+    /// Back from a feed-forward network.
+    Down,
+    /// Into the width that experts work in.
+    LatentDown,
+    /// Back from the width that experts work in.
+    LatentUp,
+    /// Joins both streams of multi-token prediction.
+    MtpProjection,
+    /// Stands for every matrix of a layer.
+    Nominal,
+    /// Brings vectors back to tokens.
+    Head,
+    /// Sums over the tensor-parallel group.
+    AllReduce,
+}
 
 /// One operation of a layer, of the embedding or of the head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// Name, as in `gate_up`.
+    /// What it is for.
+    pub role: Role,
+    /// Name to show, as in `experts_gate_up`: it decides nothing.
     pub name: &'static str,
     /// What it does.
     pub work: Work,
@@ -175,9 +223,9 @@ pub struct Operation {
 impl Operation {
     /// Matrices of the published model that the product multiplies by at once.
     pub fn fused_matrices(&self) -> u64 {
-        match self.name {
-            "query_key_value" => 3,
-            "gate_up" | "experts_gate_up" | "shared_gate_up" => 2,
+        match self.role {
+            Role::QueryKeyValue => 3,
+            Role::GateUp => 2,
             _ => 1,
         }
     }
@@ -195,9 +243,9 @@ impl Operation {
     /// Bytes of each of its parameters, in these formats.
     pub fn stored_bytes(&self, formats: Formats) -> f64 {
         let ends = formats.weights.ends();
-        let (own, of_format) = match self.name {
-            EMBEDDING => (None, ends.map(|ends| ends.embedding)),
-            HEAD | SHARED_EMBEDDING => (formats.stored.head, ends.map(|ends| ends.head)),
+        let (own, of_format) = match self.role {
+            Role::Embedding => (None, ends.map(|ends| ends.embedding)),
+            Role::Head | Role::SharedEmbedding => (formats.stored.head, ends.map(|ends| ends.head)),
             _ if self.quantised => {
                 let of_format = formats.weights.bytes_per_element();
                 (formats.stored.weights, Some(of_format))
@@ -252,6 +300,7 @@ mod tests {
 
     fn product(shard: Shard) -> Operation {
         Operation {
+            role: Role::Up,
             name: "product",
             work: Work::MatMul {
                 k: 8,

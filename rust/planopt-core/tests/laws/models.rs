@@ -1,7 +1,7 @@
 //! Shapes of a model that are special cases of others, and how it is divided.
 
 use planopt_core::parallel::{Degrees, Layout, Placement, deal, local_shape, parameter_fraction};
-use planopt_core::transformer::{Architecture, MlpShape, Shard, Transformer, Work};
+use planopt_core::transformer::{Architecture, MlpShape, Role, Shard, Transformer, Work};
 
 use proptest::prelude::*;
 
@@ -92,10 +92,22 @@ proptest! {
         let dense = Transformer::from(&with_mlp(&architecture, &dense));
         let mut routed = Transformer::from(&with_mlp(&architecture, &one_expert));
         for block in &mut routed.blocks {
-            block.operations.retain(|operation| operation.name != "router");
+            block.operations.retain(|operation| operation.role != Role::Router);
         }
         let same = compare(&candidate, &dense, &routed);
         prop_assert!(same.is_ok(), "{same:?}");
+    }
+
+    /// What an operation is called is shown and decides nothing: its role and its work do.
+    #[test]
+    fn a_name_of_an_operation_changes_no_figure(candidate in candidates()) {
+        let mut renamed = candidate.clone();
+        let model = &mut renamed.transformer;
+        let of_layers = model.blocks.iter_mut().flat_map(|block| &mut block.operations);
+        for operation in of_layers.chain(&mut model.embedding).chain(&mut model.head) {
+            operation.name = "renamed";
+        }
+        prop_assert_eq!(format!("{:?}", renamed.evaluate()), format!("{:?}", candidate.evaluate()));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use planopt_core::load::training::{Optimizer, Precision, Recipe};
 use planopt_core::parallel::{Groups, Layout, Recompute, Schedule, Zero, deal_model};
 use planopt_core::quantity::{BytesPerSecond, Seconds};
 use planopt_core::training::{TrainingEvaluation, TrainingHardware, evaluate};
-use planopt_core::transformer::{Architecture, AttentionShape, MlpShape, Transformer};
+use planopt_core::transformer::{Architecture, AttentionShape, MlpShape, Role, Transformer};
 use proptest::sample::select;
 use serde_json::{Value, json};
 
@@ -163,11 +163,34 @@ fn one_expert_is_dense() {
     for block in &mut experts.transformer.blocks {
         block
             .operations
-            .retain(|operation| operation.name != "router");
+            .retain(|operation| operation.role != Role::Router);
     }
     let (dense, experts) = (dense.evaluate(1.0, 1.0), experts.evaluate(1.0, 1.0));
     assert!(alike(experts.step.total().0, dense.step.total().0));
     assert!(alike(experts.memory.total().0, dense.memory.total().0));
+}
+
+/// What an operation is called is shown and decides nothing: its role and its work do.
+#[test]
+fn a_name_of_an_operation_changes_no_figure() {
+    let catalog = catalog();
+    let layout = json!({ "tp": 2, "pp": 2, "dp": 2, "cp": 1, "micro_batch": 1, "global_batch": 8 });
+    for model in ["llama-2-7b", "deepseek-v3", "nemotron-3-super"] {
+        let model = catalog.architecture(model).expect("in the catalog");
+        let mut candidate = Candidate::of(&catalog, &layout);
+        candidate.transformer = Transformer::from(&model);
+        let as_named = candidate.evaluate(1.0, 1.0);
+        let model = &mut candidate.transformer;
+        let of_layers = model
+            .blocks
+            .iter_mut()
+            .flat_map(|block| &mut block.operations);
+        for operation in of_layers.chain(&mut model.embedding).chain(&mut model.head) {
+            operation.name = "renamed";
+        }
+        let renamed = candidate.evaluate(1.0, 1.0);
+        assert_eq!(format!("{renamed:?}"), format!("{as_named:?}"));
+    }
 }
 
 /// Grouped heads with as many key/value heads as query heads are multi-head attention.

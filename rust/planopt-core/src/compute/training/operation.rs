@@ -8,23 +8,13 @@ use super::resident::is_routed;
 use crate::load::training::Precision;
 use crate::parallel::{distinct_experts, local_shape};
 use crate::quantity::{Bytes, Seconds, real};
-use crate::transformer::{Operation, Shard, Work};
+use crate::transformer::{Operation, Role, Shard, Work};
 
 /// Logits are softmaxed in 32 bits and kept so for backward.
 const LOGIT: f64 = 4.0;
 
 /// Copies that a cast writes.
 const CAST_COPIES: f64 = 2.0;
-
-/// The product into the vocabulary, which trainers pad (Megatron-LM,
-/// `make_vocab_size_divisible_by`).
-const HEAD: &str = "head";
-
-/// Products that read a latent and not the stream between layers.
-const LATENT_PRODUCTS: [&str; 2] = ["query_up", "key_value_up"];
-
-/// The product that reads what experts of a latent width leave.
-const EXPERTS_OUTPUT: &str = "latent_up";
 
 /// Where operations stand: it decides what lies around an all-reduce.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,7 +60,7 @@ impl Pricing<'_> {
                     walk.columns = None;
                 }
                 Work::Elementwise { width } => {
-                    let keeps = operation.name.ends_with("norm");
+                    let keeps = operation.role == Role::Norm;
                     self.elementwise(real(width), keeps, &mut walk.cost);
                     walk.stream_kept = false;
                 }
@@ -194,9 +184,11 @@ impl Pricing<'_> {
                 depth * copies * stream
             }
             // What experts left of a token, on its way back from their width.
-            _ if operation.name == EXPERTS_OUTPUT => depth * self.stream(),
+            _ if operation.role == Role::LatentUp => depth * self.stream(),
             // Out of a latent: the latent, and before its normalisation.
-            _ if LATENT_PRODUCTS.contains(&operation.name) => 2.0 * depth * self.stream(),
+            _ if matches!(operation.role, Role::QueryUp | Role::KeyValueUp) => {
+                2.0 * depth * self.stream()
+            }
             _ if walk.stream_kept => 0.0,
             _ => {
                 walk.stream_kept = true;
@@ -220,7 +212,8 @@ impl Pricing<'_> {
         cost: &mut LayerCost,
     ) {
         let peak = self.sustained(operation);
-        let rate = if operation.name == HEAD {
+        // Trainers pad the vocabulary (Megatron-LM, `make_vocab_size_divisible_by`).
+        let rate = if operation.role == Role::Head {
             peak
         } else {
             self.aligned(peak, [columns, depth])

@@ -2,7 +2,7 @@
 
 use super::product::product;
 use crate::transformer::architecture::AttentionShape;
-use crate::transformer::operation::{Operation, Shard, Work};
+use crate::transformer::operation::{Operation, Role, Shard, Work};
 
 /// Everything of a mixer but the all-reduce behind it.
 pub(super) fn mixer(hidden: u64, shape: &AttentionShape) -> Vec<Operation> {
@@ -13,7 +13,7 @@ pub(super) fn mixer(hidden: u64, shape: &AttentionShape) -> Vec<Operation> {
 }
 
 pub(super) fn attention(shape: &AttentionShape) -> Option<Operation> {
-    let (name, work, parameters) = match *shape {
+    let (role, name, work, parameters) = match *shape {
         AttentionShape::Grouped {
             heads,
             kv_heads,
@@ -27,7 +27,7 @@ pub(super) fn attention(shape: &AttentionShape) -> Option<Operation> {
                 head_dim,
                 window,
             };
-            ("attention", work, 0)
+            (Role::Attention, "attention", work, 0)
         }
         AttentionShape::Latent {
             heads,
@@ -44,12 +44,18 @@ pub(super) fn attention(shape: &AttentionShape) -> Option<Operation> {
                 nope,
                 value,
             };
-            ("attention", work, 0)
+            (Role::Attention, "attention", work, 0)
         }
-        AttentionShape::Mamba2(mixer) => ("scan", Work::StateSpace(mixer), mixer.own_parameters()),
+        AttentionShape::Mamba2(mixer) => (
+            Role::Scan,
+            "scan",
+            Work::StateSpace(mixer),
+            mixer.own_parameters(),
+        ),
         AttentionShape::Absent => return None,
     };
     Some(Operation {
+        role,
         name,
         work,
         parameters,
@@ -77,11 +83,17 @@ fn inward_projections(hidden: u64, shape: &AttentionShape) -> Vec<Operation> {
                 key_value,
                 kv_heads,
             };
-            let fused = product("query_key_value", hidden, query + key_value, shard)
-                .and(if query_bias { query } else { 0 })
-                .and(if key_value_bias { key_value } else { 0 })
-                .and(query_key_norm)
-                .and(if sinks { heads } else { 0 });
+            let fused = product(
+                Role::QueryKeyValue,
+                "query_key_value",
+                hidden,
+                query + key_value,
+                shard,
+            )
+            .and(if query_bias { query } else { 0 })
+            .and(if key_value_bias { key_value } else { 0 })
+            .and(query_key_norm)
+            .and(if sinks { heads } else { 0 });
             vec![fused]
         }
         AttentionShape::Latent {
@@ -94,16 +106,31 @@ fn inward_projections(hidden: u64, shape: &AttentionShape) -> Vec<Operation> {
         } => {
             let query = heads * (nope + rope);
             let mut projections = if query_rank == 0 {
-                vec![product("query", hidden, query, Shard::Columns)]
+                vec![product(Role::Query, "query", hidden, query, Shard::Columns)]
             } else {
                 vec![
-                    product("query_down", hidden, query_rank, Shard::Replicated).and(query_rank),
-                    product("query_up", query_rank, query, Shard::Columns),
+                    product(
+                        Role::QueryDown,
+                        "query_down",
+                        hidden,
+                        query_rank,
+                        Shard::Replicated,
+                    )
+                    .and(query_rank),
+                    product(Role::QueryUp, "query_up", query_rank, query, Shard::Columns),
                 ]
             };
             projections.extend([
-                product("key_value_down", hidden, latent + rope, Shard::Replicated).and(latent),
                 product(
+                    Role::KeyValueDown,
+                    "key_value_down",
+                    hidden,
+                    latent + rope,
+                    Shard::Replicated,
+                )
+                .and(latent),
+                product(
+                    Role::KeyValueUp,
                     "key_value_up",
                     latent,
                     heads * (nope + value),
@@ -114,6 +141,7 @@ fn inward_projections(hidden: u64, shape: &AttentionShape) -> Vec<Operation> {
         }
         AttentionShape::Mamba2(mixer) => {
             vec![product(
+                Role::MixerInput,
                 "mixer_input",
                 hidden,
                 mixer.columns(),
@@ -125,17 +153,27 @@ fn inward_projections(hidden: u64, shape: &AttentionShape) -> Vec<Operation> {
 }
 
 fn outward_projection(hidden: u64, shape: &AttentionShape) -> Option<Operation> {
-    let (name, values, bias) = match *shape {
+    let (role, name, values, bias) = match *shape {
         AttentionShape::Grouped {
             heads,
             head_dim,
             output_bias,
             ..
-        } => ("attention_output", heads * head_dim, output_bias),
-        AttentionShape::Latent { heads, value, .. } => ("attention_output", heads * value, false),
-        AttentionShape::Mamba2(mixer) => ("mixer_output", mixer.inner(), false),
+        } => (
+            Role::AttentionOutput,
+            "attention_output",
+            heads * head_dim,
+            output_bias,
+        ),
+        AttentionShape::Latent { heads, value, .. } => (
+            Role::AttentionOutput,
+            "attention_output",
+            heads * value,
+            false,
+        ),
+        AttentionShape::Mamba2(mixer) => (Role::MixerOutput, "mixer_output", mixer.inner(), false),
         AttentionShape::Absent => return None,
     };
-    let output = product(name, values, hidden, Shard::Rows);
+    let output = product(role, name, values, hidden, Shard::Rows);
     Some(output.and(if bias { hidden } else { 0 }))
 }

@@ -1,9 +1,9 @@
 //! One operation.
 
 use crate::transformer::architecture::Architecture;
-use crate::transformer::operation::{Operation, Shard, Work};
+use crate::transformer::operation::{Operation, Role, Shard, Work};
 
-pub(crate) fn product(name: &'static str, k: u64, n: u64, shard: Shard) -> Operation {
+pub(crate) fn product(role: Role, name: &'static str, k: u64, n: u64, shard: Shard) -> Operation {
     let work = Work::MatMul {
         k,
         n,
@@ -12,6 +12,7 @@ pub(crate) fn product(name: &'static str, k: u64, n: u64, shard: Shard) -> Opera
         active: 1,
     };
     Operation {
+        role,
         name,
         work,
         parameters: k * n,
@@ -19,11 +20,17 @@ pub(crate) fn product(name: &'static str, k: u64, n: u64, shard: Shard) -> Opera
     }
 }
 
-pub(crate) fn elementwise(name: &'static str, model: &Architecture, parameters: u64) -> Operation {
+pub(crate) fn elementwise(
+    role: Role,
+    name: &'static str,
+    model: &Architecture,
+    parameters: u64,
+) -> Operation {
     let work = Work::Elementwise {
         width: model.hidden,
     };
     Operation {
+        role,
         name,
         work,
         parameters,
