@@ -1,6 +1,6 @@
 //! What must hold of any training candidate, whatever the figures.
 
-use proptest::prelude::*;
+use crate::{ask, catalog};
 use planopt_core::catalog::{Assumptions, Catalog};
 use planopt_core::compute::training::PricedModel;
 use planopt_core::document::TrainingAnswer;
@@ -10,6 +10,7 @@ use planopt_core::parallel::{Groups, Layout, Recompute, Schedule, Zero, deal_mod
 use planopt_core::quantity::{BytesPerSecond, Seconds};
 use planopt_core::training::{TrainingEvaluation, TrainingHardware, evaluate};
 use planopt_core::transformer::{Architecture, AttentionShape, MlpShape, Role, Transformer};
+use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
