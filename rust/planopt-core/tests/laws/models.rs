@@ -1,5 +1,6 @@
 //! Shapes of a model that are special cases of others, and how it is divided.
 
+use planopt_core::load::serving::Adapters;
 use planopt_core::parallel::{Degrees, Layout, Placement, deal, local_shape, parameter_fraction};
 use planopt_core::transformer::{Architecture, MlpShape, Role, Shard, Transformer, Work};
 
@@ -101,6 +102,8 @@ proptest! {
     /// What an operation is called is shown and decides nothing: its role and its work do.
     #[test]
     fn a_name_of_an_operation_changes_no_figure(candidate in candidates()) {
+        let mut candidate = candidate;
+        candidate.question.adapters = Some(Adapters { count: 4, rank: 16 });
         let mut renamed = candidate.clone();
         let model = &mut renamed.transformer;
         let of_layers = model.blocks.iter_mut().flat_map(|block| &mut block.operations);
