@@ -4,7 +4,7 @@ use super::line::BillLine;
 use super::switching::{Switching, network_bill};
 use super::unit::{Unit, bill_of};
 use crate::catalog::{Assumptions, Connecting, Network};
-use crate::hardware::{Fit, Hardware};
+use crate::hardware::System;
 use crate::parallel::{Degrees, Placement};
 use crate::quantity::{MicroUsd, Watts};
 
@@ -27,28 +27,24 @@ pub(crate) struct Hosts {
 impl<'a> PoolCluster<'a> {
     /// Joins hosts; nothing if there are several and no network or no switches for them.
     pub(crate) fn new(
-        kinds: &[(Fit<'a>, Hosts)],
+        kinds: &[(System<'a>, Hosts)],
         network: Option<(&'a Network, u32)>,
     ) -> Option<Self> {
         let units: Vec<Unit> = kinds
             .iter()
             .map(
                 |&(
-                    fit,
+                    system,
                     Hosts {
                         hosts,
                         accelerators,
                     },
                 )| Unit {
-                    hardware: Hardware {
-                        accelerator: fit.accelerator,
-                        host: fit.host,
-                        network: None,
-                    },
+                    hardware: system.over(None).parts(),
                     placement: Placement {
                         degrees: Degrees::tensor(accelerators),
                         pp: 1,
-                        slots: fit.slots,
+                        slots: system.slots,
                         hosts,
                     },
                     replicas: 1,

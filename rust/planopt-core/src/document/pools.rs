@@ -37,8 +37,8 @@ impl From<&FoundPool<'_>> for PoolAnswer {
     fn from(pool: &FoundPool) -> Self {
         let layout = pool.layout;
         Self {
-            accelerator: pool.fit.accelerator.id.clone(),
-            host: pool.fit.host.id.clone(),
+            accelerator: pool.system.accelerator.id.clone(),
+            host: pool.system.host.id.clone(),
             tp: layout.tp,
             cp: layout.cp,
             dp: layout.dp,

@@ -1,9 +1,8 @@
 //! What a question allows of what can be had.
 
 use super::inventory::Shelf;
-use super::line::NetworkLine;
-use super::mounted::{Fit, bus_of_class, slots_for};
-use crate::catalog::{Accelerator, Assumptions, Host, Network};
+use super::system::{Connection, System};
+use crate::catalog::{Accelerator, Assumptions, Host};
 use serde::Deserialize;
 
 /// Which of the shelf a question allows.
@@ -27,17 +26,17 @@ pub struct Selection {
 /// Everything a question may be answered with.
 #[derive(Clone, Debug)]
 pub struct Space<'a> {
-    /// Accelerators in hosts.
-    pub fits: Vec<Fit<'a>>,
+    /// Accelerators in hosts, each host alone.
+    pub systems: Vec<System<'a>>,
     /// Networks with a number of NICs per host.
-    pub networks: Vec<(&'a Network, NetworkLine)>,
+    pub networks: Vec<Connection<'a>>,
 }
 
 impl<'a> Space<'a> {
     /// Whatever of `shelf` has a price and `selection` allows.
     pub fn available(shelf: &Shelf<'a>, selection: &Selection, assumptions: &Assumptions) -> Self {
         let listed = |ids: &[String], id: &String| ids.is_empty() || ids.contains(id);
-        let fits = shelf
+        let systems = shelf
             .accelerators
             .iter()
             .filter(|accelerator| {
@@ -52,7 +51,7 @@ impl<'a> Space<'a> {
                     .filter(|host| listed(&selection.hosts, &host.id))
                     .filter(|host| !host.on_request || selection.hosts.contains(&host.id))
                     .filter(|host| can_be_had(accelerator, host))
-                    .filter_map(|host| Self::fit(shelf, accelerator, host, assumptions))
+                    .filter_map(|host| shelf.mount(accelerator, host, assumptions))
             })
             .collect();
         let networks = shelf
@@ -67,32 +66,7 @@ impl<'a> Space<'a> {
                 })
             })
             .collect();
-        Self { fits, networks }
-    }
-
-    /// An accelerator in a host, whether or not they can be bought; nothing if the host has no link
-    /// to it, or neither width nor power for one.
-    pub fn fit(
-        shelf: &Shelf<'a>,
-        accelerator: &'a Accelerator,
-        host: &'a Host,
-        assumptions: &Assumptions,
-    ) -> Option<Fit<'a>> {
-        let slots = if assumptions.host_limits {
-            slots_for(host, accelerator)
-        } else {
-            host.slots
-        };
-        if slots == 0 {
-            return None;
-        }
-        Some(Fit {
-            accelerator,
-            host,
-            slots,
-            pcie: shelf.pcie(accelerator, host)?,
-            all_reduce_bus: bus_of_class(host, &assumptions.pcie_all_reduce),
-        })
+        Self { systems, networks }
     }
 }
 

@@ -65,8 +65,3 @@ impl<'a> Shelf<'a> {
         })
     }
 }
-
-/// Whether hosts can be connected over a network: instances have one of their own.
-pub(crate) fn connects(host: &Host, network: &Network) -> bool {
-    host.rent.is_none() || network.id == host.id
-}

@@ -1,58 +1,40 @@
-//! An accelerator mounted in a host.
+//! Which accelerators a host takes, and what it gives them.
 
-use super::fabric::{Fabric, Links};
-use super::line::NetworkLine;
-use crate::catalog::{Accelerator, Assumptions, BusBandwidth, Host, ScaleUp};
-use crate::quantity::BytesPerSecond;
+use super::inventory::Shelf;
+use super::system::System;
+use crate::catalog::{Accelerator, Assumptions, BusBandwidth, Host};
 
-/// An accelerator in a host it fits.
-#[derive(Clone, Copy, Debug)]
-pub struct Fit<'a> {
-    /// The accelerator.
-    pub accelerator: &'a Accelerator,
-    /// The host.
-    pub host: &'a Host,
-    /// Accelerators that one host takes.
-    pub slots: u32,
-    /// Bandwidth between them.
-    pub pcie: BytesPerSecond,
-    /// All-reduce over PCIe in that host.
-    pub all_reduce_bus: Option<BusBandwidth>,
-}
-
-impl Fit<'_> {
-    /// The scale-up link between the accelerators of these hosts.
-    pub fn scale_up(&self) -> Option<ScaleUp> {
-        let link = self.accelerator.scale_up.as_ref()?;
-        Some(link.in_hosts_of(self.slots))
-    }
-
-    /// Accelerators that it joins: 1 without any.
-    pub fn scale_up_domain(&self) -> u32 {
-        self.scale_up().map_or(1, |link| link.domain)
-    }
-
-    /// Whether its accelerators all-reduce over PCIe of which the host has figures.
-    pub fn reduces_over_pcie(&self) -> bool {
-        self.all_reduce_bus.is_some() && self.scale_up_domain() < self.slots
-    }
-
-    /// The links of a replica on this hardware, as reached.
-    pub fn fabric(&self, network: Option<NetworkLine>, assumptions: &Assumptions) -> Fabric {
-        let scale_up = self.scale_up();
-        let links = Links {
-            scale_up: scale_up.as_ref(),
-            pcie: self.pcie,
-            all_reduce_bus: self.all_reduce_bus,
-            network,
+impl<'a> Shelf<'a> {
+    /// An accelerator in a host, whether or not they can be bought; nothing if the host has no link
+    /// to it, or neither width nor power for one.
+    pub fn mount(
+        &self,
+        accelerator: &'a Accelerator,
+        host: &'a Host,
+        assumptions: &Assumptions,
+    ) -> Option<System<'a>> {
+        let slots = if assumptions.host_limits {
+            slots_for(host, accelerator)
+        } else {
+            host.slots
         };
-        Fabric::new(self.accelerator, &links, assumptions)
+        if slots == 0 {
+            return None;
+        }
+        Some(System {
+            accelerator,
+            host,
+            slots,
+            pcie: self.pcie(accelerator, host)?,
+            all_reduce_bus: bus_of_class(host, &assumptions.pcie_all_reduce),
+            network: None,
+        })
     }
 }
 
 /// Accelerators that a host takes by its slots, by their width and by its power supply. A board or
 /// a complete machine was built for what it holds.
-pub(crate) fn slots_for(host: &Host, accelerator: &Accelerator) -> u32 {
+fn slots_for(host: &Host, accelerator: &Accelerator) -> u32 {
     if host.whole || host.includes.is_some() {
         return host.slots;
     }
@@ -72,7 +54,7 @@ pub(crate) fn slots_for(host: &Host, accelerator: &Accelerator) -> u32 {
 }
 
 /// All-reduce bus bandwidth of the class that the assumptions name, else the default one.
-pub(crate) fn bus_of_class(host: &Host, class: &str) -> Option<BusBandwidth> {
+fn bus_of_class(host: &Host, class: &str) -> Option<BusBandwidth> {
     let of = |name: &str| {
         host.all_reduce
             .iter()

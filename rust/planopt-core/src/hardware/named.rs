@@ -1,9 +1,7 @@
 //! Hardware by its names: for an evaluation, whether or not it can be bought.
 
-use super::available::Space;
 use super::inventory::Shelf;
-use super::mounted::Fit;
-use super::system::Connection;
+use super::system::{Connection, System};
 use crate::catalog::{Accelerator, Assumptions, Catalog, Host, Link, ScaleUp, Stores};
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::{unknown_name, wrong_option};
@@ -106,23 +104,24 @@ impl Bench {
 }
 
 impl Bench {
-    /// The accelerator in its host.
+    /// The accelerator in its host, alone.
     ///
     /// # Errors
     ///
     /// A host that cannot take one.
-    pub(crate) fn fit<'c>(
+    pub(crate) fn system<'c>(
         &'c self,
         catalog: &'c Catalog,
         assumptions: &Assumptions,
-    ) -> Result<Fit<'c>, Vec<Diagnostic>> {
+    ) -> Result<System<'c>, Vec<Diagnostic>> {
         let (accelerator, host) = (&self.accelerator, &self.host);
-        let mut fit = Space::fit(&Shelf::of(catalog), accelerator, host, assumptions)
+        let mut system = Shelf::of(catalog)
+            .mount(accelerator, host, assumptions)
             .ok_or_else(|| vec![cannot_take(&host.id)])?;
         if let Some(bandwidth) = self.pcie.as_ref().and_then(|link| link.bandwidth) {
-            fit.pcie = bandwidth;
+            system.pcie = bandwidth;
         }
-        Ok(fit)
+        Ok(system)
     }
 }
 
@@ -137,7 +136,7 @@ pub(crate) fn line_of<'c>(
     catalog: &'c Catalog,
     id: &str,
     nics_per_host: u32,
-) -> Result<Option<Connection<'c>>, Vec<Diagnostic>> {
+) -> Result<Connection<'c>, Vec<Diagnostic>> {
     let network = catalog
         .network(id)
         .map_err(|problem| vec![problem.field("--network")])?;
@@ -147,7 +146,7 @@ pub(crate) fn line_of<'c>(
             let accepted = "networks whose link has a bandwidth".to_owned();
             vec![unknown_name("network", id, accepted)]
         })?;
-    Ok(Some((network, line)))
+    Ok((network, line))
 }
 
 /// The smallest host of the catalog that takes the accelerators; the cheapest of equals.

@@ -1,10 +1,8 @@
 //! Hardware as questions name it, and what the names come to.
 
-use super::available::Space;
 use super::instances::Instances;
-use super::mounted::Fit;
 use super::named::{Bench, Names, line_of};
-use super::system::Connection;
+use super::system::System;
 use crate::catalog::{Accelerator, Assumptions, Catalog, LIMITED_TO, Terms};
 use crate::diagnostic::option::{
     LARGEST_COUNT, LARGEST_NICS, none_of, unknown_name, wrong_counts, wrong_option,
@@ -195,30 +193,31 @@ impl HardwareSpec {
         Instances::of_offer(catalog, self.host.as_deref().unwrap_or_default(), terms)
     }
 
-    /// The network, with its line between hosts like this one.
+    /// The system over the network that is named, if one is.
     ///
     /// # Errors
     ///
     /// An unknown id, with the nearest ones.
-    pub(crate) fn connection<'c>(
+    pub(crate) fn connected<'c>(
         &self,
         catalog: &'c Catalog,
-        fit: &Fit,
+        system: System<'c>,
         nics: Nics,
-    ) -> Result<Option<Connection<'c>>, Vec<Diagnostic>> {
+    ) -> Result<System<'c>, Vec<Diagnostic>> {
         let Some(id) = &self.network else {
-            return Ok(None);
+            return Ok(system);
         };
         let most = || {
             let network = catalog.network(id).ok()?;
             let fitting = network.nics_per_host.iter().copied();
-            (fitting.filter(|nics| *nics <= fit.host.room_for(network))).max()
+            (fitting.filter(|nics| *nics <= system.host.room_for(network))).max()
         };
         let many = match nics {
             Nics::One => None,
             Nics::AllThatFit => most(),
         };
-        line_of(catalog, id, self.nics_per_host.or(many).unwrap_or(1))
+        let many = self.nics_per_host.or(many).unwrap_or(1);
+        Ok(system.over(Some(line_of(catalog, id, many)?)))
     }
 }
 
@@ -236,7 +235,7 @@ enum Place {
 }
 
 impl Site<'_> {
-    /// The accelerator in its host, and the network.
+    /// The system that the names come to.
     ///
     /// # Errors
     ///
@@ -246,13 +245,12 @@ impl Site<'_> {
         catalog: &'c Catalog,
         assumptions: &Assumptions,
         nics: Nics,
-    ) -> Result<(Fit<'c>, Option<Connection<'c>>), Vec<Diagnostic>> {
+    ) -> Result<System<'c>, Vec<Diagnostic>> {
         match &self.place {
             Place::Rented(instances) => self.rented(catalog, instances, assumptions),
             Place::Bench(bench) => {
-                let fit = bench.fit(catalog, assumptions)?;
-                let network = self.hardware.connection(catalog, &fit, nics)?;
-                Ok((fit, network))
+                let system = bench.system(catalog, assumptions)?;
+                self.hardware.connected(catalog, system, nics)
             }
         }
     }
@@ -262,21 +260,20 @@ impl Site<'_> {
         catalog: &'c Catalog,
         instances: &'c Instances,
         assumptions: &Assumptions,
-    ) -> Result<(Fit<'c>, Option<Connection<'c>>), Vec<Diagnostic>> {
+    ) -> Result<System<'c>, Vec<Diagnostic>> {
         let accelerator = catalog
             .accelerator(self.hardware.accelerator()?)
             .map_err(|problem| vec![problem])?;
         let id = self.hardware.host.as_deref().unwrap_or_default();
         let shelf = instances.shelf(catalog);
         let instance = instances.host(id);
-        let fit = instance.and_then(|host| Space::fit(&shelf, accelerator, host, assumptions));
-        let fit = fit.ok_or_else(|| {
+        let system = instance.and_then(|host| shelf.mount(accelerator, host, assumptions));
+        let system = system.ok_or_else(|| {
             let accepted = "offers whose hosts have a link with a bandwidth".to_owned();
             vec![unknown_name("host", id, accepted)]
         })?;
         let network = self.hardware.network.as_deref();
         let network = network.and_then(|id| instances.network(id));
-        let line = network.and_then(|network| Some((network, shelf.line(network, 1)?)));
-        Ok((fit, line))
+        Ok(system.over(network.and_then(|network| Some((network, shelf.line(network, 1)?)))))
     }
 }

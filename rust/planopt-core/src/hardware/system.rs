@@ -1,12 +1,86 @@
-//! An accelerator in a host on a network.
+//! What a model runs on: an accelerator in a host, and the network between hosts.
 
+use super::fabric::{Fabric, Links};
 use super::line::NetworkLine;
-use crate::catalog::{Accelerator, Host, Network};
+use crate::catalog::{Accelerator, Assumptions, BusBandwidth, Host, Network, ScaleUp};
+use crate::quantity::BytesPerSecond;
 
 /// A network with its line between hosts of so many NICs.
-pub(crate) type Connection<'c> = (&'c Network, NetworkLine);
+pub type Connection<'a> = (&'a Network, NetworkLine);
 
-/// What a replica runs on.
+/// An accelerator in a host it fits, and the network between such hosts: the names of a question,
+/// resolved, as formulas read them.
+#[derive(Clone, Copy, Debug)]
+pub struct System<'a> {
+    /// The accelerator.
+    pub accelerator: &'a Accelerator,
+    /// The host.
+    pub host: &'a Host,
+    /// Accelerators that one host takes.
+    pub slots: u32,
+    /// Bandwidth between them.
+    pub pcie: BytesPerSecond,
+    /// All-reduce over PCIe in that host.
+    pub all_reduce_bus: Option<BusBandwidth>,
+    /// The network between hosts; none for one host.
+    pub network: Option<Connection<'a>>,
+}
+
+impl<'a> System<'a> {
+    /// The same over another network.
+    #[must_use]
+    pub fn over(self, network: Option<Connection<'a>>) -> Self {
+        Self { network, ..self }
+    }
+
+    /// Whether its hosts can be connected so: they have room for the NICs, and instances have a
+    /// network of their own.
+    pub fn takes(&self, (network, line): &Connection) -> bool {
+        line.nics_per_host <= self.host.room_for(network)
+            && (self.host.rent.is_none() || network.id == self.host.id)
+    }
+
+    /// The scale-up link between the accelerators of these hosts.
+    pub fn scale_up(&self) -> Option<ScaleUp> {
+        let link = self.accelerator.scale_up.as_ref()?;
+        Some(link.in_hosts_of(self.slots))
+    }
+
+    /// Accelerators that it joins: 1 without any.
+    pub fn scale_up_domain(&self) -> u32 {
+        self.scale_up().map_or(1, |link| link.domain)
+    }
+
+    /// Whether its accelerators all-reduce over PCIe of which the host has figures.
+    pub fn reduces_over_pcie(&self) -> bool {
+        self.all_reduce_bus.is_some() && self.scale_up_domain() < self.slots
+    }
+
+    /// Its links, as reached.
+    pub fn fabric(&self, assumptions: &Assumptions) -> Fabric {
+        let scale_up = self.scale_up();
+        let links = Links {
+            scale_up: scale_up.as_ref(),
+            pcie: self.pcie,
+            all_reduce_bus: self.all_reduce_bus,
+            network: self.network.map(|(_, line)| line),
+        };
+        Fabric::new(self.accelerator, &links, assumptions)
+    }
+
+    /// What of it is bought.
+    pub fn parts(&self) -> Hardware<'a> {
+        Hardware {
+            accelerator: self.accelerator,
+            host: self.host,
+            network: self
+                .network
+                .map(|(network, line)| (network, line.nics_per_host)),
+        }
+    }
+}
+
+/// What of a system is bought.
 #[derive(Clone, Copy, Debug)]
 pub struct Hardware<'a> {
     /// Accelerator.

@@ -1,10 +1,10 @@
 //! What an answer about one configuration says, and how it is worded.
 
 use crate::bill::{BillLine, Unit, bill_of, cheapest_units};
-use crate::catalog::{Assumptions, Network};
+use crate::catalog::Assumptions;
 use crate::cost::{of_purchase, of_rent};
 use crate::document::{BillAnswer, EvaluationAnswer, HardwareAnswer, Messages, Percentiles};
-use crate::hardware::{Fit, Hardware, NetworkLine};
+use crate::hardware::System;
 use crate::load::serving::Question;
 use crate::parallel::{Degrees, Layout, Placement, Rejection, all_reduce, hops};
 use crate::quantity::{Bytes, MicroUsd, Watts};
@@ -15,27 +15,16 @@ use crate::transformer::{Transformer, all_reduces};
 pub(crate) struct Subject<'s, 'a> {
     pub(crate) transformer: &'s Transformer,
     pub(crate) question: &'s Question,
-    pub(crate) fit: &'s Fit<'a>,
-    pub(crate) network: Option<(&'a Network, NetworkLine)>,
+    pub(crate) system: &'s System<'a>,
     pub(crate) layout: Layout,
     pub(crate) assumptions: &'s Assumptions,
 }
 
 impl<'a> Subject<'_, 'a> {
-    fn hardware(&self) -> Hardware<'a> {
-        Hardware {
-            accelerator: self.fit.accelerator,
-            host: self.fit.host,
-            network: self
-                .network
-                .map(|(network, line)| (network, line.nics_per_host)),
-        }
-    }
-
     /// The cheapest units that hold all replicas.
     pub(crate) fn cheapest_units(&self, placement: Placement) -> Vec<(Unit<'a>, u32)> {
         let sale = self.assumptions.switch_sale;
-        cheapest_units(self.hardware(), placement, self.layout.replicas, sale)
+        cheapest_units(self.system.parts(), placement, self.layout.replicas, sale)
     }
 
     pub(crate) fn answer(
@@ -60,7 +49,7 @@ impl<'a> Subject<'_, 'a> {
         let price: MicroUsd = bill.iter().map(BillLine::price).sum();
         let tokens_per_second = evaluation.decode.tokens_per_second * f64::from(replicas);
         let assumptions = &self.assumptions.cost;
-        let cost = match (self.fit.host.rent, power) {
+        let cost = match (self.system.host.rent, power) {
             _ if bill.is_empty() => None,
             (Some(rent), _) => Some(of_rent(
                 price.usd(),
@@ -129,23 +118,26 @@ impl<'a> Subject<'_, 'a> {
     }
 
     fn hardware_answer(&self, placement: Option<Placement>, unit: Option<&Unit>) -> HardwareAnswer {
-        let scale_up = self.fit.scale_up();
+        let scale_up = self.system.scale_up();
         let group = placement.map_or(1, |placement| placement.degrees.ranks());
         let link = match scale_up {
             Some(link) if group <= link.domain => link.name.clone(),
-            _ => self.fit.host.link.clone(),
+            _ => self.system.host.link.clone(),
         };
         let switch = unit.and_then(|unit| unit.switch);
         let blocks = unit.map_or(0, Unit::port_blocks);
         HardwareAnswer {
-            host: self.fit.host.id.clone(),
+            host: self.system.host.id.clone(),
             hosts: unit
                 .map(Unit::hosts)
                 .or(placement.map(|placement| placement.hosts))
                 .unwrap_or(1),
             link,
-            network: self.network.map(|(network, _)| network.id.clone()),
-            nics_per_host: self.network.map_or(0, |(_, line)| line.nics_per_host),
+            network: self.system.network.map(|(network, _)| network.id.clone()),
+            nics_per_host: self
+                .system
+                .network
+                .map_or(0, |(_, line)| line.nics_per_host),
             switch: switch.map(|share| share.switch.id.clone()),
             switch_count: u32::from(switch.is_some() && blocks == 0),
             switch_port_blocks: blocks,
@@ -153,9 +145,7 @@ impl<'a> Subject<'_, 'a> {
     }
 
     fn messages(&self, placement: Placement) -> Messages {
-        let fabric = self
-            .fit
-            .fabric(self.network.map(|(_, line)| line), self.assumptions);
+        let fabric = self.system.fabric(self.assumptions);
         #[expect(
             clippy::cast_precision_loss,
             reason = "a hidden size is far below 2^53"

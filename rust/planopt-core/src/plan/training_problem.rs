@@ -4,27 +4,17 @@ use super::training::{Ground, Told};
 use crate::bill::Cluster;
 use crate::compute::training::PricedModel;
 use crate::document::{HardwareAnswer, TrainingAnswer};
-use crate::hardware::{Connection, Fabric, Fit, Hardware, Rates};
+use crate::hardware::{Fabric, Rates, System};
 use crate::parallel::{Groups, Rejection, deal_model};
 use crate::training::{AtWork, TrainingEvaluation, TrainingHardware, evaluate};
 
 /// What an answer is about.
 pub(crate) struct Subject<'s, 'a> {
     pub(crate) told: &'s Told<'s>,
-    pub(crate) fit: &'s Fit<'a>,
-    pub(crate) network: Option<Connection<'a>>,
+    pub(crate) system: System<'a>,
 }
 
-impl<'s, 'a> Subject<'s, 'a> {
-    /// What is told of, on an accelerator in its host, over a network.
-    pub(crate) fn new(
-        told: &'s Told<'s>,
-        fit: &'s Fit<'a>,
-        network: Option<Connection<'a>>,
-    ) -> Self {
-        Self { told, fit, network }
-    }
-
+impl<'a> Subject<'_, 'a> {
     /// The answer for it, whether or not it works.
     pub(crate) fn answer(&self) -> TrainingAnswer {
         match self.evaluate() {
@@ -37,14 +27,13 @@ impl<'s, 'a> Subject<'s, 'a> {
     pub(crate) fn rates(&self) -> Result<Rates, Rejection> {
         let format = self.told.recipe.precision.format();
         let precision = format.name();
-        Rates::of(self.fit.accelerator, format, self.told.assumptions)
+        Rates::of(self.system.accelerator, format, self.told.assumptions)
             .ok_or(Rejection::Precision { precision })
     }
 
     /// Its links.
     pub(crate) fn fabric(&self) -> Fabric {
-        let line = self.network.map(|(_, line)| line);
-        self.fit.fabric(line, self.told.assumptions)
+        self.system.fabric(self.told.assumptions)
     }
 
     pub(crate) fn evaluate(&self) -> Result<(Rates, TrainingEvaluation), Rejection> {
@@ -57,14 +46,14 @@ impl<'s, 'a> Subject<'s, 'a> {
             ..
         } = self.told;
         layout.check_trained(transformer, recipe)?;
-        let slots = self.fit.slots;
+        let slots = self.system.slots;
         let fabric = self.fabric();
         let groups = Groups::placed(layout, &fabric, slots)?;
         let rates = self.rates()?;
         let priced = PricedModel::new(transformer, recipe, layout, &rates, &groups, training);
         let stages = deal_model(transformer, recipe, layout.pp, layout.vpp);
         let hardware = TrainingHardware {
-            accelerator: self.fit.accelerator,
+            accelerator: self.system.accelerator,
             rates: &rates,
             fabric: &fabric,
             slots,
@@ -84,32 +73,21 @@ impl<'s, 'a> Subject<'s, 'a> {
     }
 
     fn hosts(&self) -> u32 {
-        let slots = self.fit.slots;
+        let slots = self.system.slots;
         self.told.layout.accelerators().div_ceil(slots)
     }
 
     fn cluster(&self) -> Option<Cluster<'a>> {
         let accelerators = self.told.layout.accelerators();
         let (spares, _) = self.at_work(accelerators).spares(self.told.training);
-        Cluster::new(self.parts(), accelerators, self.fit.slots, spares)
+        Cluster::new(self.system.parts(), accelerators, self.system.slots, spares)
     }
 
     /// So many of its accelerators in as few hosts as hold them.
     pub(crate) fn at_work(&self, accelerators: u32) -> AtWork {
         AtWork {
             accelerators,
-            hosts: accelerators.div_ceil(self.fit.slots),
-        }
-    }
-
-    /// What a cluster of it is made of.
-    pub(crate) fn parts(&self) -> Hardware<'a> {
-        Hardware {
-            accelerator: self.fit.accelerator,
-            host: self.fit.host,
-            network: self
-                .network
-                .map(|(network, line)| (network, line.nics_per_host)),
+            hosts: accelerators.div_ceil(self.system.slots),
         }
     }
 
@@ -124,7 +102,7 @@ impl<'s, 'a> Subject<'s, 'a> {
                 .and_then(|cluster| cluster.bill_of_materials())
                 .unwrap_or_default(),
             // Whoever rents an instance out pays for its power.
-            power: match self.fit.host.rent {
+            power: match self.system.host.rent {
                 Some(_) => None,
                 None => cluster.and_then(|cluster| cluster.power(self.told.assumptions)),
             },
@@ -135,17 +113,20 @@ impl<'s, 'a> Subject<'s, 'a> {
 
     /// Where it runs.
     pub(crate) fn hardware(&self, cluster: Option<Cluster<'a>>) -> HardwareAnswer {
-        let link = match self.fit.scale_up() {
+        let link = match self.system.scale_up() {
             Some(link) if self.told.layout.tp <= link.domain => link.name.clone(),
-            _ => self.fit.host.link.clone(),
+            _ => self.system.host.link.clone(),
         };
         let switching = cluster.and_then(|cluster| cluster.switching);
         HardwareAnswer {
-            host: self.fit.host.id.clone(),
+            host: self.system.host.id.clone(),
             hosts: self.hosts(),
             link,
-            network: self.network.map(|(network, _)| network.id.clone()),
-            nics_per_host: self.network.map_or(0, |(_, line)| line.nics_per_host),
+            network: self.system.network.map(|(network, _)| network.id.clone()),
+            nics_per_host: self
+                .system
+                .network
+                .map_or(0, |(_, line)| line.nics_per_host),
             switch: switching.map(|all| all.switch.id.clone()),
             switch_count: switching.map_or(0, |all| all.count),
             switch_port_blocks: 0,

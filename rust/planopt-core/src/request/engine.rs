@@ -262,9 +262,8 @@ fn with_engine<T>(
     request.check()?;
     let layout = request.layout();
     let site = request.hardware.site(catalog, layout.accelerators())?;
-    let (fit, network) = site.resolve(catalog, &assumptions, Nics::One)?;
-    let question = request.resting_in(fit.host, question, &assumptions)?;
-    let line = network.map(|(_, line)| line);
+    let system = site.resolve(catalog, &assumptions, Nics::One)?;
+    let question = request.resting_in(system.host, question, &assumptions)?;
     let in_flight = layout.in_flight;
     let asked = |replica: &Replica, _| {
         let limits = limits(options, replica, in_flight, question.overlap, &assumptions);
@@ -284,8 +283,7 @@ fn with_engine<T>(
     with_replica(
         &transformer,
         &question,
-        &fit,
-        line,
+        &system,
         layout,
         &assumptions,
         asked,

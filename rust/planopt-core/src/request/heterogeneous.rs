@@ -7,7 +7,7 @@ use crate::catalog::{Catalog, TrainingAssumptions};
 use crate::diagnostic::option::wrong_option;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::document::{HardwareAnswer, MixedAnswer, ShareAnswer};
-use crate::hardware::{Bench, Fabric, Fit, HardwareSpec, Nics, Rates};
+use crate::hardware::{Bench, Fabric, HardwareSpec, Nics, Rates};
 use crate::parallel::Rejection;
 use crate::plan::training::{Ground, Told};
 use crate::plan::training_problem::Subject;
@@ -77,16 +77,16 @@ pub fn evaluate_mixed(
         .iter()
         .map(|share| hardware.bench(catalog, &share.accelerator, share.accelerators))
         .collect::<Result<_, _>>()?;
-    let fits: Vec<Fit> = benches
+    let told = &told;
+    let subjects: Vec<Subject> = benches
         .iter()
-        .map(|bench| bench.fit(catalog, assumptions))
-        .collect::<Result<_, _>>()?;
-    let mut subjects = Vec::new();
-    for fit in &fits {
-        let network = hardware.connection(catalog, fit, Nics::AllThatFit)?;
-        subjects.push(Subject::new(&told, fit, network));
-    }
-    Ok(request.answer(&told, &subjects))
+        .map(|bench| {
+            let system = bench.system(catalog, assumptions)?;
+            let system = hardware.connected(catalog, system, Nics::AllThatFit)?;
+            Ok(Subject { told, system })
+        })
+        .collect::<Result<_, Vec<Diagnostic>>>()?;
+    Ok(request.answer(told, &subjects))
 }
 
 /// What comes of the two ways, or why it cannot be laid out.
@@ -161,8 +161,8 @@ impl EvaluateMixed {
                 .map(|(place, (share, subject))| ShareAnswer {
                     accelerator: share.accelerator.clone(),
                     accelerators: share.accelerators,
-                    host: subject.fit.host.id.clone(),
-                    hosts: share.accelerators.div_ceil(subject.fit.slots),
+                    host: subject.system.host.id.clone(),
+                    hosts: share.accelerators.div_ceil(subject.system.slots),
                     step_seconds: alone.as_ref().ok().map(|all| all[place].step.total().0),
                     layers: both
                         .balanced
@@ -197,10 +197,10 @@ impl EvaluateMixed {
             .zip(&self.shares)
             .map(|((subject, (rates, fabric)), share)| Share {
                 hardware: TrainingHardware {
-                    accelerator: subject.fit.accelerator,
+                    accelerator: subject.system.accelerator,
                     rates,
                     fabric,
-                    slots: subject.fit.slots,
+                    slots: subject.system.slots,
                 },
                 accelerators: share.accelerators,
             })
@@ -234,8 +234,8 @@ impl EvaluateMixed {
         let kinds: Vec<_> = kinds
             .map(|(subject, share)| {
                 let (spares, _) = subject.at_work(share.accelerators).spares(training);
-                let slots = subject.fit.slots;
-                (subject.parts(), slots, share.accelerators, spares)
+                let slots = subject.system.slots;
+                (subject.system.parts(), slots, share.accelerators, spares)
             })
             .collect();
         MixedCluster::new(&kinds)
@@ -267,9 +267,9 @@ impl EvaluateMixed {
             names.dedup();
             names.join(" + ")
         };
-        let slots = subjects.iter().map(|subject| subject.fit.slots);
+        let slots = subjects.iter().map(|subject| subject.system.slots);
         let hosts = self.shares.iter().zip(slots);
-        let network = subjects.first().and_then(|subject| subject.network);
+        let network = subjects.first().and_then(|subject| subject.system.network);
         let switching = cluster.and_then(|cluster| cluster.switching);
         HardwareAnswer {
             host: joined(|hardware| hardware.host),

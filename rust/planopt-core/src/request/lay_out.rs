@@ -114,23 +114,21 @@ fn deploy(
     has_errors: bool,
 ) -> Result<Deployment<HardwareAnswer>, Vec<Diagnostic>> {
     let (part, catalog) = (found.part(row), &found.catalog);
-    let system = found.rows.system(row);
+    let names = found.rows.system(row);
     let hardware = HardwareSpec {
-        accelerator: Some(system.accelerator.clone()),
-        host: Some(system.host.clone()),
-        terms: system.terms.clone(),
-        network: system.network.clone(),
-        nics_per_host: Some(system.nics_per_host),
+        accelerator: Some(names.accelerator.clone()),
+        host: Some(names.host.clone()),
+        terms: names.terms.clone(),
+        network: names.network.clone(),
+        nics_per_host: Some(names.nics_per_host),
         ..HardwareSpec::default()
     };
-    let site = hardware.site(catalog, system.accelerators)?;
-    let (fit, network) = site.resolve(catalog, &part.assumptions, Nics::One)?;
+    let site = hardware.site(catalog, names.accelerators)?;
     let key = UnitKey {
-        fit,
-        network,
-        hosts: system.hosts,
-        accelerators: system.accelerators,
-        switch: system.switch.as_deref(),
+        system: site.resolve(catalog, &part.assumptions, Nics::One)?,
+        hosts: names.hosts,
+        accelerators: names.accelerators,
+        switch: names.switch.as_deref(),
     };
     let (users, given) = decided(found, row, count, for_users);
     let fastest = fastest_layout(
@@ -141,12 +139,11 @@ fn deploy(
         given,
         &part.assumptions,
     );
-    let fastest = fastest.ok_or_else(|| vec![nothing_runs(&system.accelerator)])?;
+    let fastest = fastest.ok_or_else(|| vec![nothing_runs(&names.accelerator)])?;
     let subject = Subject {
         transformer: &part.transformer,
         question: &part.question,
-        fit: &key.fit,
-        network: key.network,
+        system: &key.system,
         layout: fastest.layout,
         assumptions: &part.assumptions,
     };
@@ -162,7 +159,7 @@ fn deploy(
     );
     if has_errors {
         let experts = part.transformer.experts().is_some();
-        let own = Some(key.fit.accelerator);
+        let own = Some(key.system.accelerator);
         let errors = Errors::of(catalog, own, experts, !part.has_engine);
         let decode = fastest.evaluation.decode;
         let predicted = Predicted {

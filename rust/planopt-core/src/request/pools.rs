@@ -10,7 +10,7 @@ use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::wrong_option;
 use crate::document::{BillAnswer, PoolAnswer, PoolsAnswer, PoolsSearchAnswer, TransferAnswer};
-use crate::hardware::{Fit, HardwareSpec, Nics, Rates, Selection, Shelf, Space};
+use crate::hardware::{HardwareSpec, Nics, Rates, Selection, Shelf, Space, System};
 use crate::load::{EngineOptions, Load};
 use crate::parallel::Pins;
 use crate::quantity::MicroUsd;
@@ -200,13 +200,13 @@ pub(super) fn transfer_between(
         to.hardware.site(catalog, to.layout().accelerators())?,
     ];
     // The two are joined by the network of the first.
-    let (one, line) = sites[0].resolve(catalog, &assumptions, Nics::One)?;
-    let (other, _) = sites[1].resolve(catalog, &assumptions, Nics::One)?;
-    let end = |fit: &Fit, request: &EvaluateServing| {
-        let placement = request.layout().place(fit.slots);
+    let one = sites[0].resolve(catalog, &assumptions, Nics::One)?;
+    let other = sites[1].resolve(catalog, &assumptions, Nics::One)?;
+    let other = other.over(one.network);
+    let end = |system: &System, request: &EvaluateServing| {
+        let placement = request.layout().place(system.slots);
         let placement = placement.map_err(|_| unknown("tp", "ranks that fill whole hosts"))?;
-        let fabric = fit.fabric(line.map(|(_, line)| line), &assumptions);
-        Ok::<_, Vec<Diagnostic>>((placement, fabric))
+        Ok::<_, Vec<Diagnostic>>((placement, system.fabric(&assumptions)))
     };
     let ((sent, sending), (got, getting)) = (end(&one, from)?, end(&other, to)?);
     let used: u32 = [from.layout(), to.layout()]
@@ -235,7 +235,7 @@ pub(super) fn transfer_between(
         cache,
         prompt,
     );
-    let network = line.map(|(network, _)| network.id.clone());
+    let network = one.network.map(|(network, _)| network.id.clone());
     let network = network.filter(|_| neighbours.is_none());
     found
         .map(|found| TransferAnswer::new(found, network, cache.0, prompt))

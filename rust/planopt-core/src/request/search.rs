@@ -7,7 +7,7 @@ use super::serving::{Asked, SearchServing};
 use super::training::{RecipeRequest, TrainingRun, training_with};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Problems};
-use crate::hardware::{Fit, Instances, RentRequest, Selection, Shelf, Space};
+use crate::hardware::{Instances, RentRequest, Selection, Shelf, Space, System};
 use crate::quantity::{MicroUsd, Seconds, Watts};
 use crate::search::{
     BatchPolicy, ClusterAnswer, ClusterColumns, Demand, Finding, Found, Goal, Part, Payment,
@@ -199,7 +199,7 @@ fn search_part(
         &assumptions,
         stop,
     );
-    let reduces_over_pcie = space.fits.iter().any(Fit::reduces_over_pcie);
+    let reduces_over_pcie = space.systems.iter().any(System::reduces_over_pcie);
     let part = Part {
         model: request.model.name.clone(),
         draft: request.model.draft.clone(),

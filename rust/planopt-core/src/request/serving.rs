@@ -375,12 +375,11 @@ pub fn evaluate_serving(
     request.check_states(&transformer)?;
     let layout = request.layout();
     let site = request.hardware.site(catalog, layout.accelerators())?;
-    let (fit, network) = site.resolve(catalog, &assumptions, Nics::One)?;
-    let open = request.resting_in(fit.host, question, &assumptions)?;
-    let line = network.map(|(_, line)| line);
+    let system = site.resolve(catalog, &assumptions, Nics::One)?;
+    let open = request.resting_in(system.host, question, &assumptions)?;
     let evaluate = |layers| {
         let question = offload::with_layers(open, layers);
-        let evaluated = evaluate_unit(&transformer, &question, &fit, line, layout, &assumptions);
+        let evaluated = evaluate_unit(&transformer, &question, &system, layout, &assumptions);
         (question, evaluated)
     };
     let tried = request.resting_layers(&transformer);
@@ -398,8 +397,7 @@ pub fn evaluate_serving(
     let subject = Subject {
         transformer: &transformer,
         question: &question,
-        fit: &fit,
-        network,
+        system: &system,
         layout,
         assumptions: &assumptions,
     };

@@ -542,8 +542,9 @@ pub fn evaluate_training(
         training: &training,
     };
     let site = request.hardware.site(catalog, layout.accelerators())?;
-    let (fit, network) = site.resolve(catalog, assumptions, Nics::AllThatFit)?;
-    Ok(Subject::new(&told, &fit, network).answer())
+    let system = site.resolve(catalog, assumptions, Nics::AllThatFit)?;
+    let told = &told;
+    Ok(Subject { told, system }.answer())
 }
 
 /// The assumptions of training with what the question puts in their place.

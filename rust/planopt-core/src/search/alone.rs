@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{Broken, Limits, possible};
-use super::rows::{Rows, System};
+use super::rows::{Rows, SystemNames};
 use crate::quantity::{Exact, Quotient};
 
 /// What is best.
@@ -100,7 +100,7 @@ impl Rows {
     /// most `most` of them, by price, then $/Mtok, power and name.
     pub fn builds(&self, rows: impl Fn(usize) -> bool, limits: &Limits, most: usize) -> Vec<Build> {
         let needs = limits.needs(self);
-        let mut best: BTreeMap<System, (Rank, usize, Alone)> = BTreeMap::new();
+        let mut best: BTreeMap<SystemNames, (Rank, usize, Alone)> = BTreeMap::new();
         for row in self.by_name(rows) {
             let enough = limits.enough(self, row);
             let Some(count) = enough.filter(|count| *count <= MOST_COPIES) else {
@@ -160,7 +160,7 @@ impl Rows {
     }
 }
 
-impl System {
+impl SystemNames {
     /// Hardware of a whole build: what is counted is multiplied.
     fn times(&self, count: u64) -> Self {
         let times = |number: u32| {

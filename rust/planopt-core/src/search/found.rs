@@ -1,7 +1,7 @@
 //! What searches find, kept.
 
 use super::columns::ClusterColumns;
-use super::rows::{Filling, Interned, Row, Rows, System};
+use super::rows::{Filling, Interned, Row, Rows, SystemNames};
 use super::serving::{FoundUnit, Nearest, SearchResult, Tally};
 use super::training::TrainingTally;
 use crate::catalog::{Assumptions, Catalog};
@@ -178,7 +178,7 @@ impl Finding {
         };
         let laid = Laid { layout, part };
         let rent = hardware.host.rent;
-        let system = System {
+        let system = SystemNames {
             accelerator: hardware.accelerator.id.clone(),
             accelerators: unit.accelerators_bought(),
             host: hardware.host.id.clone(),

@@ -20,7 +20,7 @@ pub use self::found::{ClusterAnswer, Found, Laid, Listed, Part, Summary};
 pub use self::limits::{Broken, Limits, Number};
 pub use self::mix::{Cheapest, Cover, Price, Templates, Way, cheapest_cover, undominated};
 pub use self::offer::{Demanded, Offer, OfferedNeed};
-pub use self::rows::{Columns, Described, Resources, Row, Rows, Said, System, Values};
+pub use self::rows::{Columns, Described, Resources, Row, Rows, Said, SystemNames, Values};
 pub use self::serving::{
     Aim, Asked, BatchPolicy, Demand, EvaluatedUnit, FoundPool, FoundPools, FoundUnit, Goal,
     LatencyGoal, Nearest, PoolsAim, PoolsDemand, PoolsResult, SearchResult, Tally, UnitKey,

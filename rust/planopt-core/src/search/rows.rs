@@ -103,7 +103,7 @@ impl Columns {
 /// absent first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct System {
+pub struct SystemNames {
     /// Accelerator id.
     pub accelerator: String,
     /// Accelerators that come with it.
@@ -184,7 +184,7 @@ pub struct Rows {
     /// Its figures.
     pub columns: Columns,
     /// Its hardware, each once.
-    pub systems: Vec<System>,
+    pub systems: Vec<SystemNames>,
     /// What it needs of what is scarce.
     pub resources: Resources,
     /// Of which stock each is: the resource that its accelerators are taken from.
@@ -220,13 +220,13 @@ impl<T: Ord + Clone> Interned<T> {
 #[derive(Debug, Default)]
 pub(crate) struct Filling {
     rows: Rows,
-    systems: Interned<System>,
+    systems: Interned<SystemNames>,
     stocks: BTreeMap<String, u32>,
 }
 
 impl Filling {
     /// Adds a row; its accelerators are taken from `stock`.
-    pub(crate) fn push(&mut self, system: System, stock: &str, row: Row) {
+    pub(crate) fn push(&mut self, system: SystemNames, stock: &str, row: Row) {
         let resources = &mut self.rows.resources;
         let known = self.stocks.get(stock).copied();
         let of_stock = known.unwrap_or_else(|| {
@@ -271,7 +271,7 @@ impl Filling {
 #[serde(deny_unknown_fields)]
 pub struct Said {
     /// Its hardware.
-    pub system: System,
+    pub system: SystemNames,
     /// What its accelerators are taken from.
     pub stock: String,
     /// Price.
@@ -332,7 +332,7 @@ impl Rows {
     }
 
     /// Hardware of a row.
-    pub fn system(&self, row: usize) -> &System {
+    pub fn system(&self, row: usize) -> &SystemNames {
         &self.systems[self.columns.system[row] as usize]
     }
 

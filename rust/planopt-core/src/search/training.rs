@@ -17,9 +17,8 @@ pub use self::goal::{Payment, TrainingAim, TrainingGoal, TrainingLimits, Trainin
 
 use self::layouts::{Candidate, Layouts};
 use self::prepared::{Priced, Subject};
-use crate::catalog::Network;
 use crate::cost::of_purchase;
-use crate::hardware::{Fit, NetworkLine, Rates, Space, connects};
+use crate::hardware::{Connection, Rates, Space, System};
 use crate::parallel::Layout;
 use crate::quantity::{MicroUsd, Seconds};
 use rayon::prelude::*;
@@ -32,9 +31,9 @@ impl TrainingSearch<'_> {
         let most = self.goal.limits.accelerators;
         let layouts = Layouts::all(self.transformer, self.recipe, most);
         let found: Vec<TrainingSearchResult<'a>> = space
-            .fits
+            .systems
             .par_iter()
-            .map(|fit| self.search_fit(fit, &space.networks, &layouts))
+            .map(|system| self.search_system(system, &space.networks, &layouts))
             .collect();
         found
             .into_iter()
@@ -46,38 +45,37 @@ impl TrainingSearch<'_> {
 
     /// One accelerator in one host, over each network: the fastest first, as what it reaches
     /// spares the others.
-    fn search_fit<'a>(
+    fn search_system<'a>(
         &self,
-        fit: &Fit<'a>,
-        networks: &[(&'a Network, NetworkLine)],
+        system: &System<'a>,
+        networks: &[Connection<'a>],
         layouts: &Layouts,
     ) -> TrainingSearchResult<'a> {
         let mut result = TrainingSearchResult::default();
-        let mut connections: Vec<Option<(&Network, NetworkLine)>> = networks
+        let mut systems: Vec<System> = networks
             .iter()
-            .filter(|(network, line)| {
-                connects(fit.host, network) && line.nics_per_host <= fit.host.room_for(network)
-            })
-            .map(|connection| Some(*connection))
+            .filter(|connection| system.takes(connection))
+            .map(|connection| system.over(Some(*connection)))
             .collect();
-        connections.sort_by(|one, other| {
-            let bandwidth = |connection: &Option<(&Network, NetworkLine)>| {
-                connection.map_or(0.0, |(_, line)| line.rate.0 * f64::from(line.nics_per_host))
+        systems.sort_by(|one, other| {
+            let bandwidth = |system: &System| {
+                let line = system.network.map(|(_, line)| line);
+                line.map_or(0.0, |line| line.rate.0 * f64::from(line.nics_per_host))
             };
             bandwidth(other).total_cmp(&bandwidth(one))
         });
-        connections.insert(0, None);
+        systems.insert(0, *system);
         let format = self.recipe.precision.format();
-        let Some(rates) = Rates::of(fit.accelerator, format, self.assumptions) else {
+        let Some(rates) = Rates::of(system.accelerator, format, self.assumptions) else {
             let candidates: u64 = layouts.candidates.iter().map(Candidate::count).sum();
             result.covered += candidates;
             result.rejected.precision += candidates;
             return result;
         };
-        let mut subject = Subject::new(self, fit, &rates, layouts);
+        let mut subject = Subject::new(self, system, &rates, layouts);
         let mut best: Option<FoundCluster<'a>> = None;
-        for connection in connections {
-            if let Some(found) = self.search_network(&mut subject, connection, best, &mut result) {
+        for system in systems {
+            if let Some(found) = self.search_network(&mut subject, &system, best, &mut result) {
                 if best.is_none_or(|best| self.better(&found, &best)) {
                     best = Some(found);
                 }
@@ -91,16 +89,14 @@ impl TrainingSearch<'_> {
     fn search_network<'a>(
         &self,
         subject: &mut Subject<'_, 'a>,
-        connection: Option<(&'a Network, NetworkLine)>,
+        system: &System<'a>,
         known: Option<FoundCluster<'a>>,
         result: &mut TrainingSearchResult<'a>,
     ) -> Option<FoundCluster<'a>> {
-        let fabric = subject
-            .fit
-            .fabric(connection.map(|(_, line)| line), self.assumptions);
+        let fabric = system.fabric(self.assumptions);
         let mut priced = Priced::new(&fabric, subject.layouts);
         let mut best: Option<FoundCluster<'a>> = None;
-        let mut sizes = subject.sizes(connection.is_some());
+        let mut sizes = subject.sizes(system.network.is_some());
         if self.goal.aim == TrainingAim::Fastest {
             sizes.reverse();
         }
@@ -111,7 +107,7 @@ impl TrainingSearch<'_> {
             }
             result.covered += size.count;
             let leader = best.or(known);
-            let Some(bought) = self.buy(subject.fit, connection, size, leader, result) else {
+            let Some(bought) = self.buy(system, size, leader, result) else {
                 continue;
             };
             let limit = self.latest(bought.price, best.or(known).as_ref());

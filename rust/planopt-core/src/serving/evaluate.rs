@@ -4,7 +4,7 @@ use super::evaluation::ReplicaEvaluation;
 use super::prepared::Prepared;
 use super::replica::Replica;
 use crate::catalog::Assumptions;
-use crate::hardware::{Fit, NetworkLine};
+use crate::hardware::System;
 use crate::load::serving::Question;
 use crate::parallel::{Layout, Placement, Rejection, stages};
 use crate::transformer::Transformer;
@@ -17,16 +17,15 @@ use crate::transformer::Transformer;
 pub fn with_replica<T>(
     transformer: &Transformer,
     question: &Question,
-    fit: &Fit,
-    network: Option<NetworkLine>,
+    system: &System,
     layout: Layout,
     assumptions: &Assumptions,
     ask: impl FnOnce(&Replica, Placement) -> T,
 ) -> Result<T, Rejection> {
     layout.check_served(transformer)?;
-    let placement = layout.place(fit.slots)?;
-    let domain = fit.scale_up_domain();
-    if placement.hosts > 1 && network.is_none() && placement.accelerators() > domain {
+    let placement = layout.place(system.slots)?;
+    let domain = system.scale_up_domain();
+    if placement.hosts > 1 && system.network.is_none() && placement.accelerators() > domain {
         return Err(Rejection::Network {
             hosts: placement.hosts,
         });
@@ -35,11 +34,11 @@ pub fn with_replica<T>(
     let prepared = Prepared::new(
         transformer,
         question,
-        fit.accelerator,
+        system.accelerator,
         assumptions,
         &layouts,
     )?;
-    let fabric = fit.fabric(network, assumptions);
+    let fabric = system.fabric(assumptions);
     let stages = stages(transformer, layout.pp);
     let (Some(rank), Some(stages)) = (prepared.rank(layout.degrees()), stages.last()) else {
         return Err(Rejection::Layers {
@@ -54,7 +53,7 @@ pub fn with_replica<T>(
         &fabric,
         placement,
         question,
-        fit.accelerator,
+        system.accelerator,
         assumptions,
     );
     Ok(ask(&replica, placement))
@@ -68,8 +67,7 @@ pub fn with_replica<T>(
 pub fn evaluate_unit(
     transformer: &Transformer,
     question: &Question,
-    fit: &Fit,
-    network: Option<NetworkLine>,
+    system: &System,
     layout: Layout,
     assumptions: &Assumptions,
 ) -> Result<(Placement, ReplicaEvaluation), Rejection> {
@@ -102,13 +100,5 @@ pub fn evaluate_unit(
         };
         (placement, evaluation)
     };
-    with_replica(
-        transformer,
-        question,
-        fit,
-        network,
-        layout,
-        assumptions,
-        evaluate,
-    )
+    with_replica(transformer, question, system, layout, assumptions, evaluate)
 }

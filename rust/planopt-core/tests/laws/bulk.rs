@@ -98,10 +98,13 @@ fn training_request(model: &str, flash: bool) -> TrainingSpaceRequest {
 fn single(space: &TrainingSpace, request: &TrainingSpaceRequest, place: u64) -> EvaluateTraining {
     let (platform, layout, batch) = space.candidate(place);
     let hardware = HardwareSpec {
-        accelerator: Some(platform.fit.accelerator.id.clone()),
-        host: Some(platform.fit.host.id.clone()),
-        network: platform.network.map(|(network, _)| network.id.clone()),
-        nics_per_host: platform.network.map(|(_, line)| line.nics_per_host),
+        accelerator: Some(platform.system.accelerator.id.clone()),
+        host: Some(platform.system.host.id.clone()),
+        network: platform
+            .system
+            .network
+            .map(|(network, _)| network.id.clone()),
+        nics_per_host: platform.system.network.map(|(_, line)| line.nics_per_host),
         ..HardwareSpec::default()
     };
     let layout = TrainingLayout {
@@ -237,10 +240,10 @@ proptest! {
                     "kv": question.formats.kv.name(),
                     "context": question.context, "prompt": question.prompt,
                     "overlap": serde_json::to_value(question.overlap).expect("a word"),
-                    "accelerator": platform.fit.accelerator.id,
-                    "host": platform.fit.host.id,
-                    "network": platform.network.map(|(network, _)| network.id.clone()),
-                    "nics_per_host": platform.network.map(|(_, line)| line.nics_per_host),
+                    "accelerator": platform.system.accelerator.id,
+                    "host": platform.system.host.id,
+                    "network": platform.system.network.map(|(network, _)| network.id.clone()),
+                    "nics_per_host": platform.system.network.map(|(_, line)| line.nics_per_host),
                     "tp": layout.tp, "dp": layout.dp, "ep": layout.ep,
                     "pp": layout.pp, "replicas": layout.replicas,
                     "batch": layout.batch, "in_flight": layout.in_flight,

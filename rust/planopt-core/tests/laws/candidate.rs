@@ -4,7 +4,7 @@ use crate::made_up::{accelerators, architectures, assumptions, buses, hosts, que
 use crate::stock::bundled;
 use planopt_core::catalog::{Accelerator, Assumptions, BusBandwidth, Host};
 use planopt_core::format::Formats;
-use planopt_core::hardware::{Fit, NetworkLine, Selection, Shelf, Space};
+use planopt_core::hardware::{NetworkLine, Selection, Shelf, Space, System};
 use planopt_core::load::serving::Question;
 use planopt_core::parallel::Layout;
 use planopt_core::quantity::{BytesPerSecond, Seconds};
@@ -35,18 +35,21 @@ pub(crate) struct Candidate {
 impl Candidate {
     /// Its evaluation; every candidate made here can at least be laid out.
     pub(crate) fn evaluate(&self) -> ReplicaEvaluation {
-        let fit = Fit {
+        // Any: only its line is read.
+        let networks = &bundled("article").networks;
+        let network = &networks.values().next().expect("in the catalog").entity;
+        let system = System {
             slots: self.host.slots,
             accelerator: &self.accelerator,
             host: &self.host,
             pcie: self.pcie,
             all_reduce_bus: self.bus,
+            network: Some((network, self.line)),
         };
         evaluate_unit(
             &self.transformer,
             &self.question,
-            &fit,
-            Some(self.line),
+            &system,
             self.layout,
             &self.assumptions,
         )
@@ -131,26 +134,30 @@ fn catalogued() -> impl Strategy<Value = Candidate> {
     let id = prop::sample::select(vec!["article", "calibrated"]);
     (id, any::<[Index; 3]>(), questions(), lines(), batchings()).prop_filter_map(
         "no rate for the model's format",
-        |(id, [model, fit, pick], mut question, line, batching)| {
+        |(id, [model, system, pick], mut question, line, batching)| {
             let catalog = bundled(id);
             let assumptions = &catalog.assumptions.entity;
             let space = Space::available(&Shelf::of(catalog), &Selection::default(), assumptions);
             let models: Vec<_> = catalog.models.values().collect();
             let transformer = Transformer::from(&model.get(&models).entity);
-            let fit = fit.get(&space.fits);
+            let system = system.get(&space.systems);
             question.formats = Formats {
                 weights: transformer.weights,
                 ..question.formats
             };
-            planopt_core::hardware::Rates::of(fit.accelerator, transformer.weights, assumptions)?;
-            let layout = layout(&transformer, fit.slots, pick, batching);
+            planopt_core::hardware::Rates::of(
+                system.accelerator,
+                transformer.weights,
+                assumptions,
+            )?;
+            let layout = layout(&transformer, system.slots, pick, batching);
             Some(Candidate {
                 transformer,
                 question,
-                accelerator: fit.accelerator.clone(),
-                host: fit.host.clone(),
-                pcie: fit.pcie,
-                bus: fit.all_reduce_bus,
+                accelerator: system.accelerator.clone(),
+                host: system.host.clone(),
+                pcie: system.pcie,
+                bus: system.all_reduce_bus,
                 line,
                 layout,
                 assumptions: assumptions.clone(),

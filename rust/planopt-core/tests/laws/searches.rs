@@ -3,9 +3,9 @@
 use crate::made_up::{architectures, assumptions, questions};
 use crate::stock::{Stock, bundled, stocks};
 use planopt_core::bill::Unit;
-use planopt_core::catalog::{Assumptions, Network, SwitchSale};
+use planopt_core::catalog::{Assumptions, SwitchSale};
 use planopt_core::cost::of_purchase;
-use planopt_core::hardware::{Fit, Hardware, NetworkLine, Selection, Shelf, Space};
+use planopt_core::hardware::{Selection, Shelf, Space, System};
 use planopt_core::load::serving::Question;
 use planopt_core::parallel::{Batching, Layout, deal};
 use planopt_core::quantity::{MicroUsd, Seconds};
@@ -110,38 +110,33 @@ impl Hunt {
     fn everything(&self) -> Vec<Seen> {
         let space = self.space();
         let mut found = Vec::new();
-        for fit in &space.fits {
-            self.everything_in(fit, None, &mut found);
+        for system in &space.systems {
+            self.everything_in(system, &mut found);
             for (network, line) in &space.networks {
-                if line.nics_per_host <= fit.host.room_for(network) {
-                    self.everything_in(fit, Some((*network, *line)), &mut found);
+                if line.nics_per_host <= system.host.room_for(network) {
+                    self.everything_in(&system.over(Some((network, *line))), &mut found);
                 }
             }
         }
         found
     }
 
-    fn everything_in(
-        &self,
-        fit: &Fit<'_>,
-        network: Option<(&Network, NetworkLine)>,
-        found: &mut Vec<Seen>,
-    ) {
+    fn everything_in(&self, system: &System<'_>, found: &mut Vec<Seen>) {
         let layouts = all_layouts(&self.transformer, self.accelerators, 1);
         let prepared = Prepared::new(
             &self.transformer,
             &self.question,
-            fit.accelerator,
+            system.accelerator,
             &self.assumptions,
             &layouts,
         )
         .expect("made-up accelerators have a rate for every format that is asked for");
-        let fabric = fit.fabric(network.map(|(_, line)| line), &self.assumptions);
+        let fabric = system.fabric(&self.assumptions);
         for layout in layouts {
-            let Ok(placement) = layout.place(fit.slots) else {
+            let Ok(placement) = layout.place(system.slots) else {
                 continue;
             };
-            if (placement.hosts > 1) != network.is_some() {
+            if (placement.hosts > 1) != system.network.is_some() {
                 continue;
             }
             let stages = deal(
@@ -157,20 +152,20 @@ impl Hunt {
                 &fabric,
                 placement,
                 &self.question,
-                fit.accelerator,
+                system.accelerator,
                 &self.assumptions,
             );
             let Some(batching) = self.largest(&replica, layout) else {
                 continue;
             };
-            let hardware = Hardware {
-                accelerator: fit.accelerator,
-                host: fit.host,
-                network: network.map(|(network, line)| (network, line.nics_per_host)),
-            };
-            Unit::all(hardware, placement, self.assumptions.switch_sale, |unit| {
-                found.push(self.priced(&unit, &replica, batching));
-            });
+            Unit::all(
+                system.parts(),
+                placement,
+                self.assumptions.switch_sale,
+                |unit| {
+                    found.push(self.priced(&unit, &replica, batching));
+                },
+            );
         }
     }
 

@@ -3,11 +3,11 @@
 use crate::bill::{Unit, cheapest_units};
 use crate::bulk::radix::Radix;
 use crate::bulk::sink::Rejected;
-use crate::catalog::{Assumptions, Network};
+use crate::catalog::Assumptions;
 use crate::compute::Rank;
 use crate::cost::of_purchase;
 use crate::format::Formats;
-use crate::hardware::{Fabric, Fit, Hardware, NetworkLine, Rates};
+use crate::hardware::{Fabric, Rates, System};
 use crate::load::serving::{Overlap, Question};
 use crate::parallel::{Degrees, Layout, Placement, Stage, deal};
 use crate::quantity::{MicroUsd, Watts};
@@ -47,10 +47,8 @@ pub struct ServingAxes {
 /// Hardware that candidates run on.
 #[derive(Clone, Debug)]
 pub struct ServingPlatform<'a> {
-    /// The accelerator in its host.
-    pub fit: Fit<'a>,
-    /// The network between hosts.
-    pub network: Option<(&'a Network, NetworkLine)>,
+    /// The accelerator in its host, and the network between hosts.
+    pub system: System<'a>,
     pub(super) fabric: Fabric,
     /// Placements with their bills, by [`ServingSpace::purchases`].
     purchases: Vec<Result<Purchase, Rejected>>,
@@ -96,7 +94,7 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
         transformer: &'s Transformer,
         assumptions: &'s Assumptions,
         axes: ServingAxes,
-        hardware: &[(Fit<'a>, Option<(&'a Network, NetworkLine)>)],
+        systems: &[System<'a>],
     ) -> Self {
         let kinds = transformer.blocks.len();
         let mut questions = Vec::new();
@@ -119,7 +117,7 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
         }
         let mut space = Self {
             radix: Radix::new([
-                hardware.len(),
+                systems.len(),
                 axes.formats.len(),
                 axes.lengths.len(),
                 axes.overlap.len(),
@@ -130,7 +128,7 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
                 axes.batch.len(),
             ]),
             purchases: Radix::new([axes.degrees.len(), axes.pipeline.len(), axes.replicas.len()]),
-            ranks: Radix::new([hardware.len(), axes.formats.len(), axes.degrees.len()]),
+            ranks: Radix::new([systems.len(), axes.formats.len(), axes.degrees.len()]),
             stages: axes
                 .pipeline
                 .iter()
@@ -149,9 +147,9 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
             assumptions,
             axes,
         };
-        space.platforms = hardware
+        space.platforms = systems
             .par_iter()
-            .map(|(fit, network)| space.platform(*fit, *network))
+            .map(|system| space.platform(*system))
             .collect();
         space.priced = (0..space.ranks.count())
             .into_par_iter()
@@ -203,26 +201,16 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
         self.priced.get(usize::try_from(place).ok()?)?.as_ref()
     }
 
-    fn platform(
-        &self,
-        fit: Fit<'a>,
-        network: Option<(&'a Network, NetworkLine)>,
-    ) -> ServingPlatform<'a> {
-        let hardware = Hardware {
-            accelerator: fit.accelerator,
-            host: fit.host,
-            network: network.map(|(network, line)| (network, line.nics_per_host)),
-        };
+    fn platform(&self, system: System<'a>) -> ServingPlatform<'a> {
         ServingPlatform {
-            fit,
-            network,
-            fabric: fit.fabric(network.map(|(_, line)| line), self.assumptions),
+            system,
+            fabric: system.fabric(self.assumptions),
             purchases: (0..self.purchases.count())
                 .map(|place| {
                     let [degrees, pipeline, replicas] = self.purchases.digits(place);
                     let (degrees, pp) = (self.axes.degrees[degrees], self.axes.pipeline[pipeline]);
                     let layout = Layout::staged(degrees, pp);
-                    self.buy(hardware, &fit, layout, self.axes.replicas[replicas])
+                    self.buy(&system, layout, self.axes.replicas[replicas])
                 })
                 .collect(),
         }
@@ -231,16 +219,22 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
     /// Replicas of a layout as they are bought.
     fn buy(
         &self,
-        hardware: Hardware<'a>,
-        fit: &Fit,
+        system: &System<'a>,
         layout: Layout,
         replicas: u32,
     ) -> Result<Purchase, Rejected> {
         layout
             .check_served(self.transformer)
             .map_err(|_| Rejected::Layout)?;
-        let placement = layout.place(fit.slots).map_err(|_| Rejected::Placement)?;
-        let units = cheapest_units(hardware, placement, replicas, self.assumptions.switch_sale);
+        let placement = layout
+            .place(system.slots)
+            .map_err(|_| Rejected::Placement)?;
+        let units = cheapest_units(
+            system.parts(),
+            placement,
+            replicas,
+            self.assumptions.switch_sale,
+        );
         let bought: u32 = units
             .iter()
             .map(|(unit, count)| unit.replicas * count)
@@ -277,7 +271,7 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
         let alone = Layout::staged(degrees, 1);
         alone.check_served(self.transformer).ok()?;
         let formats = self.axes.formats[formats];
-        let accelerator = self.platforms[platform].fit.accelerator;
+        let accelerator = self.platforms[platform].system.accelerator;
         let rates = Rates::of(accelerator, formats.weights, self.assumptions)?;
         Some(Rank::new(self.transformer, formats, &rates, degrees))
     }

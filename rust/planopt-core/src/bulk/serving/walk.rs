@@ -122,7 +122,7 @@ impl<'w, 's, 'a> ServingWalker<'w, 's, 'a> {
                 &platform.fabric,
                 purchase.placement,
                 question,
-                platform.fit.accelerator,
+                platform.system.accelerator,
                 space.assumptions,
             );
             self.row.memory.clear();

@@ -6,9 +6,8 @@ use super::platform::Platform;
 use super::subject::TrainingSubject;
 use crate::bulk::radix::{Part, Radix};
 use crate::bulk::sink::Rejected;
-use crate::catalog::Network;
 use crate::compute::training::PricedModel;
-use crate::hardware::{Fit, NetworkLine};
+use crate::hardware::System;
 use crate::load::training::Recipe;
 use crate::parallel::{Groups, Layout, Stage};
 use rayon::prelude::*;
@@ -34,9 +33,9 @@ impl<'s, 'a> Grid<'s, 'a> {
     pub(super) fn new(
         subject: TrainingSubject<'s>,
         axes: TrainingAxes,
-        hardware: &[(Fit<'a>, Option<(&'a Network, NetworkLine)>)],
+        systems: &[System<'a>],
     ) -> Self {
-        let radix = Radix::new(axes.sizes(hardware.len()));
+        let radix = Radix::new(axes.sizes(systems.len()));
         let block = [PLATFORM, TENSOR, CONTEXT, EXPERT, MICRO_BATCH];
         let mut grid = Self {
             stages: axes
@@ -44,9 +43,9 @@ impl<'s, 'a> Grid<'s, 'a> {
                 .iter()
                 .map(|line| subject.deal(line))
                 .collect(),
-            platforms: hardware
+            platforms: systems
                 .iter()
-                .map(|(fit, network)| Platform::new(&subject, *fit, *network))
+                .map(|system| Platform::new(&subject, *system))
                 .collect(),
             block_axes: Part::of(&radix, block),
             priced: Vec::new(),
@@ -83,7 +82,7 @@ impl<'s, 'a> Grid<'s, 'a> {
             self.subject.recipe,
             &layout,
             rates,
-            &Groups::new(&layout, &platform.fabric, platform.fit.slots),
+            &Groups::new(&layout, &platform.fabric, platform.system.slots),
             self.subject.training,
         ))
     }

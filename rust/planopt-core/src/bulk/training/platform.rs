@@ -3,9 +3,8 @@
 use super::subject::TrainingSubject;
 use crate::bill::Cluster;
 use crate::bulk::sink::Rejected;
-use crate::catalog::Network;
 use crate::cost::of_purchase;
-use crate::hardware::{Fabric, Fit, Hardware, NetworkLine, Rates};
+use crate::hardware::{Fabric, Rates, System};
 use crate::parallel::{Groups, Layout};
 use crate::quantity::Bytes;
 use crate::training::{AtWork, Failures, LEAST_GOODPUT, TrainingHardware, straggling};
@@ -13,10 +12,8 @@ use crate::training::{AtWork, Failures, LEAST_GOODPUT, TrainingHardware, straggl
 /// Hardware that candidates run on, with what depends on it alone.
 #[derive(Clone, Debug)]
 pub struct Platform<'a> {
-    /// The accelerator in its host.
-    pub fit: Fit<'a>,
-    /// The network between hosts.
-    pub network: Option<(&'a Network, NetworkLine)>,
+    /// The accelerator in its host, and the network between hosts.
+    pub system: System<'a>,
     pub(super) fabric: Fabric,
     pub(super) rates: Option<Rates>,
     /// Bytes that a candidate may use of an accelerator.
@@ -44,18 +41,13 @@ impl ClusterTerms {
 
 impl<'a> Platform<'a> {
     /// Without clusters yet.
-    pub(super) fn new(
-        subject: &TrainingSubject,
-        fit: Fit<'a>,
-        network: Option<(&'a Network, NetworkLine)>,
-    ) -> Self {
+    pub(super) fn new(subject: &TrainingSubject, system: System<'a>) -> Self {
         let format = subject.recipe.precision.format();
         Self {
-            fit,
-            network,
-            fabric: fit.fabric(network.map(|(_, line)| line), subject.assumptions),
-            rates: Rates::of(fit.accelerator, format, subject.assumptions),
-            capacity: (fit.accelerator.memory * subject.training.usable_fraction).0,
+            system,
+            fabric: system.fabric(subject.assumptions),
+            rates: Rates::of(system.accelerator, format, subject.assumptions),
+            capacity: (system.accelerator.memory * subject.training.usable_fraction).0,
             clusters: Vec::new(),
         }
     }
@@ -63,10 +55,10 @@ impl<'a> Platform<'a> {
     /// As a candidate meets it, if the accelerator computes in this format.
     pub(super) fn hardware(&self) -> Option<TrainingHardware<'_>> {
         Some(TrainingHardware {
-            accelerator: self.fit.accelerator,
+            accelerator: self.system.accelerator,
             rates: self.rates.as_ref()?,
             fabric: &self.fabric,
-            slots: self.fit.slots,
+            slots: self.system.slots,
         })
     }
 
@@ -83,21 +75,14 @@ impl<'a> Platform<'a> {
             training,
             ..
         } = subject;
-        let slots = self.fit.slots;
-        let hardware = Hardware {
-            accelerator: self.fit.accelerator,
-            host: self.fit.host,
-            network: self
-                .network
-                .map(|(network, line)| (network, line.nics_per_host)),
-        };
+        let slots = self.system.slots;
         let hosts = accelerators.div_ceil(slots);
         let at_work = AtWork {
             accelerators,
             hosts,
         };
         let (spares, _) = at_work.spares(training);
-        let cluster = Cluster::new(hardware, accelerators, slots, spares)?;
+        let cluster = Cluster::new(self.system.parts(), accelerators, slots, spares)?;
         // Only what does not depend on speed is taken of it.
         let cost = of_purchase(
             cluster.price()?.usd(),
@@ -127,7 +112,7 @@ impl<'a> Platform<'a> {
             return Err(Rejected::Format);
         }
         let cluster = cluster.ok_or(Rejected::Network)?;
-        if Groups::placed(layout, &self.fabric, self.fit.slots).is_err() {
+        if Groups::placed(layout, &self.fabric, self.system.slots).is_err() {
             return Err(Rejected::Placement);
         }
         // Such a run does not end in any sensible time.

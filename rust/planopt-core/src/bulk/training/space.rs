@@ -10,9 +10,8 @@ use super::platform::{ClusterTerms, Platform};
 use super::subject::TrainingSubject;
 use crate::bulk::radix::Part;
 use crate::bulk::sink::Rejected;
-use crate::catalog::Network;
 use crate::compute::training::model_flops_per_token;
-use crate::hardware::{Fit, NetworkLine};
+use crate::hardware::System;
 use crate::parallel::Layout;
 use crate::quantity::Bytes;
 use rayon::prelude::*;
@@ -59,16 +58,12 @@ pub struct TrainingSpace<'s, 'a> {
 
 impl<'s, 'a> TrainingSpace<'s, 'a> {
     /// Prepares all that rows share.
-    pub fn new(
-        subject: TrainingSubject<'s>,
-        axes: TrainingAxes,
-        hardware: &[(Fit<'a>, Option<(&'a Network, NetworkLine)>)],
-    ) -> Self {
+    pub fn new(subject: TrainingSubject<'s>, axes: TrainingAxes, systems: &[System<'a>]) -> Self {
         let steps = |line: &Pipeline| Steps::new(line.pp, &axes.rounds);
         let steps = axes.pipeline.iter().map(steps).collect();
         let (transformer, recipe) = (subject.transformer, subject.recipe);
         let flops_per_token = model_flops_per_token(transformer, recipe, subject.convention);
-        let grid = Grid::new(subject, axes, hardware);
+        let grid = Grid::new(subject, axes, systems);
         let check = [PLATFORM, TENSOR, CONTEXT, EXPERT, PIPELINE, DATA];
         let mut space = Self {
             steps,

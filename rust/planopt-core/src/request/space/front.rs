@@ -38,10 +38,10 @@ impl Described for TrainingSpace<'_, '_> {
     fn describe(&self, place: u64) -> Value {
         let (platform, layout, global_batch) = self.candidate(place);
         json!({
-            "accelerator": platform.fit.accelerator.id,
-            "host": platform.fit.host.id,
-            "network": platform.network.map(|(network, _)| network.id.as_str()),
-            "nics_per_host": platform.network.map(|(_, line)| line.nics_per_host),
+            "accelerator": platform.system.accelerator.id,
+            "host": platform.system.host.id,
+            "network": platform.system.network.map(|(network, _)| network.id.as_str()),
+            "nics_per_host": platform.system.network.map(|(_, line)| line.nics_per_host),
             "accelerators": layout.accelerators(),
             "tp": layout.tp,
             "sequence_parallel": layout.sequence_parallel,
@@ -62,10 +62,10 @@ impl Described for ServingSpace<'_, '_> {
     fn describe(&self, place: u64) -> Value {
         let (platform, question, layout) = self.candidate(place);
         json!({
-            "accelerator": platform.fit.accelerator.id,
-            "host": platform.fit.host.id,
-            "network": platform.network.map(|(network, _)| network.id.as_str()),
-            "nics_per_host": platform.network.map(|(_, line)| line.nics_per_host),
+            "accelerator": platform.system.accelerator.id,
+            "host": platform.system.host.id,
+            "network": platform.system.network.map(|(network, _)| network.id.as_str()),
+            "nics_per_host": platform.system.network.map(|(_, line)| line.nics_per_host),
             "weights": question.formats.weights.name(),
             "kv": question.formats.kv.name(),
             "prompt": question.prompt,

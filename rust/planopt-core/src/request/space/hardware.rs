@@ -1,13 +1,10 @@
 //! The hardware of a space.
 
-use crate::catalog::{Catalog, Network};
+use crate::catalog::Catalog;
 use crate::diagnostic;
 use crate::diagnostic::{Diagnostic, Problems};
-use crate::hardware::{Fit, NetworkLine, Selection, Shelf, Space};
+use crate::hardware::{Connection, Selection, Shelf, Space, System};
 use crate::request::selection::known;
-
-/// An accelerator in its host, and what connects hosts.
-pub(super) type Connected<'a> = (Fit<'a>, Option<(&'a Network, NetworkLine)>);
 
 /// Accelerators in hosts over networks, each with as many NICs as the host takes.
 ///
@@ -18,15 +15,15 @@ pub(super) type Connected<'a> = (Fit<'a>, Option<(&'a Network, NetworkLine)>);
 pub(super) fn connected(
     catalog: &Catalog,
     selection: Selection,
-) -> Result<Vec<Connected<'_>>, Vec<Diagnostic>> {
+) -> Result<Vec<System<'_>>, Vec<Diagnostic>> {
     let selection = known(catalog, selection)?;
     let assumptions = &catalog.assumptions.entity;
     let space = Space::available(&Shelf::of(catalog), &selection, assumptions);
-    let mut hardware: Vec<Connected> = Vec::new();
-    for fit in space.fits.iter().filter(|fit| fit.host.rent.is_none()) {
-        let mut widest: Vec<(&Network, NetworkLine)> = Vec::new();
+    let mut systems: Vec<System> = Vec::new();
+    for system in space.systems.iter().filter(|own| own.host.rent.is_none()) {
+        let mut widest: Vec<Connection> = Vec::new();
         for &(network, line) in &space.networks {
-            if line.nics_per_host > fit.host.room_for(network) {
+            if !system.takes(&(network, line)) {
                 continue;
             }
             match widest.iter_mut().find(|(other, _)| other.id == network.id) {
@@ -35,14 +32,11 @@ pub(super) fn connected(
                 None => widest.push((network, line)),
             }
         }
-        hardware.extend(
-            widest
-                .into_iter()
-                .map(|connection| (*fit, Some(connection))),
-        );
+        let over = widest.into_iter();
+        systems.extend(over.map(|connection| system.over(Some(connection))));
     }
     let is_there = |name: &str| {
-        let mut accelerators = hardware.iter().map(|(fit, _)| fit.accelerator);
+        let mut accelerators = systems.iter().map(|system| system.accelerator);
         accelerators.any(|accelerator| accelerator.id == name || accelerator.model_id() == name)
     };
     let mut problems = Problems::default();
@@ -51,11 +45,11 @@ pub(super) fn connected(
             problems.push(unconnected("accelerators", name));
         }
     }
-    if hardware.is_empty() && selection.accelerators.is_empty() {
+    if systems.is_empty() && selection.accelerators.is_empty() {
         let named = [selection.hosts.join(", "), selection.networks.join(", ")];
         problems.push(unconnected("hosts, networks", &named.join("; ")));
     }
-    problems.unless_any(hardware)
+    problems.unless_any(systems)
 }
 
 fn unconnected(field: &str, value: &str) -> Diagnostic {

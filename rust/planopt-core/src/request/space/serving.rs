@@ -149,11 +149,11 @@ pub fn with_serving_space<T>(
         networks: request.networks.clone(),
         ..Selection::default()
     };
-    let hardware = connected(catalog, selection)?;
+    let systems = connected(catalog, selection)?;
     Ok(work(&ServingSpace::new(
         &transformer,
         assumptions,
         axes,
-        &hardware,
+        &systems,
     )))
 }

@@ -161,7 +161,7 @@ pub fn with_training_space<T>(
         networks: request.networks.clone(),
         ..Selection::default()
     };
-    let hardware = connected(catalog, selection)?;
+    let systems = connected(catalog, selection)?;
     let subject = TrainingSubject {
         transformer: &transformer,
         recipe: &recipe,
@@ -170,5 +170,5 @@ pub fn with_training_space<T>(
         assumptions,
         training: &training,
     };
-    Ok(work(&TrainingSpace::new(subject, axes, &hardware)))
+    Ok(work(&TrainingSpace::new(subject, axes, &systems)))
 }

@@ -1,41 +1,37 @@
-//! How hosts are connected, and which connections are alike.
+//! Over which networks a replica is as fast.
 
-use crate::catalog::{Assumptions, Network};
-use crate::hardware::{Fit, NetworkLine};
+use crate::catalog::Assumptions;
+use crate::hardware::System;
 
-/// A network that joins hosts.
-pub(crate) type Joined<'a> = (&'a Network, NetworkLine);
+/// A system with its place among those over all networks.
+pub(super) type Placed<'a> = (usize, System<'a>);
 
-/// How hosts are connected, if they are, with its place among all connections.
-pub(super) type Connection<'c, 'a> = (usize, Option<&'c Joined<'a>>);
-
-/// Connections over one line.
-struct Line<'c, 'a> {
+/// Systems over one line.
+struct Line<'a> {
     /// Bits of its bandwidth and latency, as reached.
     key: Option<(u64, u64)>,
-    connections: Vec<Connection<'c, 'a>>,
+    systems: Vec<Placed<'a>>,
 }
 
-/// Connections over which messages take the same time, together: what is computed for one of them
-/// holds for all.
-pub(super) fn of_equal_lines<'c, 'a>(
-    fit: &Fit<'a>,
-    connections: &[Option<&'c Joined<'a>>],
+/// An accelerator in its host over networks that messages take the same time on, together: what is
+/// computed for one of them holds for all.
+pub(super) fn of_equal_lines<'a>(
+    systems: impl Iterator<Item = System<'a>>,
     assumptions: &Assumptions,
-) -> Vec<Vec<Connection<'c, 'a>>> {
+) -> Vec<Vec<Placed<'a>>> {
     let mut lines: Vec<Line> = Vec::new();
-    for connection in connections.iter().copied().enumerate() {
-        let fabric = fit.fabric(connection.1.map(|(_, line)| *line), assumptions);
+    for placed in systems.enumerate() {
+        let fabric = placed.1.fabric(assumptions);
         let key = fabric
             .network_line()
             .map(|line| (line.bandwidth.0.to_bits(), line.latency.0.to_bits()));
         match lines.iter_mut().find(|line| line.key == key) {
-            Some(line) => line.connections.push(connection),
+            Some(line) => line.systems.push(placed),
             None => lines.push(Line {
                 key,
-                connections: vec![connection],
+                systems: vec![placed],
             }),
         }
     }
-    lines.into_iter().map(|line| line.connections).collect()
+    lines.into_iter().map(|line| line.systems).collect()
 }

@@ -2,8 +2,8 @@
 
 use super::layouts::{all_layouts, context_ranks};
 use crate::bill::Unit;
-use crate::catalog::{Assumptions, Network};
-use crate::hardware::{Fit, Hardware, NetworkLine};
+use crate::catalog::Assumptions;
+use crate::hardware::System;
 use crate::load::serving::Question;
 use crate::parallel::{Layout, Pins};
 use crate::serving::{ReplicaEvaluation, evaluate_unit};
@@ -12,10 +12,8 @@ use crate::transformer::Transformer;
 /// What a purchase consists of, apart from the layout that runs on it.
 #[derive(Clone, Copy, Debug)]
 pub struct UnitKey<'a, 'k> {
-    /// Accelerator in its host.
-    pub fit: Fit<'a>,
-    /// Network between hosts.
-    pub network: Option<(&'a Network, NetworkLine)>,
+    /// Accelerator in its host, and the network between hosts.
+    pub system: System<'a>,
     /// Hosts of the unit.
     pub hosts: u32,
     /// Accelerators that come with it.
@@ -46,22 +44,16 @@ pub fn fastest_layout<'a>(
     assumptions: &Assumptions,
 ) -> Option<EvaluatedUnit<'a>> {
     let mut best: Option<EvaluatedUnit<'a>> = None;
-    let hardware = Hardware {
-        accelerator: key.fit.accelerator,
-        host: key.fit.host,
-        network: key
-            .network
-            .map(|(network, line)| (network, line.nics_per_host)),
-    };
+    let hardware = key.system.parts();
     let context_ranks = context_ranks(question, assumptions);
     for layout in all_layouts(transformer, key.accelerators, context_ranks) {
         if !given.allows(layout) {
             continue;
         }
-        let Ok(placement) = layout.place(key.fit.slots) else {
+        let Ok(placement) = layout.place(key.system.slots) else {
             continue;
         };
-        if (placement.hosts > 1) != key.network.is_some() {
+        if (placement.hosts > 1) != key.system.network.is_some() {
             continue;
         }
         Unit::all(hardware, placement, assumptions.switch_sale, |unit| {
@@ -74,9 +66,7 @@ pub fn fastest_layout<'a>(
             }
             let replicas = unit.replicas;
             let layout = given.carrying(users, Layout { replicas, ..layout }, question.overlap);
-            let line = key.network.map(|(_, line)| line);
-            let evaluated =
-                evaluate_unit(transformer, question, &key.fit, line, layout, assumptions);
+            let evaluated = evaluate_unit(transformer, question, &key.system, layout, assumptions);
             if let Ok((_, evaluation)) = evaluated
                 && evaluation.rejections.is_empty()
                 && best.as_ref().is_none_or(|best| {

@@ -1,16 +1,16 @@
 //! The units that meet a goal: the front of each bill of materials.
 
 use super::batch::{Count, Miss, batches};
-use super::connection::{Connection, of_equal_lines};
+use super::connection::{Placed, of_equal_lines};
 use super::found::{FoundUnit, SearchResult};
 use super::goal::Goal;
 use super::latency::{Most, Supply, supply};
 use super::layouts::{all_layouts, context_ranks};
 use super::reduce::{Demand, reduce};
 use crate::bill::Unit;
-use crate::catalog::{Assumptions, Network};
+use crate::catalog::Assumptions;
 use crate::cost::{of_purchase, of_rent};
-use crate::hardware::{Fit, Hardware, NetworkLine, Space, connects};
+use crate::hardware::{Connection, Hardware, Space, System};
 use crate::load::serving::Question;
 use crate::parallel::{Batching, Layout, Placement, Stage, stages};
 use crate::quantity::{MicroUsd, Watts};
@@ -67,9 +67,9 @@ pub fn search<'a>(
         stop,
     };
     let found: Vec<SearchResult<'a>> = space
-        .fits
+        .systems
         .par_iter()
-        .map(|fit| task.search_fit(fit, &space.networks))
+        .map(|system| task.search_system(system, &space.networks))
         .collect();
     found
         .into_iter()
@@ -95,16 +95,16 @@ struct Shop<'a> {
 
 impl Task<'_> {
     /// All layouts on one accelerator in one host.
-    fn search_fit<'a>(
+    fn search_system<'a>(
         &self,
-        fit: &Fit<'a>,
-        networks: &[(&'a Network, NetworkLine)],
+        system: &System<'a>,
+        networks: &[Connection<'a>],
     ) -> SearchResult<'a> {
         let mut result = SearchResult::default();
         let prepared = Prepared::new(
             self.transformer,
             self.question,
-            fit.accelerator,
+            system.accelerator,
             self.assumptions,
             self.layouts,
         );
@@ -113,13 +113,14 @@ impl Task<'_> {
             result.rejected.format += 1;
             return result;
         };
-        let usable = networks.iter().filter(|(network, line)| {
-            line.nics_per_host <= fit.host.room_for(network) && connects(fit.host, network)
-        });
-        let connections: Vec<_> = [None].into_iter().chain(usable.map(Some)).collect();
-        let mut found: Vec<_> = of_equal_lines(fit, &connections, self.assumptions)
+        let over = networks
+            .iter()
+            .filter(|connection| system.takes(connection))
+            .map(|connection| system.over(Some(*connection)));
+        let systems = std::iter::once(*system).chain(over);
+        let mut found: Vec<_> = of_equal_lines(systems, self.assumptions)
             .into_par_iter()
-            .flat_map(|line| self.search_line(fit, &line, &prepared))
+            .flat_map(|alike| self.search_line(&alike, &prepared))
             .collect();
         found.sort_by_key(|(place, _)| *place);
         for (_, one) in found {
@@ -133,31 +134,28 @@ impl Task<'_> {
     /// All layouts on one accelerator in one host, in one host alone or over networks of one line.
     fn search_line<'a>(
         &self,
-        fit: &Fit<'a>,
-        connections: &[Connection<'_, 'a>],
+        alike: &[Placed<'a>],
         prepared: &Prepared,
     ) -> Vec<(usize, SearchResult<'a>)> {
-        let line = connections.iter().find_map(|(_, joined)| *joined);
-        let fabric = fit.fabric(line.map(|(_, line)| *line), self.assumptions);
-        let mut shops: Vec<Shop> = connections
+        let Some((_, system)) = alike.first() else {
+            return Vec::new();
+        };
+        let fabric = system.fabric(self.assumptions);
+        let mut shops: Vec<Shop> = alike
             .iter()
-            .map(|&(place, joined)| Shop {
-                place,
-                hardware: Hardware {
-                    accelerator: fit.accelerator,
-                    host: fit.host,
-                    network: joined.map(|(network, line)| (*network, line.nics_per_host)),
-                },
+            .map(|(place, system)| Shop {
+                place: *place,
+                hardware: system.parts(),
                 fronts: Fronts::new(),
                 result: SearchResult::default(),
             })
             .collect();
         let mut candidates = Vec::new();
         for layout in self.layouts {
-            let Ok(placement) = layout.place(fit.slots) else {
+            let Ok(placement) = layout.place(system.slots) else {
                 continue;
             };
-            if (placement.hosts > 1) != line.is_some() {
+            if (placement.hosts > 1) != system.network.is_some() {
                 continue;
             }
             let affordable: Vec<_> = shops
@@ -179,7 +177,7 @@ impl Task<'_> {
                 &fabric,
                 placement,
                 self.question,
-                fit.accelerator,
+                system.accelerator,
                 self.assumptions,
             );
             let in_flight = self.goal.in_flight.unwrap_or(layout.pp);

@@ -5,7 +5,7 @@ use super::goal::TrainingSearch;
 use super::layouts::{Candidate, Layouts};
 use super::size::Size;
 use crate::compute::training::PricedModel;
-use crate::hardware::{Fabric, Fit, Rates};
+use crate::hardware::{Fabric, Rates, System};
 use crate::load::training::Recipe;
 use crate::parallel::{Groups, Layout, Recompute, Rejection};
 use crate::quantity::Seconds;
@@ -58,7 +58,7 @@ impl<'f> Priced<'f> {
 /// An accelerator in its host, and what is known of the candidates on it.
 pub(super) struct Subject<'s, 'a> {
     search: &'s TrainingSearch<'s>,
-    pub(super) fit: &'s Fit<'a>,
+    pub(super) system: &'s System<'a>,
     rates: &'s Rates,
     pub(super) layouts: &'s Layouts,
     sizes: Vec<Size>,
@@ -74,23 +74,23 @@ pub(super) struct Subject<'s, 'a> {
 impl<'s, 'a> Subject<'s, 'a> {
     pub(super) fn new(
         search: &'s TrainingSearch<'s>,
-        fit: &'s Fit<'a>,
+        system: &'s System<'a>,
         rates: &'s Rates,
         layouts: &'s Layouts,
     ) -> Self {
-        let domain = fit.scale_up_domain();
+        let domain = system.scale_up_domain();
         let mut subject = Self {
             search,
-            fit,
+            system,
             rates,
             layouts,
             sizes: sizes(&layouts.candidates),
             passes: Vec::new(),
             too_large: vec![false; layouts.candidates.len()],
             fewest: vec![None; layouts.candidates.len()],
-            reach: fit.slots.max(domain),
+            reach: system.slots.max(domain),
         };
-        let alone = fit.fabric(None, search.assumptions);
+        let alone = system.fabric(search.assumptions);
         subject.passes = layouts
             .shapes
             .iter()
@@ -107,7 +107,7 @@ impl<'s, 'a> Subject<'s, 'a> {
 
     /// The sizes that need a network, or those that one host holds.
     pub(super) fn sizes(&self, network: bool) -> Vec<Size> {
-        let slots = self.fit.slots;
+        let slots = self.system.slots;
         let sizes = self.sizes.iter();
         sizes
             .filter(|size| (size.accelerators > slots) == network)
@@ -122,7 +122,7 @@ impl<'s, 'a> Subject<'s, 'a> {
             search.recipe,
             layout,
             self.rates,
-            &Groups::new(layout, fabric, self.fit.slots),
+            &Groups::new(layout, fabric, self.system.slots),
             search.training,
         )
     }
@@ -272,16 +272,16 @@ impl<'s, 'a> Subject<'s, 'a> {
             recompute,
             ..candidate.layout
         };
-        let groups = Groups::placed(layout, priced.fabric, self.fit.slots)?;
+        let groups = Groups::placed(layout, priced.fabric, self.system.slots)?;
         let shape = &mut priced.shapes[candidate.shape];
         let model = shape.get_or_insert_with(|| {
             self.price(&self.layouts.shapes[candidate.shape], priced.fabric)
         });
         let hardware = TrainingHardware {
-            accelerator: self.fit.accelerator,
+            accelerator: self.system.accelerator,
             rates: self.rates,
             fabric: priced.fabric,
-            slots: self.fit.slots,
+            slots: self.system.slots,
         };
         result.evaluated += 1;
         let evaluation = evaluate(

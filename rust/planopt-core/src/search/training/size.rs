@@ -3,8 +3,7 @@
 use super::found::{FoundCluster, TrainingSearchResult};
 use super::goal::{Payment, TrainingAim, TrainingSearch};
 use crate::bill::Cluster;
-use crate::catalog::Network;
-use crate::hardware::{Fit, Hardware, NetworkLine};
+use crate::hardware::{Hardware, System};
 use crate::quantity::{MicroUsd, Watts};
 use crate::training::AtWork;
 use std::ops::Range;
@@ -32,19 +31,14 @@ impl TrainingSearch<'_> {
     /// The cluster of a size, unless a limit forbids it or `known` is cheaper.
     pub(super) fn buy<'a>(
         &self,
-        fit: &Fit<'a>,
-        connection: Option<(&'a Network, NetworkLine)>,
+        system: &System<'a>,
         size: &Size,
         known: Option<FoundCluster>,
         result: &mut TrainingSearchResult,
     ) -> Option<Bought<'a>> {
         let candidates = size.count;
-        let hardware = Hardware {
-            accelerator: fit.accelerator,
-            host: fit.host,
-            network: connection.map(|(network, line)| (network, line.nics_per_host)),
-        };
-        let slots = fit.slots;
+        let hardware = system.parts();
+        let slots = system.slots;
         let at_work = AtWork {
             accelerators: size.accelerators,
             hosts: size.accelerators.div_ceil(slots),
@@ -58,7 +52,7 @@ impl TrainingSearch<'_> {
                 accelerators: cluster.accelerators(),
                 price: cluster.price()?,
                 // Whoever rents an instance out pays for its power.
-                power: match fit.host.rent {
+                power: match system.host.rent {
                     Some(_) => Watts::ZERO,
                     None => cluster.power(self.assumptions)?,
                 },
@@ -70,7 +64,7 @@ impl TrainingSearch<'_> {
             return None;
         };
         let limits = &self.goal.limits;
-        let stock = limits.stock.get(fit.accelerator.model_id());
+        let stock = limits.stock.get(system.accelerator.model_id());
         let exceeded = limits.power.is_some_and(|most| bought.power > most)
             || limits
                 .rack_units

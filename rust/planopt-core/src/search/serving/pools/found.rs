@@ -2,11 +2,10 @@
 
 use crate::bill::PoolCluster;
 use crate::catalog::Assumptions;
-use crate::hardware::Fit;
+use crate::hardware::{Connection, System};
 use crate::load::serving::Question;
 use crate::parallel::{Layout, Placement};
 use crate::quantity::{Bytes, MicroUsd};
-use crate::search::serving::connection::Joined;
 use crate::search::serving::goal::LatencyGoal;
 use crate::serving::engine::Transfer;
 use crate::transformer::Transformer;
@@ -69,7 +68,7 @@ pub struct Asked<'q> {
 #[derive(Clone, Copy, Debug)]
 pub struct FoundPool<'a> {
     /// Accelerator in its host.
-    pub fit: Fit<'a>,
+    pub system: System<'a>,
     /// Layout of a replica.
     pub layout: Layout,
     /// Where a replica sits.
@@ -90,7 +89,7 @@ pub struct FoundPools<'a> {
     /// Answers.
     pub decode: FoundPool<'a>,
     /// Network between hosts; none inside of one.
-    pub network: Option<Joined<'a>>,
+    pub network: Option<Connection<'a>>,
     /// How the cache of a prompt gets across.
     pub transfer: Transfer,
     /// KV cache of a prompt.

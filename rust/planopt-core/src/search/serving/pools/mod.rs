@@ -13,8 +13,7 @@ pub use self::found::{Asked, FoundPool, FoundPools, PoolsAim, PoolsDemand, Pools
 use self::found::better;
 use self::pair::Pair;
 use self::side::{Ground, Pool, Side};
-use super::connection::Joined;
-use crate::hardware::{Fit, NetworkLine, Rates, Space, connects};
+use crate::hardware::{Connection, NetworkLine, Rates, Space, System};
 use crate::parallel::Layout;
 use crate::quantity::{Bytes, MicroUsd};
 use crate::search::serving::layouts::{all_layouts, context_ranks};
@@ -30,7 +29,7 @@ const MOST_NETWORKS: usize = 6;
 
 /// The layouts of both pools on one kind of hardware.
 struct Kind<'a> {
-    fit: Fit<'a>,
+    system: System<'a>,
     cache: Bytes,
     prefill: Vec<Side<'a>>,
     decode: Vec<Side<'a>>,
@@ -38,11 +37,11 @@ struct Kind<'a> {
 
 impl Kind<'_> {
     fn is_like(&self, other: &Self) -> bool {
-        same_hardware(&self.fit, &other.fit)
+        same_hardware(&self.system, &other.system)
     }
 }
 
-fn same_hardware(one: &Fit, other: &Fit) -> bool {
+fn same_hardware(one: &System, other: &System) -> bool {
     one.accelerator.id == other.accelerator.id && one.host.id == other.host.id
 }
 
@@ -50,36 +49,32 @@ fn same_hardware(one: &Fit, other: &Fit) -> bool {
 pub fn search_pools<'a>(asked: &Asked, space: &Space<'a>) -> PoolsResult<'a> {
     let context_ranks = context_ranks(asked.question, asked.assumptions);
     let layouts = all_layouts(asked.transformer, asked.accelerators, context_ranks);
-    let prepared: Vec<(Fit<'a>, Prepared)> = space
-        .fits
+    let prepared: Vec<(System<'a>, Prepared)> = space
+        .systems
         .iter()
-        .filter(|fit| fit.host.rent.is_none())
-        .filter_map(|fit| {
+        .filter(|system| system.host.rent.is_none())
+        .filter_map(|system| {
             let prepared = Prepared::new(
                 asked.transformer,
                 asked.question,
-                fit.accelerator,
+                system.accelerator,
                 asked.assumptions,
                 &layouts,
             );
-            Some((*fit, prepared.ok()?))
+            Some((*system, prepared.ok()?))
         })
         .collect();
-    let kinds = |network: Option<Joined<'a>>| -> Vec<Kind<'a>> {
+    let kinds = |network: Option<Connection<'a>>| -> Vec<Kind<'a>> {
         prepared
             .par_iter()
-            .filter(|(fit, _)| {
-                network.is_none_or(|(network, line)| {
-                    line.nics_per_host <= fit.host.room_for(network) && connects(fit.host, network)
-                })
-            })
-            .filter_map(|(fit, prepared)| kind(asked, &layouts, *fit, network, prepared))
+            .filter(|(system, _)| network.is_none_or(|network| system.takes(&network)))
+            .filter_map(|(system, prepared)| kind(asked, &layouts, system.over(network), prepared))
             .collect()
     };
     let alone = kinds(None);
     let mut result = PoolsResult::default();
     matched(asked, None, &alone, &[], &mut result);
-    for joined in worth_joining(&space.networks, &space.fits) {
+    for joined in worth_joining(&space.networks, &space.systems) {
         if asked.stop.load(Ordering::Relaxed) {
             break;
         }
@@ -99,14 +94,14 @@ pub fn search_pools<'a>(asked: &Asked, space: &Space<'a>) -> PoolsResult<'a> {
 }
 
 /// The networks of which no other one is both faster and cheaper, to any host.
-fn worth_joining<'a>(networks: &[Joined<'a>], fits: &[Fit<'a>]) -> Vec<Joined<'a>> {
+fn worth_joining<'a>(networks: &[Connection<'a>], systems: &[System<'a>]) -> Vec<Connection<'a>> {
     let bandwidth = |line: &NetworkLine| line.rate.0 * f64::from(line.nics_per_host);
-    let fewest_bought = |(network, line): &Joined| {
-        let hosts = fits.iter().map(|fit| fit.host);
+    let fewest_bought = |(network, line): &Connection| {
+        let hosts = systems.iter().map(|system| system.host);
         let bought = hosts.map(|host| host.connecting(network, line.nics_per_host).nics);
         bought.min().unwrap_or(line.nics_per_host)
     };
-    let price = |(network, line): &Joined, nics: u32| {
+    let price = |(network, line): &Connection, nics: u32| {
         let nic = network.nic.price.map_or(f64::INFINITY, MicroUsd::usd);
         let cable = network
             .cable
@@ -120,7 +115,7 @@ fn worth_joining<'a>(networks: &[Joined<'a>], fits: &[Fit<'a>]) -> Vec<Joined<'a
         let port = if port.is_finite() { port } else { 0.0 };
         f64::from(nics) * nic + f64::from(line.nics_per_host) * (cable + port)
     };
-    let mut worth: Vec<Joined<'a>> = networks
+    let mut worth: Vec<Connection<'a>> = networks
         .iter()
         .filter(|one| {
             !networks.iter().any(|other| {
@@ -139,22 +134,20 @@ fn worth_joining<'a>(networks: &[Joined<'a>], fits: &[Fit<'a>]) -> Vec<Joined<'a
 fn kind<'a>(
     asked: &Asked,
     layouts: &[Layout],
-    fit: Fit<'a>,
-    network: Option<Joined<'a>>,
+    system: System<'a>,
     prepared: &Prepared,
 ) -> Option<Kind<'a>> {
     let formats = asked.question.formats;
-    let rates = Rates::of(fit.accelerator, formats.weights, asked.assumptions)?;
+    let rates = Rates::of(system.accelerator, formats.weights, asked.assumptions)?;
     let ground = Ground {
         asked,
         layouts,
-        fit,
-        network,
+        system,
         prepared,
     };
     let page = asked.assumptions.memory.page_tokens;
     Some(Kind {
-        fit,
+        system,
         cache: prompt_cache(
             asked.transformer,
             formats,
@@ -170,20 +163,16 @@ fn kind<'a>(
 /// Pairs the pools of hosts on one network, or inside of one host.
 fn matched<'a>(
     asked: &Asked,
-    network: Option<Joined<'a>>,
+    network: Option<Connection<'a>>,
     alone: &[Kind<'a>],
     spread: &[Kind<'a>],
     result: &mut PoolsResult<'a>,
 ) {
-    let fits_network = |fit: &Fit| {
-        network.is_none_or(|(network, line)| {
-            line.nics_per_host <= fit.host.room_for(network) && connects(fit.host, network)
-        })
-    };
+    let takes_it = |system: &System| network.is_none_or(|network| system.takes(&network));
     let kinds: Vec<&Kind> = alone
         .iter()
         .chain(spread)
-        .filter(|kind| fits_network(&kind.fit))
+        .filter(|kind| takes_it(&kind.system))
         .collect();
     for kind in &kinds {
         result.sides += kind.prefill.len() + kind.decode.len();
@@ -195,7 +184,7 @@ fn matched<'a>(
             let mut pairs = 0;
             let mut best: Option<FoundPools<'a>> = None;
             for decode in &kinds {
-                let alike = same_hardware(&prefill.fit, &decode.fit);
+                let alike = same_hardware(&prefill.system, &decode.system);
                 if !(alike || (few && network.is_some())) {
                     continue;
                 }

@@ -6,10 +6,9 @@ use super::side::Side;
 use crate::bill::{Hosts, PoolCluster, filled, packed};
 use crate::catalog::Network;
 use crate::cost::of_purchase;
-use crate::hardware::Fit;
+use crate::hardware::{Connection, System};
 use crate::load::Arrivals;
 use crate::quantity::Bytes;
-use crate::search::serving::connection::Joined;
 use crate::search::serving::latency::whole;
 use crate::serving::engine::Transfer;
 use crate::serving::{End, transfer};
@@ -26,7 +25,7 @@ const BUSIEST_LINE: f64 = 0.8;
 /// A layout of each pool.
 pub(super) struct Pair<'p, 'a> {
     pub(super) asked: &'p Asked<'p>,
-    pub(super) network: Option<Joined<'a>>,
+    pub(super) network: Option<Connection<'a>>,
     pub(super) prefill: &'p Side<'a>,
     pub(super) decode: &'p Side<'a>,
     pub(super) cache: Bytes,
@@ -59,9 +58,11 @@ impl<'a> Pair<'_, 'a> {
     /// are then read in time, for those that follow.
     fn carried(&self, known: &mut Option<(f64, f64)>) -> Option<Carried> {
         let Asked { goal, question, .. } = self.asked;
-        let line = self.network.map(|(_, line)| line);
-        let fabrics =
-            [self.prefill, self.decode].map(|side| side.fit.fabric(line, self.asked.assumptions));
+        let fabrics = [self.prefill, self.decode].map(|side| {
+            side.system
+                .over(self.network)
+                .fabric(self.asked.assumptions)
+        });
         let neighbours = self
             .network
             .is_none()
@@ -219,7 +220,7 @@ impl<'a> Pair<'_, 'a> {
         };
         let users = self.users(at_rate, first) * f64::from(y);
         let pool = |side: &Side<'a>, replicas, requests_per_second, rate| FoundPool {
-            fit: side.fit,
+            system: side.system,
             layout: side.layout,
             placement: side.placement,
             replicas,
@@ -245,9 +246,9 @@ impl<'a> Pair<'_, 'a> {
             .network
             .map(|(network, line)| (network, line.nics_per_host));
         let (prefill, decode) = (self.prefill, self.decode);
-        let kinds: Vec<(Fit<'a>, Hosts)> = if self.alike {
+        let kinds: Vec<(System<'a>, Hosts)> = if self.alike {
             let hosts = packed((prefill.placement, x), (decode.placement, y));
-            vec![(prefill.fit, hosts)]
+            vec![(prefill.system, hosts)]
         } else {
             [(prefill, x), (decode, y)]
                 .map(|(side, replicas)| {
@@ -255,7 +256,7 @@ impl<'a> Pair<'_, 'a> {
                         hosts: filled(side.placement, replicas).0,
                         accelerators: side.accelerators() * replicas,
                     };
-                    (side.fit, hosts)
+                    (side.system, hosts)
                 })
                 .to_vec()
         };

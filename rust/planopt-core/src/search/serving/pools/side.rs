@@ -2,11 +2,10 @@
 
 use super::found::Asked;
 use crate::compute::Step;
-use crate::hardware::{Fabric, Fit};
+use crate::hardware::{Fabric, System};
 use crate::load::Arrivals;
 use crate::parallel::{Batching, Layout, Placement, Stage, stages};
 use crate::search::serving::batch;
-use crate::search::serving::connection::Joined;
 use crate::search::serving::goal::LatencyGoal;
 use crate::search::serving::latency::{LEAST_LOAD, whole};
 use crate::serving::engine::{Estimator, ReplicaSteps, Traffic, limits};
@@ -26,7 +25,7 @@ pub(super) enum Pool {
 /// A layout of one pool's replicas, ready to be asked about any rate of requests.
 #[derive(Clone, Debug)]
 pub(super) struct Side<'a> {
-    pub(super) fit: Fit<'a>,
+    pub(super) system: System<'a>,
     pub(super) layout: Layout,
     pub(super) placement: Placement,
     pub(super) estimator: Estimator,
@@ -103,8 +102,7 @@ pub(super) fn poisson(per_second: f64) -> Arrivals {
 pub(super) struct Ground<'g, 'a> {
     pub(super) asked: &'g Asked<'g>,
     pub(super) layouts: &'g [Layout],
-    pub(super) fit: Fit<'a>,
-    pub(super) network: Option<Joined<'a>>,
+    pub(super) system: System<'a>,
     pub(super) prepared: &'g Prepared,
 }
 
@@ -112,16 +110,15 @@ impl<'a> Ground<'_, 'a> {
     /// The layouts worth asking about for one pool.
     pub(super) fn sides(&self, pool: Pool) -> Vec<Side<'a>> {
         let asked = self.asked;
-        let line = self.network.map(|(_, line)| line);
-        let fabric = self.fit.fabric(line, asked.assumptions);
+        let fabric = self.system.fabric(asked.assumptions);
         let longest = self.layouts.iter().map(|layout| layout.pp).max();
         let stages = stages(asked.transformer, longest.unwrap_or(1));
         let mut bounds: Vec<(f64, Layout, Placement)> = self
             .layouts
             .par_iter()
             .filter_map(|&layout| {
-                let placement = layout.place(self.fit.slots).ok()?;
-                if (placement.hosts > 1) != self.network.is_some() {
+                let placement = layout.place(self.system.slots).ok()?;
+                if (placement.hosts > 1) != self.system.network.is_some() {
                     return None;
                 }
                 let replica = self.replica(layout, placement, &fabric, &stages)?;
@@ -168,7 +165,7 @@ impl<'a> Ground<'_, 'a> {
             fabric,
             placement,
             self.asked.question,
-            self.fit.accelerator,
+            self.system.accelerator,
             self.asked.assumptions,
         ))
     }
@@ -252,7 +249,7 @@ impl<'a> Ground<'_, 'a> {
         };
         let steps = ReplicaSteps { replica, in_flight };
         Side {
-            fit: self.fit,
+            system: self.system,
             layout,
             placement,
             estimator: Estimator::new(&steps, limits, traffic, overhead),
