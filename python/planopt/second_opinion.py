@@ -100,35 +100,18 @@ def derivation_of_serving(
     if candidate is None or hardware is None or evaluation.context_tokens is None:
         return ()
     facts = _read(catalog, pcie_all_reduce, engine)
+    layout = msgspec.structs.asdict(candidate)
+    del layout["image_tokens"]  # They are counted in the prompt.
     given: dict[str, Any] = {
+        **{name: value for name, value in layout.items() if value is not None},
         "model": _model(catalog, str(evaluation.model)),
-        "accelerator": candidate.accelerator,
         "host": _known(hardware.host),
         "accelerators_per_host": candidate.accelerators // hosts if hosts else None,
         "network": hardware.network,
-        "nics_per_host": hardware.nics_per_host or 0,
-        "tp": candidate.tp,
-        "cp": candidate.cp,
-        "dp": candidate.dp,
-        "ep": candidate.ep,
-        "pp": candidate.pp,
-        "in_flight": candidate.in_flight,
-        "batch": candidate.batch,
+        "nics_per_host": hardware.nics_per_host,
         "context": evaluation.context_tokens,
         "prompt": prompt,
-        "weights": candidate.weights,
-        "kv": candidate.kv,
-        "overlap": candidate.overlap,
         "kv_heads": kv_heads,
-        "draft": candidate.draft,
-        "draft_tokens": candidate.draft_tokens or 0,
-        "acceptance": candidate.acceptance or 0.0,
-        "offload": candidate.offload,
-        "offload_to": candidate.offload_to or "host",
-        "lora_adapters": candidate.lora_adapters or 0,
-        "lora_rank": candidate.lora_rank or 0,
-        "encoder_parameters": candidate.encoder_parameters or 0.0,
-        "image_patches": candidate.image_patches or 0.0,
     }
     return _derive(lambda: evaluate_serving(facts, **given), catalog, given)
 

@@ -18,10 +18,10 @@ from planopt._native import (
     hosting_usd_per_hour,
     parse_quantity,
     rent_usd,
+    step_seconds,
     tokens_per_second,
     tokens_per_usd,
 )
-from planopt._native import step_seconds as native_step_seconds
 from planopt.article.inputs import UnknownFigureError, known
 from planopt.article.training_figures import TRAINING_FIGURES
 
@@ -42,6 +42,9 @@ def figure_of(name: str, inputs: Inputs) -> float:
     return value / _stages(inputs) if "per_stage" in inputs else value
 
 
+# --- What a configuration does --------------------------------------------------------
+
+
 def _stages(inputs: Inputs) -> int:
     return known(inputs.evaluation.candidate, "the layout").pp
 
@@ -57,24 +60,24 @@ def _fewest_accelerators_holding(inputs: Inputs) -> float:
     return fewest_accelerators(_sum_of_rows(inputs), memory.capacity_bytes)
 
 
-def _cache_saves_flop(inputs: Inputs) -> float:
-    """Arithmetic to make the keys and values of all cached tokens again."""
-    return _cached_tokens(inputs) * inputs.sum_of_operations("key_value_flop_per_token")
+def _fewest_accelerators(inputs: Inputs) -> float:
+    """Count the stages of the shortest pipeline that has the memory."""
+    for stages in range(1, inputs.model["layers"] + 1):
+        if inputs.evaluate(pp=stages).feasible:
+            return stages
+    raise UnknownFigureError("no number of accelerators of one host is enough")
+
+
+def _cache_saves(inputs: Inputs, per_token: str) -> float:
+    """Tell what it takes to make keys and values of all cached tokens again."""
+    tokens = known(inputs.evaluation.context_tokens, "the context") * inputs.batch
+    return tokens * inputs.sum_of_operations(per_token)
 
 
 def _cache_saves_flop_per_byte(inputs: Inputs) -> float:
-    """Compare it with the memory that the cache takes."""
+    """Compare their arithmetic with the memory that the cache takes."""
     memory = known(inputs.evaluation.memory, "the memory")
-    return _cache_saves_flop(inputs) / memory.kv_cache_bytes
-
-
-def _cache_saves_weight_reads(inputs: Inputs) -> float:
-    """Weights read to make them again, token by token."""
-    return _cached_tokens(inputs) * inputs.sum_of_operations("key_value_weights")
-
-
-def _cached_tokens(inputs: Inputs) -> float:
-    return known(inputs.evaluation.context_tokens, "the context") * inputs.batch
+    return _cache_saves(inputs, "key_value_flop_per_token") / memory.kv_cache_bytes
 
 
 def _ridge_flop_per_byte(inputs: Inputs) -> float:
@@ -97,101 +100,73 @@ def _arithmetic_seconds(inputs: Inputs) -> float:
     return seconds / _BOUND_BY_ARITHMETIC
 
 
-def _fewest_accelerators(inputs: Inputs) -> float:
-    """Count the stages of the shortest pipeline that has the memory."""
-    for stages in range(1, inputs.model["layers"] + 1):
-        if inputs.evaluate(pp=stages).feasible:
-            return stages
-    raise UnknownFigureError("no number of accelerators of one host is enough")
-
-
-def _largest_batch(inputs: Inputs) -> float:
-    """Sequences of a micro-batch that keep the target."""
-    return inputs.batch
-
-
 def _throughput(inputs: Inputs) -> float:
     """Tokens per second of batches whose sequences are read at a given speed."""
-    step_seconds = 1 / inputs.quantity("speed", "tokens_per_second")
-    return tokens_per_second(
-        inputs.number("batch"), inputs.number("in_flight"), step_seconds
-    )
+    step = 1 / inputs.quantity("speed", "tokens_per_second")
+    return tokens_per_second(inputs.number("batch"), inputs.number("in_flight"), step)
 
 
 def _utilization(inputs: Inputs) -> float:
     """Share of the time that a throughput keeps the accelerators computing."""
-    decode = inputs.evaluation.decode
-    throughput = (
-        inputs.quantity("throughput", "tokens_per_second")
-        if "throughput" in inputs
-        else known(decode.tokens_per_second, "the throughput")
-    )
+    evaluated = inputs.evaluation.decode.tokens_per_second
+    throughput = inputs.given("throughput", "tokens_per_second")
     # Stages work side by side, and the ranks of a stage share its arithmetic.
-    return throughput * _arithmetic_seconds(inputs) / _stages(inputs)
+    return (
+        (known(evaluated, "the throughput") if throughput is None else throughput)
+        * _arithmetic_seconds(inputs)
+        / _stages(inputs)
+    )
 
 
 def _step_seconds(inputs: Inputs) -> float:
     """Time of a step from given times of a stage, of all-reduces and of a hop."""
     stage = inputs.quantity("stage", "seconds")
-    all_reduces = (
-        inputs.quantity("communication", "seconds")
-        if ("communication" in inputs)
-        else 0.0
+    all_reduces = inputs.given("communication", "seconds") or 0.0
+    hops = inputs.number("hops") * (inputs.given("hop", "seconds") or 0.0)
+    return step_seconds(inputs.number("stages") * stage + all_reduces + hops, stage, 1)
+
+
+def _memory_bandwidth_ratio(inputs: Inputs) -> float:
+    """Memory bandwidth of one accelerator over that of another."""
+    one, other = (
+        inputs.entity_figure(
+            "accelerators", inputs.text(name), "memory_bandwidth", "bytes_per_second"
+        )
+        for name in ("accelerator", "over")
     )
-    hops = (
-        inputs.number("hops") * inputs.quantity("hop", "seconds")
-        if "hop" in inputs
-        else 0.0
-    )
-    turn = inputs.number("stages") * stage + all_reduces + hops
-    return native_step_seconds(turn, stage, 1)
+    return one / other
 
 
-def _step_speed(inputs: Inputs) -> float:
-    """Tokens per second of one sequence at such a step."""
-    return tokens_per_second(1, 1, _step_seconds(inputs))
-
-
-def _capital_per_hour(inputs: Inputs) -> float:
-    return capital_usd_per_hour(_price(inputs), inputs.cost_assumption("years"))
+# --- What it costs --------------------------------------------------------------------
 
 
 def _price(inputs: Inputs) -> float:
-    if "price" in inputs:
-        return inputs.quantity("price", "usd")
+    given = inputs.given("price", "usd")
+    if given is not None:
+        return given
     return known(inputs.evaluation.cost.price_usd, "the price")
 
 
 def _energy_per_hour(inputs: Inputs) -> float:
-    power = (
-        inputs.quantity("power", "watts")
-        if "power" in inputs
-        else known(inputs.evaluation.power_watts, "the power")
-    )
-    return energy_usd_per_hour(
-        power, _duty(inputs), inputs.cost_assumption("pue"), _electricity(inputs)
-    )
+    power, pue = inputs.given("power", "watts"), inputs.cost_assumption("pue")
+    if power is None:
+        power = known(inputs.evaluation.power_watts, "the power")
+    electricity = inputs.given("electricity", "usd_per_kwh")
+    if electricity is None:
+        electricity = inputs.cost_assumption("electricity_usd_per_kwh")
+    return energy_usd_per_hour(power, _duty(inputs), pue, electricity)
 
 
 def _duty(inputs: Inputs) -> float:
-    if "duty" in inputs:
-        return inputs.quantity("duty", "share")
-    return inputs.cost_assumption("duty")
-
-
-def _electricity(inputs: Inputs) -> float:
-    if "electricity" in inputs:
-        return inputs.quantity("electricity", "usd_per_kwh")
-    return inputs.cost_assumption("electricity_usd_per_kwh")
+    given = inputs.given("duty", "share")
+    return inputs.cost_assumption("duty") if given is None else given
 
 
 def _hosting_per_hour(inputs: Inputs) -> float:
     hardware = known(inputs.evaluation.hardware, "the hardware")
-    rack_units = inputs.entity_figure(
-        "hosts", hardware.host or "", "rack_units", "number"
-    )
+    host = hardware.host or ""
     return hosting_usd_per_hour(
-        rack_units * hardware.hosts,
+        inputs.entity_figure("hosts", host, "rack_units", "number") * hardware.hosts,
         inputs.cost_assumption("rack_units"),
         inputs.cost_assumption("rack_usd_per_month"),
     )
@@ -210,67 +185,46 @@ def _tokens_per_dollar(inputs: Inputs) -> float:
 
 
 def _energy_kwh(inputs: Inputs) -> float:
-    return energy_kwh(
-        inputs.quantity("power", "watts"),
-        _hours(inputs),
-        _duty(inputs),
-        inputs.cost_assumption("pue"),
-    )
+    power, pue = inputs.quantity("power", "watts"), inputs.cost_assumption("pue")
+    return energy_kwh(power, _hours(inputs), _duty(inputs), pue)
 
 
 def _hours(inputs: Inputs) -> float:
     return inputs.quantity("period", "seconds") / _SECONDS_PER_HOUR
 
 
-def _energy_usd(inputs: Inputs) -> float:
-    return _hours(inputs) * _energy_per_hour(inputs)
-
-
-def _rent_usd(inputs: Inputs) -> float:
+def _rent_usd(inputs: Inputs, hours: float) -> float:
     rent = inputs.quantity("rent", "usd_per_hour")
-    return rent_usd(rent, _hours(inputs), _duty(inputs))
+    return rent_usd(rent, hours, _duty(inputs))
 
 
 def _break_even_days(inputs: Inputs) -> float:
     """Day on which a purchase with its electricity has cost as much as renting."""
-    rent = inputs.quantity("rent", "usd_per_hour")
-    day = break_even_days(
-        _price(inputs),
-        _HOURS_PER_DAY * _energy_per_hour(inputs),
-        rent_usd(rent, _HOURS_PER_DAY, _duty(inputs)),
-    )
+    energy, rent = _energy_per_hour(inputs), _rent_usd(inputs, _HOURS_PER_DAY)
+    day = break_even_days(_price(inputs), _HOURS_PER_DAY * energy, rent)
     return known(day, "the day, for renting never costs more,")
-
-
-def _memory_bandwidth_ratio(inputs: Inputs) -> float:
-    """Memory bandwidth of one accelerator over that of another."""
-    one, other = (
-        inputs.entity_figure(
-            "accelerators", inputs.text(name), "memory_bandwidth", "bytes_per_second"
-        )
-        for name in ("accelerator", "over")
-    )
-    return one / other
 
 
 FIGURES: dict[str, Callable[[Inputs], float]] = {
     "break_even_days": _break_even_days,
-    "cache_saves_flop": _cache_saves_flop,
+    "cache_saves_flop": lambda of: _cache_saves(of, "key_value_flop_per_token"),
     "cache_saves_flop_per_byte": _cache_saves_flop_per_byte,
-    "cache_saves_weight_reads": _cache_saves_weight_reads,
-    "capital_per_hour": _capital_per_hour,
+    "cache_saves_weight_reads": lambda of: _cache_saves(of, "key_value_weights"),
+    "capital_per_hour": lambda of: capital_usd_per_hour(
+        _price(of), of.cost_assumption("years")
+    ),
     "energy_kwh": _energy_kwh,
     "energy_per_hour": _energy_per_hour,
-    "energy_usd": _energy_usd,
+    "energy_usd": lambda of: _hours(of) * _energy_per_hour(of),
     "fewest_accelerators": _fewest_accelerators,
     "fewest_accelerators_holding": _fewest_accelerators_holding,
     "hosting_per_hour": _hosting_per_hour,
-    "largest_batch": _largest_batch,
+    "largest_batch": lambda of: of.batch,
     "memory_bandwidth_ratio": _memory_bandwidth_ratio,
-    "rent_usd": _rent_usd,
+    "rent_usd": lambda of: _rent_usd(of, _hours(of)),
     "ridge_flop_per_byte": _ridge_flop_per_byte,
     "step_seconds": _step_seconds,
-    "step_speed": _step_speed,
+    "step_speed": lambda of: tokens_per_second(1, 1, _step_seconds(of)),
     "sum_of_rows": _sum_of_rows,
     "throughput": _throughput,
     "tokens_per_dollar": _tokens_per_dollar,

@@ -119,6 +119,10 @@ class Inputs:
         """Read an input with its unit, in SI units."""
         return parse_quantity(self.text(name), dimension)
 
+    def given(self, name: str, dimension: str) -> float | None:
+        """Read the same where there is one."""
+        return self.quantity(name, dimension) if name in self else None
+
     def number(self, name: str, default: float = 0.0) -> float:
         """Read an input without a unit."""
         return float(self._scenario.inputs.get(name, default))

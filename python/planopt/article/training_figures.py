@@ -35,11 +35,6 @@ def _run_flop(inputs: Inputs) -> float:
     return _flop_per_second(inputs) * hours * _SECONDS_PER_HOUR
 
 
-def _step_flop(inputs: Inputs) -> float:
-    """Model FLOPs of a step on one accelerator."""
-    return _flop_per_second(inputs) * _step_seconds(inputs)
-
-
 def _flop_per_second(inputs: Inputs) -> float:
     """Model FLOPs per second of one accelerator, as it goes."""
     tflops = inputs.training.model_tflops_per_accelerator
@@ -50,43 +45,10 @@ def _step_seconds(inputs: Inputs) -> float:
     return known(inputs.training.step_seconds, "the length of a step")
 
 
-def _run_duration(inputs: Inputs) -> float:
-    """Time in which some accelerators work off a number of hours."""
-    return run_seconds(
-        inputs.number("accelerator_hours"), inputs.number("accelerators")
-    )
-
-
-def _accelerators_to_finish(inputs: Inputs) -> float:
-    """Accelerators that work them off in time."""
-    return accelerators_to_finish(
-        inputs.number("accelerator_hours"), inputs.quantity("period", "seconds")
-    )
-
-
-def _activations_of_layers(inputs: Inputs) -> float:
-    """Add up what one micro-batch keeps of all layers."""
-    return float(inputs.model["layers"]) * _kept_by_a_layer(inputs)
-
-
 def _kept_by_a_layer(inputs: Inputs) -> float:
     memory = known(inputs.training.memory, "the memory")
     kept = memory.activations_per_layer_bytes
     return known(kept, "what forward keeps of a layer")
-
-
-def _in_flight_both_ways(inputs: Inputs) -> float:
-    """Micro-batches on the first stage of a pipeline that is never flushed."""
-    return in_flight_both_ways(inputs.training.candidate.pp - 1)
-
-
-def _forwards_from_the_input(inputs: Inputs) -> float:
-    """Count forwards of single layers where backward has the model's input alone."""
-    return forwards_from_the_input(inputs.model["layers"])
-
-
-def _forwards_over_one_pass(inputs: Inputs) -> float:
-    return _forwards_from_the_input(inputs) / float(inputs.model["layers"])
 
 
 def _tensor_intensity(inputs: Inputs) -> float:
@@ -102,11 +64,6 @@ def _heads_flop(inputs: Inputs) -> float:
     operations = inputs.model["operations"]
     product = next(each for each in operations if each["name"] == _HEADS)
     return float(tokens * product["flop_per_token"])
-
-
-def _bandwidth_to_keep_up(inputs: Inputs) -> float:
-    """Bandwidth at which messages take as long as the arithmetic of one head."""
-    return bandwidth_to_keep_up(_peak(inputs), _tensor_intensity(inputs))
 
 
 def _peak(inputs: Inputs) -> float:
@@ -135,16 +92,31 @@ def _bandwidth(inputs: Inputs) -> float:
 
 
 TRAINING_FIGURES: dict[str, Callable[[Inputs], float]] = {
-    "accelerators_to_finish": _accelerators_to_finish,
-    "activations_of_layers": _activations_of_layers,
-    "bandwidth_to_keep_up": _bandwidth_to_keep_up,
-    "forwards_from_the_input": _forwards_from_the_input,
-    "forwards_over_one_pass": _forwards_over_one_pass,
-    "in_flight_both_ways": _in_flight_both_ways,
+    # Accelerators that work a number of hours off in time.
+    "accelerators_to_finish": lambda of: accelerators_to_finish(
+        of.number("accelerator_hours"), of.quantity("period", "seconds")
+    ),
+    # What one micro-batch keeps of all layers.
+    "activations_of_layers": lambda of: of.model["layers"] * _kept_by_a_layer(of),
+    # Bandwidth at which messages take as long as the arithmetic of one head.
+    "bandwidth_to_keep_up": lambda of: bandwidth_to_keep_up(
+        _peak(of), _tensor_intensity(of)
+    ),
+    # Forwards of single layers where backward has the model's input alone.
+    "forwards_from_the_input": lambda of: forwards_from_the_input(of.model["layers"]),
+    "forwards_over_one_pass": lambda of: (
+        forwards_from_the_input(of.model["layers"]) / of.model["layers"]
+    ),
+    # Micro-batches on the first stage of a pipeline that is never flushed.
+    "in_flight_both_ways": lambda of: in_flight_both_ways(of.training.candidate.pp - 1),
     "largest_tensor_degree": _largest_tensor_degree,
-    "run_duration": _run_duration,
+    # Time in which some accelerators work off a number of hours.
+    "run_duration": lambda of: run_seconds(
+        of.number("accelerator_hours"), of.number("accelerators")
+    ),
     "run_flop": _run_flop,
-    "step_flop": _step_flop,
+    # Model FLOPs of a step on one accelerator.
+    "step_flop": lambda of: _flop_per_second(of) * _step_seconds(of),
     "tensor_intensity": _tensor_intensity,
     "training_step_seconds": _step_seconds,
 }

@@ -46,6 +46,11 @@ class Document(Struct, frozen=True, kw_only=True):
         """
         write(path, self.to_json() + "\n")
 
+    def __str__(self) -> str:
+        """Lay the document out as the command line shows it, if it has such a form."""
+        renderer = _RENDERERS[0] if _RENDERERS else None
+        return repr(self) if renderer is None else renderer.as_text(printable(self))
+
     @classmethod
     def from_json(cls, text: str | bytes, *, file: str | None = None) -> Self:
         """Read the document.
@@ -85,11 +90,6 @@ _RENDERERS: list[Renderer] = []
 def render_with(renderer: Renderer) -> None:
     """Take what turns documents into text."""
     _RENDERERS[:] = [renderer]
-
-
-def text_of(document: Document) -> str:
-    """Lay a document out, if a renderer was handed in."""
-    return _RENDERERS[0].as_text(printable(document)) if _RENDERERS else repr(document)
 
 
 def html_of(document: Document) -> str:

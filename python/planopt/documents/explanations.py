@@ -31,12 +31,17 @@ class Answers(Struct, frozen=True, kw_only=True):
     cost_per_token: Answer | None = None
 
 
-class Alternative(Struct, frozen=True, kw_only=True):
-    """Another build, and why it was not chosen."""
+class _Other(Struct, frozen=True, kw_only=True):
+    """What was not chosen, and why."""
 
     summary: str
     why_not: str
     price_usd: float | None = None
+
+
+class Alternative(_Other, frozen=True, kw_only=True):
+    """Another build, and why it was not chosen."""
+
     usd_per_hour: float | None = None
     tokens_per_second_per_user: float | None = None
     tokens_per_second: float | None = None
@@ -195,12 +200,9 @@ class Uncertainty(Struct, frozen=True, kw_only=True):
     """What the runner-up costs more at the prices said."""
 
 
-class TrainingAlternative(Struct, frozen=True, kw_only=True):
+class TrainingAlternative(_Other, frozen=True, kw_only=True):
     """Another cluster, and why it was not chosen."""
 
-    summary: str
-    why_not: str
-    price_usd: float | None = None
     days: float | None = None
     mfu: float | None = None
     goodput: float | None = None

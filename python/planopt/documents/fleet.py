@@ -7,7 +7,6 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from planopt.documents.base import text_of
 from planopt.documents.evaluation import ServingEvaluation
 from planopt.documents.fleet_request import FleetRequest
 from planopt.documents.parts import BomLine, Candidate, Hardware
@@ -25,15 +24,20 @@ class Rental(Struct, frozen=True, kw_only=True):
     rent_usd: float
 
 
-class FleetDeployment(Struct, frozen=True, kw_only=True):
-    """A model on units of one kind, for requests of a size in a region."""
+class _Part(Struct, frozen=True, kw_only=True):
+    """A model on units of one kind."""
 
     stream: str
-    """Workload, size and region, as ``chat/short/us``."""
+    """Workload, size and region, as ``chat/short/us``; or the run."""
     model: str
     region: str
     way: str
     """``buy``, ``own`` or ``rent``."""
+
+
+class FleetDeployment(_Part, frozen=True, kw_only=True):
+    """A model on units of one kind, for requests of a size in a region."""
+
     prompt_tokens: int
     output_tokens: int
     candidate: Candidate
@@ -49,13 +53,9 @@ class FleetDeployment(Struct, frozen=True, kw_only=True):
     rentals: tuple[Rental, ...] = ()
 
 
-class FleetRun(Struct, frozen=True, kw_only=True):
+class FleetRun(_Part, frozen=True, kw_only=True):
     """A run of training on a cluster."""
 
-    stream: str
-    model: str
-    region: str
-    way: str
     candidate: TrainingCandidate
     hardware: Hardware
     evaluation: TrainingEvaluation
@@ -168,7 +168,3 @@ class FleetPlan(PlanDocument, frozen=True, kw_only=True):
     periods: tuple[Period, ...] = ()
     one_type: tuple[OneType, ...] = ()
     stages: tuple[StageNote, ...] = msgspec.field(default_factory=tuple)
-
-    def __str__(self) -> str:
-        """Lay the plan out as the command line shows it."""
-        return text_of(self)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import msgspec
 from msgspec import Struct
 
-from planopt.documents.base import Document, html_of, text_of
+from planopt.documents.base import Document, html_of
 from planopt.documents.evaluation import Deployment, Disaggregated
 from planopt.documents.explanations import (
     Alternative,
@@ -214,10 +214,6 @@ class Plan(PlanDocument, frozen=True, kw_only=True):
     rent_or_buy: RentOrBuy | None = None
     """Both ways side by side, where renting was asked about."""
 
-    def __str__(self) -> str:
-        """Lay the plan out as the command line shows it."""
-        return text_of(self)
-
     def _repr_html_(self) -> str:
         """Show the plan in a notebook."""
         return html_of(self)
@@ -236,10 +232,6 @@ class TrainingPlan(PlanDocument, frozen=True, kw_only=True):
     their numbers: at the pace of the slowest, and with stages balanced by speed."""
     renting: Renting | None = None
     """Runs on rented instances, where `--acquire both` asks for them."""
-
-    def __str__(self) -> str:
-        """Lay the plan out as the command line shows it."""
-        return text_of(self)
 
     def _repr_html_(self) -> str:
         """Show the plan in a notebook."""

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from planopt.documents.base import Document, text_of
+from planopt.documents.base import Document
 from planopt.documents.derivation import Derivation
 from planopt.documents.parts import (
     Assumed,
@@ -275,7 +275,3 @@ class TrainingDocument(TrainingEvaluation, Document, frozen=True, kw_only=True):
     assumptions: str | None = None
     derivation: tuple[Derivation, ...] = ()
     """How each figure was worked out, where `explain` asks for it."""
-
-    def __str__(self) -> str:
-        """Lay the evaluation out as the command line shows it."""
-        return text_of(self)
