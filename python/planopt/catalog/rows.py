@@ -5,58 +5,45 @@ from __future__ import annotations
 import csv
 import io
 import math
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from planopt.catalog.overlay import IDS, is_id
 from planopt.errors import Diagnostic, InputError
 from planopt.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 MOST_PROBLEMS = 20
 """After so many wrong cells the rest is likely to be wrong in the same way."""
 
 
+@dataclass(frozen=True)
 class Row:
     """A row of a table; wrong cells are remembered with their place."""
 
-    def __init__(
-        self,
-        cells: dict[str, str],
-        file: Path,
-        line: int,
-        problems: list[Diagnostic],
-    ) -> None:
-        self._cells = cells
-        self._file = file
-        self._line = line
-        self._problems = problems
+    cells: Mapping[str, str]
+    file: Path
+    line: int
+    problems: list[Diagnostic]
 
     def text(self, column: str) -> str:
         """Return a cell; empty where the table has no such column."""
         text = self._cell(column)
         if printable(text) != text:
-            self._wrong(
-                column,
-                "E113",
-                "a control character in a cell",
-                accepted="printable characters",
-            )
+            what = "a control character in a cell"
+            self._wrong(column, "E113", what, "printable characters")
         return text
 
     def id(self, column: str) -> str:
         """Return a cell that names a file; empty as in `text`."""
         text = self.text(column)
         if text and not is_id(text):
-            self._wrong(
-                column,
-                "E114",
-                f"`{text}` cannot be an id",
-                accepted=IDS,
-                help="mend it, or say whose offers all are with `--provider NAME`",
-            )
+            help = "mend it, or say whose offers all are with `--provider NAME`"
+            self._wrong(column, "E114", f"`{text}` cannot be an id", IDS, help)
         return text
 
     def number(self, column: str) -> float | None:
@@ -70,12 +57,8 @@ class Row:
             value = math.nan
         if math.isfinite(value) and value >= 0:
             return value
-        self._wrong(
-            column,
-            "E113",
-            f"`{text}` is no figure",
-            accepted="a number of 0 or more, or nothing",
-        )
+        accepted = "a number of 0 or more, or nothing"
+        self._wrong(column, "E113", f"`{text}` is no figure", accepted)
         return None
 
     def count(self, column: str) -> int | None:
@@ -83,37 +66,27 @@ class Row:
         value = self.number(column)
         if value is None or value == int(value):
             return None if value is None else int(value)
-        self._wrong(
-            column,
-            "E113",
-            f"`{self._cell(column)}` is no whole number",
-            accepted="a whole number, such as 8 or 8.0",
-        )
+        what = f"`{self._cell(column)}` is no whole number"
+        self._wrong(column, "E113", what, "a whole number, such as 8 or 8.0")
         return None
 
     def _cell(self, column: str) -> str:
-        return (self._cells.get(column) or "").strip()
+        return (self.cells.get(column) or "").strip()
 
     def _wrong(
-        self,
-        column: str,
-        code: str,
-        message: str,
-        *,
-        accepted: str,
-        help: str | None = None,
+        self, column: str, code: str, what: str, accepted: str, help: str | None = None
     ) -> None:
         problem = Diagnostic(
             code=code,
-            message=message,
-            file=str(self._file),
-            line=self._line,
+            message=what,
+            file=str(self.file),
+            line=self.line,
             field=column,
             value=self._cell(column),
             accepted=accepted,
             help=help,
         )
-        self._problems.append(problem)
+        self.problems.append(problem)
 
 
 def provider_of(
@@ -152,74 +125,58 @@ def read_rows(
             accepted="a CSV file in UTF-8",
         ) from error
     lines = csv.reader(io.StringIO(text, newline=""))
+
+    def wrong(what: str, accepted: str) -> None:
+        problem = Diagnostic(
+            code="E113",
+            message=what,
+            file=str(file),
+            line=lines.line_num,
+            accepted=accepted,
+        )
+        problems.append(problem)
+
     try:
-        yield from _rows(file, lines, required, optional, problems)
+        header = next(lines, [])
+        misnamed = [*_wrong_columns(file, header, required, optional)]
+        problems += misnamed
+        for cells in () if misnamed else lines:
+            if cells and len(cells) != len(header):
+                counted = f"{len(cells)} cells under {len(header)} columns"
+                wrong(counted, "one cell for each column")
+            elif cells:
+                row = dict(zip(header, cells, strict=True))
+                yield Row(row, file, lines.line_num, problems)
+            if len(problems) >= MOST_PROBLEMS:
+                return
     except csv.Error as error:
         accepted = "cells between commas, those with commas in quotes"
-        problems.append(
-            _wrong_line(file, lines.line_num, f"this is no CSV: {error}", accepted)
-        )
-
-
-def _rows(
-    file: Path,
-    lines: Any,
-    required: Sequence[str],
-    optional: Sequence[str],
-    problems: list[Diagnostic],
-) -> Iterator[Row]:
-    header: list[str] = next(lines, [])
-    wrong = list(_wrong_columns(file, header, required, optional))
-    problems += wrong
-    if wrong:
-        return
-    for cells in lines:
-        if cells and len(cells) != len(header):
-            counted = f"{len(cells)} cells under {len(header)} columns"
-            accepted = "one cell for each column"
-            problems.append(_wrong_line(file, lines.line_num, counted, accepted))
-        elif cells:
-            row = dict(zip(header, cells, strict=True))
-            yield Row(row, file, lines.line_num, problems)
-        if len(problems) >= MOST_PROBLEMS:
-            return
-
-
-def _wrong_line(file: Path, line: int, message: str, accepted: str) -> Diagnostic:
-    return Diagnostic(
-        code="E113",
-        message=message,
-        file=str(file),
-        line=line,
-        accepted=accepted,
-    )
+        wrong(f"this is no CSV: {error}", accepted)
 
 
 def _wrong_columns(
     file: Path, header: list[str], required: Sequence[str], optional: Sequence[str]
 ) -> Iterator[Diagnostic]:
-    from difflib import get_close_matches
+    def wrong(
+        column: str, what: str, known: Sequence[str], help: str | None = None
+    ) -> Diagnostic:
+        return Diagnostic(
+            code="E112",
+            message=what,
+            file=str(file),
+            line=1,
+            field=column,
+            accepted=", ".join(known),
+            help=help,
+        )
 
     known = [*required, *optional]
     for place, column in enumerate(header, start=1):
         if column not in known:
             near = get_close_matches(column, known, n=1)
-            yield Diagnostic(
-                code="E112",
-                message=f"column {place}, `{column}`, is not known",
-                file=str(file),
-                line=1,
-                field=column,
-                accepted=", ".join(known),
-                help=f"did you mean `{near[0]}`?" if near else None,
-            )
+            meant = f"did you mean `{near[0]}`?" if near else None
+            what = f"column {place}, `{column}`, is not known"
+            yield wrong(column, what, known, meant)
     for column in required:
         if column not in header:
-            yield Diagnostic(
-                code="E112",
-                message=f"there is no column `{column}`",
-                file=str(file),
-                line=1,
-                field=column,
-                accepted=", ".join(required),
-            )
+            yield wrong(column, f"there is no column `{column}`", required)

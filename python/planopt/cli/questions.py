@@ -120,12 +120,8 @@ def compare(
 
     planopt compare --all --per-dollar --model llama-3.1-8b --out chart.svg
     """
-    from planopt.planning.compare import asks_for_training
     from planopt.planning.compare import compare as answers
-    from planopt.report.comparison import (
-        render_comparison,
-        render_training_comparison,
-    )
+    from planopt.report.comparison import render_comparison
 
     if per_dollar:
         return _rank(out, json=json, **options, **({"all": True} if all else {}))
@@ -138,9 +134,7 @@ def compare(
                 accepted="--per-dollar beside it, or accelerators by their names",
             )
     plans = answers(**options)
-    of_training = asks_for_training(options)
-    render = render_training_comparison if of_training else render_comparison
-    show(plans, render, json=json)
+    show(plans, render_comparison, json=json)
     return OK if any(plan.status != "infeasible" for plan in plans) else NO_PLAN
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from planopt.documents.plan import Plan, TrainingPlan
     from planopt.option_types import CompareOptions, CompareTrainingOptions
 
-__all__ = ["asks_for_training", "compare"]
+__all__ = ["compare"]
 
 
 @overload
@@ -56,14 +56,9 @@ def compare(**options: Any) -> list[Plan] | list[TrainingPlan]:
     """
     asked = Asked("compare", options)
     asked.typed.pop("accelerators", None)  # each plan is about one of them
-    if asks_for_training(options):
+    if _marks(options):
         return compared(Training(), _of_training(asked))
     return compared(Serving(), asked)
-
-
-def asks_for_training(options: Iterable[str]) -> bool:
-    """Tell by the names of its options whether a question is about training."""
-    return bool(_marks(options))
 
 
 def _marks(options: Iterable[str]) -> set[str]:

@@ -27,65 +27,39 @@ if TYPE_CHECKING:
     from planopt.documents.training import TrainingEvaluation
 
 _Compared = TypeVar("_Compared", bound="Plan | TrainingPlan")
-_Row = tuple[str, Callable[[_Compared], str]]
+_Rows = dict[str, Callable[[_Compared], str]]
 
 
-def render_comparison(plans: Sequence[Plan]) -> Report:
-    """Lay plans for serving side by side, the figures of each below its name."""
-    hourly: list[_Row[Plan]] = [
-        ("$/h", lambda plan: money_per_hour(plan.cost.usd_per_hour)),
-        ("from", _provider),
-    ]
-    rows: list[_Row[Plan]] = [
-        ("accelerators", _number),
-        ("layout", _degrees),
-        ("price", price),
-        *(hourly if any(plan.request.hourly for plan in plans) else []),
-        ("tok/s per user", lambda plan: rate(_per_user(plan))),
-        ("tok/s in total", lambda plan: rate(_total(plan))),
-        ("tok/s per $1,000", lambda plan: rate(_per_thousand(plan))),
-        ("power", lambda plan: watts(plan.power_watts)),
-        ("energy per token", _energy),
-        ("$/Mtok", lambda plan: money_per_million(plan.cost.usd_per_million_tokens)),
-    ]
-    return _side_by_side(plans, rows, _verdict(plans), _binding)
-
-
-def render_training_comparison(plans: Sequence[TrainingPlan]) -> Report:
-    """Lay plans for training side by side, the figures of each below its name."""
-    rows: list[_Row[TrainingPlan]] = [
-        ("layout", _training_degrees),
-        ("accelerators", _figure(lambda each: count(each.accelerators))),
-        ("tok/s", _figure(lambda each: rate(each.tokens_per_second))),
-        ("MFU", _figure(lambda each: percent(each.mfu))),
-        ("goodput", _figure(lambda each: percent(each.goodput))),
-        ("days", _figure(lambda each: days(each.days))),
-        ("accelerator-hours", _figure(lambda each: count(each.run.accelerator_hours))),
-        ("power", _figure(lambda each: watts(each.power_watts))),
-        ("energy, kWh", _figure(lambda each: count(each.run.energy_kwh))),
-        ("kg CO2e", _figure(lambda each: count(each.run.kg_co2e))),
-        ("the run", _figure(lambda each: money(each.run.usd, whole=True))),
-        ("price", _training_price),
-    ]
-    return _side_by_side(
-        plans, rows, _training_verdict(plans), lambda why: why.note or ""
-    )
+def render_comparison(plans: Sequence[Plan | TrainingPlan]) -> Report:
+    """Lay plans of one kind side by side, the figures of each below its name."""
+    runs = [plan for plan in plans if plan.kind == "training"]
+    if runs:
+        verdict = _training_verdict(runs)
+        return _side_by_side(runs, _TRAINING, verdict, lambda why: why.note or "")
+    served = [plan for plan in plans if plan.kind == "serving"]
+    hourly = any(plan.request.hourly for plan in served)
+    rows = {
+        title: of for title, of in _SERVING.items() if hourly or title not in _HOURLY
+    }
+    return _side_by_side(served, rows, _verdict(served), _binding)
 
 
 def _side_by_side(
     plans: Sequence[_Compared],
-    rows: Sequence[_Row[_Compared]],
+    rows: _Rows[_Compared],
     verdict: str,
     conflict: Callable[[Infeasibility], str],
 ) -> Report:
-    cells = [(title, *(of(plan) for plan in plans)) for title, of in rows]
     conflicts = (
         f"{_name(plan)}: {conflict(plan.infeasibility)}"
         for plan in plans
         if plan.infeasibility is not None
     )
     return Report(
-        Table(("", *(f">{_name(plan)}" for plan in plans)), cells),
+        Table(
+            ("", *(f">{_name(plan)}" for plan in plans)),
+            [(title, *map(of, plans)) for title, of in rows.items()],
+        ),
         Section("", Sentence(verdict)),
         Section("No plan", *listed(conflicts)),
         warnings({warning: None for plan in plans for warning in plan.warnings}),
@@ -155,6 +129,22 @@ def _energy(plan: Plan) -> str:
     return f"{plan.power_watts / total:.3g} J"
 
 
+_HOURLY = ("$/h", "from")
+_SERVING: _Rows[Plan] = {
+    "accelerators": _number,
+    "layout": _degrees,
+    "price": price,
+    "$/h": lambda plan: money_per_hour(plan.cost.usd_per_hour),
+    "from": _provider,
+    "tok/s per user": lambda plan: rate(_per_user(plan)),
+    "tok/s in total": lambda plan: rate(_total(plan)),
+    "tok/s per $1,000": lambda plan: rate(_per_thousand(plan)),
+    "power": lambda plan: watts(plan.power_watts),
+    "energy per token": _energy,
+    "$/Mtok": lambda plan: money_per_million(plan.cost.usd_per_million_tokens),
+}
+
+
 def _paid(plan: Plan) -> float | None:
     """Return what a plan costs, in the money that was asked about."""
     return plan.cost.usd_per_hour if plan.request.hourly else plan.price_usd
@@ -209,6 +199,22 @@ def _training_price(plan: TrainingPlan) -> str:
     return _figure(lambda each: money(each.cost.price_usd, rough=rough, whole=True))(
         plan
     )
+
+
+_TRAINING: _Rows[TrainingPlan] = {
+    "layout": _training_degrees,
+    "accelerators": _figure(lambda each: count(each.accelerators)),
+    "tok/s": _figure(lambda each: rate(each.tokens_per_second)),
+    "MFU": _figure(lambda each: percent(each.mfu)),
+    "goodput": _figure(lambda each: percent(each.goodput)),
+    "days": _figure(lambda each: days(each.days)),
+    "accelerator-hours": _figure(lambda each: count(each.run.accelerator_hours)),
+    "power": _figure(lambda each: watts(each.power_watts)),
+    "energy, kWh": _figure(lambda each: count(each.run.energy_kwh)),
+    "kg CO2e": _figure(lambda each: count(each.run.kg_co2e)),
+    "the run": _figure(lambda each: money(each.run.usd, whole=True)),
+    "price": _training_price,
+}
 
 
 def _training_verdict(plans: Sequence[TrainingPlan]) -> str:
