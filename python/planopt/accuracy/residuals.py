@@ -7,7 +7,6 @@ predicted.
 
 from __future__ import annotations
 
-import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +16,12 @@ from msgspec import Struct
 from planopt.catalog.open import bundled_folder
 from planopt.documents.parts import Interval
 from planopt.documents.validation import Residual
+from planopt.toml import tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planopt.catalog.open import Catalog
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = [
     "ANY_ENGINE",

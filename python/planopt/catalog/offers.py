@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -12,11 +11,7 @@ from typing import TYPE_CHECKING, Any
 from planopt.catalog.open import Catalog
 from planopt.catalog.overlay import toml_value, write_overlay
 from planopt.errors import InputError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from planopt.toml import tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

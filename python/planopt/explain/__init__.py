@@ -5,7 +5,6 @@ The texts are data, in ``codes.toml``.
 
 from __future__ import annotations
 
-import sys
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -13,11 +12,7 @@ from pathlib import Path
 import msgspec
 
 from planopt.errors import InputError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from planopt.toml import tomllib
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):

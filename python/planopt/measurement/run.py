@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
@@ -31,11 +30,7 @@ from planopt.measurement.programme import measure
 from planopt.measurement.rates import efficiencies_of, rates_of
 from planopt.options import Asked
 from planopt.planning.evaluate import evaluate_serving
-
-if sys.version_info >= (3, 11):
-    from tomllib import loads
-else:
-    from tomli import loads
+from planopt.toml import tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -175,7 +170,7 @@ def _busy() -> float | None:
 def _efficiencies(
     base: str, id_: str, efficiencies: Efficiencies, *, is_known: bool
 ) -> Iterator[Change]:
-    bundled = loads(base)
+    bundled = tomllib.loads(base)
     own = bundled.get("accelerators", {}).get(id_, {})
     for figure, after in asdict(efficiencies).items():
         general = bundled["compute"].get(figure)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import sys
 from pathlib import Path
 from typing import Any
 
 from planopt.door import question
 from planopt.errors import InputError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from planopt.toml import tomllib
 
 SPACES = Path(__file__).parent.parent / "spaces"
 

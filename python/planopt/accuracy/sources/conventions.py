@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import lru_cache
 from typing import Any
 
@@ -10,11 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from planopt.catalog.open import bundled_folder
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from planopt.toml import tomllib
 
 __all__ = ["Conventions", "Framework", "NetworkOf", "SourceNotes", "conventions"]
 
