@@ -26,8 +26,8 @@ fn flag(option: &str) -> String {
 }
 
 /// Every count that is none: 0, or absurdly large.
-pub(crate) fn wrong_counts<const N: usize>(
-    counts: [(&str, Option<u32>, u32); N],
+pub(crate) fn wrong_counts<'o>(
+    counts: impl IntoIterator<Item = (&'o str, Option<u32>, u32)>,
 ) -> impl Iterator<Item = Diagnostic> {
     counts.into_iter().filter_map(|(option, count, largest)| {
         let count = count.filter(|count| !(1..=largest).contains(count))?;

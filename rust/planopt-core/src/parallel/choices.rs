@@ -101,3 +101,24 @@ pub enum ContextParallel {
     /// Heads are exchanged for tokens (Jacobs et al., arXiv 2309.14509).
     AllToAll,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Recompute;
+
+    #[test]
+    fn what_is_recomputed_is_read_by_the_word_that_says_it() {
+        for recompute in [
+            Recompute::None,
+            Recompute::Selective,
+            Recompute::Full,
+            Recompute::Block(4),
+            Recompute::Layers(2),
+        ] {
+            assert_eq!(recompute.to_string().parse(), Ok(recompute));
+        }
+        for word in ["", "some", "block", "block:0", "layers:-1", "full:2"] {
+            assert!(word.parse::<Recompute>().is_err(), "{word}");
+        }
+    }
+}

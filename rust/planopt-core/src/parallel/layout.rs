@@ -8,78 +8,99 @@ use crate::load::serving::Overlap;
 use crate::load::training::Recipe;
 use serde::Deserialize;
 
-/// How a model is divided, and how its sequences circulate. What serving or training does not know
-/// is as in [`Layout::SINGLE`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a choice of its own, named as frameworks name it"
-)]
-pub struct Layout {
-    /// Tensor-parallel degree.
-    pub tp: u32,
-    /// Context-parallel degree.
-    pub cp: u32,
-    /// Data-parallel degree: ranks with sequences of their own that hold the dense weights again.
-    pub dp: u32,
-    /// Expert-parallel degree.
-    pub ep: u32,
-    /// Pipeline stages.
-    pub pp: u32,
-    /// Chunks of layers of one stage.
-    pub vpp: u32,
-    /// Copies of all of it.
-    pub replicas: u32,
-    /// Sequences of a micro-batch.
-    pub batch: u32,
-    /// Micro-batches that are in the pipeline at once, where an engine holds as many.
-    pub in_flight: u32,
-    /// Order of micro-batches.
-    pub schedule: Schedule,
-    /// How context-parallel ranks meet.
-    pub context_parallel: ContextParallel,
-    /// Activations between tensor-parallel products are divided by sequence.
-    pub sequence_parallel: bool,
-    /// Experts are not divided by tensor parallelism: its ranks hold experts of their own.
-    pub whole_experts: bool,
-    /// What is recomputed.
-    pub recompute: Recompute,
-    /// What data-parallel ranks share.
-    pub zero: Zero,
-    /// Ranks that shard among each other; none for all.
-    pub shard_group: Option<u32>,
-    /// The optimizer's state rests in the host.
-    pub offload_optimizer: bool,
-    /// Activations rest in the host between forward and backward.
-    pub offload_activations: bool,
+/// Declares a layout once: the counts that a question about serving may fix, which are 1 where
+/// nothing is said of them, and the choices beside them.
+macro_rules! layout {
+    (
+        counts { $($(#[$of_count:meta])* $count:ident;)+ }
+        choices { $($(#[$of_choice:meta])* $choice:ident: $kind:ty = $usual:expr;)+ }
+    ) => {
+        /// How a model is divided, and how its sequences circulate. What serving or training does
+        /// not know is as in [`Layout::SINGLE`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub struct Layout {
+            $($(#[$of_count])* pub $count: u32,)+
+            $($(#[$of_choice])* pub $choice: $kind,)+
+        }
+
+        impl Layout {
+            /// One accelerator, nothing divided.
+            pub const SINGLE: Self = Self { $($count: 1,)+ $($choice: $usual,)+ };
+        }
+
+        /// What of a served layout is decided already.
+        #[derive(Clone, Copy, Debug, Default, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct Pins { $($(#[$of_count])* pub $count: Option<u32>,)+ }
+
+        /// All of a layout that serving knows.
+        impl From<Layout> for Pins {
+            fn from(layout: Layout) -> Self {
+                Self { $($count: Some(layout.$count),)+ }
+            }
+        }
+
+        impl Pins {
+            /// Each count by its name.
+            pub(crate) fn counts(self) -> impl Iterator<Item = (&'static str, Option<u32>)> {
+                [$((stringify!($count), self.$count),)+].into_iter()
+            }
+
+            /// What is decided, and the rest of `layout`.
+            fn over(self, layout: Layout) -> Layout {
+                Layout { $($count: self.$count.unwrap_or(layout.$count),)+ ..layout }
+            }
+        }
+    };
+}
+
+layout! {
+    counts {
+        /// Tensor-parallel degree.
+        tp;
+        /// Context-parallel degree.
+        cp;
+        /// Data-parallel degree: ranks with sequences of their own that hold the dense weights again.
+        dp;
+        /// Expert-parallel degree.
+        ep;
+        /// Pipeline stages.
+        pp;
+        /// Sequences of a micro-batch.
+        batch;
+        /// Micro-batches that are in the pipeline at once, where an engine holds as many.
+        in_flight;
+        /// Copies of all of it.
+        replicas;
+    }
+    choices {
+        /// Chunks of layers of one stage.
+        vpp: u32 = 1;
+        /// Order of micro-batches.
+        schedule: Schedule = Schedule::OneForwardOneBackward;
+        /// How context-parallel ranks meet.
+        context_parallel: ContextParallel = ContextParallel::Ring;
+        /// Activations between tensor-parallel products are divided by sequence.
+        sequence_parallel: bool = false;
+        /// Experts are not divided by tensor parallelism: its ranks hold experts of their own.
+        whole_experts: bool = false;
+        /// What is recomputed.
+        recompute: Recompute = Recompute::None;
+        /// What data-parallel ranks share.
+        zero: Zero = Zero::None;
+        /// Ranks that shard among each other; none for all.
+        shard_group: Option<u32> = None;
+        /// The optimizer's state rests in the host.
+        offload_optimizer: bool = false;
+        /// Activations rest in the host between forward and backward.
+        offload_activations: bool = false;
+    }
 }
 
 /// Searches hold one for each candidate, and bulk spaces make one for each row.
 const _: () = assert!(size_of::<Layout>() <= 64);
 
 impl Layout {
-    /// One accelerator, nothing divided.
-    pub const SINGLE: Self = Self {
-        tp: 1,
-        cp: 1,
-        dp: 1,
-        ep: 1,
-        pp: 1,
-        vpp: 1,
-        replicas: 1,
-        batch: 1,
-        in_flight: 1,
-        schedule: Schedule::OneForwardOneBackward,
-        context_parallel: ContextParallel::Ring,
-        sequence_parallel: false,
-        whole_experts: false,
-        recompute: Recompute::None,
-        zero: Zero::None,
-        shard_group: None,
-        offload_optimizer: false,
-        offload_activations: false,
-    };
-
     /// Stages that are divided so.
     pub const fn staged(degrees: Degrees, pp: u32) -> Self {
         let Degrees { tp, cp, dp, ep } = degrees;
@@ -186,70 +207,20 @@ impl Batching {
     }
 }
 
-/// What of a served layout is decided already.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Pins {
-    /// Tensor-parallel degree.
-    pub tp: Option<u32>,
-    /// Context-parallel degree.
-    pub cp: Option<u32>,
-    /// Attention data-parallel degree.
-    pub dp: Option<u32>,
-    /// Expert-parallel degree.
-    pub ep: Option<u32>,
-    /// Pipeline stages.
-    pub pp: Option<u32>,
-    /// Sequences of a micro-batch.
-    pub batch: Option<u32>,
-    /// Micro-batches in flight.
-    pub in_flight: Option<u32>,
-    /// Replicas of a unit.
-    pub replicas: Option<u32>,
-}
-
-/// All of a layout that serving knows.
-impl From<Layout> for Pins {
-    fn from(layout: Layout) -> Self {
-        Self {
-            tp: Some(layout.tp),
-            cp: Some(layout.cp),
-            dp: Some(layout.dp),
-            ep: Some(layout.ep),
-            pp: Some(layout.pp),
-            batch: Some(layout.batch),
-            in_flight: Some(layout.in_flight),
-            replicas: Some(layout.replicas),
-        }
-    }
-}
-
 impl Pins {
     /// The layout that is decided: what is not given is 1, and in flight is a micro-batch for each
     /// stage.
     pub fn layout(self) -> Layout {
-        let pp = self.pp.unwrap_or(1);
-        Layout {
-            tp: self.tp.unwrap_or(1),
-            cp: self.cp.unwrap_or(1),
-            dp: self.dp.unwrap_or(1),
-            ep: self.ep.unwrap_or(1),
-            pp,
-            batch: self.batch.unwrap_or(1),
-            in_flight: self.in_flight.unwrap_or(pp),
-            replicas: self.replicas.unwrap_or(1),
+        self.over(Layout {
+            in_flight: self.pp.unwrap_or(1),
             ..Layout::SINGLE
-        }
+        })
     }
 
     /// Whether a replica is divided as decided.
     pub fn allows(self, layout: Layout) -> bool {
-        let given = |asked: Option<u32>, degree| asked.is_none_or(|asked| asked == degree);
-        given(self.tp, layout.tp)
-            && given(self.cp, layout.cp)
-            && given(self.dp, layout.dp)
-            && given(self.ep, layout.ep)
-            && given(self.pp, layout.pp)
+        let decided = self.over(layout);
+        (decided.degrees(), decided.pp) == (layout.degrees(), layout.pp)
     }
 
     /// The layout with the smallest micro-batches that carry `users` on its replicas, as many in
@@ -266,5 +237,66 @@ impl Pins {
             in_flight,
             ..layout
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Layout, Pins};
+    use crate::load::serving::Overlap;
+
+    const PINS: Pins = Pins {
+        tp: Some(4),
+        cp: None,
+        dp: None,
+        ep: None,
+        pp: Some(3),
+        batch: None,
+        in_flight: None,
+        replicas: None,
+    };
+
+    #[test]
+    fn what_is_not_given_is_one_and_each_stage_has_a_micro_batch() {
+        let given = Layout {
+            tp: 4,
+            pp: 3,
+            in_flight: 3,
+            ..Layout::SINGLE
+        };
+        assert_eq!(PINS.layout(), given);
+        assert_eq!(Pins::from(given).layout(), given);
+    }
+
+    #[test]
+    fn pins_allow_what_differs_in_nothing_that_they_say() {
+        let divided = PINS.layout();
+        assert!(PINS.allows(Layout { ep: 4, ..divided }));
+        assert!(!PINS.allows(Layout { pp: 2, ..divided }));
+        // How sequences circulate divides nothing.
+        let batch = Some(7);
+        assert!(Pins { batch, ..PINS }.allows(divided));
+    }
+
+    #[test]
+    fn users_are_carried_by_the_smallest_micro_batches() {
+        let laid = Layout {
+            pp: 2,
+            replicas: 3,
+            ..Layout::SINGLE
+        };
+        let carried = |pins: Pins, overlap| {
+            let layout = pins.carrying(20, laid, overlap);
+            (layout.batch, layout.in_flight)
+        };
+        // 7 of 20 users on the fullest of three replicas, in two micro-batches.
+        assert_eq!(carried(PINS, Overlap::None), (4, 2));
+        // Two batches are resident for each.
+        assert_eq!(carried(PINS, Overlap::TwoBatch), (2, 2));
+        let one = Pins {
+            in_flight: Some(1),
+            ..PINS
+        };
+        assert_eq!(carried(one, Overlap::None), (7, 1));
     }
 }

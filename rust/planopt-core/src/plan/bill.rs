@@ -175,10 +175,9 @@ pub fn sourced(catalog: &Catalog, lines: &mut [BomLine]) {
         let source = if line.kind == INSTANCE {
             of_offer(catalog, &line.id)
         } else {
-            let id = line
-                .id
-                .split_once('@')
-                .map_or(line.id.as_str(), |(id, _)| id);
+            // A power limit does not change what an accelerator costs.
+            let limited = catalog.accelerators.get(&line.id);
+            let id = limited.map_or(line.id.as_str(), |entry| entry.entity.model_id());
             let kind = match line.kind.as_str() {
                 "switch_ports" => "switch",
                 kind => kind,

@@ -46,17 +46,15 @@ impl<'a> Subject<'_, 'a> {
             ..
         } = self.told;
         layout.check_trained(transformer, recipe)?;
-        let slots = self.system.slots;
         let fabric = self.fabric();
-        let groups = Groups::placed(layout, &fabric, slots)?;
+        let groups = Groups::placed(layout, &fabric, self.system.slots)?;
         let rates = self.rates()?;
         let priced = PricedModel::new(transformer, recipe, layout, &rates, &groups, training);
         let stages = deal_model(transformer, recipe, layout.pp, layout.vpp);
         let hardware = TrainingHardware {
-            accelerator: self.system.accelerator,
+            system: &self.system,
             rates: &rates,
             fabric: &fabric,
-            slots,
         };
         let evaluation = evaluate(
             transformer,

@@ -197,10 +197,9 @@ impl EvaluateMixed {
             .zip(&self.shares)
             .map(|((subject, (rates, fabric)), share)| Share {
                 hardware: TrainingHardware {
-                    accelerator: subject.system.accelerator,
+                    system: &subject.system,
                     rates,
                     fabric,
-                    slots: subject.system.slots,
                 },
                 accelerators: share.accelerators,
             })

@@ -184,17 +184,8 @@ impl EvaluateServing {
     ///
     /// Each count that is 0 or absurdly large, or the size of the cluster.
     pub fn check(&self) -> Result<(), Vec<Diagnostic>> {
-        let layout = &self.layout;
-        let counts = wrong_counts([
-            ("tp", layout.tp, LARGEST_COUNT),
-            ("cp", layout.cp, LARGEST_COUNT),
-            ("dp", layout.dp, LARGEST_COUNT),
-            ("ep", layout.ep, LARGEST_COUNT),
-            ("pp", layout.pp, LARGEST_COUNT),
-            ("replicas", layout.replicas, LARGEST_COUNT),
-            ("batch", layout.batch, LARGEST_COUNT),
-            ("in_flight", layout.in_flight, LARGEST_COUNT),
-        ]);
+        let counts = self.layout.counts();
+        let counts = wrong_counts(counts.map(|(name, count)| (name, count, LARGEST_COUNT)));
         let mut problems = Problems::default();
         problems.keep(none_of(counts));
         problems.keep(self.hardware.check());

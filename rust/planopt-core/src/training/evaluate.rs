@@ -3,9 +3,9 @@
 use super::job::Job;
 use super::run::Failures;
 use super::step::{StepTime, step};
-use crate::catalog::{Accelerator, Assumptions, TrainingAssumptions};
+use crate::catalog::{Assumptions, TrainingAssumptions};
 use crate::compute::training::{Candidate, PricedModel};
-use crate::hardware::{Fabric, Rates};
+use crate::hardware::{Fabric, Rates, System};
 use crate::load::training::Recipe;
 use crate::memory::{TrainingMemory, stage_memory};
 use crate::parallel::{Groups, Layout, Recompute, Rejection, Stage};
@@ -15,14 +15,12 @@ use crate::transformer::Transformer;
 /// What a candidate runs on.
 #[derive(Clone, Copy, Debug)]
 pub struct TrainingHardware<'a> {
-    /// Accelerator.
-    pub accelerator: &'a Accelerator,
+    /// Accelerators in their hosts.
+    pub system: &'a System<'a>,
     /// Its rates in the precision of the recipe.
     pub rates: &'a Rates,
-    /// Links.
+    /// Its links, as reached.
     pub fabric: &'a Fabric,
-    /// Accelerators of a host.
-    pub slots: u32,
 }
 
 /// One candidate.
@@ -113,7 +111,7 @@ pub(crate) fn candidate<'a>(
     groups: &'a Groups,
     stages: &'a [Stage],
 ) -> Candidate<'a> {
-    let slots = hardware.slots;
+    let slots = hardware.system.slots;
     Candidate {
         priced,
         recipe: job.recipe,
@@ -127,7 +125,7 @@ pub(crate) fn candidate<'a>(
         host_memory: job.training.host_memory_bandwidth / f64::from(slots),
         hidden: real(job.transformer.hidden),
         hosts: job.layout.accelerators().div_ceil(slots),
-        capacity: hardware.accelerator.memory * job.training.usable_fraction,
+        capacity: hardware.system.accelerator.memory * job.training.usable_fraction,
     }
 }
 

@@ -24,7 +24,7 @@ pub struct Share<'a> {
 
 impl Share<'_> {
     fn hosts(&self) -> u32 {
-        self.accelerators.div_ceil(self.hardware.slots)
+        self.accelerators.div_ceil(self.hardware.system.slots)
     }
 }
 
@@ -88,7 +88,7 @@ impl Job<'_> {
             }
         }
         let mut order: Vec<usize> = (0..shares.len()).collect();
-        let memory = |share: usize| shares[share].hardware.accelerator.memory.0;
+        let memory = |share: usize| shares[share].hardware.system.accelerator.memory.0;
         order.sort_by(|a, b| memory(*b).total_cmp(&memory(*a)));
         let of_stages: Vec<usize> = order
             .into_iter()
@@ -110,7 +110,7 @@ impl Job<'_> {
         let asked: Vec<(&Candidate, Bytes)> = of_stages
             .iter()
             .map(|&share| {
-                let memory = shares[share].hardware.accelerator.memory;
+                let memory = shares[share].hardware.system.accelerator.memory;
                 (&candidates[share], memory * self.training.usable_fraction)
             })
             .collect();
@@ -134,11 +134,8 @@ impl Job<'_> {
                 pp: share.accelerators / per_stage,
                 ..*self.layout
             };
-            let groups = Groups::placed(&own, hardware.fabric, hardware.slots)?.across_hosts(
-                self.layout,
-                hardware.fabric,
-                hardware.slots,
-            );
+            let groups = Groups::placed(&own, hardware.fabric, hardware.system.slots)?
+                .across_hosts(self.layout, hardware.fabric, hardware.system.slots);
             if groups.unconnected {
                 let hosts = shares.iter().map(Share::hosts).sum();
                 return Err(Rejection::Network { hosts });

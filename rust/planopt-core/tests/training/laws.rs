@@ -4,7 +4,7 @@ use crate::{ask, catalog};
 use planopt_core::catalog::{Assumptions, Catalog};
 use planopt_core::compute::training::PricedModel;
 use planopt_core::document::TrainingAnswer;
-use planopt_core::hardware::{Fabric, Links, NetworkLine, Rates};
+use planopt_core::hardware::{Fabric, Links, NetworkLine, Rates, System};
 use planopt_core::load::training::{Optimizer, Precision, Recipe};
 use planopt_core::parallel::{Groups, Layout, Recompute, Schedule, Zero, deal_model};
 use planopt_core::quantity::{BytesPerSecond, Seconds};
@@ -274,9 +274,18 @@ impl<'c> Candidate<'c> {
             link.bandwidth = link.bandwidth * scale_up;
             link.domain = SLOTS;
         }
+        let hosts = &self.catalog.hosts;
+        let system = System {
+            accelerator: &accelerator,
+            host: &hosts.values().next().expect("there").entity,
+            slots: SLOTS,
+            pcie: BytesPerSecond(LINE * scale_up),
+            all_reduce_bus: None,
+            network: None,
+        };
         let links = Links {
             scale_up: accelerator.scale_up.as_ref(),
-            pcie: BytesPerSecond(LINE * scale_up),
+            pcie: system.pcie,
             all_reduce_bus: None,
             network: Some(NetworkLine {
                 rate: BytesPerSecond(LINE * network),
@@ -299,10 +308,9 @@ impl<'c> Candidate<'c> {
         );
         let stages = deal_model(&self.transformer, &self.recipe, self.layout.pp, 1);
         let hardware = TrainingHardware {
-            accelerator: &accelerator,
+            system: &system,
             rates: &rates,
             fabric: &fabric,
-            slots: SLOTS,
         };
         evaluate(
             &self.transformer,

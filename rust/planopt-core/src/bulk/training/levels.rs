@@ -297,7 +297,7 @@ fn work_out<T: OfStage, const SOME: usize>(
         assumptions: grid.subject.assumptions,
         training: grid.subject.training,
     };
-    let groups = Groups::new(&layout, hardware.fabric, hardware.slots);
+    let groups = Groups::new(&layout, hardware.fabric, hardware.system.slots);
     let stages = &grid.stages[digits[PIPELINE]];
     let candidate = candidate(&job, &hardware, priced, &groups, stages);
     for (value, stage) in values.iter_mut().zip(stages) {

@@ -55,10 +55,9 @@ impl<'a> Platform<'a> {
     /// As a candidate meets it, if the accelerator computes in this format.
     pub(super) fn hardware(&self) -> Option<TrainingHardware<'_>> {
         Some(TrainingHardware {
-            accelerator: self.system.accelerator,
+            system: &self.system,
             rates: self.rates.as_ref()?,
             fabric: &self.fabric,
-            slots: self.system.slots,
         })
     }
 

@@ -278,10 +278,9 @@ impl<'s, 'a> Subject<'s, 'a> {
             self.price(&self.layouts.shapes[candidate.shape], priced.fabric)
         });
         let hardware = TrainingHardware {
-            accelerator: self.system.accelerator,
+            system: self.system,
             rates: self.rates,
             fabric: priced.fabric,
-            slots: self.system.slots,
         };
         result.evaluated += 1;
         let evaluation = evaluate(
