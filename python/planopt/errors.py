@@ -174,12 +174,6 @@ class InputError(PlanoptError):
     exit_code = 2
 
 
-class VerificationError(PlanoptError):
-    """A plan says something that computing it again does not give."""
-
-    exit_code = 1
-
-
 class InternalError(PlanoptError):
     """A fault of planopt itself."""
 

@@ -173,7 +173,7 @@ def frontier(
 
         of_a_space: Any = given("frontier --space", options)
         progress = Progress("candidates")
-        rows = front(space, progress=progress, **of_a_space).rows
+        rows = front(space, progress=progress, **of_a_space)
         progress.close()
     if out is not None:
         write_rows(Path(out), rows)

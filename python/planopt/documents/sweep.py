@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,3 @@ class SweepResult:
     """Rows of ``front.parquet``."""
     seconds: float
     """Wall time of this run."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """As a dictionary."""
-        return asdict(self)

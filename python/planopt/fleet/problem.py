@@ -142,10 +142,6 @@ class Fleet:
             places[template.kit].append(place)
         return tuple(map(tuple, places))
 
-    def supply_of(self, template: int) -> int:
-        """Supply of a copy of a template."""
-        return self.templates[template].supply
-
     def kit_of(self, template: int) -> Kit:
         """Kit of a template."""
         return self.kits[self.templates[template].kit]

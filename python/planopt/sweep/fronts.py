@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
@@ -15,21 +14,6 @@ if TYPE_CHECKING:
     from planopt._native import Table
 
 
-@dataclass(frozen=True)
-class Front:
-    """Candidates that no other one beats, and what was looked at to find them."""
-
-    # Candidates, the cheapest first: place, what it is, and all figures.
-    rows: list[dict[str, Any]]
-    # Candidates of the space; of them those whose every figure was computed, those that
-    # do not work, and those that a bound showed not to matter.
-    covered: int
-    evaluated: int
-    rejected: int
-    pruned: int
-    seconds: float  # Wall time
-
-
 def front(
     space: str,
     *,
@@ -37,12 +21,11 @@ def front(
     assumptions: str = DEFAULT_ASSUMPTIONS,
     catalog: Sequence[str] = (),
     progress: Callable[[int, int], object] | None = None,
-) -> Front:
-    """Find the front of a space: price and days of a run, or of a token."""
+) -> list[dict[str, Any]]:
+    """Find the front of a space, the cheapest first: place, what it is, all figures."""
     request = read_space(space).request
     native = open_catalog(catalog, assumptions).native
-    found = native.front(request, {"exhaustive": exhaustive}, progress)
-    return Front(**{name: found[name] for name in Front.__dataclass_fields__})
+    return list(native.front(request, {"exhaustive": exhaustive}, progress)["rows"])
 
 
 def figures(
