@@ -8,7 +8,7 @@ from planopt.cli import main
 from planopt.errors import InputError
 from planopt.exchange.rows import write_rows
 from planopt.planning.frontier import Frontier
-from planopt.report.frontier import render_frontier
+from planopt.report.spaces import render_frontier
 
 ROWS = [
     {"accelerator": "rtx-4090", "users": 8, "price_usd": 2500.5, "network": None},

@@ -162,7 +162,7 @@ def frontier(
     """
     from planopt.exchange.rows import write_rows
     from planopt.planning.frontier import frontier as units
-    from planopt.report.frontier import render_frontier
+    from planopt.report.spaces import render_frontier
     from planopt.sweep.fronts import front
 
     if space is None:
@@ -187,7 +187,7 @@ def sweep(*, study: str, json: bool = False, **options: Any) -> int:
     planopt sweep study.toml --out DIR --on dask://localhost:8786
     """
     from planopt.cli.progress import Progress
-    from planopt.report.sweep import render_sweep
+    from planopt.report.spaces import render_sweep
     from planopt.sweep import sweep as run
 
     progress = Progress("candidates")

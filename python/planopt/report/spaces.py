@@ -1,13 +1,16 @@
-"""A front, laid out: one row each, the figures that matter."""
+"""What spaces of candidates came to: a front, and a sweep."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planopt.report.style import head
 from planopt.report.table import Report, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from planopt.documents.sweep import SweepResult
 
 _TITLES = {
     "accelerator": "accelerator",
@@ -40,3 +43,18 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def render_sweep(result: SweepResult) -> Report:
+    """Lay out the result of `planopt.sweep.sweep`."""
+    lines = [
+        head(f"{result.candidates:,} candidates in {result.chunks} chunks"),
+        f"  evaluated  {result.evaluated:,}",
+        f"  rejected   {result.rejected:,}",
+        f"  front      {result.front:,} rows in {result.folder}/front.parquet",
+        f"  checksum   {result.checksum}",
+        f"  seconds    {result.seconds:.1f}",
+    ]
+    if result.resumed:
+        lines.append(f"  resumed    {result.resumed} chunks were there already")
+    return Report(*lines)
