@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct
 
 from planopt.catalog.open import bundled_folder
@@ -39,20 +40,13 @@ def seed_figures_file() -> Path:
 def published_figures() -> tuple[Published, ...]:
     """Read the table, in its order."""
     with seed_figures_file().open(encoding="utf-8", newline="") as file:
-        return tuple(
-            Published(
-                id=row["id"],
-                kind=row["kind"],
-                topic=row["topic"],
-                quantity=row["quantity"],
-                inputs=row["inputs"],
-                article=_number_or_text(row["article_value"]) or None,
-                exact=_number_or_text(row["exact_value"]),
-                unit=row["unit"],
-                note=row["note"],
-            )
-            for row in csv.DictReader(file)
-        )
+        return tuple(map(_published, csv.DictReader(file)))
+
+
+def _published(row: dict[str, str]) -> Published:
+    article = _number_or_text(row.pop("article_value")) or None
+    exact = _number_or_text(row.pop("exact_value"))
+    return msgspec.convert({**row, "article": article, "exact": exact}, Published)
 
 
 def _number_or_text(cell: str) -> float | str:

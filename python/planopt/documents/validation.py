@@ -70,21 +70,9 @@ class Worst(Struct, frozen=True, kw_only=True):
     why: dict[str, float | str] = {}
 
     @classmethod
-    def of(cls, each: Any) -> Worst:
-        """Take over what a reader needs."""
-        return cls(
-            row=each.row,
-            metric=each.metric,
-            measured=each.measured,
-            predicted=each.predicted,
-            error=each.error,
-            unit=each.unit,
-            accelerator=each.accelerator,
-            model=each.model,
-            engine=each.engine,
-            layout=each.layout,
-            why=dict(each.why),
-        )
+    def of(cls, each: object) -> Worst:
+        """Take over what a reader needs of a prediction."""
+        return cls(**{name: getattr(each, name) for name in cls.__struct_fields__})
 
 
 class Dataset(Struct, frozen=True, kw_only=True):

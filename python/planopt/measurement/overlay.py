@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import TYPE_CHECKING
 
 from planopt.catalog.overlay import toml_value
@@ -98,17 +98,8 @@ def samples_file(samples: Sequence[Sample]) -> str:
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(("kind", "format", "size", "seconds", "flop", "moved_bytes"))
     for sample in samples:
-        size = "x".join(map(str, sample.size))
-        rows.writerow(
-            (
-                sample.kind,
-                sample.number_format,
-                size,
-                sample.seconds,
-                sample.flop,
-                sample.moved_bytes,
-            )
-        )
+        kind, number_format, size, *figures = astuple(sample)
+        rows.writerow((kind, number_format, "x".join(map(str, size)), *figures))
     return text.getvalue()
 
 
