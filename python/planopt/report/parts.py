@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec.structs import asdict
+
 from planopt.price_sources import is_rough
 from planopt.report.numbers import (
     count,
@@ -111,21 +113,7 @@ def known(*parts: tuple[float | None, str]) -> str:
 
 def figures(evaluation: ServingEvaluation) -> list[Block]:
     """Show where a token's time and an accelerator's memory go, side by side."""
-    memory = evaluation.memory
-    held = (
-        []
-        if memory is None
-        else memory_lines(
-            memory,
-            {
-                "weights": memory.weights_bytes,
-                "KV cache": memory.kv_cache_bytes,
-                "activations": memory.activations_bytes,
-                "overhead": memory.overhead_bytes,
-            },
-        )
-    )
-    return [Beside(_time(evaluation), held), *_prompt(evaluation)]
+    return [Beside(_time(evaluation), held(evaluation.memory)), *_prompt(evaluation)]
 
 
 def bars(
@@ -141,14 +129,29 @@ def bars(
     return [line.rstrip() for line in lines]
 
 
-def memory_lines(
-    memory: Memory | TrainingMemory, parts: Mapping[str, float]
-) -> list[str]:
-    """Show what an accelerator's memory holds."""
+_HELD = {
+    "weights_bytes": "weights",
+    "kv_cache_bytes": "KV cache",
+    "gradients_bytes": "gradients",
+    "optimizer_bytes": "optimizer",
+    "activations_bytes": "activations",
+    "overhead_bytes": "overhead",
+    "host_bytes": "in the host",
+}
+
+
+def held(memory: Memory | TrainingMemory | None) -> list[str]:
+    """Show what an accelerator's memory holds, and the host's for it, if anything."""
+    if memory is None:
+        return []
     total, capacity = size(memory.total_bytes), size(memory.capacity_bytes)
     return [
         f" Memory per accelerator  {total} of {capacity} usable",
-        *(f"  {name:<14}{size(held):>12}" for name, held in parts.items()),
+        *(
+            f"  {_HELD[name]:<14}{size(taken):>12}"
+            for name, taken in asdict(memory).items()
+            if name in _HELD and (taken or name != "host_bytes")
+        ),
     ]
 
 

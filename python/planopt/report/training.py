@@ -15,7 +15,7 @@ from planopt.report.numbers import (
     size,
     watts,
 )
-from planopt.report.parts import bars, known, memory_lines
+from planopt.report.parts import bars, held, known
 from planopt.report.table import Beside, Sentence
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def training_figures(evaluation: TrainingEvaluation) -> list[Block]:
     """Show where a step's time and an accelerator's memory go, side by side."""
     if evaluation.step_seconds is None:
         return []
-    step, memory = evaluation.step, evaluation.memory
+    step = evaluation.step
     parts = {
         "forward": step.forward_seconds,
         "backward": step.backward_seconds,
@@ -127,18 +127,7 @@ def training_figures(evaluation: TrainingEvaluation) -> list[Block]:
     }
     whole = f" Step              {duration(evaluation.step_seconds):>10}"
     time = [whole, *bars(parts, duration, 17)]
-    if memory is None:
-        return [Beside(time, [])]
-    held = {
-        "weights": memory.weights_bytes,
-        "gradients": memory.gradients_bytes,
-        "optimizer": memory.optimizer_bytes,
-        "activations": memory.activations_bytes,
-        "overhead": memory.overhead_bytes,
-    }
-    if memory.host_bytes:
-        held["in the host"] = memory.host_bytes
-    return [Beside(time, memory_lines(memory, held))]
+    return [Beside(time, held(evaluation.memory))]
 
 
 def run(evaluation: TrainingEvaluation) -> list[str]:
