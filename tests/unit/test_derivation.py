@@ -10,7 +10,8 @@ import pytest
 import planopt
 from planopt.catalog.open import open_catalog
 from planopt.errors import InputError
-from planopt.report.derivation import render_derivation
+from planopt.report.derivation import derivation as trees
+from planopt.report.table import Report
 from planopt_reference.derivation import FORMULAS, formula, recording
 
 if TYPE_CHECKING:
@@ -253,7 +254,7 @@ def test_every_formula_stands_in_its_section_of_the_page(
 
 
 def test_it_is_drawn_as_a_tree_with_numbered_sources() -> None:
-    text = str(render_derivation(explained().derivation))
+    text = str(Report(*trees(explained().derivation)))
 
     assert "step time = step" in text
     assert "+- " in text

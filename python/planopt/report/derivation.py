@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from planopt.report.numbers import in_unit
 from planopt.report.style import faint, head
-from planopt.report.table import Report, Sentence, listed
+from planopt.report.table import Sentence, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,13 +17,11 @@ if TYPE_CHECKING:
 _PAGES = "docs/reference"
 
 
-def render_derivation(derivations: Sequence[Derivation]) -> Report:
-    """Draw each figure's tree: formula, inputs with their source, result."""
-    return Report(*derivation(derivations))
-
-
 def derivation(derivations: Sequence[Derivation]) -> list[Block]:
-    """Draw the trees below an evaluation, where it was asked to explain itself."""
+    """Draw each figure's tree, where an evaluation was asked to explain itself.
+
+    A tree has formula, inputs with their source, and result.
+    """
     if not derivations:
         return []
     tree = _Tree()
