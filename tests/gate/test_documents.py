@@ -1,8 +1,9 @@
-"""Files of ours that the documents name are there."""
+"""Files and functions of ours that the documents name are there."""
 
 from __future__ import annotations
 
 import re
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,7 @@ OURS = ("benchmarks", "catalogs", "python", "rust", "studies", "tests")
 OF_OTHERS = {"parallel_state.py", "tensor_parallel/layers.py"}  # Of Megatron-LM
 _SOURCE = re.compile(r"[\w./-]*\w\.(?:rs|py|pyi)\b")
 _PLACE = re.compile(rf"(?<![\w./-])(?:{'|'.join(OURS)})/[\w./-]*\w")
+_DOTTED = re.compile(r"\bplanopt(?:_reference|_studies)?(?:\.[A-Za-z_]\w*)+")
 _LEFT_OUT = {"target", "__pycache__", ".venv"}
 
 
@@ -39,7 +41,8 @@ def gone(text: str, places: set[str]) -> Iterator[str]:
         for place in places
         for start in (0, *(found.end() for found in re.finditer("/", place)))
     }
-    names = {*_SOURCE.findall(text), *_PLACE.findall(text)} - OF_OTHERS
+    said = re.sub(r"https?://\S+", "", text)
+    names = {*_SOURCE.findall(said), *_PLACE.findall(said)} - OF_OTHERS
     yield from (
         name
         for name in sorted(names)
@@ -47,19 +50,33 @@ def gone(text: str, places: set[str]) -> Iterator[str]:
     )
 
 
-def test_files_that_documents_name_are_there(
-    repository: Path, places: set[str]
-) -> None:
-    documents = [
-        repository / "DESIGN.md",
-        repository / "CONTRIBUTING.md",
+@pytest.fixture
+def documents(repository: Path) -> dict[str, str]:
+    """Texts that say where things are, by their paths."""
+    files = [
+        *(repository / name for name in ("DESIGN.md", "CONTRIBUTING.md", "README.md")),
         *sorted((repository / "docs").rglob("*.md")),
     ]
+    return {
+        file.relative_to(repository).as_posix(): file.read_text(encoding="utf-8")
+        for file in files
+    }
+
+
+def test_files_that_documents_name_are_there(
+    documents: dict[str, str], places: set[str]
+) -> None:
     assert {
-        f"{document.relative_to(repository)}: {name}"
-        for document in documents
-        for name in gone(document.read_text(encoding="utf-8"), places)
+        f"{document}: {name}"
+        for document, text in documents.items()
+        for name in gone(text, places)
     } == set()
+
+
+def test_functions_that_documents_name_are_there(documents: dict[str, str]) -> None:
+    for text in documents.values():
+        for name in _DOTTED.findall(text):
+            resolve_name(name)  # Raises where there is none of that name.
 
 
 def test_a_file_that_is_gone_is_found(places: set[str]) -> None:
