@@ -83,10 +83,7 @@ _app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "max_content_width": 100,
-    },
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
 

@@ -21,12 +21,7 @@ CHUNK = 65_536
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     """Write rows in the form that the file's name asks for."""
-    writers = {
-        ".parquet": _parquet,
-        ".arrow": _arrow,
-        ".csv": _csv,
-        ".json": _json,
-    }
+    writers = {".parquet": _parquet, ".arrow": _arrow, ".csv": _csv, ".json": _json}
     write = writers.get(path.suffix)
     if write is None:
         raise InputError.of(

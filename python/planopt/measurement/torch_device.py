@@ -13,11 +13,7 @@ from planopt.measurement.device import host_memory_bytes, processor_name
 if TYPE_CHECKING:
     from planopt.measurement.device import Work
 
-_DTYPES = {
-    "bf16": torch.bfloat16,
-    "fp16": torch.float16,
-    "fp32": torch.float32,
-}
+_DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
 _WARM_UP = 2
 """Runs that are not timed: kernels are chosen and compiled in the first."""
