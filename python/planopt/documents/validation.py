@@ -101,15 +101,7 @@ class Validation(Struct, frozen=True, kw_only=True):
 
     def to_json(self) -> str:
         """Return the document as JSON."""
-        document = msgspec.to_builtins(
-            msgspec.structs.replace(
-                self,
-                datasets=tuple(
-                    msgspec.structs.replace(each, comparisons=())
-                    for each in self.datasets
-                ),
-            )
-        )
+        document = msgspec.to_builtins(self)
         for dataset in document["datasets"]:
             del dataset["comparisons"]
         return to_json(document)
