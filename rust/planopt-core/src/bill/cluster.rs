@@ -1,88 +1,101 @@
-//! What a run is bought on: hosts with accelerators, NICs, and switches of a non-blocking tree.
+//! What a job is bought on: hosts of one kind or of several, NICs, and switches of a non-blocking
+//! tree.
 
+use super::host_set::HostSet;
 use super::line::BillLine;
-use super::switching::{Switching, network_bill};
-use super::unit::Unit;
+use super::parts::{Line, Part, bill_of, joining, price_of};
+use super::switching::Switching;
 use crate::catalog::Assumptions;
-use crate::hardware::Hardware;
 use crate::quantity::{MicroUsd, Watts};
 
-impl Unit<'_> {
-    /// The same without what joins its hosts.
-    pub(super) fn alone(self) -> Self {
-        let hardware = Hardware {
-            network: None,
-            ..self.hardware
-        };
-        Self { hardware, ..self }
-    }
-}
-
-/// All that is bought.
-#[derive(Clone, Copy, Debug)]
+/// Hosts joined by one network.
+#[derive(Clone, Debug)]
 pub struct Cluster<'a> {
-    at_work: Unit<'a>,
-    /// The same with spare hosts, which are connected and switched off.
-    hosts_and_nics: Unit<'a>,
+    /// They have a network where there are several and nobody else connects them.
+    sets: Vec<HostSet<'a>>,
     /// Switches, where more than two hosts are connected.
     pub switching: Option<Switching<'a>>,
 }
 
 impl<'a> Cluster<'a> {
-    /// `accelerators` in as few hosts as hold `slots` each, with so many spare hosts, joined by the
-    /// cheapest switches. Nothing if the network has none for so many.
-    pub fn new(hardware: Hardware<'a>, accelerators: u32, slots: u32, spares: u32) -> Option<Self> {
-        let at_work = Unit::of_accelerators(hardware, accelerators, slots);
-        let all = at_work.with_spares(spares);
+    /// Hosts joined by the network of the first of them and the cheapest of its switches. Nothing if
+    /// it has none for so many.
+    pub fn of(mut sets: Vec<HostSet<'a>>) -> Option<Self> {
+        let hosts: u32 = sets.iter().map(HostSet::hosts_bought).sum();
         // Whoever rents instances out connects them.
-        let switching = if all.placement.hosts <= 2 || hardware.host.rent.is_some() {
-            None
+        let is_rented = sets.iter().any(|set| set.hardware.host.rent.is_some());
+        let connected = hosts > 1 && !is_rented;
+        let network = sets.first()?.hardware.network.filter(|_| connected);
+        for set in &mut sets {
+            let own = network.zip(set.hardware.network);
+            set.hardware.network = own.map(|((network, _), (_, nics))| (network, nics));
+        }
+        let switching = if connected && hosts > 2 {
+            let nics = sets.iter().map(HostSet::nics).sum();
+            Some(Switching::cheapest(network?.0, nics)?)
         } else {
-            let (network, _) = hardware.network?;
-            Some(Switching::cheapest(network, all.nics())?)
+            None
         };
-        Some(Self {
-            at_work,
-            hosts_and_nics: all,
-            switching,
-        })
+        Some(Self { sets, switching })
     }
 
     /// Hosts, spares included.
     pub fn hosts(&self) -> u32 {
-        self.hosts_and_nics.hosts()
+        self.sets.iter().map(HostSet::hosts_bought).sum()
     }
 
     /// Accelerators that come with them.
     pub fn accelerators(&self) -> u32 {
-        self.hosts_and_nics.accelerators_bought()
+        self.sets.iter().map(HostSet::accelerators_bought).sum()
+    }
+
+    /// The hosts of each kind.
+    pub fn sets(&self) -> &[HostSet<'a>] {
+        &self.sets
+    }
+
+    fn parts(&self, line: Line<'_, 'a>) -> Option<()> {
+        for set in &self.sets {
+            set.parts(line)?;
+        }
+        if let Some((network, _)) = self.sets.first()?.hardware.network {
+            let connecting = self.sets.iter().map(HostSet::connecting).sum();
+            let uplinks = self.switching.map(|all| all.uplinks);
+            joining(network, connecting, uplinks, line)?;
+        }
+        if let Some(Switching { switch, count, .. }) = self.switching {
+            line(Part::Switch(switch), count, switch.price?);
+        }
+        Some(())
     }
 
     /// Bill of materials, or nothing if a part has no price.
     pub fn bill_of_materials(&self) -> Option<Vec<BillLine>> {
-        let all = self.hosts_and_nics;
-        let Some((network, _)) = all.hardware.network.filter(|_| self.switching.is_some()) else {
-            return all.bill_of_materials();
-        };
-        let mut bill = all.alone().bill_of_materials()?;
-        bill.extend(network_bill(network, all.connecting(), self.switching)?);
-        Some(bill)
+        bill_of(|line| self.parts(line))
     }
 
     /// Price, or nothing if a part has none.
     pub fn price(&self) -> Option<MicroUsd> {
-        Some(self.bill_of_materials()?.iter().map(BillLine::price).sum())
+        price_of(|line| self.parts(line))
     }
 
-    /// Draw at work, or nothing if the vendor publishes no power of the accelerator.
+    /// Draw at work, or nothing if the vendor of an accelerator publishes none.
     pub fn power(&self, assumptions: &Assumptions) -> Option<Watts> {
-        let switches = self.switching.map_or(Watts::ZERO, |all| all.power());
-        Some(self.at_work.power(assumptions)? + switches)
+        let mut power = Watts::ZERO;
+        for set in &self.sets {
+            power += set.power(assumptions)?;
+        }
+        let at_work: u32 = self.sets.iter().map(|set| set.hosts).sum();
+        if at_work > 1 {
+            power += self.sets.iter().map(HostSet::nic_power).sum();
+        }
+        power += self.switching.map_or(Watts::ZERO, |all| all.power());
+        Some(power)
     }
 
     /// Rack units; none for desktops, which are not hosted.
     pub fn rack_units(&self) -> f64 {
-        let hosts = self.hosts_and_nics.rack_units();
+        let hosts: f64 = self.sets.iter().map(HostSet::rack_units).sum();
         let switches = self.switching.map_or(0.0, |all| all.rack_units());
         if hosts > 0.0 { hosts + switches } else { 0.0 }
     }

@@ -1,35 +1,105 @@
 //! Hosts full of accelerators, whatever runs on them.
 
-use super::unit::Unit;
-use crate::hardware::Hardware;
-use crate::parallel::{Degrees, Placement};
+use super::parts::{Line, Part};
+use crate::catalog::{Assumptions, Connecting};
+use crate::hardware::{Hardware, System};
+use crate::quantity::Watts;
 
-impl<'a> Unit<'a> {
-    /// So many accelerators in as few hosts as hold `slots` each.
-    pub(super) fn of_accelerators(hardware: Hardware<'a>, accelerators: u32, slots: u32) -> Self {
+/// Hosts of one kind, with their accelerators and NICs.
+#[derive(Clone, Copy, Debug)]
+pub struct HostSet<'a> {
+    /// What each is made of; it has a network where it is joined with others.
+    pub hardware: Hardware<'a>,
+    /// Accelerators that one takes.
+    pub slots: u32,
+    /// Accelerators at work.
+    pub accelerators: u32,
+    /// Hosts at work.
+    pub hosts: u32,
+    /// Full hosts beside them, which are connected and switched off.
+    pub spares: u32,
+}
+
+impl<'a> HostSet<'a> {
+    /// Accelerators in as few hosts as hold them, with so many spare hosts.
+    pub fn of(system: &System<'a>, accelerators: u32, spares: u32) -> Self {
         Self {
-            hardware,
-            placement: Placement {
-                degrees: Degrees::tensor(accelerators),
-                pp: 1,
-                slots,
-                hosts: accelerators.div_ceil(slots),
-            },
-            replicas: 1,
-            switch: None,
+            hardware: system.parts(),
+            slots: system.slots,
+            accelerators,
+            hosts: accelerators.div_ceil(system.slots),
+            spares,
         }
     }
 
-    /// The same with so many full hosts more.
-    pub(super) fn with_spares(self, hosts: u32) -> Self {
-        let placement = self.placement;
-        Self {
-            placement: Placement {
-                degrees: Degrees::tensor(placement.accelerators() + hosts * placement.slots),
-                hosts: placement.hosts + hosts,
-                ..placement
-            },
-            ..self
+    /// Hosts bought.
+    pub fn hosts_bought(&self) -> u32 {
+        self.hosts + self.spares
+    }
+
+    /// Accelerators that come with them.
+    pub fn accelerators_bought(&self) -> u32 {
+        let host = self.hardware.host;
+        if host.whole || host.includes.is_some() {
+            self.hosts_bought() * host.slots
+        } else {
+            self.accelerators + self.spares * self.slots
         }
+    }
+
+    /// NICs of all of them.
+    pub fn nics(&self) -> u32 {
+        let network = self.hardware.network;
+        network.map_or(0, |(_, nics)| nics * self.hosts_bought())
+    }
+
+    /// NICs that their price does not include, and those whose cable it does not.
+    pub fn connecting(&self) -> Connecting {
+        let Hardware { host, network, .. } = self.hardware;
+        let one = network.map(|(network, nics)| host.connecting(network, nics));
+        one.unwrap_or_default().of_hosts(self.hosts_bought())
+    }
+
+    /// Shows accelerators and hosts to `line`; nothing if one has no price.
+    pub(super) fn parts(&self, line: Line<'_, 'a>) -> Option<()> {
+        let Hardware {
+            accelerator, host, ..
+        } = self.hardware;
+        if host.includes.is_none() {
+            let price = accelerator.price?;
+            line(
+                Part::Accelerator(accelerator),
+                self.accelerators_bought(),
+                price,
+            );
+        }
+        line(Part::Host(host), self.hosts_bought(), host.price?);
+        Some(())
+    }
+
+    /// Draw of accelerators and hosts at work; nothing if the vendor publishes no power of the
+    /// accelerator, or if whoever rents it out pays for it.
+    pub(super) fn power(&self, assumptions: &Assumptions) -> Option<Watts> {
+        let Hardware {
+            accelerator, host, ..
+        } = self.hardware;
+        if host.rent.is_some() {
+            return None;
+        }
+        let load = assumptions.cost.load_fraction * f64::from(self.accelerators);
+        Some(accelerator.power? * load + host.power * f64::from(self.hosts))
+    }
+
+    /// Draw of the NICs of hosts at work.
+    pub(super) fn nic_power(&self) -> Watts {
+        let network = self.hardware.network;
+        network.map_or(Watts::ZERO, |(network, nics)| {
+            network.nic.power * f64::from(self.hosts * nics)
+        })
+    }
+
+    /// Rack units; none for desktops, which are not hosted.
+    pub(super) fn rack_units(&self) -> f64 {
+        self.hardware.host.rack_units * f64::from(self.hosts_bought())
     }
 }

@@ -1,17 +1,16 @@
 //! What is bought, and what it costs line by line.
 
 mod cluster;
-mod heterogeneous;
 mod host_set;
 mod line;
-mod pools;
+mod packing;
+mod parts;
 mod switching;
 mod unit;
 
 pub use self::cluster::Cluster;
-pub use self::heterogeneous::MixedCluster;
+pub use self::host_set::HostSet;
 pub use self::line::BillLine;
-pub use self::pools::PoolCluster;
-pub(crate) use self::pools::{Hosts, filled, packed};
-pub use self::switching::{Switching, cables, network_bill};
-pub use self::unit::{SwitchShare, Unit, bill_of, cheapest_units};
+pub(crate) use self::packing::{Packed, filled, packed};
+pub use self::switching::Switching;
+pub use self::unit::{SwitchShare, Unit, bill_of_units, cheapest_units};

@@ -1,40 +1,7 @@
-//! Switches and cables that join hosts.
+//! Switches that join hosts.
 
-use super::line::BillLine;
-use crate::catalog::{Connecting, Network, Switch};
+use crate::catalog::{Network, Switch};
 use crate::quantity::Watts;
-
-/// What joins hosts, a line for each part, or nothing if a part has no price.
-pub fn network_bill(
-    network: &Network,
-    connecting: Connecting,
-    switching: Option<Switching>,
-) -> Option<Vec<BillLine>> {
-    let line = |kind, id: &str, name: &str, quantity, unit_price| BillLine {
-        kind,
-        id: id.to_owned(),
-        name: name.to_owned(),
-        quantity,
-        unit_price,
-    };
-    let mut bill = Vec::new();
-    let nic = &network.nic;
-    if connecting.nics > 0 {
-        let price = nic.price?;
-        bill.push(line("nic", &nic.id, &nic.name, connecting.nics, price));
-    }
-    let cables = cables(connecting, switching);
-    if let Some(cable) = &network.cable
-        && cables > 0
-    {
-        bill.push(line("cable", &cable.id, &cable.name, cables, cable.price));
-    }
-    if let Some(Switching { switch, count, .. }) = switching {
-        let (id, name) = (&switch.id, &switch.name);
-        bill.push(line("switch", id, name, count, switch.price?));
-    }
-    Some(bill)
-}
 
 /// Switches that join all NICs at full rate.
 #[derive(Clone, Copy, Debug)]
@@ -98,9 +65,4 @@ impl<'a> Switching<'a> {
     pub fn rack_units(&self) -> f64 {
         self.switch.rack_units * f64::from(self.count)
     }
-}
-
-/// Cables: one for each NIC and each uplink of a tree; between two hosts, one for two NICs.
-pub fn cables(connecting: Connecting, switching: Option<Switching>) -> u32 {
-    switching.map_or(connecting.cabled / 2, |all| connecting.cabled + all.uplinks)
 }

@@ -1,40 +1,13 @@
 //! What is bought on its own: a *unit*, with its bill of materials, price, power and space.
 //! Formulas: `docs/reference/model.md`, section 7.
 
+use super::host_set::HostSet;
 use super::line::BillLine;
-use crate::catalog::{Accelerator, Assumptions, Cable, Connecting, Host, Nic, Switch, SwitchSale};
+use super::parts::{Line, Part, bill_of, joining, price_of};
+use crate::catalog::{Assumptions, Connecting, Switch, SwitchSale};
 use crate::hardware::Hardware;
 use crate::parallel::Placement;
 use crate::quantity::{MicroUsd, Watts};
-
-/// A part of a unit.
-#[derive(Clone, Copy, Debug)]
-enum Part<'a> {
-    Accelerator(&'a Accelerator),
-    Host(&'a Host),
-    Nic(&'a Nic),
-    Cable(&'a Cable),
-    Switch(&'a Switch),
-    SwitchPorts(&'a Switch),
-}
-
-impl Part<'_> {
-    /// Kind, id and name.
-    fn names(self) -> (&'static str, String, String) {
-        let (kind, id, name) = match self {
-            Self::Accelerator(part) => ("accelerator", &part.id, part.name.clone()),
-            Self::Host(part) if part.rent.is_some() => ("instance", &part.id, part.name.clone()),
-            Self::Host(part) => ("host", &part.id, part.name.clone()),
-            Self::Nic(part) => ("nic", &part.id, part.name.clone()),
-            Self::Cable(part) => ("cable", &part.id, part.name.clone()),
-            Self::Switch(part) => ("switch", &part.id, part.name.clone()),
-            Self::SwitchPorts(part) => {
-                ("switch_ports", &part.id, format!("ports of {}", part.name))
-            }
-        };
-        (kind, id.clone(), name)
-    }
-}
 
 /// A switch with the part of it that a unit takes.
 #[derive(Clone, Copy, Debug)]
@@ -73,14 +46,24 @@ impl<'a> Unit<'a> {
         self.placement.accelerators() * self.replicas
     }
 
+    /// Its hosts, on the network where a replica spans several of them.
+    pub fn host_set(&self) -> HostSet<'a> {
+        let network = self.hardware.network.filter(|_| self.placement.hosts > 1);
+        HostSet {
+            hardware: Hardware {
+                network,
+                ..self.hardware
+            },
+            slots: self.placement.slots,
+            accelerators: self.accelerators_used(),
+            hosts: self.hosts(),
+            spares: 0,
+        }
+    }
+
     /// Accelerators that come with it.
     pub fn accelerators_bought(&self) -> u32 {
-        let host = self.hardware.host;
-        if host.whole || host.includes.is_some() {
-            self.hosts() * host.slots
-        } else {
-            self.accelerators_used()
-        }
+        self.host_set().accelerators_bought()
     }
 
     /// Blocks of ports, where ports are sold in blocks.
@@ -92,52 +75,23 @@ impl<'a> Unit<'a> {
 
     /// NICs, where hosts are connected.
     pub fn nics(&self) -> u32 {
-        match self.hardware.network {
-            Some((_, nics_per_host)) if self.placement.hosts > 1 => self.hosts() * nics_per_host,
-            _ => 0,
-        }
+        self.host_set().nics()
     }
 
     /// NICs that the price of its hosts does not include, and those whose cable it does not.
     pub fn connecting(&self) -> Connecting {
-        match self.hardware.network {
-            Some((network, nics_per_host)) if self.nics() > 0 => {
-                let host = self.hardware.host.connecting(network, nics_per_host);
-                host.of_hosts(self.hosts())
-            }
-            _ => Connecting::default(),
-        }
+        self.host_set().connecting()
     }
 
-    /// Shows each part with its number and price to `line`; nothing if a part has no price.
-    fn parts(&self, mut line: impl FnMut(Part<'a>, u32, MicroUsd)) -> Option<()> {
-        let Hardware {
-            accelerator,
-            host,
-            network,
-        } = self.hardware;
-        if host.includes.is_none() {
-            line(
-                Part::Accelerator(accelerator),
-                self.accelerators_bought(),
-                accelerator.price?,
-            );
-        }
-        line(Part::Host(host), self.hosts(), host.price?);
-        if let Some((network, _)) = network
-            && self.nics() > 0
-            && host.rent.is_none()
+    fn parts(&self, line: Line<'_, 'a>) -> Option<()> {
+        let hosts = self.host_set();
+        hosts.parts(line)?;
+        // Whoever rents instances out connects them.
+        if let Some((network, _)) = hosts.hardware.network
+            && self.hardware.host.rent.is_none()
         {
-            let Connecting { nics, cabled } = self.connecting();
-            if nics > 0 {
-                line(Part::Nic(&network.nic), nics, network.nic.price?);
-            }
-            if let Some(cable) = &network.cable
-                && cabled > 0
-            {
-                let ends = if self.switch.is_some() { 1 } else { 2 };
-                line(Part::Cable(cable), cabled / ends, cable.price);
-            }
+            let uplinks = self.switch.map(|_| 0);
+            joining(network, hosts.connecting(), uplinks, line)?;
         }
         if let Some(SwitchShare { switch, blocks }) = self.switch {
             let price = switch.price?;
@@ -153,58 +107,32 @@ impl<'a> Unit<'a> {
 
     /// Bill of materials, or nothing if a part has no price.
     pub fn bill_of_materials(&self) -> Option<Vec<BillLine>> {
-        let mut bill = Vec::with_capacity(4);
-        self.parts(|part, quantity, unit_price| {
-            let (kind, id, name) = part.names();
-            bill.push(BillLine {
-                kind,
-                id,
-                name,
-                quantity,
-                unit_price,
-            });
-        })?;
-        Some(bill)
+        bill_of(|line| self.parts(line))
     }
 
     /// Price of the whole unit, or nothing if a part has no price.
     pub fn price(&self) -> Option<MicroUsd> {
-        let mut price = MicroUsd::ZERO;
-        self.parts(|_, quantity, unit_price| price += unit_price * quantity)?;
-        Some(price)
+        price_of(|line| self.parts(line))
     }
 
     /// Draw at work; nothing if the vendor publishes no power of the accelerator, or if whoever
     /// rents it out pays for it.
     pub fn power(&self, assumptions: &Assumptions) -> Option<Watts> {
-        let Hardware {
-            accelerator,
-            host,
-            network,
-        } = self.hardware;
-        if host.rent.is_some() {
-            return None;
-        }
-        let load = assumptions.cost.load_fraction * f64::from(self.accelerators_used());
-        let nic_power = network.map_or(Watts::ZERO, |(network, _)| network.nic.power);
+        let hosts = self.host_set();
+        let of_switch = |share: SwitchShare| share.switch.power * share.fraction();
         Some(
-            accelerator.power? * load
-                + host.power * f64::from(self.hosts())
-                + nic_power * f64::from(self.nics())
-                + self
-                    .switch
-                    .map_or(Watts::ZERO, |share| share.switch.power * share.fraction()),
+            hosts.power(assumptions)?
+                + hosts.nic_power()
+                + self.switch.map_or(Watts::ZERO, of_switch),
         )
     }
 
     /// Rack units; none for desktops, which are not hosted.
     pub fn rack_units(&self) -> f64 {
-        let hosts = self.hardware.host.rack_units * f64::from(self.hosts());
+        let hosts = self.host_set().rack_units();
+        let of_switch = |share: SwitchShare| share.switch.rack_units * share.fraction();
         if hosts > 0.0 {
-            hosts
-                + self
-                    .switch
-                    .map_or(0.0, |share| share.switch.rack_units * share.fraction())
+            hosts + self.switch.map_or(0.0, of_switch)
         } else {
             0.0
         }
@@ -313,17 +241,13 @@ impl SwitchShare<'_> {
 }
 
 /// The bill of several units, alike lines together; nothing if a part of one has no price.
-pub fn bill_of<'a>(units: impl IntoIterator<Item = (Unit<'a>, u32)>) -> Option<Vec<BillLine>> {
-    let mut bill: Vec<BillLine> = Vec::new();
-    for (unit, count) in units {
-        for line in unit.bill_of_materials()? {
-            let quantity = line.quantity * count;
-            let alike = |known: &&mut BillLine| known.kind == line.kind && known.id == line.id;
-            match bill.iter_mut().find(alike) {
-                Some(known) => known.quantity += quantity,
-                None => bill.push(BillLine { quantity, ..line }),
-            }
+pub fn bill_of_units<'a>(
+    units: impl IntoIterator<Item = (Unit<'a>, u32)>,
+) -> Option<Vec<BillLine>> {
+    bill_of(|line| {
+        for (unit, count) in units {
+            unit.parts(&mut |part, quantity, price| line(part, quantity * count, price))?;
         }
-    }
-    Some(bill)
+        Some(())
+    })
 }

@@ -1,6 +1,6 @@
 //! What an answer about one configuration says, and how it is worded.
 
-use crate::bill::{BillLine, Unit, bill_of, cheapest_units};
+use crate::bill::{BillLine, Unit, bill_of_units, cheapest_units};
 use crate::catalog::Assumptions;
 use crate::cost::{of_purchase, of_rent};
 use crate::document::{BillAnswer, EvaluationAnswer, HardwareAnswer, Messages, Percentiles};
@@ -33,7 +33,7 @@ impl<'a> Subject<'_, 'a> {
         evaluation: &ReplicaEvaluation,
         units: &[(Unit<'a>, u32)],
     ) -> EvaluationAnswer {
-        let bill = bill_of(units.iter().copied()).unwrap_or_default();
+        let bill = bill_of_units(units.iter().copied()).unwrap_or_default();
         let power = units.iter().try_fold(Watts::ZERO, |sum, (unit, count)| {
             Some(sum + unit.power(self.assumptions)? * f64::from(*count))
         });

@@ -1,7 +1,7 @@
 //! One accelerator in its host, and what runs on it.
 
 use super::training::{Ground, Told};
-use crate::bill::Cluster;
+use crate::bill::{Cluster, HostSet};
 use crate::compute::training::PricedModel;
 use crate::document::{HardwareAnswer, TrainingAnswer};
 use crate::hardware::{Fabric, Rates, System};
@@ -78,7 +78,7 @@ impl<'a> Subject<'_, 'a> {
     fn cluster(&self) -> Option<Cluster<'a>> {
         let accelerators = self.told.layout.accelerators();
         let (spares, _) = self.at_work(accelerators).spares(self.told.training);
-        Cluster::new(self.system.parts(), accelerators, self.system.slots, spares)
+        Cluster::of(vec![HostSet::of(&self.system, accelerators, spares)])
     }
 
     /// So many of its accelerators in as few hosts as hold them.
@@ -92,25 +92,26 @@ impl<'a> Subject<'_, 'a> {
     /// What it runs on, at the peak of so many operations a second.
     pub(crate) fn ground(&self, rates: &Rates) -> Ground {
         let cluster = self.cluster();
+        let cluster = cluster.as_ref();
         let accelerators = f64::from(self.told.layout.accelerators());
         Ground {
             peak: rates.quantised.0 * accelerators,
             hosts: self.hosts(),
             bill: cluster
-                .and_then(|cluster| cluster.bill_of_materials())
+                .and_then(Cluster::bill_of_materials)
                 .unwrap_or_default(),
             // Whoever rents an instance out pays for its power.
             power: match self.system.host.rent {
                 Some(_) => None,
                 None => cluster.and_then(|cluster| cluster.power(self.told.assumptions)),
             },
-            rack_units: cluster.map_or(0.0, |cluster| cluster.rack_units()),
+            rack_units: cluster.map_or(0.0, Cluster::rack_units),
             hardware: self.hardware(cluster),
         }
     }
 
     /// Where it runs.
-    pub(crate) fn hardware(&self, cluster: Option<Cluster<'a>>) -> HardwareAnswer {
+    pub(crate) fn hardware(&self, cluster: Option<&Cluster>) -> HardwareAnswer {
         let link = match self.system.scale_up() {
             Some(link) if self.told.layout.tp <= link.domain => link.name.clone(),
             _ => self.system.host.link.clone(),

@@ -2,7 +2,7 @@
 
 use super::model::ModelRequest;
 use super::training::{RecipeRequest, TrainingLayout, TrainingRun, training_with};
-use crate::bill::MixedCluster;
+use crate::bill::{Cluster, HostSet};
 use crate::catalog::{Catalog, TrainingAssumptions};
 use crate::diagnostic::option::wrong_option;
 use crate::diagnostic::{Diagnostic, Problems};
@@ -228,21 +228,22 @@ impl EvaluateMixed {
         &self,
         subjects: &[Subject<'_, 'a>],
         training: &TrainingAssumptions,
-    ) -> Option<MixedCluster<'a>> {
+    ) -> Option<Cluster<'a>> {
+        // Kinds are always joined.
+        subjects.first()?.system.network?;
         let kinds = subjects.iter().zip(&self.shares);
-        let kinds: Vec<_> = kinds
+        let sets = kinds
             .map(|(subject, share)| {
                 let (spares, _) = subject.at_work(share.accelerators).spares(training);
-                let slots = subject.system.slots;
-                (subject.system.parts(), slots, share.accelerators, spares)
+                HostSet::of(&subject.system, share.accelerators, spares)
             })
             .collect();
-        MixedCluster::new(&kinds)
+        Cluster::of(sets)
     }
 
     fn ground(&self, told: &Told, subjects: &[Subject], peak: f64) -> Ground {
         let cluster = self.cluster(subjects, told.training);
-        let bill = cluster.as_ref().and_then(MixedCluster::bill_of_materials);
+        let bill = cluster.as_ref().and_then(Cluster::bill_of_materials);
         let hardware = self.hardware(subjects, cluster.as_ref());
         Ground {
             peak,
@@ -257,7 +258,7 @@ impl EvaluateMixed {
     }
 
     /// Where it runs: the hosts of all kinds, by their names.
-    fn hardware(&self, subjects: &[Subject], cluster: Option<&MixedCluster>) -> HardwareAnswer {
+    fn hardware(&self, subjects: &[Subject], cluster: Option<&Cluster>) -> HardwareAnswer {
         let joined = |name: fn(HardwareAnswer) -> String| {
             let mut names: Vec<String> = subjects
                 .iter()

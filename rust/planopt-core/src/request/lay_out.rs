@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use crate::bill::bill_of;
+use crate::bill::bill_of_units;
 use crate::diagnostic::{Diagnostic, code};
 use crate::document::{EvaluationAnswer, HardwareAnswer};
 use crate::hardware::{HardwareSpec, Nics};
@@ -213,7 +213,7 @@ fn ran(part: &Part, fastest: &EvaluatedUnit, answer: &EvaluationAnswer, count: u
     let hardware = &answer.hardware;
     let replicas = u64::from(fastest.unit.replicas) * u64::from(count);
     Ran {
-        bill: bill_of([(fastest.unit, 1)]).unwrap_or_default(),
+        bill: bill_of_units([(fastest.unit, 1)]).unwrap_or_default(),
         network: hardware
             .network
             .clone()

@@ -13,7 +13,7 @@ use crate::document::{BillAnswer, PoolAnswer, PoolsAnswer, PoolsSearchAnswer, Tr
 use crate::hardware::{HardwareSpec, Nics, Rates, Selection, Shelf, Space, System};
 use crate::load::{EngineOptions, Load};
 use crate::parallel::Pins;
-use crate::quantity::MicroUsd;
+use crate::quantity::{MicroUsd, Watts};
 use crate::search::{Asked as PoolsAsked, FoundPools, PoolsAim, PoolsDemand, search_pools};
 use crate::serving::engine::Transfer;
 use crate::serving::{End, prompt_cache, transfer};
@@ -142,7 +142,7 @@ pub fn find_pools(
 fn answer(found: &FoundPools, asked: &PoolsAsked) -> PoolsAnswer {
     let cluster = &found.cluster;
     let tokens_per_second = found.requests_per_second * asked.goal.output;
-    let power = cluster.power(asked.assumptions);
+    let power = cluster.power(asked.assumptions).unwrap_or(Watts::ZERO);
     let bill = cluster.bill_of_materials().unwrap_or_default();
     #[expect(clippy::cast_precision_loss, reason = "a prompt is far below 2^53")]
     let prompt = asked.question.prompt as f64;
@@ -157,7 +157,7 @@ fn answer(found: &FoundPools, asked: &PoolsAsked) -> PoolsAnswer {
         ),
         nics_per_host: found.network.map_or(0, |(_, line)| line.nics_per_host),
         hosts: cluster.hosts(),
-        accelerators: cluster.accelerators().map(|(_, count)| count).sum(),
+        accelerators: cluster.accelerators(),
         switch: cluster.switching.map(|all| all.switch.id.clone()),
         switch_count: cluster.switching.map_or(0, |all| all.count),
         requests_per_second: found.requests_per_second,

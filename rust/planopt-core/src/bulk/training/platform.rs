@@ -1,7 +1,7 @@
 //! Hardware that candidates run on, and the clusters it makes.
 
 use super::subject::TrainingSubject;
-use crate::bill::Cluster;
+use crate::bill::{Cluster, HostSet};
 use crate::bulk::sink::Rejected;
 use crate::cost::of_purchase;
 use crate::hardware::{Fabric, Rates, System};
@@ -81,7 +81,8 @@ impl<'a> Platform<'a> {
             hosts,
         };
         let (spares, _) = at_work.spares(training);
-        let cluster = Cluster::new(self.system.parts(), accelerators, slots, spares)?;
+        let hosts_bought = HostSet::of(&self.system, accelerators, spares);
+        let cluster = Cluster::of(vec![hosts_bought])?;
         // Only what does not depend on speed is taken of it.
         let cost = of_purchase(
             cluster.price()?.usd(),

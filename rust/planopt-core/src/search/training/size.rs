@@ -2,7 +2,7 @@
 
 use super::found::{FoundCluster, TrainingSearchResult};
 use super::goal::{Payment, TrainingAim, TrainingSearch};
-use crate::bill::Cluster;
+use crate::bill::{Cluster, HostSet};
 use crate::hardware::{Hardware, System};
 use crate::quantity::{MicroUsd, Watts};
 use crate::training::AtWork;
@@ -44,7 +44,7 @@ impl TrainingSearch<'_> {
             hosts: size.accelerators.div_ceil(slots),
         };
         let (spares, _) = at_work.spares(self.training);
-        let cluster = Cluster::new(hardware, size.accelerators, slots, spares);
+        let cluster = Cluster::of(vec![HostSet::of(system, size.accelerators, spares)]);
         let bought = cluster.and_then(|cluster| {
             Some(Bought {
                 hardware,

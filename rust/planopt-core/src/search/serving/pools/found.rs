@@ -1,6 +1,6 @@
 //! What is asked of two pools, and what was found.
 
-use crate::bill::PoolCluster;
+use crate::bill::Cluster;
 use crate::catalog::Assumptions;
 use crate::hardware::{Connection, System};
 use crate::load::serving::Question;
@@ -95,7 +95,7 @@ pub struct FoundPools<'a> {
     /// KV cache of a prompt.
     pub cache: Bytes,
     /// What is bought.
-    pub cluster: PoolCluster<'a>,
+    pub cluster: Cluster<'a>,
     /// Price of it.
     pub price: MicroUsd,
     /// Requests per second of both.

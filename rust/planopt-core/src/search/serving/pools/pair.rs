@@ -3,12 +3,11 @@
 use super::found::{Asked, FoundPool, FoundPools, PoolsAim, better};
 use super::side;
 use super::side::Side;
-use crate::bill::{Hosts, PoolCluster, filled, packed};
-use crate::catalog::Network;
+use crate::bill::{Cluster, HostSet, Packed, filled, packed};
 use crate::cost::of_purchase;
 use crate::hardware::{Connection, System};
 use crate::load::Arrivals;
-use crate::quantity::Bytes;
+use crate::quantity::{Bytes, Watts};
 use crate::search::serving::latency::whole;
 use crate::serving::engine::Transfer;
 use crate::serving::{End, transfer};
@@ -178,12 +177,13 @@ impl<'a> Pair<'_, 'a> {
     fn found(&self, carried: Carried, x: u32, y: u32) -> Option<FoundPools<'a>> {
         let demand = self.asked.demand;
         let cluster = self.cluster(x, y)?;
-        let bought: u32 = cluster.accelerators().map(|(_, count)| count).sum();
-        let in_stock = cluster
-            .accelerators()
-            .all(|(id, count)| demand.stock.get(id).is_none_or(|&stock| count <= stock));
+        let bought = cluster.accelerators();
+        let in_stock = cluster.sets().iter().all(|set| {
+            let stock = demand.stock.get(&set.hardware.accelerator.id);
+            stock.is_none_or(|&stock| set.accelerators_bought() <= stock)
+        });
         let price = cluster.price()?;
-        let power = cluster.power(self.asked.assumptions);
+        let power = cluster.power(self.asked.assumptions).unwrap_or(Watts::ZERO);
         let within = in_stock
             && demand.accelerators.is_none_or(|most| bought <= most)
             && demand.price.is_none_or(|most| price <= most)
@@ -241,30 +241,33 @@ impl<'a> Pair<'_, 'a> {
         })
     }
 
-    fn cluster(&self, x: u32, y: u32) -> Option<PoolCluster<'a>> {
-        let network: Option<(&Network, u32)> = self
-            .network
-            .map(|(network, line)| (network, line.nics_per_host));
+    fn cluster(&self, x: u32, y: u32) -> Option<Cluster<'a>> {
         let (prefill, decode) = (self.prefill, self.decode);
-        let kinds: Vec<(System<'a>, Hosts)> = if self.alike {
-            let hosts = packed((prefill.placement, x), (decode.placement, y));
-            vec![(prefill.system, hosts)]
+        let sets = if self.alike {
+            let packed = packed((prefill.placement, x), (decode.placement, y));
+            vec![self.host_set(prefill.system, packed)]
         } else {
-            [(prefill, x), (decode, y)]
-                .map(|(side, replicas)| {
-                    let hosts = Hosts {
-                        hosts: filled(side.placement, replicas).0,
-                        accelerators: side.accelerators() * replicas,
-                    };
-                    (side.system, hosts)
-                })
-                .to_vec()
+            let alone = |(side, replicas): (&Side<'a>, u32)| {
+                let packed = Packed {
+                    hosts: filled(side.placement, replicas).0,
+                    accelerators: side.accelerators() * replicas,
+                };
+                self.host_set(side.system, packed)
+            };
+            [(prefill, x), (decode, y)].map(alone).to_vec()
         };
-        let hosts: u32 = kinds.iter().map(|(_, hosts)| hosts.hosts).sum();
+        let hosts: u32 = sets.iter().map(|set| set.hosts).sum();
         // Inside of one host there is no network, and nothing to join without several.
         if (hosts == 1) != self.network.is_none() {
             return None;
         }
-        PoolCluster::new(&kinds, network)
+        Cluster::of(sets)
+    }
+
+    fn host_set(&self, system: System<'a>, packed: Packed) -> HostSet<'a> {
+        HostSet {
+            hosts: packed.hosts,
+            ..HostSet::of(&system.over(self.network), packed.accelerators, 0)
+        }
     }
 }

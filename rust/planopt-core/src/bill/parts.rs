@@ -1,0 +1,84 @@
+//! The parts of what is bought, and the bill and the price that they make.
+
+use super::line::BillLine;
+use crate::catalog::{Accelerator, Cable, Connecting, Host, Network, Nic, Switch};
+use crate::quantity::MicroUsd;
+
+/// A part.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Part<'a> {
+    Accelerator(&'a Accelerator),
+    Host(&'a Host),
+    Nic(&'a Nic),
+    Cable(&'a Cable),
+    Switch(&'a Switch),
+    SwitchPorts(&'a Switch),
+}
+
+/// Is shown each part with its number and the price of one.
+pub(super) type Line<'l, 'a> = &'l mut dyn FnMut(Part<'a>, u32, MicroUsd);
+
+impl Part<'_> {
+    fn bill_line(self, quantity: u32, unit_price: MicroUsd) -> BillLine {
+        let (kind, id, name) = match self {
+            Self::Accelerator(part) => ("accelerator", &part.id, part.name.clone()),
+            Self::Host(part) if part.rent.is_some() => ("instance", &part.id, part.name.clone()),
+            Self::Host(part) => ("host", &part.id, part.name.clone()),
+            Self::Nic(part) => ("nic", &part.id, part.name.clone()),
+            Self::Cable(part) => ("cable", &part.id, part.name.clone()),
+            Self::Switch(part) => ("switch", &part.id, part.name.clone()),
+            Self::SwitchPorts(part) => {
+                ("switch_ports", &part.id, format!("ports of {}", part.name))
+            }
+        };
+        BillLine {
+            kind,
+            id: id.clone(),
+            name,
+            quantity,
+            unit_price,
+        }
+    }
+}
+
+/// The bill of `parts`, alike lines together; nothing if a part has no price.
+pub(super) fn bill_of<'a>(parts: impl FnOnce(Line<'_, 'a>) -> Option<()>) -> Option<Vec<BillLine>> {
+    let mut bill: Vec<BillLine> = Vec::with_capacity(4);
+    parts(&mut |part, quantity, unit_price| {
+        let line = part.bill_line(quantity, unit_price);
+        let alike = |known: &&mut BillLine| known.kind == line.kind && known.id == line.id;
+        match bill.iter_mut().find(alike) {
+            Some(known) => known.quantity += quantity,
+            None => bill.push(line),
+        }
+    })?;
+    Some(bill)
+}
+
+/// The price of `parts`; nothing if one has none.
+pub(super) fn price_of<'a>(parts: impl FnOnce(Line<'_, 'a>) -> Option<()>) -> Option<MicroUsd> {
+    let mut price = MicroUsd::ZERO;
+    parts(&mut |_, quantity, unit_price| price += unit_price * quantity)?;
+    Some(price)
+}
+
+/// NICs and cables that join hosts. A cable goes from each NIC to its switch, and from switch to
+/// switch, of which there are so many where there are switches; between two hosts, one joins two
+/// NICs.
+pub(super) fn joining<'a>(
+    network: &'a Network,
+    Connecting { nics, cabled }: Connecting,
+    uplinks: Option<u32>,
+    line: Line<'_, 'a>,
+) -> Option<()> {
+    if nics > 0 {
+        line(Part::Nic(&network.nic), nics, network.nic.price?);
+    }
+    let cables = uplinks.map_or(cabled / 2, |uplinks| cabled + uplinks);
+    if let Some(cable) = &network.cable
+        && cables > 0
+    {
+        line(Part::Cable(cable), cables, cable.price);
+    }
+    Some(())
+}
