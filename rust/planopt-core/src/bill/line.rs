@@ -1,14 +1,14 @@
 //! Bills of materials.
 
+use crate::catalog::PartKind;
 use crate::quantity::MicroUsd;
 use serde::Serialize;
 
 /// One line of a bill of materials.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BillLine {
-    /// `accelerator`, `host` (complete machines too), `nic`, `switch`, `switch_ports` or `cable`;
-    /// `instance` of what is rented.
-    pub kind: &'static str,
+    /// What it is.
+    pub kind: PartKind,
     /// Catalog or part id.
     pub id: String,
     /// Full name.
@@ -16,6 +16,7 @@ pub struct BillLine {
     /// How many.
     pub quantity: u32,
     /// Price of one; of an instance, that of an hour.
+    #[serde(rename = "unit_price_micro_usd")]
     pub unit_price: MicroUsd,
 }
 

@@ -1,7 +1,7 @@
 //! The parts of what is bought, and the bill and the price that they make.
 
 use super::line::BillLine;
-use crate::catalog::{Accelerator, Cable, Connecting, Host, Network, Nic, Switch};
+use crate::catalog::{Accelerator, Cable, Connecting, Host, Network, Nic, PartKind, Switch};
 use crate::quantity::MicroUsd;
 
 /// A part.
@@ -21,15 +21,19 @@ pub(super) type Line<'l, 'a> = &'l mut dyn FnMut(Part<'a>, u32, MicroUsd);
 impl Part<'_> {
     fn bill_line(self, quantity: u32, unit_price: MicroUsd) -> BillLine {
         let (kind, id, name) = match self {
-            Self::Accelerator(part) => ("accelerator", &part.id, part.name.clone()),
-            Self::Host(part) if part.rent.is_some() => ("instance", &part.id, part.name.clone()),
-            Self::Host(part) => ("host", &part.id, part.name.clone()),
-            Self::Nic(part) => ("nic", &part.id, part.name.clone()),
-            Self::Cable(part) => ("cable", &part.id, part.name.clone()),
-            Self::Switch(part) => ("switch", &part.id, part.name.clone()),
-            Self::SwitchPorts(part) => {
-                ("switch_ports", &part.id, format!("ports of {}", part.name))
+            Self::Accelerator(part) => (PartKind::Accelerator, &part.id, part.name.clone()),
+            Self::Host(part) if part.rent.is_some() => {
+                (PartKind::Instance, &part.id, part.name.clone())
             }
+            Self::Host(part) => (PartKind::Host, &part.id, part.name.clone()),
+            Self::Nic(part) => (PartKind::Nic, &part.id, part.name.clone()),
+            Self::Cable(part) => (PartKind::Cable, &part.id, part.name.clone()),
+            Self::Switch(part) => (PartKind::Switch, &part.id, part.name.clone()),
+            Self::SwitchPorts(part) => (
+                PartKind::SwitchPorts,
+                &part.id,
+                format!("ports of {}", part.name),
+            ),
         };
         BillLine {
             kind,

@@ -111,6 +111,21 @@ pub struct Accelerator {
     pub offered: Offered,
 }
 
+/// What a link joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkKind {
+    /// An accelerator with its host.
+    Pcie,
+    /// Accelerators with each other.
+    ScaleUp,
+    /// Hosts, over Ethernet.
+    Ethernet,
+    /// Hosts, over InfiniBand.
+    Infiniband,
+    /// Nothing: it states a latency alone.
+    Latency,
+}
+
 /// A link: bandwidth in one direction and latency of one message.
 #[derive(Clone, Debug)]
 pub struct Link {
@@ -118,8 +133,8 @@ pub struct Link {
     pub id: String,
     /// Full name.
     pub name: String,
-    /// `pcie`, `scale-up`, `ethernet`, `infiniband` or `latency`.
-    pub kind: String,
+    /// What it joins.
+    pub kind: LinkKind,
     /// Bandwidth, one direction, where the entry is not a latency alone.
     pub bandwidth: Option<BytesPerSecond>,
     /// One-way latency, where published.

@@ -1,17 +1,21 @@
 //! `links/ID.toml`.
 
-use super::entities::Link;
+use super::entities::{Link, LinkKind};
 use super::fields::Fields;
 
-const LATENCY: &str = "latency";
-
-const KINDS: &[&str] = &["pcie", "scale-up", "ethernet", "infiniband", LATENCY];
+const KINDS: &[(&str, LinkKind)] = &[
+    ("pcie", LinkKind::Pcie),
+    ("scale-up", LinkKind::ScaleUp),
+    ("ethernet", LinkKind::Ethernet),
+    ("infiniband", LinkKind::Infiniband),
+    ("latency", LinkKind::Latency),
+];
 
 pub(super) fn read(fields: &mut Fields<'_>) -> Link {
     let id = fields.id();
     let name = fields.text("name");
-    let kind = fields.word("kind", KINDS);
-    let latency_alone = kind == LATENCY;
+    let kind = fields.choice("kind", KINDS);
+    let latency_alone = kind == LinkKind::Latency;
     Link {
         id,
         name,

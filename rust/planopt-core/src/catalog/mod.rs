@@ -19,6 +19,7 @@ mod model;
 mod network;
 mod offer;
 mod offers;
+mod part;
 mod prices;
 mod read;
 mod residuals;
@@ -37,14 +38,15 @@ pub use self::changes::{CostChoice, PriceChoice};
 pub use self::condition::{Condition, Offered};
 pub(crate) use self::entities::LIMITED_TO;
 pub use self::entities::{
-    Accelerator, BusBandwidth, Cable, Connecting, Host, Included, IncludedNics, Link, Network, Nic,
-    Peak, PeerToPeer, ScaleUp, Stores, Switch, Workload,
+    Accelerator, BusBandwidth, Cable, Connecting, Host, Included, IncludedNics, Link, LinkKind,
+    Network, Nic, Peak, PeerToPeer, ScaleUp, Stores, Switch, Workload,
 };
 pub use self::entry::{Entry, Figure, Source, Status, Tag};
 pub(crate) use self::fields::Fields;
 pub use self::kind::Kind;
 pub use self::offer::{Offer, Provider, Rent, Reserved, Spot, Terms};
-pub use self::prices::PriceTag;
+pub use self::part::PartKind;
+pub use self::prices::{PriceTag, SoldAs};
 pub(crate) use self::read::read_file;
 pub use self::residuals::{Residual, Residuals};
 pub use self::view::{Description, FigureView, Listed};

@@ -3,6 +3,7 @@
 use super::Catalog;
 use super::entities::{Accelerator, Host, Network};
 use super::entry::{Entry, Figure, Source, Status, Tag};
+use super::part::PartKind;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::quantity::MicroUsd;
 
@@ -10,13 +11,13 @@ use crate::quantity::MicroUsd;
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct PriceTag {
     /// Kind of part, as a line of a bill of materials names it.
-    pub kind: &'static str,
+    pub kind: PartKind,
     /// Catalog or part id.
     pub id: String,
     /// Full name.
     pub name: String,
-    /// `new`, `used`, `on-demand` or `spot`.
-    pub condition: &'static str,
+    /// How it is to be had.
+    pub condition: SoldAs,
     /// Price of one; of an instance, that of an hour.
     pub usd: f64,
     /// The lowest that one is seen at.
@@ -33,10 +34,24 @@ pub struct PriceTag {
     pub source: Option<Source>,
 }
 
+/// How a part is to be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SoldAs {
+    /// New.
+    New,
+    /// Used.
+    Used,
+    /// Rented as long as it is needed.
+    OnDemand,
+    /// Rented as long as nobody pays more.
+    Spot,
+}
+
 /// A part of a network: what a bill calls it, where the file has it, and its id.
 pub(crate) struct NetworkPart<'a> {
-    /// `nic`, `switch` or `cable`.
-    pub(crate) kind: &'static str,
+    /// What it is.
+    pub(crate) kind: PartKind,
     /// Its table in the file.
     pub(crate) table: String,
     /// Its id.
@@ -47,12 +62,16 @@ impl Network {
     /// The parts that it is built of.
     pub(crate) fn parts(&self) -> Vec<NetworkPart<'_>> {
         let part = |kind, table: String, id| NetworkPart { kind, table, id };
-        let mut parts = vec![part("nic", "nic".to_owned(), self.nic.id.as_str())];
+        let mut parts = vec![part(PartKind::Nic, "nic".to_owned(), self.nic.id.as_str())];
         for (place, switch) in self.switches.iter().enumerate() {
-            parts.push(part("switch", format!("switch[{place}]"), &switch.id));
+            parts.push(part(
+                PartKind::Switch,
+                format!("switch[{place}]"),
+                &switch.id,
+            ));
         }
         let cable = self.cable.as_ref();
-        parts.extend(cable.map(|cable| part("cable", "cable".to_owned(), &cable.id)));
+        parts.extend(cable.map(|cable| part(PartKind::Cable, "cable".to_owned(), &cable.id)));
         parts
     }
 }
@@ -76,10 +95,10 @@ impl Catalog {
         for provider in self.providers()?.values() {
             for (place, offer) in provider.entity.offers.iter().enumerate() {
                 let id = offer.id(&provider.entity.id);
-                for (field, terms) in [("price", "on-demand"), ("spot", "spot")] {
+                for (field, terms) in [("price", SoldAs::OnDemand), ("spot", SoldAs::Spot)] {
                     let figure = provider.figure(&format!("offer[{place}].{field}"));
                     tags.extend(figure.and_then(|figure| {
-                        tag("instance", &id, &offer.full_name(), terms, figure)
+                        tag(PartKind::Instance, &id, &offer.full_name(), terms, figure)
                     }));
                 }
             }
@@ -128,10 +147,10 @@ fn of_accelerator(entry: &Entry<Accelerator>) -> Vec<PriceTag> {
         ..
     } = &entry.entity;
     let mut tags = Vec::new();
-    for (field, condition) in [("price", "new"), ("price_used", "used")] {
+    for (field, condition) in [("price", SoldAs::New), ("price_used", SoldAs::Used)] {
         let figure = entry.figure(field);
         tags.extend(figure.and_then(|figure| {
-            let tag = tag("accelerator", id, name, condition, figure)?;
+            let tag = tag(PartKind::Accelerator, id, name, condition, figure)?;
             Some(PriceTag {
                 decides: figure.tag.map(|tag| tag.each) == *price,
                 on_sale: offered.on_sale,
@@ -148,7 +167,13 @@ fn of_accelerator(entry: &Entry<Accelerator>) -> Vec<PriceTag> {
 
 fn of_host(entry: &Entry<Host>) -> Option<PriceTag> {
     let host = &entry.entity;
-    let tag = tag("host", &host.id, &host.name, "new", entry.figure("price")?)?;
+    let tag = tag(
+        PartKind::Host,
+        &host.id,
+        &host.name,
+        SoldAs::New,
+        entry.figure("price")?,
+    )?;
     Some(PriceTag {
         decides: host.price.is_some(),
         on_sale: host.on_sale,
@@ -160,15 +185,15 @@ fn of_network(entry: &Entry<Network>) -> impl Iterator<Item = PriceTag> {
     entry.entity.parts().into_iter().filter_map(|part| {
         let name = entry.figure(&format!("{}.name", part.table))?;
         let price = entry.figure(&format!("{}.price", part.table))?;
-        tag(part.kind, part.id, &name.text, "new", price)
+        tag(part.kind, part.id, &name.text, SoldAs::New, price)
     })
 }
 
 fn tag(
-    kind: &'static str,
+    kind: PartKind,
     id: &str,
     name: &str,
-    condition: &'static str,
+    condition: SoldAs,
     figure: &Figure,
 ) -> Option<PriceTag> {
     let tag = figure.tag?;

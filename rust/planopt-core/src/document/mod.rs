@@ -1,7 +1,6 @@
 //! The documents that planopt publishes: figures with their units. No formula stands here.
 
 mod bench;
-mod bill;
 mod front;
 mod load;
 mod model;
@@ -11,7 +10,6 @@ mod serving;
 mod training;
 
 pub use self::bench::BenchAnswer;
-pub use self::bill::BillAnswer;
 pub use self::front::FrontAnswer;
 pub use self::load::{EngineAnswer, EstimateAnswer, SimulationAnswer};
 pub use self::model::{ModelAnswer, OperationAnswer};

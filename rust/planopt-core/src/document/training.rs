@@ -1,8 +1,8 @@
 //! What is answered about training, in the words of the contract's JSON.
 
-use super::bill::BillAnswer;
 use super::rejection::RejectionAnswer;
 use super::serving::HardwareAnswer;
+use crate::bill::BillLine;
 use crate::cost::Cost;
 use crate::training::{StepTime, TrainingEvaluation};
 use serde::Serialize;
@@ -169,7 +169,7 @@ pub struct TrainingAnswer {
     /// Where it runs.
     pub hardware: HardwareAnswer,
     /// Parts, where everything has a price.
-    pub bill_of_materials: Vec<BillAnswer>,
+    pub bill_of_materials: Vec<BillLine>,
 }
 
 /// What is done on the accelerators of one kind.

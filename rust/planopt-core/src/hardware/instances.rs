@@ -4,7 +4,8 @@
 use super::inventory::Shelf;
 use super::named::unknown_host;
 use crate::catalog::{
-    Accelerator, Catalog, Entry, Host, Included, Link, Network, Nic, Offer, Provider, Rent, Terms,
+    Accelerator, Catalog, Entry, Host, Included, Link, LinkKind, Network, Nic, Offer, Provider,
+    Rent, Terms,
 };
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::unknown_name;
@@ -162,7 +163,7 @@ impl Instances {
             self.links.push(Link {
                 id: host.id.clone(),
                 name: host.name.clone(),
-                kind: "ethernet".to_owned(),
+                kind: LinkKind::Ethernet,
                 bandwidth: Some(rate),
                 latency: None,
             });

@@ -2,7 +2,7 @@
 
 use super::inventory::Shelf;
 use super::system::{Connection, System};
-use crate::catalog::{Accelerator, Assumptions, Catalog, Host, Link, ScaleUp, Stores};
+use crate::catalog::{Accelerator, Assumptions, Catalog, Host, Link, LinkKind, ScaleUp, Stores};
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::{unknown_name, wrong_option};
 use crate::quantity::Watts;
@@ -81,7 +81,7 @@ impl Bench {
                 let accepted = "links with a bandwidth".to_owned();
                 return Err(vec![unknown_name("link", &link.id, accepted)]);
             };
-            if link.kind == "pcie" {
+            if link.kind == LinkKind::Pcie {
                 accelerator.scale_up = None;
                 pcie = Some(link);
             } else {

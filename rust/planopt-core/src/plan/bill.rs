@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::bill::BillLine;
-use crate::catalog::{Catalog, Kind, PriceTag};
+use crate::catalog::{Catalog, Kind, PartKind, PriceTag, SoldAs, Status};
 use crate::quantity::MicroUsd;
 
 /// One line of a bill of materials.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BomLine {
-    /// Kind of part, as [`BillLine::kind`].
-    pub kind: String,
+    /// What it is.
+    pub kind: PartKind,
     /// Catalog or part id.
     pub id: String,
     /// Full name.
@@ -52,9 +52,6 @@ pub struct BomLine {
     pub unit_price_high_usd: Option<f64>,
 }
 
-/// Kind of a line that is rented.
-const INSTANCE: &str = "instance";
-
 /// The lines of so many units, in whole micro-dollars until they are told.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bill(Vec<(BillLine, u64)>);
@@ -87,7 +84,10 @@ impl Bill {
 
     /// Price of what is bought.
     pub(super) fn price_usd(&self) -> f64 {
-        let bought = self.0.iter().filter(|(line, _)| line.kind != INSTANCE);
+        let bought = self
+            .0
+            .iter()
+            .filter(|(line, _)| line.kind != PartKind::Instance);
         usd(bought
             .map(|(line, quantity)| times(line.unit_price, *quantity))
             .sum())
@@ -100,9 +100,9 @@ impl Bill {
                 line.unit_price.usd(),
                 usd(times(line.unit_price, *quantity)),
             );
-            let rented = line.kind == INSTANCE;
+            let rented = line.kind == PartKind::Instance;
             BomLine {
-                kind: line.kind.to_owned(),
+                kind: line.kind,
                 id: line.id.clone(),
                 name: line.name.clone(),
                 quantity: *quantity,
@@ -110,14 +110,19 @@ impl Bill {
                 price_usd: (!rented).then_some(all),
                 unit_usd_per_hour: rented.then_some(one),
                 usd_per_hour: rented.then_some(all),
-                ..BomLine::default()
+                source: None,
+                price_date: None,
+                price_status: None,
+                used: false,
+                unit_price_low_usd: None,
+                unit_price_high_usd: None,
             }
         };
         self.0.iter().map(told).collect()
     }
 
     /// The first line of a kind: how many, and its name.
-    pub(super) fn of_kind(&self, kind: &str) -> Option<(u64, &str)> {
+    pub(super) fn of_kind(&self, kind: PartKind) -> Option<(u64, &str)> {
         let found = self.0.iter().find(|(line, _)| line.kind == kind)?;
         Some((found.1, &found.0.name))
     }
@@ -138,7 +143,7 @@ fn usd(micro: i128) -> f64 {
 /// Where a price comes from.
 struct Source {
     date: String,
-    status: &'static str,
+    status: Status,
     per: u32,
     range: (Option<f64>, Option<f64>),
     used: bool,
@@ -147,12 +152,12 @@ struct Source {
 impl Source {
     /// Date, and how well it is known where that is not plain reading.
     fn short(&self) -> String {
-        if self.status == "given" {
+        if self.status == Status::Given {
             return "--price".to_owned();
         }
         let known = match (self.per, self.status) {
-            (1, "stored") => String::new(),
-            (1, other) => other.to_owned(),
+            (1, Status::Stored) => String::new(),
+            (1, other) => other.word().to_owned(),
             (per, _) => format!("system / {per}"),
         };
         let used = if self.used { "used" } else { "" };
@@ -164,22 +169,22 @@ impl Source {
 
 /// The lines with where each price comes from, and its range.
 pub fn sourced(catalog: &Catalog, lines: &mut [BomLine]) {
-    let mut tags: BTreeMap<(&str, String), Vec<PriceTag>> = BTreeMap::new();
-    if lines.iter().any(|line| line.kind != INSTANCE) {
+    let mut tags: BTreeMap<(PartKind, String), Vec<PriceTag>> = BTreeMap::new();
+    if lines.iter().any(|line| line.kind != PartKind::Instance) {
         for tag in catalog.price_tags() {
             let of_part = tags.entry((tag.kind, tag.id.clone())).or_default();
             of_part.push(tag);
         }
     }
     for line in lines {
-        let source = if line.kind == INSTANCE {
+        let source = if line.kind == PartKind::Instance {
             of_offer(catalog, &line.id)
         } else {
             // A power limit does not change what an accelerator costs.
             let limited = catalog.accelerators.get(&line.id);
             let id = limited.map_or(line.id.as_str(), |entry| entry.entity.model_id());
-            let kind = match line.kind.as_str() {
-                "switch_ports" => "switch",
+            let kind = match line.kind {
+                PartKind::SwitchPorts => PartKind::Switch,
                 kind => kind,
             };
             let of_part = tags.get(&(kind, id.to_owned()));
@@ -188,14 +193,13 @@ pub fn sourced(catalog: &Catalog, lines: &mut [BomLine]) {
         if let Some(source) = source {
             line.source = Some(source.short());
             line.used = source.used;
-            line.price_status = Some(
-                if source.per > 1 {
-                    "derived"
-                } else {
-                    source.status
-                }
-                .to_owned(),
-            );
+            let divided = source.per > 1;
+            let status = if divided {
+                Status::Derived
+            } else {
+                source.status
+            };
+            line.price_status = Some(status.word().to_owned());
             line.price_date = Some(source.date).filter(|date| !date.is_empty());
             (line.unit_price_low_usd, line.unit_price_high_usd) = source.range;
         }
@@ -209,7 +213,7 @@ fn of_offer(catalog: &Catalog, id: &str) -> Option<Source> {
     let mut prices = prices.filter(|figure| matches!(figure.field.as_str(), "price" | "spot"));
     prices.find_map(|figure| {
         Some(Source {
-            status: figure.status?.word(),
+            status: figure.status?,
             date: figure.date.unwrap_or_default(),
             per: 1,
             range: (None, None),
@@ -228,9 +232,9 @@ fn of_tags(tags: &[PriceTag], paid: Option<f64>) -> Option<Source> {
     let source = tag.source.as_ref()?;
     Some(Source {
         date: source.date.clone(),
-        status: source.status.word(),
+        status: source.status,
         per: tag.per,
         range: (tag.low_usd, tag.high_usd),
-        used: tag.condition == "used",
+        used: tag.condition == SoldAs::Used,
     })
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::bill::{Bill, BomLine, sourced};
 use super::intervals::Intervals;
 use crate::bill::{BillLine, Unit};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, PartKind};
 use crate::cost::HOURS_PER_YEAR;
 use crate::load::serving::{Overlap, Speculation};
 use crate::parallel::Layout;
@@ -186,10 +186,14 @@ impl<H> Deployment<H> {
     /// Accelerators, hosts, network, layout.
     fn summary(&self) -> String {
         let (candidate, bill) = (&self.candidate, self.bill());
-        let hosts = bill.of_kind(if self.is_rented() { "instance" } else { "host" });
+        let hosts = bill.of_kind(if self.is_rented() {
+            PartKind::Instance
+        } else {
+            PartKind::Host
+        });
         let hosts = hosts.map_or_else(String::new, |(count, name)| format!("{count}x {name}"));
         // A complete machine brings its own accelerators.
-        let what = match bill.of_kind("accelerator") {
+        let what = match bill.of_kind(PartKind::Accelerator) {
             Some((count, name)) => format!("{count}x {name} in {hosts}"),
             None => hosts,
         };

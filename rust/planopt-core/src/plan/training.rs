@@ -5,8 +5,7 @@ use crate::catalog::{Assumptions, TrainingAssumptions};
 use crate::compute::training::model_flops_per_token;
 use crate::cost::{Cost, energy_kwh, of_purchase, of_rent};
 use crate::document::{
-    BillAnswer, FailureAnswer, HardwareAnswer, RunAnswer, TrainingAnswer, memory_answer,
-    step_answer,
+    FailureAnswer, HardwareAnswer, RunAnswer, TrainingAnswer, memory_answer, step_answer,
 };
 use crate::load::training::{Recipe, Run};
 use crate::parallel::{Layout, Rejection};
@@ -169,7 +168,7 @@ impl Told<'_> {
             mtp_modules: self.recipe.mtp_modules,
             expert_data_parallel: Some(layout.expert_replicas()),
             hardware: ground.hardware,
-            bill_of_materials: ground.bill.iter().map(BillAnswer::from).collect(),
+            bill_of_materials: ground.bill.clone(),
         }
     }
 

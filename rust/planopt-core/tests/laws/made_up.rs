@@ -1,8 +1,8 @@
 //! Made-up models and hardware, with the extremes that a catalog may hold and ours does not.
 
 use planopt_core::catalog::{
-    Accelerator, Assumptions, BusBandwidth, Cable, Host, IncludedNics, Link, Network, Nic, Offered,
-    Peak, PeerToPeer, ScaleUp, Stores, Switch,
+    Accelerator, Assumptions, BusBandwidth, Cable, Host, IncludedNics, Link, LinkKind, Network,
+    Nic, Offered, Peak, PeerToPeer, ScaleUp, Stores, Switch,
 };
 use planopt_core::format::{Format, Formats};
 use planopt_core::load::serving::{Overlap, Question};
@@ -314,7 +314,7 @@ pub(crate) fn links(id: &'static str) -> impl Strategy<Value = Link> {
         move |(bandwidth, latency)| Link {
             id: id.to_owned(),
             name: id.to_owned(),
-            kind: "pcie".to_owned(),
+            kind: LinkKind::Pcie,
             bandwidth: Some(bandwidth),
             latency: latency.map(Seconds),
         },

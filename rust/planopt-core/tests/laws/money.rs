@@ -1,7 +1,7 @@
 //! What a purchase costs: to the micro-dollar, and in proportion to its prices.
 
 use planopt_core::bill::{BillLine, Unit};
-use planopt_core::catalog::SwitchSale;
+use planopt_core::catalog::{PartKind, SwitchSale};
 use planopt_core::cost::of_purchase;
 use planopt_core::hardware::Hardware;
 use planopt_core::parallel::{Degrees, Placement};
@@ -71,12 +71,12 @@ proptest! {
             });
             let each = unit.nics() / unit.hosts();
             let covered = included.map_or(0, |included| included.count.min(each)) * unit.hosts();
-            prop_assert_eq!(number("nic"), unit.nics() - if unit.nics() > 0 { covered } else { 0 });
+            prop_assert_eq!(number(PartKind::Nic), unit.nics() - if unit.nics() > 0 { covered } else { 0 });
             let ends = if unit.switch.is_some() { 1 } else { 2 };
             let with_optics = included.is_some_and(|included| included.optics);
-            let cabled = if with_optics { number("nic") } else { unit.nics() };
+            let cabled = if with_optics { number(PartKind::Nic) } else { unit.nics() };
             let cable = unit.hardware.network.and_then(|(network, _)| network.cable.as_ref());
-            prop_assert_eq!(number("cable"), cable.map_or(0, |_| cabled / ends));
+            prop_assert_eq!(number(PartKind::Cable), cable.map_or(0, |_| cabled / ends));
         }
     }
 
