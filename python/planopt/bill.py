@@ -1,4 +1,4 @@
-"""Lines of a bill of materials from the core's answer, and bills added up."""
+"""Bills of materials: read from the core's answer, and added up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from planopt.documents.parts import BomLine, Hardware
+from planopt.documents.parts import BomLine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,31 +15,9 @@ if TYPE_CHECKING:
 MICRO_USD = 10**6
 
 
-def hardware_of(evaluation: Mapping[str, Any]) -> Hardware:
-    """Where a replica runs, from the core's answer."""
-    return msgspec.convert(evaluation["hardware"], Hardware)
-
-
-def bom_line(line: Mapping[str, Any], count: int = 1) -> BomLine:
-    """Line of a bill of materials, `count` times."""
-    quantity = line["quantity"] * count
-    if line["kind"] == "instance":
-        return BomLine(
-            kind=line["kind"],
-            id=line["id"],
-            name=line["name"],
-            quantity=quantity,
-            unit_usd_per_hour=line["unit_price_micro_usd"] / MICRO_USD,
-            usd_per_hour=line["unit_price_micro_usd"] * quantity / MICRO_USD,
-        )
-    return BomLine(
-        kind=line["kind"],
-        id=line["id"],
-        name=line["name"],
-        quantity=quantity,
-        unit_price_usd=line["unit_price_micro_usd"] / MICRO_USD,
-        price_usd=line["unit_price_micro_usd"] * quantity / MICRO_USD,
-    )
+def bill_of(answer: Mapping[str, Any]) -> tuple[BomLine, ...]:
+    """Lines of a bill of materials in the core's answer."""
+    return msgspec.convert(answer["bill_of_materials"], tuple[BomLine, ...])
 
 
 def _micro(usd: float | None) -> int:

@@ -326,7 +326,7 @@ def assert_same_purchase(side: Sides, asked: dict[str, Any], replicas: int) -> b
     lines = {
         (line["kind"], line["id"], line["name"]): (
             line["quantity"],
-            line["unit_price_micro_usd"],
+            round((line["unit_price_usd"] or line["unit_usd_per_hour"]) * 1e6),
         )
         for line in core["bill_of_materials"]
     }

@@ -19,7 +19,9 @@ from planopt.documents.plan import TrainingPlan
 from planopt.documents.training import TrainingDocument
 from planopt.errors import InputError
 from planopt.options import Asked
+from planopt.procurement.problem import Limits
 from planopt.second_opinion import schema
+from planopt.training.build import lay_clusters_out
 from planopt.training.problem import read_training_problem
 from planopt.training.search import find_clusters
 
@@ -268,9 +270,13 @@ def test_search_finds_what_trying_everything_finds(
     limits = {"deadline": f"{deadline_days}d", "network": network, "host": "pcie-4gpu"}
     problem = read_training_problem(Asked("train", SMALL | limits), open_catalog())
     found = find_clusters(open_catalog(), problem)
-    cells = [cell for cell in found.cells if cell["nics_per_host"] in (0, nics)]
+    runs = found.runs()
     cheapest = min(
-        (cell["price_micro_usd"] / 1e6, cell["run_seconds"] / DAY) for cell in cells
+        (price / 1e6, seconds / DAY)
+        for price, seconds, own in zip(
+            runs.price_micro_usd, runs.run_seconds, runs.nics_per_host, strict=True
+        )
+        if own in (0, nics)
     )
 
     assert cheapest == pytest.approx(
@@ -287,7 +293,8 @@ def test_search_does_not_depend_on_the_number_of_threads() -> None:
         "from planopt.options import Asked\n"
         "asked = Asked('train', {'tokens': '2T', 'deadline': '30d'})\n"
         "problem = read_training_problem(asked, catalog)\n"
-        "print(find_clusters(catalog, problem))"
+        "found = find_clusters(catalog, problem)\n"
+        "print(found.search, found.runs())"
     )
     said = {
         subprocess.run(
@@ -314,7 +321,7 @@ def test_search_counts_every_candidate_once() -> None:
     assert rejected <= search.candidates_covered
     assert search.candidates_evaluated <= search.candidates_covered
     again = find_clusters(open_catalog(), problem)
-    assert again == found
+    assert (again.search, again.runs()) == (search, found.runs())
 
 
 @pytest.mark.parametrize(
@@ -332,15 +339,41 @@ def test_a_cluster_does_what_its_evaluation_says(question: dict[str, Any]) -> No
     problem = read_training_problem(Asked("train", question), catalog)
     found = find_clusters(catalog, problem)
 
-    assert len(found.rows) == len(found.cells) > 0
-    for row, cell in enumerate(found.cells):
-        answer = catalog.ask(
-            "evaluate_training", {**problem.run(), **found.request(row)}
-        )
-        assert answer["feasible"]
-        assert answer["days"] * DAY == pytest.approx(cell["run_seconds"], rel=1e-12)
-        assert answer["cost"]["price_usd"] == cell["price_micro_usd"] / 1e6
-        assert answer["power_watts"] == pytest.approx(cell["power_watts"], rel=1e-12)
+    runs = found.runs()
+    builds = lay_clusters_out(found, Limits(users=1), range(len(found)))
+    assert len(builds) == len(runs.run_seconds) > 0
+    for row, build in enumerate(builds):
+        evaluation = build.evaluation
+        assert evaluation.feasible
+        assert build.days * DAY == pytest.approx(runs.run_seconds[row], rel=1e-12)
+        assert build.price_usd == runs.price_micro_usd[row] / 1e6
+        assert evaluation.power_watts == pytest.approx(runs.power_watts[row], rel=1e-12)
+        assert not build.broken
+
+
+def test_a_cluster_that_is_laid_out_does_what_evaluate_says() -> None:
+    """The handle and the question by names are two ways to one evaluation."""
+    plan = planopt.train(**LLAMA, accelerators="h200-sxm")
+    (deployment,) = plan.deployments
+    candidate, hardware = deployment.candidate, deployment.hardware
+    named = ("tp", "pp", "dp", "cp", "ep", "vpp", "sequence_parallel", "shard")
+    again = planopt.evaluate_training(
+        model=LLAMA["model"],
+        tokens=LLAMA["tokens"],
+        accelerator=candidate.accelerator,
+        host=hardware.host,
+        network=hardware.network,
+        nics_per_host=hardware.nics_per_host or None,
+        recompute=candidate.recompute,
+        micro_batch=candidate.batch,
+        global_batch=candidate.global_batch,
+        **{name: getattr(candidate, name) for name in named},
+    )
+    for name in deployment.evaluation.__struct_fields__:
+        assert getattr(again, name) == getattr(deployment.evaluation, name), name
+    assert again.candidate == candidate
+    assert again.hardware == hardware
+    assert again.bill_of_materials == deployment.bill_of_materials
 
 
 def _networks_for_sale() -> list[str]:

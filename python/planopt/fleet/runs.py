@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from planopt.options import Asked
 from planopt.procurement.model import exact
-from planopt.training.build import build_cluster
+from planopt.procurement.problem import Limits
+from planopt.training.build import lay_clusters_out
 from planopt.training.problem import read_training_problem
 from planopt.training.search import find_clusters
 
@@ -103,19 +104,22 @@ def runs_of(
     problem = read_training_problem(Asked("train", options), catalog)
     clusters = find_clusters(catalog, problem)
     periods = max(1, len(active_periods(request, training)))
-    for row, cell in enumerate(clusters.cells):
-        if cell["hosts"] > 1 and network is None and not hasattr(source, "stock"):
-            continue
-        hours = exact(cell["run_seconds"]) / SECONDS_PER_HOUR
+    listed = clusters.runs()
+    rows = [
+        row
+        for row, hosts in enumerate(listed.hosts)
+        if hosts == 1 or network is not None or hasattr(source, "stock")
+    ]
+    built = lay_clusters_out(clusters, Limits(users=1), rows)
+    for row, build in zip(rows, built, strict=True):
+        hours = exact(listed.run_seconds[row]) / SECONDS_PER_HOUR
         yield Run(
-            deployment=build_cluster(
-                catalog, problem, clusters.request(row)
-            ).deployment,
-            accelerators=cell["accelerators"],
-            hosts=cell["hosts"],
-            power_watts=cell["power_watts"],
-            rack_units=cell["rack_units"],
-            price_micro_usd=cell["price_micro_usd"],
-            run_seconds=cell["run_seconds"],
+            deployment=build.deployment,
+            accelerators=listed.accelerators[row],
+            hosts=listed.hosts[row],
+            power_watts=listed.power_watts[row],
+            rack_units=listed.rack_units[row],
+            price_micro_usd=listed.price_micro_usd[row],
+            run_seconds=listed.run_seconds[row],
             hours_of_a_period=hours / periods,
         )

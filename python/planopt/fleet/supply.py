@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         Workload,
     )
     from planopt.documents.parts import BomLine
-    from planopt.serving.search import Listed
+    from planopt.procurement.found import Listed
 
 __all__ = ["UTILISATION", "Served", "requests_per_second", "units_of"]
 

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from planopt.documents.explanations import Alternative, TrainingAlternative
 from planopt.planning.held_back import held_back, span
-from planopt.procurement import offers, why_not
+from planopt.procurement import why_not
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from planopt.documents.training import TrainingEvaluation
     from planopt.planning.question import ServingQuestion, TrainingQuestion
+    from planopt.procurement.found import ListedRuns
     from planopt.serving.build import Build
     from planopt.training.build import TrainingBuild
 
@@ -82,23 +83,21 @@ def other_clusters(
     Of the accelerator that was chosen it is the next best. Accelerators that were named
     and have no cluster are listed with what keeps them from it.
     """
-    cells = question.found.cells
-    asked = [(question.found.rows, question.limits, ())]
-    (offered,) = offers(asked, builds=len(cells))
-    listed = list(offered.builds)
+    runs = question.found.runs()
+    listed = list(question.offered.builds)
     if question.problem.objective == "throughput":
-        listed.sort(key=lambda each: -cells[each.row]["tokens_per_second"])
+        listed.sort(key=lambda each: -runs.tokens_per_second[each.row])
     others: dict[str, TrainingAlternative] = {}
     for each in listed:
-        accelerator = cells[each.row]["accelerator"]
+        accelerator = runs.accelerator[each.row]
         if accelerator in others or len(others) >= question.problem.top:
             continue
-        other = question.build(each.row)
+        (other,) = question.builds([each.row])
         if other.bill_of_materials == chosen.bill_of_materials:
             continue
         over = "; ".join(why_not(each.broken, question.limits))
         others[accelerator] = _of_cluster(other, over or _why_no_cluster(other, chosen))
-    return *others.values(), *_without_cluster(question)
+    return *others.values(), *_without_cluster(question, runs)
 
 
 def _of_cluster(other: TrainingBuild, reason: str) -> TrainingAlternative:
@@ -126,11 +125,12 @@ def _why_no_cluster(other: TrainingBuild, chosen: TrainingBuild) -> str:
     return money if other.rented else f"{money}; more power"
 
 
-def _without_cluster(question: TrainingQuestion) -> Iterator[TrainingAlternative]:
+def _without_cluster(
+    question: TrainingQuestion, runs: ListedRuns
+) -> Iterator[TrainingAlternative]:
     """Say of each accelerator that was named why it has no cluster."""
-    there = {cell["accelerator"] for cell in question.found.cells}
     for name in question.problem.accelerators:
-        if name not in there:
+        if name not in runs.accelerator:
             why = held_back(question.about(accelerators=(name,)))
             yield TrainingAlternative(summary=name, why_not=why.sentence)
 

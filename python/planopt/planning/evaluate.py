@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec.structs import replace as with_changes
 
-from planopt.bill import bom_line, hardware_of
+from planopt.bill import bill_of
 from planopt.catalog.open import open_for
 from planopt.documents.evaluation import EvaluationDocument
-from planopt.documents.parts import Assumed, Candidate
+from planopt.documents.parts import Assumed, Candidate, Hardware
 from planopt.errors import InputError
 from planopt.options import Asked
 from planopt.planning.cold import cold_load
@@ -193,8 +194,8 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
             **adapters,
             **images,
         ),
-        hardware=hardware_of(answer),
-        bill_of_materials=sourced(opened, map(bom_line, answer["bill_of_materials"])),
+        hardware=msgspec.convert(answer["hardware"], Hardware),
+        bill_of_materials=sourced(opened, bill_of(answer)),
         prefill_pool=two.pool if two else None,
         transfer=two.transfer if two else None,
         context_tokens=served.lengths.context,

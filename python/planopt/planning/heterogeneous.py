@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
-from planopt.bill import bom_line, hardware_of
+from planopt.documents.training import TrainingDocument
 from planopt.planning.alternatives import training_alternative
-from planopt.training.evaluate import candidate_of, evaluation_of
+from planopt.training.evaluate import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -90,7 +90,7 @@ def _alternative(
     run: Mapping[str, Any],
     answer: Mapping[str, Any],
 ) -> TrainingAlternative:
-    evaluation = evaluation_of(answer)
+    evaluation = told({**answer, "model": problem.model}, TrainingDocument)
     kinds = " + ".join(f"{number:,}x {name}" for name, number in problem.kinds.items())
     degrees = f"TP{run['tp']} x PP{run['pp']} x DP{run['dp']}, {run['shard']}"
     return training_alternative(
@@ -98,11 +98,9 @@ def _alternative(
         summary=f"{kinds} over {run['network']}, {degrees}, {WAYS[way]}",
         why_not=_verdict(problem, evaluation.days, evaluation.cost.price_usd),
         price_usd=evaluation.cost.price_usd,
-        candidate=candidate_of(
-            {**run, "accelerator": " + ".join(problem.kinds)}, answer
-        ),
-        hardware=hardware_of(answer),
-        bill_of_materials=tuple(bom_line(line) for line in answer["bill_of_materials"]),
+        candidate=evaluation.candidate,
+        hardware=evaluation.hardware,
+        bill_of_materials=evaluation.bill_of_materials,
     )
 
 

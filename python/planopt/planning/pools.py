@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from planopt.bill import bom_line
+from planopt.bill import bill_of
 from planopt.documents.evaluation import Disaggregated, Pool, Transfer
 from planopt.documents.parts import Candidate, Cost
 from planopt.planning.tighten import ATTEMPTS, TOLERANCE
@@ -202,7 +202,7 @@ def _answer(
             latencies.tokens_per_second,
         ),
         power_watts=found["power_watts"],
-        bill_of_materials=sourced(catalog, map(bom_line, found["bill_of_materials"])),
+        bill_of_materials=sourced(catalog, bill_of(found)),
     )
 
 

@@ -11,28 +11,28 @@ import msgspec
 
 from planopt.bill import MICRO_USD
 from planopt.money import price_of_an_hourly_dollar
-from planopt.procurement import Solver, buy, offer, offers
+from planopt.procurement import Solver, buy, offers
 from planopt.procurement.problem import (
     Limits,
     Objective,
     Offered,
     Purchase,
-    broken,
     check,
 )
 from planopt.serving.build import Build, build, lay_out_together
 from planopt.serving.question_types import Problem
-from planopt.serving.search import Aim, Found, find_together, find_units
-from planopt.training.build import TrainingBuild, build_cluster
+from planopt.serving.search import Aim, find_together, find_units
+from planopt.training.build import TrainingBuild, lay_clusters_out
 from planopt.training.problem import TrainingProblem
-from planopt.training.search import Clusters, find_clusters
+from planopt.training.search import find_clusters
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from typing_extensions import Self
 
     from planopt.catalog.open import Catalog
+    from planopt.procurement.found import Found
     from planopt.procurement.problem import Counts
 
 __all__ = ["TOLD", "Question", "ServingQuestion", "TrainingQuestion", "best_of"]
@@ -60,13 +60,41 @@ class Question(ABC, Generic[AskedT, BuildT]):
     problem: AskedT
     solver: Solver
 
+    @cached_property
     @abstractmethod
-    def buy(self) -> Purchase:
-        """Ask OR-Tools for the best purchase."""
+    def found(self) -> Found:
+        """What can be bought."""
+
+    @property
+    @abstractmethod
+    def limits(self) -> Limits:
+        """What a purchase must supply and stay within."""
+
+    @property
+    @abstractmethod
+    def objectives(self) -> tuple[Objective, ...]:
+        """What is best, and by what else a plan is told of the same rows."""
+
+    @property
+    @abstractmethod
+    def builds_beside(self) -> int:
+        """Builds of one kind of row that are listed beside the answer, at most."""
 
     @abstractmethod
     def bought(self, purchase: Purchase) -> BuildT:
-        """Lay a purchase out."""
+        """Lay a purchase out, and refuse what breaks a limit."""
+
+    @cached_property
+    def offered(self) -> Offered:
+        """What OR-Tools is offered."""
+        asked = [(self.found.rows, self.limits, self.objectives)]
+        (offered,) = offers(asked, self.builds_beside)
+        return offered
+
+    def buy(self) -> Purchase:
+        """Ask OR-Tools for the best purchase."""
+        offer = self.offered.offers[self.objectives[0]]
+        return buy(offer, self.solver, self.problem.time_limit_seconds)
 
     def about(self, **changes: Any) -> Self:
         """Ask the same with some of the problem changed."""
@@ -173,17 +201,10 @@ class ServingQuestion(Question[Problem, Build]):
             return (own,)
         return own, *(each for each in TOLD if each != own)
 
-    @cached_property
-    def offered(self) -> Offered:
-        """What OR-Tools is offered."""
-        asked = [(self.found.rows, self.limits, self.objectives)]
-        (offered,) = offers(asked, 2 * self.problem.top if self.is_told else 0)
-        return offered
-
-    def buy(self) -> Purchase:
-        """Ask OR-Tools for the best purchase."""
-        offer = self.offered.offers[self.problem.objective]
-        return buy(offer, self.solver, self.problem.time_limit_seconds)
+    @property
+    def builds_beside(self) -> int:
+        """Twice as many as are told: some are the same purchase."""
+        return 2 * self.problem.top if self.is_told else 0
 
     def bought(self, purchase: Purchase) -> Build:
         """Lay a purchase out."""
@@ -285,11 +306,11 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
     """What to buy for a training run."""
 
     @cached_property
-    def found(self) -> Clusters:
+    def found(self) -> Found:
         """The best cluster of each accelerator, host and network."""
         return find_clusters(self.catalog, self.problem)
 
-    @property
+    @cached_property
     def limits(self) -> Limits:
         """What a purchase must stay within; it must carry one run."""
         problem = self.problem
@@ -303,25 +324,26 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
             stock=problem.stock,
         )
 
-    def buy(self) -> Purchase:
-        """Ask OR-Tools for the best cluster: the cheapest, or the fastest."""
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """The cheapest cluster, or the fastest."""
         fastest = self.problem.objective == "throughput"
-        goal: Objective = "latency" if fastest else "cheapest"
-        limit = self.problem.time_limit_seconds
-        rows, limits = self.found.rows, self.limits
-        purchase = buy(offer(rows, limits, goal), self.solver, limit)
-        if purchase.counts:
-            check(broken(rows, limits, purchase.counts))
-        return purchase
+        return ("latency",) if fastest else ("cheapest",)
+
+    @property
+    def builds_beside(self) -> int:
+        """All: the best of each accelerator are told."""
+        return len(self.found)
 
     def bought(self, purchase: Purchase) -> TrainingBuild:
         """Lay the run out on what was bought."""
-        (row,) = purchase.counts
-        return self.build(row)
+        (chosen,) = self.builds(purchase.counts)
+        check(chosen.broken)
+        return chosen
 
-    def build(self, row: int) -> TrainingBuild:
-        """Lay the run out on a cluster."""
-        return build_cluster(self.catalog, self.problem, self.found.request(row))
+    def builds(self, rows: Iterable[int]) -> tuple[TrainingBuild, ...]:
+        """Lay the run out on each of some clusters."""
+        return lay_clusters_out(self.found, self.limits, rows)
 
     def up_to(self, price_usd: float) -> TrainingQuestion:
         """Ask the same of clusters that cost no more."""

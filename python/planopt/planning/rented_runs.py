@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planopt._native import capital_usd_per_hour
 from planopt.documents.training import RentedRun, Renting
+from planopt.training.search import find_clusters
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from planopt.catalog.open import Catalog
+    from planopt.procurement.found import ListedRuns
     from planopt.training.build import TrainingBuild
     from planopt.training.problem import TrainingProblem
 
@@ -19,7 +19,6 @@ __all__ = ["renting"]
 
 SECONDS_PER_HOUR = 3600
 HOURS_PER_DAY = 24
-MICRO_USD = 10**6
 
 
 def renting(
@@ -41,11 +40,9 @@ def renting(
         networks=(),
         redundancy=None,
     )
-    asked = rented.native(catalog)
-    columns = catalog.ask("search_training", asked)["clusters"]
-    cells = zip(*columns.values(), strict=True)
+    found = find_clusters(catalog, rented).runs()
     runs = sorted(
-        (_run(dict(zip(columns, cell, strict=True))) for cell in cells),
+        (_run(found, row) for row in range(len(found.host))),
         key=lambda run: (run.run_usd, run.instance),
     )
     cheapest: dict[str, RentedRun] = {}
@@ -58,17 +55,23 @@ def renting(
     )
 
 
-def _run(cell: Mapping[str, Any]) -> RentedRun:
-    hours = cell["run_seconds"] / SECONDS_PER_HOUR
-    usd_per_hour = cell["price_micro_usd"] / MICRO_USD
-    names = ("accelerator", "accelerators", "tp", "pp", "dp", "cp", "ep", "shard")
+def _run(found: ListedRuns, row: int) -> RentedRun:
+    hours = found.run_seconds[row] / SECONDS_PER_HOUR
+    usd_per_hour = found.usd_per_hour[row]
     return RentedRun(
-        instance=cell["host"],
-        instances=cell["hosts"],
+        instance=found.host[row],
+        instances=found.hosts[row],
+        accelerator=found.accelerator[row],
+        accelerators=found.accelerators[row],
+        tp=found.tp[row],
+        pp=found.pp[row],
+        dp=found.dp[row],
+        cp=found.cp[row],
+        ep=found.ep[row],
+        shard=found.shard[row],
         days=hours / HOURS_PER_DAY,
         usd_per_hour=usd_per_hour,
         run_usd=hours * usd_per_hour,
-        **{name: cell[name] for name in names},
     )
 
 

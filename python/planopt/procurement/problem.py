@@ -10,17 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 from msgspec import Struct
 
-from planopt._native import Rows
 from planopt._native import offers as native_offers
 from planopt.errors import InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Sequence
+
+    from planopt._native import Rows
 
 __all__ = [
     "Alone",
@@ -36,7 +37,6 @@ __all__ = [
     "check",
     "offer",
     "offers",
-    "rows_of",
 ]
 
 Objective = Literal["cheapest", "throughput", "cost-per-token", "latency"]
@@ -200,11 +200,6 @@ class Purchase:
     objective_bound: float | None = None
     gap: float | None = None  # Their distance as a share of the value
     seconds: float = 0.0  # Time it took
-
-
-def rows_of(said: Iterable[Mapping[str, Any]]) -> Rows:
-    """Make rows that no search of the core has found, by the names of its columns."""
-    return Rows.said(msgspec.json.encode(list(said)))
 
 
 _OFFERED: Final = msgspec.json.Decoder(Offered)

@@ -16,9 +16,9 @@ from planopt.procurement.problem import Broken, check
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from planopt.procurement.found import Found
     from planopt.procurement.problem import Counts, Limits
     from planopt.serving.question_types import Problem
-    from planopt.serving.search import Found
 
 __all__ = ["Build", "build", "evaluation_of", "lay_out", "lay_out_together"]
 

@@ -3,137 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec import Struct
 
 from planopt.acquisition import is_offer
-from planopt.documents.parts import Search
 from planopt.door import question
+from planopt.procurement.found import Found
 from planopt.serving.load import promised
 from planopt.serving.pessimism import each_at_worst
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planopt._native import Found as NativeFound
     from planopt.catalog.open import Catalog
     from planopt.serving.question_types import Problem, ServedModel
 
-__all__ = ["Aim", "Found", "Listed", "find_together", "find_units", "sought"]
-
-
-class Nearest(Struct, frozen=True):
-    """How close rejected candidates came."""
-
-    memory_ratio: float | None = None
-    tokens_per_second_per_user: float | None = None
-    prefill_seconds: float | None = None
-
-    def layout(self) -> dict[str, int]:
-        """Name how it is divided."""
-        names = ("tp", "cp", "dp", "ep", "pp", "batch", "in_flight")
-        return {name: getattr(self, name) for name in names}
-
-
-class _Summary(Struct, frozen=True):
-    """What a search looked at."""
-
-    covered: int
-    evaluated: int
-    rejected: dict[str, int]
-    nearest: Nearest
-    is_cut_by_price: bool
-    """Whether there are units beyond the price that it went up to."""
-    reduces_over_pcie: bool
-    """Whether any host has accelerators that all-reduce over its PCIe."""
-    rows: int
-
-
-class Listed(Struct, frozen=True):
-    """Rows with their names, as columns of one length."""
-
-    accelerator: tuple[str, ...]
-    host: tuple[str, ...]
-    terms: tuple[str | None, ...]
-    """Terms of an instance that is rented."""
-    goodput: tuple[float, ...]
-    """Share of the time that it is there and at work."""
-    network: tuple[str | None, ...]
-    nics_per_host: tuple[int, ...]
-    switch: tuple[str | None, ...]
-    switch_port_blocks: tuple[int, ...]
-    hosts: tuple[int, ...]
-    accelerators: tuple[int, ...]
-    tp: tuple[int, ...]
-    cp: tuple[int, ...]
-    dp: tuple[int, ...]
-    ep: tuple[int, ...]
-    pp: tuple[int, ...]
-    batch: tuple[int, ...]
-    in_flight: tuple[int, ...]
-    is_build: tuple[bool, ...]
-    weights: tuple[str, ...]
-    kv: tuple[str, ...]
-    replicas: tuple[int, ...]
-    users: tuple[int, ...]
-    tokens_per_second_per_user: tuple[float, ...]
-    tokens_per_second: tuple[float, ...]
-    price_micro_usd: tuple[int, ...]
-    capital_micro_usd: tuple[int, ...]
-    usd_per_hour: tuple[float, ...]
-    power_watts: tuple[float, ...]
-    rack_units: tuple[float, ...]
-
-
-_SUMMARY: Final = msgspec.json.Decoder(_Summary)
-
-
-class Found:
-    """What a search found, and what it looked at: the core keeps the rows."""
-
-    def __init__(self, native: NativeFound) -> None:
-        self.native = native
-        self.rows = native.rows
-
-    @cached_property
-    def _summary(self) -> _Summary:
-        return _SUMMARY.decode(self.native.summary)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @property
-    def search(self) -> Search:
-        """What was looked at."""
-        told = self._summary
-        return Search(
-            candidates_covered=told.covered,
-            candidates_evaluated=told.evaluated,
-            candidates_pruned=told.covered - told.evaluated,
-            rejected=told.rejected,
-        )
-
-    @property
-    def nearest(self) -> Nearest:
-        """How close rejected candidates came."""
-        return self._summary.nearest
-
-    @property
-    def is_cut_by_price(self) -> bool:
-        """Whether there are units beyond the price that it went up to."""
-        return self._summary.is_cut_by_price
-
-    @property
-    def reduces_over_pcie(self) -> bool:
-        """Whether any host has accelerators that all-reduce over its PCIe."""
-        return self._summary.reduces_over_pcie
-
-    def listed(self) -> Listed:
-        """Every row with its names."""
-        return msgspec.json.decode(self.native.listed(), type=Listed)
+__all__ = ["Aim", "find_together", "find_units", "sought"]
 
 
 class Aim(Struct, frozen=True, kw_only=True):

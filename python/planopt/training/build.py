@@ -1,37 +1,39 @@
-"""A cluster that is bought, with the run on it."""
+"""Clusters that are bought, with the run on each, as the core lays them out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
-from msgspec.structs import replace
+import msgspec
+from msgspec import Struct
 
-from planopt.bill import bom_line, hardware_of
-from planopt.documents.training import TrainingDeployment
-from planopt.price_sources import sourced
-from planopt.training.evaluate import candidate_of, evaluation_of, with_intervals
+from planopt._native import lay_out as native_lay_out
+from planopt.documents.parts import BomLine  # noqa: TC001 - msgspec reads
+from planopt.documents.training import (  # noqa: TC001 - msgspec reads
+    TrainingDeployment,
+    TrainingEvaluation,
+)
+from planopt.procurement.problem import Broken  # noqa: TC001 - msgspec reads
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
 
-    from planopt.catalog.open import Catalog
-    from planopt.documents.parts import BomLine
-    from planopt.documents.training import TrainingEvaluation
-    from planopt.training.problem import TrainingProblem
-
-__all__ = ["TrainingBuild", "build_cluster"]
+    from planopt.procurement.found import Found
+    from planopt.procurement.problem import Limits
 
 
 MICRO_USD_DIGITS = 6
 """Prices are whole micro-dollars."""
 
 
-@dataclass(frozen=True)
-class TrainingBuild:
+class TrainingBuild(Struct, frozen=True, kw_only=True):
     """A cluster, laid out."""
 
     deployment: TrainingDeployment
+    summary: str
+    """The cluster in a line: accelerators, hosts, network, layout."""
+    broken: tuple[Broken, ...] = ()
+    """Limits that it breaks."""
 
     @property
     def evaluation(self) -> TrainingEvaluation:
@@ -61,40 +63,17 @@ class TrainingBuild:
         """Days of the run, failures included."""
         return self.evaluation.days or 0.0
 
-    @property
-    def summary(self) -> str:
-        """The cluster in a line: accelerators, hosts, network, layout."""
-        candidate, hardware = self.deployment.candidate, self.deployment.hardware
-        parts = {line.kind: line for line in self.bill_of_materials}
-        cards = parts.get("accelerator")
-        hosts = parts["instance" if self.rented else "host"]
-        what = f"{hosts.quantity:,}x {hosts.name}"
-        if cards is not None:  # A complete machine brings its own.
-            what = f"{cards.quantity:,}x {cards.name} in {what}"
-        over = ""
-        if hardware.network is not None and not self.rented:
-            over = f", {hardware.nics_per_host}x {hardware.network}"
-        degrees = f"TP{candidate.tp} x PP{candidate.pp} x DP{candidate.dp}"
-        return f"{what}{over}, {degrees}, {candidate.shard}"
+
+_BUILDS: Final = msgspec.json.Decoder(tuple[TrainingBuild, ...])
 
 
-def build_cluster(
-    catalog: Catalog, problem: TrainingProblem, layout: Mapping[str, Any]
-) -> TrainingBuild:
-    """Evaluate a run on a cluster in full."""
-    request = {**problem.run(), **layout}
-    answer = catalog.ask("evaluate_training", request)
-    hardware = hardware_of(answer)
-    if "terms" in layout:
-        hardware = replace(hardware, terms=layout["terms"], goodput=1.0)
-    return TrainingBuild(
-        TrainingDeployment(
-            model=problem.model,
-            candidate=candidate_of(request, answer),
-            hardware=hardware,
-            evaluation=with_intervals(catalog, evaluation_of(answer), request),
-            bill_of_materials=sourced(
-                catalog, map(bom_line, answer["bill_of_materials"])
-            ),
-        )
-    )
+def lay_clusters_out(
+    found: Found, limits: Limits, rows: Iterable[int]
+) -> tuple[TrainingBuild, ...]:
+    """Lay a run out on each of some clusters."""
+    asked = {
+        "purchases": [{"counts": {row: 1}} for row in rows],
+        "limits": limits.told(),
+    }
+    (told,) = native_lay_out([(found.native, msgspec.json.encode(asked))])
+    return _BUILDS.decode(told)

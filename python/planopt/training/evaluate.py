@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from planopt.accuracy.residuals import errors
-from planopt.bill import bom_line, hardware_of
 from planopt.catalog.open import open_for
-from planopt.documents.parts import Assumed, Interval
-from planopt.documents.training import (
-    TrainingCandidate,
-    TrainingDocument,
-    TrainingEvaluation,
-)
+from planopt.documents.parts import Assumed
+from planopt.documents.training import TrainingDocument, TrainingEvaluation
 from planopt.options import Asked, taken_by
 from planopt.price_sources import sourced
 from planopt.prices import read_prices
@@ -26,15 +20,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from planopt.catalog.open import Catalog
+    from planopt.documents.training import TrainingCandidate
     from planopt.option_types import TrainingOptions
 
-__all__ = [
-    "candidate_of",
-    "evaluate_training",
-    "evaluation_of",
-    "with_intervals",
-]
+ToldT = TypeVar("ToldT")
 
 NOT_OF_THE_RUN = ("Money", "Search", "Output")
 """Panels of options that say nothing of the run itself."""
@@ -101,23 +90,15 @@ def evaluate_training(**options: Unpack[TrainingOptions]) -> TrainingDocument:
         both = opened.ask("evaluate_mixed", {**request, "shares": shares})
         answer, way = better_of(both)
         other = both["balanced" if way == "slowest" else "slowest"]
-        mixed = mixed_of(both, way, evaluation_of(other))
-        kinds = " + ".join(dict.fromkeys(share["accelerator"] for share in shares))
-        request["accelerator"] = kinds
+        mixed = mixed_of(both, way, told(other, TrainingEvaluation))
     else:
         answer = opened.ask("evaluate_training", request)
-    assumed += _filled_in(request, answer)
-    evaluation = evaluation_of(answer)
-    if not shares and "mfu" not in request:
-        evaluation = with_intervals(opened, evaluation, request)
-    document = TrainingDocument(
-        **{name: getattr(evaluation, name) for name in evaluation.__struct_fields__},
-        model=model,
-        candidate=candidate_of(request, answer),
-        hardware=hardware_of(answer),
-        bill_of_materials=sourced(opened, map(bom_line, answer["bill_of_materials"])),
+    document = told({**answer, "model": model}, TrainingDocument)
+    document = msgspec.structs.replace(
+        document,
+        bill_of_materials=sourced(opened, document.bill_of_materials),
         mixed=mixed,
-        assumed=tuple(assumed),
+        assumed=(*assumed, *_filled_in(request, document.candidate)),
         assumptions=asked.text("assumptions"),
     )
     if not explain:
@@ -128,56 +109,20 @@ def evaluate_training(**options: Unpack[TrainingOptions]) -> TrainingDocument:
     return msgspec.structs.replace(document, derivation=derivation)
 
 
-def with_intervals(
-    catalog: Catalog, evaluation: TrainingEvaluation, request: Mapping[str, Any]
-) -> TrainingEvaluation:
-    """Add what the figures are expected to lie in."""
-    known_errors = errors(
-        catalog, request["accelerator"], request["model"], ("memory", "step_time")
-    )
-    step, memory = evaluation.step_seconds, evaluation.memory
-    found: dict[str, Interval | None] = {}
-    if memory is not None and "memory" in known_errors:
-        found["memory_bytes"] = known_errors["memory"].interval(memory.total_bytes)
-    if step is not None and "step_time" in known_errors:
-        seconds = known_errors["step_time"].interval(step)
-        found["step_seconds"] = seconds
-        for name, value in (
-            ("tokens_per_second", evaluation.tokens_per_second),
-            ("days", evaluation.days),
-        ):
-            found[name] = _as_the_step(name, value, step, seconds)
-    known = {name: each for name, each in found.items() if each is not None}
-    return msgspec.structs.replace(evaluation, intervals=known)
-
-
-def _as_the_step(
-    name: str, value: float | None, step: float, seconds: Interval
-) -> Interval | None:
-    """Give a figure that follows from the step the interval that follows, too."""
-    if value is None:
-        return None
-    slow, fast = seconds.high / step, seconds.low / step
-    low, high = (fast, slow) if name == "days" else (1 / slow, 1 / fast)
-    return Interval(
-        low=value * low, high=value * high, extrapolated=seconds.extrapolated
-    )
-
-
 def _filled_in(
-    request: Mapping[str, Any], answer: Mapping[str, Any]
+    request: Mapping[str, Any], candidate: TrainingCandidate
 ) -> Iterator[Assumed]:
     """Say what the core has filled in."""
     if "global_batch" not in request:
         yield Assumed(
             name="global batch",
-            value=f"{answer['global_batch']} sequences",
+            value=f"{candidate.global_batch} sequences",
             why="4M tokens, in whole micro-batches. Say --global-batch N",
         )
     if "seq_len" not in request:
-        yield Assumed(name="sequence length", value=f"{answer['seq_len']} tokens")
+        yield Assumed(name="sequence length", value=f"{candidate.seq_len} tokens")
     if "mtp_modules" not in request:
-        yield from assumed_mtp(answer["mtp_modules"])
+        yield from assumed_mtp(candidate.mtp_modules)
 
 
 def assumed_mtp(modules: int) -> Iterator[Assumed]:
@@ -190,46 +135,7 @@ def assumed_mtp(modules: int) -> Iterator[Assumed]:
         )
 
 
-def evaluation_of(answer: Mapping[str, Any]) -> TrainingEvaluation:
+def told(answer: Mapping[str, Any], as_: type[ToldT]) -> ToldT:
     """Read the core's answer; what it leaves out is not known."""
-    known = {
-        name: value
-        for name, value in answer.items()
-        if name in TrainingEvaluation.__struct_fields__ and value is not None
-    }
-    return msgspec.convert(known, TrainingEvaluation)
-
-
-def candidate_of(
-    request: Mapping[str, Any], answer: Mapping[str, Any]
-) -> TrainingCandidate:
-    """Put together what was asked for and what the core filled in."""
-    both = {
-        **request,
-        "batch": request.get("micro_batch", 1),
-        "schedule": _schedule(request),
-        **{
-            name: answer[name]
-            for name in (
-                "expert_data_parallel",
-                "micro_batches",
-                "global_batch",
-                "seq_len",
-                "mtp_modules",
-            )
-        },
-    }
-    known = {
-        name: value
-        for name, value in both.items()
-        if name in TrainingCandidate.__struct_fields__ and value is not None
-    }
-    return msgspec.convert(known, TrainingCandidate)
-
-
-def _schedule(request: Mapping[str, Any]) -> str | None:
-    """Schedule of a pipeline, as the core takes it where it is not given."""
-    if request.get("pp", 1) == 1:
-        return None
-    usual = "interleaved" if request.get("vpp", 1) > 1 else "1f1b"
-    return str(request.get("schedule", usual))
+    known = {name: value for name, value in answer.items() if value is not None}
+    return msgspec.convert(known, as_)

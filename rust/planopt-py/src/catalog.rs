@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use planopt_core::catalog::Kind;
 use planopt_core::diagnostic::Diagnostic;
+use planopt_core::document::BomLine;
 
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -266,8 +267,14 @@ impl Catalog {
     }
 
     /// Finds the clusters that train a model.
-    fn search_training<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.searched(request, request::search_training)
+    fn search_training(&self, request: &Bound<'_, PyAny>) -> PyResult<Found> {
+        let py = request.py();
+        let request: request::SearchTraining = question(request)?;
+        let search = |stop: &AtomicBool| request::search_training(&self.catalog, &request, stop);
+        let found = interruptible(py, search)?;
+        found
+            .map(Found::of)
+            .map_err(|problems| input_error(py, &problems))
     }
 
     /// Finds what meets the goal of each of some questions.
@@ -299,7 +306,7 @@ impl Catalog {
 
     /// Lines of a bill of materials with where each price comes from, as JSON.
     fn sourced(&self, lines: &[u8]) -> PyResult<Vec<u8>> {
-        let mut lines: Vec<plan::BomLine> = read(lines)?;
+        let mut lines: Vec<BomLine> = read(lines)?;
         plan::sourced(&self.catalog, &mut lines);
         written(&lines)
     }

@@ -25,4 +25,9 @@ impl BillLine {
     pub fn price(&self) -> MicroUsd {
         self.unit_price * self.quantity
     }
+
+    /// Whether it is rented: its price is that of an hour.
+    pub fn is_rented(&self) -> bool {
+        self.kind == PartKind::Instance
+    }
 }

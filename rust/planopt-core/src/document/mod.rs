@@ -1,6 +1,7 @@
 //! The documents that planopt publishes: figures with their units. No formula stands here.
 
 mod bench;
+mod bill;
 mod front;
 mod load;
 mod model;
@@ -10,6 +11,7 @@ mod serving;
 mod training;
 
 pub use self::bench::BenchAnswer;
+pub use self::bill::BomLine;
 pub use self::front::FrontAnswer;
 pub use self::load::{EngineAnswer, EstimateAnswer, SimulationAnswer};
 pub use self::model::{ModelAnswer, OperationAnswer};
@@ -17,6 +19,6 @@ pub use self::pools::{PoolAnswer, PoolsAnswer, PoolsSearchAnswer, TransferAnswer
 pub use self::serving::{EvaluationAnswer, HardwareAnswer, Messages, Percentiles};
 pub use self::training::{
     FailureAnswer, MixedAnswer, RunAnswer, ShareAnswer, StepAnswer, TrainingAnswer,
-    TrainingMemoryAnswer,
+    TrainingCandidate, TrainingMemoryAnswer,
 };
 pub(crate) use self::training::{memory_answer, step_answer};

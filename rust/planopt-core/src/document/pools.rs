@@ -1,6 +1,6 @@
 //! Two pools: what they cost and give, and what their join carries.
 
-use crate::bill::BillLine;
+use super::bill::BomLine;
 use crate::cost::Cost;
 use crate::search::FoundPool;
 use crate::serving::engine::Transfer;
@@ -99,7 +99,7 @@ pub struct PoolsAnswer {
     /// Rack units.
     pub rack_units: f64,
     /// Parts.
-    pub bill_of_materials: Vec<BillLine>,
+    pub bill_of_materials: Vec<BomLine>,
 }
 
 /// What a search for two pools found.

@@ -1,7 +1,7 @@
 //! The answers, in the words of the contract's JSON.
 
+use super::bill::BomLine;
 use super::rejection::RejectionAnswer;
-use crate::bill::BillLine;
 use crate::cost::Cost;
 use crate::memory::ServingMemory;
 use crate::serving::{Decode, Mixed, Prefill};
@@ -85,7 +85,7 @@ pub struct EvaluationAnswer {
     /// Replicas.
     pub replicas: u32,
     /// Parts, where everything has a price.
-    pub bill_of_materials: Vec<BillLine>,
+    pub bill_of_materials: Vec<BomLine>,
 }
 
 /// Mean and percentiles of a latency; null until arrivals are modelled.

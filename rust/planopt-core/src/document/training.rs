@@ -1,9 +1,11 @@
 //! What is answered about training, in the words of the contract's JSON.
 
+use super::bill::BomLine;
 use super::rejection::RejectionAnswer;
 use super::serving::HardwareAnswer;
-use crate::bill::BillLine;
 use crate::cost::Cost;
+use crate::load::training::{Optimizer, Precision, Recipe};
+use crate::parallel::{ContextParallel, Layout, Schedule, Zero};
 use crate::training::{StepTime, TrainingEvaluation};
 use serde::Serialize;
 
@@ -107,6 +109,107 @@ pub struct FailureAnswer {
     pub availability: f64,
 }
 
+/// One way to spread a run over accelerators.
+#[derive(Clone, Debug, Serialize)]
+pub struct TrainingCandidate {
+    /// Accelerator id; of several kinds, all of them.
+    pub accelerator: String,
+    /// Tensor-parallel degree.
+    pub tp: u32,
+    /// Whether activations are divided by sequence.
+    pub sequence_parallel: bool,
+    /// Pipeline stages.
+    pub pp: u32,
+    /// Chunks of layers of one stage.
+    pub vpp: u32,
+    /// Order of micro-batches, where there are stages.
+    pub schedule: Option<Schedule>,
+    /// Data-parallel degree.
+    pub dp: u32,
+    /// Context-parallel degree.
+    pub cp: u32,
+    /// How context-parallel ranks meet.
+    pub context_parallel: Option<ContextParallel>,
+    /// Expert-parallel degree.
+    pub ep: u32,
+    /// Data-parallel degree of the experts: `dp * cp / ep`; none where nothing can be laid out.
+    pub expert_data_parallel: Option<u32>,
+    /// Sequences of a micro-batch.
+    pub batch: u32,
+    /// Micro-batches of a step on each pipeline (gradient accumulation).
+    pub micro_batches: Option<u32>,
+    /// Sequences of a step.
+    pub global_batch: u32,
+    /// Tokens of a sequence.
+    pub seq_len: u32,
+    /// Modules of multi-token prediction.
+    pub mtp_modules: u32,
+    /// What is recomputed.
+    pub recompute: String,
+    /// What data-parallel ranks divide.
+    pub shard: Zero,
+    /// Ranks that divide it among each other; none for all.
+    pub shard_group: Option<u32>,
+    /// Arithmetic of the products.
+    pub precision: Precision,
+    /// Rule that turns gradients into new weights.
+    pub optimizer: Optimizer,
+    /// What rests in the memory of the host.
+    pub offload: Vec<&'static str>,
+    /// Rank of adapters, where they alone are trained.
+    pub lora_rank: Option<u32>,
+    /// Tensor-parallel degree of experts, where it is not that of the rest.
+    pub expert_tp: Option<u32>,
+    /// Framework, where it is named.
+    pub framework: Option<String>,
+    /// Pieces in which the head and the loss go through a micro-batch.
+    pub loss_chunks: u32,
+    /// Whether weights are kept in 32 bits too.
+    pub master_weights: bool,
+}
+
+impl TrainingCandidate {
+    /// A layout of a run; `placed` says whether it can be laid out.
+    pub(crate) fn of(accelerator: &str, layout: &Layout, recipe: &Recipe, placed: bool) -> Self {
+        let rest = [
+            (layout.offload_optimizer, "optimizer"),
+            (layout.offload_activations, "activations"),
+        ];
+        Self {
+            accelerator: accelerator.to_owned(),
+            tp: layout.tp,
+            sequence_parallel: layout.sequence_parallel,
+            pp: layout.pp,
+            vpp: layout.vpp,
+            schedule: (layout.pp > 1).then_some(layout.schedule),
+            dp: layout.dp,
+            cp: layout.cp,
+            context_parallel: (layout.cp > 1).then_some(layout.context_parallel),
+            ep: layout.ep,
+            expert_data_parallel: placed.then(|| layout.expert_replicas()),
+            batch: layout.batch,
+            micro_batches: placed.then(|| layout.micro_batches(recipe)),
+            global_batch: recipe.global_batch,
+            seq_len: recipe.seq_len,
+            mtp_modules: recipe.mtp_modules,
+            recompute: layout.recompute.to_string(),
+            shard: layout.zero,
+            shard_group: layout.shard_group,
+            precision: recipe.precision,
+            optimizer: recipe.optimizer,
+            offload: rest
+                .into_iter()
+                .filter_map(|(rests, what)| rests.then_some(what))
+                .collect(),
+            lora_rank: recipe.adapters.map(|adapters| adapters.rank),
+            expert_tp: layout.whole_experts.then_some(1),
+            framework: None,
+            loss_chunks: recipe.loss_chunks,
+            master_weights: recipe.master_weights,
+        }
+    }
+}
+
 /// One configuration; a figure that a rejection leaves without meaning is null.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrainingAnswer {
@@ -156,20 +259,14 @@ pub struct TrainingAnswer {
     pub accelerators: u32,
     /// Hosts.
     pub hosts: Option<u32>,
-    /// Micro-batches of a step on each pipeline (gradient accumulation).
-    pub micro_batches: Option<u32>,
-    /// Sequences of a step.
-    pub global_batch: u32,
-    /// Tokens of a sequence.
-    pub seq_len: u32,
-    /// Modules of multi-token prediction.
-    pub mtp_modules: u32,
-    /// Data-parallel degree of the experts: `dp * cp / ep`.
-    pub expert_data_parallel: Option<u32>,
+    /// What figures are expected to lie in.
+    pub intervals: serde_json::Map<String, serde_json::Value>,
+    /// How it is spread.
+    pub candidate: TrainingCandidate,
     /// Where it runs.
     pub hardware: HardwareAnswer,
     /// Parts, where everything has a price.
-    pub bill_of_materials: Vec<BillLine>,
+    pub bill_of_materials: Vec<BomLine>,
 }
 
 /// What is done on the accelerators of one kind.

@@ -91,6 +91,18 @@ pub enum Zero {
     Zero3,
 }
 
+impl Zero {
+    /// The word that asks for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Zero1 => "zero1",
+            Self::Zero2 => "zero2",
+            Self::Zero3 => "zero3",
+        }
+    }
+}
+
 /// How tokens of one sequence on several ranks meet in attention.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -2,55 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::bill::BillLine;
 use crate::catalog::{Catalog, Kind, PartKind, PriceTag, SoldAs, Status};
+use crate::document::BomLine;
 use crate::quantity::MicroUsd;
-
-/// One line of a bill of materials.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BomLine {
-    /// What it is.
-    pub kind: PartKind,
-    /// Catalog or part id.
-    pub id: String,
-    /// Full name.
-    pub name: String,
-    /// How many.
-    pub quantity: u64,
-    /// Price of one.
-    #[serde(default)]
-    pub unit_price_usd: Option<f64>,
-    /// Price of all.
-    #[serde(default)]
-    pub price_usd: Option<f64>,
-    /// Rent of one, where it is rented: it has no price then.
-    #[serde(default)]
-    pub unit_usd_per_hour: Option<f64>,
-    /// Rent of all.
-    #[serde(default)]
-    pub usd_per_hour: Option<f64>,
-    /// Where the unit price comes from.
-    #[serde(default)]
-    pub source: Option<String>,
-    /// When it was published or read; may lack its day or month.
-    #[serde(default)]
-    pub price_date: Option<String>,
-    /// How well it is known.
-    #[serde(default)]
-    pub price_status: Option<String>,
-    /// Whether it is bought used.
-    #[serde(default)]
-    pub used: bool,
-    /// What one is seen at.
-    #[serde(default)]
-    pub unit_price_low_usd: Option<f64>,
-    /// The same, at most.
-    #[serde(default)]
-    pub unit_price_high_usd: Option<f64>,
-}
 
 /// The lines of so many units, in whole micro-dollars until they are told.
 #[derive(Clone, Debug, Default)]
@@ -84,10 +39,7 @@ impl Bill {
 
     /// Price of what is bought.
     pub(super) fn price_usd(&self) -> f64 {
-        let bought = self
-            .0
-            .iter()
-            .filter(|(line, _)| line.kind != PartKind::Instance);
+        let bought = self.0.iter().filter(|(line, _)| !line.is_rented());
         usd(bought
             .map(|(line, quantity)| times(line.unit_price, *quantity))
             .sum())
@@ -95,29 +47,7 @@ impl Bill {
 
     /// The lines as they are told.
     pub(super) fn lines(&self) -> Vec<BomLine> {
-        let told = |(line, quantity): &(BillLine, u64)| {
-            let (one, all) = (
-                line.unit_price.usd(),
-                usd(times(line.unit_price, *quantity)),
-            );
-            let rented = line.kind == PartKind::Instance;
-            BomLine {
-                kind: line.kind,
-                id: line.id.clone(),
-                name: line.name.clone(),
-                quantity: *quantity,
-                unit_price_usd: (!rented).then_some(one),
-                price_usd: (!rented).then_some(all),
-                unit_usd_per_hour: rented.then_some(one),
-                usd_per_hour: rented.then_some(all),
-                source: None,
-                price_date: None,
-                price_status: None,
-                used: false,
-                unit_price_low_usd: None,
-                unit_price_high_usd: None,
-            }
-        };
+        let told = |(line, quantity): &(BillLine, u64)| BomLine::times(line, *quantity);
         self.0.iter().map(told).collect()
     }
 
@@ -170,14 +100,14 @@ impl Source {
 /// The lines with where each price comes from, and its range.
 pub fn sourced(catalog: &Catalog, lines: &mut [BomLine]) {
     let mut tags: BTreeMap<(PartKind, String), Vec<PriceTag>> = BTreeMap::new();
-    if lines.iter().any(|line| line.kind != PartKind::Instance) {
+    if lines.iter().any(|line| !line.is_rented()) {
         for tag in catalog.price_tags() {
             let of_part = tags.entry((tag.kind, tag.id.clone())).or_default();
             of_part.push(tag);
         }
     }
     for line in lines {
-        let source = if line.kind == PartKind::Instance {
+        let source = if line.is_rented() {
             of_offer(catalog, &line.id)
         } else {
             // A power limit does not change what an accelerator costs.

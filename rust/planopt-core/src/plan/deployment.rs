@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
-use super::bill::{Bill, BomLine, sourced};
+use super::bill::{Bill, sourced};
 use super::intervals::Intervals;
 use crate::bill::{BillLine, Unit};
 use crate::catalog::{Catalog, PartKind};
 use crate::cost::HOURS_PER_YEAR;
+use crate::document::BomLine;
 use crate::load::serving::{Overlap, Speculation};
 use crate::parallel::Layout;
 use crate::search::Broken;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::{Accelerator, Catalog, Residual};
 use crate::diagnostic::Diagnostic;
+use crate::document::TrainingAnswer;
 
 /// Share of measurements that an interval is to cover.
 const LEVEL: f64 = 0.8;
@@ -160,6 +161,45 @@ impl<'c> Errors<'c> {
                 ..seconds
             };
             intervals.insert("tokens_per_second_per_user".to_owned(), told(&speed));
+        }
+        Ok(intervals)
+    }
+
+    /// What figures of a run are expected to lie in, as far as anything is known.
+    ///
+    /// # Errors
+    ///
+    /// Files that cannot be read.
+    pub fn of_training(&self, run: &TrainingAnswer) -> Result<Intervals, Vec<Diagnostic>> {
+        let mut intervals = Intervals::new();
+        if let (Some(memory), Some(known)) = (&run.memory, self.known("memory")?) {
+            let bytes = Interval::around(memory.total_bytes, &known, false);
+            intervals.insert("memory_bytes".to_owned(), told(&bytes));
+        }
+        let (Some(step), Some(known)) = (run.step_seconds, self.known("step_time")?) else {
+            return Ok(intervals);
+        };
+        let seconds = Interval::around(step, &known, false);
+        intervals.insert("step_seconds".to_owned(), told(&seconds));
+        let (slow, fast) = (seconds.high / step, seconds.low / step);
+        for (name, value, low, high) in [
+            (
+                "tokens_per_second",
+                run.tokens_per_second,
+                1.0 / slow,
+                1.0 / fast,
+            ),
+            ("days", run.days, fast, slow),
+        ] {
+            if let Some(value) = value {
+                let (low, high) = (value * low, value * high);
+                let interval = Interval {
+                    low,
+                    high,
+                    ..seconds
+                };
+                intervals.insert(name.to_owned(), told(&interval));
+            }
         }
         Ok(intervals)
     }

@@ -2,13 +2,15 @@
 //! totals, and how sure the figures are. In the words of the contract's JSON.
 
 mod bill;
+mod cluster;
 mod deployment;
 mod intervals;
 pub mod serving;
 pub mod training;
 pub mod training_problem;
 
-pub use self::bill::{BomLine, sourced};
+pub use self::bill::sourced;
+pub use self::cluster::{TrainingBuild, TrainingDeployment};
 pub use self::deployment::{
     Build, BuildCost, Candidate, Deployment, Drafted, Facts, PlacedHardware, Ran,
 };

@@ -3,7 +3,7 @@
 use crate::bill::{BillLine, Unit, bill_of_units, cheapest_units};
 use crate::catalog::Assumptions;
 use crate::cost::{of_purchase, of_rent};
-use crate::document::{EvaluationAnswer, HardwareAnswer, Messages, Percentiles};
+use crate::document::{BomLine, EvaluationAnswer, HardwareAnswer, Messages, Percentiles};
 use crate::hardware::System;
 use crate::load::serving::Question;
 use crate::parallel::{Degrees, Layout, Placement, Rejection, all_reduce, hops};
@@ -87,7 +87,7 @@ impl<'a> Subject<'_, 'a> {
             in_flight: self.layout.in_flight,
             offload: self.question.offload.map(|offload| offload.layers),
             replicas,
-            bill_of_materials: bill.clone(),
+            bill_of_materials: BomLine::each(&bill),
         }
     }
 

@@ -1,11 +1,13 @@
 //! A run on its cluster, told in the words of an answer.
 
+use super::intervals::Intervals;
 use crate::bill::BillLine;
 use crate::catalog::{Assumptions, TrainingAssumptions};
 use crate::compute::training::model_flops_per_token;
 use crate::cost::{Cost, energy_kwh, of_purchase, of_rent};
 use crate::document::{
-    FailureAnswer, HardwareAnswer, RunAnswer, TrainingAnswer, memory_answer, step_answer,
+    BomLine, FailureAnswer, HardwareAnswer, RunAnswer, TrainingAnswer, TrainingCandidate,
+    memory_answer, step_answer,
 };
 use crate::load::training::{Recipe, Run};
 use crate::parallel::{Layout, Rejection};
@@ -22,6 +24,8 @@ const TERA: f64 = 1e12;
 /// What is told of: a run, whatever it runs on.
 #[derive(Clone, Copy)]
 pub(crate) struct Told<'s> {
+    /// Id of the accelerator; of several kinds, all of them.
+    pub(crate) accelerator: &'s str,
     pub(crate) transformer: &'s Transformer,
     pub(crate) recipe: &'s Recipe,
     pub(crate) layout: &'s Layout,
@@ -76,11 +80,8 @@ impl Told<'_> {
             power_watts: None,
             accelerators: layout.accelerators(),
             hosts: None,
-            micro_batches: None,
-            global_batch: self.recipe.global_batch,
-            seq_len: self.recipe.seq_len,
-            mtp_modules: self.recipe.mtp_modules,
-            expert_data_parallel: None,
+            intervals: Intervals::new(),
+            candidate: TrainingCandidate::of(self.accelerator, layout, self.recipe, false),
             hardware,
             bill_of_materials: Vec::new(),
         }
@@ -162,13 +163,10 @@ impl Told<'_> {
             power_watts: power.map(|power| power.0),
             accelerators: layout.accelerators(),
             hosts: Some(ground.hosts),
-            micro_batches: Some(layout.micro_batches(self.recipe)),
-            global_batch: self.recipe.global_batch,
-            seq_len: self.recipe.seq_len,
-            mtp_modules: self.recipe.mtp_modules,
-            expert_data_parallel: Some(layout.expert_replicas()),
+            intervals: Intervals::new(),
+            candidate: TrainingCandidate::of(self.accelerator, layout, self.recipe, true),
             hardware: ground.hardware,
-            bill_of_materials: ground.bill.clone(),
+            bill_of_materials: BomLine::each(&ground.bill),
         }
     }
 

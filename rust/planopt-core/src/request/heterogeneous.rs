@@ -1,12 +1,12 @@
 //! One job over several kinds of accelerator.
 
 use super::model::ModelRequest;
-use super::training::{RecipeRequest, TrainingLayout, TrainingRun, training_with};
+use super::training::{RecipeRequest, TrainingLayout, TrainingRun, as_asked, training_with};
 use crate::bill::{Cluster, HostSet};
 use crate::catalog::{Catalog, TrainingAssumptions};
 use crate::diagnostic::option::wrong_option;
 use crate::diagnostic::{Diagnostic, Problems};
-use crate::document::{HardwareAnswer, MixedAnswer, ShareAnswer};
+use crate::document::{HardwareAnswer, MixedAnswer, ShareAnswer, TrainingAnswer};
 use crate::hardware::{Bench, Fabric, HardwareSpec, Nics, Rates};
 use crate::parallel::Rejection;
 use crate::plan::training::{Ground, Told};
@@ -62,7 +62,9 @@ pub fn evaluate_mixed(
     let assumptions = &catalog.assumptions.entity;
     let training = training_with(assumptions, &request.recipe, &request.run, false)?;
     request.check_shares(layout.accelerators())?;
+    let kinds = request.kinds();
     let told = Told {
+        accelerator: &kinds,
         transformer: &transformer,
         recipe: &recipe,
         layout: &layout,
@@ -98,6 +100,17 @@ struct Both {
 }
 
 impl EvaluateMixed {
+    /// Accelerators of all kinds, by their names.
+    fn kinds(&self) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        for share in &self.shares {
+            if !names.contains(&share.accelerator.as_str()) {
+                names.push(&share.accelerator);
+            }
+        }
+        names.join(" + ")
+    }
+
     /// Checks that every number can be one, and that nothing is said of the hardware that is of one
     /// kind of accelerator alone.
     fn check(&self) -> Result<(), Vec<Diagnostic>> {
@@ -150,13 +163,17 @@ impl EvaluateMixed {
             let ground = self.ground(told, subjects, both.peak);
             told.answer(ground, evaluation)
         };
+        let asked = |answer: TrainingAnswer| TrainingAnswer {
+            candidate: as_asked(answer.candidate, &self.layout, &self.recipe),
+            ..answer
+        };
         let shares = self.shares.iter().zip(subjects).enumerate();
         MixedAnswer {
-            slowest: both.slowest.as_ref().map_or_else(unplaced, tell),
-            balanced: match &both.balanced {
+            slowest: asked(both.slowest.as_ref().map_or_else(unplaced, tell)),
+            balanced: asked(match &both.balanced {
                 Ok(balanced) => tell(&balanced.evaluation),
                 Err(rejection) => unplaced(rejection),
-            },
+            }),
             shares: shares
                 .map(|(place, (share, subject))| ShareAnswer {
                     accelerator: share.accelerator.clone(),

@@ -27,7 +27,7 @@ pub use self::fleet::{
 };
 pub use self::given::{Given, Place, read, read_at};
 pub use self::heterogeneous::{EvaluateMixed, ShareRequest, evaluate_mixed};
-pub use self::lay_out::{ForUsers, LayOut, Purchase, lay_out};
+pub use self::lay_out::{ForUsers, LaidOut, LayOut, Purchase, lay_out};
 pub use self::model::{Engine, ModelRequest, Prompts, ServedModel, describe_model};
 pub use self::offload::OffloadRequest;
 pub use self::pools::{DecodePool, Limits, PoolsOptions, SearchPools, find_pools};

@@ -9,7 +9,7 @@ use crate::cost::of_purchase;
 use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::wrong_option;
-use crate::document::{PoolAnswer, PoolsAnswer, PoolsSearchAnswer, TransferAnswer};
+use crate::document::{BomLine, PoolAnswer, PoolsAnswer, PoolsSearchAnswer, TransferAnswer};
 use crate::hardware::{HardwareSpec, Nics, Rates, Selection, Shelf, Space, System};
 use crate::load::{EngineOptions, Load};
 use crate::parallel::Pins;
@@ -172,7 +172,7 @@ fn answer(found: &FoundPools, asked: &PoolsAsked) -> PoolsAnswer {
         ),
         power_watts: power.0,
         rack_units: cluster.rack_units(),
-        bill_of_materials: bill,
+        bill_of_materials: BomLine::each(&bill),
     }
 }
 

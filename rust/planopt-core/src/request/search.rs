@@ -10,8 +10,8 @@ use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::{Instances, RentRequest, Selection, Shelf, Space, System};
 use crate::quantity::{MicroUsd, Seconds, Watts};
 use crate::search::{
-    BatchPolicy, ClusterAnswer, ClusterColumns, Demand, Finding, Found, Goal, Part, Payment,
-    TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch, search,
+    BatchPolicy, Demand, Finding, Found, Goal, Part, Payment, Trained, TrainingAim, TrainingGoal,
+    TrainingLimits, TrainingSearch, search,
 };
 use serde::Deserialize;
 use std::sync::Arc;
@@ -62,10 +62,10 @@ pub struct ClusterOptions {
 ///
 /// Everything in the question that is not known or cannot be.
 pub fn search_training(
-    catalog: &Catalog,
+    catalog: &Arc<Catalog>,
     request: &SearchTraining,
     stop: &AtomicBool,
-) -> Result<ClusterAnswer, Vec<Diagnostic>> {
+) -> Result<Found, Vec<Diagnostic>> {
     let transformer = request.model.transformer(catalog)?;
     let mut problems = Problems::default();
     problems.keep(request.recipe.check());
@@ -112,18 +112,17 @@ pub fn search_training(
     };
     let space = Space::available(&shelf, &selection, assumptions);
     let found = search.search(&space);
-    let mut clusters = ClusterColumns::default();
-    for cluster in &found.clusters {
-        clusters.push(cluster);
-    }
-    Ok(ClusterAnswer {
-        clusters,
-        covered: found.covered,
-        evaluated: found.evaluated,
-        rejected: found.rejected,
-        memory_ratio: found.memory_ratio,
-        interrupted: found.interrupted,
-    })
+    let trained = Trained {
+        model: request.model.name.clone(),
+        run: request.run.run(),
+        framework: request.recipe.framework.clone(),
+        transformer,
+        recipe,
+        training,
+        rented,
+        run_seconds: Vec::new(),
+    };
+    Ok(trained.found(catalog, &found))
 }
 
 /// Finds the units that meet the goal of each part of a question: formats that it allows, what is

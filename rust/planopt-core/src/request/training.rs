@@ -7,11 +7,12 @@ use crate::diagnostic::option::{
     LARGEST_CLUSTER, LARGEST_COUNT, none_of, unknown_name, wrong_counts, wrong_option,
 };
 use crate::diagnostic::{Diagnostic, Problems};
-use crate::document::TrainingAnswer;
+use crate::document::{TrainingAnswer, TrainingCandidate};
 use crate::format::Format;
 use crate::hardware::{HardwareSpec, Nics};
 use crate::load::training::{Adapters, FlopsConvention, Optimizer, Precision, Recipe, Run};
 use crate::parallel::{ContextParallel, Layout, Recompute, Schedule, Zero};
+use crate::plan::Errors;
 use crate::plan::training::Told;
 use crate::plan::training_problem::Subject;
 use crate::transformer::{MOST_MTP_MODULES, Transformer};
@@ -171,8 +172,8 @@ pub struct TrainingLayout {
     pub dp: u32,
     /// Context-parallel degree.
     pub cp: u32,
-    /// How context-parallel ranks meet.
-    pub context_parallel: ContextParallel,
+    /// How context-parallel ranks meet; else in a ring.
+    pub context_parallel: Option<ContextParallel>,
     /// Expert-parallel degree: a divisor of `dp * cp`, over whose ranks experts are dealt.
     pub ep: u32,
     /// Tensor-parallel degree of experts: `tp` (default), or 1, where its ranks hold experts of
@@ -201,7 +202,7 @@ impl Default for TrainingLayout {
             vpp: 1,
             dp: 1,
             cp: 1,
-            context_parallel: ContextParallel::default(),
+            context_parallel: None,
             ep: 1,
             expert_tp: None,
             micro_batch: 1,
@@ -360,7 +361,7 @@ impl TrainingLayout {
             schedule: self.schedule_of(self.vpp),
             dp: self.dp,
             cp: self.cp,
-            context_parallel: self.context_parallel,
+            context_parallel: self.context_parallel.unwrap_or_default(),
             ep: self.ep,
             whole_experts: self.tp > 1 && self.expert_tp == Some(1),
             batch: self.micro_batch,
@@ -399,6 +400,20 @@ impl EvaluateTraining {
         problems.keep(self.run.check());
         problems.unless_any(())?;
         self.layout.check_size()
+    }
+}
+
+/// A candidate says what was asked for, where nothing else tells it.
+pub(super) fn as_asked(
+    candidate: TrainingCandidate,
+    layout: &TrainingLayout,
+    recipe: &RecipeRequest,
+) -> TrainingCandidate {
+    TrainingCandidate {
+        context_parallel: layout.context_parallel,
+        expert_tp: layout.expert_tp,
+        framework: recipe.framework.clone(),
+        ..candidate
     }
 }
 
@@ -533,6 +548,7 @@ pub fn evaluate_training(
     let rented = request.hardware.terms.is_some();
     let training = training_with(assumptions, &request.recipe, &request.run, rented)?;
     let told = Told {
+        accelerator: request.hardware.accelerator.as_deref().unwrap_or_default(),
         transformer: &transformer,
         recipe: &recipe,
         layout: &layout,
@@ -544,7 +560,14 @@ pub fn evaluate_training(
     let site = request.hardware.site(catalog, layout.accelerators())?;
     let system = site.resolve(catalog, assumptions, Nics::AllThatFit)?;
     let told = &told;
-    Ok(Subject { told, system }.answer())
+    let mut answer = Subject { told, system }.answer();
+    answer.candidate = as_asked(answer.candidate, &request.layout, &request.recipe);
+    if request.run.mfu.is_none() {
+        let experts = transformer.experts().is_some();
+        let errors = Errors::of(catalog, Some(system.accelerator), experts, false);
+        answer.intervals = errors.of_training(&answer)?;
+    }
+    Ok(answer)
 }
 
 /// The assumptions of training with what the question puts in their place.

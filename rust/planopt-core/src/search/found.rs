@@ -1,9 +1,8 @@
 //! What searches find, kept.
 
-use super::columns::ClusterColumns;
 use super::rows::{Filling, Interned, Row, Rows, SystemNames};
+use super::runs::Trained;
 use super::serving::{FoundUnit, Nearest, SearchResult, Tally};
-use super::training::TrainingTally;
 use crate::catalog::{Assumptions, Catalog};
 use crate::load::serving::Question;
 use crate::parallel::Layout;
@@ -12,22 +11,6 @@ use crate::transformer::Transformer;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// What a search for clusters found.
-#[derive(Clone, Debug, Serialize)]
-pub struct ClusterAnswer {
-    /// The best cluster of each accelerator, host and network.
-    pub clusters: ClusterColumns,
-    /// Candidates in the space.
-    pub covered: u64,
-    /// Candidates whose memory and step were computed.
-    pub evaluated: u64,
-    /// Why others were rejected.
-    pub rejected: TrainingTally,
-    /// Smallest ratio of memory needed to memory there, of those that do not fit.
-    pub memory_ratio: Option<f64>,
-    /// Whether it was stopped before its end.
-    pub interrupted: bool,
-}
 /// A layout of a row, with what it was found for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Laid {
@@ -115,10 +98,19 @@ pub struct Found {
     pub rows: Arc<Rows>,
     /// Layouts of the rows, each once.
     pub layouts: Vec<Laid>,
-    /// Parts of the question.
-    pub parts: Vec<Part>,
+    /// What they do.
+    pub work: Work,
     /// What the search looked at.
     pub summary: Summary,
+}
+
+/// What is bought for: a model that is served, or one that is trained.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// Served, in the parts of a question.
+    Serving(Vec<Part>),
+    /// Trained.
+    Training(Box<Trained>),
 }
 
 impl Found {
@@ -131,9 +123,9 @@ impl Found {
         self.laid(row).layout
     }
 
-    /// Part of the question that a row was found for.
-    pub fn part(&self, row: usize) -> &Part {
-        &self.parts[self.laid(row).part as usize]
+    /// Place of the part of the question that a row was found for.
+    pub fn part(&self, row: usize) -> usize {
+        self.laid(row).part as usize
     }
 }
 
@@ -230,7 +222,7 @@ impl Finding {
             catalog,
             rows: Arc::new(rows),
             layouts: self.layouts,
-            parts: self.parts,
+            work: Work::Serving(self.parts),
             summary: self.summary,
         }
     }
@@ -243,92 +235,4 @@ fn hour(usd: f64) -> MicroUsd {
         reason = "prices are below 1e12 dollars"
     )]
     MicroUsd((usd * 1e6).ceil() as i64)
-}
-
-impl Found {
-    /// Every row with its names, as columns of one length.
-    pub fn listed(&self) -> Listed<'_> {
-        let rows = &self.rows;
-        let each = || 0..rows.len();
-        let layouts: Vec<Layout> = each().map(|row| self.layout(row)).collect();
-        let degree = |of: fn(&Layout) -> u32| layouts.iter().map(of).collect();
-        let formats = |row: usize| self.part(row).question.formats;
-        Listed {
-            accelerator: each()
-                .map(|row| rows.system(row).accelerator.as_str())
-                .collect(),
-            host: each().map(|row| rows.system(row).host.as_str()).collect(),
-            terms: each()
-                .map(|row| rows.system(row).terms.as_deref())
-                .collect(),
-            goodput: &rows.columns.goodput,
-            network: each()
-                .map(|row| rows.system(row).network.as_deref())
-                .collect(),
-            nics_per_host: each().map(|row| rows.system(row).nics_per_host).collect(),
-            switch: each()
-                .map(|row| rows.system(row).switch.as_deref())
-                .collect(),
-            switch_port_blocks: &rows.columns.switch_port_blocks,
-            hosts: each().map(|row| rows.system(row).hosts).collect(),
-            accelerators: each().map(|row| rows.system(row).accelerators).collect(),
-            tp: degree(|layout| layout.tp),
-            cp: degree(|layout| layout.cp),
-            dp: degree(|layout| layout.dp),
-            ep: degree(|layout| layout.ep),
-            pp: degree(|layout| layout.pp),
-            batch: degree(|layout| layout.batch),
-            in_flight: degree(|layout| layout.in_flight),
-            is_build: &rows.columns.is_build,
-            weights: each().map(|row| formats(row).weights.name()).collect(),
-            kv: each().map(|row| formats(row).kv.name()).collect(),
-            replicas: &rows.columns.replicas,
-            users: &rows.columns.users,
-            tokens_per_second_per_user: &rows.columns.tokens_per_second_per_user,
-            tokens_per_second: &rows.columns.tokens_per_second,
-            price_micro_usd: &rows.columns.price_micro_usd,
-            capital_micro_usd: &rows.columns.capital_micro_usd,
-            usd_per_hour: &rows.columns.usd_per_hour,
-            power_watts: &rows.columns.power_watts,
-            rack_units: &rows.columns.rack_units,
-        }
-    }
-}
-
-/// Rows with their names, as columns of one length.
-#[derive(Clone, Debug, Serialize)]
-#[expect(
-    missing_docs,
-    reason = "each is a column of the rows, of their systems or layouts"
-)]
-pub struct Listed<'f> {
-    pub accelerator: Vec<&'f str>,
-    pub host: Vec<&'f str>,
-    pub terms: Vec<Option<&'f str>>,
-    pub goodput: &'f [f64],
-    pub network: Vec<Option<&'f str>>,
-    pub nics_per_host: Vec<u32>,
-    pub switch: Vec<Option<&'f str>>,
-    pub switch_port_blocks: &'f [u32],
-    pub hosts: Vec<u32>,
-    pub accelerators: Vec<u32>,
-    pub tp: Vec<u32>,
-    pub cp: Vec<u32>,
-    pub dp: Vec<u32>,
-    pub ep: Vec<u32>,
-    pub pp: Vec<u32>,
-    pub batch: Vec<u32>,
-    pub in_flight: Vec<u32>,
-    pub is_build: &'f [bool],
-    pub weights: Vec<&'f str>,
-    pub kv: Vec<&'f str>,
-    pub replicas: &'f [u32],
-    pub users: &'f [u64],
-    pub tokens_per_second_per_user: &'f [f64],
-    pub tokens_per_second: &'f [f64],
-    pub price_micro_usd: &'f [i64],
-    pub capital_micro_usd: &'f [i64],
-    pub usd_per_hour: &'f [f64],
-    pub power_watts: &'f [f64],
-    pub rack_units: &'f [f64],
 }

@@ -2,25 +2,27 @@
 //! question leaves open.
 
 mod alone;
-mod columns;
 mod found;
 mod front;
 mod limits;
+mod listed;
 mod mix;
 mod offer;
 mod rows;
+mod runs;
 mod serving;
 mod training;
 mod undominated;
 
 pub use self::alone::{Alone, Build, Objective};
-pub use self::columns::ClusterColumns;
 pub(crate) use self::found::Finding;
-pub use self::found::{ClusterAnswer, Found, Laid, Listed, Part, Summary};
+pub use self::found::{Found, Laid, Part, Summary, Work};
 pub use self::limits::{Broken, Limits, Number};
+pub use self::listed::{Listed, ListedWork};
 pub use self::mix::{Cheapest, Cover, Price, Templates, Way, cheapest_cover, undominated};
 pub use self::offer::{Demanded, Offer, OfferedNeed};
 pub use self::rows::{Columns, Described, Resources, Row, Rows, Said, SystemNames, Values};
+pub use self::runs::Trained;
 pub use self::serving::{
     Aim, Asked, BatchPolicy, Demand, EvaluatedUnit, FoundPool, FoundPools, FoundUnit, Goal,
     LatencyGoal, Nearest, PoolsAim, PoolsDemand, PoolsResult, SearchResult, Tally, UnitKey,

@@ -6,6 +6,8 @@ use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
+use crate::hardware::HardwareSpec;
+
 /// A column by its name: what it is of, and in which unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Described {
@@ -127,6 +129,20 @@ pub struct SystemNames {
     /// Format of the weights that it holds.
     #[serde(default)]
     pub weights: Option<String>,
+}
+
+impl SystemNames {
+    /// What it is, to be looked up.
+    pub(crate) fn hardware(&self) -> HardwareSpec {
+        HardwareSpec {
+            accelerator: Some(self.accelerator.clone()),
+            host: Some(self.host.clone()),
+            terms: self.terms.clone(),
+            network: self.network.clone(),
+            nics_per_host: Some(self.nics_per_host),
+            ..HardwareSpec::default()
+        }
+    }
 }
 
 /// What each row needs of things that are scarce: a list of needs for each row, one after another.

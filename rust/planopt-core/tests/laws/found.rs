@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use planopt_core::request::{LayOut, Purchase, SearchServing, lay_out, search_serving};
+use planopt_core::request::{LaidOut, LayOut, Purchase, SearchServing, lay_out, search_serving};
 use planopt_core::search::{Columns, Found, Limits, Objective, Resources};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -58,7 +58,10 @@ proptest! {
             limits: Limits::default(),
             has_errors: true,
         };
-        let builds = lay_out(&found, &asked).expect("the hardware is still there");
+        let laid = lay_out(&found, &asked).expect("the hardware is still there");
+        let LaidOut::Serving(builds) = laid else {
+            return Err(TestCaseError::fail("units serve"));
+        };
         prop_assert_eq!(builds.len(), found.rows.len());
         for (row, build) in builds.iter().enumerate() {
             let laid = serde_json::to_value(build).expect("a build is JSON");

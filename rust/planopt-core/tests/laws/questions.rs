@@ -81,7 +81,7 @@ proptest! {
                     prop_assert!(cost.usd_per_million_tokens > 0.0);
                 }
                 for line in &answer.bill_of_materials {
-                    prop_assert!(line.quantity > 0 && line.unit_price.0 >= 0);
+                    prop_assert!(line.quantity > 0 && line.price_usd.or(line.usd_per_hour) >= Some(0.0));
                 }
             }
         }

@@ -80,7 +80,7 @@ fn models_are_trained_with_the_modules_they_are_published_with() {
         "model": "deepseek-v3", "accelerator": "h100-sxm", "host": "hgx-8",
         "network": "infiniband-400g", "pp": 16, "ep": 64, "dp": 128, "recompute": "full",
     });
-    let modules = |changes: Value| ask(&catalog, &base, &changes).mtp_modules;
+    let modules = |changes: Value| ask(&catalog, &base, &changes).candidate.mtp_modules;
     assert_eq!(modules(json!({})), 1);
     assert_eq!(modules(json!({ "mtp_modules": 0 })), 0);
     assert_eq!(modules(json!({ "lora_rank": 8 })), 0);

@@ -1,71 +1,29 @@
-//! What a purchase of rows becomes: models on hardware, in the layout that is fastest.
+//! What a purchase of units becomes: models on hardware, in the layout that is fastest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
-
+use super::purchase::{ForUsers, LayOut};
+use super::told::told;
 use crate::bill::bill_of_units;
 use crate::diagnostic::{Diagnostic, code};
 use crate::document::{EvaluationAnswer, HardwareAnswer};
-use crate::hardware::{HardwareSpec, Nics};
+use crate::hardware::Nics;
 use crate::parallel::Pins;
 use crate::plan::serving::Subject;
 use crate::plan::{Build, Candidate, Deployment, Drafted, Errors, Facts, Predicted, Ran};
-use crate::search::{EvaluatedUnit, Found, Limits, Part, UnitKey, fastest_layout};
+use crate::search::{EvaluatedUnit, Found, Part, UnitKey, fastest_layout};
 
-/// Purchases to be laid out.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LayOut {
-    /// The purchases.
-    pub purchases: Vec<Purchase>,
-    /// What they must supply and stay within.
-    #[serde(default)]
-    pub limits: Limits,
-    /// Whether errors of predictions under these assumptions are known.
-    #[serde(default)]
-    pub has_errors: bool,
-}
-
-/// A purchase.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Purchase {
-    /// How many of each row.
-    pub counts: BTreeMap<u32, u32>,
-    /// Who it is for, where it runs the batch that they need, in the layout that is fastest for
-    /// them; otherwise each unit runs what it was bought for.
-    #[serde(default)]
-    pub for_users: Option<ForUsers>,
-}
-
-/// Users of a purchase, and what of a layout is decided.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ForUsers {
-    /// Users of all units together.
-    pub users: u64,
-    /// Batch, where it is given.
-    #[serde(default)]
-    pub batch: Option<u32>,
-    /// Micro-batches in flight, where they are given.
-    #[serde(default)]
-    pub in_flight: Option<u32>,
-    /// Whether any layout will do. Another one may put more accelerators of a board to work: a
-    /// limit of power rules that out; and latencies under a load were judged for one alone.
-    pub any_layout: bool,
-}
-
-/// Lays purchases out.
+/// Lays purchases of units out.
 ///
 /// # Errors
 ///
 /// Hardware that is gone, which cannot be while a handle keeps its catalog.
-pub fn lay_out(
+pub(super) fn builds(
     found: &Found,
+    parts: &[Part],
     request: &LayOut,
 ) -> Result<Vec<Build<HardwareAnswer>>, Vec<Diagnostic>> {
-    let has_engine = found.parts.iter().any(|part| part.has_engine);
+    let has_engine = parts.iter().any(|part| part.has_engine);
     let everything = Errors::of(&found.catalog, None, false, !has_engine);
     let measured = everything.known("tpot")?.map(|known| known.errors.rows);
     let builds = request.purchases.iter().map(|bought| {
@@ -76,12 +34,20 @@ pub fn lay_out(
             .collect();
         let deployments = bought.counts.iter().map(|(row, count)| {
             let row = *row as usize;
-            deploy(found, row, *count, bought.for_users, request.has_errors)
+            let part = &parts[found.part(row)];
+            deploy(
+                found,
+                part,
+                row,
+                *count,
+                bought.for_users,
+                request.has_errors,
+            )
         });
         let deployments = deployments.collect::<Result<Vec<_>, _>>()?;
         let broken = request.limits.broken(&found.rows, &counts);
         Ok(Build {
-            facts: facts(found, &bought.counts, measured),
+            facts: facts(found, parts, &bought.counts, measured),
             ..Build::of(&found.catalog, deployments, broken)
         })
     });
@@ -89,7 +55,12 @@ pub fn lay_out(
 }
 
 /// What there is to know of a purchase.
-fn facts(found: &Found, counts: &BTreeMap<u32, u32>, measured: Option<u64>) -> Facts {
+fn facts(
+    found: &Found,
+    parts: &[Part],
+    counts: &BTreeMap<u32, u32>,
+    measured: Option<u64>,
+) -> Facts {
     let systems = counts.keys().map(|row| found.rows.system(*row as usize));
     let bought = systems.filter(|system| system.terms.is_none());
     let accelerators: BTreeSet<&str> = bought.map(|own| own.accelerator.as_str()).collect();
@@ -97,7 +68,7 @@ fn facts(found: &Found, counts: &BTreeMap<u32, u32>, measured: Option<u64>) -> F
         .into_iter()
         .filter_map(|id| found.catalog.accelerator(id).ok());
     let forbidden = known.filter(|accelerator| !accelerator.datacenter_licence);
-    let model = found.parts.first().map(|part| &part.transformer);
+    let model = parts.first().map(|part| &part.transformer);
     Facts {
         measured,
         max_context: model.map_or(0, |model| model.max_context),
@@ -108,21 +79,15 @@ fn facts(found: &Found, counts: &BTreeMap<u32, u32>, measured: Option<u64>) -> F
 
 fn deploy(
     found: &Found,
+    part: &Part,
     row: usize,
     count: u32,
     for_users: Option<ForUsers>,
     has_errors: bool,
 ) -> Result<Deployment<HardwareAnswer>, Vec<Diagnostic>> {
-    let (part, catalog) = (found.part(row), &found.catalog);
+    let catalog = &found.catalog;
     let names = found.rows.system(row);
-    let hardware = HardwareSpec {
-        accelerator: Some(names.accelerator.clone()),
-        host: Some(names.host.clone()),
-        terms: names.terms.clone(),
-        network: names.network.clone(),
-        nics_per_host: Some(names.nics_per_host),
-        ..HardwareSpec::default()
-    };
+    let hardware = names.hardware();
     let site = hardware.site(catalog, names.accelerators)?;
     let key = UnitKey {
         system: site.resolve(catalog, &part.assumptions, Nics::One)?,
@@ -224,15 +189,6 @@ fn ran(part: &Part, fastest: &EvaluatedUnit, answer: &EvaluationAnswer, count: u
         power_watts: answer.power_watts.unwrap_or(0.0),
         users: fastest.layout.batching().users(part.question.overlap) * replicas,
     }
-}
-
-/// What a plan records of an answer: what is known of it.
-fn told(answer: &EvaluationAnswer) -> serde_json::Value {
-    let mut told = serde_json::to_value(answer).unwrap_or_default();
-    if let Some(fields) = told.as_object_mut() {
-        fields.retain(|_, value| !value.is_null());
-    }
-    told
 }
 
 /// A row was found because something runs on it.

@@ -1,0 +1,97 @@
+//! Clusters that train, laid out.
+
+use serde::Serialize;
+
+use super::deployment::PlacedHardware;
+use crate::catalog::PartKind;
+use crate::document::{BomLine, HardwareAnswer, TrainingCandidate};
+use crate::search::Broken;
+
+/// One run on one cluster.
+#[derive(Clone, Debug, Serialize)]
+pub struct TrainingDeployment {
+    /// Model, as it was asked for.
+    pub model: String,
+    /// How it is spread.
+    pub candidate: TrainingCandidate,
+    /// Where.
+    pub hardware: PlacedHardware<HardwareAnswer>,
+    /// What it does.
+    pub evaluation: serde_json::Value,
+    /// All parts, with the sources of their prices.
+    pub bill_of_materials: Vec<BomLine>,
+}
+
+/// A cluster that is bought or rented, with the run on it.
+#[derive(Clone, Debug, Serialize)]
+pub struct TrainingBuild {
+    /// The run.
+    pub deployment: TrainingDeployment,
+    /// The cluster in a line: accelerators, hosts, network, layout.
+    pub summary: String,
+    /// Limits that it breaks.
+    pub broken: Vec<Broken>,
+}
+
+impl TrainingBuild {
+    /// A run with what it breaks.
+    pub fn of(deployment: TrainingDeployment, broken: Vec<Broken>) -> Self {
+        Self {
+            summary: deployment.summary(),
+            deployment,
+            broken,
+        }
+    }
+}
+
+impl TrainingDeployment {
+    fn summary(&self) -> String {
+        let (candidate, hardware) = (&self.candidate, &self.hardware.hardware);
+        let rented = self.hardware.terms.is_some();
+        let of_kind = |kind: PartKind| {
+            let line = self.bill_of_materials.iter().find(|line| line.kind == kind);
+            line.map(|line| format!("{}x {}", grouped(line.quantity), line.name))
+        };
+        let hosts = of_kind(if rented {
+            PartKind::Instance
+        } else {
+            PartKind::Host
+        })
+        .unwrap_or_default();
+        // A complete machine brings its own accelerators.
+        let what = match of_kind(PartKind::Accelerator) {
+            Some(cards) => format!("{cards} in {hosts}"),
+            None => hosts,
+        };
+        // Instances are connected by whoever rents them out.
+        let network = hardware.network.as_ref().filter(|_| !rented);
+        let over = network.map_or_else(String::new, |network| {
+            format!(", {}x {network}", hardware.nics_per_host)
+        });
+        let TrainingCandidate { tp, pp, dp, .. } = candidate;
+        let shard = candidate.shard.name();
+        format!("{what}{over}, TP{tp} x PP{pp} x DP{dp}, {shard}")
+    }
+}
+
+/// A count with its thousands apart: `16,384`.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let first = digits.len() % 3;
+    let (head, rest) = digits.split_at(first);
+    let mut groups: Vec<&str> = vec![head];
+    groups.extend((0..rest.len()).step_by(3).map(|from| &rest[from..from + 3]));
+    groups.retain(|group| !group.is_empty());
+    groups.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn thousands_stand_apart() {
+        let said = [0, 12, 999, 1000, 16_384, 1_234_567].map(grouped);
+        assert_eq!(said, ["0", "12", "999", "1,000", "16,384", "1,234,567"]);
+    }
+}
