@@ -8,11 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from planopt.accuracy.residuals import ANY_ENGINE, residuals
 from planopt.catalog.open import bundled_folder
 from planopt.files import write
 from planopt_studies.judge import judge
 from planopt_studies.judged import render_judged
+from planopt_studies.residuals import ANY_ENGINE, residuals
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,7 +1,7 @@
 """What predictions are worth, beside thresholds.
 
 Step times and serving figures are those of rows left out (`planopt_studies.left_out`,
-`planopt.accuracy.residuals`); coverage, memory and runs that are said not to fit are
+`planopt_studies.residuals`); coverage, memory and runs that are said not to fit are
 predicted anew with the assumptions in use.
 """
 
@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.accuracy.measurements import Missing, read_table
-from planopt.accuracy.residuals import residuals, serving_covered
 from planopt.accuracy.sources.training_rows import ran_out
 from planopt.accuracy.statistics import statistics_of
 from planopt.accuracy.training import comparisons, predictions
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, bundled_folder
 from planopt_studies.documents import Fitting, Judged
 from planopt_studies.left_out import SINGLE_NODE, folds
+from planopt_studies.residuals import residuals, serving_covered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import planopt
-from planopt.accuracy.residuals import ANY_ENGINE, residuals
 from planopt.catalog.open import open_catalog
 from planopt.options import Asked
 from planopt.planning.flips import BISECTIONS
@@ -15,6 +14,7 @@ from planopt.planning.question import ServingQuestion
 from planopt.procurement import Solver
 from planopt.serving.problem import read_problem
 from planopt_studies.documents import LEAST_GROUPS, LEAST_ROWS
+from planopt_studies.residuals import ANY_ENGINE, residuals
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,60 +7,19 @@ predicted.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
-from planopt.catalog.open import bundled_folder
 from planopt.documents.parts import Interval
-from planopt.documents.validation import Residual
-from planopt.toml import tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planopt.catalog.open import Catalog
 
-__all__ = [
-    "ANY_ENGINE",
-    "Errors",
-    "errors",
-    "model_classes",
-    "residuals",
-    "serving_covered",
-]
-
-ANY_ENGINE = ", any engine"
-"""Behind a class: serving predicted without an engine, measured under any."""
-_SERVING = "serving-residuals.toml"
-_FILES = ("residuals.toml", _SERVING)
-
-
-@lru_cache(maxsize=1)
-def _residuals() -> dict[tuple[str, str], Residual]:
-    known: dict[tuple[str, str], Residual] = {}
-    for name in _FILES:
-        errors = msgspec.convert(_read(name)["residual"], tuple[Residual, ...])
-        known.update({(each.metric, each.of): each for each in errors})
-    return known
-
-
-def _read(name: str) -> dict[str, Any]:
-    path = bundled_folder() / "measurements" / name
-    read: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    return read
-
-
-def serving_covered() -> dict[str, float]:
-    """Return by serving metric the share of left-out figures within the intervals."""
-    return msgspec.convert(_read(_SERVING).get("covered", {}), dict[str, float])
-
-
-def residuals() -> tuple[Residual, ...]:
-    """Return the errors of every metric and class."""
-    return tuple(_residuals().values())
+__all__ = ["Errors", "errors"]
 
 
 class Errors(Struct, frozen=True, kw_only=True):
@@ -105,13 +64,3 @@ def errors(
     told = catalog.native.errors(msgspec.json.encode(request))
     found = msgspec.json.decode(told, type=dict[str, Errors | None])
     return {metric: each for metric, each in found.items() if each is not None}
-
-
-def model_classes(catalog: Catalog, accelerator: str, model: str) -> list[str]:
-    """Return the classes of a model on an accelerator, the narrowest first."""
-    blocks = catalog.native.architecture(model)["block"]
-    experts = any(block.get("mlp", {}).get("kind") == "experts" for block in blocks)
-    kind = "moe" if experts else "dense"
-    family = catalog.figures("accelerators", accelerator).get("family")
-    families = [family["text"]] if family else []
-    return [f"{name} {kind}" for name in (accelerator, *families)]

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from scipy.optimize import least_squares
 
-from planopt.accuracy.residuals import model_classes
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt_studies.fits.engine_rows import (
     USUAL,
@@ -28,6 +27,7 @@ from planopt_studies.fits.engine_rows import (
     engine_parameters,
 )
 from planopt_studies.fits.residuals import EVERYTHING, Unseen
+from planopt_studies.residuals import model_classes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

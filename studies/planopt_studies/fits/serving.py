@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from planopt.accuracy.measurements import Comparison, read_table
-from planopt.accuracy.residuals import ANY_ENGINE, model_classes
 from planopt.accuracy.validate import SCHEMAS, compare_rows
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, bundled_folder
 from planopt_studies.fits.cards import (
@@ -40,6 +39,7 @@ from planopt_studies.fits.write import (
     replace_fitted,
     sourced,
 )
+from planopt_studies.residuals import ANY_ENGINE, model_classes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
