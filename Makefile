@@ -9,7 +9,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help develop format lint types test test-rust test-python fuzz queueing options readme prices bench bench-fleet calibrate calibrate-training accuracy ci wheel clean
+.PHONY: help develop format lint types test test-rust test-python fuzz queueing options readme prices bench bench-fleet calibrate calibrate-training measurements accuracy ci wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,6 +81,11 @@ calibrate-engines: $(BIN)/python ## Fit engines and cards to serving figures: FI
 
 calibrate-training: $(BIN)/python ## Fit training and its error bars: DATA= files, DATE=
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.fits.training $(foreach file,$(DATA),--data "$(file)") --date "$(DATE)"
+
+measurements: $(BIN)/python ## Bring sources of measurements into the schema: SOURCES= folder
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.prepare \
+	  $(addprefix $(SOURCES)/,training.csv inference.csv microbench.csv) \
+	  --out catalogs/measurements --page docs/reference/measurements.md
 
 accuracy: $(BIN)/python ## Write the error tables of README and docs from catalogs/measurements
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.accuracy

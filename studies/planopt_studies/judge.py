@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.accuracy.measurements import Missing, read_table
-from planopt.accuracy.sources.training_rows import ran_out
+from msgspec import structs
+
+from planopt.accuracy.columns import read_rows
+from planopt.accuracy.measurements import Missing
 from planopt.accuracy.statistics import statistics_of
 from planopt.accuracy.training import comparisons, predictions
+from planopt.accuracy.training_rows import TrainingRow
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, bundled_folder
 from planopt_studies.documents import Fitting, Judged
 from planopt_studies.left_out import SINGLE_NODE, folds
@@ -21,7 +24,6 @@ from planopt_studies.residuals import residuals, serving_covered
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from planopt.accuracy.measurements import Row
     from planopt.accuracy.training import Prediction
     from planopt.documents.validation import Statistics
 
@@ -30,7 +32,8 @@ __all__ = ["judge"]
 
 def judge(*, assumptions: str = DEFAULT_ASSUMPTIONS) -> Judged:
     """Judge the predictions of the training runs that planopt brings."""
-    rows = read_table(bundled_folder() / "measurements" / "training.csv").rows
+    path = bundled_folder() / "measurements" / "training.csv"
+    rows = read_rows(path, (TrainingRow,))
     covers = serving_covered()
     outcomes = list(predictions(rows, assumptions))
     missing = [each for each in outcomes if isinstance(each, Missing)]
@@ -62,10 +65,13 @@ def _statistics(counted: Iterable[Prediction], metric: str, missing: int) -> Sta
 
 
 def _fitting(
-    ran: Sequence[Prediction], rows: Sequence[Row], assumptions: str
+    ran: Sequence[Prediction], rows: Sequence[TrainingRow], assumptions: str
 ) -> Fitting:
-    # Their notes say that they failed, and nothing else of how they were run.
-    failed = [{**row, "notes": ""} for row in rows if ran_out(row)]
+    failed = [
+        structs.replace(row, ran_out_of_memory=False)
+        for row in rows
+        if row.ran_out_of_memory
+    ]
     asked = [
         each
         for each in predictions(failed, assumptions)

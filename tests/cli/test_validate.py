@@ -103,9 +103,9 @@ def with_cell(few_rows: Path, column: str, text: str) -> Path:
 @pytest.mark.parametrize(
     "column",
     [
-        *("n_accelerators", "accelerators_per_node", "micro_batch", "global_batch"),
+        *("accelerators", "accelerators_per_host", "micro_batch", "global_batch"),
         *("tp", "pp", "cp", "ep", "vpp", "seq_len", "layers", "hidden"),
-        *("step_time_s", "tokens_per_s_per_gpu", "memory_gb", "params_b"),
+        *("step_seconds", "tokens_per_second_per_accelerator", "memory_gib", "mfu"),
     ],
 )
 @pytest.mark.parametrize(
@@ -125,28 +125,27 @@ def test_a_cell_that_is_no_number_is_refused(
 def test_all_cells_that_are_no_numbers_are_told(
     capsys: pytest.CaptureFixture[str], few_rows: Path
 ) -> None:
-    path = with_cell(with_cell(few_rows, "tp", "many"), "step_time_s", "none")
+    path = with_cell(with_cell(few_rows, "tp", "many"), "step_seconds", "none")
     _, _, err = run(capsys, "--data", str(path))
     assert err.count("error[E113]") == 2
 
 
 SCHEMAS = {
-    "serving figures": (
-        "framework,model,accelerator,metric,value,osl,tp,isl\n"
-        "vllm,llama-3.1-8b,h100-sxm,ttft,{},,1,512\n"
+    "serving": (
+        "id,source,engine,model,weight_format,kv_format,accelerator,tp,pp,dp_attention,"
+        "ep,replicas,load,users,prompt_tokens,output_tokens,lengths,tpot_ms\n"
+        "a,here,vllm,llama-3.1-8b,bf16,activations,h100-sxm,1,1,1,1,1,steady,1,512,64,"
+        "fixed,{}\n"
     ),
-    "kernels and messages": (
-        "kind,accelerator,n_accelerators,size,value\nallreduce,h100-sxm,8,1MiB,{}\n"
-    ),
-    "serving runs": (
-        "backend,system,model_path,isl,osl,concurrency,silicon_ttft_ms,silicon_tpot_ms"
-        "\nvllm,h100_sxm,Llama-3.1-8B,512,512,4,{},20\n"
+    "collectives": (
+        "id,source,accelerator,ranks,library,ring,message_bytes,measured_us\n"
+        "a,here,h100-sxm,8,nccl,true,1048576,{}\n"
     ),
 }
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-@pytest.mark.parametrize("text", ["", "x", "nan", "1e400", "-1", "0"])
+@pytest.mark.parametrize("text", ["x", "nan", "1e400", "-1", "0"])
 def test_what_was_measured_is_a_number(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, text: str
 ) -> None:
@@ -172,7 +171,7 @@ def test_a_message_of_an_unknown_accelerator_is_left_out(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "rows.csv"
-    rows = SCHEMAS["kernels and messages"].format("20").replace("h100-sxm", "h1000")
+    rows = SCHEMAS["collectives"].format("20").replace("h100-sxm", "h1000")
     path.write_text(rows)
     left, out, _ = run(capsys, "--data", str(path), "--json")
     assert left == 0
@@ -190,6 +189,30 @@ def test_bytes_that_are_no_table_are_refused(
     left, out, err = run(capsys, "--data", str(path))
     assert (left, out) == (2, "")
     assert "error[E00" in err
+
+
+def test_a_column_that_nobody_reads_is_told_with_the_nearest(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.csv"
+    text = SCHEMAS["serving"].format("20")
+    path.write_text(text.replace("tpot_ms", "tpot").replace(",ep,", ",epp,"))
+    left, _, err = run(capsys, "--data", str(path))
+    assert left == 2
+    assert "column `tpot` has no unit" in err
+    assert "accepted: tpot_ms" in err
+    assert "without ep" in err
+
+
+def test_a_format_that_is_not_known_is_never_sixteen_bits(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(SCHEMAS["serving"].format("20").replace("bf16", "q5_k_m"))
+    left, _, err = run(capsys, "--data", str(path))
+    assert left == 2
+    assert "`q5_k_m` is no weight format" in err
+    assert "the nearest is `q4_k_m`" in err
 
 
 def test_a_folder_is_no_table(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 WRITERS = {
     "files.py",
-    "accuracy/sources/geometry.py",  # Into a temporary folder, for the catalog reader.
+    "accuracy/shapes.py",  # Into a temporary folder, for the catalog reader.
 }
 PRINTERS = {
     "cli/output.py",

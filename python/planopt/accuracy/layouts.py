@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planopt.accuracy.sources.training_rows import TrainingRow
+    from planopt.accuracy.training_rows import TrainingRow
 
-__all__ = ["full_layout", "layouts_to_try"]
+__all__ = ["layouts_to_try"]
 
 _DEGREES = (1, 2, 4, 8)
 _STAGES = (1, 2, 4, 8, 16, 32)
@@ -18,18 +18,12 @@ _MICRO_BATCHES = (1, 2, 4, 8)
 _RECOMPUTE = ("none", "selective", "full")
 
 
-def full_layout(row: TrainingRow) -> bool:
-    """Whether nothing about the layout is left open: dp follows from the rest."""
-    return row.tp is not None and row.pp is not None and row.micro_batch is not None
-
-
 def layouts_to_try(row: TrainingRow) -> Iterator[dict[str, Any]]:
     """Give the layouts that a row without one may have been run with."""
     tensors = _DEGREES if row.tp is None else (row.tp,)
     stages = _STAGES if row.pp is None else (row.pp,)
     batches = _MICRO_BATCHES if row.micro_batch is None else (row.micro_batch,)
-    published = row.columns.get("recompute")
-    again = (row.recompute,) if published else _RECOMPUTE
+    again = (row.recompute,) if row.recompute else _RECOMPUTE
     for tp, pp, batch, recompute in product(tensors, stages, batches, again):
         sharded = tp * pp * row.cp
         if row.accelerators % sharded:
@@ -39,7 +33,7 @@ def layouts_to_try(row: TrainingRow) -> Iterator[dict[str, Any]]:
             continue
         yield {
             "tp": tp,
-            "sequence_parallel": tp > 1 and row.notes.flash_attention,
+            "sequence_parallel": tp > 1 and row.flash_attention,
             "pp": pp,
             "dp": dp,
             "micro_batch": batch,

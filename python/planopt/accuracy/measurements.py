@@ -1,35 +1,19 @@
-"""Rows of measurements, and what became of each."""
+"""What became of a measured row: a comparison, or nothing with its reason."""
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
-
-from planopt.errors import InputError
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Mapping
 
-__all__ = [
-    "Comparison",
-    "Missing",
-    "Outcome",
-    "Row",
-    "Schema",
-    "Standing",
-    "Table",
-    "read_table",
-]
+__all__ = ["Comparison", "Missing", "Outcome", "Standing"]
 
 Standing = Literal["counted", "searched", "outside"]
 """Whether a comparison counts towards thresholds: its layout was published in full
 (``counted``), had to be searched (``searched``), or the row is marked as one that
 nothing should be judged by (``outside``)."""
-
-Row = dict[str, str]
-"""A line of a file by the names of its columns; what is not there is empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +38,8 @@ class Comparison:
     """How the model was spread: what choices are compared by."""
     why: Mapping[str, float | str] = field(default_factory=dict)
     """Where the prediction comes from: parts of a step, or of memory."""
+    group_of_alike: str = ""
+    """Alike for rows that differ in releases and repetition alone."""
 
     @property
     def error(self) -> float:
@@ -77,66 +63,3 @@ class Missing:
 
 
 Outcome = Comparison | Missing
-
-
-class Schema(Protocol):
-    """A kind of file: how it is recognised, and how its rows are predicted."""
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """Columns that tell this kind of file from the others."""
-
-    @property
-    def needed(self) -> frozenset[str]:
-        """Columns of numbers that every row has."""
-
-    def predict(self, rows: Sequence[Row], assumptions: str) -> Iterable[Outcome]:
-        """Predict every row, or say why not."""
-        ...
-
-
-@dataclass(frozen=True)
-class Table:
-    """A file of measurements."""
-
-    path: Path
-    columns: tuple[str, ...]
-    rows: tuple[Row, ...]
-    lines: tuple[int, ...]
-    """Lines of the file that rows end in, counted from 1."""
-
-
-class _Cells(dict[str, str]):
-    """A row: a column that the file does not have is as good as an empty cell."""
-
-    def __missing__(self, column: str) -> str:
-        return ""
-
-
-def read_table(path: Path) -> Table:
-    """Read a CSV file with a header."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, restval="")
-            rows, lines = [], []
-            for row in reader:
-                cells = ((name, text) for name, text in row.items() if name)
-                rows.append(
-                    _Cells((name, (text or "").strip()) for name, text in cells)
-                )
-                lines.append(reader.line_num)
-            columns = tuple(reader.fieldnames or ())
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        why = getattr(error, "strerror", None) or error
-        raise InputError.of(
-            "E006",
-            f"cannot read the measurements: {why}",
-            field="--data",
-            value=str(path),
-            accepted="a CSV file with a header",
-        ) from error
-    return Table(path, columns, tuple(rows), tuple(lines))

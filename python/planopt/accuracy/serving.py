@@ -25,9 +25,6 @@ __all__ = [
 ]
 
 _ENGINE_TABLE: Final = re.compile(r"^\[engines\.([\w-]+)\]", re.MULTILINE)
-# Requests of a closed loop beside its users: InferenceMAX asks ten times as many.
-PROMPTS_PER_USER: Final = 10
-_MOST_PROMPTS: Final = 4096
 
 
 class Weights(NamedTuple):
@@ -57,30 +54,21 @@ class Sizes:
     """Share of a prompt that is cached when it arrives."""
 
     @classmethod
-    def fixed(cls, prompt: int, output: int) -> Sizes:
-        """Let all be alike."""
-        return cls.between(prompt, output, 1.0)
-
-    @classmethod
-    def between(cls, prompt: int, output: int, share: float) -> Sizes:
-        """Draw both evenly between a share of what is stated and all of it."""
-        return cls(
-            prompt=prompt,
-            output=output,
-            prompts=_uniform(prompt * share, prompt),
-            outputs=_uniform(output * share, output),
-        )
-
-    @classmethod
-    def around(
-        cls, prompt: int, output: int, share: float, *, prefix_hit_rate: float = 0.0
+    def between(
+        cls,
+        prompt: int,
+        output: int,
+        prompts: tuple[int, int],
+        outputs: tuple[int, int],
+        *,
+        prefix_hit_rate: float = 0.0,
     ) -> Sizes:
-        """Let prompts be alike, and answers shorter or longer by up to a share."""
+        """Draw both evenly between a least and a most."""
         return cls(
             prompt=prompt,
             output=output,
-            prompts=_uniform(prompt, prompt),
-            outputs=_uniform(output * (1 - share), output * (1 + share)),
+            prompts=_uniform(*prompts),
+            outputs=_uniform(*outputs),
             prefix_hit_rate=prefix_hit_rate,
         )
 
@@ -95,10 +83,10 @@ class Sizes:
         )
 
 
-def _uniform(least: float, most: float) -> dict[str, Any]:
-    if int(least) == int(most):
-        return {"kind": "fixed", "tokens": int(most)}
-    return {"kind": "uniform", "least": max(int(least), 1), "most": int(most)}
+def _uniform(least: int, most: int) -> dict[str, Any]:
+    if least == most:
+        return {"kind": "fixed", "tokens": most}
+    return {"kind": "uniform", "least": least, "most": most}
 
 
 @lru_cache(maxsize=4)
@@ -239,25 +227,6 @@ class MeasuredReplica:
             raise UnpredictableError(f"not a layout of the model: {reasons}")
         report: Mapping[str, Any] = answer["report"]
         return report
-
-    def closed_loop(
-        self,
-        users: int,
-        *,
-        sizes: Sizes,
-        prompts_per_user: int = PROMPTS_PER_USER,
-        **pools: Any,
-    ) -> Mapping[str, Any]:
-        """Return what a benchmark at a fixed concurrency sees, its opening included."""
-        requests = max(min(users * prompts_per_user, _MOST_PROMPTS), users)
-        # Benchmarks lift the engine's limit on sequences beyond their own users.
-        pools.setdefault("engine", {"max_sequences": users})
-        return self.simulated(
-            {"kind": "closed", "users": users, "think_seconds": 0.0},
-            sizes=sizes,
-            requests=requests,
-            **pools,
-        )
 
 
 @lru_cache(maxsize=4)

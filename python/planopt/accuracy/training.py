@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planopt.accuracy.layouts import full_layout, layouts_to_try
+from planopt.accuracy.layouts import layouts_to_try
 from planopt.accuracy.measurements import Comparison, Missing
-from planopt.accuracy.sources.conventions import conventions
-from planopt.accuracy.sources.geometry import (
-    Shape,
-    ShapeUnknownError,
-    model_key,
-    shape_of,
-    with_heads,
-    write_models,
-)
-from planopt.accuracy.sources.training_rows import TrainingRow, latest_steps, read_row
+from planopt.accuracy.shapes import Shape, write_models
 from planopt.catalog.open import Catalog, open_catalog
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from planopt.accuracy.measurements import Outcome, Row
+    from planopt.accuracy.measurements import Outcome
+    from planopt.accuracy.training_rows import TrainingRow
 
 __all__ = [
-    "TRAINING",
     "Prediction",
     "Question",
-    "TrainingSchema",
     "comparisons",
+    "predict_training",
     "predictions",
     "questions",
 ]
@@ -54,7 +45,7 @@ class Question:
     @property
     def has_layout(self) -> bool:
         """Whether the row publishes its layout in full."""
-        return full_layout(self.row)
+        return self.row.has_layout
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -88,32 +79,19 @@ class Prediction:
         return float(memory["total_bytes"]) > float(memory["capacity_bytes"])
 
 
-@dataclass(frozen=True)
-class TrainingSchema:
-    """The kind of file with steps of training runs."""
-
-    name: str = "training"
-    columns: frozenset[str] = field(
-        default=frozenset(
-            {"model", "accelerator", "n_accelerators", "micro_batch", "global_batch"}
-        )
-    )
-    needed: frozenset[str] = frozenset()
-
-    def predict(self, rows: Sequence[Row], assumptions: str) -> Iterable[Outcome]:
-        """Predict every row, or say why not."""
-        for each in predictions(rows, assumptions):
-            if isinstance(each, Missing):
-                yield each
-            else:
-                yield from comparisons(each)
-
-
-TRAINING = TrainingSchema()
+def predict_training(
+    rows: Iterable[TrainingRow], assumptions: str
+) -> Iterator[Outcome]:
+    """Predict every row, or say why not."""
+    for each in predictions(rows, assumptions):
+        if isinstance(each, Missing):
+            yield each
+        else:
+            yield from comparisons(each)
 
 
 def predictions(
-    rows: Sequence[Row], assumptions: str
+    rows: Iterable[TrainingRow], assumptions: str
 ) -> Iterator[Prediction | Missing]:
     """Ask the core about every row."""
     with tempfile.TemporaryDirectory(prefix="planopt-") as folder:
@@ -127,7 +105,7 @@ def predictions(
 
 
 def questions(
-    rows: Sequence[Row], assumptions: str, overlay: Path
+    rows: Iterable[TrainingRow], assumptions: str, overlay: Path
 ) -> list[Question | Missing]:
     """Turn rows into questions, in their order.
 
@@ -135,66 +113,47 @@ def questions(
     `overlay` of an overlay catalog.
     """
     known = _known_models(assumptions)
-    routed = _routed_models(assumptions)
     families = Families(open_catalog((), assumptions))
     shapes: dict[str, Shape] = {}
     found: list[Question | Missing] = []
-    for row in with_heads(latest_steps(rows)):
-        read = read_row(row)
-        if isinstance(read, Missing):
-            found.append(read)
+    for row in rows:
+        if row.ran_out_of_memory:
+            found.append(Missing(row=row.id, reason="ran out of memory: no figures"))
             continue
-        try:
-            model = shape_of(row, known)
-        except ShapeUnknownError:
-            found.append(read.missing("the shape of the model is not known"))
+        shape = row.shape
+        if shape is None and (row.layers is not None or row.model not in known):
+            found.append(row.missing("the shape of the model is not known"))
             continue
-        has_experts = model in routed
-        if isinstance(model, Shape):
-            shapes[model.id] = model
-            has_experts = model.experts > 0
-            model = model.id
-        family = families.of(read.accelerator)
+        family = families.of(row.accelerator)
         if family is None:
-            reason = f"no accelerator `{read.accelerator}` in the catalog"
-            found.append(read.missing(reason))
+            reason = f"no accelerator `{row.accelerator}` in the catalog"
+            found.append(row.missing(reason))
             continue
-        request = read.request(model, conventions().network_of(family))
+        if shape is not None:
+            shapes[shape.id] = shape
+        model = row.model if shape is None else shape.id
         found.append(
             Question(
-                row=read,
+                row=row,
                 model=model,
                 family=family,
-                has_experts=has_experts,
-                request=request,
+                has_experts=known[model] if shape is None else shape.experts > 0,
+                request=row.request(model),
             )
         )
-    write_models(list(shapes.values()), overlay)
+    write_models(shapes.values(), overlay)
     return found
 
 
-def _known_models(assumptions: str) -> dict[str, tuple[str, int, int]]:
-    """Return the catalog's models by the keys of their ids and names."""
-    catalog = open_catalog((), assumptions)
-    known = {}
-    for entry in catalog.list("models"):
-        model = catalog.native.architecture(entry["id"])
-        facts = (entry["id"], int(model["layers"]), int(model["hidden"]))
-        known[model_key(entry["id"])] = facts
-        known[model_key(entry["name"])] = facts
-    return known
-
-
-def _routed_models(assumptions: str) -> set[str]:
-    """Return the ids of the catalog's models that have a choice of experts."""
+def _known_models(assumptions: str) -> dict[str, bool]:
+    """Return the ids of the catalog's models, and which have a choice of experts."""
     catalog = open_catalog((), assumptions)
     return {
-        entry["id"]
-        for entry in catalog.list("models")
-        if any(
+        entry["id"]: any(
             block.get("mlp", {}).get("kind") == "experts"
             for block in catalog.native.architecture(entry["id"])["block"]
         )
+        for entry in catalog.list("models")
     }
 
 
@@ -256,14 +215,14 @@ def comparisons(prediction: Prediction) -> Iterator[Comparison]:
     standing = "searched" if prediction.searched else row.standing
     step = float(answer["step_seconds"])
     memory = answer["memory"]
-    measured_step = row.step_seconds(answer)
+    measured_step = row.measured_step_seconds(answer)
     tokens = row.tokens_per_step / step / row.accelerators
     used = float(memory["total_bytes"])
-    if row.notes.memory_counts == "allocated":
+    if row.memory_statistic == "allocated":
         used -= float(memory["overhead_bytes"])
     figures = {
         "step_time": (measured_step, step),
-        "tokens_per_s": (row.tokens_per_second, tokens),
+        "tokens_per_s": (row.tokens_per_second_per_accelerator, tokens),
         "memory": (row.memory_bytes, used),
     }
     for metric, (measured, predicted) in figures.items():
@@ -279,10 +238,11 @@ def comparisons(prediction: Prediction) -> Iterator[Comparison]:
             unit=_METRIC_UNITS[metric],
             accelerator=row.accelerator,
             model=row.model,
-            engine=row.framework.id,
+            engine=row.framework,
             standing=standing,
             precision=row.precision,
             layout=row.layout,
+            group_of_alike=row.group,
             why={
                 name: value
                 for name, value in parts.items()

@@ -6,26 +6,35 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planopt.accuracy.cells import check_cells
-from planopt.accuracy.measurements import Comparison, Missing, read_table
-from planopt.accuracy.sources.inference import INFERENCE
-from planopt.accuracy.sources.microbench import MICROBENCH
-from planopt.accuracy.sources.silicon import SILICON
+from planopt.accuracy.collectives import CollectiveRow, predict_collectives
+from planopt.accuracy.columns import read_rows
+from planopt.accuracy.measurements import Comparison, Missing
+from planopt.accuracy.serving_rows import ServingRow, predict_serving
 from planopt.accuracy.statistics import statistics_of
-from planopt.accuracy.training import TRAINING
+from planopt.accuracy.training import predict_training
+from planopt.accuracy.training_rows import TrainingRow
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, bundled_folder
 from planopt.documents.validation import Dataset, Part, Statistics, Validation, Worst
-from planopt.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from planopt.accuracy.measurements import Outcome, Schema, Standing, Table
+    from planopt.accuracy.measurements import Outcome, Standing
 
-__all__ = ["SCHEMAS", "bundled_measurements", "compare_rows", "validate"]
+__all__ = [
+    "KINDS",
+    "Measured",
+    "bundled_measurements",
+    "compare_rows",
+    "predict",
+    "validate",
+]
 
-SCHEMAS: tuple[Schema, ...] = (TRAINING, SILICON, INFERENCE, MICROBENCH)
-"""The kinds of file that can be validated."""
+Measured = TrainingRow | ServingRow | CollectiveRow
+
+KINDS: tuple[type[Measured], ...] = (TrainingRow, ServingRow, CollectiveRow)
+"""The kinds of row that can be validated."""
+BUNDLED = ("inference.csv", "microbench.csv", "training.csv")
 
 _WORST = 10
 
@@ -33,8 +42,7 @@ _WORST = 10
 def bundled_measurements() -> list[Path]:
     """Return the files of measurements that planopt brings."""
     folder = bundled_folder() / "measurements"
-    tables = (read_table(path) for path in sorted(folder.glob("*.csv")))
-    return [table.path for table in tables if _schema_of(table) is not None]
+    return [folder / name for name in BUNDLED]
 
 
 def validate(
@@ -77,26 +85,20 @@ def validate(
 
 def compare_rows(path: Path, assumptions: str) -> list[Outcome]:
     """Return what became of every row of a file."""
-    table = read_table(path)
-    schema = _schema_of(table)
-    if schema is None:
-        raise InputError.of(
-            "E007",
-            "the header is that of no measurements planopt knows",
-            field="--data",
-            value=str(path),
-            accepted="; ".join(
-                f"{each.name} with {', '.join(sorted(each.columns))}"
-                for each in SCHEMAS
-            ),
-        )
-    check_cells(table, schema)
-    return list(schema.predict(table.rows, assumptions))
+    return list(predict(read_rows(path, KINDS), assumptions))
 
 
-def _schema_of(table: Table) -> Schema | None:
-    columns = set(table.columns)
-    return next((each for each in SCHEMAS if each.columns <= columns), None)
+def predict(rows: Sequence[Measured], assumptions: str) -> Iterator[Outcome]:
+    """Predict rows of any kind, those of one kind together."""
+    yield from predict_training(
+        [row for row in rows if isinstance(row, TrainingRow)], assumptions
+    )
+    yield from predict_serving(
+        [row for row in rows if isinstance(row, ServingRow)], assumptions
+    )
+    yield from predict_collectives(
+        [row for row in rows if isinstance(row, CollectiveRow)], assumptions
+    )
 
 
 def _dataset(file: str, outcomes: Iterable[Outcome]) -> Dataset:

@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from planopt.accuracy.measurements import Comparison
-from planopt.accuracy.sources.inference import INFERENCE
+from planopt.accuracy.serving_rows import ServingRow, predict_serving
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from planopt.accuracy.measurements import Row
 
 __all__ = [
     "CardFit",
@@ -73,17 +72,17 @@ class CardFit:
     rows: int
 
 
-def rows_of_cards(rows: Iterable[Row]) -> list[Row]:
+def rows_of_cards(rows: Iterable[ServingRow]) -> list[ServingRow]:
     """Return what cards are fitted to."""
     return [
         row
         for row in rows
-        if row["source"].startswith(SOURCE) and row["accelerator"] not in _MEASURED
+        if row.source.startswith(SOURCE) and row.accelerator not in _MEASURED
     ]
 
 
 def predicted_unseen(
-    rows: Sequence[Row], fold_of: Mapping[str, int], text: str
+    rows: Sequence[ServingRow], fold_of: Mapping[str, int], text: str
 ) -> dict[tuple[str, str], float]:
     """Predict rows on cards that were fitted without the rows of the same fold.
 
@@ -103,8 +102,8 @@ def predicted_unseen(
     """
     found: dict[tuple[str, str], float] = {}
     for fold in sorted(set(fold_of.values())):
-        seen = [row for row in rows if fold_of.get(row["id"]) != fold]
-        judged = [row for row in rows if fold_of.get(row["id"]) == fold]
+        seen = [row for row in rows if fold_of.get(row.id) != fold]
+        judged = [row for row in rows if fold_of.get(row.id) == fold]
         fits = fit_cards(seen, text)
         tables = "".join(_table(card, fit.figures) for card, fit in fits.items())
         for each in _predicted(judged, without_cards(text) + tables):
@@ -117,13 +116,13 @@ def without_cards(text: str) -> str:
     return _CARD_TABLES.sub("", text)
 
 
-def fit_cards(rows: Sequence[Row], text: str) -> dict[str, CardFit]:
+def fit_cards(rows: Sequence[ServingRow], text: str) -> dict[str, CardFit]:
     """Fit every card that llama.cpp was measured on, over some assumptions."""
     own = rows_of_cards(rows)
     text = without_cards(text)
-    decoding = [row for row in own if row["metric"] == "decode_tok_s_per_user"]
-    prompts = [row for row in own if row["metric"] == "prefill_tok_s"]
-    cards = sorted({row["accelerator"] for row in decoding})
+    decoding = [row for row in own if row.decode_tokens_per_second]
+    prompts = [row for row in own if row.prefill_tokens_per_second]
+    cards = sorted({row.accelerator for row in decoding})
     decoded = _best(cards, {card: _grid(card) for card in cards}, decoding, text)
     finer = {
         card: [
@@ -146,7 +145,7 @@ def fit_cards(rows: Sequence[Row], text: str) -> dict[str, CardFit]:
             figures=read[card][1],
             decode_error=decoded[card][0],
             prompt_error=read[card][0],
-            rows=sum(row["accelerator"] == card for row in decoding),
+            rows=sum(row.accelerator == card for row in decoding),
         )
         for card in cards
     }
@@ -186,7 +185,7 @@ def _family(card: str) -> str:
 def _best(
     cards: Sequence[str],
     grids: Mapping[str, Sequence[Figures]],
-    rows: Sequence[Row],
+    rows: Sequence[ServingRow],
     text: str,
 ) -> dict[str, tuple[float, Figures]]:
     """Return of each card the figures that leave the least error, all cards at once."""
@@ -202,7 +201,7 @@ def _best(
 
 
 def _errors(
-    tried: Mapping[str, Figures], rows: Sequence[Row], text: str
+    tried: Mapping[str, Figures], rows: Sequence[ServingRow], text: str
 ) -> dict[str, float]:
     tables = "".join(_table(card, figures) for card, figures in tried.items())
     off: dict[str, list[float]] = {card: [] for card in tried}
@@ -212,11 +211,11 @@ def _errors(
     return {card: float(np.mean(found or [0.0])) for card, found in off.items()}
 
 
-def _predicted(rows: Sequence[Row], text: str) -> list[Comparison]:
+def _predicted(rows: Sequence[ServingRow], text: str) -> list[Comparison]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "calibrated.toml"
         path.write_text(text, encoding="utf-8")
-        outcomes = list(INFERENCE.predict(rows, str(path)))
+        outcomes = list(predict_serving(rows, str(path)))
     return [each for each in outcomes if isinstance(each, Comparison)]
 
 

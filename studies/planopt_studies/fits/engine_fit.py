@@ -136,7 +136,7 @@ def _linears(
     pool: ProcessPoolExecutor, rows: Sequence[EngineRows], at: Coordinates
 ) -> dict[str, Linear]:
     """Linearise every engine, those of most rows first."""
-    order = sorted(rows, key=lambda each: -sum(map(len, each.rows.values())))
+    order = sorted(rows, key=lambda each: -len(each.rows))
     jobs = {each.engine: pool.submit(each.linear, at[each.engine]) for each in order}
     return {each.engine: jobs[each.engine].result() for each in rows}
 

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import structs
 
 from planopt.accuracy.measurements import Comparison
-from planopt.accuracy.validate import SCHEMAS
+from planopt.accuracy.serving_rows import predict_serving
 from planopt_studies.fits.parameters import Parameter
 
 if sys.version_info >= (3, 11):
@@ -25,9 +26,9 @@ else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
-    from planopt.accuracy.measurements import Row
+    from planopt.accuracy.serving_rows import ServingRow
 
 __all__ = ["ENGINES", "FITTED", "USUAL", "EngineRows", "Linear", "engine_parameters"]
 
@@ -43,7 +44,7 @@ _POOLED: Final = (*_SERVERS, USUAL)
 _STEP: Final = 0.05
 """Step of a coordinate in which derivatives are taken."""
 # Prompts of each user in a run that is cut short: an opening burst, and two more.
-_BRIEF: Final = "3"
+_BRIEF: Final = 3
 # No engine's kernel can do what no kernel can: those of the tables reach 0.69 to 0.81
 # of the peak arithmetic, and 0.7 to 0.9 of the bandwidth (the fits to kernels).
 _BEST_ARITHMETIC: Final = 1.3
@@ -132,9 +133,7 @@ def engine_parameters(engine: str) -> list[Parameter]:
 class EngineRows:
     """Rows that an engine was measured in, and their figures by what is assumed."""
 
-    def __init__(
-        self, engine: str, rows: Mapping[str, Sequence[Row]], base: Path
-    ) -> None:
+    def __init__(self, engine: str, rows: Sequence[ServingRow], base: Path) -> None:
         self.engine = engine
         self.rows = rows
         self.parameters = engine_parameters(engine)
@@ -164,9 +163,8 @@ class EngineRows:
             path.write_text(self._assumptions(coordinates), encoding="utf-8")
             found = (
                 outcome
-                for schema in SCHEMAS
-                for outcome in schema.predict(
-                    self._of(schema.name, only, briefly=briefly), str(path)
+                for outcome in predict_serving(
+                    self._chosen(only, briefly=briefly), str(path)
                 )
             )
             return {
@@ -177,12 +175,16 @@ class EngineRows:
                 and each.standing == "counted"
             }
 
-    def _of(
-        self, schema: str, only: Collection[str] | None, *, briefly: bool
-    ) -> list[Row]:
-        rows = self.rows.get(schema, ())
-        of_run = {"prompts_per_user": _BRIEF} if briefly else {}
-        return [row | of_run for row in rows if only is None or row["id"] in only]
+    def _chosen(
+        self, only: Collection[str] | None, *, briefly: bool
+    ) -> Iterator[ServingRow]:
+        for row in self.rows:
+            if only is not None and row.id not in only:
+                continue
+            if briefly and row.load == "closed" and row.users:
+                yield structs.replace(row, requests=_BRIEF * row.users)
+            else:
+                yield row
 
     def _assumptions(self, coordinates: Array) -> str:
         """Return the assumptions with the figures in their places."""

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from planopt.accuracy.measurements import Comparison, read_table
-from planopt.accuracy.validate import SCHEMAS, compare_rows
+from planopt.accuracy.columns import read_rows
+from planopt.accuracy.measurements import Comparison
+from planopt.accuracy.serving_rows import ServingRow
+from planopt.accuracy.validate import compare_rows
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, bundled_folder
 from planopt_studies.fits.cards import (
     SOURCE,
@@ -44,7 +46,6 @@ from planopt_studies.residuals import ANY_ENGINE, model_classes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from planopt.accuracy.measurements import Row
     from planopt_studies.fits.engine_fit import EngineFit
     from planopt_studies.fits.write import Section
 
@@ -92,7 +93,7 @@ def main() -> None:
     cards = list(_cards(measured, base, closing)) if arguments.cards else _kept(base)
     rows = (EngineRows(name, measured.rows_of(name), base) for name in ENGINES)
     fits, found = fit_engines(
-        [each for each in rows if any(each.rows.values())],
+        [each for each in rows if each.rows],
         rounds=arguments.rounds,
         workers=arguments.workers,
     )
@@ -133,12 +134,10 @@ class Measured:
     """Tables of measurements, and what was measured of each engine."""
 
     def __init__(self, files: Iterable[Path]) -> None:
-        self.tables: list[tuple[str, tuple[Row, ...]]] = []
+        self.rows: list[ServingRow] = []
         self.compared: list[Comparison] = []
         for file in files:
-            table = read_table(file)
-            names = (s.name for s in SCHEMAS if s.columns <= set(table.columns))
-            self.tables.append((next(names), table.rows))
+            self.rows += read_rows(file, (ServingRow,))
             self.compared += [
                 each
                 for each in compare_rows(file, DEFAULT_ASSUMPTIONS)
@@ -147,18 +146,10 @@ class Measured:
                 and each.standing == "counted"
             ]
 
-    @property
-    def single(self) -> list[Row]:
-        """Rows of one figure each."""
-        return [row for _, rows in self.tables for row in rows if "metric" in row]
-
-    def rows_of(self, engine: str) -> dict[str, list[Row]]:
-        """Return the rows of an engine, by schema."""
+    def rows_of(self, engine: str) -> list[ServingRow]:
+        """Return the rows of an engine."""
         own = {each.row for each in self.compared if each.engine == engine}
-        return {
-            name: [row for row in rows if row["id"] in own]
-            for name, rows in self.tables
-        }
+        return [row for row in self.rows if row.id in own]
 
 
 def _engine(fit: EngineFit, closing: str) -> Section:
@@ -188,22 +179,22 @@ def _on_unseen_cards(
         for fit in fits
         for row, fold in zip(fit.linear.rows, folds[fit.rows.engine], strict=True)
     }
-    rows = rows_of_cards(measured.single)
-    dealt = {_group(row): of[row["id"]] for row in rows if row["id"] in of}
-    whole = {row["id"]: dealt[_group(row)] for row in rows if _group(row) in dealt}
+    rows = rows_of_cards(measured.rows)
+    dealt = {_group(row): of[row.id] for row in rows if row.id in of}
+    whole = {row.id: dealt[_group(row)] for row in rows if _group(row) in dealt}
     if not whole:
         return {}
     return predicted_unseen(rows, whole, base.read_text(encoding="utf-8"))
 
 
-def _group(row: Row) -> tuple[str, str, str]:
+def _group(row: ServingRow) -> tuple[str, str, str]:
     """Return what is left out as a whole; no sample of it is seen."""
-    return (row["source"], row["accelerator"], row["model"])
+    return (row.source, row.accelerator, row.model)
 
 
 def _cards(measured: Measured, base: Path, closing: str) -> Iterator[Section]:
     text = base.read_text(encoding="utf-8")
-    for card, fitted in fit_cards(measured.single, text).items():
+    for card, fitted in fit_cards(measured.rows, text).items():
         figures = {
             name: f'"{value} us"' if name.endswith("overhead") else f"{value}"
             for name, value in fitted.figures.items()

@@ -24,10 +24,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import structs
 from scipy.optimize import least_squares
 
-from planopt.accuracy.measurements import Missing, read_table
+from planopt.accuracy.columns import read_rows
+from planopt.accuracy.measurements import Missing
 from planopt.accuracy.training import Question, questions
+from planopt.accuracy.training_rows import TrainingRow
 from planopt.catalog.open import Catalog, bundled_folder
 from planopt.files import write
 from planopt_studies.documents import LEAST_ROWS
@@ -103,7 +106,9 @@ class Fit:
         asked = [
             each
             for path in paths
-            for each in questions(read_table(path).rows, "calibrated", self._overlay)
+            for each in questions(
+                read_rows(path, (TrainingRow,)), "calibrated", self._overlay
+            )
             if not isinstance(each, Missing)
         ]
         self._write({each: each.start for each in self.parameters})
@@ -150,7 +155,7 @@ class Fit:
             answer = catalog.ask("evaluate_training", each.request)
             if answer.get("step_seconds") is None:
                 continue
-            seconds = each.row.step_seconds(answer)
+            seconds = each.row.measured_step_seconds(answer)
             if seconds is not None:
                 found.append((each, seconds))
         crowd = Counter((each.row.source, each.row.accelerator) for each, _ in found)
@@ -184,7 +189,7 @@ class Fit:
             if kind == _GENERAL
             or name
             in (
-                row.question.row.framework.id,
+                row.question.row.framework,
                 row.question.row.accelerator,
                 row.question.family,
             )
@@ -371,7 +376,7 @@ def _report(left_out: Sequence[LeftOut]) -> None:
 def _left_out(row: Row, fold: int, in_folds: float, without_source: float) -> LeftOut:
     asked, own = row.question, row.question.row
     size = round(log2(own.global_batch))
-    hardware = (own.accelerator, own.accelerators, own.precision, own.framework.id)
+    hardware = (own.accelerator, own.accelerators, own.precision, own.framework)
     choice = (own.source, asked.model, *hardware, own.seq_len, size)
     # Batches of about one size are compared by the sequence.
     each = own.global_batch
@@ -382,7 +387,7 @@ def _left_out(row: Row, fold: int, in_folds: float, without_source: float) -> Le
         model=asked.model,
         accelerator=own.accelerator,
         classes=asked.classes,
-        repeats="/".join(own.contents),
+        repeats=_contents(own),
         choice="/".join(map(str, choice)),
         layout=own.layout,
         measured=row.seconds / each,
@@ -390,6 +395,15 @@ def _left_out(row: Row, fold: int, in_folds: float, without_source: float) -> Le
         without_source=without_source / each,
         fitted=row.fitted,
     )
+
+
+_APART: Final = ("id", "date", "framework", "release", "group")
+
+
+def _contents(row: TrainingRow) -> str:
+    """Return what rows that repeat each other have alike."""
+    columns = structs.asdict(row).items()
+    return "/".join(str(value) for name, value in columns if name not in _APART)
 
 
 def _write_left_out(path: Path, rows: Sequence[LeftOut]) -> None:

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planopt.accuracy.measurements import Comparison, read_table
+from planopt.accuracy.collectives import CollectiveRow, predict_collectives
+from planopt.accuracy.columns import read_rows
+from planopt.accuracy.measurements import Comparison
 from planopt.accuracy.serving import MeasuredReplica, Weights, catalog_of
-from planopt.accuracy.sources import harness
-from planopt.accuracy.sources.inference import INFERENCE
-from planopt.accuracy.sources.microbench import MICROBENCH
-from planopt.accuracy.sources.silicon import SILICON
+from planopt.accuracy.serving_rows import ServingRow, predict_serving
 from planopt.catalog.open import bundled_folder
+from planopt_studies.prepare import harness
+from planopt_studies.prepare.__main__ import prepare
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from planopt.accuracy.measurements import Row
 
 MEASUREMENTS = bundled_folder() / "measurements"
 # Rows of a table of throughputs that are simulated: all of them take half a minute.
@@ -28,8 +27,8 @@ LEAST_BYTES = 32 * 2**10
 LEAST_SIZES = 4
 
 
-def rows(name: str) -> tuple[Row, ...]:
-    return read_table(MEASUREMENTS / f"{name}.csv").rows
+def serving_rows() -> list[ServingRow]:
+    return read_rows(MEASUREMENTS / "inference.csv", (ServingRow,))
 
 
 def errors(compared: list[Comparison]) -> list[float]:
@@ -38,8 +37,8 @@ def errors(compared: list[Comparison]) -> list[float]:
 
 @cache
 def decoding() -> list[Comparison]:
-    chosen = [row for row in rows("inference") if row["metric"].startswith("decode")]
-    found = INFERENCE.predict(chosen, "calibrated")
+    chosen = [row for row in serving_rows() if row.decode_tokens_per_second]
+    found = predict_serving(chosen, "calibrated")
     return [
         each
         for each in found
@@ -56,11 +55,10 @@ def test_one_user_decodes_as_fast_as_measured() -> None:
 def test_tables_of_throughput_are_close() -> None:
     chosen = [
         row
-        for row in rows("inference")
-        if row["source"].startswith("TensorRT")
-        and row["metric"] == "output_tok_s_total"
+        for row in serving_rows()
+        if row.source.startswith("TensorRT") and row.output_tokens_per_second
     ][::EVERY]
-    found = INFERENCE.predict(chosen, "calibrated")
+    found = predict_serving(chosen, "calibrated")
     compared = [each for each in found if isinstance(each, Comparison)]
     assert len(compared) >= 30
     assert median(errors(compared)) <= 0.16
@@ -69,7 +67,8 @@ def test_tables_of_throughput_are_close() -> None:
 @pytest.mark.parametrize(("pcie", "most"), [(False, 0.2), (True, 0.3)])
 def test_all_reduces_of_many_sizes_are_close(pcie: bool, most: float) -> None:
     groups: dict[tuple[str, str, str], list[Comparison]] = {}
-    for each in MICROBENCH.predict(rows("microbench"), "calibrated"):
+    rows = read_rows(MEASUREMENTS / "microbench.csv", (CollectiveRow,))
+    for each in predict_collectives(rows, "calibrated"):
         if isinstance(each, Comparison) and float(each.why["bytes"]) >= LEAST_BYTES:
             key = (each.accelerator, each.model, each.engine)
             groups.setdefault(key, []).append(each)
@@ -84,9 +83,10 @@ def test_all_reduces_of_many_sizes_are_close(pcie: bool, most: float) -> None:
 
 @pytest.mark.shared
 def test_closed_loop_runs_are_close(shared: Path) -> None:
-    table = read_table(shared / "validation" / "serving_silicon.csv")
-    chosen = [row for row in table.rows if row["mode"] == "agg"][::40]
-    found = SILICON.predict(chosen, "calibrated")
+    rows, _ = prepare(shared / "validation" / "serving_silicon.csv")
+    whole = [row for row in rows if isinstance(row, ServingRow)]
+    chosen = [row for row in whole if not row.has_two_pools][::40]
+    found = predict_serving(chosen, "calibrated")
     compared = [each for each in found if isinstance(each, Comparison)]
     for metric, most in (("tpot", 0.15), ("ttft", 0.35)):
         one = [each for each in compared if each.metric == metric]
@@ -108,7 +108,6 @@ def test_lengths_and_options_are_those_of_the_benchmark_s_scripts() -> None:
     assert harness.engine_options(hopper, "glm-5", 16)["receive_interval"] == 1
     assert harness.prompts_per_user(hopper, "glm-5") == 5
     assert harness.prompts_per_user(sglang, "glm-5") == 10
-    assert harness.prompts_per_user(row | {"prompts_per_user": "3"}, "glm-5") == 3
     assert harness.usable_fraction(sglang, "deepseek-v3", 4) == pytest.approx(0.97)
     assert harness.usable_fraction(row, "deepseek-v3", 4) is None
     assert harness.cache_format(sglang, "vllm", "fp8", "minimax-m2.5") == "fp8"
@@ -119,13 +118,14 @@ def test_lengths_and_options_are_those_of_the_benchmark_s_scripts() -> None:
 
 def test_users_of_other_tools_do_not_stay_in_step() -> None:
     row = {"id": "dsr1_h200_trt", "isl": "1000", "osl": "100"}
-    ours = harness.sizes_of(row)
-    assert ours.prompts == {"kind": "uniform", "least": 800, "most": 1000}
-    other = harness.sizes_of(row | {"id": "meta_llama_llama_3_1_8b"})
-    assert other.prompts == {"kind": "fixed", "tokens": 1000}
-    assert other.outputs == {"kind": "uniform", "least": 90, "most": 110}
-    assert other.prefix_hit_rate == 0
-    assert harness.sizes_of(row | {"id": "nvidia_llama"}).prefix_hit_rate == 0.9
+    ours = harness.lengths_of(row)
+    assert (ours["prompt_tokens_least"], ours["prompt_tokens_most"]) == (800, 1000)
+    other = harness.lengths_of(row | {"id": "meta_llama_llama_3_1_8b"})
+    assert other["prompt_tokens_least"] == other["prompt_tokens_most"] == 1000
+    assert (other["output_tokens_least"], other["output_tokens_most"]) == (90, 110)
+    assert other["prefix_hit_rate"] == 0
+    again = harness.lengths_of(row | {"id": "nvidia_llama"})
+    assert again["prefix_hit_rate"] == 0.9
 
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])

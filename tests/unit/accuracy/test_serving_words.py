@@ -3,13 +3,14 @@
 import pytest
 
 from planopt.accuracy.serving import Weights
-from planopt.accuracy.sources.serving_words import (
+from planopt_studies.prepare.serving_words import (
+    UnknownFormatError,
     engine_of,
     kv_of,
     model_of,
     weights_of,
 )
-from planopt.accuracy.sources.silicon import accelerators_of
+from planopt_studies.prepare.silicon import accelerators_of
 
 KNOWN = frozenset({"llama-3.1-8b", "deepseek-r1", "qwen3-32b", "llama-1-13b"})
 
@@ -42,6 +43,8 @@ def test_engines_and_formats_by_their_beginning() -> None:
     assert weights_of("int4-g32-weight-only", "gpt-fast") == Weights("int4", 5, 5)
     assert weights_of("fp8_block") == Weights("fp8")
     assert weights_of("") == Weights()
+    with pytest.raises(UnknownFormatError, match="nearest is `gguf-q4_k_m`"):
+        weights_of("gguf-q5_k_m")
     assert kv_of("fp8-skip-sw") == "fp8"
     assert kv_of("bf16") is None
 

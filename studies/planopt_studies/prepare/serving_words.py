@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from typing import Final
 
 from planopt.accuracy.serving import Weights
 
-__all__ = ["engine_of", "kv_of", "model_of", "weights_of"]
+__all__ = [
+    "UnknownFormatError",
+    "engine_of",
+    "format_is_known",
+    "kv_of",
+    "model_of",
+    "weights_of",
+]
 
 # The framework by its beginning, and our name of the engine.
 _ENGINES: Final = (
@@ -66,6 +74,10 @@ _GROUPS: Final = (("gptq-int4-g32", 4 + 20 / 32), ("int4-g32", 4 + 32 / 32))
 _BITS_OF_ALL: Final = {"int8": 8.0, "int4": 4 + 20 / 128}
 
 
+class UnknownFormatError(ValueError):
+    """A word for a format that is none of ours: never taken for 16 bits."""
+
+
 def engine_of(framework: str) -> str | None:
     """Return our name of an engine, none where it is not known."""
     lower = framework.lower()
@@ -95,7 +107,21 @@ def weights_of(words: str, engine: str | None = None) -> Weights:
             bits = next(found, None)
             whole = bits or _BITS_OF_ALL.get(ours)
             return Weights(ours, bits, whole if engine == "gpt-fast" else None)
+    if lower:
+        near = get_close_matches(lower, [start for start, _ in _WEIGHTS], 1, 0.3)
+        nearest = f"; the nearest is `{near[0]}`" if near else ""
+        message = f"weight format `{words}` is not known{nearest}"
+        raise UnknownFormatError(message)
     return Weights()
+
+
+def format_is_known(words: str) -> bool:
+    """Whether a word for a format is one of ours, or nothing."""
+    try:
+        weights_of(words)
+    except UnknownFormatError:
+        return False
+    return True
 
 
 def kv_of(words: str) -> str | None:

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planopt.catalog.overlay import toml_value
+from planopt.accuracy.shapes import Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from planopt.accuracy.measurements import Row
+    from planopt_studies.prepare.rules import Raw
 
 __all__ = [
-    "Shape",
     "ShapeUnknownError",
     "model_key",
     "shape_of",
     "with_heads",
-    "write_models",
 ]
 
 _BILLION = 1e9
@@ -47,90 +43,16 @@ class ShapeUnknownError(Exception):
     """A row names no model that is known and does not give its shape."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shape:
-    """A model by its own figures."""
-
-    name: str
-    layers: int
-    hidden: int
-    heads: int
-    kv_heads: int
-    width: int
-    vocabulary: int
-    context: int
-    gated: bool
-    experts: int = 0
-    active: int = 0
-
-    @property
-    def id(self) -> str:
-        """Id in a catalog, the same for the same shape."""
-        figures = (
-            self.layers,
-            self.hidden,
-            self.heads,
-            self.kv_heads,
-            self.width,
-            self.vocabulary,
-            self.context,
-            self.experts,
-            self.active,
-        )
-        plain = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
-        return f"row-{plain}-" + "-".join(map(str, figures))
-
-    def to_toml(self) -> str:
-        """Write the model file of a catalog."""
-        kind = self.name.lower()
-        is_gpt = kind.startswith(_GPT)
-        is_bert = kind.startswith("bert")
-        biased = (is_gpt or is_bert) and not kind.startswith(_WITHOUT_BIAS)
-        norm = "layer" if biased else "layer-no-bias" if is_gpt else "rms"
-        flags = {True: "true", False: "false"}
-        lines = [
-            f'id = "{self.id}"',
-            f"name = {toml_value(self.name)}",
-            f"hidden = {self.hidden}",
-            f"vocabulary = {self.vocabulary}",
-            f"max_context = {self.context}",
-            'weights = "bf16"',
-            f"tied = {flags[is_gpt or is_bert]}",
-            f'norm = "{norm}"',
-            f"positions = {self.context if is_gpt or is_bert else 0}",
-            f"layers = {self.layers}",
-            "pattern = [0]",
-            "[[block]]",
-            "norms = 2",
-            "[block.attention]",
-            'kind = "grouped"',
-            f"heads = {self.heads}",
-            f"kv_heads = {self.kv_heads}",
-            f"head_dim = {self.hidden // self.heads}",
-            f"query_bias = {flags[biased]}",
-            f"key_value_bias = {flags[biased]}",
-            f"output_bias = {flags[biased]}",
-            "[block.mlp]",
-            f'kind = "{"experts" if self.experts else "dense"}"',
-            f"width = {self.width}",
-            f"gated = {flags[self.gated]}",
-            f"bias = {flags[biased]}",
-        ]
-        if self.experts:
-            lines += [f"experts = {self.experts}", f"active = {self.active}"]
-        return "\n".join(lines) + "\n"
-
-
 def model_key(name: str) -> str:
     """Return what is left of a model's name when only letters and digits count."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _number(row: Row, column: str) -> int:
+def _number(row: Raw, column: str) -> int:
     return int(float(row[column])) if row.get(column) else 0
 
 
-def with_heads(rows: Iterable[Row]) -> Iterator[Row]:
+def with_heads(rows: Iterable[Raw]) -> Iterator[Raw]:
     """Fill in heads that a row leaves out from models as wide of the same source.
 
     A source that varies the layout of a model gives its heads where they first stand.
@@ -149,7 +71,7 @@ def with_heads(rows: Iterable[Row]) -> Iterator[Row]:
             yield row
 
 
-def shape_of(row: Row, known: Mapping[str, tuple[str, int, int]]) -> str | Shape:
+def shape_of(row: Raw, known: Mapping[str, tuple[str, int, int]]) -> str | Shape:
     """Return the catalog id of the row's model, or its shape where it is none."""
     layers, hidden = _number(row, "layers"), _number(row, "hidden")
     found = known.get(model_key(row["model"]))
@@ -162,7 +84,7 @@ def shape_of(row: Row, known: Mapping[str, tuple[str, int, int]]) -> str | Shape
     return _made_up(row, layers, hidden)
 
 
-def _made_up(row: Row, layers: int, hidden: int) -> Shape:
+def _made_up(row: Raw, layers: int, hidden: int) -> Shape:
     """Fill in what a row leaves out, from its parameters where they are given."""
     kind = row["model"].lower()
     parameters = float(row["params_b"]) * _BILLION if row.get("params_b") else 0.0
@@ -186,6 +108,9 @@ def _made_up(row: Row, layers: int, hidden: int) -> Shape:
             raise ShapeUnknownError
         each = attention + (3 if gated else 2) * hidden * width
         layers = max(round((parameters - tables) / each / pp), 1) * pp
+    is_gpt = kind.startswith(_GPT)
+    is_bert = kind.startswith("bert")
+    biased = (is_gpt or is_bert) and not kind.startswith(_WITHOUT_BIAS)
     return Shape(
         name=row["model"],
         layers=layers,
@@ -196,6 +121,10 @@ def _made_up(row: Row, layers: int, hidden: int) -> Shape:
         vocabulary=vocabulary,
         context=_number(row, "seq_len"),
         gated=gated,
+        tied=is_gpt or is_bert,
+        norm="layer" if biased else "layer-no-bias" if is_gpt else "rms",
+        learned_positions=is_gpt or is_bert,
+        biased=biased,
         experts=experts,
         active=active,
     )
@@ -215,11 +144,3 @@ def _likely_heads(hidden: int, tp: int) -> int:
         possible,
         key=lambda heads: max(hidden / heads / usual, usual * heads / hidden),
     )
-
-
-def write_models(shapes: Sequence[Shape], folder: Path) -> None:
-    """Write an overlay catalog with a model for each shape."""
-    models = folder / "models"
-    models.mkdir(exist_ok=True)
-    for shape in shapes:
-        (models / f"{shape.id}.toml").write_text(shape.to_toml(), encoding="utf-8")

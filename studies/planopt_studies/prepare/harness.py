@@ -10,18 +10,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from planopt.accuracy.serving import PROMPTS_PER_USER, Sizes
-
 if TYPE_CHECKING:
-    from planopt.accuracy.measurements import Row
+    from planopt_studies.prepare.rules import Raw
 
 __all__ = [
     "cache_format",
     "compiles_meanwhile",
     "engine_options",
     "is_inferencex",
+    "lengths_of",
     "prompts_per_user",
-    "sizes_of",
     "source_of",
     "tells_of_drafts",
     "usable_fraction",
@@ -79,6 +77,8 @@ _RECEIVE_INTERVAL: Final = {
 }
 _EVERY_STEP: Final = (1, 1)
 _BLACKWELL: Final = ("b200", "b300", "gb200", "gb300")
+PROMPTS_PER_USER: Final = 10
+"""InferenceMAX asks ten times as many as it has users."""
 # glm5_fp8_h200.sh asks five prompts for each user, the others ten.
 _FEWER_PROMPTS: Final = {("glm-5", "fp8", "hopper"): 5}
 
@@ -88,16 +88,29 @@ def is_inferencex(row_id: str) -> bool:
     return not row_id.startswith(_OTHERS)
 
 
-def sizes_of(row: Row) -> Sizes:
+def lengths_of(row: Raw) -> dict[str, object]:
     """Return the lengths that a run asked for."""
     prompt, output = int(row["isl"]), int(row["osl"])
-    if is_inferencex(row["id"]):
-        return Sizes.between(prompt, output, _LENGTH_SPREAD)
-    cached = _PREFIX_HIT_RATE if row["id"].startswith(_ASKS_AGAIN) else 0.0
-    return Sizes.around(prompt, output, _ANSWER_SPREAD, prefix_hit_rate=cached)
+    cached = 0.0
+    prompts = (prompt * _LENGTH_SPREAD, float(prompt))
+    outputs = (output * _LENGTH_SPREAD, float(output))
+    if not is_inferencex(row["id"]):
+        cached = _PREFIX_HIT_RATE if row["id"].startswith(_ASKS_AGAIN) else 0.0
+        prompts = (prompt, prompt)
+        outputs = (output * (1 - _ANSWER_SPREAD), output * (1 + _ANSWER_SPREAD))
+    return {
+        "prompt_tokens": prompt,
+        "output_tokens": output,
+        "lengths": "uniform",
+        "prompt_tokens_least": max(int(prompts[0]), 1),
+        "prompt_tokens_most": int(prompts[1]),
+        "output_tokens_least": max(int(outputs[0]), 1),
+        "output_tokens_most": int(outputs[1]),
+        "prefix_hit_rate": cached,
+    }
 
 
-def source_of(row: Row) -> str:
+def source_of(row: Raw) -> str:
     """Return what runs share that were made with one tool under one engine."""
     tool = "InferenceX" if is_inferencex(row["id"]) else "other tools"
     return f"{tool}, {row['backend']}"
@@ -121,7 +134,7 @@ def compiles_meanwhile(row_id: str) -> bool:
     return row_id.startswith("dsr1_b200_sglang_fp4_")
 
 
-def engine_options(row: Row, model: str, users: int) -> dict[str, Any]:
+def engine_options(row: Raw, model: str, users: int) -> dict[str, Any]:
     """Return the options that the engine of a run was started with."""
     options: dict[str, Any] = {"max_sequences": users}
     if not is_inferencex(row["id"]):
@@ -141,14 +154,12 @@ def engine_options(row: Row, model: str, users: int) -> dict[str, Any]:
     return options
 
 
-def prompts_per_user(row: Row, model: str) -> int:
-    """Return how many prompts a run asks for each of its users; a row may say so."""
-    if row.get("prompts_per_user"):
-        return int(row["prompts_per_user"])
+def prompts_per_user(row: Raw, model: str) -> int:
+    """Return how many prompts a run asks for each of its users."""
     return _FEWER_PROMPTS.get(_script(row, model), PROMPTS_PER_USER)
 
 
-def usable_fraction(row: Row, model: str, accelerators: int) -> float | None:
+def usable_fraction(row: Raw, model: str, accelerators: int) -> float | None:
     """Return the share of the memory that an engine was told to plan with, if it was.
 
     SGLang's share is of weights and cache alone; what it leaves, of all that it holds.
@@ -159,18 +170,18 @@ def usable_fraction(row: Row, model: str, accelerators: int) -> float | None:
     return _STATIC_MEMORY.get(key, _USUAL_STATIC_MEMORY) + _NOT_STATIC
 
 
-def _script(row: Row, model: str) -> tuple[str, str, str]:
+def _script(row: Raw, model: str) -> tuple[str, str, str]:
     """Return what tells the scripts of an engine apart: model, format and family."""
     family = "blackwell" if _is_blackwell(row) else "hopper"
     named = (name for name in _SCRIPTED if model.startswith(name))
     return next(named, model), row["precision"], family
 
 
-def _is_blackwell(row: Row) -> bool:
+def _is_blackwell(row: Raw) -> bool:
     return row["system"].startswith(_BLACKWELL)
 
 
-def cache_format(row: Row, engine: str | None, weights: str | None, model: str) -> str:
+def cache_format(row: Raw, engine: str | None, weights: str | None, model: str) -> str:
     """Return the format of the KV cache; the scripts ask for 8 bits where they can.
 
     ``--kv-cache-dtype fp8_e4m3`` for SGLang and ``--kv-cache-dtype fp8`` for vLLM on

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from planopt.catalog.open import bundled_folder
 from planopt.toml import tomllib
 
 __all__ = ["Conventions", "Framework", "NetworkOf", "SourceNotes", "conventions"]
@@ -95,6 +95,6 @@ class Conventions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 @lru_cache(maxsize=1)
 def conventions() -> Conventions:
     """Read conventions.toml."""
-    path = bundled_folder() / "measurements" / "conventions.toml"
+    path = Path(__file__).with_name("conventions.toml")
     read: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     return msgspec.convert(read, Conventions)

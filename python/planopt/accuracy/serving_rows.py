@@ -1,0 +1,348 @@
+"""A serving run as it was measured: the columns of the schema of serving."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from msgspec import Struct
+
+from planopt.accuracy.columns import (  # noqa: TC001 - msgspec reads them
+    Count,
+    Figure,
+    Format,
+    Name,
+    Share,
+    Tokens,
+)
+from planopt.accuracy.measurements import Comparison, Missing
+from planopt.accuracy.serving import (
+    MeasuredReplica,
+    Sizes,
+    UnpredictableError,
+    Weights,
+    known_models,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from planopt.accuracy.measurements import Outcome
+
+__all__ = ["ServingRow", "predict_serving"]
+
+_GB: Final = 1e9
+_MILLI: Final = 1e3
+# Rounds of a run at saturation: its ends, at which fewer are served, hardly count.
+_ROUNDS: Final = 5
+# Users of a run at saturation, as a multiple of what the cache has room for.
+_SATURATED: Final = 2
+_MOST_REQUESTS: Final = 4096
+# Caches of a disaggregated run go over the scale-up network or InfiniBand: 400 Gbit/s.
+# Routers and the hand-over of a cache add about a tenth of a second: the least by which
+# such runs of few users are late.
+_TRANSFER_BYTES_PER_SECOND: Final = 50e9
+_TRANSFER_LATENCY: Final = 0.1
+
+
+class ServingRow(Struct, frozen=True, kw_only=True):
+    """A run: what was served, by what, under which load, and what came out."""
+
+    id: Name
+    """Of the row, in its source."""
+    source: Name
+    """Where it was published, in short."""
+    date: str = ""
+    """When it was published, or the engine built."""
+    engine: Name
+    """As the assumptions call it; another is predicted without an engine."""
+    engine_version: str = ""
+    """Not used by predictions yet."""
+    model: Name
+    """Id in the catalog."""
+    weight_format: Format | Literal["published"]
+    """`published` is what the model's own checkpoint has."""
+    weight_bits: Figure | None = None
+    """Bits of a quantised weight, where they are not those of the format."""
+    head_bits: Figure | None = None
+    """Bits of a weight of the head, where it is quantised."""
+    kv_format: Format | Literal["activations"]
+    """Of the KV cache; `activations` is 16 bits, as they are."""
+    accelerator: Name
+    """Id in the catalog."""
+    tp: Count
+    """Of a replica; of a decoding one, where prompts have their own."""
+    pp: Count
+    dp_attention: Count
+    """Ranks that attend each for themselves."""
+    ep: Count
+    replicas: Count
+    network: str = ""
+    """Between hosts; empty inside of one."""
+    usable_memory_share: Share | None = None
+    """Of the memory that the engine was told to plan with; empty for its own."""
+    prefill_tp: Count | None = None
+    """Of a replica that reads prompts alone; empty where one does both."""
+    prefill_pp: Count | None = None
+    prefill_dp_attention: Count | None = None
+    prefill_ep: Count | None = None
+    prefill_replicas: Count | None = None
+    prefill_network: str = ""
+    prefill_usable_memory_share: Share | None = None
+    load: Literal["steady", "static", "closed", "open", "benchmark"]
+    """`steady`: sequences decode side by side, or a prompt is read alone; `static`: all
+    at once; `closed`: each user asks again; `open`: as they come; `benchmark`: as many
+    as the engine takes."""
+    users: Count | None = None
+    """Of a steady or a closed load."""
+    requests: Count | None = None
+    """In all, of every other load."""
+    requests_offered_per_second: Figure | None = None
+    """Of an open load."""
+    prompt_tokens: Tokens
+    output_tokens: Tokens
+    lengths: Literal["fixed", "uniform", "lognormal"]
+    """Around the tokens of prompt and output, which are means of `lognormal`."""
+    prompt_tokens_least: Count | None = None
+    prompt_tokens_most: Count | None = None
+    output_tokens_least: Count | None = None
+    output_tokens_most: Count | None = None
+    prefix_hit_rate: Share = 0.0
+    """Of a prompt, what is cached when it arrives."""
+    max_sequences: Count | None = None
+    """That the engine serves at a time; empty for its own limit."""
+    token_budget: Count | None = None
+    """Tokens of a step; empty for the engine's own."""
+    kv_policy: Literal["", "reserve"] = ""
+    """Whether room for the whole answer is kept before a prompt is read."""
+    receive_interval: Count | None = None
+    """Steps between looks at the queue."""
+    batch_wait_steps: Count | None = None
+    """Steps that prompts wait to be batched; not used by predictions yet."""
+    batch_wait_share: Share | None = None
+    """Of the budget that ends the wait; not used by predictions yet."""
+    stream_interval: Count | None = None
+    """Tokens sent together; not used by predictions yet."""
+    cuda_graph: Literal["", "none", "partial", "full"] = ""
+    """Empty where it is not told; not used by predictions yet."""
+    kernel_family: str = ""
+    """Of the experts' products, where told; not used by predictions yet."""
+    decode_tokens_per_second: Figure | None = None
+    """Of one user."""
+    prefill_tokens_per_second: Figure | None = None
+    output_tokens_per_second: Figure | None = None
+    """Of all users."""
+    total_tokens_per_second: Figure | None = None
+    """Prompts and answers of all users."""
+    requests_per_second: Figure | None = None
+    ttft_ms: Figure | None = None
+    tpot_ms: Figure | None = None
+    memory_gb: Figure | None = None
+    not_judged: Literal["", "ttft", "all"] = ""
+    """Figures that nothing should be judged by."""
+    group: str = ""
+    """Alike for rows that differ in versions and repetition alone."""
+
+    @property
+    def figures(self) -> dict[str, tuple[str, float, str]]:
+        """What was measured, by column: metric, figure and unit."""
+        columns = {
+            "decode_tokens_per_second": ("decode", "tok/s"),
+            "prefill_tokens_per_second": ("prefill", "tok/s"),
+            "output_tokens_per_second": ("throughput", "tok/s"),
+            "total_tokens_per_second": ("throughput", "tok/s"),
+            "requests_per_second": ("throughput", "req/s"),
+            "ttft_ms": ("ttft", "ms"),
+            "tpot_ms": ("tpot", "ms"),
+            "memory_gb": ("memory", "GB"),
+        }
+        return {
+            column: (metric, figure, unit)
+            for column, (metric, unit) in columns.items()
+            if (figure := getattr(self, column)) is not None
+        }
+
+    @property
+    def has_two_pools(self) -> bool:
+        """Whether prompts are read by replicas of their own."""
+        return self.prefill_tp is not None
+
+    @property
+    def sizes(self) -> Sizes:
+        """Lengths of its prompts and answers."""
+        prompt, output = self.prompt_tokens, self.output_tokens
+        if self.lengths == "lognormal":
+            return Sizes.of_people(prompt, output)
+        return Sizes.between(
+            prompt,
+            output,
+            (self.prompt_tokens_least or prompt, self.prompt_tokens_most or prompt),
+            (self.output_tokens_least or output, self.output_tokens_most or output),
+            prefix_hit_rate=self.prefix_hit_rate,
+        )
+
+    @property
+    def scheduler(self) -> dict[str, Any]:
+        """Options that the engine was started with."""
+        options = {
+            "max_sequences": self.max_sequences,
+            "token_budget": self.token_budget,
+            "receive_interval": self.receive_interval,
+            "kv_policy": self.kv_policy or None,
+        }
+        return {name: value for name, value in options.items() if value is not None}
+
+    def replica(self, assumptions: str, *, prefill: bool = False) -> MeasuredReplica:
+        """Return what was measured; or, of two pools, the one of prompts."""
+        if self.model not in known_models(assumptions):
+            message = f"no model of the catalog is like {self.model}"
+            raise UnpredictableError(message)
+        published = self.weight_format == "published"
+        share, network = self.usable_memory_share, self.network
+        if prefill:
+            share, network = self.prefill_usable_memory_share, self.prefill_network
+        return MeasuredReplica(
+            assumptions=assumptions,
+            model=self.model,
+            accelerator=self.accelerator,
+            engine=self.engine,
+            weights=Weights(
+                None if published else self.weight_format,
+                self.weight_bits,
+                self.head_bits,
+            ),
+            kv=None if self.kv_format == "activations" else self.kv_format,
+            tp=(self.prefill_tp or 1) if prefill else self.tp,
+            pp=(self.prefill_pp or 1) if prefill else self.pp,
+            dp=(self.prefill_dp_attention or 1) if prefill else self.dp_attention,
+            ep=(self.prefill_ep or 1) if prefill else self.ep,
+            network=network or None,
+            usable_fraction=share,
+        )
+
+
+def predict_serving(rows: Iterable[ServingRow], assumptions: str) -> Iterator[Outcome]:
+    """Predict the figures of every row, or say why not."""
+    for row in rows:
+        yield from _outcomes(row, assumptions)
+
+
+def _outcomes(row: ServingRow, assumptions: str) -> list[Outcome]:
+    try:
+        return list(_compared(row, assumptions))
+    except UnpredictableError as error:
+        judged = {metric for metric, _, _ in row.figures.values()}
+        judged -= judged if row.not_judged == "all" else {row.not_judged}
+        return [Missing(row=row.id, reason=str(error), metrics=tuple(sorted(judged)))]
+
+
+def _compared(row: ServingRow, assumptions: str) -> Iterator[Comparison]:
+    replica = row.replica(assumptions)
+    report: Mapping[str, Any] | None = None
+    for column, (metric, measured, unit) in row.figures.items():
+        predicted = _steady(row, column, replica)
+        if predicted is None:
+            report = report or _loaded(row, replica)
+            predicted = _of_report(row, column, report)
+        yield Comparison(
+            row=row.id,
+            source=row.source,
+            metric=metric,
+            measured=measured,
+            predicted=predicted,
+            unit=unit,
+            accelerator=row.accelerator,
+            model=row.model,
+            engine=row.engine,
+            standing="outside" if row.not_judged in (metric, "all") else "counted",
+            precision=replica.weights.format or "",
+            layout=replica.layout,
+            why={
+                "isl": float(row.prompt_tokens),
+                "osl": float(row.output_tokens),
+                "users": float(row.users or 0),
+                "pools": 2.0 if row.has_two_pools else 1.0,
+            },
+            group_of_alike=row.group,
+        )
+
+
+def _steady(row: ServingRow, column: str, replica: MeasuredReplica) -> float | None:
+    """Return a figure that needs no simulated load."""
+    prompt, output, users = row.prompt_tokens, row.output_tokens, row.users or 1
+    if column == "memory_gb":
+        return replica.memory_bytes(batch=users, context=prompt + output) / _GB
+    if column == "prefill_tokens_per_second":
+        return prompt / replica.prompt_seconds(prompt=prompt)
+    if column == "decode_tokens_per_second" or row.load == "steady":
+        # Half of the answer is cached on average while it grows.
+        seconds = replica.step_seconds(batch=users, context=prompt + output // 2)
+        return 1 / seconds if column != "tpot_ms" else seconds * _MILLI
+    return None
+
+
+def _loaded(row: ServingRow, replica: MeasuredReplica) -> Mapping[str, Any]:
+    sizes, scheduler = row.sizes, row.scheduler
+    if row.load in ("static", "open"):
+        requests = row.requests or 1
+        arrivals: dict[str, Any] = {"kind": "trace", "seconds": [0.0] * requests}
+        if row.load == "open":
+            rate = row.requests_offered_per_second
+            arrivals = {"kind": "poisson", "per_second": rate}
+        return replica.simulated(
+            arrivals, sizes=sizes, requests=requests, engine=scheduler
+        )
+    if row.load == "benchmark":
+        tokens = row.prompt_tokens + row.output_tokens
+        room = replica.cached_tokens(context=tokens) // tokens
+        users = max(min(_SATURATED * room, row.max_sequences or _MOST_REQUESTS), 1)
+        rounds = _ROUNDS * users
+        requests = max(min(row.requests or rounds, rounds), users)
+    else:
+        users = row.users or 1
+        requests = max(min(row.requests or users, _MOST_REQUESTS), users)
+    arrivals = {"kind": "closed", "users": users, "think_seconds": 0.0}
+    if not row.has_two_pools:
+        return replica.simulated(
+            arrivals, sizes=sizes, requests=requests, engine=scheduler
+        )
+    decode = replica.request(batch=1, prompt=sizes.prompt, context=1) | {
+        "context": sizes.prompt + sizes.output,
+        "replicas": row.replicas,
+        "scheduler": scheduler,
+        "transfer": {
+            "latency_seconds": _TRANSFER_LATENCY,
+            "seconds_per_token": _cached_bytes_per_token(replica)
+            / _TRANSFER_BYTES_PER_SECOND,
+        },
+    }
+    return row.replica(replica.assumptions, prefill=True).simulated(
+        arrivals,
+        sizes=sizes,
+        requests=requests,
+        engine=scheduler,
+        decode=decode,
+        replicas=row.prefill_replicas or 1,
+    )
+
+
+def _cached_bytes_per_token(replica: MeasuredReplica) -> float:
+    """Return the bytes of a token's cache on the fullest accelerator."""
+    tokens = 4096
+    answer = replica.evaluated(batch=1, prompt=1, context=tokens)
+    return float(answer["memory"]["kv_cache_bytes"]) / tokens
+
+
+def _of_report(row: ServingRow, column: str, report: Mapping[str, Any]) -> float:
+    if column in ("ttft_ms", "tpot_ms"):
+        seconds = report[column.replace("_ms", "_seconds")]["mean"]
+        if seconds is None:
+            message = "no request has a second token"
+            raise UnpredictableError(message)
+        return float(seconds) * _MILLI
+    outputs = float(report["tokens_per_second"])
+    answer = row.output_tokens
+    if column == "requests_per_second":
+        return outputs / answer
+    if column == "total_tokens_per_second":
+        return outputs * (row.prompt_tokens + answer) / answer
+    return outputs

@@ -1,0 +1,248 @@
+"""A training run as it was measured: the columns of the schema of training."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+
+from planopt.accuracy.columns import Count, Figure, Format, Name  # noqa: TC001
+from planopt.accuracy.measurements import Missing
+from planopt.accuracy.shapes import Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from planopt.accuracy.measurements import Standing
+
+__all__ = ["TrainingRow"]
+
+GIB = 2.0**30
+
+
+class TrainingRow(Struct, frozen=True, kw_only=True):
+    """A run: what was run, on what, and what came out."""
+
+    id: Name
+    """Of the row, in its source."""
+    source: Name
+    """Where it was published, in short."""
+    date: str = ""
+    """When it was published."""
+    framework: Name
+    """Class of software, as the assumptions call it."""
+    release: str = ""
+    """Release of the software; not used by predictions yet."""
+    model: Name
+    """Id in the catalog; with `hidden`, the name of a model of that shape."""
+    layers: Count | None = None
+    hidden: Count | None = None
+    heads: Count | None = None
+    kv_heads: Count | None = None
+    width: Count | None = None
+    """Of the feed-forward network, or of an expert."""
+    vocabulary: Count | None = None
+    gated: bool | None = None
+    tied: bool | None = None
+    """Whether the head is the table of the embedding."""
+    norm: Literal["rms", "layer", "layer-no-bias"] | None = None
+    learned_positions: bool | None = None
+    biased: bool | None = None
+    experts: Count | None = None
+    active_experts: Count | None = None
+    accelerator: Name
+    """Id in the catalog."""
+    accelerators: Count
+    accelerators_per_host: Count
+    network: Name
+    """Id in the catalog, of the network between hosts."""
+    nics_per_host: Count
+    tp: Count | None = None
+    """Tensor parallelism; empty where the layout was not published."""
+    sequence_parallel: bool
+    pp: Count | None = None
+    vpp: Count
+    """Chunks of layers of a stage; 1 where the schedule is not interleaved."""
+    cp: Count
+    ep: Count
+    expert_tp: Count
+    micro_batch: Count | None = None
+    """Sequences; empty where the layout was not published."""
+    global_batch: Count
+    """Sequences of a step."""
+    seq_len: Count
+    """Tokens of a sequence."""
+    recompute: str = ""
+    """none, selective, full; empty where neither it nor the layout was published."""
+    shard: Literal["none", "zero1", "zero2", "zero3"]
+    shard_group: Count | None = None
+    """Ranks that shards are spread over, where they are not all."""
+    precision: Name
+    """Format of the products."""
+    gradients: Literal["fp32", "bf16", "fp16"]
+    """Format in which gradients are summed."""
+    master_weights: bool
+    optimizer: Literal["adam", "adam8bit"]
+    lora_rank: Count | None = None
+    frozen_weights: Format | None = None
+    flash_attention: bool
+    dropout: bool
+    causal: bool
+    loss_chunks: Count
+    """Pieces that logits are there in, at a time."""
+    offload: Literal["", "optimizer", "activations", "optimizer activations"] = ""
+    """What is kept in the host's memory."""
+    cuda_graph: Literal["", "none", "partial", "full"] = ""
+    """Empty where it is not told; not used by predictions yet."""
+    step_seconds: Figure | None = None
+    tokens_per_second_per_accelerator: Figure | None = None
+    tflops_per_accelerator: Figure | None = None
+    mfu: Figure | None = None
+    """Of the dense peak of the precision."""
+    flops_counted: Literal["full", "causal", "hardware"]
+    """How the source counts: attention whole or halved, or recomputation too."""
+    memory_gib: Figure | None = None
+    memory_statistic: Literal["allocated", "reserved", "device"]
+    """Of the memory figure: tensors, what the allocator holds, what the card shows."""
+    ran_out_of_memory: bool = False
+    """Whether the source says that the run did not fit."""
+    not_judged: Literal["", "all"] = ""
+    """`all` where nothing should be judged by the row."""
+    group: str = ""
+    """Alike for rows that differ in releases and repetition alone."""
+
+    @property
+    def standing(self) -> Standing:
+        """Whether its figures count."""
+        return "outside" if self.not_judged else "counted"
+
+    @property
+    def has_layout(self) -> bool:
+        """Whether nothing about the layout is left open: dp follows from the rest."""
+        return None not in (self.tp, self.pp, self.micro_batch)
+
+    @property
+    def tokens_per_step(self) -> float:
+        """Tokens of a step."""
+        return float(self.global_batch) * self.seq_len
+
+    @property
+    def memory_bytes(self) -> float | None:
+        """Memory of the fullest accelerator."""
+        return None if self.memory_gib is None else self.memory_gib * GIB
+
+    @property
+    def layout(self) -> str:
+        """The layout in short."""
+        degrees = {
+            "TP": self.tp,
+            "PP": self.pp,
+            "CP": self.cp,
+            "EP": self.ep,
+            "V": self.vpp,
+            "B": self.micro_batch,
+        }
+        parts = [f"{name}{degree}" for name, degree in degrees.items() if degree]
+        return " ".join((*parts, self.shard, self.recompute)).strip()
+
+    @property
+    def shape(self) -> Shape | None:
+        """The model by its own figures, of a row that gives them."""
+        if self.hidden is None:
+            return None
+        return Shape(
+            name=self.model,
+            layers=self.layers or 1,
+            hidden=self.hidden,
+            heads=self.heads or 1,
+            kv_heads=self.kv_heads or self.heads or 1,
+            width=self.width or 4 * self.hidden,
+            vocabulary=self.vocabulary or 1,
+            context=self.seq_len,
+            gated=bool(self.gated),
+            tied=bool(self.tied),
+            norm=self.norm or "rms",
+            learned_positions=bool(self.learned_positions),
+            biased=bool(self.biased),
+            experts=self.experts or 0,
+            active=self.active_experts or 0,
+        )
+
+    def missing(self, reason: str, *, counted: bool = True) -> Missing:
+        """Say why the row is not predicted."""
+        metrics = []
+        if counted and not self.not_judged and self.micro_batch is not None:
+            rates = (self.tflops_per_accelerator, self.mfu)
+            tokens = self.tokens_per_second_per_accelerator
+            figures = {
+                "step_time": self.step_seconds or tokens or any(rates),
+                "tokens_per_s": tokens,
+                "memory": self.memory_gib,
+            }
+            metrics = [metric for metric, figure in figures.items() if figure]
+        return Missing(row=self.id, reason=reason, metrics=tuple(metrics))
+
+    def measured_step_seconds(self, answer: Mapping[str, Any]) -> float | None:
+        """Return the measured time of a step.
+
+        Printed; else from tokens per second; else from TFLOPS or MFU by the
+        convention of the source, whose FLOPs the core counts.
+        """
+        if self.step_seconds is not None:
+            return self.step_seconds
+        if self.tokens_per_second_per_accelerator is not None:
+            rate = self.tokens_per_second_per_accelerator
+            return self.tokens_per_step / rate / self.accelerators
+        # FLOPs of a step over those of the answer's own convention.
+        achieved = float(answer["model_tflops_per_accelerator"])
+        flops = achieved * float(answer["step_seconds"])
+        if self.tflops_per_accelerator is not None:
+            if self.flops_counted == "hardware" and self.recompute == "full":
+                flops *= float(answer["hfu"]) / float(answer["mfu"])
+            return flops / self.tflops_per_accelerator
+        if self.mfu is not None:
+            return flops / (self.mfu * achieved / float(answer["mfu"]))
+        return None
+
+    def request(self, model: str) -> dict[str, Any]:
+        """Return the question to the core, of one device for a degree left open."""
+        tp, pp = self.tp or 1, self.pp or 1
+        request: dict[str, Any] = {
+            "model": model,
+            "accelerator": self.accelerator,
+            "accelerators_per_host": self.accelerators_per_host,
+            "network": self.network,
+            "nics_per_host": self.nics_per_host,
+            "tp": tp,
+            "sequence_parallel": self.sequence_parallel,
+            "pp": pp,
+            "vpp": self.vpp,
+            "dp": max(self.accelerators // (self.cp * tp * pp), 1),
+            "cp": self.cp,
+            "ep": self.ep,
+            "expert_tp": self.expert_tp,
+            "framework": self.framework,
+            "micro_batch": self.micro_batch or 1,
+            "global_batch": self.global_batch,
+            "seq_len": self.seq_len,
+            "recompute": self.recompute or "none",
+            "shard": self.shard,
+            "precision": self.precision,
+            "flash_attention": self.flash_attention,
+            "dropout": self.dropout,
+            "causal": self.causal,
+            "loss_chunks": self.loss_chunks,
+            "model_flops": "causal" if self.flops_counted == "causal" else "full",
+            "gradients": self.gradients,
+            "master_weights": self.master_weights,
+            "optimizer": self.optimizer,
+        }
+        optional = {
+            "lora_rank": self.lora_rank,
+            "frozen_weights": self.frozen_weights,
+            "shard_group": self.shard_group,
+            "offload": self.offload.split() or None,
+        }
+        return request | {
+            name: value for name, value in optional.items() if value is not None
+        }

@@ -1,0 +1,1 @@
+"""Sources of measurements, brought into the schema of `planopt validate`."""
