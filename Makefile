@@ -85,7 +85,8 @@ calibrate-training: $(BIN)/python ## Fit training and its error bars: DATA= file
 measurements: $(BIN)/python ## Bring sources of measurements into the schema: SOURCES= folder
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.prepare \
 	  $(addprefix $(SOURCES)/,training.csv inference.csv microbench.csv) \
-	  --out catalogs/measurements --page docs/reference/measurements.md
+	  --out catalogs/measurements --page docs/reference/measurements.md \
+	  --floor $(addprefix $(SOURCES)/,serving_silicon.csv serving_silicon_dense_b200.csv mlperf_training.csv nonnvidia_inference.csv nonnvidia_training.csv)
 
 accuracy: $(BIN)/python ## Write the error tables of README and docs from catalogs/measurements
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.accuracy

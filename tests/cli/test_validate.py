@@ -14,7 +14,7 @@ from planopt.cli import main
 if TYPE_CHECKING:
     from pathlib import Path
 
-KEYS = {"n", "n_total", "mape", "median_ape", "p90_ape", "bias", "spearman"}
+KEYS = {"n", "n_total", "mape", "median_ape", "p90_ape", "bias", "spearman", "floor"}
 
 
 @pytest.fixture

@@ -57,14 +57,7 @@ _HELP = (
 
 
 def read_rows(path: Path, kinds: Sequence[type[Row]]) -> list[Row]:
-    """Read a file of one of some kinds of row.
-
-    Raises
-    ------
-    InputError
-        E006 for a file that cannot be read, E007 for a header of no kind of row, E113
-        for every column and cell that is wrong.
-    """
+    """Read a file of one of some kinds of row, or tell all that is wrong with it."""
     columns, lines = _table(path)
     fits = [kind for kind in kinds if _needed(kind) <= set(columns)]
     if not fits:

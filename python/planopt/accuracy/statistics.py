@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from planopt.accuracy.measurements import Comparison
 
-__all__ = ["quantile", "rank_correlation", "statistics_of"]
+__all__ = ["quantile", "rank_correlation", "spread", "statistics_of"]
 
 _HIGH = 0.9
 _LEAST_RANKED = 3  # rows below which a rank correlation says nothing
@@ -23,6 +23,7 @@ def statistics_of(comparisons: Iterable[Comparison], *, missing: int = 0) -> Sta
     """Sum up the errors of some predictions, `missing` rows having none."""
     compared = list(comparisons)
     total = len(compared) + missing
+    apart = spread((each.group_of_alike, each.measured) for each in compared)
     if not compared:
         return Statistics(n=0, n_total=total)
     errors = [each.error for each in compared]
@@ -37,7 +38,24 @@ def statistics_of(comparisons: Iterable[Comparison], *, missing: int = 0) -> Sta
         spearman=rank_correlation(
             [each.predicted for each in compared], [each.measured for each in compared]
         ),
+        floor=median(apart) if apart else None,
     )
+
+
+def spread(measured: Iterable[tuple[str, float]]) -> list[float]:
+    """Return how far figures lie from the median of their group, as shares of them.
+
+    Of a figure in no group, or alone in it, nothing is known.
+    """
+    groups: dict[str, list[float]] = {}
+    for group, figure in measured:
+        groups.setdefault(group, []).append(figure)
+    return [
+        abs(median(figures) / figure - 1)
+        for group, figures in groups.items()
+        if group and len(figures) > 1
+        for figure in figures
+    ]
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:

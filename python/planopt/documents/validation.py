@@ -42,6 +42,9 @@ class Statistics(Struct, frozen=True, kw_only=True):
     """Mean error: above 0 where too much is predicted."""
     spearman: float | None = None
     """Rank correlation of predicted with measured."""
+    floor: float | None = None
+    """Median error that is left if each group of rows that differ in releases and
+    repetition alone is predicted by its median: nothing predicts them better."""
 
 
 class Part(Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from planopt.documents.validation import Dataset, Statistics, Validation, Worst
 
-_ERRORS = (">n", ">of", ">MAPE", ">median", ">p90", ">bias", ">ranks")
+_ERRORS = (">n", ">of", ">MAPE", ">median", ">p90", ">bias", ">ranks", ">floor")
 _PARTS_SHOWN = 4  # of a derivation
 
 
@@ -68,4 +68,5 @@ def _cells(errors: Statistics) -> tuple[str, ...]:
         percent(errors.p90_ape),
         percent(errors.bias, sign="+"),
         UNKNOWN if errors.spearman is None else f"{errors.spearman:.2f}",
+        percent(errors.floor),
     )

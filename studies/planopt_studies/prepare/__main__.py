@@ -95,15 +95,22 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+", help="tables of sources")
     parser.add_argument("--out", type=Path, required=True, help="folder")
     parser.add_argument("--page", type=Path, help="of docs, with columns and rules")
+    parser.add_argument(
+        "--floor", type=Path, nargs="*", default=(), help="more, for the floor alone"
+    )
     arguments = parser.parse_args()
     ledgers = []
+    everything: list[Measured] = []
     for path in arguments.files:
         rows, ledger = prepare(path)
         write(arguments.out / path.name, as_csv(rows))
         ledgers.append(ledger)
+        everything += rows
+    for path in arguments.floor:
+        everything += prepare(path)[0]
     print("\n".join(prepared(ledgers)))
     if arguments.page is not None:
-        write(arguments.page, page(ledgers))
+        write(arguments.page, page(ledgers, everything))
 
 
 if __name__ == "__main__":

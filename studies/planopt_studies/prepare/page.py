@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from planopt.accuracy.validate import KINDS
+from planopt_studies.floor import floors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from planopt.accuracy.validate import Measured
     from planopt_studies.prepare.rules import Ledger
 
 __all__ = ["page", "prepared"]
@@ -24,8 +26,13 @@ What `planopt validate --data FILE.csv` reads, and what `catalogs/measurements` 
 `make measurements SOURCES=FOLDER` writes this page and the bundled files. Tables of other sources are brought into the schema in a checkout: `PYTHONPATH=studies:python python -m planopt_studies.prepare FILE.csv --out FOLDER` knows the headers of training.csv, inference.csv, serving_silicon.csv and microbench.csv as they were published.
 """  # noqa: E501 - paragraphs of Markdown are lines
 
+_FLOOR: Final = """## The floor
 
-def page(ledgers: Iterable[Ledger]) -> str:
+How far rows lie from the median of their `group`: rows that agree in every column but releases, dates and figures. No prediction is nearer to them, so `planopt validate` shows the median beside every error as `floor`. `one release` compares rows of one release only: what is left is repetition, and what no column tells. Sources that may not be passed on are among the rows.
+"""  # noqa: E501 - paragraphs of Markdown are lines
+
+
+def page(ledgers: Iterable[Ledger], rows: Iterable[Measured]) -> str:
     """Return the whole page."""
     parts = [_HEAD]
     for kind in KINDS:
@@ -33,6 +40,8 @@ def page(ledgers: Iterable[Ledger]) -> str:
         parts.append(f"## Rows of {name}\n\n" + "\n".join(_columns(kind)) + "\n")
     parts.append("## What was left out of the bundled files, and changed\n")
     parts.append("\n".join(prepared(ledgers)) + "\n")
+    parts.append(_FLOOR)
+    parts.append("\n".join(floors(rows)) + "\n")
     return "\n".join(parts)
 
 

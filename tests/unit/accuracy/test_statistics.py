@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from planopt.accuracy.measurements import Comparison
-from planopt.accuracy.statistics import quantile, rank_correlation, statistics_of
+from planopt.accuracy.statistics import (
+    quantile,
+    rank_correlation,
+    spread,
+    statistics_of,
+)
 
 
 def compared(measured: float, predicted: float) -> Comparison:
@@ -46,3 +51,9 @@ def test_equal_values_share_their_rank() -> None:
     assert rank_correlation([1, 1, 2], [1, 2, 3]) == pytest.approx(0.75**0.5)
     assert rank_correlation([1, 2, 3], [3, 2, 1]) == pytest.approx(-1.0)
     assert rank_correlation([1, 1, 1], [1, 2, 3]) is None
+
+
+def test_the_floor_is_what_the_median_of_alike_rows_leaves() -> None:
+    # By hand: medians 3 and 5; 3 / 2 - 1, 3 / 4 - 1; what is alone tells nothing.
+    found = spread([("a", 2.0), ("a", 4.0), ("b", 5.0), ("", 1.0), ("", 9.0)])
+    assert found == pytest.approx([0.5, 0.25])
