@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
-if TYPE_CHECKING:
-    from planopt.catalog.open import Catalog
-    from planopt.options import Asked
-
-__all__ = [
-    "BUYING",
-    "Acquisition",
-    "Way",
-    "is_offer",
-    "read_acquisition",
-    "read_way",
-]
+__all__ = ["BUYING", "Acquisition", "Way", "is_offer"]
 
 Way = Literal["buy", "rent", "both", "own"]
 """To buy for the least price; to rent, to buy or rent, or to own for the fewest dollars
 per hour. The last is asked only to compare renting with."""
-WAYS: tuple[Way, ...] = ("buy", "rent", "both")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,60 +52,3 @@ BUYING: Final = Acquisition()
 def is_offer(host: str) -> bool:
     """Whether a host is an instance for rent: ``provider/instance/region``."""
     return "/" in host
-
-
-def read_acquisition(
-    asked: Asked, catalog: Catalog
-) -> tuple[Acquisition, float | None, float | None]:
-    """Read how to come by hardware, a budget to buy with and one per hour."""
-    acquisition = read_way(asked, catalog)
-    usd, hourly = asked.money("budget") or (None, False)
-    if hourly and acquisition.way == "buy":
-        asked.problem(
-            "E004",
-            "a budget per time is for renting, and this question buys",
-            option="budget",
-            value=asked.given["budget"],
-            accepted="purchase money, such as $20k, or --acquire rent beside it",
-        )
-    if usd is not None and not hourly and acquisition.way == "rent":
-        asked.problem(
-            "E004",
-            "purchase money buys, and this question rents",
-            option="budget",
-            value=asked.given["budget"],
-            accepted="money per hour or month, such as 12/h or $5000/month",
-        )
-    return acquisition, None if hourly else usd, usd if hourly else None
-
-
-def read_way(asked: Asked, catalog: Catalog) -> Acquisition:
-    """Read how to come by hardware, and where from."""
-    way = asked.choice("acquire", WAYS) or "buy"
-    if way == "buy":
-        asked.out_of_place(
-            ("terms", "provider", "region"),
-            "is about renting, and this question buys",
-            accepted="--acquire rent or --acquire both beside it",
-        )
-        return BUYING
-    acquisition = Acquisition(
-        way=way,
-        terms=asked.choices("terms"),
-        providers=asked.names("provider"),
-        regions=asked.names("region"),
-    )
-    _check_places(asked, catalog, acquisition)
-    return acquisition
-
-
-def _check_places(asked: Asked, catalog: Catalog, acquisition: Acquisition) -> None:
-    """Refuse providers and regions that no offer has."""
-    parts = [each["id"].split("/") for each in catalog.list("offers")]
-    known = {
-        "provider": (acquisition.providers, {part[0] for part in parts}),
-        "region": (acquisition.regions, {part[-1] for part in parts}),
-    }
-    for option, (named, there) in known.items():
-        for name in named:
-            asked.among(option, name, sorted(there))

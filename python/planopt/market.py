@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from planopt.acquisition import is_offer
-from planopt.catalog.open import DEFAULT_ASSUMPTIONS
-from planopt.prices import Condition, read_prices
-from planopt.shared_options import check_names, refuse_both
+from planopt.documents.parts import Assumed
 
 if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
-    from planopt.documents.parts import Assumed
     from planopt.options import Asked
 
-__all__ = ["Market", "read_market"]
+__all__ = ["Condition", "Market", "Prices", "must_name_accelerators", "read_market"]
 
-DEFAULT_TOP = 8
-DEFAULT_TIME_LIMIT_SECONDS = 10.0
+Condition = Literal["new", "used", "any"]
+"""What accelerators are bought as; by either, at the lower price."""
+
+MarketT = TypeVar("MarketT", bound="Market")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prices:
+    """As what accelerators are bought, and prices that somebody knows better."""
+
+    condition: Condition
+    prices: dict[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +42,10 @@ class Market:
     budget_usd: float | None = None
     max_power_watts: float | None = None
     max_racks: float | None = None
-    top: int = DEFAULT_TOP
-    time_limit_seconds: float = DEFAULT_TIME_LIMIT_SECONDS
+    top: int
+    time_limit_seconds: float
     catalog: tuple[str, ...] = ()
-    assumptions: str = DEFAULT_ASSUMPTIONS
+    assumptions: str
     assumed: tuple[Assumed, ...] = ()
     typed: dict[str, str] = field(default_factory=dict)
 
@@ -85,37 +91,24 @@ class Market:
         }
 
 
-def read_market(asked: Asked, catalog: Catalog) -> dict[str, Any]:
-    """Read what is shared: fields of a `Market`, names looked up in the catalog."""
-    fields: dict[str, Any] = {
-        "accelerators": asked.names("accelerators"),
-        "exclude": asked.names("exclude"),
-        "hosts": asked.names("host"),
-        "networks": asked.names("network"),
-        "datacenter": asked.switch("datacenter"),
-        "stock": asked.counts("stock"),
-        **read_prices(asked, catalog),
-        "max_power_watts": asked.quantity("max_power"),
-        "max_racks": asked.quantity("max_racks"),
-        "top": asked.count("top"),
-        "time_limit_seconds": asked.quantity("time_limit"),
-        "catalog": catalog.overlays,
-        "assumptions": asked.text("assumptions"),
-        "typed": asked.typed,
-    }
-    _check_names(asked, catalog, fields)
-    refuse_both(asked, fields["accelerators"], fields["exclude"])
-    return fields
+def must_name_accelerators(asked: Asked) -> None:
+    """Refuse a comparison of nothing."""
+    if not asked.given.get("accelerators"):
+        asked.problem(
+            "E005",
+            "which accelerators?",
+            option="accelerators",
+            accepted="ids between commas, such as rtx-4090,a100-sxm-80,h100-sxm",
+        )
 
 
-def _check_names(asked: Asked, catalog: Catalog, fields: dict[str, Any]) -> None:
-    hosts = fields["hosts"]
-    for kind, option, names in (
-        ("accelerators", "accelerators", fields["accelerators"]),
-        ("accelerators", "exclude", fields["exclude"]),
-        ("accelerators", "stock", fields["stock"]),
-        ("hosts", "host", [each for each in hosts if not is_offer(each)]),
-        ("offers", "host", [each for each in hosts if is_offer(each)]),
-        ("networks", "network", fields["networks"]),
-    ):
-        check_names(asked, catalog, kind, option, names)
+def read_market(asked: Asked, catalog: Catalog, of: type[MarketT]) -> MarketT:
+    """Read what a question asks, with how it was written.
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for each option that cannot be used.
+    """
+    market = asked.question(catalog.native, of)
+    return replace(market, catalog=catalog.overlays, typed=asked.typed)

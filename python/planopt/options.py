@@ -6,17 +6,18 @@ of the API: ``--max-power`` is ``max_power``.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from planopt._native import options_json, parse_quantity
+from planopt._native import options_json, read_options
 from planopt.errors import Diagnostic, InputError
+
+if TYPE_CHECKING:
+    from planopt._native import Catalog
 
 __all__ = [
     "Asked",
@@ -34,22 +35,11 @@ __all__ = [
 
 TextOrNumber: TypeAlias = "str | int | float"
 
-_CODES = {"malformed": "E002", "range": "E003"}
 _YES_NO = ("yes", "no")
+LARGEST_NUMBER = 2**63 - 1
+"""What JSON is sure to carry whole."""
 
-Choice = TypeVar("Choice", bound=str)
-
-_UNITS = {
-    "bytes": " B",
-    "requests_per_second": "/s",
-    "seconds": " s",
-    "tokens_per_second": " tok/s",
-    "usd": " dollars",
-    "usd_per_hour": " dollars per hour",
-    "usd_per_kwh": " dollars per kWh",
-    "watts": " W",
-}
-"""Units that the limits of a quantity are told in."""
+T = TypeVar("T")
 
 
 class Taken(Struct, frozen=True, kw_only=True):
@@ -230,7 +220,7 @@ def completed(option: Option, start: str, names: Iterable[str] = ()) -> list[str
 
 
 class Asked:
-    """Options of a command as they were given; all their problems are told at once."""
+    """Options of a command as they were given; the core reads them."""
 
     def __init__(self, command: str, keywords: Mapping[str, object]) -> None:
         self.command = command
@@ -241,17 +231,7 @@ class Asked:
             if name not in ("assumptions", "catalog")
         }
         """As it was written, of what changes the question."""
-        self._taken = taken_by(command)
         self._problems: list[Diagnostic] = []
-        for name in self.given:
-            for other, both in self._option(name).excludes.items():
-                if other in self.given:
-                    self.contradiction(name, other, both)
-
-    def finish(self) -> None:
-        """Raise what was found wrong, all of it."""
-        if self._problems:
-            raise InputError(self._problems)
 
     def problem(
         self,
@@ -261,281 +241,68 @@ class Asked:
         option: str,
         value: object = None,
         accepted: str | None = None,
-        help: str | None = None,
     ) -> None:
-        """Remember a problem of an option."""
-        problem = Diagnostic(
-            code=code,
-            message=message,
-            field=flag(option),
-            value=None if value is None else str(value),
-            accepted=accepted,
-            help=help,
-        )
-        if problem not in self._problems:
-            self._problems.append(problem)
-
-    def refuse(self, option: str, error: InputError) -> None:
-        """Remember what was found wrong elsewhere with the value of an option."""
-        self._problems.extend(
-            replace(problem, field=flag(option)) for problem in error.diagnostics
-        )
-
-    def contradiction(self, name: str, other: str, both: str) -> None:
-        """Remember that two options cannot be together."""
-        self.problem(
-            "E004",
-            f"{flag(name)} and {flag(other)} {both}",
-            option=name,
-            value=self.given[name],
-            accepted="one of the two",
+        """Remember a problem that the core does not see."""
+        self._problems.append(
+            Diagnostic(
+                code=code,
+                message=message,
+                field=flag(option),
+                value=None if value is None else str(value),
+                accepted=accepted,
+            )
         )
 
     def out_of_place(self, names: Iterable[str], why: str, *, accepted: str) -> None:
         """Remember each of these options that is given: here it has nothing to say."""
         for name in names:
             if name in self.given:
+                value = self.given[name]
+                message = f"{flag(name)} {why}"
                 self.problem(
-                    "E004",
-                    f"{flag(name)} {why}",
-                    option=name,
-                    value=self.given[name],
-                    accepted=accepted,
+                    "E004", message, option=name, value=value, accepted=accepted
                 )
 
-    def require(self, name: str, *, accepted: str) -> None:
-        """Remember that an option is missing that the command needs."""
-        if name not in self.given:
-            question = self._option(name).required or f"{flag(name)} is missing"
-            self.problem("E005", question, option=name, accepted=accepted)
+    def finish(self) -> None:
+        """Raise what was found wrong, all of it."""
+        if self._problems:
+            raise InputError(self._problems)
 
-    def text(self, name: str) -> str | None:
-        """Read a text, or its default."""
-        value = self._value(name)
-        return None if value is None else str(value)
+    def values(self) -> dict[str, Any]:
+        """Read the options of a command that asks nothing of a catalog."""
+        return self._read(lambda: read_options(self.command, self.json), dict)
 
-    def switch(self, name: str) -> bool:
-        """Read what is there or not."""
-        return bool(self.given.get(name, self._option(name).default == "yes"))
+    def question(self, catalog: Catalog, of: type[T]) -> T:
+        """Read the question that they ask of a catalog."""
+        ask = catalog.read_question
+        return self._read(lambda: ask(self.command, self.json), of)
 
-    def read(self, name: str) -> object:
-        """Read an option as its kind says."""
-        kinds: dict[str, Callable[[str], object]] = {
-            "quantity": self.quantity,
-            "count": self.count,
-            "choice": self.word,
-            "choices": self.choices,
-            "names": lambda name: list(self.names(name)),
-            "switch": self.switch,
-            "truth": self.truth,
-        }
-        return kinds.get(self._option(name).kind, self.text)(name)
+    def edited(self, catalog: Catalog, options: Mapping[str, object], of: type[T]) -> T:
+        """Read the same question with some options changed; empty ones are left out."""
+        ask = catalog.read_edited
+        edit = msgspec.json.encode(_plain(options))
+        return self._read(lambda: ask(self.command, self.json, edit), of)
 
-    def files(self, name: str) -> tuple[str, ...]:
-        """Read files or folders."""
-        value = self.given.get(name, ())
-        return (value,) if isinstance(value, str) else tuple(_listed(value))
+    @property
+    def json(self) -> bytes:
+        """What was given, as the core takes it."""
+        return msgspec.json.encode(_plain(self.given))
 
-    def truth(self, name: str) -> bool:
-        """Read yes or no."""
-        value = self._value(name)
-        if isinstance(value, bool):
-            return value
-        return self._word(name, value, _YES_NO) != "no"
-
-    def choice(self, name: str, among: Sequence[Choice]) -> Choice | None:
-        """Read one of a few words, which are those of the table."""
-        return self._word(name, self._value(name), among)
-
-    def word(self, name: str) -> str | None:
-        """Read one of the words of the table."""
-        return self.choice(name, self._option(name).choices)
-
-    def choices(self, name: str) -> tuple[str, ...]:
-        """Read some of the words of the table."""
-        known = self._option(name).choices
-        words = (self._word(name, each, known) for each in self.names(name))
-        return tuple(word for word in words if word is not None)
-
-    def among(self, name: str, value: str, words: Sequence[str]) -> None:
-        """Remember a value that is none of some words."""
-        self._word(name, value, words)
-
-    def names(self, name: str) -> tuple[str, ...]:
-        """Read names between commas, or a list of them; at least one."""
-        value = self._value(name)
-        if value is None:
-            return ()
-        parts = value.split(",") if isinstance(value, str) else _listed(value)
-        names = tuple(part.strip() for part in parts if part.strip())
-        if parts and not names:
-            self.problem(
-                "E002",
-                f"{flag(name)} names nothing",
-                option=name,
-                value=value,
-                accepted="names between commas",
-            )
-        return names
-
-    def quantity(self, name: str, unit: str | None = None) -> float | None:
-        """Read a quantity within its limits; numbers are SI units."""
-        return self._quantity(name, self._value(name), unit or self._option(name).unit)
-
-    def money(self, name: str) -> tuple[float, bool] | None:
-        """Read money, or money per time: dollars, and whether they are per hour."""
-        value = self._value(name)
-        if value is None:
-            return None
-        hourly = isinstance(value, str) and "/" in value
-        unit = "usd_per_hour" if hourly else "usd"
-        return self._quantity(name, value, unit) or 0.0, hourly
-
-    def count(self, name: str) -> int | None:
-        """Read a whole number."""
-        return self._count(name, self._value(name))
-
-    def counts(self, name: str) -> dict[str, int]:
-        """Read how many of each there are: ``rtx-4090=8``."""
-        read = {each: self._count(name, number) for each, number in self.pairs(name)}
-        return {each: number for each, number in read.items() if number is not None}
-
-    def pairs(self, name: str) -> list[tuple[str, object]]:
-        """Read names with a number each: ``rtx-4090=8``, or a list of such."""
-        value = self._value(name)
-        if isinstance(value, Mapping):
-            return list(value.items())
-        pairs: list[tuple[str, object]] = []
-        for text in self.names(name):
-            part, equals, number = text.partition("=")
-            if equals and part.strip():
-                pairs.append((part.strip(), number.strip()))
-                continue
-            self.problem(
-                "E002",
-                f"`{text}` says no number",
-                option=name,
-                value=text,
-                accepted=f"ID=N, such as {self._option(name).example}",
-            )
-        return pairs
-
-    def price(self, name: str, part: str, value: object) -> float | None:
-        """Read dollars of a part, or of an hour of an offer."""
-        hourly = "/" in part
-        text = f"{value}/h" if hourly and "/" not in str(value) else value
-        return self._quantity(name, text, "usd_per_hour" if hourly else "usd")
-
-    def shares(self, name: str) -> list[tuple[str, int | None]]:
-        """Read names with a number behind a colon: ``a100-sxm-80:32,h100-sxm:32``."""
-        shares: list[tuple[str, int | None]] = []
-        for text in self.names(name):
-            part, colon, number = text.rpartition(":")
-            if colon:
-                shares.append((part.strip(), self._count(name, number)))
-                continue
-            self.problem(
-                "E002",
-                f"`{text}` says no number",
-                option=name,
-                value=text,
-                accepted="ID:N between commas, such as a100-sxm-80:32,h100-sxm:32",
-            )
-        return shares
-
-    def _option(self, name: str) -> Option:
-        """Return the option as the command takes it, or as it is for others."""
-        if name in self._taken:
-            return self._taken[name]
-        return next(each for each in table().options if each.argument == name)
-
-    def _value(self, name: str) -> object:
-        if name in self.given:
-            return self.given[name]
-        option = self._option(name)
-        known = option.default_value
-        return option.default if known is None else known
-
-    def _word(self, name: str, value: object, words: Sequence[Choice]) -> Choice | None:
-        if value is None:
-            return None
-        for word in words:
-            if word == value:
-                return word
-        from difflib import get_close_matches
-
-        near = get_close_matches(str(value), words, n=1)
-        self.problem(
-            "E001",
-            f"unknown {name.replace('_', ' ')} `{value}`",
-            option=name,
-            value=value,
-            accepted=", ".join(words),
-            help=f"did you mean `{near[0]}`?" if near else None,
-        )
-        return None
-
-    def _limits(self, name: str) -> tuple[float, float]:
-        option = self._option(name)
-        least, most = option.least, option.most
-        return (
-            -math.inf if least is None else least,
-            math.inf if most is None else most,
-        )
-
-    def _quantity(self, name: str, value: object, unit: str | None) -> float | None:
-        if value is None:
-            return None
-        text = value if isinstance(value, str) else repr(value)
+    def _read(self, read: Callable[[], bytes], of: type[T]) -> T:
         try:
-            number = (
-                parse_quantity(value, unit or "number")
-                if isinstance(value, str)
-                else float(value)  # type: ignore[arg-type] # what is no number is refused below
-            )
-        except OverflowError:
-            number = math.inf
-        except ValueError as error:
-            kind, message, accepted = error.args
-            self.problem(
-                _CODES[kind], message, option=name, value=text, accepted=accepted
-            )
-            return None
-        least, most = self._limits(name)
-        if not least <= number <= most:
-            self.problem(
-                "E003",
-                f"{flag(name)} must be at least {least:g} and at most {most:g}",
-                option=name,
-                value=text,
-                accepted=f"{least:g} to {most:g}{_UNITS.get(unit or '', '')}",
-            )
-            return None
-        return number
-
-    def _count(self, name: str, value: object) -> int | None:
-        if value is None:
-            return None
-        try:
-            number = float(value)  # type: ignore[arg-type] # what is no number is refused below
-        except (TypeError, ValueError, OverflowError):
-            number = math.nan
-        least, most = self._limits(name)
-        if not (least <= number <= most) or number != int(number):
-            first = int(least)
-            self.problem(
-                "E003",
-                f"{flag(name)} must be a whole number from {first}",
-                option=name,
-                value=value,
-                accepted=f"{first}, {first + 1}, {first + 2} ... {int(most)}",
-            )
-            return None
-        return int(number)
+            told = read()
+        except InputError as error:
+            raise InputError([*error.diagnostics, *self._problems]) from None
+        self.finish()
+        return msgspec.json.decode(told, type=of)
 
 
-def _listed(value: object) -> list[str]:
-    """Return the names of a list, or of any other value as one."""
-    return (
-        [str(each) for each in value] if isinstance(value, Iterable) else [str(value)]
-    )
+def _plain(value: object) -> object:
+    """Put a value as JSON has it; numbers that it has not are written out."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [_plain(each) for each in value]
+    if isinstance(value, (int, float)) and not abs(value) <= LARGEST_NUMBER:
+        return repr(value)
+    return value if isinstance(value, (str, int, float)) else str(value)

@@ -95,9 +95,8 @@ def price_list(
 ) -> PriceList:
     """List the prices that decide, the oldest first."""
     asked = Asked("catalog prices", {"condition": condition, "older": older})
-    chosen = asked.word("condition") or ""
-    seconds = asked.quantity("older")
-    asked.finish()
+    given = asked.values()
+    chosen, seconds = given["condition"], given.get("older")
     native = catalog.native.bought(chosen)
     bought = _listings(native.price_tags())
     rented = _listings(native.rent_tags())

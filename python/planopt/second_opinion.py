@@ -18,7 +18,6 @@ from planopt.documents.derivation import Derivation, Fact, Figure
 from planopt.documents.load import load_plan
 from planopt.documents.plan import Plan
 from planopt.documents.schema import marked_schema
-from planopt.shared_options import architecture_of
 from planopt_reference import FactError, Facts, Mismatch, evaluate_serving, verify_plan
 from planopt_reference.communication import all_reduce, fabric, scale_up_ring
 from planopt_reference.derivation import recording
@@ -144,7 +143,11 @@ def _read(
 
 
 def _model(catalog: Catalog, model: str) -> dict[str, Any] | str:
-    return architecture_of(catalog, model) or model
+    """Return a model that is a file as it is: any other can be looked up again."""
+    if Path(model).suffix not in (".json", ".toml"):
+        return model
+    architecture: dict[str, Any] = catalog.native.architecture(model)
+    return architecture
 
 
 def _known(host: str | None) -> str | None:

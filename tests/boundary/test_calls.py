@@ -60,17 +60,21 @@ def test_the_main_command_asks_the_core_a_few_times(
     monkeypatch.setattr("planopt.catalog.open.NativeCatalog", catalogs)
     monkeypatch.setattr("planopt.catalog.open._opened", planopt.catalog.open.Catalog)
     for module, name in (
-        ("planopt.options", "parse_quantity"),
         ("planopt.procurement.problem", "offers"),
         ("planopt.serving.build", "lay_out"),
     ):
-        at = name if name == "parse_quantity" else f"native_{name}"
         function = counted(name, getattr(_native, name), calls)
-        monkeypatch.setattr(f"{module}.{at}", function)
+        monkeypatch.setattr(f"{module}.native_{name}", function)
     plan = planopt.solve(target="5tok/s", budget="20000")
     assert plan.status == "optimal"
     assert plan.alternatives
-    assert {"type.load", "Catalog.search", "offers", "lay_out"} <= calls.keys()
+    assert {
+        "type.load",
+        "Catalog.read_question",
+        "Catalog.search",
+        "offers",
+        "lay_out",
+    } <= calls.keys()
     assert calls.total() <= MOST_CALLS, calls
 
 

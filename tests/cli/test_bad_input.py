@@ -138,6 +138,7 @@ WRONG_COMMANDS = [
     ("catalog list zebras", "accelerators"),
     ("catalog show rtx-409", "rtx-4090"),
     ("catalog show models lama-2-70b", "llama-2-70b"),
+    ("train --tokens 2T --deadline 9d --accelerators l40s:x,l4:8", "whole number"),
     ("verify absent.json", "cannot read"),
     ("verify", "plan"),
     ("explain E999", "planopt explain"),

@@ -73,7 +73,7 @@ def test_a_debug_build_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused.value.diagnostics[0].code == "E904"
 
 
-@pytest.mark.parametrize("threads", [0, bench.MOST_THREADS + 1, 10**18])
+@pytest.mark.parametrize("threads", [0, 1025, 10**18])
 def test_more_threads_than_there_can_be_are_refused(threads: int) -> None:
     with pytest.raises(InputError) as refused:
         bench.bench(threads=threads)

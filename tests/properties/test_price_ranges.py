@@ -8,11 +8,12 @@ import pytest
 
 import planopt
 from planopt.catalog.open import open_catalog
+from planopt.market import read_market
 from planopt.options import Asked
 from planopt.planning.flips import BISECTIONS
 from planopt.planning.question import ServingQuestion
 from planopt.procurement import Solver
-from planopt.serving.problem import read_problem
+from planopt.serving.question_types import Problem
 from planopt_studies.documents import LEAST_GROUPS, LEAST_ROWS
 from planopt_studies.residuals import ANY_ENGINE, residuals
 
@@ -36,7 +37,7 @@ def cost_at(question: dict[str, Any], part: PriceRange, usd: float) -> float:
     terms = part.name.rpartition(", ")[2] if part.kind == "instance" else None
     price = {"id": part.id, "usd": usd, "terms": terms}
     opened = open_catalog()
-    problem = read_problem(Asked("solve", question), opened)
+    problem = read_market(Asked("solve", question), opened, Problem)
     catalog = opened.with_cost(problem.cost).at_price(price)
     with Solver() as solver:
         best = ServingQuestion(catalog, problem, solver).best()

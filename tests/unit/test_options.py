@@ -10,7 +10,8 @@ import pytest
 import write_options
 
 import planopt
-from planopt.acquisition import WAYS
+from planopt.acquisition import Way
+from planopt.article.published import published_figures
 from planopt.cli import main
 from planopt.cli.build import _completed
 from planopt.cli.program import program
@@ -18,9 +19,9 @@ from planopt.documents.parts import Candidate
 from planopt.documents.plan import Request
 from planopt.errors import InputError
 from planopt.fleet.plan import plan_fleet
+from planopt.market import Condition
 from planopt.options import Asked, Option, completed, given, table, taken_by, unknown
-from planopt.prices import Condition
-from planopt.serving.question_types import GOALS, OVERLAPS, PERCENTILES
+from planopt.serving.question_types import PERCENTILES, Goal, Overlap
 from planopt.sweep import read_study
 
 if TYPE_CHECKING:
@@ -201,9 +202,9 @@ def test_the_path_of_an_option_ends_in_a_field(option: Option) -> None:
 
 def test_words_of_the_table_are_those_of_the_types() -> None:
     words = {name: option.choices for name, option in taken_by("solve").items()}
-    assert words["objective"] == GOALS
-    assert words["overlap"] == OVERLAPS
-    assert words["acquire"] == WAYS
+    assert words["objective"] == get_args(Goal)
+    assert words["overlap"] == get_args(Overlap)
+    assert {*words["acquire"], "own"} == set(get_args(Way))
     assert words["condition"] == get_args(Condition)
     assert words["percentile"] == tuple(PERCENTILES)
 
@@ -213,11 +214,15 @@ def test_the_default_of_an_option_can_be_read(option: Option) -> None:
     for command, own in option.commands.items():
         if own.refuse is not None:
             continue
-        name = option.argument
-        asked = Asked(command, {})
-        if taken_by(command)[name].kind != "money":
-            asked.read(name)
-        asked.finish()
+        taken = taken_by(command)[option.argument]
+        read = Asked(command, {}).values()
+        if taken.default is not None:
+            assert option.argument in read
+
+
+def test_topics_are_those_of_the_article() -> None:
+    topics = {figure.topic for figure in published_figures()}
+    assert set(OPTIONS["topic"].choices) == topics
 
 
 def _keys(kind: str) -> list[tuple[str, Option]]:

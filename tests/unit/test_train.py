@@ -18,11 +18,12 @@ from planopt.catalog.open import open_catalog
 from planopt.documents.plan import TrainingPlan
 from planopt.documents.training import TrainingDocument
 from planopt.errors import InputError
+from planopt.market import read_market
 from planopt.options import Asked
 from planopt.procurement.problem import Limits
 from planopt.second_opinion import schema
 from planopt.training.build import lay_clusters_out
-from planopt.training.problem import read_training_problem
+from planopt.training.problem import TrainingProblem
 from planopt.training.search import find_clusters
 
 if TYPE_CHECKING:
@@ -268,7 +269,8 @@ def test_search_finds_what_trying_everything_finds(
     network: str, nics: int, deadline_days: float
 ) -> None:
     limits = {"deadline": f"{deadline_days}d", "network": network, "host": "pcie-4gpu"}
-    problem = read_training_problem(Asked("train", SMALL | limits), open_catalog())
+    asked = Asked("train", SMALL | limits)
+    problem = read_market(asked, open_catalog(), TrainingProblem)
     found = find_clusters(open_catalog(), problem)
     runs = found.runs()
     cheapest = min(
@@ -287,12 +289,13 @@ def test_search_finds_what_trying_everything_finds(
 def test_search_does_not_depend_on_the_number_of_threads() -> None:
     code = (
         "from planopt.catalog.open import open_catalog\n"
-        "from planopt.training.problem import read_training_problem\n"
+        "from planopt.market import read_market\n"
+        "from planopt.training.problem import TrainingProblem\n"
         "from planopt.training.search import find_clusters\n"
         "catalog = open_catalog()\n"
         "from planopt.options import Asked\n"
         "asked = Asked('train', {'tokens': '2T', 'deadline': '30d'})\n"
-        "problem = read_training_problem(asked, catalog)\n"
+        "problem = read_market(asked, catalog, TrainingProblem)\n"
         "found = find_clusters(catalog, problem)\n"
         "print(found.search, found.runs())"
     )
@@ -312,7 +315,7 @@ def test_search_does_not_depend_on_the_number_of_threads() -> None:
 
 def test_search_counts_every_candidate_once() -> None:
     asked = Asked("train", {**SMALL, "deadline": "1d"})
-    problem = read_training_problem(asked, open_catalog())
+    problem = read_market(asked, open_catalog(), TrainingProblem)
     found = find_clusters(open_catalog(), problem)
     search = found.search
 
@@ -336,7 +339,7 @@ def test_search_counts_every_candidate_once() -> None:
 )
 def test_a_cluster_does_what_its_evaluation_says(question: dict[str, Any]) -> None:
     catalog = open_catalog()
-    problem = read_training_problem(Asked("train", question), catalog)
+    problem = read_market(Asked("train", question), catalog, TrainingProblem)
     found = find_clusters(catalog, problem)
 
     runs = found.runs()

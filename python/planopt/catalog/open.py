@@ -178,5 +178,7 @@ def open_catalog(
 def open_for(asked: Asked) -> Catalog:
     """Open the catalog that the options of a question name."""
     accelerators = asked.given.get("accelerator") or asked.given.get("accelerators")
-    assumptions = asked.text("assumptions") or DEFAULT_ASSUMPTIONS
-    return open_catalog(asked.files("catalog"), assumptions, accelerators)
+    assumptions = asked.given.get("assumptions", DEFAULT_ASSUMPTIONS)
+    folders: Any = asked.given.get("catalog", ())
+    folders = (folders,) if isinstance(folders, str) else map(str, folders)
+    return open_catalog(tuple(folders), str(assumptions), accelerators)

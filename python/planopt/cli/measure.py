@@ -10,15 +10,11 @@ from planopt.printable import printable
 
 def bench(*, json: bool = False, **options: Any) -> None:
     """Measure how many candidates a second are evaluated here, every figure of each."""
-    from planopt.options import Asked
     from planopt.report.bench import render_bench
     from planopt.sweep.bench import bench as measure
 
-    asked = Asked("bench", options)
-    threads = asked.count("threads")
-    asked.finish()
-    spaces = asked.files("space") or ("training", "serving")
-    show(measure(threads=threads, spaces=spaces), render_bench, json=json)
+    spaces = options.pop("space", ())
+    show(measure(spaces=spaces, **options), render_bench, json=json)
 
 
 def calibrate(*, json: bool = False, **options: Any) -> int:

@@ -144,7 +144,7 @@ class FleetRequest(Struct, frozen=True, kw_only=True):
     """Dollars in place of prices of the catalog, by part; of an hour, by offer."""
     assumptions: str = ""
     catalog: tuple[str, ...] = ()
-    time_limit_seconds: float | None = None
+    time_limit_seconds: float
 
     def region(self, name: str) -> Region:
         """Region of that name."""

@@ -24,7 +24,6 @@ from planopt.fleet.stages import StagesInterrupted, solve
 from planopt.fleet.supply import UTILISATION
 from planopt.options import Asked
 from planopt.price_sources import oldest_price, sourced
-from planopt.prices import read_prices
 from planopt.procurement import Solver
 
 if TYPE_CHECKING:
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 __all__ = ["plan_fleet"]
 
 CENTS = 100
-DEFAULT_TIME_LIMIT_SECONDS = 10.0
 SHARE_FOR_ONE_TYPE = 0.4
 """Of the time limit, for all fleets of one type that the plan is compared with."""
 
@@ -77,22 +75,21 @@ def plan_fleet(
         On Ctrl-C, with the best plan so far.
     """
     asked = Asked("fleet", options)
-    seconds = asked.quantity("time_limit")
-    processes = asked.count("workers") or 1
     opened = open_for(asked)
-    paid = read_prices(asked, opened)
-    asked.finish()
+    chosen = asked.question(opened.native, _Options)
     with ExitStack() as stack:
-        solvers = [stack.enter_context(Solver()) for _ in range(processes)]
-        opened = opened.priced(**paid)
+        workers = range(chosen.workers)
+        solvers = [stack.enter_context(Solver()) for _ in workers]
+        opened = opened.priced(chosen.condition, chosen.prices)
         read: dict[str, Any] = opened.native.fleet(str(file))
         request = msgspec.convert(
             {
                 **read,
-                **paid,
-                "assumptions": asked.text("assumptions"),
-                "catalog": asked.files("catalog"),
-                "time_limit_seconds": seconds,
+                "condition": chosen.condition,
+                "prices": chosen.prices,
+                "assumptions": chosen.assumptions,
+                "catalog": chosen.catalog,
+                "time_limit_seconds": chosen.time_limit,
             },
             FleetRequest,
         )
@@ -100,7 +97,19 @@ def plan_fleet(
         named += [each.accelerator for each in request.own]
         opened = opened.with_power_limits(named)
         planning = _Planning(opened, request, solvers, told or (lambda _: None))
-        return planning.plan(compare=asked.switch("compare"))
+        return planning.plan(compare=chosen.compare)
+
+
+class _Options(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of ``planopt fleet`` as they were read."""
+
+    condition: str
+    prices: dict[str, float]
+    time_limit: float
+    workers: int
+    compare: bool
+    assumptions: str
+    catalog: tuple[str, ...]
 
 
 @dataclass
@@ -139,7 +148,7 @@ class _Planning:
 
     @property
     def _time_limit(self) -> float:
-        return self.request.time_limit_seconds or DEFAULT_TIME_LIMIT_SECONDS
+        return self.request.time_limit_seconds
 
     def _solve(self, question: Question, share: float, of: str = "") -> Answer:
         """Search for a share of the time limit."""

@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from planopt.market import read_market
 from planopt.options import Asked
 from planopt.procurement.model import exact
 from planopt.procurement.problem import Limits
 from planopt.training.build import lay_clusters_out
-from planopt.training.problem import read_training_problem
+from planopt.training.problem import TrainingProblem
 from planopt.training.search import find_clusters
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def runs_of(
         "network": network,
         "assumptions": request.assumptions,
     }
-    problem = read_training_problem(Asked("train", options), catalog)
+    problem = read_market(Asked("train", options), catalog, TrainingProblem)
     clusters = find_clusters(catalog, problem)
     periods = max(1, len(active_periods(request, training)))
     listed = clusters.runs()

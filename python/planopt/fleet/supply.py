@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from planopt.documents.fleet_request import Rented
+from planopt.market import read_market
 from planopt.options import Asked
 from planopt.procurement import Limits
 from planopt.serving.build import lay_out
-from planopt.serving.problem import read_problem
+from planopt.serving.question_types import Problem
 from planopt.serving.search import find_units
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def units_of(
         "top": 1,
         **_where(source),
     }
-    problem = read_problem(Asked("solve", options), catalog)
+    problem = read_market(Asked("solve", options), catalog, Problem)
     # Networks of one's own are part of what is bought, and of nothing else.
     within_host = getattr(source, "network", None) is None
     found = find_units(catalog, replace(problem, within_host=within_host))

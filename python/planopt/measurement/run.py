@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from planopt.measurement.device import Device
     from planopt.options import TextOrNumber
 
-DEFAULT_SECONDS = 60.0
 
 JUDGED_BY = "llama-3.2-1b"
 """A model that fits nearly everything: its speed is shown before and after."""
@@ -86,7 +85,6 @@ def calibrate(
         that are there already (E010), or a folder that cannot be written.
     """
     asked = Asked("calibrate", {"seconds": seconds})
-    given = asked.quantity("seconds")
     if accelerator is not None and not is_id(accelerator):
         asked.problem(
             "E002",
@@ -95,7 +93,7 @@ def calibrate(
             value=accelerator,
             accepted=IDS,
         )
-    asked.finish()
+    duration: float = asked.values()["seconds"]
     opened = open_catalog(catalog, assumptions)
     measured_on = open_device(device)
     id_ = accelerator or _id_of(measured_on, opened)
@@ -106,7 +104,7 @@ def calibrate(
     written = (measurements, assumed, *(() if is_known else (described,)))
     check_targets(Path(out), written, force=force)
     busy = _busy()
-    samples = measure(measured_on, given or DEFAULT_SECONDS, told)
+    samples = measure(measured_on, duration, told)
     rates = rates_of(samples)
     efficiencies = (
         efficiencies_of(rates, opened.show("accelerators", id_))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
+from planopt.market import must_name_accelerators
 from planopt.options import Asked, flag, taken_by
 from planopt.planning.pipeline import compared
 from planopt.planning.serving import Serving
@@ -55,6 +56,7 @@ def compare(**options: Any) -> list[Plan] | list[TrainingPlan]:
     ['optimal', 'optimal']
     """
     asked = Asked("compare", options)
+    must_name_accelerators(asked)
     asked.typed.pop("accelerators", None)  # each plan is about one of them
     if _marks(options):
         return compared(Training(), _of_training(asked))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace as with_changes
 
 from planopt.bill import bill_of
@@ -12,15 +13,14 @@ from planopt.catalog.open import open_for
 from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.parts import Assumed, Candidate, Hardware
 from planopt.errors import InputError
+from planopt.market import Prices
 from planopt.options import Asked
 from planopt.planning.cold import cold_load
 from planopt.price_sources import sourced
-from planopt.prices import read_prices
 from planopt.serving.build import evaluation_of
-from planopt.serving.images import read_images
 from planopt.serving.load import estimated, load_of, read_traffic, simulated
-from planopt.serving.prefill_pool import read_prefill_pool, simulated_with
-from planopt.serving.served import read_served
+from planopt.serving.prefill_pool import simulated_with
+from planopt.serving.question_types import ServedModel
 from planopt.serving.sure import with_intervals
 
 if TYPE_CHECKING:
@@ -40,9 +40,24 @@ __all__ = ["evaluate_serving"]
 MOST_AT_ONCE = 4096
 """Sequences that a replica answers at the same time: more than any engine takes."""
 
-NAMED = ("accelerator", "host", "link", "network", "pcie_all_reduce")
-DEGREES = ("tp", "cp", "dp", "ep", "pp", "replicas", "batch")
-"""Counts that are 1 unless given."""
+
+class Configuration(Struct, frozen=True, kw_only=True):
+    """One way of serving a model, as the core has read it."""
+
+    served: ServedModel
+    placed: dict[str, Any]
+    """Hardware and layout, by the options of an evaluation."""
+    adapters: dict[str, Any]
+    images: dict[str, Any]
+    prefill: dict[str, Any] | None
+    """The pool that reads prompts, where it is not the one that answers them."""
+    requests_per_second: float | None
+    users: int | None
+    arrival_cv: float | None
+    prefix_hit_rate: float | None
+    prices: Prices
+    assumptions: str
+    assumed: tuple[Assumed, ...]
 
 
 def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
@@ -71,78 +86,34 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
     """
     asked = Asked("evaluate serving", options)
     opened = open_for(asked)
-    assumed: list[Assumed] = []
-    asked.require(
-        "accelerator", accepted="an id of `planopt catalog list accelerators`"
-    )
-    images = read_images(asked, assumed)
-    image_tokens = images.get("image_tokens") or 0
-    served = read_served(asked, opened, assumed, image_tokens=image_tokens)
-    request = {
-        **served.native(),
-        **{name: asked.text(name) for name in NAMED},
-        **{name: asked.count(name) or 1 for name in DEGREES},
-        "hosts": asked.count("hosts"),
-        "nics_per_host": asked.count("nics_per_host"),
-        "in_flight": asked.count("in_flight"),
-        "software_latency_seconds": asked.quantity("software_latency"),
-    }
-    if (resting := _resting(asked)) is not None:
-        request["offload"] = resting
-    adapters = _adapters(asked)
-    request |= adapters
-    # Prompts are longer by their tokens already.
-    request |= {name: images[name] for name in images if name != "image_tokens"}
-    rate = asked.quantity("requests")
-    asking = asked.count("users")
-    burst = asked.quantity("arrival_cv")
-    if burst is not None and rate is None:
-        asked.problem(
-            "E005",
-            "of which requests do the times between vary?",
-            option="requests",
-            accepted="with --requests 3/s",
-        )
-    hits = asked.quantity("prefix_hit_rate")
     own_traffic = read_traffic(asked)
-    if own_traffic is not None and images:
-        asked.problem(
-            "E004",
-            "--traffic says how long prompts are, with all that is in them",
-            option="image_tokens",
-            value=images["image_tokens"],
-            accepted="one of the two",
-        )
-    reading = read_prefill_pool(asked, request)
-    paid = read_prices(asked, opened)
-    explain = asked.switch("explain")
-    if explain:
-        asked.out_of_place(
-            ("link", "software_latency"),
-            "is not explained",
-            accepted="--accelerator, in a host of the catalog with its own links",
-        )
-    asked.finish()
-    opened = opened.priced(**paid)
+    read = asked.question(opened.native, Configuration)
+    served = read.served
+    request = {**served.native(), **read.placed, **read.adapters, **read.images}
+    # Prompts are longer by their tokens already.
+    request.pop("image_tokens", None)
+    reading = None if read.prefill is None else {**request, **read.prefill}
+    opened = opened.priced(read.prices.condition, read.prices.prices)
     answer = opened.ask("evaluate_serving", request)
     if answer["offload"] is not None:
         # What is simulated holds as many layers as what was evaluated.
         request["offload"] = {**request["offload"], "layers": answer["offload"]}
     evaluation = evaluation_of(answer)
+    rate, hits = read.requests_per_second, read.prefix_hit_rate
     if evaluation.feasible and rate is not None and own_traffic is None:
         alone = _seconds_alone(evaluation, served.lengths, hits or 0.0)
         _check_rate(rate, asked.typed["requests"], request["replicas"] / alone)
     latencies, two = None, None
     warnings: tuple[PlanWarning, ...] = ()
-    loaded = bool(rate or asking or own_traffic)
+    loaded = bool(rate or read.users or own_traffic)
     if evaluation.feasible and (loaded or "batch" in asked.given or reading):
         in_batches = request["batch"] * answer["in_flight"] * request["replicas"]
         resident = 2 if served.overlap == "two-batch" else 1
         load = load_of(
             served.lengths,
-            users=asking if loaded else in_batches * resident,
+            users=read.users if loaded else in_batches * resident,
             requests_per_second=rate,
-            arrival_cv=burst,
+            arrival_cv=read.arrival_cv,
             prefix_hit_rate=hits or 0.0,
             traffic=own_traffic,
         )
@@ -191,20 +162,20 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
             **served.drafted,
             offload=answer["offload"],
             offload_to=request.get("offload", {}).get("to"),
-            **adapters,
-            **images,
+            **read.adapters,
+            **read.images,
         ),
         hardware=msgspec.convert(answer["hardware"], Hardware),
         bill_of_materials=sourced(opened, bill_of(answer)),
         prefill_pool=two.pool if two else None,
         transfer=two.transfer if two else None,
         context_tokens=served.lengths.context,
-        assumed=tuple(assumed),
+        assumed=read.assumed,
         warnings=warnings,
         engine=served.engine_name,
-        assumptions=asked.text("assumptions"),
+        assumptions=read.assumptions,
     )
-    if not explain:
+    if not asked.given.get("explain"):
         return document
     from planopt.second_opinion import derivation_of_serving
 
@@ -240,41 +211,3 @@ def _check_rate(rate: float, typed: str, one_by_one: float) -> None:
             accepted=f"up to {most:.3g}/s, {MOST_AT_ONCE} times "
             "what they answer one by one",
         )
-
-
-def _resting(asked: Asked) -> dict[str, Any] | None:
-    """Read which layers rest in the host."""
-    if "offload" not in asked.given:
-        if "offload_to" in asked.given:
-            asked.problem(
-                "E005",
-                "nothing rests there",
-                option="offload_to",
-                value=asked.given["offload_to"],
-                accepted="with --offload N or --offload auto",
-            )
-        return None
-    automatic = asked.given["offload"] == "auto"
-    layers = None if automatic else asked.count("offload")
-    return {"layers": layers, "to": asked.word("offload_to")}
-
-
-def _adapters(asked: Asked) -> dict[str, Any]:
-    """Read how many adapters are held, and of which rank; empty if none are."""
-    held, rank = asked.count("lora_adapters"), asked.count("lora_rank")
-    if "lora_rank" not in asked.given and held:
-        asked.problem(
-            "E005",
-            "of which rank are the adapters?",
-            option="lora_rank",
-            accepted="a whole number, mostly 8 to 64",
-        )
-    if "lora_adapters" not in asked.given and rank is not None:
-        asked.problem(
-            "E005",
-            "there are no adapters of that rank",
-            option="lora_rank",
-            value=rank,
-            accepted="with --lora-adapters N",
-        )
-    return {"lora_adapters": held, "lora_rank": rank} if held else {}

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from planopt.catalog.open import open_for
+from planopt.market import read_market
 from planopt.options import Asked
 from planopt.procurement.problem import MICRO_USD
-from planopt.serving.problem import read_problem
+from planopt.serving.question_types import Problem
 from planopt.serving.search import Aim, find_units
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def frontier(**options: Unpack[FrontierOptions]) -> Frontier:
     """
     asked = Asked("frontier", options)
     opened = open_for(asked)
-    problem = read_problem(asked, opened)
+    problem = read_market(asked, opened, Problem)
     counted = problem.counted(opened)
     found = find_units(counted, problem, Aim(each_batch_up_to=DEFAULT_BATCHES))
     rows = msgspec.structs.asdict(found.listed())

@@ -14,17 +14,16 @@ from msgspec.structs import replace as with_changes
 from planopt.acquisition import Acquisition
 from planopt.catalog.open import open_for
 from planopt.documents.ranking import Ranking, Standing, Value
+from planopt.market import must_name_accelerators, read_market
 from planopt.options import Asked
-from planopt.serving.problem import read_problem
+from planopt.serving.question_types import Problem
 from planopt.serving.search import Aim, find_units
-from planopt.shared_options import check_named
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from planopt.catalog.open import Catalog
     from planopt.option_types import PerDollarOptions
-    from planopt.serving.question_types import Problem
 
 __all__ = ["per_dollar"]
 
@@ -61,10 +60,9 @@ def per_dollar(**options: Unpack[PerDollarOptions]) -> Ranking:
     """
     asked = Asked("compare --per-dollar", options)
     opened = open_for(asked)
-    asked.finish()
-    problem = read_problem(asked, opened)
-    if not asked.switch("all"):
-        check_named(problem.accelerators)
+    if not asked.given.get("all"):
+        must_name_accelerators(asked)
+    problem = read_market(asked, opened, Problem)
     cost = {**GUIDE, **problem.cost}
     problem = replace(problem, objective="cost-per-token", cost=cost)
     counted = opened.with_cost(cost)

@@ -10,7 +10,6 @@ from planopt.documents.plan import Interrupted, Plan, TrainingPlan
 from planopt.planning.question import ServingQuestion, TrainingQuestion
 from planopt.procurement import Solver
 from planopt.procurement.purchase import PurchaseInterrupted
-from planopt.shared_options import check_named
 
 if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
@@ -63,7 +62,6 @@ def compared(subject: Subject[QuestionT, BuildT, PlanT], asked: Asked) -> list[P
     with Solver() as solver:
         question = subject.read(asked, open_for(asked), solver)
         names = question.problem.accelerators
-        check_named(names)
         return [answer(subject, question.alone(each)) for each in names]
 
 

@@ -11,6 +11,7 @@ from planopt.bill import MICRO_USD
 from planopt.documents.explanations import Alternative, Answer, Answers
 from planopt.documents.parts import Accuracy, Status
 from planopt.documents.plan import Plan
+from planopt.market import read_market
 from planopt.options import Asked
 from planopt.planning.alternatives import other_builds
 from planopt.planning.nearest import why_no_purchase
@@ -25,7 +26,7 @@ from planopt.planning.warnings import flipped, serving_warnings
 from planopt.price_sources import dollars, is_rough, oldest_price
 from planopt.procurement.problem import check
 from planopt.serving.build import lay_out_together
-from planopt.serving.problem import read_problem
+from planopt.serving.question_types import Problem
 from planopt.serving.sure import statement
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Serving:
 
     def read(self, asked: Asked, catalog: Catalog, solver: Solver) -> ServingQuestion:
         """Read a question."""
-        problem = read_problem(asked, catalog)
+        problem = read_market(asked, catalog, Problem)
         return ServingQuestion(problem.counted(catalog), problem, solver, is_told=True)
 
     def settled(

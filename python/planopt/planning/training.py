@@ -11,6 +11,7 @@ from planopt.accuracy.residuals import errors
 from planopt.bill import MICRO_USD
 from planopt.documents.parts import Accuracy, Search
 from planopt.documents.plan import TrainingPlan
+from planopt.market import read_market
 from planopt.options import Asked
 from planopt.planning.alternatives import other_clusters
 from planopt.planning.heterogeneous import together
@@ -21,7 +22,7 @@ from planopt.planning.rented_runs import renting
 from planopt.planning.sensitivity import run_sensitivities
 from planopt.planning.warnings import run_warnings
 from planopt.price_sources import oldest_price
-from planopt.training.problem import read_training_problem
+from planopt.training.problem import TrainingProblem
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -72,7 +73,7 @@ class Training:
 
     def read(self, asked: Asked, catalog: Catalog, solver: Solver) -> TrainingQuestion:
         """Read a question."""
-        problem = read_training_problem(asked, catalog)
+        problem = read_market(asked, catalog, TrainingProblem)
         return TrainingQuestion(problem.counted(catalog), problem, solver)
 
     def settled(

@@ -73,9 +73,9 @@ def read_traffic(asked: Asked) -> dict[str, Any] | None:
 
     A column ``seconds`` says when each request arrived, in growing order.
     """
-    path = asked.text("traffic")
-    if path is None:
+    if "traffic" not in asked.given:
         return None
+    path = str(asked.given["traffic"])
     accepted = (
         "a CSV with the columns prompt and output, in tokens up to "
         f"{LARGEST_COUNT}, and seconds, in growing order up to {LARGEST_QUANTITY:g}"

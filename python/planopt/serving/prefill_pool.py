@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.catalog.open import Catalog
-    from planopt.options import Asked
     from planopt.serving.question_types import ServedModel
 
-__all__ = ["DEGREES", "read_prefill_pool", "simulated_with"]
+__all__ = ["DEGREES", "simulated_with"]
 
 DEGREES = ("tp", "pp", "cp", "dp", "ep", "replicas")
 
@@ -32,29 +31,6 @@ class Simulated:
     pool: Pool
     transfer: Transfer
     latencies: Latencies | None
-
-
-def read_prefill_pool(
-    asked: Asked, answering: Mapping[str, Any]
-) -> dict[str, Any] | None:
-    """Read the pool that reads prompts, if there is one.
-
-    Parts that are not given are those of the configuration that answers; degrees are 1.
-    """
-    degrees = {name: asked.count(f"prefill_{name}") for name in DEGREES}
-    accelerator, host = asked.text("prefill_accelerator"), asked.text("prefill_host")
-    if not any((accelerator, host, *degrees.values())):
-        return None
-    same_host = accelerator in (None, answering["accelerator"])
-    return {
-        **answering,
-        **{name: degree or 1 for name, degree in degrees.items()},
-        "accelerator": accelerator or answering["accelerator"],
-        "host": host or (answering["host"] if same_host else None),
-        "hosts": None,
-        "batch": 1,
-        "in_flight": None,
-    }
 
 
 def simulated_with(

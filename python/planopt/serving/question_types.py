@@ -29,18 +29,12 @@ class Pessimism:
 AS_PREDICTED: Final = Pessimism()
 
 
-DEFAULT_USERS = 8
-
-
 DEFAULT_MAX_ACCELERATORS = 64
 """Accelerators of one replica that are searched for: beyond the largest replica of the
 published serving runs."""
 
 
 Goal = Literal["cheapest", "throughput", "cost-per-token", "latency"]
-
-
-GOALS: tuple[Goal, ...] = ("cheapest", "throughput", "cost-per-token", "latency")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +127,7 @@ class Problem(Market):
     """What the search may use of the time to the first token: less than all of it once
     a simulation has shown that it falls short."""
     tpot_margin: float = 1.0
-    users: int = DEFAULT_USERS
+    users: int
     throughput: float = 0.0
     """Tokens per second of all users."""
     requests_per_second: float | None = None
@@ -254,6 +248,3 @@ class Problem(Market):
             exhaustive=self.exhaustive,
             pcie_all_reduce=self.pcie_all_reduce,
         )
-
-
-OVERLAPS: tuple[Overlap, ...] = ("none", "two-batch")

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from planopt._native import build_info
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.errors import InputError
+from planopt.options import Asked
 from planopt.sweep.spaces import Space, read_space
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planopt.catalog.open import Catalog
+    from planopt.options import TextOrNumber
 
 CHUNK = 1 << 18
 """Candidates of a chunk: a few milliseconds of work."""
@@ -30,14 +32,10 @@ REPEATS = 3
 """Runs of each measurement, of which the fastest counts: the others were disturbed."""
 
 
-MOST_THREADS = 1024
-"""More than any one machine runs at once; each has memory of its own."""
-
-
 def bench(
     *,
-    threads: int | None = None,
-    spaces: Sequence[str] = ("training", "serving"),
+    threads: TextOrNumber | None = None,
+    spaces: Sequence[str] = (),
     assumptions: str = DEFAULT_ASSUMPTIONS,
     catalog: Sequence[str] = (),
 ) -> dict[str, Any]:
@@ -46,14 +44,8 @@ def bench(
     A candidate counts when every figure of its evaluation has been computed and is part
     of the checksum. Those that are rejected are reported apart.
     """
-    if threads is not None and not 1 <= threads <= MOST_THREADS:
-        raise InputError.of(
-            "E003",
-            f"--threads must be from 1 to {MOST_THREADS}",
-            field="--threads",
-            value=str(threads),
-            accepted=f"1 to {MOST_THREADS}",
-        )
+    options = {"threads": threads, "space": spaces or None}
+    asked = Asked("bench", options).values()
     profile = build_info()["build_profile"]
     if profile != "release":
         raise InputError.of(
@@ -64,17 +56,17 @@ def bench(
             accepted="a release build",
             help="install planopt with `pip install .`, or `maturin develop --release`",
         )
-    read = [read_space(name) for name in spaces]
+    read = [read_space(name) for name in asked["space"]]
     opened = open_catalog(catalog, assumptions)
-    threads = threads or len(os.sched_getaffinity(0))
+    most: int = asked.get("threads") or len(os.sched_getaffinity(0))
     answer: dict[str, Any] = {
         "build_profile": profile,
         "cpu": _cpu(),
-        "threads": threads,
+        "threads": most,
     }
     for space in read:
-        answer[space.name] = measure(opened, space, threads)
-    answer["random_access"] = measure(opened, read[0], threads, access="random")
+        answer[space.name] = measure(opened, space, most)
+    answer["random_access"] = measure(opened, read[0], most, access="random")
     return answer
 
 

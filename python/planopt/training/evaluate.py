@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from planopt.catalog.open import open_for
 from planopt.documents.parts import Assumed
 from planopt.documents.training import TrainingDocument, TrainingEvaluation
-from planopt.options import Asked, taken_by
+from planopt.market import Prices
+from planopt.options import Asked
 from planopt.price_sources import sourced
-from planopt.prices import read_prices
-from planopt.serving.served import read_model
-from planopt.training.mixed import better_of, mixed_of, read_shares
+from planopt.training.mixed import better_of, mixed_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,8 +25,17 @@ if TYPE_CHECKING:
 
 ToldT = TypeVar("ToldT")
 
-NOT_OF_THE_RUN = ("Money", "Search", "Output")
-"""Panels of options that say nothing of the run itself."""
+
+class Run(Struct, frozen=True, kw_only=True):
+    """One way of training a model, as the core has read it."""
+
+    configuration: dict[str, Any]
+    """What is trained and how, by the options of an evaluation."""
+    shares: list[dict[str, Any]]
+    """Kinds of accelerator with their numbers, where there are several."""
+    prices: Prices
+    assumptions: str
+    assumed: tuple[Assumed, ...]
 
 
 def evaluate_training(**options: Unpack[TrainingOptions]) -> TrainingDocument:
@@ -59,32 +68,10 @@ def evaluate_training(**options: Unpack[TrainingOptions]) -> TrainingDocument:
     """
     asked = Asked("evaluate training", options)
     opened = open_for(asked)
-    assumed: list[Assumed] = []
-    model = read_model(asked, assumed)
-    shares = read_shares(asked)
-    if "accelerators" not in asked.given:
-        asked.require(
-            "accelerator", accepted="an id of `planopt catalog list accelerators`"
-        )
-    run = {
-        name: asked.read(name)
-        for name, option in taken_by(asked.command).items()
-        if option.panel not in NOT_OF_THE_RUN and name != "accelerators"
-    }
-    explain = asked.switch("explain")
-    if explain:
-        asked.out_of_place(
-            ("accelerators", "link"),
-            "is not explained",
-            accepted="--accelerator, in a host of the catalog with its own links",
-        )
-    paid = read_prices(asked, opened)
-    asked.finish()
-    opened = opened.priced(**paid)
-    request = {
-        **{name: value for name, value in run.items() if value is not None},
-        "model": model,
-    }
+    read = asked.question(opened.native, Run)
+    opened = opened.priced(read.prices.condition, read.prices.prices)
+    request, shares = read.configuration, read.shares
+    model: str = request["model"]
     mixed = None
     if shares:
         both = opened.ask("evaluate_mixed", {**request, "shares": shares})
@@ -98,10 +85,10 @@ def evaluate_training(**options: Unpack[TrainingOptions]) -> TrainingDocument:
         document,
         bill_of_materials=sourced(opened, document.bill_of_materials),
         mixed=mixed,
-        assumed=(*assumed, *_filled_in(request, document.candidate)),
-        assumptions=asked.text("assumptions"),
+        assumed=(*read.assumed, *_filled_in(request, document.candidate)),
+        assumptions=read.assumptions,
     )
-    if not explain:
+    if not asked.given.get("explain"):
         return document
     from planopt.second_opinion import derivation_of_training
 

@@ -12,17 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.documents.training import TrainingEvaluation
-    from planopt.options import Asked
 
-__all__ = ["better_of", "mixed_of", "read_shares"]
-
-
-def read_shares(asked: Asked) -> list[dict[str, Any]]:
-    """Read kinds of accelerator with their numbers: ``a100-sxm-80:32,h100-sxm:32``."""
-    return [
-        {"accelerator": name, "accelerators": number}
-        for name, number in asked.shares("accelerators")
-    ]
+__all__ = ["better_of", "mixed_of"]
 
 
 def better_of(answer: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:

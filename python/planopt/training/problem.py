@@ -1,34 +1,20 @@
-"""The question of what to buy for a training run: read from options."""
+"""The question of what to buy for a training run, as the core has read it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from planopt.acquisition import BUYING, Acquisition, read_way
-from planopt.documents.parts import Assumed
+from planopt.acquisition import BUYING, Acquisition
 from planopt.documents.plan import Request
-from planopt.market import Market, read_market
-from planopt.serving.served import read_model
-from planopt.shared_options import architecture_of
+from planopt.market import Market
 
 if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
-    from planopt.options import Asked
 
-__all__ = ["TrainingProblem", "read_training_problem"]
-
-DEFAULT_SEQUENCE = 4096
-TOKENS_PER_STEP = 4 * 2**20
-"""Tokens of a step where no batch is given: 1,024 sequences of 4,096, as LLaMA-2 was
-trained with (arXiv 2307.09288, section 2.2)."""
-DEFAULT_MAX_ACCELERATORS = 16_384
-
-PURCHASE_LIMITS = ("host", "network", "max_power", "max_racks", "stock")
-"""Limits that make no sense for what is rented."""
+__all__ = ["TrainingProblem"]
 
 TrainingGoal = Literal["cheapest", "throughput"]
-GOALS: tuple[TrainingGoal, ...] = ("cheapest", "throughput")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +36,7 @@ class TrainingProblem(Market):
     kv_heads: int | None = None
     architecture: dict[str, Any] | None = None
     """The model itself, where it is a file that a plan must stand without."""
-    max_accelerators: int = DEFAULT_MAX_ACCELERATORS
+    max_accelerators: int
     redundancy: int | None = None
     """Spare hosts; as many as the assumptions ask for where it is left open."""
     kinds: dict[str, int] = field(default_factory=dict)
@@ -123,107 +109,3 @@ class TrainingProblem(Market):
             max_accelerators=self.max_accelerators,
             redundancy=self.redundancy,
         )
-
-
-def read_training_problem(asked: Asked, catalog: Catalog) -> TrainingProblem:
-    """Read a question; names are looked up in the catalog."""
-    assumed: list[Assumed] = []
-    name = read_model(asked, assumed)
-    length, batch = _sequences(asked, catalog, name, assumed)
-    asked.require("tokens", accepted="a number of tokens, such as `2T`")
-    acquisition = read_way(asked, catalog)
-    if acquisition.way == "rent":
-        asked.out_of_place(
-            ("redundancy", *PURCHASE_LIMITS),
-            "is about what is bought, and this question rents",
-            accepted="--provider, --region, --budget and --max-accelerators",
-        )
-    kinds = _read_kinds(asked)
-    market = read_market(asked, catalog) | ({"stock": kinds} if kinds else {})
-    goal = asked.choice("objective", GOALS)
-    if asked.given.keys().isdisjoint(("deadline", "budget")):
-        asked.problem(
-            "E005",
-            "by when, or for how much? nothing bounds the cluster",
-            option="deadline",
-            accepted="--deadline, such as `30d`, or --budget, such as `$20M`",
-        )
-    most = asked.count("max_accelerators") or DEFAULT_MAX_ACCELERATORS
-    if "max_accelerators" not in asked.given:
-        assumed.append(Assumed(name="cluster", value=f"{most:,} accelerators at most"))
-    problem = TrainingProblem(
-        **market,
-        model=name,
-        tokens=asked.quantity("tokens") or 0.0,
-        seq_len=length,
-        global_batch=batch,
-        deadline_seconds=asked.quantity("deadline"),
-        objective=goal or ("cheapest" if "deadline" in asked.given else "throughput"),
-        precision=asked.word("precision"),
-        gradients=asked.word("gradients"),
-        optimizer=asked.word("optimizer"),
-        mtp_modules=asked.count("mtp_modules"),
-        kv_heads=asked.count("kv_heads"),
-        budget_usd=_read_sum(asked),
-        max_accelerators=most,
-        redundancy=asked.count("redundancy"),
-        kinds=kinds,
-        acquisition=acquisition,
-        assumed=tuple(assumed),
-    )
-    asked.finish()
-    return replace(problem, architecture=architecture_of(catalog, name))
-
-
-def _read_kinds(asked: Asked) -> dict[str, int]:
-    """Read accelerators with their numbers, which are then all that there are."""
-    if not any(":" in name for name in asked.names("accelerators")):
-        return {}
-    kinds = {name: number or 0 for name, number in asked.shares("accelerators")}
-    if "stock" in asked.given:
-        asked.problem(
-            "E004",
-            "how many there are is said twice",
-            option="stock",
-            value=asked.given["stock"],
-            accepted="--accelerators ID:N,ID:N or --stock, not both",
-        )
-    asked.given["accelerators"] = tuple(kinds)
-    return kinds
-
-
-def _read_sum(asked: Asked) -> float | None:
-    """Read a sum: of a purchase, or of the whole of a rented run."""
-    usd, hourly = asked.money("budget") or (None, False)
-    if hourly:
-        asked.problem(
-            "E004",
-            "a run ends: its budget is a sum, not money per time",
-            option="budget",
-            value=asked.given["budget"],
-            accepted="a sum, such as $2M",
-        )
-    return usd
-
-
-def _sequences(
-    asked: Asked, catalog: Catalog, model: str, assumed: list[Assumed]
-) -> tuple[int, int]:
-    """Read tokens of a sequence and sequences of a step, or take the usual ones."""
-    length = asked.count("seq_len")
-    if length is None:
-        heads = asked.count("kv_heads")
-        known = catalog.model(model, heads)
-        length = min(DEFAULT_SEQUENCE, known["max_context"])
-        assumed.append(Assumed(name="sequence length", value=f"{length} tokens"))
-    batch = asked.count("global_batch")
-    if batch is None:
-        batch = max(TOKENS_PER_STEP // length, 1)
-        assumed.append(
-            Assumed(
-                name="global batch",
-                value=f"{batch} sequences, {batch * length / 1e6:.1f}M tokens",
-                why="say --global-batch N",
-            )
-        )
-    return length, batch

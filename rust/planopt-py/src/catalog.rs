@@ -180,6 +180,39 @@ impl Catalog {
         answer(py, py.detach(|| request::read_fleet(&file, &self.catalog)))
     }
 
+    /// The question that options ask, as JSON: names looked up, what is left open assumed.
+    ///
+    /// Parameters
+    /// ----------
+    /// command : str
+    ///     Such as ``solve``.
+    /// given : bytes
+    ///     JSON: what was given, by the arguments of the API.
+    ///
+    /// Raises
+    /// ------
+    /// `InputError`
+    ///     With everything that is wrong with them.
+    fn read_question(&self, py: Python<'_>, command: &str, given: &[u8]) -> PyResult<Vec<u8>> {
+        let given = options(given)?;
+        told(py, request::read_question(command, given, &self.catalog))
+    }
+
+    /// The same with some options changed, or left out where they are empty.
+    fn read_edited(
+        &self,
+        py: Python<'_>,
+        command: &str,
+        given: &[u8],
+        edit: &[u8],
+    ) -> PyResult<Vec<u8>> {
+        let (given, edit) = (options(given)?, options(edit)?);
+        told(
+            py,
+            request::read_edited(command, given, edit, &self.catalog),
+        )
+    }
+
     /// The assumptions' values of money over time.
     fn cost_assumptions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Ok(pythonize::pythonize(
@@ -369,6 +402,21 @@ impl Catalog {
         let found = interruptible(py, |stop| ask(&self.catalog, &request, stop))?;
         answer(py, found)
     }
+}
+
+/// Options from JSON, by their arguments.
+pub(crate) fn options(given: &[u8]) -> PyResult<request::Options> {
+    let given: serde_json::Map<String, serde_json::Value> = read(given)?;
+    let given = given.into_iter();
+    Ok(given.map(|(name, value)| (name, value.into())).collect())
+}
+
+/// An answer as JSON.
+pub(crate) fn told<T: Serialize>(
+    py: Python<'_>,
+    result: Result<T, Vec<Diagnostic>>,
+) -> PyResult<Vec<u8>> {
+    written(&result.map_err(|problems| input_error(py, &problems))?)
 }
 
 fn answer<T: Serialize>(

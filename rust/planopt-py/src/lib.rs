@@ -303,6 +303,25 @@ mod _native {
         options::options_json()
     }
 
+    /// The options of a command by their arguments, read as the table says, as JSON.
+    ///
+    /// Parameters
+    /// ----------
+    /// command : str
+    ///     One that asks nothing of a catalog, such as ``bench``.
+    /// given : bytes
+    ///     JSON: what was given.
+    ///
+    /// Raises
+    /// ------
+    /// `InputError`
+    ///     With everything that is wrong with them.
+    #[pyfunction]
+    fn read_options(py: Python<'_>, command: &str, given: &[u8]) -> PyResult<Vec<u8>> {
+        let given = crate::catalog::options(given)?;
+        crate::catalog::told(py, request::read_options(command, given))
+    }
+
     /// The groups of a question with the keys of each; no keys where a key stands for itself.
     ///
     /// Raises

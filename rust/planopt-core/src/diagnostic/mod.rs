@@ -27,6 +27,9 @@ pub mod code {
     /// Options that cannot be together.
     pub const CONTRADICTION: &str = "E004";
 
+    /// An option that is needed and not given.
+    pub const MISSING_OPTION: &str = "E005";
+
     /// A file or folder cannot be read.
     pub const UNREADABLE: &str = "E006";
 

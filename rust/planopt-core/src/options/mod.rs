@@ -15,7 +15,7 @@ const SMALLEST_QUANTITY: f64 = 1e-6;
 /// still a 64-bit integer.
 const LARGEST_QUANTITY: f64 = 1e12;
 /// 2^31: more than there is of anything that is counted one by one.
-const LARGEST_COUNT: f64 = 2_147_483_648.0;
+pub(crate) const LARGEST_COUNT: f64 = 2_147_483_648.0;
 
 /// Every option of every command.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -115,6 +115,12 @@ pub struct Entry {
     pub toml: BTreeMap<String, Vec<String>>,
     /// Who takes it, with what is different there.
     pub commands: BTreeMap<String, Command>,
+    /// What is asked where the command that takes it needs it and it is missing.
+    #[serde(skip)]
+    pub required: Option<String>,
+    /// Options that it cannot stand beside there, with what both say.
+    #[serde(skip)]
+    pub excludes: BTreeMap<String, String>,
 }
 
 /// How one command takes an option: what is given here goes before what the option says.
@@ -170,6 +176,12 @@ impl Table {
         self.options.iter().find(|entry| entry.name == name)
     }
 
+    /// The options of a command, each as it takes it.
+    pub fn taken_by<'t>(&'t self, command: &'t str) -> impl Iterator<Item = Entry> + 't {
+        let taken = self.options.iter();
+        taken.filter_map(move |entry| entry.taken(command))
+    }
+
     /// The option that a key of a kind of file means, such as `class.target` of `fleet`.
     pub fn of_key(&self, file: &str, key: &str) -> Option<&Entry> {
         let means = |entry: &&Entry| {
@@ -181,6 +193,38 @@ impl Table {
 }
 
 impl Entry {
+    /// As it is typed.
+    pub fn flag(&self) -> String {
+        format!("--{}", self.name)
+    }
+
+    /// The argument of the API.
+    pub fn argument(&self) -> String {
+        let named = || self.name.replace('-', "_");
+        self.keyword.clone().unwrap_or_else(named)
+    }
+
+    /// It as a command takes it; none if the command does not.
+    pub fn taken(&self, command: &str) -> Option<Self> {
+        let own = self.commands.get(command)?;
+        if own.refuse.is_some() {
+            return None;
+        }
+        let mut taken = self.clone();
+        taken.excludes.clone_from(&own.excludes);
+        taken.required.clone_from(&own.required);
+        taken.kind = own.kind.unwrap_or(self.kind);
+        taken.most = own.most.or(self.most);
+        if let Some(choices) = &own.choices {
+            taken.choices.clone_from(choices);
+        }
+        if own.default.is_some() || own.default_text.is_some() {
+            taken.default.clone_from(&own.default);
+            taken.default_value = None;
+        }
+        Some(taken)
+    }
+
     /// What a quantity measures; of money, the plain kind.
     pub fn dimension(&self) -> Option<Dimension> {
         let unit = match self.kind {

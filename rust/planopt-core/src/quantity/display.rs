@@ -71,7 +71,7 @@ impl fmt::Display for MicroUsd {
     }
 }
 
-fn thousands(number: u64) -> String {
+pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {

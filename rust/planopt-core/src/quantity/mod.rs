@@ -9,6 +9,7 @@ mod number;
 mod parse;
 mod units;
 
+pub(crate) use self::display::thousands;
 pub use self::exact::{Exact, Quotient, SIGNIFICANT_DIGITS};
 pub(crate) use self::number::real;
 pub use self::parse::{QuantityError, QuantityFault, parse};

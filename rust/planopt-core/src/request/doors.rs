@@ -31,7 +31,7 @@ pub fn groups(door: &str) -> Option<Groups> {
 }
 
 /// The groups of a type, and their keys.
-fn groups_of<T: DeserializeOwned>() -> Groups {
+pub(super) fn groups_of<T: DeserializeOwned>() -> Groups {
     let groups = keys_told(T::deserialize(Listener { on_the_way: &[] }));
     let keys = |group: &&'static str| {
         keys_told(T::deserialize(Listener {

@@ -1,6 +1,7 @@
 //! Questions in names and numbers, as scripts and people put them, answered from a catalog: the
 //! one place where ids become entities.
 
+mod asked;
 mod assumptions;
 mod doors;
 mod engine;
@@ -18,6 +19,7 @@ mod serving;
 pub mod space;
 mod training;
 
+pub use self::asked::{Options, read_edited, read_options, read_question};
 pub use self::doors::{Groups, groups};
 pub use self::engine::{RunRequest, SimulateServing, estimate_serving, simulate_serving};
 pub use self::errors::{ErrorsRequest, errors_of};

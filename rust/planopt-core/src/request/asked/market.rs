@@ -1,0 +1,259 @@
+//! What may be bought or rented, at which prices and within which limits: of any question.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::reader::{Reader, unknown_word};
+use super::request::{Money, Request};
+use crate::catalog::{Catalog, Kind, PriceChoice, describe_architecture};
+use crate::diagnostic::{Diagnostic, code};
+use crate::request::ModelRequest;
+
+/// What a question takes for given, told with its answer.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Assumed {
+    pub(super) name: &'static str,
+    pub(super) value: String,
+    pub(super) why: Option<&'static str>,
+}
+
+/// What may be bought, within which limits, and how long is looked for it.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Market {
+    accelerators: Vec<String>,
+    exclude: Vec<String>,
+    hosts: Vec<String>,
+    networks: Vec<String>,
+    datacenter: bool,
+    #[serde(serialize_with = "by_name")]
+    pub(super) stock: Vec<(String, u64)>,
+    #[serde(flatten)]
+    prices: Prices,
+    pub(super) max_power_watts: Option<f64>,
+    pub(super) max_racks: Option<f64>,
+    top: Option<u64>,
+    time_limit_seconds: Option<f64>,
+    assumptions: Option<String>,
+}
+
+/// As what accelerators are bought, and prices that somebody knows better.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Prices {
+    condition: Option<String>,
+    #[serde(serialize_with = "by_name")]
+    prices: Vec<(String, f64)>,
+}
+
+/// How hardware is come by.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Acquisition {
+    pub(super) way: String,
+    terms: Vec<String>,
+    providers: Vec<String>,
+    regions: Vec<String>,
+}
+
+impl Market {
+    /// Names are looked up.
+    pub(super) fn of(
+        reader: &mut Reader,
+        catalog: &Catalog,
+        request: &Request,
+        accelerators: Vec<String>,
+    ) -> Self {
+        let hardware = &request.hardware;
+        let look_up = |reader: &mut Reader, kind, argument: &str, names: &[&String]| {
+            for name in names {
+                if let Err(problems) = catalog.describe(kind, name) {
+                    reader.refuse(argument, problems);
+                }
+            }
+        };
+        let named: Vec<&String> = accelerators.iter().collect();
+        look_up(reader, Kind::Accelerator, "accelerators", &named);
+        let named: Vec<&String> = hardware.exclude.iter().collect();
+        look_up(reader, Kind::Accelerator, "exclude", &named);
+        let named: Vec<&String> = hardware.stock.iter().map(|(id, _)| id).collect();
+        look_up(reader, Kind::Accelerator, "stock", &named);
+        let (offers, hosts): (Vec<&String>, Vec<&String>) =
+            hardware.host.iter().partition(|host| host.contains('/'));
+        look_up(reader, Kind::Host, "host", &hosts);
+        look_up(reader, Kind::Offer, "host", &offers);
+        let named: Vec<&String> = hardware.network.iter().collect();
+        look_up(reader, Kind::Network, "network", &named);
+        not_both(reader, &accelerators, &hardware.exclude);
+        Self {
+            accelerators,
+            exclude: hardware.exclude.clone(),
+            hosts: hardware.host.clone(),
+            networks: hardware.network.clone(),
+            datacenter: hardware.datacenter,
+            stock: hardware.stock.clone(),
+            prices: Prices::of(reader, catalog, &request.money),
+            max_power_watts: hardware.max_power,
+            max_racks: hardware.max_racks,
+            top: request.search.top,
+            time_limit_seconds: request.search.time_limit,
+            assumptions: request.search.assumptions.clone(),
+        }
+    }
+
+    /// Whether anything but money limits a purchase from above.
+    pub(super) fn is_limited(&self) -> bool {
+        self.max_power_watts.is_some() || self.max_racks.is_some() || !self.stock.is_empty()
+    }
+}
+
+/// Refuses accelerators that are asked for and excluded.
+fn not_both(reader: &mut Reader, accelerators: &[String], exclude: &[String]) {
+    let both: BTreeSet<&str> = accelerators
+        .iter()
+        .filter(|name| exclude.contains(name))
+        .map(String::as_str)
+        .collect();
+    if both.is_empty() {
+        return;
+    }
+    let both: Vec<&str> = both.into_iter().collect();
+    let message = format!("{} both asked for and excluded", both.join(", "));
+    let problem = Diagnostic::new(code::CONTRADICTION, message).field("--exclude");
+    let problem = problem.value(both.join(","));
+    reader.push(problem.accepted("accelerators that --accelerators does not name"));
+}
+
+impl Prices {
+    pub(super) fn of(reader: &mut Reader, catalog: &Catalog, money: &Money) -> Self {
+        for (id, usd) in &money.price {
+            let choice = PriceChoice {
+                id: id.clone(),
+                usd: *usd,
+                terms: None,
+            };
+            if let Err(problems) = catalog.at_price(&choice) {
+                reader.refuse("prices", problems);
+            }
+        }
+        Self {
+            condition: money.condition.clone(),
+            prices: money.price.clone(),
+        }
+    }
+}
+
+impl Acquisition {
+    fn buying() -> Self {
+        Self {
+            way: "buy".to_owned(),
+            terms: vec!["on-demand".to_owned()],
+            providers: Vec::new(),
+            regions: Vec::new(),
+        }
+    }
+
+    /// How to come by hardware, and where from; what is asked about renting is out of place where
+    /// everything is bought.
+    pub(super) fn of(reader: &mut Reader, catalog: &Catalog, money: &Money) -> Self {
+        let way = money.acquire.as_deref().unwrap_or("buy");
+        if way == "buy" {
+            reader.out_of_place(
+                &["terms", "provider", "region"],
+                "is about renting, and this question buys",
+                "--acquire rent or --acquire both beside it",
+            );
+            return Self::buying();
+        }
+        let terms = match money.terms.as_slice() {
+            [] => Self::buying().terms,
+            terms => terms.to_vec(),
+        };
+        let acquisition = Self {
+            way: way.to_owned(),
+            terms,
+            providers: money.provider.clone(),
+            regions: money.region.clone(),
+        };
+        acquisition.look_up(reader, catalog);
+        acquisition
+    }
+
+    /// Refuses providers and regions that no offer has.
+    fn look_up(&self, reader: &mut Reader, catalog: &Catalog) {
+        let offers = match catalog.list(Kind::Offer) {
+            Ok(offers) => offers,
+            Err(problems) => return problems.into_iter().for_each(|each| reader.push(each)),
+        };
+        let ids = || offers.iter().map(|offer| offer.id.as_str());
+        let providers: BTreeSet<&str> = ids().filter_map(|id| id.split('/').next()).collect();
+        let regions: BTreeSet<&str> = ids().filter_map(|id| id.rsplit('/').next()).collect();
+        for (argument, named, known) in [
+            ("provider", &self.providers, providers),
+            ("region", &self.regions, regions),
+        ] {
+            let known: Vec<&str> = known.into_iter().collect();
+            for name in named {
+                if !known.contains(&name.as_str()) {
+                    reader.push(unknown_word(argument, name, &known));
+                }
+            }
+        }
+    }
+}
+
+/// The model, said to be assumed where it is the usual one.
+pub(super) fn model(reader: &Reader, request: &Request, assumed: &mut Vec<Assumed>) -> String {
+    let name = request.model.name.clone().unwrap_or_default();
+    if !reader.is_given("model") {
+        assumed.push(Assumed {
+            name: "model",
+            value: name.clone(),
+            why: None,
+        });
+    }
+    name
+}
+
+/// Refuses a model that the catalog does not have; files speak for themselves.
+pub(super) fn look_up_model(reader: &mut Reader, catalog: &Catalog, model: &str) {
+    let name = model.to_owned();
+    let asked = ModelRequest {
+        name,
+        kv_heads: None,
+    };
+    if !is_file(model)
+        && let Err(problems) = asked.transformer(catalog)
+    {
+        reader.refuse("model", problems);
+    }
+}
+
+/// The model itself, where it is a file: any other can be looked up again.
+pub(super) fn architecture(
+    catalog: &Catalog,
+    model: &str,
+) -> Result<Option<Value>, Vec<Diagnostic>> {
+    let described = is_file(model).then(|| describe_architecture(catalog, model));
+    described.transpose()
+}
+
+fn is_file(model: &str) -> bool {
+    let extension = Path::new(model).extension();
+    extension.is_some_and(|extension| extension == "json" || extension == "toml")
+}
+
+/// Writes pairs as a table in their order.
+pub(super) fn by_name<S: Serializer, V: Serialize>(
+    pairs: &[(String, V)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
+}
+
+/// The pairs that have a value, as a table.
+pub(super) fn known<const N: usize>(pairs: [(&str, Option<Value>); N]) -> Map<String, Value> {
+    let known = pairs.into_iter();
+    let known = known.filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    known.collect()
+}

@@ -1,0 +1,498 @@
+//! Options as people write them become values, each as its entry of the table says.
+
+use serde_json::{Map, Value, json};
+
+use crate::diagnostic::{Diagnostic, code};
+use crate::options::{Entry, Kind, LARGEST_COUNT, table};
+use crate::quantity::{Dimension, parse};
+use crate::request::Given;
+
+/// How alike a word must be to one of a few for that to be offered.
+const ALIKE: f64 = 0.6;
+
+const YES_NO: [&str; 2] = ["yes", "no"];
+
+/// What is asked, by the arguments of the API, and everything that is wrong with it.
+pub(super) struct Reader {
+    taken: Vec<Entry>,
+    given: Vec<(String, Given)>,
+    values: Map<String, Value>,
+    problems: Vec<Diagnostic>,
+}
+
+impl Reader {
+    pub(super) fn new(command: &str, given: Vec<(String, Given)>) -> Self {
+        let said = |(_, value): &(String, Given)| *value != Given::Nothing;
+        let mut reader = Self {
+            taken: table().taken_by(command).collect(),
+            given: given.into_iter().filter(said).collect(),
+            values: Map::new(),
+            problems: Vec::new(),
+        };
+        reader.contradictions();
+        reader.read();
+        reader
+    }
+
+    /// What is read, or all that is wrong.
+    pub(super) fn finish<T>(self, read: T) -> Result<T, Vec<Diagnostic>> {
+        if self.problems.is_empty() {
+            Ok(read)
+        } else {
+            Err(self.problems)
+        }
+    }
+
+    /// The value of an option as it was given.
+    pub(super) fn given(&self, argument: &str) -> Option<&Given> {
+        let named = |(name, _): &&(String, Given)| name == argument;
+        self.given.iter().find(named).map(|(_, value)| value)
+    }
+
+    pub(super) fn is_given(&self, argument: &str) -> bool {
+        self.given(argument).is_some()
+    }
+
+    /// Remembers a problem, once.
+    pub(super) fn push(&mut self, problem: Diagnostic) {
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Remembers a problem of an option, with its value as it was given.
+    pub(super) fn wrong(
+        &mut self,
+        code: &'static str,
+        argument: &str,
+        message: impl Into<String>,
+        accepted: impl Into<String>,
+    ) {
+        let problem = Diagnostic::new(code, message).field(flag(argument));
+        let problem = problem.accepted(accepted);
+        let value = self.given(argument).map(text);
+        self.push(match value {
+            Some(value) => problem.value(value),
+            None => problem,
+        });
+    }
+
+    /// Remembers what was found wrong elsewhere with the value of an option.
+    pub(super) fn refuse(&mut self, argument: &str, problems: Vec<Diagnostic>) {
+        for problem in problems {
+            self.push(problem.field(flag(argument)));
+        }
+    }
+
+    /// Remembers each of these options that is given: here it has nothing to say.
+    pub(super) fn out_of_place(&mut self, arguments: &[&str], why: &str, accepted: &str) {
+        for argument in arguments {
+            if self.is_given(argument) {
+                let message = format!("{} {why}", flag(argument));
+                self.wrong(code::CONTRADICTION, argument, message, accepted);
+            }
+        }
+    }
+
+    /// Remembers that an option is missing that the command needs.
+    pub(super) fn require(&mut self, argument: &str, accepted: &str) {
+        if self.is_given(argument) {
+            return;
+        }
+        let entry = self.entry(argument);
+        let asked = entry.and_then(|entry| entry.required.clone());
+        let message = asked.unwrap_or_else(|| format!("{} is missing", flag(argument)));
+        self.wrong(code::MISSING_OPTION, argument, message, accepted);
+    }
+
+    /// Every option by its argument, as it was given or by default.
+    pub(super) fn values(&self) -> &Map<String, Value> {
+        &self.values
+    }
+
+    /// Whether a switch is on.
+    pub(super) fn is_on(&self, argument: &str) -> bool {
+        self.values.get(argument) == Some(&Value::Bool(true))
+    }
+
+    fn read(&mut self) {
+        let taken = std::mem::take(&mut self.taken);
+        for entry in &taken {
+            if let Some(value) = self.value(entry) {
+                self.values.insert(entry.argument(), value);
+            }
+        }
+        self.taken = taken;
+    }
+
+    /// The same as the groups of a request, without what is no part of one.
+    pub(super) fn groups(&self) -> Value {
+        let mut groups = Map::new();
+        for entry in &self.taken {
+            let path = entry.path.as_deref().and_then(|path| path.split_once('.'));
+            if let (Some((group, field)), Some(value)) = (path, self.values.get(&entry.argument()))
+            {
+                groups.entry(group).or_insert_with(|| json!({}))[field] = value.clone();
+            }
+        }
+        Value::Object(groups)
+    }
+
+    fn entry(&self, argument: &str) -> Option<&Entry> {
+        self.taken.iter().find(|entry| entry.argument() == argument)
+    }
+
+    fn contradictions(&mut self) {
+        let mut found = Vec::new();
+        for (argument, _) in &self.given {
+            for (other, both) in self
+                .entry(argument)
+                .iter()
+                .flat_map(|entry| &entry.excludes)
+            {
+                let other = other.replace('-', "_");
+                if self.is_given(&other) {
+                    let message = format!("{} and {} {both}", flag(argument), flag(&other));
+                    found.push((argument.clone(), message));
+                }
+            }
+        }
+        for (argument, message) in found {
+            self.wrong(code::CONTRADICTION, &argument, message, "one of the two");
+        }
+    }
+
+    fn value(&mut self, entry: &Entry) -> Option<Value> {
+        let given = self.given(&entry.argument()).cloned();
+        let default = || entry.default.clone().map(Given::Text);
+        if given.is_none() && entry.default_value.is_some() {
+            return entry.default_value.map(Value::from);
+        }
+        match entry.kind {
+            Kind::Switch => {
+                let yes = entry.default.as_deref() == Some("yes");
+                return Some(given.map_or(yes, |given| is_yes(&given)).into());
+            }
+            Kind::Names | Kind::Choices | Kind::Files | Kind::Pairs if given.is_none() => {
+                let default = entry.default.iter().flat_map(|names| names.split(", "));
+                return Some(default.collect());
+            }
+            _ => {}
+        }
+        let given = given.or_else(default)?;
+        match entry.kind {
+            Kind::Quantity => {
+                let unit = entry.unit.as_deref().unwrap_or_default();
+                self.quantity(entry, &given, unit).map(Value::from)
+            }
+            Kind::Count if entry.choices.contains(&text(&given)) => Some(text(&given).into()),
+            Kind::Count => self.count(entry, &given).map(Value::from),
+            Kind::Money => {
+                let hourly = matches!(&given, Given::Text(text) if text.contains('/'));
+                let unit = if hourly { "usd_per_hour" } else { "usd" };
+                let usd = self.quantity(entry, &given, unit)?;
+                Some(json!({ "usd": usd, "hourly": hourly }))
+            }
+            Kind::Text | Kind::Name | Kind::File => Some(text(&given).into()),
+            Kind::Names | Kind::Choices | Kind::Files => Some(self.list(entry, &given).into()),
+            Kind::Choice => {
+                let words = entry.choices.iter().map(String::as_str);
+                let words: Vec<&str> = words.collect();
+                self.word(entry, &text(&given), &words).map(Value::from)
+            }
+            Kind::Switch => None,
+            Kind::Truth => match given {
+                Given::Flag(flag) => Some(flag.into()),
+                given => {
+                    let word = self.word(entry, &text(&given), &YES_NO)?;
+                    Some((word == YES_NO[0]).into())
+                }
+            },
+            Kind::Pairs => Some(self.pairs(entry, &given).into()),
+        }
+    }
+
+    fn list(&mut self, entry: &Entry, given: &Given) -> Vec<Value> {
+        let names = match (entry.kind, given) {
+            (Kind::Files, Given::Text(file)) => vec![file.clone()],
+            (Kind::Files, Given::List(files)) => files.iter().map(text).collect(),
+            _ => self.names(entry, given),
+        };
+        let words: Vec<&str> = entry.choices.iter().map(String::as_str).collect();
+        let names = names.into_iter().filter_map(|name| {
+            if entry.kind == Kind::Choices {
+                return self.word(entry, &name, &words);
+            }
+            Some(name)
+        });
+        names.map(Value::from).collect()
+    }
+
+    /// Names between commas, or a list of them; at least one.
+    fn names(&mut self, entry: &Entry, given: &Given) -> Vec<String> {
+        let parts: Vec<String> = match given {
+            Given::Text(names) => names.split(',').map(str::to_owned).collect(),
+            Given::List(names) => names.iter().map(text).collect(),
+            Given::Table(pairs) => pairs.iter().map(|(name, _)| name.clone()).collect(),
+            other => vec![text(other)],
+        };
+        let trimmed = parts.iter().map(|part| part.trim());
+        let names: Vec<String> = trimmed
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect();
+        if names.is_empty() && !parts.is_empty() {
+            let problem = Diagnostic::new(
+                code::MALFORMED_OPTION,
+                format!("{} names nothing", entry.flag()),
+            );
+            let problem = problem.field(entry.flag()).value(text(given));
+            self.push(problem.accepted("names between commas"));
+        }
+        names
+    }
+
+    /// Names with a number each: `rtx-4090=8`, or a list of such; of prices, dollars.
+    fn pairs(&mut self, entry: &Entry, given: &Given) -> Vec<Value> {
+        let pairs: Vec<(String, Given)> = match given {
+            Given::Table(pairs) => pairs.clone(),
+            given => {
+                let mut pairs = Vec::new();
+                for name in self.names(entry, given) {
+                    match name.split_once('=') {
+                        Some((part, number)) if !part.trim().is_empty() => {
+                            let number = Given::Text(number.trim().to_owned());
+                            pairs.push((part.trim().to_owned(), number));
+                        }
+                        _ => self.says_no_number(entry, &name, &pair_accepted(entry)),
+                    }
+                }
+                pairs
+            }
+        };
+        let mut read: Vec<(String, Value)> = Vec::new();
+        for (part, number) in pairs {
+            let value = if entry.unit.as_deref() == Some("count") {
+                self.count(entry, &number).map(Value::from)
+            } else if part.contains('/') {
+                let said = text(&number);
+                let per_time = said.contains('/');
+                let hourly = if per_time { said } else { format!("{said}/h") };
+                let hourly = self.quantity(entry, &Given::Text(hourly), "usd_per_hour");
+                hourly.map(Value::from)
+            } else {
+                self.quantity(entry, &number, "usd").map(Value::from)
+            };
+            if let Some(value) = value {
+                match read.iter_mut().find(|(known, _)| *known == part) {
+                    Some((_, known)) => *known = value,
+                    None => read.push((part, value)),
+                }
+            }
+        }
+        let pairs = read.into_iter().map(|(part, value)| json!([part, value]));
+        pairs.collect()
+    }
+
+    /// Names with a number behind a colon: `a100-sxm-80:32,h100-sxm:32`.
+    pub(super) fn shares(
+        &mut self,
+        argument: &str,
+        names: &[String],
+    ) -> Vec<(String, Option<u64>)> {
+        let Some(mut entry) = self.entry(argument).cloned() else {
+            return Vec::new();
+        };
+        (entry.least, entry.most) = (Some(0.0), Some(LARGEST_COUNT));
+        let mut shares = Vec::new();
+        for name in names {
+            let Some((part, number)) = name.rsplit_once(':') else {
+                let accepted = "ID:N between commas, such as a100-sxm-80:32,h100-sxm:32";
+                self.says_no_number(&entry, name, accepted);
+                continue;
+            };
+            let number = self.count(&entry, &Given::Text(number.to_owned()));
+            shares.push((part.trim().to_owned(), number));
+        }
+        shares
+    }
+
+    fn says_no_number(&mut self, entry: &Entry, name: &str, accepted: &str) {
+        let problem = Diagnostic::new(code::MALFORMED_OPTION, format!("`{name}` says no number"));
+        let problem = problem.field(entry.flag()).value(name);
+        self.push(problem.accepted(accepted));
+    }
+
+    /// One of a few words.
+    fn word(&mut self, entry: &Entry, value: &str, words: &[&str]) -> Option<String> {
+        if words.contains(&value) {
+            return Some(value.to_owned());
+        }
+        self.push(unknown_word(&entry.argument(), value, words));
+        None
+    }
+
+    /// A quantity within its limits; numbers are SI units.
+    fn quantity(&mut self, entry: &Entry, given: &Given, unit: &str) -> Option<f64> {
+        let read = match given {
+            Given::Text(text) => parse(text, Dimension::from_name(unit)?),
+            given => match number(given) {
+                Some(number) => Ok(number),
+                None => parse(&text(given), Dimension::from_name(unit)?),
+            },
+        };
+        let problem = match read {
+            Err(error) => {
+                let code = if error.is_out_of_range() {
+                    code::OPTION_OUT_OF_RANGE
+                } else {
+                    code::MALFORMED_OPTION
+                };
+                Diagnostic::new(code, error.to_string()).accepted(error.accepted())
+            }
+            Ok(number) => {
+                let (least, most) = entry.range();
+                if (least..=most).contains(&number) {
+                    return Some(number);
+                }
+                let (least, most) = (general(least), general(most));
+                let message = format!(
+                    "{} must be at least {least} and at most {most}",
+                    entry.flag()
+                );
+                let problem = Diagnostic::new(code::OPTION_OUT_OF_RANGE, message);
+                problem.accepted(format!("{least} to {most}{}", said_of(unit)))
+            }
+        };
+        self.push(problem.field(entry.flag()).value(text(given)));
+        None
+    }
+
+    /// A whole number.
+    fn count(&mut self, entry: &Entry, given: &Given) -> Option<u64> {
+        let (least, most) = entry.range();
+        let read = match given {
+            Given::Text(text) => text.trim().replace('_', "").parse().ok(),
+            given => number(given),
+        };
+        let whole = |number: &f64| (least..=most).contains(number) && number.fract() == 0.0;
+        if let Some(count) = read.filter(whole) {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a whole number from 0 to 2^31"
+            )]
+            return Some(count as u64);
+        }
+        let message = format!("{} must be a whole number from {least}", entry.flag());
+        let problem = Diagnostic::new(code::OPTION_OUT_OF_RANGE, message);
+        let problem = problem.field(entry.flag()).value(text(given));
+        let accepted = format!("{least}, {}, {} ... {most}", least + 1.0, least + 2.0);
+        self.push(problem.accepted(accepted));
+        None
+    }
+}
+
+/// A word that is none of a few.
+pub(super) fn unknown_word(argument: &str, value: &str, words: &[&str]) -> Diagnostic {
+    let message = format!("unknown {} `{value}`", argument.replace('_', " "));
+    let problem = Diagnostic::new(code::UNKNOWN_NAME, message);
+    let problem = problem.field(flag(argument)).value(value);
+    let problem = problem.accepted(words.join(", "));
+    let alike = |word: &&str| strsim::normalized_levenshtein(value, word);
+    let words = words.iter().filter(|word| alike(word) >= ALIKE);
+    match words.max_by(|a, b| alike(a).total_cmp(&alike(b))) {
+        Some(near) => problem.help(format!("did you mean `{near}`?")),
+        None => problem,
+    }
+}
+
+/// An option as it is typed.
+pub(super) fn flag(argument: &str) -> String {
+    let named = |entry: &&Entry| entry.argument() == argument;
+    let known = table().options.iter().find(named);
+    known.map_or_else(|| format!("--{}", argument.replace('_', "-")), Entry::flag)
+}
+
+/// A value as it was written.
+pub(super) fn text(given: &Given) -> String {
+    match given {
+        Given::Flag(true) => "True".to_owned(),
+        Given::Flag(false) => "False".to_owned(),
+        Given::Number(number) => Value::from(*number).to_string(),
+        Given::List(values) => values.iter().map(text).collect::<Vec<_>>().join(","),
+        Given::Table(values) => {
+            let pairs = values
+                .iter()
+                .map(|(name, value)| format!("{name}={}", text(value)));
+            pairs.collect::<Vec<_>>().join(",")
+        }
+        other => other.to_string(),
+    }
+}
+
+fn is_yes(given: &Given) -> bool {
+    match given {
+        Given::Nothing => false,
+        Given::Flag(flag) => *flag,
+        Given::Whole(number) => *number != 0,
+        Given::Number(number) => *number != 0.0,
+        Given::Text(text) => !text.is_empty(),
+        Given::List(values) => !values.is_empty(),
+        Given::Table(values) => !values.is_empty(),
+    }
+}
+
+fn number(given: &Given) -> Option<f64> {
+    match given {
+        #[expect(clippy::cast_precision_loss, reason = "a number is within limits")]
+        Given::Whole(number) => Some(*number as f64),
+        Given::Number(number) => Some(*number),
+        Given::Flag(flag) => Some(f64::from(u8::from(*flag))),
+        _ => None,
+    }
+}
+
+fn pair_accepted(entry: &Entry) -> String {
+    let example = entry.example.as_deref().unwrap_or_default();
+    format!("ID=N, such as {example}")
+}
+
+/// The unit that the limits of a quantity are told in.
+fn said_of(unit: &str) -> &'static str {
+    match unit {
+        "bytes" => " B",
+        "requests_per_second" => "/s",
+        "seconds" => " s",
+        "tokens_per_second" => " tok/s",
+        "usd" => " dollars",
+        "usd_per_hour" => " dollars per hour",
+        "usd_per_kwh" => " dollars per kWh",
+        "watts" => " W",
+        _ => "",
+    }
+}
+
+/// A number of at most six digits, as people read it: `0.01`, `1e+12`.
+fn general(number: f64) -> String {
+    const DIGITS: i32 = 6;
+    let written = format!("{number:.5e}");
+    let Some((mantissa, exponent)) = written.split_once('e') else {
+        return written;
+    };
+    let power: i32 = exponent.parse().unwrap_or(0);
+    let trimmed = |text: &str| {
+        let text = if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            text
+        };
+        text.to_owned()
+    };
+    if (-4..DIGITS).contains(&power) {
+        let places = usize::try_from(DIGITS - 1 - power).unwrap_or(0);
+        return trimmed(&format!("{number:.places$}"));
+    }
+    let sign = if power < 0 { '-' } else { '+' };
+    format!("{}e{sign}{:02}", trimmed(mantissa), power.abs())
+}

@@ -1,0 +1,211 @@
+//! What can be asked: a field for each option of the table that has a path, and nothing else.
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// A question as it was given, by groups; what is none of its command's is absent.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Request {
+    pub(super) model: Model,
+    pub(super) workload: Workload,
+    pub(super) promises: Promises,
+    pub(super) recipe: Recipe,
+    pub(super) hardware: Hardware,
+    pub(super) layout: Layout,
+    pub(super) engine: Engine,
+    pub(super) money: Money,
+    pub(super) search: Search,
+}
+
+/// Money, or money per hour.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Sum {
+    pub(super) usd: f64,
+    pub(super) hourly: bool,
+}
+
+/// Layers that rest in the host, as many as are needed, or parts of a run by name.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(untagged)]
+pub(super) enum Offload {
+    Layers(u64),
+    AsNeeded(String),
+    Parts(Vec<String>),
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Model {
+    pub(super) name: Option<String>,
+    pub(super) weights: Option<String>,
+    pub(super) kv: Option<String>,
+    pub(super) kv_heads: Option<u64>,
+    pub(super) draft: Option<String>,
+    pub(super) draft_tokens: Option<u64>,
+    pub(super) acceptance: Option<f64>,
+    pub(super) lora_adapters: Option<u64>,
+    pub(super) lora_rank: Option<u64>,
+    pub(super) frozen_weights: Option<String>,
+    pub(super) encoder_parameters: Option<f64>,
+    pub(super) allow_quantization: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Workload {
+    pub(super) name: Option<String>,
+    pub(super) prompt: Option<u64>,
+    pub(super) output: Option<u64>,
+    pub(super) context: Option<u64>,
+    pub(super) requests: Option<f64>,
+    pub(super) users: Option<u64>,
+    pub(super) traffic: Option<String>,
+    pub(super) arrival_cv: Option<f64>,
+    pub(super) prefix_hit_rate: Option<f64>,
+    pub(super) image_tokens: Option<u64>,
+    pub(super) patches_per_token: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Promises {
+    pub(super) target: Option<f64>,
+    pub(super) ttft: Option<f64>,
+    pub(super) percentile: Option<String>,
+    pub(super) throughput: Option<f64>,
+    pub(super) deadline: Option<f64>,
+    pub(super) robust: bool,
+    pub(super) redundancy: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Recipe {
+    pub(super) tokens: Option<f64>,
+    pub(super) seq_len: Option<u64>,
+    pub(super) global_batch: Option<u64>,
+    pub(super) precision: Option<String>,
+    pub(super) gradients: Option<String>,
+    pub(super) optimizer: Option<String>,
+    pub(super) mtp_modules: Option<u64>,
+    pub(super) framework: Option<String>,
+    pub(super) recompute: Option<String>,
+    pub(super) master_weights: Option<bool>,
+    pub(super) flash_attention: Option<bool>,
+    pub(super) causal: Option<bool>,
+    pub(super) dropout: bool,
+    pub(super) loss_chunks: Option<u64>,
+    pub(super) model_flops: Option<String>,
+    pub(super) nominal_parameters: Option<f64>,
+    pub(super) mfu: Option<f64>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Hardware {
+    pub(super) accelerators: Vec<String>,
+    pub(super) exclude: Vec<String>,
+    pub(super) accelerator: Option<String>,
+    #[serde(deserialize_with = "one_or_more")]
+    pub(super) host: Vec<String>,
+    pub(super) link: Option<String>,
+    #[serde(deserialize_with = "one_or_more")]
+    pub(super) network: Vec<String>,
+    pub(super) hosts: Option<u64>,
+    pub(super) accelerators_per_host: Option<u64>,
+    pub(super) nics_per_host: Option<u64>,
+    pub(super) datacenter: bool,
+    pub(super) max_accelerators: Option<u64>,
+    pub(super) max_power: Option<f64>,
+    pub(super) max_racks: Option<f64>,
+    pub(super) stock: Vec<(String, u64)>,
+    pub(super) prefill_accelerator: Option<String>,
+    pub(super) prefill_host: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Layout {
+    pub(super) tp: Option<u64>,
+    pub(super) pp: Option<u64>,
+    pub(super) cp: Option<u64>,
+    pub(super) dp: Option<u64>,
+    pub(super) ep: Option<u64>,
+    pub(super) replicas: Option<u64>,
+    pub(super) batch: Option<u64>,
+    pub(super) in_flight: Option<u64>,
+    pub(super) overlap: Option<String>,
+    pub(super) offload: Option<Offload>,
+    pub(super) offload_to: Option<String>,
+    pub(super) micro_batch: Option<u64>,
+    pub(super) vpp: Option<u64>,
+    pub(super) schedule: Option<String>,
+    pub(super) sequence_parallel: bool,
+    pub(super) context_parallel: Option<String>,
+    pub(super) expert_tp: Option<u64>,
+    pub(super) shard: Option<String>,
+    pub(super) shard_group: Option<u64>,
+    pub(super) prefill_replicas: Option<u64>,
+    pub(super) prefill_tp: Option<u64>,
+    pub(super) prefill_pp: Option<u64>,
+    pub(super) prefill_cp: Option<u64>,
+    pub(super) prefill_dp: Option<u64>,
+    pub(super) prefill_ep: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Engine {
+    pub(super) name: Option<String>,
+    pub(super) policy: Option<String>,
+    pub(super) token_budget: Option<u64>,
+    pub(super) max_sequences: Option<u64>,
+    pub(super) pcie_all_reduce: Option<String>,
+    pub(super) software_latency: Option<f64>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Money {
+    pub(super) budget: Option<Sum>,
+    pub(super) objective: Option<String>,
+    pub(super) acquire: Option<String>,
+    pub(super) terms: Vec<String>,
+    pub(super) provider: Vec<String>,
+    pub(super) region: Vec<String>,
+    pub(super) condition: Option<String>,
+    pub(super) price: Vec<(String, f64)>,
+    pub(super) years: Option<f64>,
+    pub(super) duty: Option<f64>,
+    pub(super) electricity: Option<f64>,
+    pub(super) pue: Option<f64>,
+    pub(super) carbon: Option<f64>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Search {
+    pub(super) assumptions: Option<String>,
+    pub(super) catalog: Vec<String>,
+    pub(super) top: Option<u64>,
+    pub(super) price_band: Option<f64>,
+    pub(super) steps: bool,
+    pub(super) exhaustive: bool,
+    pub(super) time_limit: Option<f64>,
+    pub(super) memory_limit: Option<f64>,
+}
+
+/// Commands of one configuration take one name, others take several.
+fn one_or_more<'de, D: Deserializer<'de>>(names: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Names {
+        One(String),
+        More(Vec<String>),
+    }
+    Ok(match Names::deserialize(names)? {
+        Names::One(name) => vec![name],
+        Names::More(names) => names,
+    })
+}
