@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from planopt.documents.parts import Assumed
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from planopt.catalog.open import Catalog
     from planopt.options import Asked
 
@@ -58,6 +60,14 @@ class Market:
     def counted(self, catalog: Catalog) -> Catalog:
         """Return the catalog with the prices that are asked for."""
         return catalog.priced(self.condition, self.prices)
+
+    def counts_as(self, other: Self) -> bool:
+        """Whether parts and hours cost the same as in another question."""
+        return (self.condition, self.prices) == (other.condition, other.prices)
+
+    def judged_as(self, other: Self) -> Self:  # noqa: ARG002 - of serving alone
+        """Take over what another question has learned, and nobody typed."""
+        return self
 
     def hardware(self) -> dict[str, Any]:
         """Say what may be bought, as a search of the core takes it."""

@@ -6,7 +6,9 @@ of the API: ``--max-power`` is ``max_power``.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -112,8 +114,8 @@ class Option(Struct, frozen=True, kw_only=True):
         own = self.commands[command]
         said = {name: getattr(own, name) for name in own.__struct_fields__}
         known = {name: value for name, value in said.items() if value is not None}
-        if own.default_text is not None:
-            known["default"] = own.default
+        if own.default_text is not None or own.default is not None:
+            known |= {"default": own.default, "default_text": own.default_text}
         if "default" in known:
             known["default_value"] = None
         known.pop("refuse", None)
@@ -219,6 +221,22 @@ def completed(option: Option, start: str, names: Iterable[str] = ()) -> list[str
     return [f"{before}{comma}{word}" for word in words if word.startswith(last)]
 
 
+@dataclass(frozen=True)
+class Edit:
+    """A question in other words of the command line."""
+
+    options: Mapping[str, object]
+    """As they are typed, by their arguments; empty ones are left out."""
+    note: str | None = None
+    without: tuple[str, ...] = ()
+    """Options that have nothing to say any more: left out in silence."""
+
+    @property
+    def told(self) -> dict[str, str]:
+        """The options as a plan names them."""
+        return {name: str(value) for name, value in self.options.items()}
+
+
 class Asked:
     """Options of a command as they were given; the core reads them."""
 
@@ -231,7 +249,16 @@ class Asked:
             if name not in ("assumptions", "catalog")
         }
         """As it was written, of what changes the question."""
+        self.edit: dict[str, object] = {}
+        """What is asked otherwise than it was given; empty options are left out."""
         self._problems: list[Diagnostic] = []
+
+    def edited(self, edit: Edit) -> Asked:
+        """Return the same in other words."""
+        other = copy.copy(self)
+        left_out = dict.fromkeys(edit.without, "")
+        other.edit = {**self.edit, **edit.options, **left_out}
+        return other
 
     def problem(
         self,
@@ -274,14 +301,13 @@ class Asked:
 
     def question(self, catalog: Catalog, of: type[T]) -> T:
         """Read the question that they ask of a catalog."""
-        ask = catalog.read_question
-        return self._read(lambda: ask(self.command, self.json), of)
-
-    def edited(self, catalog: Catalog, options: Mapping[str, object], of: type[T]) -> T:
-        """Read the same question with some options changed; empty ones are left out."""
-        ask = catalog.read_edited
-        edit = msgspec.json.encode(_plain(options))
-        return self._read(lambda: ask(self.command, self.json, edit), of)
+        if not self.edit:
+            ask = catalog.read_question
+            return self._read(lambda: ask(self.command, self.json), of)
+        edit = msgspec.json.encode(_plain(self.edit))
+        return self._read(
+            lambda: catalog.read_edited(self.command, self.json, edit), of
+        )
 
     @property
     def json(self) -> bytes:

@@ -37,10 +37,11 @@ def cost_at(question: dict[str, Any], part: PriceRange, usd: float) -> float:
     terms = part.name.rpartition(", ")[2] if part.kind == "instance" else None
     price = {"id": part.id, "usd": usd, "terms": terms}
     opened = open_catalog()
-    problem = read_market(Asked("solve", question), opened, Problem)
+    asked = Asked("solve", question)
+    problem = read_market(asked, opened, Problem)
     catalog = opened.with_cost(problem.cost).at_price(price)
     with Solver() as solver:
-        best = ServingQuestion(catalog, problem, solver).best()
+        best = ServingQuestion(catalog, problem, solver, asked).best()
     assert best is not None
     return best.usd_per_hour if problem.acquisition.hourly else best.price_usd
 

@@ -19,14 +19,30 @@ CLASSES = {
     "FleetOptions": "fleet",
     "ServingOptions": "evaluate serving",
     "TrainingOptions": "evaluate training",
-    "CompareOptions": "compare",
     "CompareTrainingOptions": "compare",
     "FrontierOptions": "frontier",
     "PerDollarOptions": "compare --per-dollar",
 }
 """Keywords of the API, by the command that takes the same options."""
-SUBJECT = {"CompareOptions": "solve", "CompareTrainingOptions": "train"}
+SUBJECT = {"CompareTrainingOptions": "train"}
 REQUIRED = {"CompareTrainingOptions": "tokens"}
+OF_UNITS = ("SolveOptions", "FrontierOptions", "PerDollarOptions")
+OF_RUNS = ("TrainOptions", "CompareTrainingOptions")
+OF_ONE = ("ServingOptions", "TrainingOptions")
+GROUPS = {
+    "OfAll": (*OF_UNITS, *OF_RUNS, *OF_ONE, "FleetOptions"),
+    "OfModels": (*OF_UNITS, *OF_RUNS, *OF_ONE),
+    "OfServing": (*OF_UNITS, "ServingOptions"),
+    "OfUnits": OF_UNITS,
+    "OfTraining": (*OF_RUNS, "TrainingOptions"),
+    "OfPurchases": ("SolveOptions", *OF_RUNS),
+    "OfChoices": (*OF_UNITS, *OF_RUNS),
+    "OfHosts": (*OF_UNITS, *OF_RUNS, "ServingOptions"),
+    "OfSpares": (*OF_UNITS, *OF_RUNS, "TrainingOptions"),
+    "OfConfigurations": OF_ONE,
+}
+"""Keywords that several of them take alike; those of any other few are in each."""
+LINE = 88
 WRITTEN = "Output"
 """The panel of what only the command line takes."""
 
@@ -50,7 +66,7 @@ TYPE_OF = {
 
 HEADER = """\
 # Keywords of the API, by the functions that take them: made by `make options` of
-# rust/planopt-core/src/request/options.toml.
+# rust/planopt-core/src/options/options.toml.
 
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
@@ -60,25 +76,61 @@ from typing_extensions import Required
 
 
 def types() -> str:
-    """The types of keywords, a class for each function."""
-    return HEADER + "".join(_class(name) for name in CLASSES)
+    """The types of keywords: what several functions take, and a class for each."""
+    taken = {name: _keywords(name) for name in CLASSES}
+    takers: dict[tuple[str, str], set[str]] = {}
+    for name, keywords in taken.items():
+        for keyword in keywords.items():
+            takers.setdefault(keyword, set()).add(name)
+    shared = {
+        group: {
+            keyword: kind
+            for (keyword, kind), who in takers.items()
+            if who == set(classes)
+        }
+        for group, classes in GROUPS.items()
+    }
+    texts = [_class(group, ["TypedDict"], shared[group]) for group in GROUPS]
+    for name, keywords in taken.items():
+        bases = [group for group, classes in GROUPS.items() if name in classes]
+        own = {
+            keyword: kind
+            for keyword, kind in keywords.items()
+            if not any(keyword in shared[group] for group in bases)
+        }
+        texts.append(_class(name, bases or ["TypedDict"], own))
+    texts.append(_class("CompareOptions", ["SolveOptions"], {}))
+    return HEADER + "".join(texts)
 
 
-def _class(name: str) -> str:
-    lines = [f"\nclass {name}(TypedDict, total=False):"]
-    panel = ""
-    for argument, option in taken_by(CLASSES[name]).items():
-        if option.panel == WRITTEN or option.argument in ("per_dollar", "space"):
+def _keywords(name: str) -> dict[str, str]:
+    """The keywords of a function with their types."""
+    command = CLASSES[name]
+    keywords = {}
+    for argument, option in taken_by(command).items():
+        if option.panel == WRITTEN or argument in ("per_dollar", "space"):
             continue
         if name in SUBJECT and argument not in taken_by(SUBJECT[name]):
             continue
-        if option.panel != panel:
-            panel = option.panel
-            lines.append(f"    # {panel}")
         kind = TYPE_OF[option.kind]
         if REQUIRED.get(name) == argument:
             kind = f"Required[{kind.removesuffix(' | None')}]"
-        lines.append(f"    {argument}: {kind}")
+        keywords[argument] = kind
+    return keywords
+
+
+def _class(name: str, bases: list[str], keywords: dict[str, str]) -> str:
+    arguments = [*bases, "total=False"]
+    head = f"\nclass {name}({', '.join(arguments)}):"
+    if len(head) > LINE:
+        head = f"\nclass {name}(\n    {', '.join(arguments)}\n):"
+    if max(map(len, head.splitlines())) > LINE:
+        each = "".join(f"    {argument},\n" for argument in arguments)
+        head = f"\nclass {name}(\n{each}):"
+    if not keywords:
+        return f"{head} ...\n"
+    lines = [head]
+    lines += [f"    {keyword}: {kind}" for keyword, kind in keywords.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -15,8 +14,6 @@ from planopt.article.published import published_figures
 from planopt.cli import main
 from planopt.cli.build import _completed
 from planopt.cli.program import program
-from planopt.documents.parts import Candidate
-from planopt.documents.plan import Request
 from planopt.errors import InputError
 from planopt.fleet.plan import plan_fleet
 from planopt.market import Condition
@@ -158,46 +155,6 @@ def test_a_misspelt_keyword_is_an_error_of_types(
     said, _, status = run(["--config-file", config, str(file)])
     assert (status != 0) == (word is not None), said
     assert word is None or f'"{word}"' in said
-
-
-def _fields() -> set[str]:
-    """Fields of requests of the core, and of those that Python reads."""
-    texts = [path.read_text("utf-8") for path in ASK.rglob("*.rs")]
-    core = {name for text in texts for name in re.findall(r"pub (\w+): ", text)}
-    return core | {*Request.__struct_fields__, *Candidate.__struct_fields__}
-
-
-ELSEWHERE = {
-    "model.frozen_weights": "frozen_weights",
-    "workload.arrival_cv": "arrivals",
-    "workload.traffic": "seconds",
-    "workload.patches_per_token": "image_patches",
-    "workload.requests": "requests_per_second",
-    "workload.workload": "prompt",
-    "hardware.host": "hosts",
-    "hardware.network": "networks",
-    "money.budget": "budget_usd",
-    "money.electricity": "electricity_usd_per_kwh",
-    "money.carbon": "carbon_kg_per_kwh",
-    "money.price": "prices",
-    "money.provider": "providers",
-    "money.region": "regions",
-    "search.top": "builds",
-}
-"""Fields that are called otherwise until requests are nested."""
-UNITS = ("", "_seconds", "_watts", "_bytes", "_tokens", "_tokens_per_second")
-
-
-@pytest.mark.parametrize(
-    "option",
-    [each for each in table().options if each.path],
-    ids=lambda each: each.name,
-)
-def test_the_path_of_an_option_ends_in_a_field(option: Option) -> None:
-    path = option.path or ""
-    last = ELSEWHERE.get(path, path.partition(".")[2].removeprefix("prefill_"))
-    known = _fields() | {"acquire", "terms", "price_band", "robust", "steps", "catalog"}
-    assert {f"{last}{unit}" for unit in UNITS} & known
 
 
 def test_words_of_the_table_are_those_of_the_types() -> None:

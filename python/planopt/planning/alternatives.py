@@ -131,7 +131,7 @@ def _without_cluster(
     """Say of each accelerator that was named why it has no cluster."""
     for name in question.problem.accelerators:
         if name not in runs.accelerator:
-            why = held_back(question.about(accelerators=(name,)))
+            why = held_back(question.alone(name))
             yield TrainingAlternative(summary=name, why_not=why.sentence)
 
 

@@ -7,10 +7,11 @@ that each user has cached, and how fast the choice really is.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from planopt.documents.explanations import Flip
+from planopt.options import Edit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,8 +21,14 @@ if TYPE_CHECKING:
 
 __all__ = ["flips"]
 
-OF_AN_HOUR = ("electricity_usd_per_kwh", "duty", "years", "pue")
-"""Assumptions that dollars per hour depend on; a purchase price does not."""
+OF_AN_HOUR = {
+    "electricity_usd_per_kwh": "electricity",
+    "duty": "duty",
+    "years": "years",
+    "pue": "pue",
+}
+"""Assumptions that dollars per hour depend on, and their options; a purchase price
+does not."""
 
 BISECTIONS = 5
 """The limit is known to the band divided by 2 to the power of this."""
@@ -42,13 +49,8 @@ def _of_cost(question: ServingQuestion, chosen: Build, band: float) -> Iterator[
     if not question.problem.acquisition.hourly:
         return
     cost = question.catalog.native.cost_assumptions()
-    for name in OF_AN_HOUR:
-
-        def ask(value: float, name: str = name) -> Build | None:
-            other = question.about()
-            other.catalog = question.catalog.with_cost({name: value})
-            return other.best()
-
+    for name, option in OF_AN_HOUR.items():
+        ask = partial(_best_with, question, option)
         most = 1.0 if name == "duty" else None
         yield _flip(name, cost[name], ask, chosen, band, most=most)
 
@@ -56,15 +58,15 @@ def _of_cost(question: ServingQuestion, chosen: Build, band: float) -> Iterator[
 def _of_context(
     question: ServingQuestion, chosen: Build, band: float
 ) -> Iterator[Flip]:
-    problem = question.problem
-    lengths = problem.served.lengths
-
     def ask(value: float) -> Build | None:
-        longer = replace(lengths, context=round(value))
-        served = replace(problem.served, lengths=longer)
-        return question.about(served=served).best()
+        return _best_with(question, "context", round(value))
 
-    yield _flip("context_tokens", lengths.context, ask, chosen, band)
+    context = question.problem.served.lengths.context
+    yield _flip("context_tokens", context, ask, chosen, band)
+
+
+def _best_with(question: ServingQuestion, option: str, value: float) -> Build | None:
+    return question.edited(Edit({option: value})).best()
 
 
 def _of_speed(question: ServingQuestion, chosen: Build, band: float) -> Iterator[Flip]:
@@ -75,7 +77,7 @@ def _of_speed(question: ServingQuestion, chosen: Build, band: float) -> Iterator
     if not problem.target or slowest < 1 - band:
         yield Flip(name="predicted_speed", value=1.0)
         return
-    other = question.about(target=speed * JUST_MORE).best()
+    other = _best_with(question, "target", speed * JUST_MORE)
     yield Flip(
         name="predicted_speed",
         value=1.0,

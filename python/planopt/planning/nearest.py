@@ -7,10 +7,10 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from planopt.acquisition import BUYING, Acquisition
 from planopt.catalog.open import LIMITED_TO
 from planopt.documents.explanations import Change, Infeasibility, Limit
-from planopt.options import taken_by
+from planopt.errors import InputError
+from planopt.options import Edit, taken_by
 from planopt.planning.held_back import held_back, span
 from planopt.price_sources import is_rough
 from planopt.procurement import minimal_conflict, satisfiable
@@ -42,9 +42,10 @@ SPEED: tuple[Demand, ...] = ("target", "ttft")
 RUN_BUDGET_STEP_USD = 1000
 """The same of runs, in whole thousands."""
 SECONDS_PER_DAY = 86_400
-UNCAPPED: dict[str, Any] = {"budget_usd": None, "budget_usd_per_hour": None}
+AS_ASSUMED = "as many spare hosts as the assumptions ask for"
+UNCAPPED = {"budget": ""}
 """Without a budget the search sees units beyond it."""
-_ANYWHERE: dict[str, Any] = {"providers": (), "regions": ()}
+ANYWHERE = {"provider": "", "region": ""}
 
 
 # --- Of serving -----------------------------------------------------------------------
@@ -145,9 +146,8 @@ def _conflict(question: ServingQuestion) -> Iterator[Limit]:
     def feasible(kept: tuple[str, ...]) -> bool:
         speeds = frozenset(kept) & frozenset(SPEED)
         if speeds not in questions:
-            questions[speeds] = question.about(
-                **UNCAPPED, **_without_speeds(problem, speeds)
-            )
+            dropped = _without_speeds(question, speeds)
+            questions[speeds] = question.edited(Edit({**UNCAPPED, **dropped}))
         asked = questions[speeds]
         limits = asked.limits_of(problem).only(kept)
         if "users" not in kept and "throughput" not in kept:
@@ -190,10 +190,12 @@ def _demanded(problem: Problem, name: Demand) -> bool:
     ]
 
 
-def _without_speeds(problem: Problem, kept: frozenset[Demand]) -> dict[str, Any]:
+def _without_speeds(
+    question: ServingQuestion, kept: frozenset[Demand]
+) -> dict[str, object]:
     return {
-        "target": problem.target if "target" in kept else 0.0,
-        "ttft_seconds": problem.ttft_seconds if "ttft" in kept else None,
+        **({} if "target" in kept else {"target": ""}),
+        **({} if "ttft" in kept else question.after_any_wait),
     }
 
 
@@ -255,16 +257,14 @@ def _nearest_changes(question: ServingQuestion) -> Iterator[Change]:
     problem = question.problem
     yield from _what_is_reached(question)
     yield from _used(question)
-    yield from _more_money(question, {}, "keeps every other limit")
+    yield from _more_money(question, Edit({}, "keeps every other limit"))
     asked = problem.served.weights or _model(question)["weights"]
     for weights in NARROWER_FORMATS:
         if weights in (asked, *problem.allow_quantization):
             continue
-        served = replace(problem.served, weights=weights)
-        options = {"weights": weights}
         note = "changes the numerics of the model: check the quality"
-        same_budget = list(_asked(question, options, note, served=served))
-        yield from same_budget or _more_money(question, options, note, served=served)
+        edit = Edit({"weights": weights}, note)
+        yield from list(_asked(question, edit)) or _more_money(question, edit)
     yield from _slower(question)
     yield from _fewer_users(question)
     yield from _more_room(question)
@@ -276,15 +276,13 @@ def _used(question: ServingQuestion) -> Iterator[Change]:
     problem = question.problem
     if problem.condition != "new" or problem.acquisition.way == "rent":
         return
-    other = question.about(condition="any")
-    other.catalog = question.catalog.priced("any", problem.prices)
-    options = {"condition": "any"}
     note = "used accelerators too, with whatever is left of their warranty"
-    build = other.best()
+    edit = Edit({"condition": "any"}, note)
+    build = question.edited(edit).best()
     if build is not None:
-        yield _change(options, build, note)
+        yield _change(edit, build)
     elif not question.found.search.candidates_covered:
-        yield from _more_money(other, options, note)
+        yield from _more_money(question, edit)
 
 
 def _rented(question: ServingQuestion) -> Iterator[Change]:
@@ -292,35 +290,25 @@ def _rented(question: ServingQuestion) -> Iterator[Change]:
     problem = question.problem
     if problem.acquisition.rents or question.found.search.candidates_covered:
         return
-    yield from _asked(
-        question,
-        {"acquire": "rent"},
-        "rented, not bought",
-        acquisition=Acquisition(way="rent"),
-        budget_usd=None,
-    )
+    edit = Edit({"acquire": "rent"}, "rented, not bought", without=("budget",))
+    yield from _asked(question, edit)
 
 
-def _more_money(
-    question: ServingQuestion, options: dict[str, str], note: str, **changes: Any
-) -> Iterator[Change]:
-    """Find the budget that is needed, and ask again with it."""
+def _more_money(question: ServingQuestion, edit: Edit) -> Iterator[Change]:
+    """Find the budget that is needed for an edit, and ask again with it."""
     problem = question.problem
     if problem.money is None:
         return
-    free = {**changes, **UNCAPPED}
-    cheapest = question.about(**{**free, "objective": "cheapest"}).best()
+    free = Edit({**edit.options, **UNCAPPED, "objective": "cheapest"})
+    cheapest = question.edited(free).best()
     if cheapest is None:
         return
     if problem.acquisition.hourly:
-        enough = math.ceil(cheapest.usd_per_hour * 100) / 100
-        said = {**options, "budget": f"{enough:.2f}/h"}
-        free["budget_usd_per_hour"] = enough
-        yield from _asked(question, said, note, **free)
-        return
-    budget = math.ceil(cheapest.price_usd / BUDGET_STEP_USD) * BUDGET_STEP_USD
-    changes["budget_usd"] = float(budget)
-    yield from _asked(question, {**options, "budget": f"{budget}"}, note, **changes)
+        budget = f"{math.ceil(cheapest.usd_per_hour * 100) / 100:.2f}/h"
+    else:
+        steps = math.ceil(cheapest.price_usd / BUDGET_STEP_USD)
+        budget = f"{steps * BUDGET_STEP_USD}"
+    yield from _asked(question, Edit({**edit.options, "budget": budget}, edit.note))
 
 
 def _slower(question: ServingQuestion) -> Iterator[Change]:
@@ -328,18 +316,15 @@ def _slower(question: ServingQuestion) -> Iterator[Change]:
     problem = question.problem
     if not problem.target:
         return
-    fastest = question.about(target=SLOWEST_WORTH_NAMING, objective="latency").best()
+    slowest = {"target": SLOWEST_WORTH_NAMING, "objective": "latency"}
+    fastest = question.edited(Edit(slowest)).best()
     if fastest is None:
         yield from _slower_for_more(question)
         return
     target = _proposed_target(fastest)
     if SLOWEST_WORTH_NAMING <= target < problem.target:
-        yield from _asked(
-            question,
-            {"target": f"{target:g}tok/s"},
-            "slower for every user",
-            target=target,
-        )
+        edit = Edit({"target": f"{target:g}tok/s"}, "slower for every user")
+        yield from _asked(question, edit)
 
 
 SLACK = (1.05, 1.25, 1.6, 2.5)
@@ -356,17 +341,14 @@ def _what_is_reached(question: ServingQuestion) -> Iterator[Change]:
         # Each is met, and not both: the wait gives way.
         shortest = question.found.nearest.prefill_seconds
     for more in SLACK:
-        options: dict[str, str] = {}
-        changes: dict[str, Any] = {}
+        options = {}
         if shortest is not None and problem.ttft_seconds is not None:
             wait = max(_two_digits(shortest * more), problem.ttft_seconds)
             options["ttft"] = f"{wait:g}s"
-            changes["ttft_seconds"] = wait
         if fastest is not None:
             speed = round(math.floor(fastest / more / SPEED_STEP) * SPEED_STEP, 1)
             options["target"] = f"{speed:g}tok/s"
-            changes["target"] = speed
-        found = list(_asked(question, options, "what can be reached", **changes))
+        found = list(_asked(question, Edit(options, "what can be reached")))
         if found or not options:
             yield from found
             return
@@ -383,19 +365,14 @@ def _slower_for_more(question: ServingQuestion) -> Iterator[Change]:
     problem = question.problem
     if problem.money is None:
         return
-    cheapest = question.about(
-        **UNCAPPED, target=SLOWEST_WORTH_NAMING, objective="cheapest"
-    ).best()
+    slowest = {"target": SLOWEST_WORTH_NAMING, "objective": "cheapest"}
+    cheapest = question.edited(Edit({**UNCAPPED, **slowest})).best()
     if cheapest is None:
         return
     target = _proposed_target(cheapest)
     if target < problem.target:
-        yield from _more_money(
-            question,
-            {"target": f"{target:g}tok/s"},
-            "slower for every user, on fewer or cheaper parts",
-            target=target,
-        )
+        note = "slower for every user, on fewer or cheaper parts"
+        yield from _more_money(question, Edit({"target": f"{target:g}tok/s"}, note))
 
 
 def _proposed_target(build: Build) -> float:
@@ -412,35 +389,32 @@ def _fewer_users(question: ServingQuestion) -> Iterator[Change]:
         return
 
     def serves(users: int) -> bool:
-        return question.about(users=users).best() is not None
+        return question.edited(Edit({"users": users})).best() is not None
 
     low, high = 0, problem.users
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if serves(middle) else (low, middle)
     if low:
-        yield from _asked(
-            question,
-            {"users": f"{low}"},
-            "for fewer at the same time",
-            users=low,
-        )
+        yield from _asked(question, Edit({"users": low}, "for fewer at the same time"))
 
 
 def _more_room(question: ServingQuestion) -> Iterator[Change]:
     """Lift each limit of power, space, number and stock that is in the way alone."""
-    lifted: dict[str, dict[str, Any]] = {
-        "max_power": {"max_power_watts": None},
-        "max_racks": {"max_racks": None},
-        "max_accelerators": {"accelerators_in_all": None},
-        "stock": {"stock": {}},
-        "redundancy": {"redundancy": 0},
-        "ttft": {"ttft_seconds": None},
+    problem = question.problem
+    lifted = {
+        "max_power": problem.max_power_watts,
+        "max_racks": problem.max_racks,
+        "max_accelerators": problem.accelerators_in_all,
+        "stock": problem.stock,
+        "redundancy": problem.redundancy,
+        "ttft": problem.ttft_seconds,
     }
-    for name, changes in lifted.items():
-        if not any(getattr(question.problem, field) for field in changes):
+    for name, limit in lifted.items():
+        if not limit:
             continue
-        other = question.about(**changes)
+        dropped = question.after_any_wait if name == "ttft" else {name: ""}
+        other = question.edited(Edit(dropped))
         if other.problem.objective == "throughput" and not other.problem.limited:
             continue
         build = other.best()
@@ -452,7 +426,7 @@ def _more_room(question: ServingQuestion) -> Iterator[Change]:
             "redundancy": "0",
         }.get(name)
         note = None if needed else "without this limit"
-        yield _change({name: needed or ""}, build, note)
+        yield _change(Edit({name: needed or ""}, note), build)
 
 
 def _accelerators(build: Build) -> int:
@@ -472,28 +446,29 @@ def why_no_cluster(question: TrainingQuestion, purchase: Purchase) -> Infeasibil
     )
 
 
-def _drops(problem: TrainingProblem) -> dict[str, dict[str, Any]]:
-    """List the limits that are set, with what the question is without each."""
-    dropped: dict[str, dict[str, Any]] = {
-        "deadline": {"deadline_seconds": None},
-        "budget": {"budget_usd": None},
-        "power": {"max_power_watts": None},
-        "racks": {"max_racks": None},
-        "stock": {"stock": {}},
-        "accelerators": {"accelerators": (), "exclude": ()},
-        "hosts": {"hosts": ()},
-        "networks": {"networks": ()},
-        "max-accelerators": {"max_accelerators": _largest_cluster()},
-        "redundancy": {"redundancy": None},
-        "places": {"acquisition": replace(problem.acquisition, **_ANYWHERE)},
+def _drops(problem: TrainingProblem) -> dict[str, dict[str, object]]:
+    """List the limits that are set, with what leaves each of them out."""
+    largest = _largest_cluster()
+    acquisition = problem.acquisition
+    # Without a deadline the aim would be another one.
+    no_deadline: dict[str, object] = {"deadline": "", "objective": problem.objective}
+    drops: dict[str, tuple[object, dict[str, object]]] = {
+        "deadline": (problem.deadline_seconds, no_deadline),
+        "budget": (problem.budget_usd, {"budget": ""}),
+        "power": (problem.max_power_watts, {"max_power": ""}),
+        "racks": (problem.max_racks, {"max_racks": ""}),
+        "stock": (problem.stock or None, {"stock": ""}),
+        "accelerators": (
+            problem.accelerators or problem.exclude or None,
+            {"accelerators": "", "exclude": ""},
+        ),
+        "hosts": (problem.hosts or None, {"host": ""}),
+        "networks": (problem.networks or None, {"network": ""}),
+        "max-accelerators": (largest, {"max_accelerators": largest}),
+        "redundancy": (problem.redundancy, {"redundancy": ""}),
+        "places": (acquisition.providers or acquisition.regions or None, {**ANYWHERE}),
     }
-    if not problem.acquisition.providers and not problem.acquisition.regions:
-        del dropped["places"]
-    return {
-        name: drop
-        for name, drop in dropped.items()
-        if any(getattr(problem, field) not in (None, (), {}) for field in drop)
-    }
+    return {name: edit for name, (limit, edit) in drops.items() if limit is not None}
 
 
 def _conflict_of_run(question: TrainingQuestion) -> Iterator[Limit]:
@@ -502,11 +477,11 @@ def _conflict_of_run(question: TrainingQuestion) -> Iterator[Limit]:
     drops = _drops(problem)
 
     def feasible(kept: tuple[str, ...]) -> bool:
-        changes: dict[str, Any] = {}
+        dropped: dict[str, object] = {}
         for name, drop in drops.items():
             if name not in kept:
-                changes |= drop
-        return question.about(**changes).best() is not None
+                dropped |= drop
+        return question.edited(Edit(dropped)).best() is not None
 
     if feasible(()):
         for name in minimal_conflict(tuple(drops), feasible):
@@ -559,37 +534,34 @@ def _changes_of_run(question: TrainingQuestion) -> Iterator[Change]:
         yield from _later(question)
     if problem.budget_usd is not None:
         yield from _dearer(question)
-    for option, field in (("max_power", "max_power_watts"), ("max_racks", "max_racks")):
-        if getattr(problem, field) is not None:
-            yield from _asked(question, {option: ""}, "without it", **{field: None})
-    if problem.stock:
-        yield from _asked(question, {"stock": ""}, "without this limit", stock={})
-    if problem.redundancy is not None:
-        note = "as many spare hosts as the assumptions ask for"
-        yield from _asked(question, {"redundancy": ""}, note, redundancy=None)
-    if problem.acquisition.providers or problem.acquisition.regions:
-        yield from _asked(
-            question,
-            {"provider": "", "region": ""},
-            "from anybody, anywhere",
-            acquisition=replace(problem.acquisition, **_ANYWHERE),
-        )
+    acquisition = problem.acquisition
+    for edit, limit in (
+        (Edit({"max_power": ""}, "without it"), problem.max_power_watts),
+        (Edit({"max_racks": ""}, "without it"), problem.max_racks),
+        (Edit({"stock": ""}, "without this limit"), problem.stock or None),
+        (Edit({"redundancy": ""}, AS_ASSUMED), problem.redundancy),
+        (
+            Edit(ANYWHERE, "from anybody, anywhere"),
+            acquisition.providers or acquisition.regions or None,
+        ),
+    ):
+        if limit is not None:
+            yield from _asked(question, edit)
     if problem.rented:
         note = "a cluster that is still there after the run"
-        yield from _asked(question, {"acquire": "buy"}, note, acquisition=BUYING)
+        yield from _asked(question, Edit({"acquire": "buy"}, note, (*ANYWHERE,)))
     yield from _more_accelerators(question)
     if problem.accelerators:
         yield from _other_accelerators(question)
-    for option, field in (("host", "hosts"), ("network", "networks")):
-        if getattr(problem, field):
-            yield from _asked(question, {option: ""}, "any other", **{field: ()})
+    for option, names in (("host", problem.hosts), ("network", problem.networks)):
+        if names:
+            yield from _asked(question, Edit({option: ""}, "any other"))
     if problem.precision is None:
         note = "changes the numerics of training: check its quality"
-        yield from _asked(question, {"precision": "fp8"}, note, precision="fp8")
+        yield from _asked(question, Edit({"precision": "fp8"}, note))
     larger = 4 * problem.global_batch
     note = "a larger batch lets more replicas work; check that training converges"
-    options = {"global_batch": f"{larger}"}
-    yield from _asked(question, options, note, global_batch=larger)
+    yield from _asked(question, Edit({"global_batch": larger}, note))
 
 
 def _later(question: TrainingQuestion) -> Iterator[Change]:
@@ -598,43 +570,32 @@ def _later(question: TrainingQuestion) -> Iterator[Change]:
     if fastest is None:
         return
     days = math.ceil(fastest.days)
-    yield from _asked(
-        question,
-        {"deadline": f"{days}d"},
-        "the earliest that the other limits allow",
-        deadline_seconds=float(days * SECONDS_PER_DAY),
-    )
+    note = "the earliest that the other limits allow"
+    yield from _asked(question, Edit({"deadline": f"{days}d"}, note))
 
 
 def _dearer(question: TrainingQuestion) -> Iterator[Change]:
     """Find the budget that is needed, and ask again with it."""
-    cheapest = question.about(budget_usd=None, objective="cheapest").best()
+    free = Edit({**UNCAPPED, "objective": "cheapest"})
+    cheapest = question.edited(free).best()
     if cheapest is None:
         return
     budget = math.ceil(cheapest.price_usd / RUN_BUDGET_STEP_USD) * RUN_BUDGET_STEP_USD
-    yield from _asked(
-        question,
-        {"budget": f"{budget}"},
-        "keeps every other limit",
-        budget_usd=float(budget),
-    )
+    edit = Edit({"budget": f"{budget}"}, "keeps every other limit")
+    yield from _asked(question, edit)
 
 
 def _more_accelerators(question: TrainingQuestion) -> Iterator[Change]:
     """Find how many accelerators are needed, and ask again with them."""
-    more = question.about(max_accelerators=_largest_cluster()).best()
+    more = question.edited(Edit({"max_accelerators": _largest_cluster()})).best()
     if more is None:
         return
     needed = sum(
         line.quantity for line in more.bill_of_materials if line.kind == "accelerator"
     )
     needed = max(needed, more.evaluation.accelerators or 0)
-    yield from _asked(
-        question,
-        {"max_accelerators": f"{needed}"},
-        "keeps every other limit",
-        max_accelerators=needed,
-    )
+    edit = Edit({"max_accelerators": needed}, "keeps every other limit")
+    yield from _asked(question, edit)
 
 
 def _largest_cluster() -> int:
@@ -644,11 +605,11 @@ def _largest_cluster() -> int:
 
 def _other_accelerators(question: TrainingQuestion) -> Iterator[Change]:
     """Ask for any accelerator, and propose the one that is best."""
-    other = question.about(accelerators=()).best()
+    other = question.edited(Edit({"accelerators": ""})).best()
     if other is not None:
         name = other.deployment.candidate.accelerator
-        note = f"in {span(other.days)}"
-        yield _change({"accelerators": name}, other, note)
+        edit = Edit({"accelerators": name}, f"in {span(other.days)}")
+        yield _change(edit, other)
 
 
 # --- Of either ------------------------------------------------------------------------
@@ -661,20 +622,18 @@ def _unproven(purchase: Purchase) -> str:
 
 
 def _asked(
-    question: ServingQuestion | TrainingQuestion,
-    options: dict[str, str],
-    note: str | None,
-    **changes: Any,
+    question: ServingQuestion | TrainingQuestion, edit: Edit
 ) -> Iterator[Change]:
-    """Ask with other options; a change only if there is a plan then."""
-    build = question.about(**changes).best()
+    """Ask in other words; a change only if there is a plan then."""
+    try:
+        build = question.edited(edit).best()
+    except InputError:
+        return  # what cannot be typed is not proposed
     if build is not None:
-        yield _change(options, build, note)
+        yield _change(edit, build)
 
 
-def _change(
-    options: dict[str, str], build: Build | TrainingBuild, note: str | None
-) -> Change:
+def _change(edit: Edit, build: Build | TrainingBuild) -> Change:
     """Word what was asked, and what came of it."""
     reached: dict[str, float] = {}
     if isinstance(build, Build):
@@ -683,10 +642,10 @@ def _change(
     else:
         reached["days"] = build.days
     return Change(
-        options=options,
+        options=edit.told,
         summary=build.summary,
         price_usd=build.price_usd,
         price_is_rough=is_rough(build.bill_of_materials),
-        note=note,
+        note=edit.note,
         **reached,
     )

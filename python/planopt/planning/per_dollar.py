@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace as with_changes
 
-from planopt.acquisition import Acquisition
 from planopt.catalog.open import open_for
 from planopt.documents.ranking import Ranking, Standing, Value
 from planopt.market import must_name_accelerators, read_market
-from planopt.options import Asked
+from planopt.options import Asked, Edit
 from planopt.serving.question_types import Problem
 from planopt.serving.search import Aim, find_units
 
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["per_dollar"]
 
-GUIDE = {"years": 5.0, "duty": 0.15, "electricity_usd_per_kwh": 0.175}
-"""What the GPU guide counts with: five years, busy 15 % of the time, $0.175 a kWh."""
 MILLION = 1e6
 
 
@@ -62,14 +59,15 @@ def per_dollar(**options: Unpack[PerDollarOptions]) -> Ranking:
     opened = open_for(asked)
     if not asked.given.get("all"):
         must_name_accelerators(asked)
-    problem = read_market(asked, opened, Problem)
-    cost = {**GUIDE, **problem.cost}
-    problem = replace(problem, objective="cost-per-token", cost=cost)
+    problem = _read(asked, opened)
+    rented = _read(asked.edited(Edit({"acquire": "rent"})), opened)
+    # The table has what the GPU guide counts with: five years, busy 15 % of the time.
+    cost = problem.cost
     counted = opened.with_cost(cost)
     values = {
         "new": _values(counted.priced("new", problem.prices), problem),
         "used": _values(counted.priced("used", problem.prices), problem),
-        "rented": _values(counted, _rented(problem)),
+        "rented": _values(counted, rented),
     }
     return Ranking(
         model=problem.served.model,
@@ -81,15 +79,9 @@ def per_dollar(**options: Unpack[PerDollarOptions]) -> Ranking:
     )
 
 
-def _rented(problem: Problem) -> Problem:
-    asked = problem.acquisition
-    way = Acquisition(
-        way="rent",
-        terms=asked.terms,
-        providers=asked.providers,
-        regions=asked.regions,
-    )
-    return replace(problem, acquisition=way)
+def _read(asked: Asked, catalog: Catalog) -> Problem:
+    problem = read_market(asked, catalog, Problem)
+    return replace(problem, objective="cost-per-token")
 
 
 def _memory_bytes(catalog: Catalog, accelerator: str) -> float:

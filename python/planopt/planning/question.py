@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from planopt.bill import MICRO_USD
+from planopt.market import read_market
 from planopt.money import price_of_an_hourly_dollar
+from planopt.options import Edit
 from planopt.procurement import Solver, buy, offers
 from planopt.procurement.problem import (
     Limits,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from planopt.catalog.open import Catalog
+    from planopt.options import Asked
     from planopt.procurement.found import Found
     from planopt.procurement.problem import Counts
 
@@ -59,6 +62,8 @@ class Question(ABC, Generic[AskedT, BuildT]):
     catalog: Catalog
     problem: AskedT
     solver: Solver
+    asked: Asked
+    """What the problem was read from."""
 
     @cached_property
     @abstractmethod
@@ -97,13 +102,25 @@ class Question(ABC, Generic[AskedT, BuildT]):
         return buy(offer, self.solver, self.problem.time_limit_seconds)
 
     def about(self, **changes: Any) -> Self:
-        """Ask the same with some of the problem changed."""
-        return type(self)(self.catalog, replace(self.problem, **changes), self.solver)
+        """Ask the same with something changed that is no option."""
+        problem = replace(self.problem, **changes)
+        return type(self)(self.catalog, problem, self.solver, self.asked)
+
+    def edited(self, edit: Edit) -> Self:
+        """Ask the same in other words of the command line."""
+        asked = self.asked.edited(edit)
+        read = read_market(asked, self.catalog, type(self.problem))
+        problem = read.judged_as(self.problem)
+        catalog = self.catalog
+        if not problem.counts_as(self.problem):
+            catalog = problem.counted(catalog)
+        return type(self)(catalog, problem, self.solver, asked)
 
     def alone(self, accelerator: str) -> Self:
         """Ask the same of one accelerator, for a plan of its own."""
         problem = replace(self.problem, accelerators=(accelerator,))
-        return replace(self, problem=problem)
+        asked = self.asked.edited(Edit({"accelerators": accelerator}))
+        return replace(self, problem=problem, asked=asked)
 
     def best(self) -> BuildT | None:
         """Build of the best purchase, or none if there is none."""
@@ -222,20 +239,24 @@ class ServingQuestion(Question[Problem, Build]):
     @cached_property
     def without_target(self) -> ServingQuestion:
         """The same question at any speed."""
-        return self.about(target=0.0)
+        return self.edited(Edit({"target": ""}))
 
     @cached_property
     def without_ttft(self) -> ServingQuestion:
         """The same question after any wait."""
-        return self.about(ttft_seconds=None)
+        return self.edited(Edit(self.after_any_wait))
 
-    def beside(self, chosen: Build, **changes: Any) -> ServingQuestion:
-        """Ask another question whose answer costs about as much as a known one."""
-        other = self.about(**changes)
-        if not other.problem.acquisition.hourly:
+    @property
+    def after_any_wait(self) -> dict[str, object]:
+        """What leaves out the time to the first token, and nothing else."""
+        return {"ttft": "", "percentile": self.problem.percentile or ""}
+
+    def near(self, chosen: Build) -> ServingQuestion:
+        """Look first up to about the price of a known answer to another question."""
+        if not self.problem.acquisition.hourly:
             about = MUCH_DEARER * chosen.price_usd
-            other.first_cap_usd = max(FIRST_CAP_USD, REACH * about)
-        return other
+            self.first_cap_usd = max(FIRST_CAP_USD, REACH * about)
+        return self
 
     def aiming(self, objective: Objective) -> ServingQuestion:
         """Ask the same for another objective.

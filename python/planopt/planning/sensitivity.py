@@ -5,11 +5,12 @@ Each is the question with an edit, asked again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from planopt.documents.explanations import Sensitivity, Step
+from planopt.options import Edit
 from planopt.planning.held_back import span
 from planopt.planning.question import best_of
 from planopt.planning.warnings import KNIFE_EDGE, PCIE_CHANGE
@@ -59,13 +60,13 @@ def sensitivities(question: ServingQuestion, chosen: Build) -> tuple[Sensitivity
 
 
 def _asked_again(
-    question: ServingQuestion, chosen: Build, changes: dict[str, dict[str, Any]]
+    question: ServingQuestion, chosen: Build, edits: dict[str, Edit]
 ) -> list[Sensitivity]:
-    """Answer the question with each change."""
-    asked = [question.beside(chosen, **change) for change in changes.values()]
+    """Answer the question in other words."""
+    asked = [question.edited(edit).near(chosen) for edit in edits.values()]
     return [
         _told(change, chosen, other)
-        for change, other in zip(changes, best_of(asked), strict=True)
+        for change, other in zip(edits, best_of(asked), strict=True)
     ]
 
 
@@ -82,15 +83,15 @@ def _told(change: str, chosen: Build, other: Build | None) -> Sensitivity:
     )
 
 
-def _higher_target(problem: Problem, chosen: Build) -> dict[str, dict[str, Any]]:
+def _higher_target(problem: Problem, chosen: Build) -> dict[str, Edit]:
     """Ask for the next plan that clears the target, where this one barely does."""
     higher = problem.target * (1 + KNIFE_EDGE)
     if problem.target and chosen.tokens_per_second_per_user < higher:
-        return {f"--target {higher:g}tok/s": {"target": higher}}
+        return {f"--target {higher:g}tok/s": Edit({"target": higher})}
     return {}
 
 
-def _pcie_classes(question: ServingQuestion) -> dict[str, dict[str, Any]]:
+def _pcie_classes(question: ServingQuestion) -> dict[str, Edit]:
     """Ask whether slower or faster all-reduce over PCIe changes what is bought."""
     problem = question.problem
     if problem.pcie_all_reduce is not None or problem.objective != "cheapest":
@@ -98,7 +99,7 @@ def _pcie_classes(question: ServingQuestion) -> dict[str, dict[str, Any]]:
     if not question.found.reduces_over_pcie:
         return {}
     return {
-        f"{PCIE_CHANGE} of class `{name}`": {"pcie_all_reduce": name}
+        f"{PCIE_CHANGE} of class `{name}`": Edit({"pcie_all_reduce": name})
         for name in PCIE_CLASSES
     }
 
@@ -156,7 +157,8 @@ def _in_other_time(
 ) -> Sensitivity:
     seconds = share * deadline
     change = f"--deadline {span(seconds / 86_400)}"
-    other = _best_in(question.about(deadline_seconds=seconds), chosen, share)
+    later = question.edited(Edit({"deadline": seconds}))
+    other = _best_in(later, chosen, share)
     if other is None:
         return Sensitivity(change=change, result="no plan", choice_changes=True)
     rough = is_rough(other.bill_of_materials)
@@ -197,53 +199,39 @@ def steps(question: ServingQuestion, chosen: Build) -> tuple[Step, ...]:
     if not question.problem.steps:
         return ()
     return tuple(
-        _worth(question, chosen, name, said, wider)
-        for name, said, wider in _wider(question.problem)
+        _worth(question, chosen, name, edit) for name, edit in _wider(question.problem)
     )
 
 
-def _wider(problem: Problem) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """List each limit that is set, a step of it, and the field with the step."""
-    measured = {
-        "budget_usd": ("budget", "${:,.0f}"),
-        "budget_usd_per_hour": ("budget per hour", "${:,.3g}/h"),
-        "max_power_watts": ("power", "{:,.0f} W"),
-    }
-    for field, (name, form) in measured.items():
-        limit = getattr(problem, field)
-        if limit is not None:
-            wider = {field: limit * (1 + SHARE)}
-            yield name, "+" + form.format(limit * SHARE), wider
-    if problem.max_racks is not None:
-        yield "racks", "+1 rack", {"max_racks": problem.max_racks + 1}
-    if problem.accelerators_in_all is not None:
-        more = problem.accelerators_in_all + 1
-        yield "accelerators", "+1", {"accelerators_in_all": more}
+def _wider(problem: Problem) -> Iterator[tuple[str, Edit]]:
+    """List each limit that is set, with a step of it."""
+    if (usd := problem.budget_usd) is not None:
+        yield "budget", Edit({"budget": usd * (1 + SHARE)}, f"+${usd * SHARE:,.0f}")
+    if (usd := problem.budget_usd_per_hour) is not None:
+        wider = Edit({"budget": f"{usd * (1 + SHARE)!r}/h"}, f"+${usd * SHARE:,.3g}/h")
+        yield "budget per hour", wider
+    if (watts := problem.max_power_watts) is not None:
+        wider = Edit({"max_power": watts * (1 + SHARE)}, f"+{watts * SHARE:,.0f} W")
+        yield "power", wider
+    if (racks := problem.max_racks) is not None:
+        yield "racks", Edit({"max_racks": racks + 1}, "+1 rack")
+    if (most := problem.accelerators_in_all) is not None:
+        yield "accelerators", Edit({"max_accelerators": most + 1}, "+1")
     for part, number in sorted(problem.stock.items()):
         stock = {**problem.stock, part: number + 1}
-        yield f"stock:{part}", "+1", {"stock": stock}
+        yield f"stock:{part}", Edit({"stock": stock}, "+1")
     if problem.users > 1:
-        yield "users", "-1", {"users": problem.users - 1}
+        yield "users", Edit({"users": problem.users - 1}, "-1")
     if problem.redundancy:
-        fewer = problem.redundancy - 1
-        yield "redundancy", "-1", {"redundancy": fewer}
-    if problem.target:
-        slower = problem.target * (1 - SHARE)
-        yield (
-            "target",
-            f"-{problem.target * SHARE:g} tok/s",
-            {"target": slower},
-        )
+        yield "redundancy", Edit({"redundancy": problem.redundancy - 1}, "-1")
+    if target := problem.target:
+        slower = Edit({"target": target * (1 - SHARE)}, f"-{target * SHARE:g} tok/s")
+        yield "target", slower
 
 
-def _worth(
-    question: ServingQuestion,
-    chosen: Build,
-    name: str,
-    said: str,
-    wider: dict[str, Any],
-) -> Step:
-    other = question.about(**wider).best()
+def _worth(question: ServingQuestion, chosen: Build, name: str, edit: Edit) -> Step:
+    said = edit.note or ""
+    other = question.edited(edit).best()
     if other is None:  # Not in time: a wider limit has every plan of the narrower.
         return Step(limit=name, step=said)
     hourly = question.problem.acquisition.hourly

@@ -85,7 +85,9 @@ class Serving:
     def read(self, asked: Asked, catalog: Catalog, solver: Solver) -> ServingQuestion:
         """Read a question."""
         problem = read_market(asked, catalog, Problem)
-        return ServingQuestion(problem.counted(catalog), problem, solver, is_told=True)
+        return ServingQuestion(
+            problem.counted(catalog), problem, solver, asked, is_told=True
+        )
 
     def settled(
         self, question: ServingQuestion, purchase: Purchase

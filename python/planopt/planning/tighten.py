@@ -35,11 +35,10 @@ def tightened(
         late = dict(lateness(problem, chosen))
         if all(times <= 1 + TOLERANCE for times in late.values()):
             break
-        other = question.beside(
-            chosen,
+        other = question.about(
             ttft_margin=problem.ttft_margin / max(1.0, late.get("TTFT", 1.0)),
             tpot_margin=problem.tpot_margin / max(1.0, late.get("TPOT", 1.0)),
-        )
+        ).near(chosen)
         other.is_told = question.is_told
         careful = other.buy()
         if not careful.counts:

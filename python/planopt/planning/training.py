@@ -12,7 +12,7 @@ from planopt.bill import MICRO_USD
 from planopt.documents.parts import Accuracy, Search
 from planopt.documents.plan import TrainingPlan
 from planopt.market import read_market
-from planopt.options import Asked
+from planopt.options import Asked, Edit
 from planopt.planning.alternatives import other_clusters
 from planopt.planning.heterogeneous import together
 from planopt.planning.nearest import why_no_cluster
@@ -74,7 +74,10 @@ class Training:
     def read(self, asked: Asked, catalog: Catalog, solver: Solver) -> TrainingQuestion:
         """Read a question."""
         problem = read_market(asked, catalog, TrainingProblem)
-        return TrainingQuestion(problem.counted(catalog), problem, solver)
+        if kinds := problem.kinds:
+            # Accelerators with numbers are accelerators, and a stock of them.
+            asked = asked.edited(Edit({"accelerators": [*kinds], "stock": kinds}))
+        return TrainingQuestion(problem.counted(catalog), problem, solver, asked)
 
     def settled(
         self, question: TrainingQuestion, purchase: Purchase

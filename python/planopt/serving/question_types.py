@@ -196,6 +196,19 @@ class Problem(Market):
         """Return the catalog with the prices and the costs that are asked for."""
         return super().counted(catalog).with_cost(self.cost)
 
+    def counts_as(self, other: Problem) -> bool:
+        """Whether parts and hours cost the same as in another question."""
+        return super().counts_as(other) and self.cost == other.cost
+
+    def judged_as(self, other: Problem) -> Problem:
+        """Take over what another question has learned, and nobody typed."""
+        return replace(
+            self,
+            pessimism=other.pessimism,
+            ttft_margin=other.ttft_margin,
+            tpot_margin=other.tpot_margin,
+        )
+
     def asked(self, served: ServedModel | None = None) -> dict[str, Any]:
         """Name what every question to the core is about, by its options."""
         served = served or self.served

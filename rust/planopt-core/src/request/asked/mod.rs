@@ -28,7 +28,7 @@ pub type Options = Vec<(String, Given)>;
 ///
 /// Everything that is wrong with them.
 pub fn read_options(command: &str, given: Options) -> Result<Value, Vec<Diagnostic>> {
-    let reader = Reader::new(command, given);
+    let reader = Reader::new(command, given, false);
     let values = reader.values().clone();
     reader.finish(Value::Object(values))
 }
@@ -73,14 +73,14 @@ fn question(
     catalog: &Catalog,
     is_edited: bool,
 ) -> Result<Value, Vec<Diagnostic>> {
-    let mut reader = Reader::new(command, given);
+    let mut reader = Reader::new(command, given, is_edited);
     let request = Request::deserialize_from(reader.groups())?;
     match command {
-        "train" => told(training::question(reader, catalog, &request, is_edited)),
+        "train" => told(training::question(reader, catalog, &request)),
         "evaluate serving" => told(evaluate::serving(reader, catalog, &request)),
         "evaluate training" => told(evaluate::training(reader, catalog, &request)),
         "solve" | "compare" | "compare --per-dollar" | "frontier" => {
-            told(serving::question(reader, catalog, &request, is_edited))
+            told(serving::question(reader, catalog, &request))
         }
         _ => {
             let prices = Prices::of(&mut reader, catalog, &request.money);
@@ -152,7 +152,7 @@ mod tests {
                     value = Given::Number(number.clamp(least, most));
                 }
                 let given = vec![(entry.argument(), value)];
-                let reader = Reader::new(command, given);
+                let reader = Reader::new(command, given, false);
                 let read = Request::deserialize_from(reader.groups());
                 assert!(read.is_ok(), "{command} {}: {read:?}", entry.name);
                 assert_eq!(reader.finish(()), Ok(()), "{command} {}", entry.name);

@@ -18,16 +18,20 @@ pub(super) struct Reader {
     given: Vec<(String, Given)>,
     values: Map<String, Value>,
     problems: Vec<Diagnostic>,
+    /// Whether it is a whole question with some words changed: then nothing is missed in it, and
+    /// its numbers may go beyond what people may type.
+    is_edited: bool,
 }
 
 impl Reader {
-    pub(super) fn new(command: &str, given: Vec<(String, Given)>) -> Self {
+    pub(super) fn new(command: &str, given: Vec<(String, Given)>, is_edited: bool) -> Self {
         let said = |(_, value): &(String, Given)| *value != Given::Nothing;
         let mut reader = Self {
             taken: table().taken_by(command).collect(),
             given: given.into_iter().filter(said).collect(),
             values: Map::new(),
             problems: Vec::new(),
+            is_edited,
         };
         reader.contradictions();
         reader.read();
@@ -108,6 +112,11 @@ impl Reader {
     /// Every option by its argument, as it was given or by default.
     pub(super) fn values(&self) -> &Map<String, Value> {
         &self.values
+    }
+
+    /// Whether it is a whole question with some words changed.
+    pub(super) fn is_edited(&self) -> bool {
+        self.is_edited
     }
 
     /// Whether a switch is on.
@@ -352,7 +361,8 @@ impl Reader {
             }
             Ok(number) => {
                 let (least, most) = entry.range();
-                if (least..=most).contains(&number) {
+                let is_ours = self.is_edited && !matches!(given, Given::Text(_));
+                if is_ours || (least..=most).contains(&number) {
                     return Some(number);
                 }
                 let (least, most) = (general(least), general(most));

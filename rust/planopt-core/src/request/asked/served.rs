@@ -170,7 +170,7 @@ impl Lengths {
 
     fn must_fit(&self, reader: &mut Reader) {
         let (prompt, context) = (self.prompt, self.context);
-        if prompt > context {
+        if prompt > context && !reader.is_edited() {
             let problem = crate::diagnostic::Diagnostic::new(
                 code::CONTRADICTION,
                 format!("a prompt of {prompt} tokens does not fit a context of {context}"),

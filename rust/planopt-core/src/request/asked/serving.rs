@@ -49,7 +49,6 @@ pub(super) fn question(
     mut reader: Reader,
     catalog: &Catalog,
     request: &Request,
-    is_edited: bool,
 ) -> Result<Question, Vec<Diagnostic>> {
     let reading = &mut reader;
     let mut assumed = Vec::new();
@@ -105,7 +104,7 @@ pub(super) fn question(
         served,
         assumed,
     };
-    if question.objective == "throughput" && !question.is_limited() && !is_edited {
+    if question.objective == "throughput" && !question.is_limited() && !reader.is_edited() {
         reader.wrong(
             code::MISSING_OPTION,
             "budget",

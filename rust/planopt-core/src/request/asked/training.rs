@@ -49,7 +49,6 @@ pub(super) fn question(
     mut reader: Reader,
     catalog: &Catalog,
     request: &Request,
-    is_edited: bool,
 ) -> Result<Question, Vec<Diagnostic>> {
     let reading = &mut reader;
     let mut assumed = Vec::new();
@@ -57,7 +56,7 @@ pub(super) fn question(
     let (seq_len, global_batch) = sequences(reading, catalog, &model, request, &mut assumed);
     reading.require("tokens", "a number of tokens, such as `2T`");
     let acquisition = Acquisition::of(reading, catalog, &request.money);
-    if acquisition.way == "rent" && !is_edited {
+    if acquisition.way == "rent" && !reading.is_edited() {
         reading.out_of_place(
             &[
                 "redundancy",
@@ -81,7 +80,7 @@ pub(super) fn question(
         market.stock.clone_from(&kinds);
     }
     let in_time = reading.is_given("deadline");
-    if !in_time && !reading.is_given("budget") && !is_edited {
+    if !in_time && !reading.is_given("budget") && !reading.is_edited() {
         reading.wrong(
             code::MISSING_OPTION,
             "deadline",
