@@ -113,12 +113,6 @@ def must_name_accelerators(asked: Asked) -> None:
 
 
 def read_market(asked: Asked, catalog: Catalog, of: type[MarketT]) -> MarketT:
-    """Read what a question asks, with how it was written.
-
-    Raises
-    ------
-    InputError
-        With a diagnostic for each option that cannot be used.
-    """
+    """Read what a question asks, with how it was written."""
     market = asked.question(catalog.native, of)
     return replace(market, catalog=catalog.overlays, typed=asked.typed)

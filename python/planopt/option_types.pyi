@@ -69,6 +69,7 @@ class OfPurchases(TypedDict, total=False):
 
 class OfChoices(TypedDict, total=False):
     exclude: str | Sequence[str] | None
+    vendor: str | Sequence[str] | None
     datacenter: bool
     max_accelerators: float | str | None
     acquire: str | None

@@ -182,6 +182,13 @@ impl Table {
         taken.filter_map(move |entry| entry.taken(command))
     }
 
+    /// The same, with those that it refuses: they are as usual there.
+    pub fn usual_of<'t>(&'t self, command: &'t str) -> impl Iterator<Item = Entry> + 't {
+        let known = self.options.iter();
+        let known = known.filter(move |entry| entry.commands.contains_key(command));
+        known.map(move |entry| entry.taken(command).unwrap_or_else(|| entry.clone()))
+    }
+
     /// The option that a key of a kind of file means, such as `class.target` of `fleet`.
     pub fn of_key(&self, file: &str, key: &str) -> Option<&Entry> {
         let means = |entry: &&Entry| {

@@ -34,15 +34,15 @@ pub(super) struct Market {
     prices: Prices,
     pub(super) max_power_watts: Option<f64>,
     pub(super) max_racks: Option<f64>,
-    top: Option<u64>,
-    time_limit_seconds: Option<f64>,
+    top: u64,
+    time_limit_seconds: f64,
     assumptions: Option<String>,
 }
 
 /// As what accelerators are bought, and prices that somebody knows better.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Prices {
-    condition: Option<String>,
+    condition: String,
     #[serde(serialize_with = "by_name")]
     prices: Vec<(String, f64)>,
 }
@@ -95,8 +95,8 @@ impl Market {
             prices: Prices::of(reader, catalog, &request.money),
             max_power_watts: hardware.max_power,
             max_racks: hardware.max_racks,
-            top: request.search.top,
-            time_limit_seconds: request.search.time_limit,
+            top: request.search.top.unwrap_or_default(),
+            time_limit_seconds: request.search.time_limit.unwrap_or_default(),
             assumptions: request.search.assumptions.clone(),
         }
     }
@@ -137,7 +137,7 @@ impl Prices {
             }
         }
         Self {
-            condition: money.condition.clone(),
+            condition: money.condition.clone().unwrap_or_default(),
             prices: money.price.clone(),
         }
     }

@@ -27,7 +27,7 @@ impl Reader {
     pub(super) fn new(command: &str, given: Vec<(String, Given)>, is_edited: bool) -> Self {
         let said = |(_, value): &(String, Given)| *value != Given::Nothing;
         let mut reader = Self {
-            taken: table().taken_by(command).collect(),
+            taken: table().usual_of(command).collect(),
             given: given.into_iter().filter(said).collect(),
             values: Map::new(),
             problems: Vec::new(),
