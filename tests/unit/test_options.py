@@ -11,15 +11,17 @@ import write_options
 import planopt
 from planopt.acquisition import Way
 from planopt.article.published import published_figures
+from planopt.catalog.open import open_catalog
 from planopt.cli import main
 from planopt.cli.build import _completed
 from planopt.cli.program import program
 from planopt.errors import InputError
 from planopt.fleet.plan import plan_fleet
-from planopt.market import Condition
+from planopt.market import Condition, read_market
 from planopt.options import Asked, Option, completed, given, table, taken_by, unknown
-from planopt.serving.question_types import PERCENTILES, Goal, Overlap
+from planopt.serving.question_types import PERCENTILES, Goal, Overlap, Problem
 from planopt.sweep import read_study
+from planopt.training.problem import TrainingProblem
 
 if TYPE_CHECKING:
     from planopt.cli.build import Command
@@ -180,6 +182,27 @@ def test_the_default_of_an_option_can_be_read(option: Option) -> None:
 def test_topics_are_those_of_the_article() -> None:
     topics = {figure.topic for figure in published_figures()}
     assert set(OPTIONS["topic"].choices) == topics
+
+
+@pytest.mark.parametrize("command", ["solve", "train", "compare", "frontier"])
+def test_accelerators_of_a_vendor_are_those_that_nobody_else_makes(
+    command: str,
+) -> None:
+    catalog = open_catalog()
+    of = TrainingProblem if command == "train" else Problem
+    run = {"tokens": "2T", "deadline": "30d"} if command == "train" else {}
+
+    def excluded(**options: object) -> set[str]:
+        return set(read_market(Asked(command, {**run, **options}), catalog, of).exclude)
+
+    others = excluded(vendor="amd,Intel")
+    assert {"h100-sxm", "tpu-v5e"} <= others
+    assert not {"mi300x", "rx-7900-xtx"} & others
+    assert excluded(vendor=["AMD", "intel"], exclude="mi300x") == {*others, "mi300x"}
+    with pytest.raises(InputError, match="did you mean `nvidia`"):
+        excluded(vendor="nvidea")
+    with pytest.raises(InputError, match="mi300x asked for"):
+        excluded(vendor="nvidia", accelerators="mi300x,h100-sxm")
 
 
 def _keys(kind: str) -> list[tuple[str, Option]]:

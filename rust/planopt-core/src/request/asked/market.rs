@@ -85,9 +85,11 @@ impl Market {
         let named: Vec<&String> = hardware.network.iter().collect();
         look_up(reader, Kind::Network, "network", &named);
         not_both(reader, &accelerators, &hardware.exclude);
+        let mut exclude = hardware.exclude.clone();
+        exclude.extend(of_others(reader, catalog, &hardware.vendor, &accelerators));
         Self {
             accelerators,
-            exclude: hardware.exclude.clone(),
+            exclude,
             hosts: hardware.host.clone(),
             networks: hardware.network.clone(),
             datacenter: hardware.datacenter,
@@ -105,6 +107,48 @@ impl Market {
     pub(super) fn is_limited(&self) -> bool {
         self.max_power_watts.is_some() || self.max_racks.is_some() || !self.stock.is_empty()
     }
+}
+
+/// The accelerators of other vendors than those that are asked for.
+fn of_others(
+    reader: &mut Reader,
+    catalog: &Catalog,
+    vendors: &[String],
+    named: &[String],
+) -> Vec<String> {
+    if vendors.is_empty() {
+        return Vec::new();
+    }
+    let parts = || catalog.accelerators.iter();
+    let by = |vendor: &str, name: &String| vendor.eq_ignore_ascii_case(name);
+    let known: BTreeSet<String> = parts()
+        .map(|(_, entry)| entry.entity.vendor.to_lowercase())
+        .collect();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let unknown = |name: &&String| !known.iter().any(|vendor| by(vendor, name));
+    let unknown: Vec<&String> = vendors.iter().filter(unknown).collect();
+    if !unknown.is_empty() {
+        for name in unknown {
+            reader.push(unknown_word("vendor", name, &known));
+        }
+        return Vec::new();
+    }
+    let others = parts().filter(|(_, entry)| {
+        let vendor = &entry.entity.vendor;
+        !vendors.iter().any(|name| by(vendor, name))
+    });
+    let others: Vec<String> = others.map(|(id, _)| id.clone()).collect();
+    let odd: Vec<&str> = named
+        .iter()
+        .filter(|name| others.contains(name))
+        .map(String::as_str)
+        .collect();
+    if !odd.is_empty() {
+        let message = format!("{} asked for, and other vendors", odd.join(", "));
+        let accepted = "accelerators of --vendor, or their vendors as well";
+        reader.wrong(code::CONTRADICTION, "vendor", message, accepted);
+    }
+    others
 }
 
 /// Refuses accelerators that are asked for and excluded.

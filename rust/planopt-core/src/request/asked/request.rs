@@ -106,6 +106,7 @@ pub(super) struct Recipe {
 pub(super) struct Hardware {
     pub(super) accelerators: Vec<String>,
     pub(super) exclude: Vec<String>,
+    pub(super) vendor: Vec<String>,
     pub(super) accelerator: Option<String>,
     #[serde(deserialize_with = "one_or_more")]
     pub(super) host: Vec<String>,
