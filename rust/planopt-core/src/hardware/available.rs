@@ -1,11 +1,11 @@
 //! What a question allows of what can be had.
 
-use super::inventory::Shelf;
+use super::inventory::Inventory;
 use super::system::{Connection, System};
 use crate::catalog::{Accelerator, Assumptions, Host};
 use serde::Deserialize;
 
-/// Which of the shelf a question allows.
+/// Which of the inventory a question allows.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Selection {
@@ -33,10 +33,14 @@ pub struct Space<'a> {
 }
 
 impl<'a> Space<'a> {
-    /// Whatever of `shelf` has a price and `selection` allows.
-    pub fn available(shelf: &Shelf<'a>, selection: &Selection, assumptions: &Assumptions) -> Self {
+    /// Whatever of `inventory` has a price and `selection` allows.
+    pub fn available(
+        inventory: &Inventory<'a>,
+        selection: &Selection,
+        assumptions: &Assumptions,
+    ) -> Self {
         let listed = |ids: &[String], id: &String| ids.is_empty() || ids.contains(id);
-        let systems = shelf
+        let systems = inventory
             .accelerators
             .iter()
             .filter(|accelerator| {
@@ -45,16 +49,16 @@ impl<'a> Space<'a> {
                     && (accelerator.datacenter_licence || !selection.datacenter)
             })
             .flat_map(|accelerator| {
-                shelf
+                inventory
                     .hosts
                     .iter()
                     .filter(|host| listed(&selection.hosts, &host.id))
                     .filter(|host| !host.on_request || selection.hosts.contains(&host.id))
                     .filter(|host| can_be_had(accelerator, host))
-                    .filter_map(|host| shelf.mount(accelerator, host, assumptions))
+                    .filter_map(|host| inventory.mount(accelerator, host, assumptions))
             })
             .collect();
-        let networks = shelf
+        let networks = inventory
             .networks
             .iter()
             .filter(|_| !selection.within_host)
@@ -62,7 +66,7 @@ impl<'a> Space<'a> {
             .filter(|network| network.nic.price.is_some())
             .flat_map(|network| {
                 network.nics_per_host.iter().filter_map(|&nics_per_host| {
-                    Some((*network, shelf.line(network, nics_per_host)?))
+                    Some((*network, inventory.line(network, nics_per_host)?))
                 })
             })
             .collect();

@@ -1,7 +1,7 @@
 //! Offers as the search sees them: a rented instance is a host that comes with its accelerators,
 //! has a price per hour, and is connected over a network of its own.
 
-use super::inventory::Shelf;
+use super::inventory::Inventory;
 use super::named::unknown_host;
 use crate::catalog::{
     Accelerator, Catalog, Entry, Host, Included, Link, LinkKind, Network, Nic, Offer, Provider,
@@ -141,12 +141,12 @@ impl Instances {
     }
 
     /// These instances as all there is to be had.
-    pub(crate) fn shelf<'s>(&'s self, catalog: &'s Catalog) -> Shelf<'s> {
-        let mut shelf = Shelf::of(catalog);
-        shelf.hosts = self.hosts.iter().collect();
-        shelf.networks = self.networks.iter().collect();
-        shelf.links.extend(&self.links);
-        shelf
+    pub(crate) fn inventory<'s>(&'s self, catalog: &'s Catalog) -> Inventory<'s> {
+        let mut inventory = Inventory::of(catalog);
+        inventory.hosts = self.hosts.iter().collect();
+        inventory.networks = self.networks.iter().collect();
+        inventory.links.extend(&self.links);
+        inventory
     }
 
     fn push(&mut self, catalog: &Catalog, provider: &Provider, offer: &Offer, terms: Terms) {

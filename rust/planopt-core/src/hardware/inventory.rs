@@ -7,7 +7,7 @@ use crate::quantity::BytesPerSecond;
 
 /// What is in stock: the entities of a catalog.
 #[derive(Clone, Debug, Default)]
-pub struct Shelf<'a> {
+pub struct Inventory<'a> {
     /// Accelerators, by id.
     pub accelerators: Vec<&'a Accelerator>,
     /// Hosts, by id.
@@ -18,7 +18,7 @@ pub struct Shelf<'a> {
     pub links: Vec<&'a Link>,
 }
 
-impl<'a> Shelf<'a> {
+impl<'a> Inventory<'a> {
     /// All entities of a catalog, as the search wants them.
     pub fn of(catalog: &'a Catalog) -> Self {
         Self {

@@ -16,7 +16,7 @@ mod system;
 pub use self::available::{Selection, Space};
 pub use self::fabric::{Fabric, Links};
 pub use self::instances::{Instances, RentRequest};
-pub use self::inventory::Shelf;
+pub use self::inventory::Inventory;
 pub(crate) use self::line::ALL_REDUCE;
 pub use self::line::{Line, NetworkLine};
 pub(crate) use self::named::Bench;

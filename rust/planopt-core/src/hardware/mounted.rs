@@ -1,10 +1,10 @@
 //! Which accelerators a host takes, and what it gives them.
 
-use super::inventory::Shelf;
+use super::inventory::Inventory;
 use super::system::System;
 use crate::catalog::{Accelerator, Assumptions, BusBandwidth, Host};
 
-impl<'a> Shelf<'a> {
+impl<'a> Inventory<'a> {
     /// An accelerator in a host, whether or not they can be bought; nothing if the host has no link
     /// to it, or neither width nor power for one.
     pub fn mount(

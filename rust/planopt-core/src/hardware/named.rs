@@ -1,6 +1,6 @@
 //! Hardware by its names: for an evaluation, whether or not it can be bought.
 
-use super::inventory::Shelf;
+use super::inventory::Inventory;
 use super::system::{Connection, System};
 use crate::catalog::{Accelerator, Assumptions, Catalog, Host, Link, LinkKind, ScaleUp, Stores};
 use crate::diagnostic::Diagnostic;
@@ -17,93 +17,89 @@ pub(crate) struct Bench {
     pcie: Option<Link>,
 }
 
-/// The names of a bench, as questions give them.
-pub(crate) struct Names<'q> {
-    /// The accelerator.
-    pub(crate) accelerator: Accelerator,
-    /// Host id; else the smallest that holds what a host must.
-    pub(crate) host: Option<&'q str>,
-    /// Link id inside a host.
-    pub(crate) link: Option<&'q str>,
-    /// Accelerators of a host, where they are fixed.
-    pub(crate) per_host: Option<u32>,
-    /// The option that fixes them, and its value.
-    pub(crate) per_host_option: (&'static str, u32),
-    /// Accelerators in all.
-    pub(crate) accelerators: u32,
+/// Accelerators of a host, where that is fixed, and the option that says so.
+#[derive(Clone, Copy)]
+pub(super) struct PerHost {
+    pub(super) count: u32,
+    pub(super) option: &'static str,
+    pub(super) value: u32,
 }
 
 impl Bench {
-    /// The hardware of those names.
+    /// An accelerator in a host by its id, else in the smallest that holds what a host must.
     ///
     /// # Errors
     ///
-    /// Unknown ids, with the nearest ones, and counts that cannot be.
-    pub(crate) fn named(catalog: &Catalog, names: Names) -> Result<Self, Vec<Diagnostic>> {
-        let mut accelerator = names.accelerator;
-        let mut host = match names.host {
+    /// An unknown id, with the nearest ones.
+    pub(super) fn new(
+        catalog: &Catalog,
+        accelerator: Accelerator,
+        host: Option<&str>,
+        per_host: Option<PerHost>,
+        accelerators: u32,
+    ) -> Result<Self, Vec<Diagnostic>> {
+        let count = per_host.map(|per_host| per_host.count);
+        let host = match host {
             Some(id) => catalog
                 .host(id)
                 .map_err(|problem| vec![problem.field("--host")])?
                 .clone(),
-            None => smallest_host(catalog, &accelerator, names.per_host, names.accelerators),
+            None => smallest_host(catalog, &accelerator, count, accelerators),
         };
-        if let Some(per_host) = names.per_host {
-            if per_host > host.slots {
-                let accepted = format!("hosts for at most {} accelerators each", host.slots);
-                let (option, value) = names.per_host_option;
-                return Err(vec![wrong_option(option, value.to_string(), accepted)]);
-            }
-            if !host.whole {
-                // The accelerators are spread evenly; the rest of the host stays empty.
-                host.slots = per_host;
-            } else if per_host < host.slots && names.accelerators > per_host {
-                let accepted = format!(
-                    "full hosts: `{}` comes with all of its {} accelerators",
-                    host.id, host.slots
-                );
-                let (option, value) = names.per_host_option;
-                return Err(vec![wrong_option(option, value.to_string(), accepted)]);
-            }
-        }
-        let link = match names.link {
-            Some(id) => Some(
-                catalog
-                    .link(id)
-                    .map_err(|problem| vec![problem.field("--link")])?
-                    .clone(),
-            ),
-            None => None,
-        };
-        let mut pcie = None;
-        if let Some(link) = link {
-            let Some(bandwidth) = link.bandwidth else {
-                let accepted = "links with a bandwidth".to_owned();
-                return Err(vec![unknown_name("link", &link.id, accepted)]);
-            };
-            if link.kind == LinkKind::Pcie {
-                accelerator.scale_up = None;
-                pcie = Some(link);
-            } else {
-                let domain = names.accelerators;
-                let name = link.name.clone();
-                accelerator.scale_up = Some(ScaleUp {
-                    name,
-                    bandwidth,
-                    domain,
-                    between_hosts: false,
-                });
-            }
-        }
-        Ok(Self {
+        let mut bench = Self {
             accelerator,
             host,
-            pcie,
-        })
+            pcie: None,
+        };
+        if let Some(per_host) = per_host {
+            bench.spread(per_host, accelerators)?;
+        }
+        Ok(bench)
     }
-}
 
-impl Bench {
+    /// Puts so many of the accelerators into each host; the rest of it stays empty.
+    fn spread(&mut self, per_host: PerHost, accelerators: u32) -> Result<(), Vec<Diagnostic>> {
+        let PerHost {
+            count,
+            option,
+            value,
+        } = per_host;
+        let Host {
+            id, slots, whole, ..
+        } = &self.host;
+        let accepted = if count > *slots {
+            format!("hosts for at most {slots} accelerators each")
+        } else if *whole && count < *slots && accelerators > count {
+            format!("full hosts: `{id}` comes with all of its {slots} accelerators")
+        } else {
+            if !whole {
+                self.host.slots = count;
+            }
+            return Ok(());
+        };
+        Err(vec![wrong_option(option, value.to_string(), accepted)])
+    }
+
+    /// Joins the accelerators by a link in place of the hardware's own.
+    pub(super) fn join(&mut self, link: Link, accelerators: u32) -> Result<(), Vec<Diagnostic>> {
+        let Some(bandwidth) = link.bandwidth else {
+            let accepted = "links with a bandwidth".to_owned();
+            return Err(vec![unknown_name("link", &link.id, accepted)]);
+        };
+        if link.kind == LinkKind::Pcie {
+            self.accelerator.scale_up = None;
+            self.pcie = Some(link);
+        } else {
+            self.accelerator.scale_up = Some(ScaleUp {
+                name: link.name,
+                bandwidth,
+                domain: accelerators,
+                between_hosts: false,
+            });
+        }
+        Ok(())
+    }
+
     /// The accelerator in its host, alone.
     ///
     /// # Errors
@@ -115,7 +111,7 @@ impl Bench {
         assumptions: &Assumptions,
     ) -> Result<System<'c>, Vec<Diagnostic>> {
         let (accelerator, host) = (&self.accelerator, &self.host);
-        let mut system = Shelf::of(catalog)
+        let mut system = Inventory::of(catalog)
             .mount(accelerator, host, assumptions)
             .ok_or_else(|| vec![cannot_take(&host.id)])?;
         if let Some(bandwidth) = self.pcie.as_ref().and_then(|link| link.bandwidth) {
@@ -140,7 +136,7 @@ pub(crate) fn line_of<'c>(
     let network = catalog
         .network(id)
         .map_err(|problem| vec![problem.field("--network")])?;
-    let line = Shelf::of(catalog)
+    let line = Inventory::of(catalog)
         .line(network, nics_per_host)
         .ok_or_else(|| {
             let accepted = "networks whose link has a bandwidth".to_owned();

@@ -1,7 +1,7 @@
 //! Hardware as questions name it, and what the names come to.
 
 use super::instances::Instances;
-use super::named::{Bench, Names, line_of};
+use super::named::{Bench, PerHost, line_of};
 use super::system::System;
 use crate::catalog::{Accelerator, Assumptions, Catalog, LIMITED_TO, Terms};
 use crate::diagnostic::option::{
@@ -76,29 +76,31 @@ impl HardwareSpec {
         })
     }
 
-    /// Accelerators of a host, where that is fixed, and the option that says it with its value.
-    fn per_host(
-        &self,
-        accelerators: u32,
-    ) -> Result<(Option<u32>, (&'static str, u32)), Diagnostic> {
+    /// Accelerators of a host, where that is fixed.
+    fn per_host(&self, accelerators: u32) -> Result<Option<PerHost>, Diagnostic> {
+        let by = |option, value, count| {
+            Ok(Some(PerHost {
+                count,
+                option,
+                value,
+            }))
+        };
+        let wrong =
+            |hosts: u32, accepted: String| Err(wrong_option("hosts", hosts.to_string(), accepted));
         match (self.accelerators_per_host, self.hosts) {
-            (None, None) => Ok((None, ("hosts", 1))),
-            (Some(count), None) => Ok((Some(count), ("accelerators_per_host", count))),
+            (None, None) => Ok(None),
+            (Some(count), None) => by("accelerators_per_host", count, count),
             (None, Some(hosts)) if hosts > 0 && accelerators.is_multiple_of(hosts) => {
-                Ok((Some(accelerators / hosts), ("hosts", hosts)))
+                by("hosts", hosts, accelerators / hosts)
             }
             (None, Some(hosts)) => {
                 let accepted =
                     format!("a divisor of the {accelerators} accelerators (tp x dp x pp)");
-                Err(wrong_option("hosts", hosts.to_string(), accepted))
+                wrong(hosts, accepted)
             }
             (Some(_), Some(hosts)) => {
                 let accepted = "nothing beside accelerators_per_host, which says it too";
-                Err(wrong_option(
-                    "hosts",
-                    hosts.to_string(),
-                    accepted.to_owned(),
-                ))
+                wrong(hosts, accepted.to_owned())
             }
         }
     }
@@ -147,18 +149,18 @@ impl HardwareSpec {
         accelerator: &str,
         accelerators: u32,
     ) -> Result<Bench, Vec<Diagnostic>> {
-        let (per_host, per_host_option) = self
+        let per_host = self
             .per_host(accelerators)
             .map_err(|problem| vec![problem])?;
-        let names = Names {
-            accelerator: self.limited(catalog, accelerator)?,
-            host: self.host.as_deref(),
-            link: self.link.as_deref(),
-            per_host,
-            per_host_option,
-            accelerators,
-        };
-        Bench::named(catalog, names)
+        let accelerator = self.limited(catalog, accelerator)?;
+        let host = self.host.as_deref();
+        let mut bench = Bench::new(catalog, accelerator, host, per_host, accelerators)?;
+        if let Some(id) = &self.link {
+            let link = catalog.link(id);
+            let link = link.map_err(|problem| vec![problem.field("--link")])?;
+            bench.join(link.clone(), accelerators)?;
+        }
+        Ok(bench)
     }
 
     /// Where so many accelerators run.
@@ -265,15 +267,15 @@ impl Site<'_> {
             .accelerator(self.hardware.accelerator()?)
             .map_err(|problem| vec![problem])?;
         let id = self.hardware.host.as_deref().unwrap_or_default();
-        let shelf = instances.shelf(catalog);
+        let inventory = instances.inventory(catalog);
         let instance = instances.host(id);
-        let system = instance.and_then(|host| shelf.mount(accelerator, host, assumptions));
+        let system = instance.and_then(|host| inventory.mount(accelerator, host, assumptions));
         let system = system.ok_or_else(|| {
             let accepted = "offers whose hosts have a link with a bandwidth".to_owned();
             vec![unknown_name("host", id, accepted)]
         })?;
         let network = self.hardware.network.as_deref();
         let network = network.and_then(|id| instances.network(id));
-        Ok(system.over(network.and_then(|network| Some((network, shelf.line(network, 1)?)))))
+        Ok(system.over(network.and_then(|network| Some((network, inventory.line(network, 1)?)))))
     }
 }

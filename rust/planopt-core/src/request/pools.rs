@@ -10,7 +10,7 @@ use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::wrong_option;
 use crate::document::{BomLine, PoolAnswer, PoolsAnswer, PoolsSearchAnswer, TransferAnswer};
-use crate::hardware::{HardwareSpec, Nics, Rates, Selection, Shelf, Space, System};
+use crate::hardware::{HardwareSpec, Inventory, Nics, Rates, Selection, Space, System};
 use crate::load::{EngineOptions, Load};
 use crate::parallel::Pins;
 use crate::quantity::{MicroUsd, Watts};
@@ -101,7 +101,7 @@ pub fn find_pools(
     let (limits, search) = (&request.limits, &request.search);
     question.context_ranks = search.context_ranks;
     let selection = select(catalog, &request.hardware, None)?;
-    let space = Space::available(&Shelf::of(catalog), &selection, &assumptions);
+    let space = Space::available(&Inventory::of(catalog), &selection, &assumptions);
     let promised = request
         .promises
         .latencies(Some(&request.load), request.scheduler)?;

@@ -7,7 +7,7 @@ use super::serving::{Asked, SearchServing};
 use super::training::{RecipeRequest, TrainingRun, training_with};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Problems};
-use crate::hardware::{Instances, RentRequest, Selection, Shelf, Space, System};
+use crate::hardware::{Instances, Inventory, RentRequest, Selection, Space, System};
 use crate::quantity::{MicroUsd, Seconds, Watts};
 use crate::search::{
     BatchPolicy, Demand, Finding, Found, Goal, Part, Payment, Trained, TrainingAim, TrainingGoal,
@@ -106,11 +106,11 @@ pub fn search_training(
         training: &training,
         stop,
     };
-    let shelf = match &instances {
-        Some(instances) => instances.shelf(catalog),
-        None => Shelf::of(catalog),
+    let inventory = match &instances {
+        Some(instances) => instances.inventory(catalog),
+        None => Inventory::of(catalog),
     };
-    let space = Space::available(&shelf, &selection, assumptions);
+    let space = Space::available(&inventory, &selection, assumptions);
     let found = search.search(&space);
     let trained = Trained {
         model: request.model.name.clone(),
@@ -161,10 +161,11 @@ fn search_part(
         None => None,
     };
     let selection = select(catalog, hardware, rented.as_ref())?;
-    let shelf = rented
-        .as_ref()
-        .map_or_else(|| Shelf::of(catalog), |rented| rented.shelf(catalog));
-    let space = Space::available(&shelf, &selection, &assumptions);
+    let inventory = rented.as_ref().map_or_else(
+        || Inventory::of(catalog),
+        |rented| rented.inventory(catalog),
+    );
+    let space = Space::available(&inventory, &selection, &assumptions);
     let policy = match (options.each_batch_up_to, options.batches_that_share) {
         (Some(most), _) => BatchPolicy::Each(most),
         (None, Some(users)) => BatchPolicy::SharesOf(users),

@@ -25,8 +25,8 @@ pub use self::rows::{Columns, Described, Resources, Row, Rows, Said, SystemNames
 pub use self::runs::Trained;
 pub use self::serving::{
     Aim, Asked, BatchPolicy, Demand, EvaluatedUnit, FoundPool, FoundPools, FoundUnit, Goal,
-    LatencyGoal, Nearest, PoolsAim, PoolsDemand, PoolsResult, SearchResult, Tally, UnitKey,
-    all_layouts, context_ranks, fastest_layout, search, search_pools,
+    LatencyGoal, Nearest, PoolsAim, PoolsDemand, PoolsResult, SearchResult, Tally, all_layouts,
+    context_ranks, fastest_layout, search, search_pools,
 };
 pub use self::training::{
     FoundCluster, Payment, TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch,

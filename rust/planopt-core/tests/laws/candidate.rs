@@ -4,7 +4,7 @@ use crate::made_up::{accelerators, architectures, assumptions, buses, hosts, que
 use crate::stock::bundled;
 use planopt_core::catalog::{Accelerator, Assumptions, BusBandwidth, Host};
 use planopt_core::format::Formats;
-use planopt_core::hardware::{NetworkLine, Selection, Shelf, Space, System};
+use planopt_core::hardware::{Inventory, NetworkLine, Selection, Space, System};
 use planopt_core::load::serving::Question;
 use planopt_core::parallel::Layout;
 use planopt_core::quantity::{BytesPerSecond, Seconds};
@@ -137,7 +137,8 @@ fn catalogued() -> impl Strategy<Value = Candidate> {
         |(id, [model, system, pick], mut question, line, batching)| {
             let catalog = bundled(id);
             let assumptions = &catalog.assumptions.entity;
-            let space = Space::available(&Shelf::of(catalog), &Selection::default(), assumptions);
+            let space =
+                Space::available(&Inventory::of(catalog), &Selection::default(), assumptions);
             let models: Vec<_> = catalog.models.values().collect();
             let transformer = Transformer::from(&model.get(&models).entity);
             let system = system.get(&space.systems);

@@ -5,7 +5,7 @@ use crate::stock::{Stock, bundled, stocks};
 use planopt_core::bill::Unit;
 use planopt_core::catalog::{Assumptions, SwitchSale};
 use planopt_core::cost::of_purchase;
-use planopt_core::hardware::{Selection, Shelf, Space, System};
+use planopt_core::hardware::{Inventory, Selection, Space, System};
 use planopt_core::load::serving::Question;
 use planopt_core::parallel::{Batching, Layout, deal};
 use planopt_core::quantity::{MicroUsd, Seconds};
@@ -100,7 +100,7 @@ impl Hunt {
 
     fn space(&self) -> Space<'_> {
         Space::available(
-            &self.stock.shelf(),
+            &self.stock.inventory(),
             &Selection::default(),
             &self.assumptions,
         )
@@ -453,7 +453,7 @@ proptest! {
             ..Selection::default()
         };
         let assumptions = &catalog.assumptions.entity;
-        let space = Space::available(&Shelf::of(catalog), &selection, assumptions);
+        let space = Space::available(&Inventory::of(catalog), &selection, assumptions);
         let with = |policy| {
             let goal = Goal { policy, ..goal };
             let stop = AtomicBool::new(false);

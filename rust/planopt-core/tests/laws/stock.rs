@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use planopt_core::catalog::{Accelerator, Catalog, Host, Link, Network};
-use planopt_core::hardware::Shelf;
+use planopt_core::hardware::Inventory;
 
 use proptest::prelude::*;
 
@@ -34,8 +34,8 @@ pub(crate) struct Stock {
 }
 
 impl Stock {
-    pub(crate) fn shelf(&self) -> Shelf<'_> {
-        Shelf {
+    pub(crate) fn inventory(&self) -> Inventory<'_> {
+        Inventory {
             accelerators: self.accelerators.iter().collect(),
             hosts: self.hosts.iter().collect(),
             networks: self.networks.iter().collect(),

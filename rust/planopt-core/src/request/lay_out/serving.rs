@@ -11,7 +11,7 @@ use crate::hardware::Nics;
 use crate::parallel::Pins;
 use crate::plan::serving::Subject;
 use crate::plan::{Build, Candidate, Deployment, Drafted, Errors, Facts, Predicted, Ran};
-use crate::search::{EvaluatedUnit, Found, Part, UnitKey, fastest_layout};
+use crate::search::{EvaluatedUnit, Found, Part, fastest_layout};
 
 /// Lays purchases of units out.
 ///
@@ -89,17 +89,13 @@ fn deploy(
     let names = found.rows.system(row);
     let hardware = names.hardware();
     let site = hardware.site(catalog, names.accelerators)?;
-    let key = UnitKey {
-        system: site.resolve(catalog, &part.assumptions, Nics::One)?,
-        hosts: names.hosts,
-        accelerators: names.accelerators,
-        switch: names.switch.as_deref(),
-    };
+    let system = site.resolve(catalog, &part.assumptions, Nics::One)?;
     let (users, given) = decided(found, row, count, for_users);
     let fastest = fastest_layout(
         &part.transformer,
         &part.question,
-        &key,
+        &system,
+        names,
         users,
         given,
         &part.assumptions,
@@ -108,7 +104,7 @@ fn deploy(
     let subject = Subject {
         transformer: &part.transformer,
         question: &part.question,
-        system: &key.system,
+        system: &system,
         layout: fastest.layout,
         assumptions: &part.assumptions,
     };
@@ -124,7 +120,7 @@ fn deploy(
     );
     if has_errors {
         let experts = part.transformer.experts().is_some();
-        let own = Some(key.system.accelerator);
+        let own = Some(system.accelerator);
         let errors = Errors::of(catalog, own, experts, !part.has_engine);
         let decode = fastest.evaluation.decode;
         let predicted = Predicted {

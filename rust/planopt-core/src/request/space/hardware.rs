@@ -3,7 +3,7 @@
 use crate::catalog::Catalog;
 use crate::diagnostic;
 use crate::diagnostic::{Diagnostic, Problems};
-use crate::hardware::{Connection, Selection, Shelf, Space, System};
+use crate::hardware::{Connection, Inventory, Selection, Space, System};
 use crate::request::selection::known;
 
 /// Accelerators in hosts over networks, each with as many NICs as the host takes.
@@ -18,7 +18,7 @@ pub(super) fn connected(
 ) -> Result<Vec<System<'_>>, Vec<Diagnostic>> {
     let selection = known(catalog, selection)?;
     let assumptions = &catalog.assumptions.entity;
-    let space = Space::available(&Shelf::of(catalog), &selection, assumptions);
+    let space = Space::available(&Inventory::of(catalog), &selection, assumptions);
     let mut systems: Vec<System> = Vec::new();
     for system in space.systems.iter().filter(|own| own.host.rent.is_none()) {
         let mut widest: Vec<Connection> = Vec::new();

@@ -6,21 +6,9 @@ use crate::catalog::Assumptions;
 use crate::hardware::System;
 use crate::load::serving::Question;
 use crate::parallel::{Layout, Pins};
+use crate::search::rows::SystemNames;
 use crate::serving::{ReplicaEvaluation, evaluate_unit};
 use crate::transformer::Transformer;
-
-/// What a purchase consists of, apart from the layout that runs on it.
-#[derive(Clone, Copy, Debug)]
-pub struct UnitKey<'a, 'k> {
-    /// Accelerator in its host, and the network between hosts.
-    pub system: System<'a>,
-    /// Hosts of the unit.
-    pub hosts: u32,
-    /// Accelerators that come with it.
-    pub accelerators: u32,
-    /// Switch id.
-    pub switch: Option<&'k str>,
-}
 
 /// A unit with the evaluation of its replicas.
 #[derive(Clone, Debug)]
@@ -33,40 +21,41 @@ pub struct EvaluatedUnit<'a> {
     pub evaluation: ReplicaEvaluation,
 }
 
-/// The layout with the most speed for each of `users` on a purchase that is already decided, if
-/// any layout carries them.
+/// The layout with the most speed for each of `users` on a purchase that is already decided, so many
+/// hosts and accelerators of a system, if any layout carries them.
 pub fn fastest_layout<'a>(
     transformer: &Transformer,
     question: &Question,
-    key: &UnitKey<'a, '_>,
+    system: &System<'a>,
+    bought: &SystemNames,
     users: u64,
     given: Pins,
     assumptions: &Assumptions,
 ) -> Option<EvaluatedUnit<'a>> {
     let mut best: Option<EvaluatedUnit<'a>> = None;
-    let hardware = key.system.parts();
+    let hardware = system.parts();
     let context_ranks = context_ranks(question, assumptions);
-    for layout in all_layouts(transformer, key.accelerators, context_ranks) {
+    for layout in all_layouts(transformer, bought.accelerators, context_ranks) {
         if !given.allows(layout) {
             continue;
         }
-        let Ok(placement) = layout.place(key.system.slots) else {
+        let Ok(placement) = layout.place(system.slots) else {
             continue;
         };
-        if (placement.hosts > 1) != key.system.network.is_some() {
+        if (placement.hosts > 1) != system.network.is_some() {
             continue;
         }
         Unit::all(hardware, placement, assumptions.switch_sale, |unit| {
             let same = given.replicas.is_none_or(|given| given == unit.replicas)
-                && unit.hosts() == key.hosts
-                && unit.accelerators_bought() == key.accelerators
-                && unit.switch.map(|share| share.switch.id.as_str()) == key.switch;
+                && unit.hosts() == bought.hosts
+                && unit.accelerators_bought() == bought.accelerators
+                && unit.switch.map(|share| share.switch.id.as_str()) == bought.switch.as_deref();
             if !same {
                 return;
             }
             let replicas = unit.replicas;
             let layout = given.carrying(users, Layout { replicas, ..layout }, question.overlap);
-            let evaluated = evaluate_unit(transformer, question, &key.system, layout, assumptions);
+            let evaluated = evaluate_unit(transformer, question, system, layout, assumptions);
             if let Ok((_, evaluation)) = evaluated
                 && evaluation.rejections.is_empty()
                 && best.as_ref().is_none_or(|best| {

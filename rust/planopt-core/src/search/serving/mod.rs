@@ -11,7 +11,7 @@ mod pools;
 mod reduce;
 mod units;
 
-pub use self::fastest::{EvaluatedUnit, UnitKey, fastest_layout};
+pub use self::fastest::{EvaluatedUnit, fastest_layout};
 pub use self::found::{FoundUnit, Nearest, SearchResult, Tally};
 pub use self::goal::{BatchPolicy, Goal, LatencyGoal};
 pub use self::layouts::{all_layouts, context_ranks};
