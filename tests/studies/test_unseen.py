@@ -6,8 +6,11 @@ import csv
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec import structs
 
+from planopt.accuracy.training_rows import TrainingRow
 from planopt_studies.fits.unseen import PREDICTED, SAME_RUNS, predict_unseen
+from planopt_studies.prepare.__main__ import as_csv, prepare
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,15 +18,25 @@ if TYPE_CHECKING:
 SHAPE = ("layers", "hidden", "n_accelerators", "global_batch", "accelerator")
 
 
-def rows_of(shared: Path) -> tuple[list[str], list[dict[str, str]]]:
+def rows_of(shared: Path) -> list[dict[str, str]]:
     with (shared / "validation" / "training.csv").open(encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        return list(reader.fieldnames or ()), list(reader)
+        return list(csv.DictReader(file))
+
+
+def told_otherwise(row: TrainingRow, factor: float) -> TrainingRow:
+    """Return a row of the same runs with other figures."""
+    if row.source not in SAME_RUNS:
+        return row
+    return structs.replace(
+        row,
+        step_seconds=row.step_seconds and row.step_seconds * factor,
+        mfu=row.mfu and row.mfu * factor,
+    )
 
 
 @pytest.mark.shared
 def test_every_row_of_the_same_runs_is_left_out(shared: Path) -> None:
-    _, rows = rows_of(shared)
+    rows = rows_of(shared)
     asked = {
         tuple(row[each] for each in SHAPE) for row in rows if row["source"] == PREDICTED
     }
@@ -40,24 +53,18 @@ def test_every_row_of_the_same_runs_is_left_out(shared: Path) -> None:
 def test_what_was_measured_of_them_changes_no_prediction(
     shared: Path, tmp_path: Path
 ) -> None:
-    names, rows = rows_of(shared)
+    rows, _ = prepare(shared / "validation" / "training.csv")
     few = [
         row
         for row in rows
-        if row["source"] in SAME_RUNS or row["source"] == "megatron-lm:sc21-table1"
+        if isinstance(row, TrainingRow)
+        and row.source in {*SAME_RUNS, "megatron-lm:sc21-table1"}
     ]
     found = []
     for factor in (1.0, 2.0):
         path = tmp_path / f"{factor}.csv"
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, names)
-            writer.writeheader()
-            for row in few:
-                told = dict(row)
-                for name in ("step_time_s", "mfu"):
-                    if row["source"] in SAME_RUNS and row[name]:
-                        told[name] = str(float(row[name]) * factor)
-                writer.writerow(told)
+        told = [told_otherwise(row, factor) for row in few]
+        path.write_text(as_csv(told), encoding="utf-8")
         found.append(predict_unseen([path], rounds=2))
 
     assert [row.predicted for row in found[0]] == [row.predicted for row in found[1]]
