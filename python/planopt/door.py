@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import reprlib
+from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
 
 from planopt._native import groups
+from planopt.errors import Diagnostic, InputError
 
-__all__ = ["question"]
+__all__ = ["question", "written"]
 
 
 @cache
@@ -27,29 +29,30 @@ def _places(door: str) -> dict[str, tuple[str, ...]]:
     return places
 
 
-def question(door: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def question(door: str, given: Mapping[str, object]) -> dict[str, object]:
     """Put options as a door of the core takes them.
 
     What no group has stays where it is: the core refuses it, and says what there is.
     """
     places = _places(door)
-    asked: dict[str, Any] = {}
+    tables: dict[str, dict[str, object]] = {}
+    values: dict[str, object] = {}
     for name, value in given.items():
         if value is None:
             continue
         group, *key = places.get(name, (name,))
-        if name == "decode" and door != name:
-            asked[group] = question(name, _own(value, given))
+        if isinstance(value, Mapping) and name == "decode" != door:
+            values[group] = question(name, _own(value, given))
         elif isinstance(value, Mapping) and name == group:
-            asked.setdefault(group, {}).update(value)
+            tables.setdefault(group, {}).update(value)
         elif key:
-            asked.setdefault(group, {})[key[0]] = value
+            tables.setdefault(group, {})[key[0]] = value
         else:
-            asked[group] = value
-    return asked
+            values[group] = value
+    return {**tables, **values}
 
 
-def _own(pool: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
+def _own(pool: Mapping[str, object], whole: Mapping[str, object]) -> dict[str, object]:
     """Leave out what is said of a whole question alike."""
     places = _places("decode")
     return {
@@ -57,3 +60,35 @@ def _own(pool: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in pool.items()
         if name in places or whole.get(name) != value
     }
+
+
+def written(asked: Mapping[str, object]) -> bytes:
+    """Write a question as the core reads it; what JSON has no word for is refused.
+
+    Not by msgspec, which writes a number that is none as if nothing were said.
+    """
+    try:
+        return _json(asked)
+    except (TypeError, ValueError, RecursionError):
+        raise InputError(_unsayable(asked)) from None
+
+
+def _json(value: object) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=dict)
+    return text.encode()
+
+
+def _unsayable(asked: Mapping[str, object]) -> Iterator[Diagnostic]:
+    for group, table in asked.items():
+        keys = table if isinstance(table, Mapping) else {"": table}
+        for key, value in keys.items():
+            try:
+                _json({key: value})
+            except (TypeError, ValueError, RecursionError):  # noqa: PERF203 - each is told
+                yield Diagnostic(
+                    code="E104",
+                    message=f"{reprlib.repr(value)} cannot be handed over",
+                    field=f"{group}.{key}".rstrip("."),
+                    value=reprlib.repr(value),
+                    accepted="finite numbers, text, lists and tables",
+                )

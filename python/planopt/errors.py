@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from planopt.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from typing_extensions import Self
 
@@ -53,15 +53,6 @@ class Diagnostic:
     accepted: str | None = None
     help: str | None = None
     severity: Literal["error", "warning"] = "error"
-
-    @classmethod
-    def from_native(cls, problem: Mapping[str, Any]) -> Self:
-        """Read the mapping that the compiled core hands over."""
-        flat = dict(problem)
-        position = flat.pop("position", None) or {}
-        if flat.get("file") is not None:
-            flat["file"] = str(flat["file"])
-        return cls(**flat, **position)
 
     def __str__(self) -> str:
         """Lay it out as rustc does: headline, place, source line, notes."""
@@ -121,23 +112,23 @@ class PlanoptError(Exception):
 
     Parameters
     ----------
-    diagnostics : iterable of Diagnostic or mapping
-        What is wrong. Mappings are those of the compiled core.
+    diagnostics : iterable of Diagnostic
+        What is wrong.
     """
 
     exit_code: ClassVar[int] = 70
 
-    def __init__(
-        self, diagnostics: Iterable[Diagnostic | Mapping[str, Any]] = ()
-    ) -> None:
-        self.diagnostics: tuple[Diagnostic, ...] = tuple(
-            problem
-            if isinstance(problem, Diagnostic)
-            else Diagnostic.from_native(problem)
-            for problem in diagnostics
-        )
+    def __init__(self, diagnostics: Iterable[Diagnostic] = ()) -> None:
+        self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
         # What pickle calls the constructor with: errors cross process borders.
         super().__init__(self.diagnostics)
+
+    @classmethod
+    def read(cls, problems: bytes) -> Self:
+        """Read what the compiled core says is wrong."""
+        import msgspec
+
+        return cls(msgspec.json.decode(problems, type=list[Diagnostic]))
 
     @classmethod
     def of(

@@ -55,7 +55,7 @@ class Market:
         """Return the height there is, in rack units, if it is limited."""
         if self.max_racks is None:
             return None
-        return self.max_racks * float(catalog.native.cost_assumptions()["rack_units"])
+        return self.max_racks * catalog.cost.rack_units
 
     def counted(self, catalog: Catalog) -> Catalog:
         """Return the catalog with the prices that are asked for."""

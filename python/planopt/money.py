@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from planopt.catalog.entries import CostAssumptions
 
 __all__ = ["price_of_an_hourly_dollar"]
 
 HOURS_PER_YEAR = 8760
 
 
-def price_of_an_hourly_dollar(cost: Mapping[str, float]) -> float | None:
+def price_of_an_hourly_dollar(cost: CostAssumptions) -> float | None:
     """Purchase that a dollar per hour writes off; none where nothing is lost."""
-    lost = 1 - cost["residual"]
-    return cost["years"] * HOURS_PER_YEAR / lost if lost > 0 else None
+    lost = 1 - cost.residual
+    return cost.years * HOURS_PER_YEAR / lost if lost > 0 else None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from msgspec import Struct, convert
+from msgspec import Struct
 
 from planopt.options import Asked
 from planopt.price_sources import GIVEN, age_days, is_well_known
@@ -13,6 +13,7 @@ from planopt.price_sources import GIVEN, age_days, is_well_known
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from planopt.catalog.entries import PriceTag
     from planopt.catalog.open import Catalog
     from planopt.options import TextOrNumber
 
@@ -97,9 +98,9 @@ def price_list(
     asked = Asked("catalog prices", {"condition": condition, "older": older})
     given = asked.values()
     chosen, seconds = given["condition"], given.get("older")
-    native = catalog.native.bought(chosen)
-    bought = _listings(native.price_tags())
-    rented = _listings(native.rent_tags())
+    priced = catalog.priced(chosen, {})
+    bought = _listings(priced.price_tags())
+    rented = _listings(priced.rent_tags())
     basis_of = _basis_of(catalog, bought, rented)
     by_age = sorted([*bought, *rented], key=_oldest_first)
     return PriceList(
@@ -122,17 +123,28 @@ def _oldest_first(each: Listing) -> tuple[float, str, str]:
     return (-(each.age_days or 0), each.kind, each.id)
 
 
-def _listings(tags: Iterable[dict[str, Any]]) -> list[Listing]:
+def _listings(tags: Iterable[PriceTag]) -> list[Listing]:
     """Take the prices that decide, each part once."""
     listings: dict[tuple[str, str, str], Listing] = {}
     for tag in tags:
-        if not tag["decides"]:
+        if not tag.decides:
             continue
-        source = tag["source"] or {}
-        date, shared = source.get("date"), tag["per"] > 1
-        status = "derived" if shared else source.get("status")
-        known = {"date": date or None, "age_days": age_days(date), "status": status}
-        listing = convert({**tag, **known}, Listing)
+        source = tag.source
+        date, status = (source.date, source.status) if source else (None, None)
+        listing = Listing(
+            kind=tag.kind,
+            id=tag.id,
+            name=tag.name,
+            condition=tag.condition,
+            usd=tag.usd,
+            low_usd=tag.low_usd,
+            high_usd=tag.high_usd,
+            per=tag.per,
+            on_sale=tag.on_sale,
+            date=date or None,
+            age_days=age_days(date),
+            status="derived" if tag.per > 1 else status,
+        )
         # A NIC may stand in several networks.
         listings.setdefault((listing.kind, listing.id, listing.condition), listing)
     return list(listings.values())
@@ -162,12 +174,10 @@ def _basis_of(
     """Say of each accelerator what its price is."""
     alone = {each.id: each for each in bought if each.kind == "accelerator"}
     hosts = {each.id for each in bought if each.kind == "host"}
-    machines = {_text(catalog, "hosts", id_, "includes.accelerator") for id_ in hosts}
+    machines = {catalog.text("hosts", id_, "includes.accelerator") for id_ in hosts}
     # An instance, `provider/instance`, has the same accelerator in all its regions.
     instances = {each.id.rpartition("/")[0]: each.id for each in rented}
-    offered = {
-        _text(catalog, "offers", id_, "accelerator") for id_ in instances.values()
-    }
+    offered = {catalog.text("offers", id_, "accelerator") for id_ in instances.values()}
 
     def basis(id_: str) -> Basis:
         if id_ in alone:
@@ -176,15 +186,10 @@ def _basis_of(
             return "machine only"
         return "rent only" if id_ in offered else "none"
 
-    ids = (entry["id"] for entry in catalog.list("accelerators"))
+    ids = (entry.id for entry in catalog.list("accelerators"))
     return {id_: basis(id_) for id_ in ids}
 
 
 def _on_sale(catalog: Catalog, accelerator: str) -> str:
-    said = _text(catalog, "accelerators", accelerator, "on_sale")
+    said = catalog.text("accelerators", accelerator, "on_sale")
     return {"true": "yes", "false": "no", None: "not said"}[said]
-
-
-def _text(catalog: Catalog, kind: str, id_: str, field: str) -> str | None:
-    figure = catalog.figures(kind, id_).get(field)
-    return None if figure is None else str(figure["text"])

@@ -27,6 +27,7 @@ from planopt_reference.training import evaluate_training
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from planopt.catalog.entries import Figure as Known
     from planopt.catalog.open import Catalog
     from planopt.documents.base import Document
     from planopt.documents.evaluation import EvaluationDocument
@@ -138,16 +139,16 @@ def _read(
         assumptions=catalog.assumptions,
         pcie_all_reduce=pcie_all_reduce,
         engine=engine,
-        **catalog.bought,
+        condition=catalog.condition,
+        prices=catalog.prices,
     )
 
 
-def _model(catalog: Catalog, model: str) -> dict[str, Any] | str:
+def _model(catalog: Catalog, model: str) -> dict[str, object] | str:
     """Return a model that is a file as it is: any other can be looked up again."""
     if Path(model).suffix not in (".json", ".toml"):
         return model
-    architecture: dict[str, Any] = catalog.native.architecture(model)
-    return architecture
+    return catalog.architecture(model)
 
 
 def _known(host: str | None) -> str | None:
@@ -191,12 +192,12 @@ def _facts(catalog: Catalog, entities: Mapping[str, str]) -> dict[str, Fact]:
     """Every figure that a formula may have looked up, by the name it has there."""
     (assumptions,) = catalog.list("assumptions")
     facts = {
-        figure["field"]: _fact(figure["field"], figure)
-        for figure in catalog.show("assumptions", assumptions["id"])["figures"]
+        figure.field: _fact(figure.field, figure)
+        for figure in catalog.show("assumptions", assumptions.id).figures
     }
     for kind, id_ in entities.items():
-        for figure in catalog.show(f"{kind}s", id_)["figures"]:
-            name = f"{kind}.{figure['field']}"
+        for figure in catalog.show(f"{kind}s", id_).figures:
+            name = f"{kind}.{figure.field}"
             facts[name] = _fact(name, figure)
     # What an accelerator has of its own stands in place of the general assumption.
     own = f"accelerators.{entities.get('accelerator')}."
@@ -205,13 +206,12 @@ def _facts(catalog: Catalog, entities: Mapping[str, str]) -> dict[str, Fact]:
     return facts
 
 
-def _fact(name: str, figure: Mapping[str, Any]) -> Fact:
-    cite, date, status = (figure[key] for key in ("cite", "date", "status"))
-    sure = ", ".join(word for word in (date, status) if word)
+def _fact(name: str, figure: Known) -> Fact:
+    sure = ", ".join(word for word in (figure.date, figure.status) if word)
     return Fact(
         name=name,
-        text=figure["text"],
-        source=f"{cite} ({sure})" if cite else None,
+        text=figure.text,
+        source=f"{figure.cite} ({sure})" if figure.cite else None,
     )
 
 

@@ -46,9 +46,7 @@ def residuals() -> tuple[Residual, ...]:
 
 def model_classes(catalog: Catalog, accelerator: str, model: str) -> list[str]:
     """Return the classes of a model on an accelerator, the narrowest first."""
-    blocks = catalog.native.architecture(model)["block"]
-    experts = any(block.get("mlp", {}).get("kind") == "experts" for block in blocks)
-    kind = "moe" if experts else "dense"
-    family = catalog.figures("accelerators", accelerator).get("family")
-    families = [family["text"]] if family else []
+    kind = "moe" if catalog.has_experts(model) else "dense"
+    family = catalog.text("accelerators", accelerator, "family")
+    families = [family] if family else []
     return [f"{name} {kind}" for name in (accelerator, *families)]

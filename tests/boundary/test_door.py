@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from planopt._native import groups
 from planopt.catalog.open import open_catalog
-from planopt.door import question
+from planopt.door import question, written
 from planopt.errors import InputError
 
 MODEL = {"model": "llama-3.1-8b"}
@@ -95,8 +95,8 @@ def field_of(path: tuple[Any, ...]) -> str:
 def ask(door: str, asked: Any) -> Any:
     native = open_catalog().native
     if door == "search_serving":
-        return native.search([[asked]])
-    return getattr(native, door)(asked)
+        return native.search([[written(asked)]])
+    return getattr(native, door)(written(asked))
 
 
 @pytest.mark.parametrize("door", QUESTIONS)
@@ -147,7 +147,9 @@ def test_no_value_breaks_a_door(data: st.DataObject) -> None:
     path: tuple[Any, ...] = ()
     inner: bool = data.draw(st.booleans())
     if keys and inner:
-        whole[group] = dict(whole.get(group, {}))
+        table = whole.get(group, {})
+        assert isinstance(table, dict)
+        whole[group] = dict(table)
         path, group = (group,), data.draw(st.sampled_from(keys))
     try:
         ask(door, changed(whole, path, group, value))
@@ -160,22 +162,43 @@ def test_no_value_breaks_a_door(data: st.DataObject) -> None:
 def test_a_list_that_holds_itself_is_refused() -> None:
     endless: list[Any] = []
     endless.append(endless)
-    for value in (endless, {"model": endless}):
-        with pytest.raises(InputError):
-            ask("evaluate_serving", value)
+    with pytest.raises(InputError) as refused:
+        ask("evaluate_serving", {"model": {"name": endless}})
+    assert [each.field for each in refused.value.diagnostics] == ["model.name"]
+
+
+def test_a_number_that_is_none_is_not_taken_for_nothing() -> None:
+    for number in (float("nan"), float("inf")):
+        asked = question("evaluate_serving", {**SERVED, **CARD, "kv_heads": number})
+        with pytest.raises(InputError) as refused:
+            ask("evaluate_serving", asked)
+        (problem,) = refused.value.diagnostics
+        assert (problem.code, problem.field) == ("E104", "model.kv_heads")
+
+
+def test_what_is_no_json_is_refused() -> None:
+    for text in (b"", b"{", b"[" * 1000, b'{"model": "\xff"}', b"null"):
+        with pytest.raises(InputError) as refused:
+            open_catalog().native.evaluate_serving(text)
+        assert refused.value.diagnostics[0].field
+        assert refused.value.diagnostics[0].accepted
+
+
+@pytest.mark.parametrize("number", [0.1 + 0.2, 1e22, 5e-324, 1.7976931348623157e308])
+def test_a_number_arrives_as_it_was_said(number: float) -> None:
+    cost = open_catalog().with_cost({"carbon_kg_per_kwh": number}).cost
+    assert cost.carbon_kg_per_kwh == number
 
 
 def test_other_doors_refuse_in_the_same_way() -> None:
     native = open_catalog().native
-    price = {"id": "rtx-4090", "usd": float("nan")}
-    wordy: dict[str, Any] = {"years": "three"}
     for asked, field in (
-        (lambda: native.with_cost({"yaers": 3.0}), "yaers"),
-        (lambda: native.with_cost(wordy), "years"),
-        (lambda: native.at_price(price), "usd"),
+        (lambda: native.with_cost(b'{"yaers": 3.0}'), "yaers"),
+        (lambda: native.with_cost(b'{"years": "three"}'), "years"),
+        (lambda: open_catalog().at_price("rtx-4090", float("nan")), "usd"),
         (lambda: native.bought("stolen"), "--condition"),
-        (lambda: native.model({"nam": "llama-3.1-8b"}), "nam"),
-        (lambda: native.front({"kind": "all"}, {}), "--kind"),
+        (lambda: native.model(b'{"nam": "llama-3.1-8b"}'), "nam"),
+        (lambda: native.front(b'{"kind": "all"}', b"{}"), "--kind"),
     ):
         with pytest.raises(InputError) as refused:
             asked()
@@ -198,7 +221,7 @@ def test_a_power_limit_is_an_option_of_its_own() -> None:
 
 def test_what_is_rented_is_as_it_is() -> None:
     catalog = open_catalog()
-    offer = next(iter(catalog.list("offers")))["id"]
+    offer = catalog.list("offers")[0].id
     host: dict[str, Any] = {"host": offer, "terms": "on-demand", "hosts": 2}
     with pytest.raises(InputError) as refused:
         catalog.ask("evaluate_serving", {**SERVED, **CARD, **host})

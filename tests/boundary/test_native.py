@@ -11,7 +11,7 @@ import pytest
 
 from planopt import _native
 from planopt.catalog.open import Catalog, open_catalog
-from planopt.door import question
+from planopt.door import question, written
 from planopt.errors import InputError
 
 SERVED = {"model": "llama-3.1-8b", "context": 1024, "prompt": 512}
@@ -49,7 +49,7 @@ def test_an_unknown_dimension_is_a_fault_of_the_caller() -> None:
 
 
 def search(catalog: Catalog, **given: object) -> _native.Found:
-    asked = question("search_serving", {**SERVED, **given})
+    asked = written(question("search_serving", {**SERVED, **given}))
     (found,) = catalog.native.search([[asked]])
     return found
 

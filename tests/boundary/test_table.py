@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from planopt import _native
 from planopt.catalog.open import open_catalog
+from planopt.door import written
 from planopt.errors import InputError
-from planopt.sweep.fronts import figures
+from planopt.sweep.fronts import figures, front
 from planopt.sweep.spaces import read_space
 
 SPACE = "training"
@@ -56,10 +57,11 @@ def test_a_column_outlives_its_table() -> None:
 
 
 def test_figures_are_those_of_the_front() -> None:
-    request = read_space(SPACE).request
-    rows = open_catalog().native.front(request, {})["rows"]
+    rows = front(SPACE)
     for row in rows[:5]:
-        one = table(row["place"], 1)
+        place = row["place"]
+        assert isinstance(place, int)
+        one = table(place, 1)
         assert len(one) == 1
         for name in one.names:
             assert np.asarray(one.column(name))[0] == row[name]
@@ -68,7 +70,7 @@ def test_figures_are_those_of_the_front() -> None:
 def test_what_there_is_not_is_told() -> None:
     with pytest.raises(KeyError):
         table(0, 1).column("speed")
-    count = open_catalog().native.space_count(read_space(SPACE).request)
+    count = open_catalog().native.space_count(written(read_space(SPACE).request))
     with pytest.raises(InputError) as refused:
         figures(SPACE, 0, count + 1)
     assert refused.value.diagnostics[0].code == "E003"

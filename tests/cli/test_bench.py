@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.json import decode
 
 from planopt.catalog.open import open_catalog
 from planopt.cli import main
+from planopt.door import written
 from planopt.errors import InputError
 from planopt.sweep import bench
 from planopt.sweep.spaces import SPACES, read_space, read_toml, space_of_tables
@@ -54,14 +56,16 @@ def small(tmp_path: Path) -> str:
 def test_every_candidate_is_counted_once_and_threads_agree(small: str) -> None:
     found = bench.bench(threads=2, spaces=[small])
 
-    space = found[small]
-    assert space["candidates"] == 2 * 2 * 2 * 2 * 2 * 9
-    assert space["candidates"] == space["evaluated"] + space["rejected"]
-    assert 0 < space["rejected"] < space["evaluated"]
-    assert sum(space["rejected_by"].values()) == space["rejected"]
-    for part in (space, found["random_access"]):
-        assert part["checksum"] == part["checksum_of_one_thread"]
-        assert part["candidates_per_second"] > 0
+    space, apart = found[small], found["random_access"]
+    assert isinstance(space, bench.Measured)
+    assert isinstance(apart, bench.Measured)
+    assert space.candidates == 2 * 2 * 2 * 2 * 2 * 9
+    assert space.candidates == space.evaluated + space.rejected
+    assert 0 < space.rejected < space.evaluated
+    assert sum(space.rejected_by.values()) == space.rejected
+    for part in (space, apart):
+        assert part.checksum == part.checksum_of_one_thread
+        assert part.candidates_per_second > 0
     assert found["build_profile"] == "release"
     assert found["threads"] == 2
 
@@ -130,7 +134,11 @@ def test_no_value_of_an_axis_leaves_the_figures_as_they_are(name: str) -> None:
             for other in axes
         }
         found = [
-            catalog.bench({**request, **others, axis: [value]}, options)
+            decode(
+                catalog.bench(
+                    written({**request, **others, axis: [value]}), written(options)
+                )
+            )
             for value in values
         ]
         assert all(each["evaluated"] for each in found), axis
@@ -142,7 +150,7 @@ def test_most_candidates_of_a_measured_space_work(name: str) -> None:
     """Rejected ones cost little: they may be half of the space at most."""
     catalog = open_catalog().native
     options = {"access": "random", "threads": 0, "chunk": 2**12, "candidates": 50_000}
-    found = catalog.bench(read_space(name).request, options)
+    found = decode(catalog.bench(written(read_space(name).request), written(options)))
     assert found["rejected"] <= found["evaluated"]
 
 
@@ -175,7 +183,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 def test_an_axis_that_cannot_be_is_told(change: dict[str, Any], field: str) -> None:
     space = space_of_tables("small", {**read_toml("small", SMALL), **change})
     with pytest.raises(InputError) as refused:
-        open_catalog().native.front(space.request, {})
+        open_catalog().native.front(written(space.request), b"{}")
     told = [each for each in refused.value.diagnostics if each.field == field]
     assert told
     assert told[0].accepted
@@ -225,6 +233,7 @@ def test_no_number_breaks_a_space(data: st.DataObject) -> None:
         else st.lists(NUMBERS, max_size=2)
     )
     with suppress(InputError):
-        found = open_catalog().native.front({**request, axis: value}, {})
+        asked = written({**request, axis: value})
+        found = decode(open_catalog().native.front(asked, b"{}"))
         assert all(row["price_usd"] is not None for row in found["rows"])
         assert all(row["usd_per_hour"] is not None for row in found["rows"])

@@ -69,8 +69,8 @@ def test_another_price_is_named_and_why_the_old_choice_lost(tmp_path: Path) -> N
     before = planopt.solve(**QUESTION)
     (card,) = {each.candidate.accelerator for each in before.deployments}
     catalog = planopt.catalog.open.open_catalog()
-    shown = catalog.show("accelerators", card)["figures"]
-    (old,) = [each["text"] for each in shown if each["field"] == "price"]
+    shown = catalog.show("accelerators", card).figures
+    (old,) = [each.text for each in shown if each.field == "price"]
     after = planopt.solve(**QUESTION, catalog=[dearer(card, old, "$3000", tmp_path)])
     found = planopt.diff(before, after)
     assert not found.request

@@ -55,15 +55,15 @@ def test_rows_become_offers_and_the_rest_is_said(
     assert "not stated" in told["taken_for"]["H100"]
 
     catalog = Catalog((str(out),), "calibrated")
-    shown = catalog.show("offers", "cloud/p5/here")["figures"]
-    figures = {figure["field"]: figure for figure in shown}
-    assert figures["accelerator"]["text"] == "h100-sxm"
-    assert figures["count"]["text"] == "8"
+    shown = catalog.show("offers", "cloud/p5/here").figures
+    figures = {figure.field: figure for figure in shown}
+    assert figures["accelerator"].text == "h100-sxm"
+    assert figures["count"].text == "8"
     # The lower price of two zones; a spot price that is no lower is none.
-    assert figures["price"]["text"] == "$58/h"
-    assert figures["spot"]["text"] == "$30/h"
-    assert figures["price"]["date"] == "2026-11-20"
-    assert "skypilot" in figures["price"]["cite"]
+    assert figures["price"].text == "$58/h"
+    assert figures["spot"].text == "$30/h"
+    assert figures["price"].date == "2026-11-20"
+    assert "skypilot" in str(figures["price"].cite)
 
     plan = planopt.solve(
         model="llama-3.1-8b",
@@ -123,7 +123,7 @@ def test_the_samples_of_skypilot(shared: Path, tmp_path: Path) -> None:
     files = sorted((shared / "catalog-facts" / "skypilot-sample").glob("*.csv"))
     imported = import_skypilot(files, tmp_path / "out")
     offers = Catalog((str(tmp_path / "out"),), "calibrated").list("offers")
-    by_id = {each["id"]: each["name"] for each in offers}
+    by_id = {each.id: each.name for each in offers}
     # GCP's a2 stands at 0.739 without its A100, and must not become an offer.
     assert not any(id_.startswith("gcp/a2") for id_ in by_id if "0.74" in by_id[id_])
     assert by_id["verda/1B300.30V/FIN-03"] == "1x b300, $6.99/h"
@@ -149,9 +149,9 @@ def test_files_of_dstack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     (offer,) = [
         each
         for each in Catalog((str(out),), "calibrated").list("offers")
-        if each["id"].startswith("lambda/")
+        if each.id.startswith("lambda/")
     ]
-    assert offer["name"] == "8x a100-sxm-40, $10.32/h"
+    assert offer.name == "8x a100-sxm-40, $10.32/h"
 
 
 DSTACK = (
@@ -335,8 +335,8 @@ def test_a_model_of_hugging_face_is_the_model_of_the_catalog(
         assert file == tmp_path / "models" / f"my-{name}.toml"
         counted = Catalog((str(tmp_path),), "calibrated").model(f"my-{name}")
         expected = Catalog((), "calibrated").model(name)
-        assert counted["parameters"] == expected["parameters"]
-        assert counted["layers"] == expected["layers"]
+        assert counted.parameters == expected.parameters
+        assert counted.layers == expected.layers
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_a_model_is_written_inside_under_an_id_made_of_its_name(
     assert run(*asked) == 0
     assert set(everything_below(tmp_path)) == {f"mine/models/{id_}.toml"}
     shown = Catalog((str(out),), "calibrated").show("models", id_)
-    assert shown["name"] == name.encode("utf-8", "backslashreplace").decode()
+    assert shown.name == name.encode("utf-8", "backslashreplace").decode()
 
     assert run(*asked) == 2
     assert run(*asked, "--force") == 0
@@ -378,7 +378,7 @@ def test_a_model_without_an_id_is_refused(
 def test_names_lead_to_accelerators_that_there_are() -> None:
     from planopt.catalog.offers import _names
 
-    known = {each["id"] for each in Catalog((), "calibrated").list("accelerators")}
+    known = {each.id for each in Catalog((), "calibrated").list("accelerators")}
     names = _names()
     assert set(names["accelerators"].values()) <= known
     assert set(names["ambiguous"]) <= set(names["accelerators"])

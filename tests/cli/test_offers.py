@@ -15,6 +15,7 @@ from planopt.cli import main
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from planopt.catalog.entries import Figure
     from planopt.catalog.open import Catalog
 
 
@@ -31,11 +32,11 @@ def test_every_offer_has_a_price_with_its_source() -> None:
     assert len(offers) > 1300
 
     for offer in offers:
-        shown = catalog.show("offers", offer["id"])["figures"]
-        figures = {figure["field"]: figure for figure in shown}
+        shown = catalog.show("offers", offer.id).figures
+        figures = {figure.field: figure for figure in shown}
         prices = [figures[name] for name in ("price", "spot") if name in figures]
-        assert prices, offer["id"]
-        assert all(price["cite"] and price["date"] for price in prices), offer["id"]
+        assert prices, offer.id
+        assert all(price.cite and price.date for price in prices), offer.id
 
 
 CLOUDS = ("aws", "azure", "gcp", "oci")
@@ -53,13 +54,13 @@ def rows_of(shared: Path, *names: str) -> list[dict[str, str]]:
     return rows
 
 
-def figures_of(catalog: Catalog, id_: str) -> dict[str, dict[str, str]]:
-    shown = catalog.show("offers", id_)["figures"]
-    return {figure["field"]: figure for figure in shown}
+def figures_of(catalog: Catalog, id_: str) -> dict[str, Figure]:
+    shown = catalog.show("offers", id_).figures
+    return {figure.field: figure for figure in shown}
 
 
-def dollars(figure: dict[str, str]) -> float:
-    return float(figure["text"].strip("$").removesuffix("/h").replace(",", ""))
+def dollars(figure: Figure) -> float:
+    return float(figure.text.strip("$").removesuffix("/h").replace(",", ""))
 
 
 def test_clouds_ask_the_newest_price_of_their_lists(shared: Path) -> None:
@@ -75,8 +76,8 @@ def test_clouds_ask_the_newest_price_of_their_lists(shared: Path) -> None:
     assert len(newest) > 900
     for id_, row in newest.items():
         figures = figures_of(catalog, id_)
-        assert figures["accelerator"]["text"] == row["accelerator_id"]
-        assert figures["count"]["text"] == row["accelerator_count"]
+        assert figures["accelerator"].text == row["accelerator_id"]
+        assert figures["count"].text == row["accelerator_count"]
         assert dollars(figures["price"]) == pytest.approx(
             float(row["price_usd_h"]), abs=1e-6
         ), id_
@@ -96,9 +97,9 @@ def test_every_other_price_is_one_of_a_list(shared: Path) -> None:
             asked.setdefault(provider, set()).add(float(row["price_usd"]))
     catalog = open_catalog()
     for offer in catalog.list("offers"):
-        provider = offer["id"].partition("/")[0]
-        figures = figures_of(catalog, offer["id"])
-        count = int(figures["count"]["text"])
+        provider = offer.id.partition("/")[0]
+        figures = figures_of(catalog, offer.id)
+        count = int(figures["count"].text)
         for name in ("price", "spot"):
             if name in figures:
                 one = round(dollars(figures[name]) / count, 6)
@@ -109,9 +110,9 @@ def test_every_other_price_is_one_of_a_list(shared: Path) -> None:
 def test_what_is_rented_has_a_price_of_this_year_or_says_that_it_is_undated() -> None:
     catalog = open_catalog()
     dates = [
-        figure["date"]
+        str(figure.date)
         for offer in catalog.list("offers")
-        for name, figure in figures_of(catalog, offer["id"]).items()
+        for name, figure in figures_of(catalog, offer.id).items()
         if name in ("price", "spot")
     ]
     assert {date[:4] for date in dates} == {"2026", "unda"}
@@ -131,7 +132,7 @@ def test_nodes_with_infiniband_or_roce_have_their_network(
     offer: str, rate: str
 ) -> None:
     figures = figures_of(open_catalog(), offer)
-    assert (figures["network"]["text"], figures["transport"]["text"]) == (rate, "rdma")
+    assert (figures["network"].text, figures["transport"].text) == (rate, "rdma")
 
 
 def test_a_dearer_region_is_rented_only_where_it_is_named(tmp_path: Path) -> None:

@@ -84,19 +84,23 @@ def test_both_is_no_dearer_than_either() -> None:
 
 def test_hosted_tokens_cost_what_others_ask_for_this_model_and_its_prompts() -> None:
     figures = {
-        each["field"]: each
-        for each in open_catalog().show("models", "llama-3.1-8b")["figures"]
+        each.field: each
+        for each in open_catalog().show("models", "llama-3.1-8b").figures
     }
     output, prompt = figures["hosted.output"], figures["hosted.input"]
     plan = solve(acquire="rent", prompt=3000, output=1000)
     ways = plan.rent_or_buy
     assert ways is not None
     assert ways.hosted_usd_per_million_tokens == pytest.approx(
-        float(output["text"].strip("$")) + 3 * float(prompt["text"].strip("$"))
+        float(output.text.strip("$")) + 3 * float(prompt.text.strip("$"))
     )
-    assert ways.hosted_low_usd == output["low_usd"] + 3 * prompt["low_usd"]
-    assert ways.hosted_high_usd == output["high_usd"] + 3 * prompt["high_usd"]
-    assert ways.hosted_source == output["cite"]
+    assert output.low_usd is not None
+    assert prompt.low_usd is not None
+    assert output.high_usd is not None
+    assert prompt.high_usd is not None
+    assert ways.hosted_low_usd == output.low_usd + 3 * prompt.low_usd
+    assert ways.hosted_high_usd == output.high_usd + 3 * prompt.high_usd
+    assert ways.hosted_source == output.cite
     assert ways.hosted_date == "2026-11"
     shown = " ".join(str(render_plan(plan)).split())
     assert "tokens of this model from others, with their prompts: $0.1" in shown
@@ -121,9 +125,9 @@ def test_hosted_prices_lie_within_what_providers_ask(shared: Path) -> None:
         rows = [row for row in csv.DictReader(file) if row["input_usd_per_mtok"]]
     catalog = open_catalog()
     told = 0
-    for model in (each["id"] for each in catalog.list("models")):
-        shown = catalog.show("models", model)["figures"]
-        figures = {each["field"]: each for each in shown}
+    for model in (each.id for each in catalog.list("models")):
+        shown = catalog.show("models", model).figures
+        figures = {each.field: each for each in shown}
         for key in ("input", "output"):
             figure = figures.get(f"hosted.{key}")
             if figure is None:
@@ -131,10 +135,12 @@ def test_hosted_prices_lie_within_what_providers_ask(shared: Path) -> None:
             told += 1
             name = f"{key}_usd_per_mtok"
             asked = [float(row[name]) for row in rows if row["model"] == model]
-            usd = float(figure["text"].strip("$"))
-            assert min(asked) <= figure["low_usd"] * (1 + 1e-3)
-            assert max(asked) >= figure["high_usd"] * (1 - 1e-3)
-            assert figure["low_usd"] <= usd <= figure["high_usd"]
+            usd = float(figure.text.strip("$"))
+            assert figure.low_usd is not None
+            assert figure.high_usd is not None
+            assert min(asked) <= figure.low_usd * (1 + 1e-3)
+            assert max(asked) >= figure.high_usd * (1 - 1e-3)
+            assert figure.low_usd <= usd <= figure.high_usd
     assert told == 2 * 43
 
 

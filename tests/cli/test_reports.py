@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from planopt.catalog.entries import Entity, Entry, Figure
 from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.parts import PlanWarning, Rejection
 from planopt.report.catalog import render_catalog, render_entry
@@ -80,26 +81,29 @@ def test_comparison(plan: Plan, no_plan: Plan) -> None:
 
 def test_catalog() -> None:
     entries = {
-        "hosts": [{"id": "desktop", "name": "Desktop, one GPU"}],
+        "hosts": [Entry("desktop", "Desktop, one GPU")],
         "networks": [],
     }
     assert_golden("catalog", str(render_catalog(entries)))
 
 
 def test_entry() -> None:
-    unsourced = {"cite": None, "date": None, "status": None}
-    sheet = {"cite": "data sheet", "date": "2022-10", "status": "stored"}
-    entry = {
-        "kind": "accelerator",
-        "id": "rtx-4090",
-        "name": "GeForce RTX 4090",
-        "file": "accelerators/rtx-4090.toml",
-        "figures": [
-            {"field": "vendor", "text": "NVIDIA", **unsourced},
-            {"field": "memory", "text": "24 GiB", **sheet},
-            {"field": "peak.fp16", "text": "165.2 TFLOPS", **sheet},
-        ],
-    }
+    def figure(field: str, text: str, *source: str | None) -> Figure:
+        cite, date, status = source
+        return Figure(field=field, text=text, cite=cite, date=date, status=status)
+
+    sheet = ("data sheet", "2022-10", "stored")
+    entry = Entity(
+        kind="accelerator",
+        id="rtx-4090",
+        name="GeForce RTX 4090",
+        file="accelerators/rtx-4090.toml",
+        figures=(
+            figure("vendor", "NVIDIA", None, None, None),
+            figure("memory", "24 GiB", *sheet),
+            figure("peak.fp16", "165.2 TFLOPS", *sheet),
+        ),
+    )
     assert_golden("entry", str(render_entry(entry)))
 
 

@@ -9,6 +9,8 @@ import csv
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from planopt.catalog.open import bundled_folder, open_catalog
 from planopt_reference import Facts
 from planopt_reference.architecture import model_from_table
@@ -57,8 +59,7 @@ def configs(shared: Path) -> list[Path]:
 @cache
 def described(model: str) -> dict[str, Any]:
     """Describe a model by id or path, as the core reads it."""
-    description: dict[str, Any] = open_catalog().model(model)
-    return description
+    return structs.asdict(open_catalog().model(model))
 
 
 def whole(model: str) -> int:
@@ -98,17 +99,17 @@ def test_a_config_json_gives_the_list_of_the_catalog(shared: Path) -> None:
 
 
 def test_the_reference_counts_the_same_parameters(shared: Path) -> None:
-    native = open_catalog().native
+    catalog = open_catalog()
     facts = Facts(bundled_folder(), assumptions="calibrated")
-    for model in [entity["id"] for entity in native.list("models")]:
+    for model in [entry.id for entry in catalog.list("models")]:
         reference = model_from_table(facts.model_table(model))
         assert reference.parameters == described(model)["parameters"], model
         modules = reference.mtp_modules * reference.mtp_parameters
         assert modules == described(model)["mtp_parameters"], model
-        embedded = model_from_table(native.architecture(model))
+        embedded = model_from_table(catalog.architecture(model))
         assert list(embedded.operations()) == list(
             model_from_table(facts.model_table(model)).operations()
         ), model
     for config in configs(shared):
-        embedded = model_from_table(native.architecture(str(config)))
+        embedded = model_from_table(catalog.architecture(str(config)))
         assert embedded.parameters == described(str(config))["parameters"], config.stem

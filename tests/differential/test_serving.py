@@ -100,7 +100,7 @@ class Sides:
 @cache
 def _ids(assumptions: str, kind: str) -> list[str]:
     listed = open_catalog((), assumptions).list(kind)
-    return [entity["id"] for entity in listed]
+    return [entity.id for entity in listed]
 
 
 @cache

@@ -82,7 +82,7 @@ class Sides:
         self.reference = Facts(bundled_folder(), assumptions=assumptions)
 
     def ids(self, kind: str) -> list[str]:
-        return [entity["id"] for entity in self.core.list(kind)]
+        return [entity.id for entity in self.core.list(kind)]
 
     def hosts_for(self, accelerator: str) -> list[str]:
         """Hosts with room and power for one of an accelerator, mostly an HGX host."""

@@ -35,11 +35,10 @@ QUESTIONS: list[dict[str, Any]] = [
 def cost_at(question: dict[str, Any], part: PriceRange, usd: float) -> float:
     """Money of the best purchase where one part has another price."""
     terms = part.name.rpartition(", ")[2] if part.kind == "instance" else None
-    price = {"id": part.id, "usd": usd, "terms": terms}
     opened = open_catalog()
     asked = Asked("solve", question)
     problem = read_market(asked, opened, Problem)
-    catalog = opened.with_cost(problem.cost).at_price(price)
+    catalog = opened.with_cost(problem.cost).at_price(part.id, usd, terms)
     with Solver() as solver:
         best = ServingQuestion(catalog, problem, solver, asked).best()
     assert best is not None

@@ -174,8 +174,8 @@ def test_ray_with_a_killed_worker(
 def same_as(local: SweepResult, out: Path) -> None:
     """Nothing is lost, nothing is there twice, and every row is the same."""
     tallies = list(Parts(out).tallies())
-    assert [tally["chunk"] for tally in tallies] == list(range(local.chunks))
-    assert sum(tally["covered"] for tally in tallies) == CANDIDATES
-    checksum = sum(int(tally["checksum"], 16) for tally in tallies) % 2**64
+    assert [tally.chunk for tally in tallies] == list(range(local.chunks))
+    assert sum(tally.covered for tally in tallies) == CANDIDATES
+    checksum = sum(int(tally.checksum, 16) for tally in tallies) % 2**64
     assert f"{checksum:016x}" == local.checksum
     assert rows_of(out) == rows_of(local.folder)

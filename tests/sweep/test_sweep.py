@@ -9,10 +9,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.json import decode
 
 from planopt.catalog.open import open_catalog
 from planopt.cli import main
 from planopt.documents.sweep import SweepResult
+from planopt.door import written
 from planopt.errors import InputError
 from planopt.sweep import read_study, sweep
 from planopt.sweep.executors import executor_on
@@ -97,7 +99,9 @@ def test_the_front_of_chunks_is_that_of_the_whole(study: str, tmp_path: Path) ->
     for case in read_study(study).cases:
         native = open_catalog((), case.assumptions).native
         for exhaustive in (True, False):
-            whole = native.front(case.request, {"exhaustive": exhaustive})
+            whole = decode(
+                native.front(written(case.request), written({"exhaustive": exhaustive}))
+            )
             assert whole["covered"] == case.candidates
             expected = [(row["place"], row["days"]) for row in whole["rows"]]
             own = [row for row in front if row["case"] == case.index]

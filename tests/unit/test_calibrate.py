@@ -131,10 +131,10 @@ def test_a_known_accelerator_gets_its_own_efficiencies(
     assert calibration.known
     assert not (tmp_path / "accelerators").exists()
     measured = Catalog((str(tmp_path),), "measured").show("assumptions", "measured")
-    figures = {figure["field"]: figure for figure in measured["figures"]}
+    figures = {figure.field: figure for figure in measured.figures}
     efficiency = figures["accelerators.rtx-4090.bandwidth_efficiency"]
-    assert float(efficiency["text"]) == pytest.approx(0.8)
-    assert "made up" in efficiency["cite"]
+    assert float(efficiency.text) == pytest.approx(0.8)
+    assert "made up" in str(efficiency.cite)
     speed = calibration.changes[-1]
     assert speed.before is not None
     assert speed.after != speed.before

@@ -137,7 +137,7 @@ def test_a_run_of_training_explains_itself_too() -> None:
     assert not planopt.evaluate_training(**RUN).derivation
 
 
-ACCELERATORS = [each["id"] for each in open_catalog().list("accelerators")]
+ACCELERATORS = [each.id for each in open_catalog().list("accelerators")]
 
 
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
@@ -213,8 +213,7 @@ def test_facts_carry_their_source() -> None:
 def test_every_fact_that_a_formula_reads_exists() -> None:
     catalog = open_catalog()
     fields = {
-        figure["field"]
-        for figure in catalog.show("assumptions", "calibrated")["figures"]
+        figure.field for figure in catalog.show("assumptions", "calibrated").figures
     }
     for kind, ids in {
         "accelerator": ("h100-sxm", "rtx-4090", "b200"),
@@ -222,8 +221,8 @@ def test_every_fact_that_a_formula_reads_exists() -> None:
         "network": ("ethernet-10g",),
     }.items():
         for id_ in ids:
-            shown = catalog.show(f"{kind}s", id_)["figures"]
-            fields |= {f"{kind}.{figure['field']}" for figure in shown}
+            shown = catalog.show(f"{kind}s", id_).figures
+            fields |= {f"{kind}.{figure.field}" for figure in shown}
     # What an accelerator reaches may be said of it alone.
     fields |= {re.sub(r"^accelerators\.[^.]+\.", "compute.", field) for field in fields}
     missing = {

@@ -31,7 +31,7 @@ def test_the_cheapest_rented_run_of_each_accelerator_stands_beside_the_purchase(
     runs = plan.renting.runs
     assert {run.accelerator for run in runs} == {"a100-sxm-80", "h100-sxm"}
     assert list(runs) == sorted(runs, key=lambda run: run.run_usd)
-    offers = {each["id"] for each in open_catalog().list("offers")}
+    offers = {each.id for each in open_catalog().list("offers")}
     for run in runs:
         assert run.instance in offers
         assert run.days <= 30

@@ -383,13 +383,10 @@ def _networks_for_sale() -> list[str]:
     """List the networks whose NICs have a price: the lines of homes have none."""
     catalog = open_catalog()
     return [
-        entry["id"]
+        entry.id
         for entry in catalog.list("networks")
         if "nic.price"
-        in {
-            figure["field"]
-            for figure in catalog.show("networks", entry["id"])["figures"]
-        }
+        in {figure.field for figure in catalog.show("networks", entry.id).figures}
     ]
 
 

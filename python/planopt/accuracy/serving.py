@@ -98,7 +98,7 @@ def catalog_of(assumptions: str) -> Catalog:
 @lru_cache(maxsize=4)
 def known_models(assumptions: str) -> frozenset[str]:
     """Return the ids of the catalog's models."""
-    return frozenset(entry["id"] for entry in catalog_of(assumptions).list("models"))
+    return frozenset(entry.id for entry in catalog_of(assumptions).list("models"))
 
 
 @dataclass(frozen=True, kw_only=True)

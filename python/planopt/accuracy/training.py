@@ -148,13 +148,7 @@ def questions(
 def _known_models(assumptions: str) -> dict[str, bool]:
     """Return the ids of the catalog's models, and which have a choice of experts."""
     catalog = open_catalog((), assumptions)
-    return {
-        entry["id"]: any(
-            block.get("mlp", {}).get("kind") == "experts"
-            for block in catalog.native.architecture(entry["id"])["block"]
-        )
-        for entry in catalog.list("models")
-    }
+    return {entry.id: catalog.has_experts(entry.id) for entry in catalog.list("models")}
 
 
 class Families:
@@ -168,12 +162,11 @@ class Families:
         """Return the family, or ``None`` for an accelerator that is not known."""
         if accelerator not in self._known:
             try:
-                figures = self._catalog.figures("accelerators", accelerator)
+                family = self._catalog.text("accelerators", accelerator, "family")
             except InputError:
                 self._known[accelerator] = None
             else:
-                family = figures.get("family")
-                self._known[accelerator] = str(family["text"]) if family else ""
+                self._known[accelerator] = family or ""
         return self._known[accelerator]
 
 

@@ -62,7 +62,7 @@ def _fewest_accelerators_holding(inputs: Inputs) -> float:
 
 def _fewest_accelerators(inputs: Inputs) -> float:
     """Count the stages of the shortest pipeline that has the memory."""
-    for stages in range(1, inputs.model["layers"] + 1):
+    for stages in range(1, inputs.model.layers + 1):
         if inputs.evaluate(pp=stages).feasible:
             return stages
     raise UnknownFigureError("no number of accelerators of one host is enough")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from planopt._native import parse_quantity
 from planopt.article.scenarios import read_scenarios
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planopt.article.scenarios import Scenario
+    from planopt.catalog.entries import Model
     from planopt.documents.evaluation import EvaluationDocument
     from planopt.documents.training import TrainingDocument
 
@@ -129,22 +130,22 @@ class Inputs:
 
     def cost_assumption(self, name: str) -> float:
         """Read the assumptions' value of money over time."""
-        return float(self._catalog.native.cost_assumptions()[name])
+        return float(getattr(self._catalog.cost, name))
 
     def entity_figure(self, kind: str, id_: str, field: str, dimension: str) -> float:
         """Read a figure of a catalog entry, in SI units."""
-        figure = self._catalog.figures(kind, id_).get(field)
-        if figure is None:
+        text = self._catalog.text(kind, id_, field)
+        if text is None:
             raise UnknownFigureError(f"{id_} has no {field}")
-        return parse_quantity(figure["text"], dimension)
+        return parse_quantity(text, dimension)
 
     @cached_property
-    def model(self) -> dict[str, Any]:
+    def model(self) -> Model:
         """The scenario's model with its operations."""
         asked = self._scenario.training or self._scenario.serving
         return self._catalog.model(asked["model"], asked.get("kv_heads"))
 
     def sum_of_operations(self, field: str) -> float:
         """Add a figure up over all operations of the model."""
-        operations = self.model["operations"]
-        return float(sum(each["count"] * each[field] for each in operations))
+        operations = self.model.operations
+        return float(sum(each.count * getattr(each, field) for each in operations))

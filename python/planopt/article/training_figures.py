@@ -53,7 +53,7 @@ def _kept_by_a_layer(inputs: Inputs) -> float:
 
 def _tensor_intensity(inputs: Inputs) -> float:
     """FLOP for each byte of a layer's input where each rank has one head."""
-    heads = inputs.model["heads"]
+    heads = inputs.model.heads
     return tensor_intensity(_heads_flop(inputs), _kept_by_a_layer(inputs), heads)
 
 
@@ -61,9 +61,9 @@ def _heads_flop(inputs: Inputs) -> float:
     """Arithmetic of a micro-batch in the product that makes the heads."""
     candidate = inputs.training.candidate
     tokens = candidate.batch * known(candidate.seq_len, "the length of a sequence")
-    operations = inputs.model["operations"]
-    product = next(each for each in operations if each["name"] == _HEADS)
-    return float(tokens * product["flop_per_token"])
+    operations = inputs.model.operations
+    product = next(each for each in operations if each.name == _HEADS)
+    return tokens * product.flop_per_token
 
 
 def _peak(inputs: Inputs) -> float:
@@ -97,15 +97,15 @@ TRAINING_FIGURES: dict[str, Callable[[Inputs], float]] = {
         of.number("accelerator_hours"), of.quantity("period", "seconds")
     ),
     # What one micro-batch keeps of all layers.
-    "activations_of_layers": lambda of: of.model["layers"] * _kept_by_a_layer(of),
+    "activations_of_layers": lambda of: of.model.layers * _kept_by_a_layer(of),
     # Bandwidth at which messages take as long as the arithmetic of one head.
     "bandwidth_to_keep_up": lambda of: bandwidth_to_keep_up(
         _peak(of), _tensor_intensity(of)
     ),
     # Forwards of single layers where backward has the model's input alone.
-    "forwards_from_the_input": lambda of: forwards_from_the_input(of.model["layers"]),
+    "forwards_from_the_input": lambda of: forwards_from_the_input(of.model.layers),
     "forwards_over_one_pass": lambda of: (
-        forwards_from_the_input(of.model["layers"]) / of.model["layers"]
+        forwards_from_the_input(of.model.layers) / of.model.layers
     ),
     # Micro-batches on the first stage of a pipeline that is never flushed.
     "in_flight_both_ways": lambda of: in_flight_both_ways(of.training.candidate.pp - 1),

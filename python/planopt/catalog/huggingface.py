@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planopt.catalog.open import open_catalog
 from planopt.catalog.overlay import IDS, id_of, toml_value, write_overlay
@@ -22,7 +22,7 @@ def import_hf(
 ) -> Path:
     """Write a model of a Hugging Face ``config.json`` as an overlay."""
     config = Path(config)
-    model = dict(open_catalog().native.architecture(str(config)))
+    model = open_catalog().architecture(str(config))
     named = config.resolve().parent.name if config.stem == "config" else config.stem
     id_ = id_of(named if name is None else name)
     if not id_:
@@ -40,23 +40,25 @@ def import_hf(
     return Path(file)
 
 
-def _table(table: Mapping[str, Any], path: str = "") -> Iterator[str]:
+def _table(table: Mapping[str, object], path: str = "") -> Iterator[str]:
     """Write a table: its values first, then the tables inside of it."""
     for key, value in table.items():
-        if not _is_inner(value):
+        if not (isinstance(value, dict) or _tables(value)):
             yield f"{key} = {toml_value(value)}"
     for key, value in table.items():
         if isinstance(value, dict):
             yield f"[{path}{key}]"
             yield from _table(value, f"{path}{key}.")
-        elif _is_inner(value):
-            for item in value:
-                yield ""
-                yield f"[[{path}{key}]]"
-                yield from _table(item, f"{path}{key}.")
+        for item in _tables(value):
+            yield ""
+            yield f"[[{path}{key}]]"
+            yield from _table(item, f"{path}{key}.")
 
 
-def _is_inner(value: object) -> bool:
-    return isinstance(value, dict) or (
-        isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+def _tables(value: object) -> list[dict[str, object]]:
+    """Take the tables of a list that is of tables."""
+    return (
+        [each for each in value if isinstance(each, dict)]
+        if isinstance(value, list)
+        else []
     )

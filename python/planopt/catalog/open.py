@@ -8,9 +8,21 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.json import decode
+
 from planopt._native import Catalog as NativeCatalog
 from planopt._native import build_info
-from planopt.door import question
+from planopt.catalog.entries import (
+    Architecture,
+    CostAssumptions,
+    Entity,
+    Entry,
+    Figure,
+    Model,
+    PriceTag,
+    Workload,
+)
+from planopt.door import question, written
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
@@ -69,23 +81,30 @@ class Catalog:
                 )
         self.overlays = tuple(overlays)
         self.assumptions = assumptions
-        self.bought: dict[str, Any] = {}
-        """In which condition, and at which prices in place of those of the files."""
+        self.condition = "new"
+        """In which accelerators are bought."""
+        self.prices: Mapping[str, float] = {}
+        """Those in place of the prices of the files."""
         self.native = NativeCatalog.load(
             str(bundled_folder()), list(overlays), assumptions
         )
 
+    def price_tags(self) -> list[PriceTag]:
+        """Every price of what can be bought."""
+        return decode(self.native.price_tags(), type=list[PriceTag])
+
+    def rent_tags(self) -> list[PriceTag]:
+        """Every price of an hour of what can be rented."""
+        return decode(self.native.rent_tags(), type=list[PriceTag])
+
     @cached_property
-    def price_tags(self) -> dict[tuple[str, str], list[dict[str, Any]]]:
-        """Prices of what can be bought, by kind and id of the part."""
-        tags: dict[tuple[str, str], list[dict[str, Any]]] = {}
-        for tag in self.native.price_tags():
-            tags.setdefault((tag["kind"], tag["id"]), []).append(tag)
-        return tags
+    def cost(self) -> CostAssumptions:
+        """What is assumed of money over time."""
+        return decode(self.native.cost_assumptions(), type=CostAssumptions)
 
     def _with(self, native: NativeCatalog) -> Catalog:
         other = copy.copy(self)
-        other.__dict__.pop("price_tags", None)
+        other.__dict__.pop("cost", None)
         other.native = native
         return other
 
@@ -93,21 +112,22 @@ class Catalog:
         """Return the same catalog with other assumptions of cost."""
         if not cost:
             return self
-        return self._with(self.native.with_cost(cost))
+        return self._with(self.native.with_cost(written(cost)))
 
-    def at_price(self, price: Mapping[str, Any]) -> Catalog:
+    def at_price(self, id_: str, usd: float, terms: str | None = None) -> Catalog:
         """Return the same catalog with one price in place of its own."""
-        return self._with(self.native.at_price(price))
+        price = {"id": id_, "usd": usd, "terms": terms}
+        return self._with(self.native.at_price(written(price)))
 
     def priced(self, condition: str, prices: Mapping[str, float]) -> Catalog:
         """Return the same catalog as a question has its parts bought."""
         # As it is read, new parts are bought.
-        as_read = condition == "new" and not self.bought
+        as_read = condition == self.condition == "new"
         native = self.native if as_read else self.native.bought(condition)
         other = self._with(native)
-        other.bought = {"condition": condition, "prices": dict(prices)}
+        other.condition, other.prices = condition, prices
         for id_, usd in prices.items():
-            other = other.at_price({"id": id_, "usd": usd})
+            other = other.at_price(id_, usd)
         return other
 
     def with_power_limits(self, accelerators: object) -> Catalog:
@@ -126,28 +146,43 @@ class Catalog:
                 other = other._with(other.native.with_power_limit(id_))
         return other
 
-    def ask(self, door: str, given: Mapping[str, Any]) -> Any:
+    def ask(self, door: str, given: Mapping[str, object]) -> Any:
         """Ask the core a question of options by their names."""
-        return getattr(self.native, door)(question(door, given))
+        return decode(getattr(self.native, door)(written(question(door, given))))
 
-    def model(self, name: str, kv_heads: int | None = None) -> dict[str, Any]:
+    def model(self, name: str, kv_heads: int | None = None) -> Model:
         """Tell of a model in short: parameters, width, layers, context, format."""
-        known: dict[str, Any] = self.native.model({"name": name, "kv_heads": kv_heads})
-        return known
+        asked = written({"name": name, "kv_heads": kv_heads})
+        return decode(self.native.model(asked), type=Model)
 
-    def list(self, kind: str) -> list[dict[str, Any]]:
+    def has_experts(self, model: str) -> bool:
+        """Whether tokens choose between experts in a model, by its id or file."""
+        return decode(self.native.architecture(model), type=Architecture).has_experts
+
+    def architecture(self, model: str) -> dict[str, object]:
+        """Return a model, by its id or file, as the tables of a model file."""
+        return decode(self.native.architecture(model), type=dict[str, object])
+
+    def workload(self, id: str) -> Workload:
+        """Tell of the requests of a workload."""
+        return decode(self.native.workload(id), type=Workload)
+
+    def list(self, kind: str) -> tuple[Entry, ...]:
         """Id and name of each entity of a kind."""
-        listed: list[dict[str, Any]] = self.native.list(kind)
-        return listed
+        return decode(self.native.list(kind), type=tuple[Entry, ...])
 
-    def show(self, kind: str, id: str) -> dict[str, Any]:
+    def show(self, kind: str, id: str) -> Entity:
         """One entity: its figures, each with its source, date and status."""
-        shown: dict[str, Any] = self.native.show(kind, id)
-        return shown
+        return decode(self.native.show(kind, id), type=Entity)
 
-    def figures(self, kind: str, id: str) -> dict[str, dict[str, Any]]:
+    def figures(self, kind: str, id: str) -> dict[str, Figure]:
         """Figures of one entity by field: the text of each, and where it comes from."""
-        return {each["field"]: each for each in self.show(kind, id)["figures"]}
+        return {each.field: each for each in self.show(kind, id).figures}
+
+    def text(self, kind: str, id: str, field: str) -> str | None:
+        """Return the text of a figure of an entity that has it."""
+        figure = self.figures(kind, id).get(field)
+        return None if figure is None else figure.text
 
     def check(self) -> dict[str, int]:
         """Count the entities by kind; reading the catalog has checked them."""

@@ -118,4 +118,4 @@ def _completed(option: "Option", incomplete: str) -> list[str]:
     from planopt.options import completed
 
     listed = open_catalog().list(option.of) if option.of in _LISTED else ()
-    return completed(option, incomplete, [entry["id"] for entry in listed])
+    return completed(option, incomplete, [entry.id for entry in listed])

@@ -12,6 +12,7 @@ from planopt.printable import printable
 
 if TYPE_CHECKING:
     from planopt.catalog.offers import Imported
+    from planopt.catalog.open import Catalog
 
 KINDS = (
     "accelerators",
@@ -32,7 +33,7 @@ def list_(*, kind: str | None = None, json: bool = False, **options: Any) -> int
 
     catalog = open_catalog(**options)
     kinds = KINDS if kind is None else (_known(kind),)
-    entries = {each: list(catalog.list(each)) for each in kinds}
+    entries = {each: catalog.list(each) for each in kinds}
     show(entries, render_catalog, json=json)
     return OK
 
@@ -93,14 +94,14 @@ def _known(kind: str) -> str:
     )
 
 
-def _kind_of(catalog: Any, name: str) -> str:
+def _kind_of(catalog: "Catalog", name: str) -> str:
     """Find the kind that an id belongs to; ids are unique over all kinds.
 
     A provider goes before its offers: ``aws`` is the beginning of ``aws/...``.
     """
     ids: list[str] = []
     for kind in KINDS:
-        of_kind = [entry["id"] for entry in catalog.list(kind)]
+        of_kind = [entry.id for entry in catalog.list(kind)]
         if name in of_kind or any(each.startswith(f"{name}/") for each in of_kind):
             return kind
         ids += of_kind

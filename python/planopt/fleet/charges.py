@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from planopt._native import energy_usd_per_hour, hosting_usd_per_hour
 
 if TYPE_CHECKING:
+    from planopt.catalog.entries import CostAssumptions
     from planopt.catalog.open import Catalog
     from planopt.documents.fleet_request import FleetRequest, Region
     from planopt.fleet.runs import Run
@@ -35,7 +36,7 @@ def charge_cents(
     hosting; rounded up to a cent.
     """
     hours = (request.periods - period) * request.period_hours
-    assumptions = catalog.native.cost_assumptions()
+    assumptions = catalog.cost
     lost = price_micro_usd / MICRO_USD * written_off(assumptions, hours)
     running = running_usd_per_hour(
         assumptions, region, unit.power_watts, unit.rack_units
@@ -51,26 +52,26 @@ def kg_co2e(
     period: int,
 ) -> float | None:
     """Carbon dioxide of a unit from the beginning of a period to the end."""
-    assumptions = catalog.native.cost_assumptions()
+    assumptions = catalog.cost
     carbon = region.carbon_kg_per_kwh
     if carbon is None:
-        carbon = assumptions["carbon_kg_per_kwh"]
+        carbon = assumptions.carbon_kg_per_kwh
     if carbon is None:
         return None
     hours = (request.periods - period) * request.period_hours
     kilowatts = power_watts / WATTS_PER_KILOWATT
-    kwh = kilowatts * hours * assumptions["duty"] * assumptions["pue"]
-    return float(kwh * carbon)
+    kwh = kilowatts * hours * assumptions.duty * assumptions.pue
+    return kwh * carbon
 
 
-def written_off(assumptions: dict[str, float], hours: float) -> float:
+def written_off(assumptions: CostAssumptions, hours: float) -> float:
     """Share of a price that is lost after some hours, evenly over its years."""
-    share = min(1.0, hours / (assumptions["years"] * HOURS_PER_YEAR))
-    return share * (1.0 - assumptions["residual"])
+    share = min(1.0, hours / (assumptions.years * HOURS_PER_YEAR))
+    return share * (1.0 - assumptions.residual)
 
 
 def running_usd_per_hour(
-    assumptions: dict[str, float],
+    assumptions: CostAssumptions,
     region: Region,
     power_watts: float,
     rack_units: float,
@@ -79,10 +80,10 @@ def running_usd_per_hour(
     price = region.electricity_usd_per_kwh
     energy = energy_usd_per_hour(
         power_watts,
-        assumptions["duty"],
-        assumptions["pue"],
-        assumptions["electricity_usd_per_kwh"] if price is None else price,
+        assumptions.duty,
+        assumptions.pue,
+        assumptions.electricity_usd_per_kwh if price is None else price,
     )
     return energy + hosting_usd_per_hour(
-        rack_units, assumptions["rack_units"], assumptions["rack_usd_per_month"]
+        rack_units, assumptions.rack_units, assumptions.rack_usd_per_month
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.json import decode
 from msgspec.structs import replace
 
 from planopt.catalog.open import open_for
@@ -81,7 +82,7 @@ def plan_fleet(
         workers = range(chosen.workers)
         solvers = [stack.enter_context(Solver()) for _ in workers]
         opened = opened.priced(chosen.condition, chosen.prices)
-        read: dict[str, Any] = opened.native.fleet(str(file))
+        read = decode(opened.native.fleet(str(file)), type=dict[str, object])
         request = msgspec.convert(
             {
                 **read,

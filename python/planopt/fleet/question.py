@@ -116,7 +116,7 @@ class _Asking:
     @property
     def _rack_units(self) -> float:
         """Height of a rack, an assumption."""
-        return float(self.catalog.native.cost_assumptions()["rack_units"])
+        return self.catalog.cost.rack_units
 
     def _add_serving(self, workload: Workload, size: Size, region: str) -> None:
         demand = next(each for each in workload.demand if each.region == region)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planopt._native import parse_quantity
 from planopt.documents.calibration import Efficiencies, Rates
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
+    from planopt.catalog.entries import Entity
     from planopt.documents.calibration import Sample
 
 _PLAUSIBLE = 1.1
@@ -49,9 +50,9 @@ def _rates(samples: Iterable[Sample], kind: str, work: str) -> Iterable[float]:
     )
 
 
-def efficiencies_of(rates: Rates, accelerator: Mapping[str, Any]) -> Efficiencies:
+def efficiencies_of(rates: Rates, accelerator: Entity) -> Efficiencies:
     """Compare with an accelerator of the catalog."""
-    figures = {each["field"]: each["text"] for each in accelerator["figures"]}
+    figures = {each.field: each.text for each in accelerator.figures}
     peaks = {
         field.removeprefix("peak."): parse_quantity(text, "flops_per_second")
         for field, text in figures.items()
@@ -68,10 +69,10 @@ def efficiencies_of(rates: Rates, accelerator: Mapping[str, Any]) -> Efficiencie
     if not 0.0 < arithmetic <= _PLAUSIBLE or not 0.0 < reading <= _PLAUSIBLE:
         raise InputError.of(
             "E004",
-            f"this device is no {accelerator['name']}: it reaches {arithmetic:.0%} of"
+            f"this device is no {accelerator.name}: it reaches {arithmetic:.0%} of"
             f" that one's arithmetic and {reading:.0%} of its memory bandwidth",
             field="--accelerator",
-            value=str(accelerator["id"]),
+            value=accelerator.id,
             accepted="the accelerator that is measured, or a new name for it",
         )
     return Efficiencies(

@@ -97,7 +97,7 @@ def calibrate(
     opened = open_catalog(catalog, assumptions)
     measured_on = open_device(device)
     id_ = accelerator or _id_of(measured_on, opened)
-    is_known = id_ in {each["id"] for each in opened.list("accelerators")}
+    is_known = id_ in {each.id for each in opened.list("accelerators")}
     measurements = f"measurements/{id_}.csv"
     assumed = f"assumptions/{ASSUMPTIONS}.toml"
     described = f"accelerators/{id_}.toml"
@@ -119,7 +119,7 @@ def calibrate(
         device=measured_on.name, software=measured_on.software, date=_today()
     )
     (in_use,) = opened.list("assumptions")
-    base = Path(opened.show("assumptions", in_use["id"])["file"]).read_text("utf-8")
+    base = Path(opened.show("assumptions", in_use.id).file).read_text("utf-8")
     files = {
         measurements: samples_file(samples),
         assumed: assumptions_file(base, id_, efficiencies, origin),
@@ -146,10 +146,10 @@ def calibrate(
 
 def _id_of(device: Device, catalog: Catalog) -> str:
     """Find the accelerator whose name the device's contains, or make a new id."""
-    names = {each["name"].lower(): each["id"] for each in catalog.list("accelerators")}
+    names = {each.name.lower(): each.id for each in catalog.list("accelerators")}
     found = [name for name in names if name in device.name.lower()]
     if found:
-        return str(names[max(found, key=len)])
+        return names[max(found, key=len)]
     return "-".join(re.findall(r"[a-z0-9]+", device.name.lower())) or "measured"
 
 

@@ -48,11 +48,11 @@ def flips(question: ServingQuestion, chosen: Build, band: float) -> tuple[Flip, 
 def _of_cost(question: ServingQuestion, chosen: Build, band: float) -> Iterator[Flip]:
     if not question.problem.acquisition.hourly:
         return
-    cost = question.catalog.native.cost_assumptions()
+    cost = question.catalog.cost
     for name, option in OF_AN_HOUR.items():
         ask = partial(_best_with, question, option)
         most = 1.0 if name == "duty" else None
-        yield _flip(name, cost[name], ask, chosen, band, most=most)
+        yield _flip(name, getattr(cost, name), ask, chosen, band, most=most)
 
 
 def _of_context(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planopt.catalog.open import LIMITED_TO
 from planopt.documents.explanations import Change, Infeasibility, Limit
@@ -19,6 +19,7 @@ from planopt.serving.build import Build
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from planopt.catalog.entries import Model
     from planopt.planning.question import ServingQuestion, TrainingQuestion
     from planopt.procurement.problem import Purchase
     from planopt.serving.question_types import Problem
@@ -171,12 +172,13 @@ def _not_sold(question: ServingQuestion) -> Iterator[str]:
     problem = question.problem
     if problem.acquisition.way == "rent":
         return
+    known = question.catalog.price_tags()
     for name in problem.accelerators:
         bought = ("accelerator", name.partition(LIMITED_TO)[0])
-        tags = question.catalog.price_tags.get(bought, [])
-        if any(tag["decides"] for tag in tags):
+        tags = [each for each in known if (each.kind, each.id) == bought]
+        if any(tag.decides for tag in tags):
             continue
-        if any(tag["on_sale"] is False for tag in tags):
+        if any(tag.on_sale is False for tag in tags):
             yield f"{name} is no longer sold new"
         elif tags:
             yield f"{name} has no price {problem.condition}"
@@ -199,7 +201,7 @@ def _without_speeds(
     }
 
 
-def _model(question: ServingQuestion) -> dict[str, Any]:
+def _model(question: ServingQuestion) -> Model:
     served = question.problem.served
     return question.catalog.model(served.model, served.kv_heads)
 
@@ -207,8 +209,8 @@ def _model(question: ServingQuestion) -> dict[str, Any]:
 def _model_limit(question: ServingQuestion, detail: str | None) -> Limit:
     served = question.problem.served
     model = _model(question)
-    weights = served.weights or model["weights"]
-    billions = model["parameters"] / 1e9
+    weights = served.weights or model.weights
+    billions = model.parameters / 1e9
     return Limit(
         name="model",
         value=f"{served.model} in {weights}: {billions:.1f}e9 parameters",
@@ -258,7 +260,7 @@ def _nearest_changes(question: ServingQuestion) -> Iterator[Change]:
     yield from _what_is_reached(question)
     yield from _used(question)
     yield from _more_money(question, Edit({}, "keeps every other limit"))
-    asked = problem.served.weights or _model(question)["weights"]
+    asked = problem.served.weights or _model(question).weights
     for weights in NARROWER_FORMATS:
         if weights in (asked, *problem.allow_quantization):
             continue
@@ -487,7 +489,7 @@ def _conflict_of_run(question: TrainingQuestion) -> Iterator[Limit]:
         for name in minimal_conflict(tuple(drops), feasible):
             yield Limit(name=name, value=_limit_of_run(problem, name))
     known = question.catalog.model(problem.model, problem.kv_heads)
-    billions = known["parameters"] / 1e9
+    billions = known.parameters / 1e9
     yield Limit(
         name="model",
         value=(

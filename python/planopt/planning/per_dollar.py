@@ -87,9 +87,8 @@ def _read(asked: Asked, catalog: Catalog) -> Problem:
 def _memory_bytes(catalog: Catalog, accelerator: str) -> float:
     from planopt._native import parse_quantity
 
-    return parse_quantity(
-        catalog.figures("accelerators", accelerator)["memory"]["text"], "bytes"
-    )
+    memory = catalog.figures("accelerators", accelerator)["memory"]
+    return parse_quantity(memory.text, "bytes")
 
 
 def _values(catalog: Catalog, problem: Problem) -> dict[str, Value]:
@@ -124,7 +123,7 @@ def _standings(
     )
     standings, without = [], []
     for each in catalog.list("accelerators"):
-        id_ = each["id"]
+        id_ = each.id
         if problem.accelerators and id_ not in problem.accelerators:
             continue
         ways = {
@@ -137,7 +136,7 @@ def _standings(
             continue
         standing = Standing(
             accelerator=id_,
-            name=each["name"],
+            name=each.name,
             memory_bytes=_memory_bytes(catalog, id_),
             **ways,
         )

@@ -210,7 +210,7 @@ def _cost(
     catalog: Catalog, price_usd: float, usd_per_hour: float, tokens_per_second: float
 ) -> Cost:
     """Cost of tokens, at the share of hours that are busy."""
-    duty = catalog.native.cost_assumptions()["duty"]
+    duty = catalog.cost.duty
     per_hour = tokens_per_second * SECONDS_PER_HOUR * duty
     return Cost(
         price_usd=price_usd,

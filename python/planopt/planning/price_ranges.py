@@ -76,13 +76,9 @@ class _Part:
 
     def ask(self, usd: float) -> Build | None:
         """Answer the question with another price of the part."""
-        choice = {
-            "id": self.line.id,
-            "usd": usd,
-            "terms": self._terms,
-        }
         other = self._question.about()
-        other.catalog = self._question.catalog.at_price(choice)
+        catalog = self._question.catalog
+        other.catalog = catalog.at_price(self.line.id, usd, self._terms)
         return other.best()
 
     @property
@@ -102,10 +98,10 @@ class _Part:
         )
         if not self._question.problem.acquisition.hourly:
             return float(number)
-        cost = self._question.catalog.native.cost_assumptions()
+        cost = self._question.catalog.cost
         if self.line.kind == "instance":
             reserved = (self._terms or "").startswith("reserved")
-            return number * (1.0 if reserved else cost["duty"])
+            return number * (1.0 if reserved else cost.duty)
         return number / (price_of_an_hourly_dollar(cost) or float("inf"))
 
 

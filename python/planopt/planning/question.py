@@ -166,7 +166,7 @@ class ServingQuestion(Question[Problem, Build]):
         """Purchase money that a dollar of the price stands for; none if it is lost."""
         if not self.problem.acquisition.hourly:
             return 1.0
-        return price_of_an_hourly_dollar(self.catalog.native.cost_assumptions())
+        return price_of_an_hourly_dollar(self.catalog.cost)
 
     def _far_enough(self, found: Found) -> Found:
         """Search further while what is cheapest may lie beyond the price so far."""

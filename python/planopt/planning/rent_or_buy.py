@@ -14,9 +14,8 @@ from planopt.price_sources import is_rough
 from planopt.serving.hosted import hosted_prices
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from planopt.acquisition import Way as WayOf
+    from planopt.catalog.entries import CostAssumptions
     from planopt.planning.question import ServingQuestion
     from planopt.serving.build import Build
 
@@ -35,10 +34,10 @@ def rent_or_buy(question: ServingQuestion, chosen: Build) -> RentOrBuy | None:
         rented = _by(question, "rent").best()
     if any(each.hardware.terms for each in chosen.deployments):
         owned = _by(question, "own").best()
-    cost = question.catalog.native.cost_assumptions()
+    cost = question.catalog.cost
     return RentOrBuy(
-        years=cost["years"],
-        duty=cost["duty"],
+        years=cost.years,
+        duty=cost.duty,
         rent=_way(rented),
         buy=_way(owned),
         break_even_days=_break_even_days(cost, rented, owned),
@@ -66,7 +65,7 @@ def _way(build: Build | None) -> Way | None:
 
 
 def _break_even_days(
-    cost: Mapping[str, float], rented: Build | None, owned: Build | None
+    cost: CostAssumptions, rented: Build | None, owned: Build | None
 ) -> float | None:
     """Day on which the purchase and its running cost are what rent has come to."""
     if rented is None or owned is None:
@@ -81,7 +80,7 @@ def _break_even_days(
 
 
 def _break_even_duty(
-    cost: Mapping[str, float], rented: Build | None, owned: Build | None
+    cost: CostAssumptions, rented: Build | None, owned: Build | None
 ) -> float | None:
     """Share of busy hours at which both ways cost the same.
 
@@ -92,9 +91,9 @@ def _break_even_duty(
     terms = {each.hardware.terms for each in rented.deployments}
     if not terms <= {"on-demand", "spot"}:
         return None
-    duty = cost["duty"]
+    duty = cost.duty
     energy = energy_usd_per_hour(
-        owned.power_watts, duty, cost["pue"], cost["electricity_usd_per_kwh"]
+        owned.power_watts, duty, cost.pue, cost.electricity_usd_per_kwh
     )
     return native_break_even_duty(
         owned.usd_per_hour - energy, energy / duty, rented.usd_per_hour / duty

@@ -84,7 +84,7 @@ def _break_even(
     run = bought.evaluation.run
     if run.usd is None or bought.evaluation.days is None:
         return None
-    years = catalog.native.cost_assumptions()["years"]
+    years = catalog.cost.years
     written_off = capital_usd_per_hour(bought.price_usd, years)
     hours = bought.evaluation.days * HOURS_PER_DAY
     running = run.usd - written_off * hours

@@ -179,11 +179,8 @@ def run_warnings(
 
 def _without_licence(catalog: Catalog, accelerator: str) -> Iterator[str]:
     """Name an accelerator whose licence forbids data centers."""
-    figures = catalog.figures("accelerators", accelerator)
-    if "datacenter_licence" in figures and (
-        figures["datacenter_licence"]["text"] == "false"
-    ):
-        yield catalog.show("accelerators", accelerator)["name"]
+    if catalog.text("accelerators", accelerator, "datacenter_licence") == "false":
+        yield catalog.show("accelerators", accelerator).name
 
 
 def _late_run(

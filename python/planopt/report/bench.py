@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planopt.report.style import head
 from planopt.report.table import Report, Section, Table
+from planopt.sweep.bench import Measured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,9 +27,11 @@ _TITLES = (
 _MILLION = 1e6
 
 
-def render_bench(found: Mapping[str, Any]) -> Report:
+def render_bench(found: Mapping[str, object]) -> Report:
     """Lay out what `planopt.sweep.bench.bench` found."""
-    spaces = {name: value for name, value in found.items() if isinstance(value, dict)}
+    spaces = {
+        name: value for name, value in found.items() if isinstance(value, Measured)
+    }
     rows = [_cells(name, space) for name, space in spaces.items()]
     head_ = (
         f"{found['cpu']}, {found['threads']} threads, {found['build_profile']} build"
@@ -36,22 +39,22 @@ def render_bench(found: Mapping[str, Any]) -> Report:
     note = "Candidates per second; every figure of each is part of the checksum."
     return Report(
         head(head_),
-        *(f"  {name}: {space['about']}" for name, space in spaces.items()),
+        *(f"  {name}: {space.about}" for name, space in spaces.items()),
         Section("", Table(_TITLES, rows)),
         "",
         note,
     )
 
 
-def _cells(name: str, space: Mapping[str, Any]) -> tuple[str, ...]:
-    checksum = space["checksum"]
-    if checksum != space["checksum_of_one_thread"]:
-        checksum = f"{checksum}, but {space['checksum_of_one_thread']} on one thread"
+def _cells(name: str, space: Measured) -> tuple[str, ...]:
+    checksum = space.checksum
+    if checksum != space.checksum_of_one_thread:
+        checksum = f"{checksum}, but {space.checksum_of_one_thread} on one thread"
     return (
         name,
-        *(f"{space[rate] / _MILLION:.1f} M/s" for rate in _RATES),
-        f"{space['scaling']:.2f}",
-        f"{space['evaluated']:,}",
-        f"{space['rejected']:,}",
+        *(f"{getattr(space, rate) / _MILLION:.1f} M/s" for rate in _RATES),
+        f"{space.scaling:.2f}",
+        f"{space.evaluated:,}",
+        f"{space.rejected:,}",
         checksum,
     )

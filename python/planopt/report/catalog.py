@@ -13,6 +13,7 @@ from planopt.report.table import Report, Section, Table, listed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from planopt.catalog.entries import Entity, Entry, Figure
     from planopt.price_list import Listing, PriceList
 
 _KINDS = {
@@ -25,10 +26,10 @@ _KINDS = {
 }
 
 
-def render_catalog(entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> Report:
+def render_catalog(entries: Mapping[str, Sequence[Entry]]) -> Report:
     """List entries by kind."""
     kinds = {
-        kind: Table(("id", "name"), [(str(e["id"]), str(e["name"])) for e in of_kind])
+        kind: Table(("id", "name"), [(each.id, each.name) for each in of_kind])
         for kind, of_kind in entries.items()
     }
     return Report(
@@ -39,16 +40,13 @@ def render_catalog(entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> Report
     )
 
 
-def render_entry(entry: Mapping[str, Any]) -> Report:
+def render_entry(entry: Entity) -> Report:
     """Show an entry: its figures, each with its source and how far to trust it."""
-    rows = [
-        (str(figure["field"]), _value(figure), _source(figure))
-        for figure in entry["figures"]
-    ]
+    rows = [(figure.field, _value(figure), _source(figure)) for figure in entry.figures]
     return Report(
-        f"{head(str(entry['name']))}   {entry['kind']} `{entry['id']}`",
+        f"{head(entry.name)}   {entry.kind} `{entry.id}`",
         Table(("field", "value", "source"), rows),
-        f"  = file: {entry.get('file') or UNKNOWN}",
+        f"  = file: {entry.file or UNKNOWN}",
     )
 
 
@@ -124,14 +122,13 @@ def render_imported(counts: Mapping[str, Any], *, out: str) -> Report:
     )
 
 
-def _value(figure: Mapping[str, Any]) -> str:
+def _value(figure: Figure) -> str:
     """Give a value as it is written; a price with how many it is for, and its range."""
-    per = f" per {figure['per']}" if figure.get("per") else ""
-    ends = [figure[end] for end in ("low_usd", "high_usd") if figure.get(end)]
+    per = f" per {figure.per}" if figure.per else ""
+    ends = [end for end in (figure.low_usd, figure.high_usd) if end]
     seen = f", one at {' to '.join(map(money, ends))}" if ends else ""
-    return f"{figure['text']}{per}{seen}"
+    return f"{figure.text}{per}{seen}"
 
 
-def _source(figure: Mapping[str, Any]) -> str:
-    parts = (figure.get(key) for key in ("status", "date", "cite"))
-    return ", ".join(str(part) for part in parts if part)
+def _source(figure: Figure) -> str:
+    return ", ".join(filter(None, (figure.status, figure.date, figure.cite)))

@@ -53,9 +53,7 @@ def each_at_worst(catalog: Catalog, problem: Problem) -> list[Problem]:
     if not problem.robust:
         return [problem]
     groups: dict[Pessimism, list[str]] = {}
-    named = problem.accelerators or [
-        each["id"] for each in catalog.list("accelerators")
-    ]
+    named = problem.accelerators or [each.id for each in catalog.list("accelerators")]
     for accelerator in named:
         if accelerator not in problem.exclude:
             worst = pessimism(catalog, problem, accelerator)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from planopt.acquisition import is_offer
-from planopt.door import question
+from planopt.door import question, written
 from planopt.procurement.found import Found
 from planopt.serving.load import promised
 from planopt.serving.pessimism import each_at_worst
@@ -46,7 +46,10 @@ def find_together(
 ) -> list[Found]:
     """Find the units for several questions at once."""
     told = [
-        [question("search_serving", part) for part in _parts(catalog, problem, aim)]
+        [
+            written(question("search_serving", part))
+            for part in _parts(catalog, problem, aim)
+        ]
         for problem, aim in asked
     ]
     return [Found(native) for native in catalog.native.search(told)]

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.json import decode
 
 from planopt._native import build_info
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.door import written
 from planopt.errors import InputError
 from planopt.options import Asked
 from planopt.sweep.spaces import Space, read_space
@@ -32,13 +36,42 @@ REPEATS = 3
 """Runs of each measurement, of which the fastest counts: the others were disturbed."""
 
 
+class _Run(Struct, frozen=True):
+    """What going through a space once came to."""
+
+    candidates: int
+    evaluated: int
+    rejected: int
+    rejected_by: tuple[tuple[str, int], ...]
+    seconds: float
+    candidates_per_second: float
+    checksum: str
+
+
+class Measured(Struct, frozen=True, kw_only=True):
+    """How fast a space was gone through, on one thread and on several."""
+
+    about: str
+    candidates_per_second: float
+    checksum: str
+    checksum_of_one_thread: str
+    one_thread: float
+    per_cpu_second: float
+    scaling: float
+    candidates: int
+    evaluated: int
+    rejected: int
+    rejected_by: dict[str, int]
+    seconds: float
+
+
 def bench(
     *,
     threads: TextOrNumber | None = None,
     spaces: Sequence[str] = (),
     assumptions: str = DEFAULT_ASSUMPTIONS,
     catalog: Sequence[str] = (),
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Measure candidates per second: training and serving in bulk, and random access.
 
     A candidate counts when every figure of its evaluation has been computed and is part
@@ -59,7 +92,7 @@ def bench(
     read = [read_space(name) for name in asked["space"]]
     opened = open_catalog(catalog, assumptions)
     most: int = asked.get("threads") or len(os.sched_getaffinity(0))
-    answer: dict[str, Any] = {
+    answer: dict[str, object] = {
         "build_profile": profile,
         "cpu": _cpu(),
         "threads": most,
@@ -72,29 +105,30 @@ def bench(
 
 def measure(
     catalog: Catalog, space: Space, threads: int, *, access: str = "bulk"
-) -> dict[str, Any]:
+) -> Measured:
     """Evaluate a space, or single candidates of it, on one thread and on several."""
-    one = _fastest(catalog, space, 1, access)
-    all_ = _fastest(catalog, space, threads, access)
-    return {
-        "about": space.about,
-        "candidates_per_second": all_["candidates_per_second"],
-        "checksum": all_["checksum"],
-        "checksum_of_one_thread": one["checksum"],
-        "one_thread": one["candidates_per_second"],
-        "per_cpu_second": one["evaluated"] / one["cpu_seconds"],
-        "scaling": all_["candidates_per_second"] / one["candidates_per_second"],
-        "candidates": all_["candidates"],
-        "evaluated": all_["evaluated"],
-        "rejected": all_["rejected"],
-        "rejected_by": dict(all_["rejected_by"]),
-        "seconds": all_["seconds"],
-    }
+    one, cpu_seconds = _fastest(catalog, space, 1, access)
+    all_, _ = _fastest(catalog, space, threads, access)
+    return Measured(
+        about=space.about,
+        candidates_per_second=all_.candidates_per_second,
+        checksum=all_.checksum,
+        checksum_of_one_thread=one.checksum,
+        one_thread=one.candidates_per_second,
+        per_cpu_second=one.evaluated / cpu_seconds,
+        scaling=all_.candidates_per_second / one.candidates_per_second,
+        candidates=all_.candidates,
+        evaluated=all_.evaluated,
+        rejected=all_.rejected,
+        rejected_by=dict(all_.rejected_by),
+        seconds=all_.seconds,
+    )
 
 
 def _fastest(
     catalog: Catalog, space: Space, threads: int, access: str
-) -> dict[str, Any]:
+) -> tuple[_Run, float]:
+    """Run a few times; return the fastest, and its seconds of the processors."""
     bulk = access == "bulk"
     options = {
         "access": access,
@@ -105,10 +139,10 @@ def _fastest(
     runs = []
     for _ in range(REPEATS):
         before = time.process_time()
-        run = catalog.native.bench(space.request, options)
-        run["cpu_seconds"] = time.process_time() - before
-        runs.append(run)
-    return dict(min(runs, key=lambda run: run["seconds"]))
+        run = catalog.native.bench(written(space.request), written(options))
+        cpu_seconds = time.process_time() - before
+        runs.append((decode(run, type=_Run), cpu_seconds))
+    return min(runs, key=lambda run: run[0].seconds)
 
 
 def _cpu() -> str:

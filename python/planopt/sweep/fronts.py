@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.json import decode
 
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.door import written
 from planopt.errors import InputError
 from planopt.sweep.spaces import read_space
 
@@ -14,6 +18,10 @@ if TYPE_CHECKING:
     from planopt._native import Table
 
 
+class _Front(Struct, frozen=True):
+    rows: list[dict[str, object]]
+
+
 def front(
     space: str,
     *,
@@ -21,11 +29,12 @@ def front(
     assumptions: str = DEFAULT_ASSUMPTIONS,
     catalog: Sequence[str] = (),
     progress: Callable[[int, int], object] | None = None,
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Find the front of a space, the cheapest first: place, what it is, all figures."""
-    request = read_space(space).request
+    request = written(read_space(space).request)
     native = open_catalog(catalog, assumptions).native
-    return list(native.front(request, {"exhaustive": exhaustive}, progress)["rows"])
+    found = native.front(request, written({"exhaustive": exhaustive}), progress)
+    return decode(found, type=_Front).rows
 
 
 def figures(
@@ -41,7 +50,7 @@ def figures(
     ``pyarrow.table(figures(...))``, ``polars.from_arrow`` and all others that speak the
     Arrow PyCapsule protocol take the table as it is; ``numpy.asarray`` takes a column.
     """
-    request = read_space(space).request
+    request = written(read_space(space).request)
     native = open_catalog(catalog, assumptions).native
     count = native.space_count(request)
     last = count if end is None else end

@@ -5,19 +5,56 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct, structs
+from msgspec.json import decode
 
 from planopt.errors import InputError
 from planopt.files import replacing, unwritable, write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from planopt.sweep.study import Chunk, Study
 
 MANIFEST = "manifest.json"
 TALLY = b"planopt"
 """Key of the counts and the checksum of a chunk, in the metadata of its file."""
+
+
+Row: TypeAlias = dict[str, object]
+"""A candidate of a front: what it is and its figures, with the case that it is of."""
+
+
+class Tally(Struct, frozen=True):
+    """What was gone through in a chunk."""
+
+    chunk: int
+    covered: int
+    evaluated: int
+    rejected: int
+    checksum: str
+
+
+class Evaluated(Struct, frozen=True):
+    """The front of a chunk, and what was gone through to find it."""
+
+    covered: int
+    evaluated: int
+    rejected: int
+    checksum: str
+    rejected_by: tuple[tuple[str, int], ...]
+    pruned: int
+    seconds: float
+    interrupted: bool
+    rows: list[Row]
+
+
+class Manifest(Struct, frozen=True):
+    """What a folder was made for."""
+
+    fingerprint: str
 
 
 @dataclass(frozen=True)
@@ -36,7 +73,7 @@ class Parts:
             known = parts.manifest()
         if known is None:
             parts._write_manifest(study)
-        if known is not None and known["fingerprint"] != study.fingerprint():
+        if known is not None and known.fingerprint != study.fingerprint():
             raise InputError.of(
                 "E008",
                 "the folder holds parts of another study",
@@ -47,12 +84,12 @@ class Parts:
             )
         return parts
 
-    def manifest(self) -> dict[str, Any] | None:
+    def manifest(self) -> Manifest | None:
         """Read what the folder was made for, if anything."""
         path = self.folder / MANIFEST
         if not path.exists():
             return None
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        return decode(path.read_bytes(), type=Manifest)
 
     def path(self, index: int) -> Path:
         """Where a chunk is written."""
@@ -62,37 +99,38 @@ class Parts:
         """Whether a chunk is finished."""
         return self.path(chunk.index).exists()
 
-    def write(self, chunk: Chunk, found: Mapping[str, Any]) -> None:
+    def write(self, chunk: Chunk, found: Evaluated) -> None:
         """Write a finished chunk."""
         import pyarrow
         import pyarrow.parquet
 
         shared = {"case": chunk.case.index, **chunk.case.values}
-        rows = [{**shared, **row} for row in found["rows"]]
+        rows = [{**shared, **row} for row in found.rows]
         empty = pyarrow.table({"case": pyarrow.array([], pyarrow.int64())})
         table = pyarrow.Table.from_pylist(rows) if rows else empty
-        tally = {name: value for name, value in found.items() if name != "rows"}
+        tally = {**structs.asdict(found)}
+        del tally["rows"]
         tally.update(chunk=chunk.index, start=chunk.start, end=chunk.end, **shared)
         table = table.replace_schema_metadata({TALLY: json.dumps(tally).encode()})
         with replacing(self.path(chunk.index), field="--out") as file:
             pyarrow.parquet.write_table(table, file)
 
-    def tallies(self) -> Iterator[dict[str, Any]]:
+    def tallies(self) -> Iterator[Tally]:
         """Read counts and checksum of each finished chunk."""
         import pyarrow.parquet
 
         for path in sorted(self.folder.glob("part-*.parquet")):
             metadata = pyarrow.parquet.read_schema(path).metadata
-            yield dict(json.loads(metadata[TALLY]))
+            yield decode(metadata[TALLY], type=Tally)
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[Row]:
         """Read the rows of all finished chunks, in their order."""
         import pyarrow.parquet
 
         for path in sorted(self.folder.glob("part-*.parquet")):
             yield from pyarrow.parquet.read_table(path).to_pylist()
 
-    def write_front(self, rows: list[dict[str, Any]]) -> Path:
+    def write_front(self, rows: list[Row]) -> Path:
         """Write the front of each case, of all its chunks."""
         import pyarrow
         import pyarrow.parquet

@@ -7,11 +7,13 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from msgspec.json import decode
+
 from planopt.documents.sweep import SweepResult
 from planopt.sweep.executors import executor_on
-from planopt.sweep.parts import Parts
+from planopt.sweep.parts import Evaluated, Parts
 from planopt.sweep.study import Chunk, Study, read_study
-from planopt.sweep.work import evaluate, task_of
+from planopt.sweep.work import Task, evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -82,20 +84,20 @@ def sweep(
 
 def _evaluated(
     executor: Executor, study: Study, todo: Sequence[Chunk]
-) -> Iterator[tuple[Chunk, dict[str, Any]]]:
+) -> Iterator[tuple[Chunk, Evaluated]]:
     """Hand chunks out, a bounded number ahead, and yield each as it comes back."""
-    waiting: dict[Future[Any], Chunk] = {}
+    waiting: dict[Future[bytes], Chunk] = {}
     left = iter(todo)
     try:
         while True:
             while len(waiting) < AHEAD and (chunk := next(left, None)) is not None:
-                waiting[executor.submit(evaluate, task_of(study, chunk))] = chunk
+                waiting[executor.submit(evaluate, Task.of(study, chunk))] = chunk
             if not waiting:
                 return
             finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
             # What succeeded is written before what failed is told.
             for future in sorted(finished, key=lambda each: bool(each.exception())):
-                yield waiting.pop(future), future.result()
+                yield waiting.pop(future), decode(future.result(), type=Evaluated)
     finally:
         for future in waiting:
             future.cancel()
@@ -116,10 +118,10 @@ def _result(
         folder=str(parts.folder),
         chunks=len(chunks),
         resumed=resumed,
-        candidates=sum(tally["covered"] for tally in tallies),
-        evaluated=sum(tally["evaluated"] for tally in tallies),
-        rejected=sum(tally["rejected"] for tally in tallies),
-        checksum=f"{sum(int(tally['checksum'], 16) for tally in tallies) % _HASH:016x}",
+        candidates=sum(tally.covered for tally in tallies),
+        evaluated=sum(tally.evaluated for tally in tallies),
+        rejected=sum(tally.rejected for tally in tallies),
+        checksum=f"{sum(int(tally.checksum, 16) for tally in tallies) % _HASH:016x}",
         front=len(front),
         seconds=time.perf_counter() - started,
     )

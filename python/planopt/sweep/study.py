@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, catalog_digest, open_catalog
+from planopt.door import written
 from planopt.errors import Diagnostic, InputError
 from planopt.sweep.spaces import Space, read_space, read_toml, space_of_tables
 
@@ -213,7 +214,7 @@ def _cases(space: Space, axes: Axes, catalog: tuple[str, ...]) -> tuple[Case, ..
             )
         with _told(problems):
             native = open_catalog(catalog, assumptions).native
-            count = native.space_count(request)
+            count = native.space_count(written(request))
             digest = digests[assumptions]
             cases.append(Case(index, values, request, assumptions, count, digest))
     if problems:

@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from planopt.catalog.open import Catalog, catalog_digest
+from planopt.door import written
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
     from planopt.sweep.study import Chunk, Study
 
 
-def task_of(study: Study, chunk: Chunk) -> dict[str, Any]:
+class Task(Struct, frozen=True):
     """All that a worker has to know of a chunk."""
-    return {
-        "space": chunk.case.request,
-        "assumptions": chunk.case.assumptions,
-        "catalog": study.catalog,
-        "digest": chunk.case.digest,
-        "start": chunk.start,
-        "end": chunk.end,
-    }
+
+    space: bytes
+    assumptions: str
+    catalog: tuple[str, ...]
+    digest: str
+    start: int
+    end: int
+
+    @classmethod
+    def of(cls, study: Study, chunk: Chunk) -> Task:
+        """Tell a worker of a chunk."""
+        case = chunk.case
+        return cls(
+            space=written(case.request),
+            assumptions=case.assumptions,
+            catalog=study.catalog,
+            digest=case.digest,
+            start=chunk.start,
+            end=chunk.end,
+        )
 
 
-def evaluate(task: dict[str, Any]) -> dict[str, Any]:
-    """Evaluate every candidate of a chunk, on one thread."""
-    frozen = _frozen(tuple(task["catalog"]), task["assumptions"], task["digest"])
-    options = {
-        "start": task["start"],
-        "end": task["end"],
-        "exhaustive": True,
-        "threads": 1,
-    }
-    return dict(frozen.native.front(task["space"], options))
+def evaluate(task: Task) -> bytes:
+    """Evaluate every candidate of a chunk, on one thread; return its JSON."""
+    frozen = _frozen(task.catalog, task.assumptions, task.digest)
+    cut = {"start": task.start, "end": task.end}
+    return frozen.native.front(
+        task.space, written({**cut, "exhaustive": True, "threads": 1})
+    )
 
 
 @lru_cache(maxsize=8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.door import question, written
 from planopt.procurement.found import Found
 
 if TYPE_CHECKING:
@@ -18,4 +19,5 @@ def find_clusters(
     request = problem.native(catalog)
     if price_cap_usd is not None:
         request["price_usd"] = price_cap_usd
-    return Found(catalog.ask("search_training", request))
+    asked = written(question("search_training", request))
+    return Found(catalog.native.search_training(asked))

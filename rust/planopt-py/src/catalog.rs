@@ -15,9 +15,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::errors::input_error;
-use crate::found::{Found, read, written};
-use crate::given::{question, value};
+use crate::found::Found;
 use crate::interrupt::{interruptible, watched};
+use crate::json::{answer, question, read, word, written};
 use crate::table::Table;
 
 /// What can be bought or evaluated, and the assumptions it is judged with.
@@ -61,11 +61,11 @@ impl Catalog {
     ///
     /// Parameters
     /// ----------
-    /// cost : mapping
-    ///     `years`, `duty`, `electricity_usd_per_kwh`, `pue` and `carbon_kg_per_kwh`, those that
+    /// cost : bytes
+    ///     JSON: `years`, `duty`, `electricity_usd_per_kwh`, `pue` and `carbon_kg_per_kwh`, those that
     ///     differ.
-    fn with_cost(&self, cost: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let given: catalog::CostChoice = question(cost)?;
+    fn with_cost(&self, py: Python<'_>, cost: &[u8]) -> PyResult<Self> {
+        let given: catalog::CostChoice = question(py, cost)?;
         let mut catalog = catalog::Catalog::clone(&self.catalog);
         given.put_into(&mut catalog.assumptions.entity.cost);
         Ok(Self::of(catalog))
@@ -75,16 +75,16 @@ impl Catalog {
     ///
     /// Parameters
     /// ----------
-    /// price : mapping
-    ///     `id` of a part or an offer, `usd`, and the `terms` of an offer.
+    /// price : bytes
+    ///     JSON: `id` of a part or an offer, `usd`, and the `terms` of an offer.
     ///
     /// Raises
     /// ------
     /// `InputError`
     ///     There is no such part; or every problem of the files of offers, if it is about one of
     ///     them.
-    fn at_price(&self, py: Python<'_>, price: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let choice: catalog::PriceChoice = question(price)?;
+    fn at_price(&self, py: Python<'_>, price: &[u8]) -> PyResult<Self> {
+        let choice: catalog::PriceChoice = question(py, price)?;
         self.catalog
             .at_price(&choice)
             .map(Self::of)
@@ -97,18 +97,18 @@ impl Catalog {
     /// ----------
     /// condition : {"new", "used", "any"}
     ///     New ones as far as they are on sale, used ones, or whichever is cheaper.
-    fn bought(&self, condition: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let condition = value("condition", condition)?;
+    fn bought(&self, py: Python<'_>, condition: &str) -> PyResult<Self> {
+        let condition = word(py, "condition", condition)?;
         Ok(Self::of(self.catalog.bought(condition)))
     }
 
     /// Every price of what can be bought, with its range and where it comes from.
-    fn price_tags<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(pythonize::pythonize(py, &self.catalog.price_tags())?)
+    fn price_tags(&self) -> PyResult<Vec<u8>> {
+        written(&self.catalog.price_tags())
     }
 
     /// The same of an hour of what can be rented.
-    fn rent_tags<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn rent_tags(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
         answer(py, self.catalog.rent_tags())
     }
 
@@ -126,39 +126,35 @@ impl Catalog {
     }
 
     /// Entities of a kind: id and name.
-    fn list<'py>(&self, py: Python<'py>, kind: &str) -> PyResult<Bound<'py, PyAny>> {
+    fn list(&self, py: Python<'_>, kind: &str) -> PyResult<Vec<u8>> {
         let kind = Kind::from_name(kind).map_err(|problem| input_error(py, &[problem]))?;
         answer(py, self.catalog.list(kind))
     }
 
     /// One entity with its figures and their sources.
-    fn show<'py>(&self, py: Python<'py>, kind: &str, id: &str) -> PyResult<Bound<'py, PyAny>> {
+    fn show(&self, py: Python<'_>, kind: &str, id: &str) -> PyResult<Vec<u8>> {
         let kind = Kind::from_name(kind).map_err(|problem| input_error(py, &[problem]))?;
         answer(py, self.catalog.describe(kind, id))
     }
 
     /// A model in short: parameters, width, heads, layers, context, format.
-    fn model<'py>(
-        &self,
-        py: Python<'py>,
-        request: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let request: request::ModelRequest = question(request)?;
+    fn model(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
+        let request: request::ModelRequest = question(py, request)?;
         answer(py, request::describe_model(&self.catalog, &request))
     }
 
     /// A model by id or path, in the shape of a model file.
-    fn architecture<'py>(&self, py: Python<'py>, model: &str) -> PyResult<Bound<'py, PyAny>> {
+    fn architecture(&self, py: Python<'_>, model: &str) -> PyResult<Vec<u8>> {
         answer(py, catalog::describe_architecture(&self.catalog, model))
     }
 
     /// Tokens of prompt and output of a workload.
-    fn workload<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyAny>> {
+    fn workload(&self, py: Python<'_>, id: &str) -> PyResult<Vec<u8>> {
         let workload = self
             .catalog
             .workload(id)
             .map_err(|problem| input_error(py, &[problem.field("--workload")]))?;
-        Ok(pythonize::pythonize(py, workload)?)
+        written(workload)
     }
 
     /// The question that the file of a fleet asks.
@@ -176,7 +172,7 @@ impl Catalog {
         clippy::needless_pass_by_value,
         reason = "a path handed over by Python is made for this call"
     )]
-    fn fleet<'py>(&self, py: Python<'py>, file: PathBuf) -> PyResult<Bound<'py, PyAny>> {
+    fn fleet(&self, py: Python<'_>, file: PathBuf) -> PyResult<Vec<u8>> {
         answer(py, py.detach(|| request::read_fleet(&file, &self.catalog)))
     }
 
@@ -195,7 +191,7 @@ impl Catalog {
     ///     With everything that is wrong with them.
     fn read_question(&self, py: Python<'_>, command: &str, given: &[u8]) -> PyResult<Vec<u8>> {
         let given = options(given)?;
-        told(py, request::read_question(command, given, &self.catalog))
+        answer(py, request::read_question(command, given, &self.catalog))
     }
 
     /// The same with some options changed, or left out where they are empty.
@@ -207,51 +203,43 @@ impl Catalog {
         edit: &[u8],
     ) -> PyResult<Vec<u8>> {
         let (given, edit) = (options(given)?, options(edit)?);
-        told(
+        answer(
             py,
             request::read_edited(command, given, edit, &self.catalog),
         )
     }
 
     /// The assumptions' values of money over time.
-    fn cost_assumptions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(pythonize::pythonize(
-            py,
-            &self.catalog.assumptions.entity.cost,
-        )?)
+    fn cost_assumptions(&self) -> PyResult<Vec<u8>> {
+        written(&self.catalog.assumptions.entity.cost)
     }
 
     /// Evaluates one serving configuration, whether or not it works.
-    fn evaluate_serving<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.asked(request, request::evaluate_serving)
+    fn evaluate_serving(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
+        self.asked(py, request, request::evaluate_serving)
     }
 
     /// Evaluates one configuration of a training run, whether or not it works.
-    fn evaluate_training<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.asked(request, request::evaluate_training)
+    fn evaluate_training(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
+        self.asked(py, request, request::evaluate_training)
     }
 
     /// Evaluates one configuration over several kinds of accelerator.
-    fn evaluate_mixed<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.asked(request, request::evaluate_mixed)
+    fn evaluate_mixed(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
+        self.asked(py, request, request::evaluate_mixed)
     }
 
     /// Candidates of a space.
-    fn space_count(&self, py: Python<'_>, space: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let space: space::SpaceRequest = question(space)?;
+    fn space_count(&self, py: Python<'_>, space: &[u8]) -> PyResult<u64> {
+        let space: space::SpaceRequest = question(py, space)?;
         let count = py.detach(|| space.count(&self.catalog));
         count.map_err(|problems| input_error(py, &problems))
     }
 
     /// Evaluates candidates of a space as fast as this machine can.
-    fn bench<'py>(
-        &self,
-        py: Python<'py>,
-        space: &Bound<'py, PyAny>,
-        options: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let space: space::SpaceRequest = question(space)?;
-        let options: space::BenchOptions = question(options)?;
+    fn bench(&self, py: Python<'_>, space: &[u8], options: &[u8]) -> PyResult<Vec<u8>> {
+        let space: space::SpaceRequest = question(py, space)?;
+        let options: space::BenchOptions = question(py, options)?;
         let found = interruptible(py, |stop| space.bench(&self.catalog, options, stop))?;
         answer(py, found)
     }
@@ -260,20 +248,20 @@ impl Catalog {
     ///
     /// Parameters
     /// ----------
-    /// space, options : mapping
-    ///     Which candidates, and how they are gone through.
+    /// space, options : bytes
+    ///     JSON: which candidates, and how they are gone through.
     /// progress : callable, optional
     ///     Told some times a second how many candidates are done, and of how many.
     #[pyo3(signature = (space, options, progress=None))]
-    fn front<'py>(
+    fn front(
         &self,
-        py: Python<'py>,
-        space: &Bound<'py, PyAny>,
-        options: &Bound<'py, PyAny>,
-        progress: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let space: space::SpaceRequest = question(space)?;
-        let options: space::FrontOptions = question(options)?;
+        py: Python<'_>,
+        space: &[u8],
+        options: &[u8],
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<u8>> {
+        let space: space::SpaceRequest = question(py, space)?;
+        let options: space::FrontOptions = question(py, options)?;
         let course = bulk::Course::default();
         let work = |stop: &AtomicBool| space.front(&self.catalog, options, stop, &course);
         let found = watched(py, work, || match (progress, course.so_far()) {
@@ -284,15 +272,8 @@ impl Catalog {
     }
 
     /// Every figure of the candidates of a space from `start` to `end` that work.
-    fn figures(
-        &self,
-        py: Python<'_>,
-        space: &Bound<'_, PyAny>,
-        start: &Bound<'_, PyAny>,
-        end: &Bound<'_, PyAny>,
-    ) -> PyResult<Table> {
-        let space: space::SpaceRequest = question(space)?;
-        let (start, end) = (value("start", start)?, value("end", end)?);
+    fn figures(&self, py: Python<'_>, space: &[u8], start: u64, end: u64) -> PyResult<Table> {
+        let space: space::SpaceRequest = question(py, space)?;
         let found = interruptible(py, |stop| space.figures(&self.catalog, start, end, stop))?;
         found
             .map(Table::new)
@@ -300,9 +281,8 @@ impl Catalog {
     }
 
     /// Finds the clusters that train a model.
-    fn search_training(&self, request: &Bound<'_, PyAny>) -> PyResult<Found> {
-        let py = request.py();
-        let request: request::SearchTraining = question(request)?;
+    fn search_training(&self, py: Python<'_>, request: &[u8]) -> PyResult<Found> {
+        let request: request::SearchTraining = question(py, request)?;
         let search = |stop: &AtomicBool| request::search_training(&self.catalog, &request, stop);
         let found = interruptible(py, search)?;
         found
@@ -314,20 +294,17 @@ impl Catalog {
     ///
     /// Parameters
     /// ----------
-    /// questions : list of list of mapping
-    ///     The parts of each question.
+    /// questions : list of list of bytes
+    ///     JSON: the parts of each question.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "arguments of Python are handed over by value"
     )]
-    fn search(
-        &self,
-        py: Python<'_>,
-        questions: Vec<Vec<Bound<'_, PyAny>>>,
-    ) -> PyResult<Vec<Found>> {
+    fn search(&self, py: Python<'_>, questions: Vec<Vec<Vec<u8>>>) -> PyResult<Vec<Found>> {
         let mut asked: Vec<Vec<request::SearchServing>> = Vec::new();
         for parts in &questions {
-            asked.push(parts.iter().map(question).collect::<PyResult<_>>()?);
+            let read = parts.iter().map(|part| question(py, part));
+            asked.push(read.collect::<PyResult<_>>()?);
         }
         let found = interruptible(py, |stop| {
             let search = |parts: &Vec<_>| request::search_serving(&self.catalog, parts, stop);
@@ -358,18 +335,18 @@ impl Catalog {
     }
 
     /// Finds the best two pools: replicas that read prompts, and others that answer them.
-    fn search_pools<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.searched(request, request::find_pools)
+    fn search_pools(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
+        self.searched(py, request, request::find_pools)
     }
 
     /// Simulates a load on one configuration.
-    fn simulate_serving<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.searched(request, request::simulate_serving)
+    fn simulate_serving(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
+        self.searched(py, request, request::simulate_serving)
     }
 
     /// Estimates a load on one configuration by the closed form.
-    fn estimate_serving<'py>(&self, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.asked(request, request::estimate_serving)
+    fn estimate_serving(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
+        self.asked(py, request, request::estimate_serving)
     }
 }
 
@@ -381,24 +358,24 @@ impl Catalog {
     }
 
     /// Answers a short question without holding the interpreter's lock.
-    fn asked<'py, Q: DeserializeOwned + Sync, A: Serialize + Send>(
+    fn asked<Q: DeserializeOwned + Sync, A: Serialize + Send>(
         &self,
-        request: &Bound<'py, PyAny>,
+        py: Python<'_>,
+        request: &[u8],
         ask: fn(&catalog::Catalog, &Q) -> Result<A, Vec<Diagnostic>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = request.py();
-        let request: Q = question(request)?;
+    ) -> PyResult<Vec<u8>> {
+        let request: Q = question(py, request)?;
         answer(py, py.detach(|| ask(&self.catalog, &request)))
     }
 
     /// Answers a question that may take long: Ctrl-C ends it.
-    fn searched<'py, Q: DeserializeOwned + Sync, A: Serialize + Send>(
+    fn searched<Q: DeserializeOwned + Sync, A: Serialize + Send>(
         &self,
-        request: &Bound<'py, PyAny>,
+        py: Python<'_>,
+        request: &[u8],
         ask: fn(&catalog::Catalog, &Q, &AtomicBool) -> Result<A, Vec<Diagnostic>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = request.py();
-        let request: Q = question(request)?;
+    ) -> PyResult<Vec<u8>> {
+        let request: Q = question(py, request)?;
         let found = interruptible(py, |stop| ask(&self.catalog, &request, stop))?;
         answer(py, found)
     }
@@ -409,22 +386,4 @@ pub(crate) fn options(given: &[u8]) -> PyResult<request::Options> {
     let given: serde_json::Map<String, serde_json::Value> = read(given)?;
     let given = given.into_iter();
     Ok(given.map(|(name, value)| (name, value.into())).collect())
-}
-
-/// An answer as JSON.
-pub(crate) fn told<T: Serialize>(
-    py: Python<'_>,
-    result: Result<T, Vec<Diagnostic>>,
-) -> PyResult<Vec<u8>> {
-    written(&result.map_err(|problems| input_error(py, &problems))?)
-}
-
-fn answer<T: Serialize>(
-    py: Python<'_>,
-    result: Result<T, Vec<Diagnostic>>,
-) -> PyResult<Bound<'_, PyAny>> {
-    match result {
-        Ok(answer) => Ok(pythonize::pythonize(py, &answer)?),
-        Err(problems) => Err(input_error(py, &problems)),
-    }
 }

@@ -5,15 +5,18 @@ use planopt_core::quantity::QuantityError;
 
 use pyo3::prelude::*;
 
+use crate::json::written;
+
 pyo3::import_exception!(planopt.errors, InputError);
 pyo3::import_exception!(planopt.errors, InternalError);
 
 /// Problems of an input, all at once.
 pub(crate) fn input_error(py: Python<'_>, problems: &[Diagnostic]) -> PyErr {
-    match pythonize::pythonize(py, problems) {
-        Ok(problems) => InputError::new_err((problems.unbind(),)),
-        Err(error) => error.into(),
-    }
+    let raised = written(&problems).and_then(|json| {
+        let kind = py.get_type::<InputError>();
+        kind.call_method1("read", (json,))
+    });
+    raised.map_or_else(|error| error, PyErr::from_value)
 }
 
 /// A quantity that cannot be read: the caller knows the option or the field it stands in.

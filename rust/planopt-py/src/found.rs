@@ -6,23 +6,12 @@ use std::sync::Arc;
 use planopt_core::request;
 use planopt_core::search::Values as Numbers;
 use planopt_core::search::{self, Limits, Objective, Offer};
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::errors::input_error;
+use crate::json::{answer, read, written};
 use crate::table::{Column, Values, located};
-
-/// Reads JSON.
-pub(crate) fn read<T: DeserializeOwned>(json: &[u8]) -> PyResult<T> {
-    serde_json::from_slice(json).map_err(|error| PyValueError::new_err(error.to_string()))
-}
-
-/// Writes JSON.
-pub(crate) fn written(told: &impl Serialize) -> PyResult<Vec<u8>> {
-    serde_json::to_vec(told).map_err(|error| PyValueError::new_err(error.to_string()))
-}
 
 /// What can be bought, as a table: a purchase is so many of each row.
 #[pyclass(frozen, module = "planopt._native")]
@@ -241,9 +230,8 @@ pub(crate) fn lay_out(
     py: Python<'_>,
     asked: Vec<(PyRef<'_, Found>, Vec<u8>)>,
 ) -> PyResult<Vec<Vec<u8>>> {
-    let laid = asked.iter().map(|(found, json)| {
-        let laid = request::lay_out(&found.found, &read(json)?);
-        written(&laid.map_err(|problems| input_error(py, &problems))?)
-    });
+    let laid = asked
+        .iter()
+        .map(|(found, json)| answer(py, request::lay_out(&found.found, &read(json)?)));
     laid.collect()
 }

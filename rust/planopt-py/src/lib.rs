@@ -1,11 +1,11 @@
-//! Python's door to `planopt-core`: names in, plain mappings out, no arithmetic.
+//! Python's door to `planopt-core`: JSON in and out, columns as buffers, no arithmetic.
 
 mod arrow;
 mod catalog;
 mod errors;
 mod found;
-mod given;
 mod interrupt;
+mod json;
 mod table;
 
 use pyo3::prelude::*;
@@ -319,7 +319,7 @@ mod _native {
     #[pyfunction]
     fn read_options(py: Python<'_>, command: &str, given: &[u8]) -> PyResult<Vec<u8>> {
         let given = crate::catalog::options(given)?;
-        crate::catalog::told(py, request::read_options(command, given))
+        crate::json::answer(py, request::read_options(command, given))
     }
 
     /// The groups of a question with the keys of each; no keys where a key stands for itself.

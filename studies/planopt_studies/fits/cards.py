@@ -176,10 +176,8 @@ def _scaled_bandwidths(figures: Figures, share: float) -> Figures:
 
 
 def _family(card: str) -> str:
-    figures = open_catalog((), DEFAULT_ASSUMPTIONS).show("accelerators", card)[
-        "figures"
-    ]
-    return next(str(each["text"]) for each in figures if each["field"] == "family")
+    catalog = open_catalog((), DEFAULT_ASSUMPTIONS)
+    return catalog.figures("accelerators", card)["family"].text
 
 
 def _best(

@@ -307,10 +307,10 @@ def _known_models(catalog: Catalog) -> dict[str, tuple[str, int, int]]:
     """Return the catalog's models by the keys of their ids and names."""
     known = {}
     for entry in catalog.list("models"):
-        model = catalog.native.architecture(entry["id"])
-        facts = (entry["id"], int(model["layers"]), int(model["hidden"]))
-        known[model_key(entry["id"])] = facts
-        known[model_key(entry["name"])] = facts
+        model = catalog.model(entry.id)
+        facts = (entry.id, model.layers, model.hidden)
+        known[model_key(entry.id)] = facts
+        known[model_key(entry.name)] = facts
     return known
 
 

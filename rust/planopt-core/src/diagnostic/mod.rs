@@ -114,6 +114,7 @@ pub struct Diagnostic {
     /// The file, where there is one.
     pub file: Option<PathBuf>,
     /// Where in the file.
+    #[serde(flatten)]
     pub position: Option<Position>,
     /// The field or option.
     pub field: Option<String>,

@@ -54,7 +54,7 @@ impl From<serde_json::Value> for Given {
             Value::Bool(flag) => Self::Flag(flag),
             Value::Number(number) => match number.as_i128() {
                 Some(whole) => Self::Whole(whole),
-                None => Self::Number(number.as_f64().unwrap_or(f64::NAN)),
+                None => Self::of_float(number.as_f64().unwrap_or(f64::NAN)),
             },
             Value::String(text) => Self::Text(text),
             Value::Array(values) => Self::List(values.into_iter().map(Self::from).collect()),
@@ -64,6 +64,37 @@ impl From<serde_json::Value> for Given {
             }
         }
     }
+}
+
+impl Given {
+    /// A number with a fraction, or one that is too large for whole numbers in 64 bits: JSON's
+    /// reader has floats for both.
+    fn of_float(number: f64) -> Self {
+        if (WHOLE_IN_64_BITS..WHOLE_IN_128_BITS).contains(&number.abs()) {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "it is whole, and within 128 bits"
+            )]
+            return Self::Whole(number as i128);
+        }
+        Self::Number(number)
+    }
+}
+
+const WHOLE_IN_64_BITS: f64 = 9_223_372_036_854_775_808.0;
+const WHOLE_IN_128_BITS: f64 = 1e38;
+
+/// Reads a question in JSON.
+///
+/// # Errors
+///
+/// As [`read`], and if it is no JSON.
+pub fn read_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, Vec<Diagnostic>> {
+    let given: serde_json::Value = serde_json::from_slice(json).map_err(|error| {
+        let problem = Diagnostic::new(code::WRONG_TYPE, format!("this is no JSON: {error}"));
+        vec![problem.field("request").accepted("a question in JSON")]
+    })?;
+    read(&Given::from(given))
 }
 
 /// Reads a question.

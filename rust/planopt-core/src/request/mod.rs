@@ -27,7 +27,7 @@ pub use self::fleet::{
     Bought, Class, Curve, Demand, FleetFile, Owned, Region, Rented, Size, Training, Workload,
     read_fleet,
 };
-pub use self::given::{Given, Place, read, read_at};
+pub use self::given::{Given, Place, read, read_at, read_json};
 pub use self::heterogeneous::{EvaluateMixed, ShareRequest, evaluate_mixed};
 pub use self::lay_out::{ForUsers, LaidOut, LayOut, Purchase, lay_out};
 pub use self::model::{Engine, ModelRequest, Prompts, ServedModel, describe_model};

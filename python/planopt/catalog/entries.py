@@ -1,0 +1,133 @@
+"""What a catalog tells: entries, figures with sources, prices, assumptions."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Entry(Struct, frozen=True):
+    """An entity in a list."""
+
+    id: str
+    name: str
+
+
+class Figure(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A value as the file of an entity has it, and where it comes from."""
+
+    field: str
+    text: str
+    low_usd: float | None = None
+    high_usd: float | None = None
+    per: int | None = None
+    """How many a price is for, where it is divided."""
+    cite: str | None
+    date: str | None
+    status: str | None
+
+
+class Entity(Struct, frozen=True):
+    """One entity with all that its file says."""
+
+    kind: str
+    id: str
+    name: str
+    file: str
+    figures: tuple[Figure, ...]
+
+
+class Source(Struct, frozen=True):
+    """Where a figure comes from, and how well it is known."""
+
+    cite: str
+    date: str
+    status: str
+
+
+class PriceTag(Struct, frozen=True):
+    """A price of a part, or of an hour of an offer."""
+
+    kind: str
+    id: str
+    name: str
+    condition: str
+    usd: float
+    low_usd: float | None
+    high_usd: float | None
+    per: int
+    decides: bool
+    """Whether it is paid in the condition that is asked for."""
+    on_sale: bool | None
+    source: Source | None
+
+
+class CostAssumptions(Struct, frozen=True):
+    """Money over time."""
+
+    years: float
+    residual: float
+    """Share of a price that is left after the years."""
+    electricity_usd_per_kwh: float
+    duty: float
+    pue: float
+    rack_usd_per_month: float
+    rack_units: float
+    hosted_usd_per_million_tokens: float | None
+    carbon_kg_per_kwh: float | None
+
+
+class Operation(Struct, frozen=True):
+    """One operation of a model, and how often it is there."""
+
+    name: str
+    count: int
+    parameters: int
+    flop_per_token: float
+    key_value_weights: int
+    key_value_flop_per_token: float
+
+
+class Model(Struct, frozen=True):
+    """A model in short."""
+
+    id: str
+    name: str
+    parameters: int
+    active_parameters: int
+    mtp_modules: int
+    mtp_parameters: int
+    weights: str
+    max_context: int
+    hidden: int
+    heads: int
+    layers: int
+    outside: tuple[tuple[str, int], ...]
+    operations: tuple[Operation, ...]
+
+
+class _Mlp(Struct, frozen=True):
+    kind: str
+
+
+class _Block(Struct, frozen=True):
+    mlp: _Mlp | None = None
+
+
+class Architecture(Struct, frozen=True):
+    """Of a model file, what tells models of experts from others."""
+
+    block: tuple[_Block, ...]
+
+    @property
+    def has_experts(self) -> bool:
+        """Whether tokens choose between experts in any layer."""
+        return any(each.mlp and each.mlp.kind == "experts" for each in self.block)
+
+
+class Workload(Struct, frozen=True):
+    """Tokens of prompt and output, and how far they spread around their mean."""
+
+    prompt: int
+    output: int
+    prompt_cv: float | None
+    output_cv: float | None
