@@ -173,6 +173,7 @@ pub(super) struct Money {
     pub(super) objective: Option<String>,
     pub(super) acquire: Option<String>,
     pub(super) terms: Vec<String>,
+    #[serde(deserialize_with = "one_or_more")]
     pub(super) provider: Vec<String>,
     pub(super) region: Vec<String>,
     pub(super) condition: Option<String>,
