@@ -312,6 +312,12 @@ def units_of(
     return units
 
 
+def _unit_usd(line: dict[str, Any]) -> float:
+    """Price of one, or its rent for an hour; what a host includes costs nothing."""
+    price = line["unit_price_usd"]
+    return line["unit_usd_per_hour"] if price is None else price
+
+
 def assert_same_purchase(side: Sides, asked: dict[str, Any], replicas: int) -> bool:
     """Compare what is bought; returns whether it can be bought at all."""
     core = side.core_evaluation(asked, replicas)
@@ -326,7 +332,7 @@ def assert_same_purchase(side: Sides, asked: dict[str, Any], replicas: int) -> b
     lines = {
         (line["kind"], line["id"], line["name"]): (
             line["quantity"],
-            round((line["unit_price_usd"] or line["unit_usd_per_hour"]) * 1e6),
+            round(_unit_usd(line) * 1e6),
         )
         for line in core["bill_of_materials"]
     }

@@ -1,8 +1,8 @@
 //! What searches find, kept.
 
 use super::rows::{Filling, Interned, Row, Rows, SystemNames};
-use super::runs::Trained;
 use super::serving::{FoundUnit, Nearest, SearchResult, Tally};
+use super::trained::Trained;
 use crate::catalog::{Assumptions, Catalog};
 use crate::load::serving::Question;
 use crate::parallel::Layout;

@@ -2,7 +2,7 @@
 
 use super::found::{Found, Part, Work};
 use super::rows::SystemNames;
-use super::runs::Trained;
+use super::trained::Trained;
 use crate::parallel::{Layout, Zero};
 use serde::Serialize;
 

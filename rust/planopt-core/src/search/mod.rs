@@ -11,6 +11,7 @@ mod offer;
 mod rows;
 mod runs;
 mod serving;
+mod trained;
 mod training;
 mod undominated;
 
@@ -22,12 +23,12 @@ pub use self::listed::{Listed, ListedWork};
 pub use self::mix::{Cheapest, Cover, Price, Templates, Way, cheapest_cover, undominated};
 pub use self::offer::{Demanded, Offer, OfferedNeed};
 pub use self::rows::{Columns, Described, Resources, Row, Rows, Said, SystemNames, Values};
-pub use self::runs::Trained;
 pub use self::serving::{
     Aim, Asked, BatchPolicy, Demand, EvaluatedUnit, FoundPool, FoundPools, FoundUnit, Goal,
     LatencyGoal, Nearest, PoolsAim, PoolsDemand, PoolsResult, SearchResult, Tally, all_layouts,
     context_ranks, fastest_layout, search, search_pools,
 };
+pub use self::trained::Trained;
 pub use self::training::{
     FoundCluster, Payment, TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch,
     TrainingSearchResult, TrainingTally,

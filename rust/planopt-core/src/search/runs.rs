@@ -7,34 +7,12 @@ use serde_json::Value;
 use super::found::{Found, Laid, Summary, Work};
 use super::rows::{Filling, Interned, Row, SystemNames};
 use super::serving::Nearest;
+use super::trained::Trained;
 use super::training::{FoundCluster, TrainingSearchResult};
-use crate::catalog::{Catalog, TrainingAssumptions};
-use crate::load::training::{Recipe, Run};
+use crate::catalog::Catalog;
 use crate::quantity::MicroUsd;
-use crate::transformer::Transformer;
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
-
-/// A run of training, and how it is laid out on each cluster.
-#[derive(Clone, Debug)]
-pub struct Trained {
-    /// The model, as it was asked for.
-    pub model: String,
-    /// The model as a list of operations.
-    pub transformer: Transformer,
-    /// How it is trained.
-    pub recipe: Recipe,
-    /// The framework, where it is named.
-    pub framework: Option<String>,
-    /// How much is trained.
-    pub(crate) run: Run,
-    /// Whether it runs on what is rented.
-    pub rented: bool,
-    /// What is assumed of runs.
-    pub training: TrainingAssumptions,
-    /// The run on each row, failures included.
-    pub run_seconds: Vec<f64>,
-}
 
 impl Trained {
     /// Takes in what a search found.
