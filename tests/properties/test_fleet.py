@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from planopt.fleet.cover import Prices, cheapest, covers_of
 from planopt.fleet.dominance import undominated
-from planopt.fleet.exact import cost_cents, shortfalls
 from planopt.fleet.generation import generate
 from planopt.fleet.mix import mix
 from planopt.fleet.problem import Container, Fleet, Kit, Step, Stream, Template
+from planopt.fleet.purchase import cost_cents, shortfalls
 from planopt.fleet.selection import select
 from planopt.fleet.stages import solve
 from planopt.procurement import Solver
@@ -269,7 +269,7 @@ def test_selections_are_best_by_both_and_are_answers_of_the_whole(
         assert outcome.objective == _least_of_all_values(chosen.model)
     if not outcome.values:
         return
-    purchase = chosen.lift(outcome.values)
+    purchase = chosen.purchase(outcome.values)
     assert not shortfalls(fleet, purchase)
     assert cost_cents(fleet, purchase) == outcome.objective
     hint = mix(fleet).values(purchase)
@@ -367,7 +367,7 @@ def test_generated_covers_are_answers_and_their_prices_bound_all_answers(
     start = select(fleet, 4)
     outcome = solvers[0].solve(start.model, TIME_LIMIT)
     assume(outcome.values)
-    known = start.lift(outcome.values)
+    known = start.purchase(outcome.values)
     deadline = time.monotonic() + TIME_LIMIT
     generated = generate(fleet, solvers[0], covers_of(fleet, known), deadline)
     assert best.objective is not None

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from planopt.fleet.runs import Run
     from planopt.fleet.supply import Served
 
-__all__ = ["charge_cents", "kg_co2e", "running_usd_per_hour", "written_off"]
 
 HOURS_PER_YEAR = 8760
 MICRO_USD = 10**6

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FLAT", "duration_curve"]
 
 STEPS = 8
 """Shares of the peak are rounded up to eighths: a plan has a little too much in an hour

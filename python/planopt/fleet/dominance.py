@@ -9,8 +9,6 @@ from planopt._native import undominated_templates
 if TYPE_CHECKING:
     from planopt.fleet.problem import Fleet
 
-__all__ = ["columns_of", "undominated"]
-
 
 Columns: TypeAlias = tuple[list[int], list[int], list[int], list[list[int]]]
 
@@ -25,7 +23,7 @@ def columns_of(fleet: Fleet) -> Columns:
     # What is bought for one demand may be put to another in a later period.
     lasting = len(fleet.periods) > 1
     pools: dict[tuple[object, ...], int] = {}
-    of_template = []
+    of_template, supply, loss = [], [], []
     for template in fleet.templates:
         kit = fleet.kits[template.kit]
         alone = template.kit if lasting and kit.way != "rent" else None
@@ -33,28 +31,11 @@ def columns_of(fleet: Fleet) -> Columns:
         counted = template.loss if losses > 1 else None
         pool = template.stream, kit.way, kit.pool, template.hours, alone, counted
         of_template.append(pools.setdefault(pool, len(pools)))
-    return (
-        of_template,
-        [template.supply for template in fleet.templates],
-        [
-            template.loss if fleet.streams[template.stream].losses else 0
-            for template in fleet.templates
-        ],
-        _needs(fleet),
-    )
-
-
-def _needs(fleet: Fleet) -> list[list[int]]:
-    """List what a copy of each template needs of all that is paid or limited."""
-    periods = range(max((len(kit.charge_cents) for kit in fleet.kits), default=0))
-    charges = [(*kit.charge_cents, *(0 for _ in periods)) for kit in fleet.kits]
-    rents = [kit.micro_usd_per_hour for kit in fleet.kits]
-    places = [template.kit for template in fleet.templates]
-    needs = [[charges[kit][period] for kit in places] for period in periods]
-    needs.append([rents[kit] for kit in places])
-    for name in sorted(fleet.limits):
-        of_kit = [kit.uses.get(name, 0) for kit in fleet.kits]
-        needs.append(
-            [of_kit[each.kit] + each.uses.get(name, 0) for each in fleet.templates]
-        )
-    return needs
+        supply.append(template.supply)
+        loss.append(template.loss if losses else 0)
+    kits = [fleet.kits[template.kit] for template in fleet.templates]
+    rents = [kit.micro_usd_per_hour for kit in kits]
+    charges = [[*kit.charge_cents] or [0 for _ in fleet.periods] for kit in kits]
+    uses = [[each.get(name, 0) for each in fleet.uses] for name in sorted(fleet.limits)]
+    needs = [*map(list, zip(*charges, strict=True)), rents, *uses]
+    return of_template, supply, loss, needs

@@ -23,20 +23,22 @@ if TYPE_CHECKING:
     from planopt.fleet.problem import Fleet
     from planopt.procurement.solver import Solver
 
-__all__ = ["Generated", "generate"]
 
 MOST_ROUNDS = 60
 ENOUGH = 1e-3
 """Share of the relaxed choice's cost that a better bound could still gain."""
 
+RELAXED = Effort(method="linear")
+
 
 @dataclass(frozen=True)
 class Generated:
-    """Covers, and what no answer costs less than."""
+    """The choice among covers, and what no answer costs less than."""
 
-    master: Master  # The choice among the covers
-    bound_cents: int  # Of all answers
-    by_the_clock: bool  # Whether time ended it
+    master: Master
+    bound_cents: int
+    by_the_clock: bool
+    """Whether time ended it."""
 
 
 def generate(
@@ -70,18 +72,14 @@ def generate(
     return Generated(master, bound, by_the_clock)
 
 
-RELAXED = Effort(method="linear")
-
-
 def _priced(
     fleet: Fleet, covers: Iterable[Cover], prices: Prices
 ) -> tuple[list[Cover], int]:
     """Find covers that cost less than all known ones, and what all cost at least."""
     known: dict[tuple[int, int], int] = {}
     for cover in covers:
-        demand = cover.stream, cover.period
         cents = cover.price_cents(fleet, prices)
-        known[demand] = min(cents, known.get(demand, cents))
+        known[cover.demand] = min(cents, known.get(cover.demand, cents))
     found, total = [], 0
     for (stream, period), below in sorted(known.items()):
         cents, better = cheapest(fleet, stream, period, prices, below)

@@ -15,16 +15,14 @@ from planopt.documents.fleet import (
     Rental,
     StreamSupply,
 )
-from planopt.fleet.problem import rent_cents
 from planopt.fleet.question import PER_UNIT
 from planopt.fleet.runs import SECONDS_PER_HOUR, Run
 
 if TYPE_CHECKING:
     from planopt.documents.parts import BomLine
-    from planopt.fleet.exact import Purchase
+    from planopt.fleet.purchase import Purchase
     from planopt.fleet.question import Demanded, Question, Use
 
-__all__ = ["Layout"]
 
 CENTS = 100
 MICRO_USD = 10**6
@@ -66,7 +64,7 @@ class Layout:
                     evaluation=unit.deployment.evaluation,
                     replicas=unit.deployment.replicas,
                     requests_per_second=template.supply / PER_UNIT,
-                    units=tuple(self._copies(place, p) for p in self._periods),
+                    units=tuple(self.purchase.at_peak(place, p) for p in self._periods),
                     rentals=self._rentals(place),
                 )
             )
@@ -90,7 +88,7 @@ class Layout:
                     hardware=use.unit.deployment.hardware,
                     evaluation=use.unit.deployment.evaluation,
                     days=use.unit.run_seconds / SECONDS_PER_HOUR / HOURS_PER_DAY,
-                    units=tuple(self._copies(place, p) for p in self._periods),
+                    units=tuple(self.purchase.at_peak(place, p) for p in self._periods),
                 )
             )
         return tuple(laid)
@@ -155,7 +153,7 @@ class Layout:
                 there = {
                     place: count
                     for place in fleet.of_stream[number]
-                    if (count := self._copies(place, period))
+                    if (count := self.purchase.at_peak(place, period))
                 }
                 total = sum(fleet.templates[p].supply * n for p, n in there.items())
                 loss = max((fleet.templates[p].loss for p in there), default=0)
@@ -207,27 +205,17 @@ class Layout:
         template = self.question.fleet.templates[place]
         return self.question.demands[template.stream], self.question.uses[place]
 
-    def _copies(self, place: int, period: int) -> int:
-        """Units of a template at work at the peak of a period."""
-        return self.purchase.deployed.get(
-            (place, period), 0
-        ) + self.purchase.rented.get((place, period, 0), 0)
-
     def _rentals(self, place: int) -> tuple[Rental, ...]:
         fleet = self.question.fleet
-        template = fleet.templates[place]
         laid = []
         for (rented, period, step), units in sorted(self.purchase.rented.items()):
             if rented != place or not units:
                 continue
-            hours = template.hours
-            if hours is None:
-                hours = fleet.streams[template.stream].periods[period][step].hours
-            cents = units * rent_cents(fleet.kits[template.kit], hours)
+            cents = units * fleet.rent_cents(place, period, step)
             laid.append(
                 Rental(
                     period=period + 1,
-                    hours=float(hours),
+                    hours=float(fleet.hours(place, period, step)),
                     units=units,
                     rent_usd=cents / CENTS,
                 )

@@ -7,77 +7,65 @@ all answers (`Master.bound`), whether they are among its covers or not.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from planopt.fleet.cover import LIMIT_SCALE, Prices
-from planopt.fleet.exact import Purchase
-from planopt.fleet.problem import copies_for, reserve_of
-from planopt.fleet.programme import Using, Writer
+from planopt.fleet.programme import Programme
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from planopt.fleet.cover import Cover
     from planopt.fleet.problem import Fleet
+    from planopt.fleet.purchase import Purchase
     from planopt.procurement.model import Model
-
-__all__ = ["Master"]
 
 
 @dataclass(frozen=True)
 class Master:
     """The programme of some covers, and what its variables and rows stand for."""
 
-    fleet: Fleet  # The question
-    covers: tuple[Cover, ...]  # What there is to choose from; its last variables
-    model: Model  # To be solved
-    # Variables of the copies of a kit acquired in a period: (kit, period).
+    programme: Programme
+    model: Model
+    covers: Mapping[int, Cover]
+    """What there is to choose from, by variable; the last ones."""
     acquired: Mapping[tuple[int, int], int]
-    containers: tuple[int, ...]  # Their variables
-    # Rows that ask for the copies at work of a kit in a period, and that keep a limit
-    # in it.
-    kit_rows: Mapping[tuple[int, int], int]
+    """Variables of the copies of a kit acquired in a period: (kit, period)."""
+    kit_rows: Mapping[tuple[int, int], int | None]
+    """Rows that ask for the copies at work of a kit in a period."""
     limit_rows: Mapping[tuple[str, int], int]
+    """Rows that keep a limit in a period."""
 
     @classmethod
     def of(cls, fleet: Fleet, covers: Sequence[Cover]) -> Master:
         """State the choice among some covers."""
-        writer = Writer()
-        using = Using(fleet, writer)
+        programme = Programme(fleet)
         acquired = {}
         for kit, entry in enumerate(fleet.kits):
-            if entry.way == "rent" or not fleet.of_kit[kit]:
-                continue
-            most = _most(fleet, kit)
-            for period in fleet.periods:
-                variable = writer.variable(most, entry.charge_cents[period])
-                acquired[kit, period] = variable
-                for later in fleet.periods[period:]:
-                    using.add(entry.uses, variable, later)
-        containers = tuple(using.containers())
-        choices: dict[tuple[int, int], dict[int, int]] = {}
-        at_work: dict[tuple[int, int], dict[int, int]] = {key: {} for key in acquired}
-        for cover in covers:
-            variable = writer.variable(1, cover.rent_cents(fleet))
-            choices.setdefault((cover.stream, cover.period), {})[variable] = 1
-            for kit, copies in cover.kits(fleet).items():
-                at_work[kit, cover.period][variable] = -copies
-            using.add(cover.uses(fleet), variable, cover.period)
-        for (stream, _), chosen in choices.items():
-            writer.row(fleet.streams[stream].name, chosen, lower=1)
-        kit_rows = {}
-        for kit, period in acquired:
-            held = {acquired[kit, sooner]: 1 for sooner in range(period + 1)}
-            terms = {**held, **at_work[kit, period]}
-            name = f"hosts of {fleet.kits[kit].name}"
-            row = writer.row(name, terms, lower=0)
-            if row is not None:
-                kit_rows[kit, period] = row
-        limits = using.rows()
-        model = writer.model()
-        return cls(fleet, tuple(covers), model, acquired, containers, kit_rows, limits)
+            if entry.way != "rent" and fleet.of_kit[kit]:
+                acquired.update(programme.acquisitions(kit, _most(fleet, kit)))
+        programme.containers()
+        choices: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
+        at_work: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
+        chosen = {programme.choice(1, each.purchase): each for each in covers}
+        for variable, cover in chosen.items():
+            choices[cover.demand][variable] = 1
+            for (template, period), copies in cover.purchase.deployed.items():
+                at_work[fleet.templates[template].kit, period][variable] += copies
+        for (stream, _), ones in choices.items():
+            programme.row(fleet.streams[stream].name, ones, lower=1)
+        kit_rows = {
+            (kit, period): programme.hosts(
+                kit,
+                [acquired[kit, sooner] for sooner in range(period + 1)],
+                at_work[kit, period],
+            )
+            for kit, period in acquired
+        }
+        limits = programme.limits()
+        return cls(programme, programme.model(), chosen, acquired, kit_rows, limits)
 
     @property
     def relaxed(self) -> Model:
@@ -87,8 +75,11 @@ class Master:
         price of its demand.
         """
         most = max(1, len(self.covers))
-        uppers = self.model.uppers[: len(self.model.uppers) - len(self.covers)]
-        return replace(self.model, uppers=(*uppers, *(most for _ in self.covers)))
+        uppers = (
+            most if place in self.covers else upper
+            for place, upper in enumerate(self.model.uppers)
+        )
+        return replace(self.model, uppers=tuple(uppers))
 
     def prices(self, duals: Sequence[float]) -> Prices:
         """Read prices from the duals of the rows, rounded down."""
@@ -96,13 +87,13 @@ class Master:
         def of(row: int | None, scale: int) -> int:
             return 0 if row is None else int(abs(duals[row]) * scale)
 
-        names = {name for name, _ in self.limit_rows}
+        names = sorted({name for name, _ in self.limit_rows})
         return Prices(
-            {key: of(self.kit_rows.get(key), 1) for key in self.acquired},
+            {key: of(row, 1) for key, row in self.kit_rows.items()},
             {
                 (name, period): of(self.limit_rows.get((name, period)), LIMIT_SCALE)
-                for name in sorted(names)
-                for period in self.fleet.periods
+                for name in names
+                for period in self.programme.fleet.periods
             },
         )
 
@@ -112,7 +103,7 @@ class Master:
         Whatever the prices are: paid for what is at work and used, and returned for
         what is acquired and for the limits, they cost an answer nothing (Lagrange).
         """
-        fleet = self.fleet
+        fleet = self.programme.fleet
         parts = covers_cents * LIMIT_SCALE
         for (name, _), price in prices.limits.items():
             parts -= price * fleet.limits[name]
@@ -132,49 +123,20 @@ class Master:
         return -(-parts // LIMIT_SCALE)
 
     def purchase(self, values: Sequence[int]) -> Purchase:
-        """Read a choice."""
-        deployed: Counter[tuple[int, int]] = Counter()
-        rented: Counter[tuple[int, int, int]] = Counter()
-        first = len(self.model.uppers) - len(self.covers)
+        """Read a choice: of several covers of a demand, the first."""
+        read = list(values)
         served = set()
-        for cover, chosen in zip(self.covers, values[first:], strict=True):
-            demand = cover.stream, cover.period
-            if not chosen or demand in served:
-                continue
-            served.add(demand)
-            for template, copies in cover.deployed:
-                deployed[template, cover.period] = copies
-            for template, step, copies in cover.rented:
-                rented[template, cover.period, step] = copies
-        return Purchase(
-            {
-                key: values[place]
-                for key, place in self.acquired.items()
-                if values[place]
-            },
-            +deployed,
-            +rented,
-            {
-                number: values[place]
-                for number, place in enumerate(self.containers)
-                if values[place]
-            },
-        )
+        for variable, cover in self.covers.items():
+            if read[variable]:
+                read[variable] = int(cover.demand not in served)
+                served.add(cover.demand)
+        return self.programme.purchase(read)
 
 
 def _most(fleet: Fleet, kit: int) -> int:
     """Count the copies of a kit that are of use: all demands met with it alone."""
-    total = 0
-    for place in fleet.of_kit[kit]:
-        template = fleet.templates[place]
-        stream = fleet.streams[template.stream]
-        peak = max(map(stream.peak, fleet.periods))
-        reserve = reserve_of(stream, template)
-        total += copies_for(peak + reserve, template.supply)
-    allowed = (
-        fleet.limits[name] // amount
-        for name, amount in fleet.kits[kit].uses.items()
-        if amount > 0 and name in fleet.limits
+    together = sum(
+        fleet.copies(place, fleet.streams[fleet.templates[place].stream].highest)
+        for place in fleet.of_kit[kit]
     )
-    gives = any(container.gives for container in fleet.containers)
-    return total if gives else min((total, *allowed))
+    return min((together, *fleet.allowed(fleet.kits[kit].uses)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from planopt.documents.explanations import Change, Infeasibility, Limit
 from planopt.fleet.mix import mix
-from planopt.fleet.problem import Container, Stream
+from planopt.fleet.problem import Container
 from planopt.procurement.conflict import minimal_conflict
 from planopt.procurement.solver import Effort
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from planopt.fleet.problem import Fleet
     from planopt.procurement import Solver
 
-__all__ = ["explain"]
 
 SECONDS = 5.0
 """For each question that an explanation asks, at most."""
@@ -132,14 +131,10 @@ class _Explanation:
 
 def _only(fleet: Fleet, kept: tuple[str, ...]) -> Fleet:
     """Return the question with only these demands and limits."""
-    streams = tuple(
-        stream
-        if stream.name in kept
-        else Stream(stream.name, tuple(() for _ in stream.periods), stream.losses)
-        for stream in fleet.streams
-    )
+    streams = enumerate(fleet.streams)
+    asked = fleet.asking({place for place, each in streams if each.name in kept})
     limits = {name: limit for name, limit in fleet.limits.items() if name in kept}
-    return replace(fleet, streams=streams, limits=limits)
+    return replace(asked, limits=limits)
 
 
 def _without_prices(fleet: Fleet, more: Container) -> Fleet:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from planopt.fleet.stages import Answer
     from planopt.option_types import FleetOptions
 
-__all__ = ["plan_fleet"]
 
 CENTS = 100
 SHARE_FOR_ONE_TYPE = 0.4
@@ -130,7 +129,7 @@ class _Planning:
         self.told(
             f"{len(whole.fleet.templates)} ways to serve "
             f"{len(whole.fleet.streams)} demands, of which "
-            f"{len(question.fleet.templates)} are worth a look"
+            f"{len(question.fleet.offered)} are worth a look"
         )
         types = _types(self.request) if compare else []
         share = 1.0 - (SHARE_FOR_ONE_TYPE if types else 0.0)
@@ -181,7 +180,7 @@ class _Planning:
             assumptions=self.request.assumptions,
             stages=notes,
             search=Search(
-                candidates_covered=len(question.fleet.templates),
+                candidates_covered=len(question.fleet.offered),
                 seconds=time.monotonic() - self.started,
             ),
             warnings=_warnings(answer),
@@ -294,8 +293,9 @@ def _alone(question: Question, accelerator: str) -> Question:
     return question.only(
         [
             place
-            for place, use in enumerate(question.uses)
-            if use.source.accelerator == accelerator or isinstance(use.source, Owned)
+            for place in question.fleet.offered
+            for source in [question.uses[place].source]
+            if source.accelerator == accelerator or isinstance(source, Owned)
         ]
     )
 

@@ -8,26 +8,15 @@ tolerance.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from fractions import Fraction
 
-__all__ = [
-    "Container",
-    "Fleet",
-    "Kit",
-    "Step",
-    "Stream",
-    "Template",
-    "Way",
-    "copies_for",
-    "rent_cents",
-    "reserve_of",
-]
 
 Way = Literal["buy", "own", "rent"]
 
@@ -46,16 +35,22 @@ class Step:
 class Stream:
     """One demand to be met: requests of a size of a workload in a region, or a run."""
 
-    name: str  # What it is called in messages
-    # Its load duration curve in each period, the highest first; empty where nothing is
-    # asked for.
+    name: str
     periods: tuple[tuple[Step, ...], ...]
-    losses: int = 0  # Failures that must be borne with the whole demand still met
+    """Its load duration curve in each period, the highest first; empty where nothing is
+    asked for."""
+    losses: int = 0
+    """Failures that must be borne with the whole demand still met."""
 
     def peak(self, period: int) -> int:
         """Highest demand of a period."""
         steps = self.periods[period]
         return steps[0].demand if steps else 0
+
+    @property
+    def highest(self) -> int:
+        """Highest demand of all periods."""
+        return max(map(self.peak, range(len(self.periods))), default=0)
 
     @property
     def active(self) -> tuple[int, ...]:
@@ -67,44 +62,47 @@ class Stream:
 class Kit:
     """Hardware that is acquired as one: hosts with their accelerators and network."""
 
-    name: str  # What it is called
-    # What is bought, or owned and put to use, stays to the end; what is rented is paid
-    # for in the hours that need it.
+    name: str
     way: Way
-    # Accelerator, region and way: kits of a pool draw on the same stock and quota.
+    """What is bought, or owned and put to use, stays to the end; what is rented is paid
+    for in the hours that need it."""
     pool: str
-    # For each period, what a copy costs that is acquired in it and kept to the end.
+    """Accelerator, region and way: kits of a pool draw on the same stock and quota."""
     charge_cents: tuple[int, ...] = ()
-    micro_usd_per_hour: int = 0  # Rent
-    # What a copy takes of limited things from its acquisition on, such as ``budget``.
+    """For each period, what a copy costs that is acquired in it and kept to the end."""
+    micro_usd_per_hour: int = 0
+    """Rent."""
     uses: Mapping[str, int] = field(default_factory=dict)
+    """What a copy takes of limited things from its acquisition on, as of ``budget``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
     """One way of meeting a stream's demand with copies of a kit."""
 
-    # Their places.
     stream: int
     kit: int
-    supply: int  # What a copy gives
-    loss: int = 0  # What a failure takes
-    # What a copy takes of limited things while it is at work, such as ``power``.
+    supply: int
+    """What a copy gives."""
+    loss: int = 0
+    """What a failure takes."""
     uses: Mapping[str, int] = field(default_factory=dict)
-    # Hours of a period that it is rented for, where that does not depend on the demand:
-    # the length of a training run.
+    """What a copy takes of limited things while it is at work, as of ``power``."""
     hours: Fraction | None = None
+    """Hours of a period that it is rented for, where that does not depend on the
+    demand: the length of a training run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
     """Racks or switches of a kind: each adds to what is limited."""
 
-    name: str  # What it is called
-    gives: Mapping[str, int]  # What one adds, by the name of the limit
-    charge_cents: int  # Price of one, with its running cost to the end
-    most: int  # How many there may be
-    # What one takes of limited things.
+    name: str
+    gives: Mapping[str, int]
+    charge_cents: int
+    """Price of one, with its running cost to the end."""
+    most: int
+    """How many there may be."""
     uses: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -112,62 +110,116 @@ class Container:
 class Fleet:
     """A question: which copies of which templates, acquired when."""
 
-    # Demands, and what can meet them.
     streams: tuple[Stream, ...]
     kits: tuple[Kit, ...]
     templates: tuple[Template, ...]
-    # How much there is of what kits, templates and containers use; of things not named
-    # there is no limit. Limits hold in each period.
     limits: Mapping[str, int] = field(default_factory=dict)
+    """How much there is, in each period, of what is used; of things not named there is
+    no limit."""
     containers: tuple[Container, ...] = ()
+    only_templates: tuple[int, ...] | None = None
+    """Templates to choose from; all of them unless said."""
 
     @property
     def periods(self) -> range:
         """Periods, from the first to the last."""
         return range(len(self.streams[0].periods) if self.streams else 0)
 
+    @property
+    def offered(self) -> Sequence[int]:
+        """Templates to choose from."""
+        if self.only_templates is None:
+            return range(len(self.templates))
+        return self.only_templates
+
     @cached_property
     def of_stream(self) -> tuple[tuple[int, ...], ...]:
-        """Templates of each stream."""
-        places: list[list[int]] = [[] for _ in self.streams]
-        for place, template in enumerate(self.templates):
-            places[template.stream].append(place)
-        return tuple(map(tuple, places))
+        """Templates of each stream to choose from."""
+        return self._grouped([each.stream for each in self.templates], self.streams)
 
     @cached_property
     def of_kit(self) -> tuple[tuple[int, ...], ...]:
-        """Templates of each kit."""
-        places: list[list[int]] = [[] for _ in self.kits]
-        for place, template in enumerate(self.templates):
-            places[template.kit].append(place)
+        """Templates of each kit to choose from."""
+        return self._grouped([each.kit for each in self.templates], self.kits)
+
+    def _grouped(
+        self, group_of: Sequence[int], groups: Sequence[object]
+    ) -> tuple[tuple[int, ...], ...]:
+        places: list[list[int]] = [[] for _ in groups]
+        for place in self.offered:
+            places[group_of[place]].append(place)
         return tuple(map(tuple, places))
+
+    @cached_property
+    def at_work(self) -> tuple[Mapping[str, int], ...]:
+        """What a copy of each template uses at work: of what is rented, its kit too."""
+        return tuple(
+            self.uses[place] if self.rents(place) else each.uses
+            for place, each in enumerate(self.templates)
+        )
+
+    @cached_property
+    def uses(self) -> tuple[Mapping[str, int], ...]:
+        """What a copy of each template uses, with its kit."""
+        together = [Counter(each.uses) for each in self.templates]
+        for place, each in enumerate(together):
+            each.update(self.kit_of(place).uses)
+        return tuple(together)
 
     def kit_of(self, template: int) -> Kit:
         """Kit of a template."""
         return self.kits[self.templates[template].kit]
 
+    def rents(self, template: int) -> bool:
+        """Whether copies of a template are rented."""
+        return self.kit_of(template).way == "rent"
+
+    def reserve(self, template: int) -> int:
+        """Tell what its stream's failures take of a template, at most."""
+        each = self.templates[template]
+        return self.streams[each.stream].losses * each.loss
+
+    def copies(self, template: int, demand: int, parts: int = 1) -> int:
+        """Count the copies that meet a demand, given in parts of its unit, alone.
+
+        More of one template are never needed: with so many, all others can be left out.
+        """
+        if demand <= 0:
+            return 0
+        needed = demand + self.reserve(template) * parts
+        return -(-needed // (self.templates[template].supply * parts))
+
+    def allowed(self, uses: Mapping[str, int]) -> list[int]:
+        """Count the copies that each limit allows, where no container adds to it."""
+        given = {name for container in self.containers for name in container.gives}
+        return [
+            self.limits[name] // amount
+            for name, amount in uses.items()
+            if amount > 0 and name in self.limits and name not in given
+        ]
+
+    def hours(self, template: int, period: int, step: int) -> Fraction:
+        """Hours that a copy of a template is rented for in a step."""
+        each = self.templates[template]
+        if each.hours is not None:
+            return each.hours
+        return self.streams[each.stream].periods[period][step].hours
+
+    def rent_cents(self, template: int, period: int, step: int) -> int:
+        """Rent of a copy for the hours of a step, rounded up to a cent."""
+        hours = self.hours(template, period, step)
+        exact = self.kit_of(template).micro_usd_per_hour * hours / MICRO_USD_PER_CENT
+        return -(-exact.numerator // exact.denominator)
+
     def only(self, templates: Sequence[int]) -> Fleet:
         """Return the same question with only some of its templates."""
-        return Fleet(
-            streams=self.streams,
-            kits=self.kits,
-            templates=tuple(self.templates[place] for place in templates),
-            limits=self.limits,
-            containers=self.containers,
+        return replace(self, only_templates=tuple(templates))
+
+    def asking(self, streams: Collection[int]) -> Fleet:
+        """Return the same question with only some of its demands."""
+        nothing = tuple(() for _ in self.periods)
+        kept = (
+            each if place in streams else replace(each, periods=nothing)
+            for place, each in enumerate(self.streams)
         )
-
-
-def copies_for(demand: int, supply: int, parts: int = 1) -> int:
-    """Count the copies that meet a demand given in parts of its unit."""
-    return -(-demand // (supply * parts))
-
-
-def reserve_of(stream: Stream, template: Template) -> int:
-    """Tell what a stream's failures take of a template, at most."""
-    return stream.losses * template.loss
-
-
-def rent_cents(kit: Kit, hours: Fraction) -> int:
-    """Rent of a copy for some hours, rounded up to a cent."""
-    exact = kit.micro_usd_per_hour * hours / MICRO_USD_PER_CENT
-    return -(-exact.numerator // exact.denominator)
+        return replace(self, streams=tuple(kept))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planopt.documents.fleet_request import Bought, Owned, Rented
 from planopt.fleet.charges import charge_cents
 from planopt.fleet.curve import FLAT, duration_curve
-from planopt.fleet.problem import Fleet, Kit, Step, Stream, Template, Way, copies_for
+from planopt.fleet.problem import Fleet, Kit, Step, Stream, Template, Way
 from planopt.fleet.runs import active_periods, runs_of
 from planopt.fleet.supply import UTILISATION, units_of
 from planopt.procurement.model import exact
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from planopt.fleet.runs import Run
     from planopt.fleet.supply import Served
 
-__all__ = ["Question", "Use", "ask"]
 
 PER_UNIT = 10**6
 """Demands and supplies are counted in millionths: of a request per second, of a run."""
@@ -60,17 +59,18 @@ class Use:
 class Question:
     """A problem, with what its streams, kits and templates stand for."""
 
-    fleet: Fleet  # In whole numbers
-    demands: list[Demanded]  # One for each stream
-    uses: list[Use]  # One for each template
-    # One for each kit: of the units on it the one that draws most power, which is what
-    # the kit is charged for.
+    fleet: Fleet
+    demands: list[Demanded]
+    """One for each stream."""
+    uses: list[Use]
+    """One for each template."""
     units: list[Served | Run]
+    """One for each kit: of the units on it the one that draws most power, which is what
+    the kit is charged for."""
 
     def only(self, templates: list[int]) -> Question:
         """Return the same question with only some of its templates."""
-        uses = [self.uses[place] for place in templates]
-        return Question(self.fleet.only(templates), self.demands, uses, self.units)
+        return replace(self, fleet=self.fleet.only(templates))
 
 
 def ask(catalog: Catalog, request: FleetRequest) -> Question:
@@ -199,14 +199,12 @@ class _Asking:
         kit = self._place(number, source, unit, region)
         loss, hours = 0, None
         if workload is not None:
-            peak = max(map(self.streams[stream].peak, range(self.request.periods)))
+            peak = self.streams[stream].highest
             together = 1
             if not isinstance(source, Rented):
                 height = self._rack_units
                 together = _failing_together(workload.failure, region, unit, height)
-            loss = _loss(
-                workload, unit, supply, min(together, copies_for(peak, supply))
-            )
+            loss = _loss(workload, unit, supply, min(together, -(-peak // supply)))
         else:
             hours = unit.hours_of_a_period  # type: ignore[union-attr]  # a run
         self.templates.append(Template(stream, kit, supply, loss, hours=hours))

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from planopt.documents.parts import BomLine
     from planopt.documents.training import TrainingDeployment
 
-__all__ = ["Run", "active_periods", "runs_of"]
 
 SECONDS_PER_HOUR = 3600
 

@@ -24,15 +24,15 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from planopt.errors import InternalError
 from planopt.fleet.cover import covers_of
-from planopt.fleet.exact import Purchase, cost_cents, shortfalls
 from planopt.fleet.generation import generate
 from planopt.fleet.mix import mix
-from planopt.fleet.near import Near
-from planopt.fleet.parts import of_part, parts_of, together
+from planopt.fleet.near import near
+from planopt.fleet.parts import of_part, parts_of
+from planopt.fleet.purchase import cost_cents, shortfalls, total
 from planopt.fleet.selection import select
 from planopt.procurement.solver import Effort, SolveInterrupted
 
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from planopt.fleet.problem import Fleet
+    from planopt.fleet.purchase import Purchase
     from planopt.procurement.model import Model
     from planopt.procurement.solver import Outcome, Solver
 
-__all__ = ["Answer", "Stage", "StagesInterrupted", "Told", "solve"]
 
 QUARTERS = 4
 """Parts that a demand is divided into where two shapes share it."""
@@ -64,34 +64,44 @@ share of the time limit, in CP-SAT's deterministic seconds, of which one takes o
 two seconds of a core."""
 
 Status: TypeAlias = Literal["optimal", "feasible", "infeasible", "unknown"]
-Read: TypeAlias = "Callable[[Sequence[int]], Purchase]"
+
+
+class Stated(Protocol):
+    """A programme that a stage asks."""
+
+    @property
+    def model(self) -> Model:
+        """To be solved."""
+
+    def purchase(self, values: Sequence[int]) -> Purchase:
+        """Read a solution."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What one stage came to."""
+    """What one stage came to, of its own programme."""
 
-    name: str  # Such as ``two shapes``
-    status: Status  # Of its own programme
-    # Of its own programme.
+    name: str
+    status: Status
     cost_cents: int | None
     bound_cents: int | None
-    seconds: float  # Time it took
+    seconds: float
 
 
 @dataclass(frozen=True)
 class Answer:
     """The best purchase that was found."""
 
-    # Proven best of all mixes; best so far; proven that there is none; neither.
     status: Status
-    purchase: Purchase | None = None  # None where none was found
-    # What it costs, and what none costs less than.
+    """Proven best of all mixes; best so far; proven that there is none; neither."""
+    purchase: Purchase | None = None
     cost_cents: int | None = None
     bound_cents: int | None = None
-    # Whether time ended the search: a faster machine may come to another answer.
+    """What none costs less than."""
     by_the_clock: bool = False
-    stages: tuple[Stage, ...] = ()  # How it was found
+    """Whether time ended the search: a faster machine may come to another answer."""
+    stages: tuple[Stage, ...] = ()
+    """How it was found."""
 
     @property
     def gap(self) -> float | None:
@@ -105,7 +115,7 @@ Told: TypeAlias = "Callable[[Answer], None]"
 
 
 class StagesInterrupted(KeyboardInterrupt):
-    """The user stopped the search."""
+    """The user stopped the search; its answer is the best until then."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
@@ -174,12 +184,11 @@ class _Search:
 
     def _select(self, solver: Solver) -> None:
         """Find the best selections."""
-        one = select(self._fleet)
-        outcome = self._solve(solver, "one shape", one.model, one.lift, Effort())
-        two = select(self._fleet, QUARTERS)
-        known = two.widened(one.chosen(outcome.values)) if outcome.values else None
+        one, two = select(self._fleet), select(self._fleet, QUARTERS)
+        outcome = self._solve(solver, "one shape", one, Effort())
+        known = two.widened(one, outcome.values) if outcome.values else None
         effort = Effort(work=TWO_SHAPES * self._time_limit)
-        self._solve(solver, "two shapes", two.model, two.lift, effort, known)
+        self._solve(solver, "two shapes", two, effort, known)
 
     def _generate(self, solver: Solver, start: Purchase) -> None:
         """Choose among generated covers; their prices prove a bound."""
@@ -190,11 +199,8 @@ class _Search:
         self._raise_bound(covers.bound_cents)
         seconds = time.monotonic() - started
         self._note(Stage("prices", "unknown", None, self._bound, seconds))
-        master = covers.master
         choosing = Effort(method="branch-and-cut")
-        self._solve(
-            solver, "covers", master.model, master.purchase, choosing, share=CHOOSING
-        )
+        self._solve(solver, "covers", covers.master, choosing, share=CHOOSING)
 
     def _mix_parts(self, parts: Sequence[Fleet], solvers: Sequence[Solver]) -> bool:
         """Mix each part by itself; tell whether that settles the whole."""
@@ -202,7 +208,7 @@ class _Search:
         for part in parts:
             search = _Search(part, self._time_limit / len(parts), None)
             if self._best is not None:
-                search._keep_better(of_part(self._fleet, part, self._best))
+                search._keep_better(of_part(part, self._best))
             searches.append(search)
         for number, search in enumerate(searches, start=1):
             now = time.monotonic()
@@ -228,7 +234,7 @@ class _Search:
         bought = [each.answer().purchase for each in parts]
         if None in bought:
             return False
-        whole = together(each for each in bought if each is not None)
+        whole = total((each, 1) for each in bought if each is not None)
         if shortfalls(self._fleet, whole):
             return False
         self._keep_better(whole)
@@ -261,31 +267,21 @@ class _Search:
         """Mix few templates, then more, each from where the last one ended."""
         best = start
         for each, share, improving in NEAR:
-            near = Near(self._fleet, best, each)
-            free = mix(near.fleet)
-            hint = None if best is None else free.values(near.narrowed(best))
-
-            def read(
-                values: Sequence[int],
-                purchase: Read = free.purchase,
-                widened: Callable[[Purchase], Purchase] = near.widened,
-            ) -> Purchase:
-                return widened(purchase(values))
-
-            name = f"mix of {len(near.fleet.templates)} templates"
+            few = near(self._fleet, best, each)
+            free = mix(few)
+            hint = None if best is None else free.values(best)
             effort = self._work(share)
             if improving and hint is not None:
                 effort = replace(effort, relaxing=False, improving=True)
-            outcome = self._solve(solver, name, free.model, read, effort, hint)
+            name = f"mix of {len(few.offered)} templates"
+            outcome = self._solve(solver, name, free, effort, hint)
             if outcome.objective is not None:
-                best = read(outcome.values)
+                best = free.purchase(outcome.values)
 
     def _mix_all(self, solver: Solver, start: Purchase | None) -> None:
         free = mix(self._fleet)
         hint = None if start is None else free.values(start)
-        outcome = self._solve(
-            solver, "mix of all", free.model, free.purchase, self._work(WHOLE), hint
-        )
+        outcome = self._solve(solver, "mix of all", free, self._work(WHOLE), hint)
         if outcome.bound is not None:
             self._raise_bound(outcome.bound)
         self._impossible = outcome.status == "infeasible"
@@ -303,8 +299,7 @@ class _Search:
         self,
         solver: Solver,
         name: str,
-        model: Model,
-        read: Read,
+        stated: Stated,
         effort: Effort,
         hint: Sequence[int] | None = None,
         share: float = 1.0,
@@ -312,11 +307,11 @@ class _Search:
         started = time.monotonic()
         left = max(0.0, min(share * self._time_limit, self._deadline - started))
         try:
-            outcome = solver.solve(model, left, hint, effort)
+            outcome = solver.solve(stated.model, left, hint, effort)
         except SolveInterrupted as stop:
-            self._keep(stop.outcome, read)
+            self._keep(stop.outcome, stated)
             raise
-        self._keep(outcome, read)
+        self._keep(outcome, stated)
         seconds = time.monotonic() - started
         with self._lock:
             unfinished = outcome.status in ("feasible", "unknown")
@@ -332,11 +327,11 @@ class _Search:
         if self._told is not None:
             self._told(self.answer())
 
-    def _keep(self, outcome: Outcome, read: Read) -> None:
+    def _keep(self, outcome: Outcome, stated: Stated) -> None:
         """Keep a solution that is better; what the solver says is added up again."""
         if outcome.objective is None:
             return
-        purchase = read(outcome.values)
+        purchase = stated.purchase(outcome.values)
         if broken := shortfalls(self._fleet, purchase):
             if outcome.bound is None:  # Of floating point, which may miss by a little.
                 return

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from planopt.documents.parts import BomLine
     from planopt.procurement.found import Listed
 
-__all__ = ["UTILISATION", "Served", "requests_per_second", "units_of"]
 
 UTILISATION = 0.8
 """Share of what a replica can do that is asked of it at the peak, unless said: queues
