@@ -5,84 +5,62 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from planopt._native import energy_usd_per_hour, hosting_usd_per_hour
+from planopt._native import energy_kwh, energy_usd_per_hour, hosting_usd_per_hour
 
 if TYPE_CHECKING:
-    from planopt.catalog.entries import CostAssumptions
-    from planopt.catalog.open import Catalog
-    from planopt.documents.fleet_request import FleetRequest, Region
-    from planopt.fleet.runs import Run
-    from planopt.fleet.supply import Served
+    from collections.abc import Mapping
 
+    from planopt.documents.fleet_request import FleetRequest, Region
+    from planopt.fleet.units import Unit
 
 HOURS_PER_YEAR = 8760
 MICRO_USD = 10**6
 CENTS = 100
-WATTS_PER_KILOWATT = 1000
 
 
-def charge_cents(
-    catalog: Catalog,
+def charges_cents(
+    cost: Mapping[str, float],
     request: FleetRequest,
     region: Region,
-    unit: Served | Run,
+    unit: Unit,
     price_micro_usd: int,
-    period: int,
-) -> int:
-    """Charge for a unit acquired at the beginning of a period, to the end.
+) -> tuple[int, ...]:
+    """Charge for a unit acquired at the beginning of each period, to the end.
 
-    It is the share of its price that is written off by then, with electricity and
-    hosting; rounded up to a cent.
+    It is the share of its price that is written off by then, evenly over its years,
+    with electricity and hosting; rounded up to a cent.
     """
-    hours = (request.periods - period) * request.period_hours
-    assumptions = catalog.cost
-    lost = price_micro_usd / MICRO_USD * written_off(assumptions, hours)
-    running = running_usd_per_hour(
-        assumptions, region, unit.power_watts, unit.rack_units
+    price = region.electricity_usd_per_kwh
+    energy = energy_usd_per_hour(
+        unit.power_watts,
+        cost["duty"],
+        cost["pue"],
+        cost["electricity_usd_per_kwh"] if price is None else price,
     )
-    return math.ceil(round((lost + running * hours) * CENTS, 6))
+    running = energy + hosting_usd_per_hour(
+        unit.rack_units, cost["rack_units"], cost["rack_usd_per_month"]
+    )
+    charges = []
+    for period in range(request.periods):
+        hours = (request.periods - period) * request.period_hours
+        share = min(1.0, hours / (cost["years"] * HOURS_PER_YEAR))
+        lost = price_micro_usd / MICRO_USD * (share * (1.0 - cost["residual"]))
+        charges.append(math.ceil(round((lost + running * hours) * CENTS, 6)))
+    return tuple(charges)
 
 
 def kg_co2e(
-    catalog: Catalog,
+    cost: Mapping[str, float],
     request: FleetRequest,
     region: Region,
     power_watts: float,
     period: int,
 ) -> float | None:
     """Carbon dioxide of a unit from the beginning of a period to the end."""
-    assumptions = catalog.cost
     carbon = region.carbon_kg_per_kwh
     if carbon is None:
-        carbon = assumptions.carbon_kg_per_kwh
+        carbon = cost["carbon_kg_per_kwh"]
     if carbon is None:
         return None
     hours = (request.periods - period) * request.period_hours
-    kilowatts = power_watts / WATTS_PER_KILOWATT
-    kwh = kilowatts * hours * assumptions.duty * assumptions.pue
-    return kwh * carbon
-
-
-def written_off(assumptions: CostAssumptions, hours: float) -> float:
-    """Share of a price that is lost after some hours, evenly over its years."""
-    share = min(1.0, hours / (assumptions.years * HOURS_PER_YEAR))
-    return share * (1.0 - assumptions.residual)
-
-
-def running_usd_per_hour(
-    assumptions: CostAssumptions,
-    region: Region,
-    power_watts: float,
-    rack_units: float,
-) -> float:
-    """Electricity and hosting of hosts whose accelerators are all at work."""
-    price = region.electricity_usd_per_kwh
-    energy = energy_usd_per_hour(
-        power_watts,
-        assumptions.duty,
-        assumptions.pue,
-        assumptions.electricity_usd_per_kwh if price is None else price,
-    )
-    return energy + hosting_usd_per_hour(
-        rack_units, assumptions.rack_units, assumptions.rack_usd_per_month
-    )
+    return energy_kwh(power_watts, hours, cost["duty"], cost["pue"]) * carbon

@@ -6,7 +6,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from planopt.bill import merged
+from planopt.documents.evaluation import Deployment
 from planopt.documents.fleet import (
     Acquisition,
     FleetDeployment,
@@ -15,11 +18,14 @@ from planopt.documents.fleet import (
     Rental,
     StreamSupply,
 )
-from planopt.fleet.question import PER_UNIT
-from planopt.fleet.runs import SECONDS_PER_HOUR, Run
+from planopt.documents.training import TrainingDeployment
+from planopt.fleet.question import PER_UNIT, SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from planopt.documents.parts import BomLine
+    from planopt.fleet.problem import Template
     from planopt.fleet.purchase import Purchase
     from planopt.fleet.question import Demanded, Question, Use
 
@@ -36,99 +42,87 @@ class Layout:
     question: Question
     purchase: Purchase
 
-    @property
-    def _periods(self) -> range:
-        return self.question.fleet.periods
-
     def deployments(self) -> tuple[FleetDeployment, ...]:
         """Models on units, demand by demand."""
-        laid = []
-        for place in self._at_work():
-            demanded, use = self._meaning(place)
-            unit = use.unit
-            if demanded.workload is None or demanded.size is None:
-                continue
-            if isinstance(unit, Run):
-                continue
-            template = self.question.fleet.templates[place]
-            laid.append(
-                FleetDeployment(
-                    stream=self.question.fleet.streams[template.stream].name,
-                    model=demanded.workload.model,
-                    region=demanded.region,
-                    way=self.question.fleet.kit_of(place).way,
-                    prompt_tokens=demanded.size.prompt,
-                    output_tokens=demanded.size.output,
-                    candidate=unit.deployment.candidate,
-                    hardware=unit.deployment.hardware,
-                    evaluation=unit.deployment.evaluation,
-                    replicas=unit.deployment.replicas,
-                    requests_per_second=template.supply / PER_UNIT,
-                    units=tuple(self.purchase.at_peak(place, p) for p in self._periods),
-                    rentals=self._rentals(place),
-                )
+        return tuple(
+            FleetDeployment(
+                stream=stream,
+                model=demanded.workload.model,
+                region=demanded.region.name,
+                way=self.question.fleet.kit_of(place).way,
+                prompt_tokens=demanded.size.prompt,
+                output_tokens=demanded.size.output,
+                candidate=unit.candidate,
+                hardware=unit.hardware,
+                evaluation=unit.evaluation,
+                replicas=unit.replicas,
+                requests_per_second=self._template(place).supply / PER_UNIT,
+                units=self._units(place),
+                rentals=self._rentals(place),
             )
-        return tuple(laid)
+            for place, stream, demanded, use in self._at_work()
+            for unit in [use.unit.deployment]
+            if demanded.workload and demanded.size and isinstance(unit, Deployment)
+        )
 
     def runs(self) -> tuple[FleetRun, ...]:
         """Lay runs of training out on their clusters."""
-        laid = []
-        for place in self._at_work():
-            demanded, use = self._meaning(place)
-            if demanded.training is None or not isinstance(use.unit, Run):
-                continue
-            template = self.question.fleet.templates[place]
-            laid.append(
-                FleetRun(
-                    stream=self.question.fleet.streams[template.stream].name,
-                    model=demanded.training.model,
-                    region=demanded.region,
-                    way=self.question.fleet.kit_of(place).way,
-                    candidate=use.unit.deployment.candidate,
-                    hardware=use.unit.deployment.hardware,
-                    evaluation=use.unit.deployment.evaluation,
-                    days=use.unit.run_seconds / SECONDS_PER_HOUR / HOURS_PER_DAY,
-                    units=tuple(self.purchase.at_peak(place, p) for p in self._periods),
-                )
+        return tuple(
+            FleetRun(
+                stream=stream,
+                model=demanded.training.model,
+                region=demanded.region.name,
+                way=self.question.fleet.kit_of(place).way,
+                candidate=unit.candidate,
+                hardware=unit.hardware,
+                evaluation=unit.evaluation,
+                days=use.unit.run_seconds / SECONDS_PER_HOUR / HOURS_PER_DAY,
+                units=self._units(place),
             )
-        return tuple(laid)
+            for place, stream, demanded, use in self._at_work()
+            for unit in [use.unit.deployment]
+            if demanded.training and isinstance(unit, TrainingDeployment)
+        )
 
     def acquisitions(self) -> tuple[Acquisition, ...]:
         """Hosts that are bought or put to use, kit by kit."""
         fleet = self.question.fleet
         laid = []
         for kit, entry in enumerate(fleet.kits):
-            counts = [self.purchase.acquired.get((kit, p), 0) for p in self._periods]
+            counts = [self.purchase.acquired.get((kit, p), 0) for p in fleet.periods]
             if not any(counts):
                 continue
             unit = self.question.units[kit]
-            at = unit.deployment.hardware
-            busiest = None if isinstance(unit, Run) else unit.deployment.candidate
+            each = unit.deployment
+            serves = isinstance(each, Deployment)
             price = unit.price_micro_usd if entry.way == "buy" else 0
             charge = sum(n * c for n, c in zip(counts, entry.charge_cents, strict=True))
+            stream = self._template(fleet.of_kit[kit][0]).stream
             laid.append(
                 Acquisition(
-                    region=self._meaning(fleet.of_kit[kit][0])[0].region,
+                    region=self.question.demands[stream].region.name,
                     way=entry.way,
-                    accelerator=unit.deployment.candidate.accelerator,
+                    accelerator=each.candidate.accelerator,
                     accelerators=unit.accelerators,
-                    host=at.host or "",
+                    host=each.hardware.host or "",
                     hosts=unit.hosts,
-                    network=at.network,
-                    nics_per_host=at.nics_per_host,
-                    switch=at.switch,
-                    tp=None if busiest is None else busiest.tp,
-                    cp=None if busiest is None else busiest.cp,
-                    dp=None if busiest is None else busiest.dp,
-                    pp=None if busiest is None else busiest.pp,
-                    replicas=None if busiest is None else unit.deployment.replicas,
+                    network=each.hardware.network,
+                    nics_per_host=each.hardware.nics_per_host,
+                    switch=each.hardware.switch,
+                    tp=each.candidate.tp if serves else None,
+                    cp=each.candidate.cp if serves else None,
+                    dp=each.candidate.dp if serves else None,
+                    pp=each.candidate.pp if serves else None,
+                    replicas=each.replicas if serves else None,
                     units=tuple(counts),
                     unit_price_usd=price / MICRO_USD,
                     price_usd=price * sum(counts) / MICRO_USD,
                     power_watts=unit.power_watts,
                     rack_units=unit.rack_units,
                     charge_usd=charge / CENTS,
-                    bill_of_materials=unit.parts if entry.way == "buy" else (),
+                    bill_of_materials=each.bill_of_materials
+                    if entry.way == "buy"
+                    else (),
                 )
             )
         return tuple(laid)
@@ -149,7 +143,7 @@ class Layout:
         laid = []
         for number, stream in enumerate(fleet.streams):
             supply, left = [], []
-            for period in self._periods:
+            for period in self.question.fleet.periods:
                 there = {
                     place: count
                     for place in fleet.of_stream[number]
@@ -159,7 +153,9 @@ class Layout:
                 loss = max((fleet.templates[p].loss for p in there), default=0)
                 supply.append(total / PER_UNIT)
                 left.append((total - stream.losses * loss) / PER_UNIT)
-            demand = [stream.peak(period) / PER_UNIT for period in self._periods]
+            demand = [
+                stream.peak(period) / PER_UNIT for period in self.question.fleet.periods
+            ]
             laid.append(
                 StreamSupply(
                     stream=stream.name,
@@ -194,16 +190,25 @@ class Layout:
                     for each in acquisitions
                 ),
             )
-            for period in self._periods
+            for period in self.question.fleet.periods
         )
 
-    def _at_work(self) -> list[int]:
+    def _at_work(self) -> Iterator[tuple[int, str, Demanded, Use]]:
+        """Templates at work, each with its stream and what both stand for."""
+        question = self.question
         keys = (*self.purchase.deployed, *self.purchase.rented)
-        return sorted({key[0] for key in keys})
+        for place in sorted({key[0] for key in keys}):
+            stream = self._template(place).stream
+            name = question.fleet.streams[stream].name
+            yield place, name, question.demands[stream], question.uses[place]
 
-    def _meaning(self, place: int) -> tuple[Demanded, Use]:
-        template = self.question.fleet.templates[place]
-        return self.question.demands[template.stream], self.question.uses[place]
+    def _template(self, place: int) -> Template:
+        return self.question.fleet.templates[place]
+
+    def _units(self, place: int) -> tuple[int, ...]:
+        """Units of a template at work at the peak of each period."""
+        periods = self.question.fleet.periods
+        return tuple(self.purchase.at_peak(place, period) for period in periods)
 
     def _rentals(self, place: int) -> tuple[Rental, ...]:
         fleet = self.question.fleet
@@ -224,8 +229,6 @@ class Layout:
 
 
 def _times(line: BomLine, count: int) -> BomLine:
-    from msgspec.structs import replace
-
     price = round((line.unit_price_usd or 0.0) * MICRO_USD) * line.quantity * count
     return replace(line, quantity=line.quantity * count, price_usd=price / MICRO_USD)
 

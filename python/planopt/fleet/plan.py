@@ -22,7 +22,7 @@ from planopt.fleet.dominance import undominated
 from planopt.fleet.layout import Layout
 from planopt.fleet.question import ask
 from planopt.fleet.stages import StagesInterrupted, solve
-from planopt.fleet.supply import UTILISATION
+from planopt.fleet.units import UTILISATION
 from planopt.options import Asked
 from planopt.price_sources import oldest_price, sourced
 from planopt.procurement import Solver
@@ -230,7 +230,8 @@ class _Planning:
     def _emitted(self, one: Acquisition, period: int) -> float | None:
         region = self.request.region(one.region)
         watts = one.power_watts
-        return kg_co2e(self.catalog, self.request, region, watts, period)
+        cost = self.catalog.native.cost_assumptions()
+        return kg_co2e(cost, self.request, region, watts, period)
 
     def _assumed(self) -> tuple[Assumed, ...]:
         if all(workload.utilisation for workload in self.request.workloads):

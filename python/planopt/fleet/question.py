@@ -8,40 +8,39 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planopt.documents.fleet_request import Bought, Owned, Rented
-from planopt.fleet.charges import charge_cents
+from planopt.fleet.charges import charges_cents
 from planopt.fleet.curve import FLAT, duration_curve
 from planopt.fleet.problem import Fleet, Kit, Step, Stream, Template, Way
-from planopt.fleet.runs import active_periods, runs_of
-from planopt.fleet.supply import UTILISATION, units_of
+from planopt.fleet.units import UTILISATION, Sought, serving_units, training_units
 from planopt.procurement.model import exact
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from planopt.catalog.open import Catalog
     from planopt.documents.fleet_request import (
+        Demand,
         FleetRequest,
         Region,
         Size,
         Training,
         Workload,
     )
-    from planopt.fleet.runs import Run
-    from planopt.fleet.supply import Served
-
+    from planopt.fleet.units import Source, Unit
 
 PER_UNIT = 10**6
 """Demands and supplies are counted in millionths: of a request per second, of a run."""
 
 CENTS = 100
 SHARES_OF_A_RACK_UNIT = 100
-
-Source = Bought | Owned | Rented
+SECONDS_PER_HOUR = 3600
 
 
 @dataclass(frozen=True)
 class Demanded:
     """What a stream stands for: requests of a size in a region, or a run."""
 
-    region: str
+    region: Region
     workload: Workload | None = None
     size: Size | None = None
     training: Training | None = None
@@ -52,10 +51,10 @@ class Use:
     """What a template stands for: a unit of a source, at work for a stream."""
 
     source: Source
-    unit: Served | Run
+    unit: Unit
 
 
-@dataclass
+@dataclass(frozen=True)
 class Question:
     """A problem, with what its streams, kits and templates stand for."""
 
@@ -64,7 +63,7 @@ class Question:
     """One for each stream."""
     uses: list[Use]
     """One for each template."""
-    units: list[Served | Run]
+    units: list[Unit]
     """One for each kit: of the units on it the one that draws most power, which is what
     the kit is charged for."""
 
@@ -75,7 +74,7 @@ class Question:
 
 def ask(catalog: Catalog, request: FleetRequest) -> Question:
     """Put a fleet file as a problem."""
-    return _Asking(catalog, request).question()
+    return _Asking(catalog, request, catalog.native.cost_assumptions()).question()
 
 
 @dataclass
@@ -84,259 +83,210 @@ class _Asking:
 
     catalog: Catalog
     request: FleetRequest
+    cost: Mapping[str, float]
+    """Assumptions of what running hardware costs, and of the height of a rack."""
     demands: list[Demanded] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
     kits: list[tuple[int, Source, Region]] = field(default_factory=list)
-    units: list[Served | Run] = field(default_factory=list)
+    units: list[Unit] = field(default_factory=list)
     templates: list[Template] = field(default_factory=list)
     uses: list[Use] = field(default_factory=list)
     _places: dict[tuple[object, ...], int] = field(default_factory=dict)
-    _known: dict[tuple[object, ...], list[Served]] = field(default_factory=dict)
 
     def question(self) -> Question:
-        for workload in self.request.workloads:
-            for size in workload.sizes:
-                for demand in workload.demand:
-                    self._add_serving(workload, size, demand.region)
+        requests = [
+            (workload, size, demand)
+            for workload in self.request.workloads
+            for size in workload.sizes
+            for demand in workload.demand
+        ]
+        # The units are the same in every region: they are searched for once, together.
+        sought = {
+            each.same: each
+            for workload, size, demand in requests
+            for _, source in self._sources(demand.region)
+            for each in [Sought(workload, size, source)]
+        }
+        units = serving_units(self.catalog, self.request, [*sought.values()])
+        known = dict(zip(sought, units, strict=True))
+        for workload, size, demand in requests:
+            self._add_stream(*self._requested(workload, size, demand))
+            for number, source in self._sources(demand.region):
+                for unit in known[Sought(workload, size, source).same]:
+                    self._add_serving(workload, number, Use(source, unit))
         for training in self.request.training:
-            self._add_training(training)
+            self._add_stream(*self._trained(training))
+            for number, source in self._sources(training.region):
+                self._add_training(training, number, source)
+        kits = zip(self.kits, self.units, strict=True)
         fleet = Fleet(
             tuple(self.streams),
-            tuple(
-                _kit(self.catalog, self.request, number, source, unit, region)
-                for (number, source, region), unit in zip(
-                    self.kits, self.units, strict=True
-                )
-            ),
+            tuple(self._kit(*kit, unit) for kit, unit in kits),
             tuple(self.templates),
-            _limits(self.request, self._rack_units),
+            dict(_limits(self.request, self.cost["rack_units"])),
         )
         return Question(fleet, self.demands, self.uses, self.units)
 
-    @property
-    def _rack_units(self) -> float:
-        """Height of a rack, an assumption."""
-        return self.catalog.cost.rack_units
-
-    def _add_serving(self, workload: Workload, size: Size, region: str) -> None:
-        demand = next(each for each in workload.demand if each.region == region)
-        share = exact(demand.requests_per_second) * exact(size.share)
-        periods = []
-        for period in range(self.request.periods):
-            peak = share * (1 + exact(workload.growth)) ** period * PER_UNIT
-            periods.append(_steps(self.request, workload.curve, peak))
-        name = f"{workload.name}/{size.name}/{region}"
-        stream = Stream(name, tuple(periods), workload.failures)
-        place = self._add_stream(stream, Demanded(region, workload, size))
-        utilisation = workload.utilisation or UTILISATION
-        for number, source in self._sources(region):
-            for unit in self._units(workload, size, source):
-                goodput = getattr(source, "goodput", 1.0)
-                supply = unit.requests_per_second * utilisation * goodput
-                self._add_template(
-                    place, number, source, unit, int(supply * PER_UNIT), workload
-                )
-
-    def _add_training(self, training: Training) -> None:
-        """Add a run: it takes one cluster, from its start until its deadline."""
-        active = active_periods(self.request, training)
-        hours = Fraction(exact(self.request.period_hours))
-        periods = tuple(
-            (Step(PER_UNIT, hours),) if period in active else ()
-            for period in range(self.request.periods)
+    def _requested(
+        self, workload: Workload, size: Size, demand: Demand
+    ) -> tuple[Stream, Demanded]:
+        request = self.request
+        share = exact(demand.requests_per_second) * exact(size.share) * PER_UNIT
+        shares = FLAT
+        if workload.curve is not None:
+            day = request.curve(workload.curve)
+            shares = duration_curve(day.weekday, day.weekend)
+        hours = exact(request.period_hours)
+        peaks = [
+            share * (1 + exact(workload.growth)) ** period
+            for period in range(request.periods)
+        ]
+        periods = (
+            tuple(Step(math.ceil(peak * part), hours * of) for part, of in shares)
+            for peak in peaks
         )
-        stream = Stream(f"{training.name}/{training.region}", periods)
-        place = self._add_stream(stream, Demanded(training.region, training=training))
-        for number, source in self._sources(training.region):
-            for run in runs_of(self.catalog, self.request, training, source):
-                self._add_template(place, number, source, run, PER_UNIT, None)
+        name = f"{workload.name}/{size.name}/{demand.region}"
+        stream = Stream(name, tuple(periods), workload.failures)
+        return stream, Demanded(request.region(demand.region), workload, size)
 
-    def _add_stream(self, stream: Stream, demanded: Demanded) -> int:
+    def _trained(self, training: Training) -> tuple[Stream, Demanded]:
+        """Ask for a run: it takes one cluster, from its start until its deadline."""
+        active = self._active(training)
+        whole = (Step(PER_UNIT, Fraction(exact(self.request.period_hours))),)
+        periods = (whole if p in active else () for p in range(self.request.periods))
+        stream = Stream(f"{training.name}/{training.region}", tuple(periods))
+        region = self.request.region(training.region)
+        return stream, Demanded(region, training=training)
+
+    def _active(self, training: Training) -> range:
+        """Periods from the start of a run to its deadline."""
+        hours = training.deadline_seconds / SECONDS_PER_HOUR
+        first = training.start - 1
+        last = first + math.ceil(hours / self.request.period_hours)
+        return range(first, min(last, self.request.periods))
+
+    def _add_stream(self, stream: Stream, demanded: Demanded) -> None:
         self.streams.append(stream)
         self.demands.append(demanded)
-        return len(self.streams) - 1
 
-    def _sources(self, region: str) -> list[tuple[int, Source]]:
+    def _sources(self, region: str) -> Iterator[tuple[int, Source]]:
         """List what a region can be served with, each with its place in the file."""
-        request = self.request
-        every: tuple[Source, ...] = (*request.buy, *request.own, *request.rent)
-        return [
-            (number, source)
-            for number, source in enumerate(every)
-            if source.region in (None, region)
-        ]
+        for number, source in enumerate(_every(self.request)):
+            if source.region in (None, region):
+                yield number, source
 
-    def _units(self, workload: Workload, size: Size, source: Source) -> list[Served]:
-        """Units of a source for requests of a size; the same in every region."""
-        key = (
-            workload.name,
-            size.name,
-            getattr(source, "offer", None)
-            or (
-                source.accelerator,
-                getattr(source, "host", None),
-                source.accelerators,
-                getattr(source, "network", None),
-            ),
-        )
-        if key not in self._known:
-            found = units_of(self.catalog, self.request, workload, size, source)
-            self._known[key] = list(found)
-        return self._known[key]
+    def _add_serving(self, workload: Workload, number: int, use: Use) -> None:
+        """Add a way of serving the last stream."""
+        source, unit = use.source, use.unit
+        utilisation = workload.utilisation or UTILISATION
+        goodput = source.goodput if isinstance(source, Rented) else 1.0
+        full = unit.requests_per_second * utilisation * goodput
+        supply = int(full * PER_UNIT)
+        if supply <= 0:
+            return
+        # What is rented fails as single instances.
+        rented = isinstance(source, Rented)
+        together = 1 if rented else self._failing_together(workload.failure, unit)
+        # A plan spreads what it has over two switches or racks.
+        together = min(together, -(-self.streams[-1].highest // supply))
+        loss = together * supply
+        if workload.failure == "replica":
+            loss = -(-supply // unit.deployment.replicas)
+        self._add_template(number, use, supply, loss)
+
+    def _add_training(self, training: Training, number: int, source: Source) -> None:
+        """Add the ways of training the last stream."""
+        periods = max(1, len(self._active(training)))
+        for unit in training_units(self.catalog, self.request, training, source):
+            hours = exact(unit.run_seconds) / SECONDS_PER_HOUR / periods
+            self._add_template(number, Use(source, unit), PER_UNIT, hours=hours)
 
     def _add_template(
         self,
-        stream: int,
         number: int,
-        source: Source,
-        unit: Served | Run,
+        use: Use,
         supply: int,
-        workload: Workload | None,
+        loss: int = 0,
+        hours: Fraction | None = None,
     ) -> None:
-        if supply <= 0:
-            return
-        region = self.request.region(self.demands[stream].region)
-        kit = self._place(number, source, unit, region)
-        loss, hours = 0, None
-        if workload is not None:
-            peak = self.streams[stream].highest
-            together = 1
-            if not isinstance(source, Rented):
-                height = self._rack_units
-                together = _failing_together(workload.failure, region, unit, height)
-            loss = _loss(workload, unit, supply, min(together, -(-peak // supply)))
+        stream, region = len(self.streams) - 1, self.demands[-1].region
+        key = number, region.name, use.unit.hardware
+        place = self._places.setdefault(key, len(self.kits))
+        if place == len(self.kits):
+            self.kits.append((number, use.source, region))
+            self.units.append(use.unit)
+        if use.unit.power_watts > self.units[place].power_watts:
+            self.units[place] = use.unit
+        self.templates.append(Template(stream, place, supply, loss, hours=hours))
+        self.uses.append(use)
+
+    def _failing_together(self, failure: str, unit: Unit) -> int:
+        """Count the copies of a unit that share a switch or a rack."""
+        region = self.demands[-1].region
+        if failure == "switch":
+            ports = region.ports_of_a_switch or region.switch_ports
+            return max(1, (ports or 1) // unit.hosts)
+        if failure == "rack":
+            by_height = self.cost["rack_units"] / max(unit.rack_units, 1.0)
+            by_power = (region.rack_watts or math.inf) / max(unit.power_watts, 1.0)
+            return max(1, math.floor(min(by_height, by_power)))
+        return 1
+
+    def _kit(self, number: int, source: Source, region: Region, unit: Unit) -> Kit:
+        hardware = " ".join(str(part) for part in unit.hardware if part is not None)
+        name = f"{hardware} in {region.name}"
+        pool = f"{source.accelerator} {region.name} {number}"
+        if isinstance(source, Rented):
+            return Kit(
+                name,
+                "rent",
+                pool,
+                charge_cents=(0,) * self.request.periods,
+                micro_usd_per_hour=source.micro_usd_per_hour * unit.hosts,
+                uses={f"quota:{source.offer}@{region.name}": unit.hosts},
+            )
+        way: Way = "own" if isinstance(source, Owned) else "buy"
+        price = 0 if way == "own" else unit.price_micro_usd
+        height = math.ceil(unit.rack_units * SHARES_OF_A_RACK_UNIT)
+        uses = {
+            f"power:{region.name}": math.ceil(unit.power_watts),
+            f"rack power:{region.name}": math.ceil(unit.power_watts),
+            f"rack units:{region.name}": height,
+            f"switch ports:{region.name}": unit.hosts,
+        }
+        if way == "own":
+            uses[f"owned:{number}"] = unit.hosts
         else:
-            hours = unit.hours_of_a_period  # type: ignore[union-attr]  # a run
-        self.templates.append(Template(stream, kit, supply, loss, hours=hours))
-        self.uses.append(Use(source, unit))
-
-    def _place(
-        self, number: int, source: Source, unit: Served | Run, region: Region
-    ) -> int:
-        key = number, region.name, unit.hardware
-        if key not in self._places:
-            self._places[key] = len(self.kits)
-            self.kits.append((number, source, region))
-            self.units.append(unit)
-        place = self._places[key]
-        if unit.power_watts > self.units[place].power_watts:
-            self.units[place] = unit
-        return place
+            uses["budget"] = math.ceil(Fraction(price * CENTS, 10**6))
+            uses[f"stock:{number}"] = unit.accelerators
+        charges = charges_cents(self.cost, self.request, region, unit, price)
+        return Kit(name, way, pool, charges, uses=uses)
 
 
-def _steps(
-    request: FleetRequest, curve: str | None, peak: Fraction
-) -> tuple[Step, ...]:
-    shares = FLAT
-    if curve is not None:
-        day = request.curve(curve)
-        shares = duration_curve(day.weekday, day.weekend)
-    hours = exact(request.period_hours)
-    return tuple(
-        Step(math.ceil(peak * share), hours * of_hours) for share, of_hours in shares
-    )
+def _every(request: FleetRequest) -> tuple[Source, ...]:
+    """All hardware of a file, in its order."""
+    return (*request.buy, *request.own, *request.rent)
 
 
-def way_of(source: Source) -> Way:
-    """How hardware of a source is come by."""
-    if isinstance(source, Rented):
-        return "rent"
-    return "own" if isinstance(source, Owned) else "buy"
-
-
-def _kit(
-    catalog: Catalog,
-    request: FleetRequest,
-    number: int,
-    source: Source,
-    unit: Served | Run,
-    region: Region,
-) -> Kit:
-    way = way_of(source)
-    name = " ".join(str(part) for part in unit.hardware if part is not None)
-    pool = f"{source.accelerator} {region.name} {number}"
-    if isinstance(source, Rented):
-        quota = {f"quota:{source.offer}@{region.name}": unit.hosts}
-        return Kit(
-            name=f"{name} in {region.name}",
-            way=way,
-            pool=pool,
-            charge_cents=(0,) * request.periods,
-            micro_usd_per_hour=source.micro_usd_per_hour * unit.hosts,
-            uses=quota,
-        )
-    price = unit.price_micro_usd if way == "buy" else 0
-    uses = {
-        f"power:{region.name}": math.ceil(unit.power_watts),
-        f"rack power:{region.name}": math.ceil(unit.power_watts),
-        f"rack units:{region.name}": math.ceil(unit.rack_units * SHARES_OF_A_RACK_UNIT),
-        f"switch ports:{region.name}": unit.hosts,
-    }
-    if isinstance(source, Owned):
-        uses[f"owned:{number}"] = unit.hosts
-    else:
-        uses["budget"] = math.ceil(Fraction(price * CENTS, 10**6))
-        uses[f"stock:{number}"] = unit.accelerators
-    return Kit(
-        name=f"{name} in {region.name}",
-        way=way,
-        pool=pool,
-        charge_cents=tuple(
-            charge_cents(catalog, request, region, unit, price, period)
-            for period in range(request.periods)
-        ),
-        uses=uses,
-    )
-
-
-def _limits(request: FleetRequest, rack_units: float) -> dict[str, int]:
+def _limits(request: FleetRequest, rack_units: float) -> Iterator[tuple[str, int]]:
     """Limits by name; those that the file does not set are absent."""
-    limits: dict[str, int] = {}
     if request.budget_usd is not None:
-        limits["budget"] = math.floor(exact(request.budget_usd) * CENTS)
+        yield "budget", math.floor(exact(request.budget_usd) * CENTS)
     for region in request.regions:
         if region.power_watts is not None:
-            limits[f"power:{region.name}"] = math.floor(region.power_watts)
+            yield f"power:{region.name}", math.floor(region.power_watts)
         if region.racks is not None:
             room = region.racks * exact(rack_units) * SHARES_OF_A_RACK_UNIT
-            limits[f"rack units:{region.name}"] = math.floor(room)
+            yield f"rack units:{region.name}", math.floor(room)
             if region.rack_watts is not None:
                 watts = math.floor(region.racks * exact(region.rack_watts))
-                limits[f"rack power:{region.name}"] = watts
+                yield f"rack power:{region.name}", watts
         if region.switch_ports is not None:
-            limits[f"switch ports:{region.name}"] = region.switch_ports
-    every = (*request.buy, *request.own, *request.rent)
-    for number, source in enumerate(every):
+            yield f"switch ports:{region.name}", region.switch_ports
+    for number, source in enumerate(_every(request)):
         if isinstance(source, Bought) and source.stock is not None:
-            limits[f"stock:{number}"] = source.stock
+            yield f"stock:{number}", source.stock
         elif isinstance(source, Owned):
-            limits[f"owned:{number}"] = source.hosts
+            yield f"owned:{number}", source.hosts
         elif isinstance(source, Rented) and source.quota is not None:
-            limits[f"quota:{source.offer}@{source.region}"] = source.quota
-    return limits
-
-
-def _loss(workload: Workload, unit: Served | Run, supply: int, together: int) -> int:
-    """Tell what a failure takes of a template.
-
-    Copies that fail together are as many as share a switch or a rack, but no more than
-    meet the peak alone: a plan spreads what it has over two switches or racks. What is
-    rented fails as single instances.
-    """
-    if workload.failure == "replica":
-        return -(-supply // unit.deployment.replicas)
-    return together * supply
-
-
-def _failing_together(
-    failure: str, region: Region, unit: Served | Run, rack_units: float
-) -> int:
-    """Count the copies of a unit that share a switch or a rack."""
-    if failure == "switch":
-        ports = region.ports_of_a_switch or region.switch_ports
-        return max(1, (ports or 1) // unit.hosts)
-    if failure == "rack":
-        by_height = rack_units / max(unit.rack_units, 1.0)
-        by_power = (region.rack_watts or math.inf) / max(unit.power_watts, 1.0)
-        return max(1, math.floor(min(by_height, by_power)))
-    return 1
+            yield f"quota:{source.offer}@{source.region}", source.quota
