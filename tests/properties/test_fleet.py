@@ -376,3 +376,9 @@ def test_generated_covers_are_answers_and_their_prices_bound_all_answers(
     purchase = generated.master.purchase(chosen.values)
     assert not shortfalls(fleet, purchase)
     assert best.objective <= cost_cents(fleet, purchase) <= cost_cents(fleet, known)
+
+
+def test_a_limit_that_racks_add_to_bounds_no_copies() -> None:
+    racks = (Container("rack", {"room": 4}, 5, 2),)
+    fleet = Fleet((), (), (), {"room": 6, "power": 9}, racks)
+    assert fleet.allowed({"room": 2, "power": 3, "budget": 1}) == [3]
