@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from planopt._native import energy_kwh, energy_usd_per_hour, hosting_usd_per_hour
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from planopt.catalog.entries import CostAssumptions
     from planopt.documents.fleet_request import FleetRequest, Region
     from planopt.fleet.units import Unit
 
@@ -19,7 +18,7 @@ CENTS = 100
 
 
 def charges_cents(
-    cost: Mapping[str, float],
+    cost: CostAssumptions,
     request: FleetRequest,
     region: Region,
     unit: Unit,
@@ -33,24 +32,24 @@ def charges_cents(
     price = region.electricity_usd_per_kwh
     energy = energy_usd_per_hour(
         unit.power_watts,
-        cost["duty"],
-        cost["pue"],
-        cost["electricity_usd_per_kwh"] if price is None else price,
+        cost.duty,
+        cost.pue,
+        cost.electricity_usd_per_kwh if price is None else price,
     )
     running = energy + hosting_usd_per_hour(
-        unit.rack_units, cost["rack_units"], cost["rack_usd_per_month"]
+        unit.rack_units, cost.rack_units, cost.rack_usd_per_month
     )
     charges = []
     for period in range(request.periods):
         hours = (request.periods - period) * request.period_hours
-        share = min(1.0, hours / (cost["years"] * HOURS_PER_YEAR))
-        lost = price_micro_usd / MICRO_USD * (share * (1.0 - cost["residual"]))
+        share = min(1.0, hours / (cost.years * HOURS_PER_YEAR))
+        lost = price_micro_usd / MICRO_USD * (share * (1.0 - cost.residual))
         charges.append(math.ceil(round((lost + running * hours) * CENTS, 6)))
     return tuple(charges)
 
 
 def kg_co2e(
-    cost: Mapping[str, float],
+    cost: CostAssumptions,
     request: FleetRequest,
     region: Region,
     power_watts: float,
@@ -59,8 +58,8 @@ def kg_co2e(
     """Carbon dioxide of a unit from the beginning of a period to the end."""
     carbon = region.carbon_kg_per_kwh
     if carbon is None:
-        carbon = cost["carbon_kg_per_kwh"]
+        carbon = cost.carbon_kg_per_kwh
     if carbon is None:
         return None
     hours = (request.periods - period) * request.period_hours
-    return energy_kwh(power_watts, hours, cost["duty"], cost["pue"]) * carbon
+    return energy_kwh(power_watts, hours, cost.duty, cost.pue) * carbon

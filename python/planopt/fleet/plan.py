@@ -230,7 +230,7 @@ class _Planning:
     def _emitted(self, one: Acquisition, period: int) -> float | None:
         region = self.request.region(one.region)
         watts = one.power_watts
-        cost = self.catalog.native.cost_assumptions()
+        cost = self.catalog.cost
         return kg_co2e(cost, self.request, region, watts, period)
 
     def _assumed(self) -> tuple[Assumed, ...]:

@@ -15,8 +15,9 @@ from planopt.fleet.units import UTILISATION, Sought, serving_units, training_uni
 from planopt.procurement.model import exact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
+    from planopt.catalog.entries import CostAssumptions
     from planopt.catalog.open import Catalog
     from planopt.documents.fleet_request import (
         Demand,
@@ -74,7 +75,7 @@ class Question:
 
 def ask(catalog: Catalog, request: FleetRequest) -> Question:
     """Put a fleet file as a problem."""
-    return _Asking(catalog, request, catalog.native.cost_assumptions()).question()
+    return _Asking(catalog, request, catalog.cost).question()
 
 
 @dataclass
@@ -83,7 +84,7 @@ class _Asking:
 
     catalog: Catalog
     request: FleetRequest
-    cost: Mapping[str, float]
+    cost: CostAssumptions
     """Assumptions of what running hardware costs, and of the height of a rack."""
     demands: list[Demanded] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
@@ -123,7 +124,7 @@ class _Asking:
             tuple(self.streams),
             tuple(self._kit(*kit, unit) for kit, unit in kits),
             tuple(self.templates),
-            dict(_limits(self.request, self.cost["rack_units"])),
+            dict(_limits(self.request, self.cost.rack_units)),
         )
         return Question(fleet, self.demands, self.uses, self.units)
 
@@ -227,7 +228,7 @@ class _Asking:
             ports = region.ports_of_a_switch or region.switch_ports
             return max(1, (ports or 1) // unit.hosts)
         if failure == "rack":
-            by_height = self.cost["rack_units"] / max(unit.rack_units, 1.0)
+            by_height = self.cost.rack_units / max(unit.rack_units, 1.0)
             by_power = (region.rack_watts or math.inf) / max(unit.power_watts, 1.0)
             return max(1, math.floor(min(by_height, by_power)))
         return 1
