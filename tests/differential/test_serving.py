@@ -314,8 +314,9 @@ def units_of(
 
 def _unit_usd(line: dict[str, Any]) -> float:
     """Price of one, or its rent for an hour; what a host includes costs nothing."""
-    price = line["unit_price_usd"]
-    return line["unit_usd_per_hour"] if price is None else price
+    price: float | None = line["unit_price_usd"]
+    rent: float = line["unit_usd_per_hour"] or 0.0
+    return rent if price is None else price
 
 
 def assert_same_purchase(side: Sides, asked: dict[str, Any], replicas: int) -> bool:
