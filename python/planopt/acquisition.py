@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-__all__ = ["BUYING", "Acquisition", "Way", "is_offer"]
-
 Way = Literal["buy", "rent", "both", "own"]
 """To buy for the least price; to rent, to buy or rent, or to own for the fewest dollars
 per hour. The last is asked only to compare renting with."""

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from planopt.documents.parts import BomLine
+from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-
-MICRO_USD = 10**6
 
 
 def bill_of(answer: Mapping[str, Any]) -> tuple[BomLine, ...]:

@@ -10,8 +10,6 @@ from functools import cache
 from planopt._native import groups
 from planopt.errors import Diagnostic, InputError
 
-__all__ = ["question", "written"]
-
 
 @cache
 def _places(door: str) -> dict[str, tuple[str, ...]]:

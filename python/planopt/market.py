@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.options import Asked
 
-__all__ = ["Condition", "Market", "Prices", "must_name_accelerators", "read_market"]
-
 Condition = Literal["new", "used", "any"]
 """What accelerators are bought as; by either, at the lower price."""
 

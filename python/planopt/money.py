@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.units import HOURS_PER_YEAR
+
 if TYPE_CHECKING:
     from planopt.catalog.entries import CostAssumptions
-
-__all__ = ["price_of_an_hourly_dollar"]
-
-HOURS_PER_YEAR = 8760
 
 
 def price_of_an_hourly_dollar(cost: CostAssumptions) -> float | None:

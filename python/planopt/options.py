@@ -21,20 +21,6 @@ from planopt.errors import Diagnostic, InputError
 if TYPE_CHECKING:
     from planopt._native import Catalog
 
-__all__ = [
-    "Asked",
-    "Option",
-    "Table",
-    "TextOrNumber",
-    "completed",
-    "flag",
-    "given",
-    "only",
-    "table",
-    "taken_by",
-    "unknown",
-]
-
 TextOrNumber: TypeAlias = "str | int | float"
 
 _YES_NO = ("yes", "no")

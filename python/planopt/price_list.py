@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from planopt.options import Asked
 from planopt.price_sources import GIVEN, age_days, is_well_known
+from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +29,6 @@ __all__ = [
     "price_list",
 ]
 
-SECONDS_PER_DAY = 86_400
 
 AGES = {"90d": 90, "180d": 180, "1y": 365}
 """Columns of the summary: prices up to so many days old."""

@@ -15,18 +15,6 @@ if TYPE_CHECKING:
 
     from planopt.catalog.open import Catalog
 
-__all__ = [
-    "GIVEN",
-    "OLD_PRICE_DAYS",
-    "STATUSES",
-    "age_days",
-    "dollars",
-    "is_rough",
-    "is_well_known",
-    "oldest_price",
-    "sourced",
-]
-
 OLD_PRICE_DAYS = 365
 """After a year a price is another one: the RTX 5090's rose from $1,999 to $5,000."""
 SHARE_THAT_MATTERS = 0.01

@@ -9,6 +9,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
+from planopt.accuracy import serving_rows, training_rows
 from planopt.accuracy.statistics import quantile, spread
 
 if TYPE_CHECKING:
@@ -18,12 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["floors"]
 
-_FIGURES: Final = (
-    *("step_seconds", "tokens_per_second_per_accelerator", "tflops_per_accelerator"),
-    *("mfu", "memory_gib", "decode_tokens_per_second", "prefill_tokens_per_second"),
-    *("output_tokens_per_second", "total_tokens_per_second", "requests_per_second"),
-    *("ttft_ms", "tpot_ms", "memory_gb", "measured_us"),
-)
+FIGURES: Final = (*training_rows.FIGURES, *serving_rows.FIGURES, "measured_us")
+"""Columns of what is measured, of every kind of row."""
 _MOST: Final = 0.9
 
 
@@ -36,7 +33,7 @@ def floors(rows: Iterable[Measured]) -> list[str]:
     of: dict[tuple[str, str], list[tuple[str, str, float]]] = {}
     for row in rows:
         release = getattr(row, "release", "") or getattr(row, "engine_version", "")
-        for figure in _FIGURES:
+        for figure in FIGURES:
             measured = getattr(row, figure, None)
             if row.group and measured is not None:
                 one = (row.group, f"{row.group} {release}", measured)

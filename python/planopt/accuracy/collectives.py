@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from planopt.accuracy.measurements import Outcome
 
-__all__ = ["CollectiveRow", "predict_collectives"]
-
 _MICRO: Final = 1e-6
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Cell", "Count", "Figure", "Format", "Name", "Share", "Tokens", "read_rows"]
-
 Name = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=1, le=10**8)]
 """A whole number; at most a hundred million, so that products stay whole numbers."""

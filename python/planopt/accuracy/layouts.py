@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from planopt.accuracy.training_rows import TrainingRow
 
-__all__ = ["layouts_to_try"]
-
 _DEGREES = (1, 2, 4, 8)
 _STAGES = (1, 2, 4, 8, 16, 32)
 _MICRO_BATCHES = (1, 2, 4, 8)

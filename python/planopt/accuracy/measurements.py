@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Comparison", "Missing", "Outcome", "Standing"]
-
 Standing = Literal["counted", "searched", "outside"]
 """Whether a comparison counts towards thresholds: its layout was published in full
 (``counted``), had to be searched (``searched``), or the row is marked as one that

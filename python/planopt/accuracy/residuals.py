@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from planopt.catalog.open import Catalog
 
-__all__ = ["Errors", "errors"]
-
 
 class Errors(Struct, frozen=True, kw_only=True):
     """Errors of a metric of the nearest class that is known, as the core finds them."""

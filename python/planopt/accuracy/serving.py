@@ -16,14 +16,6 @@ if TYPE_CHECKING:
 
     from planopt.catalog.open import Catalog
 
-__all__ = [
-    "MeasuredReplica",
-    "Sizes",
-    "UnpredictableError",
-    "catalog_of",
-    "known_models",
-]
-
 _ENGINE_TABLE: Final = re.compile(r"^\[engines\.([\w-]+)\]", re.MULTILINE)
 
 

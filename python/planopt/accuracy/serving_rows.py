@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from planopt.accuracy.measurements import Outcome
 
-__all__ = ["ServingRow", "predict_serving"]
-
 _GB: Final = 1e9
 _MILLI: Final = 1e3
 # Rounds of a run at saturation: its ends, at which fewer are served, hardly count.
@@ -42,6 +40,19 @@ _MOST_REQUESTS: Final = 4096
 # such runs of few users are late.
 _TRANSFER_BYTES_PER_SECOND: Final = 50e9
 _TRANSFER_LATENCY: Final = 0.1
+
+
+FIGURES: Final = {
+    "decode_tokens_per_second": ("decode", "tok/s"),
+    "prefill_tokens_per_second": ("prefill", "tok/s"),
+    "output_tokens_per_second": ("throughput", "tok/s"),
+    "total_tokens_per_second": ("throughput", "tok/s"),
+    "requests_per_second": ("throughput", "req/s"),
+    "ttft_ms": ("ttft", "ms"),
+    "tpot_ms": ("tpot", "ms"),
+    "memory_gb": ("memory", "GB"),
+}
+"""Columns of what is measured: metric and unit."""
 
 
 class ServingRow(Struct, frozen=True, kw_only=True):
@@ -145,19 +156,9 @@ class ServingRow(Struct, frozen=True, kw_only=True):
     @property
     def figures(self) -> dict[str, tuple[str, float, str]]:
         """What was measured, by column: metric, figure and unit."""
-        columns = {
-            "decode_tokens_per_second": ("decode", "tok/s"),
-            "prefill_tokens_per_second": ("prefill", "tok/s"),
-            "output_tokens_per_second": ("throughput", "tok/s"),
-            "total_tokens_per_second": ("throughput", "tok/s"),
-            "requests_per_second": ("throughput", "req/s"),
-            "ttft_ms": ("ttft", "ms"),
-            "tpot_ms": ("tpot", "ms"),
-            "memory_gb": ("memory", "GB"),
-        }
         return {
             column: (metric, figure, unit)
-            for column, (metric, unit) in columns.items()
+            for column, (metric, unit) in FIGURES.items()
             if (figure := getattr(self, column)) is not None
         }
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["Shape", "write_models"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from planopt.accuracy.measurements import Comparison
 
-__all__ = ["quantile", "rank_correlation", "spread", "statistics_of"]
-
 _HIGH = 0.9
 _LEAST_RANKED = 3  # rows below which a rank correlation says nothing
 

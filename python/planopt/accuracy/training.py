@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     from planopt.accuracy.measurements import Outcome
     from planopt.accuracy.training_rows import TrainingRow
 
-__all__ = [
-    "Prediction",
-    "Question",
-    "comparisons",
-    "predict_training",
-    "predictions",
-    "questions",
-]
-
 _METRIC_UNITS = {"step_time": "s", "tokens_per_s": "tokens/s", "memory": "bytes"}
 
 

@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
     from planopt.accuracy.measurements import Standing
 
-__all__ = ["TrainingRow"]
-
 GIB = 2.0**30
+FIGURES = (
+    *("step_seconds", "tokens_per_second_per_accelerator", "tflops_per_accelerator"),
+    *("mfu", "memory_gib"),
+)
+"""Columns of what is measured."""
 
 
 class TrainingRow(Struct, frozen=True, kw_only=True):

@@ -21,15 +21,6 @@ if TYPE_CHECKING:
 
     from planopt.accuracy.measurements import Outcome, Standing
 
-__all__ = [
-    "KINDS",
-    "Measured",
-    "bundled_measurements",
-    "compare_rows",
-    "predict",
-    "validate",
-]
-
 Measured = TrainingRow | ServingRow | CollectiveRow
 
 KINDS: tuple[type[Measured], ...] = (TrainingRow, ServingRow, CollectiveRow)

@@ -22,6 +22,7 @@ from planopt.catalog.entries import (
     PriceTag,
     Workload,
 )
+from planopt.catalog.kinds import KINDS
 from planopt.door import question, written
 from planopt.errors import InputError
 
@@ -34,18 +35,6 @@ DEFAULT_ASSUMPTIONS = "calibrated"
 
 LIMITED_TO = "@"
 """What parts the id of an accelerator from a power limit, as in ``rtx-4090@350W``."""
-
-KINDS = (
-    "accelerators",
-    "hosts",
-    "links",
-    "networks",
-    "models",
-    "workloads",
-    "offers",
-    "assumptions",
-)
-"""Kinds of entity, as the folders are named."""
 
 
 def bundled_folder() -> Path:

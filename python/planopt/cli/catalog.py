@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planopt.catalog.kinds import KINDS
 from planopt.cli.exits import OK
 from planopt.cli.output import show
 from planopt.errors import InputError
@@ -13,17 +14,6 @@ from planopt.printable import printable
 if TYPE_CHECKING:
     from planopt.catalog.offers import Imported
     from planopt.catalog.open import Catalog
-
-KINDS = (
-    "accelerators",
-    "hosts",
-    "links",
-    "networks",
-    "models",
-    "workloads",
-    "offers",
-    "assumptions",
-)
 
 
 def list_(*, kind: str | None = None, json: bool = False, **options: Any) -> int:

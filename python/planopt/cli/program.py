@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
+from planopt.catalog.kinds import KINDS
 from planopt.cli import catalog, measure, plans, questions
 from planopt.cli.build import Command, argument
 from planopt.cli.exits import WRONG_INPUT, exit_code_of, text_of
@@ -21,7 +22,7 @@ one. Exit codes: 0 done, 1 no plan meets the question, 2 wrong input, 70 interna
 130 interrupted.
 """
 
-_KIND = argument("kind", "[KIND]", ", ".join(catalog.KINDS), required=False)
+_KIND = argument("kind", "[KIND]", ", ".join(KINDS), required=False)
 
 _COMMANDS = (
     Command("solve", questions.solve),

@@ -19,7 +19,8 @@ from planopt.documents.fleet import (
     StreamSupply,
 )
 from planopt.documents.training import TrainingDeployment
-from planopt.fleet.question import PER_UNIT, SECONDS_PER_HOUR
+from planopt.fleet.question import PER_UNIT
+from planopt.units import HOURS_PER_DAY, MICRO_USD, SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 
 CENTS = 100
-MICRO_USD = 10**6
-HOURS_PER_DAY = 24
 
 
 @dataclass(frozen=True)

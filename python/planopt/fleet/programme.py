@@ -98,9 +98,8 @@ class Programme:
         """Write a row for each limit, and tell their places; of equal ones, one."""
         written: set[tuple[str, frozenset[tuple[int, int]]]] = set()
         places = {}
-        for (name, period), terms in sorted(
-            self._uses.items(), key=lambda each: each[0]
-        ):
+        for name, period in sorted(self._uses):
+            terms = self._uses[name, period]
             known = name, frozenset(terms.items())
             if known not in written:
                 written.add(known)

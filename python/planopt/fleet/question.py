@@ -13,6 +13,7 @@ from planopt.fleet.curve import FLAT, duration_curve
 from planopt.fleet.problem import Fleet, Kit, Step, Stream, Template, Way
 from planopt.fleet.units import UTILISATION, Sought, serving_units, training_units
 from planopt.procurement.model import exact
+from planopt.units import SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +35,6 @@ PER_UNIT = 10**6
 
 CENTS = 100
 SHARES_OF_A_RACK_UNIT = 100
-SECONDS_PER_HOUR = 3600
 
 
 @dataclass(frozen=True)

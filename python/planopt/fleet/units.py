@@ -50,6 +50,25 @@ class Unit:
     run_seconds: float = 0.0
     """Time of its run."""
 
+    @classmethod
+    def of(
+        cls,
+        listed: Listed,
+        row: int,
+        deployment: Deployment | TrainingDeployment,
+        **does: float,
+    ) -> Unit:
+        """Take a row of what a search found, and what the unit does."""
+        return cls(
+            deployment=deployment,
+            accelerators=listed.accelerators[row],
+            hosts=listed.hosts[row],
+            power_watts=listed.power_watts[row],
+            rack_units=listed.rack_units[row],
+            price_micro_usd=listed.price_micro_usd[row],
+            **does,
+        )
+
     @property
     def hardware(self) -> tuple[object, ...]:
         """Hardware alone: units that share it can take each other's place."""
@@ -165,15 +184,8 @@ def _served(
         if not speed or prefill is None:
             continue
         seconds = prefill + sought.size.output / speed
-        yield Unit(
-            deployment=deployment,
-            accelerators=listed.accelerators[row],
-            hosts=listed.hosts[row],
-            power_watts=listed.power_watts[row],
-            rack_units=listed.rack_units[row],
-            price_micro_usd=listed.price_micro_usd[row],
-            requests_per_second=deployment.replicas / seconds,
-        )
+        served = deployment.replicas / seconds
+        yield Unit.of(listed, row, deployment, requests_per_second=served)
 
 
 def training_units(
@@ -203,12 +215,5 @@ def training_units(
     rows = [row for row, hosts in enumerate(listed.hosts) if hosts == 1 or not alone]
     built = lay_clusters_out(clusters, Limits(users=1), rows)
     for row, build in zip(rows, built, strict=True):
-        yield Unit(
-            deployment=build.deployment,
-            accelerators=listed.accelerators[row],
-            hosts=listed.hosts[row],
-            power_watts=listed.power_watts[row],
-            rack_units=listed.rack_units[row],
-            price_micro_usd=listed.price_micro_usd[row],
-            run_seconds=listed.run_seconds[row],
-        )
+        seconds = listed.run_seconds[row]
+        yield Unit.of(listed, row, build.deployment, run_seconds=seconds)

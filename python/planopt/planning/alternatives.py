@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from planopt.serving.build import Build
     from planopt.training.build import TrainingBuild
 
-__all__ = ["other_builds", "other_clusters", "training_alternative"]
-
-
 # --- Of serving -----------------------------------------------------------------------
 
 

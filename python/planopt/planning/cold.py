@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from planopt.serving.build import Build
     from planopt.serving.load import Latencies
 
-__all__ = ["COLD_PROMPT_TOKENS", "HIT_RATES", "cold_load", "cold_plan"]
-
 COLD_PROMPT_TOKENS = 8192
 """Prompts up to it are taken to be cold without a word."""
 HIT_RATES = (0.5, 0.95)

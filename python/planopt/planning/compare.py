@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from planopt.documents.plan import Plan, TrainingPlan
     from planopt.option_types import CompareOptions, CompareTrainingOptions
 
-__all__ = ["compare"]
-
 
 @overload
 def compare(**options: Unpack[CompareTrainingOptions]) -> list[TrainingPlan]: ...

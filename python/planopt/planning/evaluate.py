@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from planopt.serving.load import Latencies
     from planopt.serving.question_types import Lengths
 
-__all__ = ["evaluate_serving"]
-
-
 MOST_AT_ONCE = 4096
 """Sequences that a replica answers at the same time: more than any engine takes."""
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from planopt.planning.question import ServingQuestion
     from planopt.serving.build import Build
 
-__all__ = ["flips"]
-
 OF_AN_HOUR = {
     "electricity_usd_per_kwh": "electricity",
     "duty": "duty",

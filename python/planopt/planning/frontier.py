@@ -10,16 +10,14 @@ import msgspec
 from planopt.catalog.open import open_for
 from planopt.market import read_market
 from planopt.options import Asked
-from planopt.procurement.problem import MICRO_USD
 from planopt.serving.question_types import Problem
 from planopt.serving.search import Aim, find_units
+from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from planopt.option_types import FrontierOptions
-
-__all__ = ["Frontier", "frontier"]
 
 DEFAULT_BATCHES = 512
 """Batches offered one by one: beyond the usual largest number of sequences of a serving

@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING
 
 from planopt.options import Edit
 from planopt.price_sources import dollars, is_rough
+from planopt.units import HOURS_PER_DAY, SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from planopt.planning.question import TrainingQuestion
     from planopt.training.build import TrainingBuild
 
-__all__ = ["HeldBack", "held_back", "span"]
-
 SHARES_WORTH_NAMING = 0.05
 """Parts of a step below this share are not what breaks a run."""
-HOURS_PER_DAY = 24
-SECONDS_PER_HOUR = 3600
 
 _PARTS = {
     "tensor_seconds": "tensor-parallel messages",

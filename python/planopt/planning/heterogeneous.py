@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from planopt.documents.training import TrainingDocument
 from planopt.planning.alternatives import training_alternative
 from planopt.training.evaluate import told
+from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from planopt.planning.question import TrainingQuestion
     from planopt.training.problem import TrainingProblem
 
-__all__ = ["together"]
-
-SECONDS_PER_DAY = 86_400
 WAYS: Final = {
     "slowest": "evenly dealt, at the pace of the slowest",
     "balanced": "stages balanced by speed",

@@ -15,6 +15,7 @@ from planopt.planning.held_back import held_back, span
 from planopt.price_sources import is_rough
 from planopt.procurement import minimal_conflict, satisfiable
 from planopt.serving.build import Build
+from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from planopt.serving.question_types import Problem
     from planopt.training.build import TrainingBuild
     from planopt.training.problem import TrainingProblem
-
-__all__ = ["why_no_cluster", "why_no_purchase"]
 
 NARROWER_FORMATS = ("fp8", "int4")
 """Formats that many models are served in. They change the quality, so they are named
@@ -42,7 +41,6 @@ SPEED: tuple[Demand, ...] = ("target", "ttft")
 """Demands that the search knows of and the purchase does not."""
 RUN_BUDGET_STEP_USD = 1000
 """The same of runs, in whole thousands."""
-SECONDS_PER_DAY = 86_400
 AS_ASSUMED = "as many spare hosts as the assumptions ask for"
 UNCAPPED = {"budget": ""}
 """Without a budget the search sees units beyond it."""

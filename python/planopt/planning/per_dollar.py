@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.option_types import PerDollarOptions
 
-__all__ = ["per_dollar"]
-
 MILLION = 1e6
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from planopt.options import Asked
     from planopt.procurement.problem import Purchase
 
-__all__ = ["Subject", "answer", "answered", "compared"]
-
 QuestionT = TypeVar("QuestionT", ServingQuestion, TrainingQuestion)
 BuildT = TypeVar("BuildT")
 PlanT = TypeVar("PlanT", Plan, TrainingPlan)

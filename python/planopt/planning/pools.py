@@ -18,6 +18,7 @@ from planopt.serving.pessimism import at_worst
 from planopt.serving.prefill_pool import DEGREES
 from planopt.serving.question_types import PERCENTILES
 from planopt.serving.search import sought
+from planopt.units import SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from planopt.planning.question import ServingQuestion
     from planopt.serving.question_types import Problem
 
-__all__ = ["disaggregated"]
-
-SECONDS_PER_HOUR = 3600
 TOKENS_PER_MILLION = 10**6
 
 AIMS = ("cheapest", "throughput", "cost-per-token")

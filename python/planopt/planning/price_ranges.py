@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from planopt.planning.question import ServingQuestion
     from planopt.serving.build import Build
 
-__all__ = ["uncertainty"]
-
 CENT = 0.01
 MICRO_USD = 1e-6
 MOST_STEPS = 12

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from planopt.bill import MICRO_USD
 from planopt.market import read_market
 from planopt.money import price_of_an_hourly_dollar
 from planopt.options import Edit
@@ -27,6 +26,7 @@ from planopt.serving.search import Aim, find_together, find_units
 from planopt.training.build import TrainingBuild, lay_clusters_out
 from planopt.training.problem import TrainingProblem
 from planopt.training.search import find_clusters
+from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from planopt.options import Asked
     from planopt.procurement.found import Found
     from planopt.procurement.problem import Counts
-
-__all__ = ["TOLD", "Question", "ServingQuestion", "TrainingQuestion", "best_of"]
 
 REACH = 2
 """Units are searched for up to so many times the budget or the best price known."""

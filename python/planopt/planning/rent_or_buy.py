@@ -12,16 +12,13 @@ from planopt.documents.explanations import RentOrBuy, Way
 from planopt.money import price_of_an_hourly_dollar
 from planopt.price_sources import is_rough
 from planopt.serving.hosted import hosted_prices
+from planopt.units import HOURS_PER_DAY
 
 if TYPE_CHECKING:
     from planopt.acquisition import Way as WayOf
     from planopt.catalog.entries import CostAssumptions
     from planopt.planning.question import ServingQuestion
     from planopt.serving.build import Build
-
-__all__ = ["rent_or_buy"]
-
-HOURS_PER_DAY = 24
 
 
 def rent_or_buy(question: ServingQuestion, chosen: Build) -> RentOrBuy | None:

@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING
 from planopt._native import capital_usd_per_hour
 from planopt.documents.training import RentedRun, Renting
 from planopt.training.search import find_clusters
+from planopt.units import HOURS_PER_DAY, SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.procurement.found import ListedRuns
     from planopt.training.build import TrainingBuild
     from planopt.training.problem import TrainingProblem
-
-__all__ = ["renting"]
-
-SECONDS_PER_HOUR = 3600
-HOURS_PER_DAY = 24
 
 
 def renting(

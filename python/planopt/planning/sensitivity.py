@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from planopt.serving.question_types import Problem
     from planopt.training.build import TrainingBuild
 
-__all__ = ["run_sensitivities", "sensitivities", "steps"]
-
 PCIE_CLASSES = ("slow", "good")
 DEADLINES = (0.8, 1.5)
 """Shares of the deadline that the question is asked again with."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from planopt.bill import MICRO_USD
 from planopt.documents.explanations import Alternative, Answer, Answers
 from planopt.documents.parts import Accuracy, Status
 from planopt.documents.plan import Plan
@@ -28,6 +27,7 @@ from planopt.procurement.problem import check
 from planopt.serving.build import lay_out_together
 from planopt.serving.question_types import Problem
 from planopt.serving.sure import statement
+from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from planopt.procurement import Solver
     from planopt.procurement.problem import Objective, Purchase
     from planopt.serving.build import Build
-
-__all__ = ["Serving", "solve"]
 
 SIMULATED = (
     "latencies under a load are simulated: `planopt verify` holds them against each "

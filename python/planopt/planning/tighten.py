@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from planopt.serving.build import Build
     from planopt.serving.question_types import Problem
 
-__all__ = ["lateness", "simulated_build", "tightened"]
-
 ATTEMPTS = 4
 """How often a late plan is looked for again with what it lacked."""
 TOLERANCE = 0.01

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from planopt.accuracy.residuals import errors
-from planopt.bill import MICRO_USD
 from planopt.documents.parts import Accuracy, Search
 from planopt.documents.plan import TrainingPlan
 from planopt.market import read_market
@@ -23,6 +22,7 @@ from planopt.planning.sensitivity import run_sensitivities
 from planopt.planning.warnings import run_warnings
 from planopt.price_sources import oldest_price
 from planopt.training.problem import TrainingProblem
+from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from planopt.procurement import Solver
     from planopt.procurement.problem import Purchase
     from planopt.training.build import TrainingBuild
-
-__all__ = ["Training", "train"]
 
 
 def train(**options: Unpack[TrainOptions]) -> TrainingPlan:

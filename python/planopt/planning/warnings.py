@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from planopt.serving.build import Build
     from planopt.training.build import TrainingBuild
 
-__all__ = ["KNIFE_EDGE", "PCIE_CHANGE", "flipped", "run_warnings", "serving_warnings"]
-
 PCIE_CHANGE = "all-reduce over PCIe"
 """How `sensitivity` calls a change of the class of a host's all-reduce."""
 KNIFE_EDGE = 0.2

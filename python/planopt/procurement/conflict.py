@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["minimal_conflict"]
-
 
 def minimal_conflict(
     groups: Sequence[str], feasible: Callable[[tuple[str, ...]], bool]

@@ -18,17 +18,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = [
-    "Model",
-    "Row",
-    "Scaled",
-    "SparseRow",
-    "at_least",
-    "at_most",
-    "exact",
-    "scaled",
-]
-
 MAX_ACTIVITY = 2**53
 """What a row may add up to: MPSolver passes numbers to CP-SAT as doubles."""
 

@@ -23,27 +23,10 @@ if TYPE_CHECKING:
 
     from planopt._native import Rows
 
-__all__ = [
-    "Alone",
-    "Alternative",
-    "Broken",
-    "Counts",
-    "Limits",
-    "Need",
-    "Objective",
-    "Offer",
-    "Offered",
-    "Purchase",
-    "check",
-    "offer",
-    "offers",
-]
-
 Objective = Literal["cheapest", "throughput", "cost-per-token", "latency"]
 Counts = Mapping[int, int]
 """How many of each row; rows not bought are absent."""
 
-MICRO_USD = 10**6
 TOKENS_PER_HOUR = 3600 * Fraction(1, 10**6)
 """Millions of tokens per hour, of one token per second."""
 LARGEST: Final = 2**63 - 1

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from planopt.procurement.problem import Offer
 
-__all__ = ["Programme"]
-
 
 @dataclass(frozen=True, slots=True)
 class Programme:

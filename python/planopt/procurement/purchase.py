@@ -8,16 +8,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from planopt.procurement.model import exact
-from planopt.procurement.problem import (
-    MICRO_USD,
-    TOKENS_PER_HOUR,
-    Purchase,
-    broken,
-    check,
-    offer,
-)
+from planopt.procurement.problem import TOKENS_PER_HOUR, Purchase, broken, check, offer
 from planopt.procurement.programme import Programme
 from planopt.procurement.search import Proof, Search, dot, lowest
+from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +19,6 @@ if TYPE_CHECKING:
     from planopt._native import Rows
     from planopt.procurement.problem import Limits, Offer
     from planopt.procurement.solver import Solver
-
-__all__ = ["PurchaseInterrupted", "buy", "satisfiable"]
 
 Goal = Literal["cheapest", "throughput", "cost-per-token", "latency", "power", "name"]
 

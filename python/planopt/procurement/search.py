@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from planopt.procurement.programme import Programme
     from planopt.procurement.solver import Solver
 
-__all__ = ["Proof", "Search", "dot", "lowest"]
-
 Vector = tuple[int, ...]
 """Counts of all units, in the order of the programme."""
 

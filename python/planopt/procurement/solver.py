@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from planopt.procurement.model import Model, Row
 
-__all__ = ["Effort", "Outcome", "SolveInterrupted", "Solver"]
-
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 Method = Literal["cp-sat", "branch-and-cut", "linear"]
 

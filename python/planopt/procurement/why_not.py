@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.procurement.problem import MICRO_USD
+from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from planopt.procurement.problem import Broken, Limits
-
-__all__ = ["why_not"]
 
 
 def why_not(

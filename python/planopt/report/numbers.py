@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from planopt.price_sources import dollars
+from planopt.units import SECONDS_PER_HOUR
 
 UNKNOWN = "-"
 
 _GIGABYTE = 1e9
 _KG_PER_TONNE = 1e3
 _SECONDS_PER_MINUTE = 60
-_SECONDS_PER_HOUR = 3600
 
 
 def money(usd: float | None, *, rough: bool = False, whole: bool = False) -> str:
@@ -45,9 +45,9 @@ def duration(seconds: float | None) -> str:
         return milliseconds(seconds)
     if seconds < 2 * _SECONDS_PER_MINUTE:
         return f"{_significant(seconds)} s"
-    if seconds < 2 * _SECONDS_PER_HOUR:
+    if seconds < 2 * SECONDS_PER_HOUR:
         return f"{_significant(seconds / _SECONDS_PER_MINUTE)} min"
-    return f"{_significant(seconds / _SECONDS_PER_HOUR)} h"
+    return f"{_significant(seconds / SECONDS_PER_HOUR)} h"
 
 
 def days(number: float | None) -> str:

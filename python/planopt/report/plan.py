@@ -42,6 +42,7 @@ from planopt.report.training import (
     training_layout,
     training_speed,
 )
+from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +67,6 @@ _STEADY = (
 )
 
 _MARGIN = " " * 6
-_SECONDS_PER_DAY = 86_400
 
 
 def render_plan(
@@ -125,7 +125,7 @@ def _training(plan: TrainingPlan) -> list[Block]:
     of = " for the run" if plan.request.acquire == "rent" else ""
     budget, deadline = plan.request.budget_usd, plan.request.deadline_seconds
     of += f" of {money(budget)}" if budget is not None else ""
-    by = f" (deadline {days(deadline / _SECONDS_PER_DAY)})" if deadline else ""
+    by = f" (deadline {days(deadline / SECONDS_PER_DAY)})" if deadline else ""
     layouts = [
         f"{each.model}, {training_layout(each.candidate)}" for each in plan.deployments
     ]

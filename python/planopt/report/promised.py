@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.report.numbers import rate, share
+from planopt.units import SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from planopt.documents.evaluation import Deployment
     from planopt.documents.plan import Plan
 
-SECONDS_PER_HOUR = 3600
 TOKENS_PER_MILLION = 1_000_000
 
 

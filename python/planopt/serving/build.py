@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from planopt.procurement.problem import Counts, Limits
     from planopt.serving.question_types import Problem
 
-__all__ = ["Build", "build", "evaluation_of", "lay_out", "lay_out_together"]
-
 
 class Facts(Struct, frozen=True, kw_only=True):
     """What there is to know of a purchase beside what it does."""

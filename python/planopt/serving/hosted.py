@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.serving.question_types import ServedModel
 
-__all__ = ["hosted_prices"]
-
 
 def hosted_prices(catalog: Catalog, served: ServedModel) -> dict[str, Any]:
     """Price a million output tokens with the prompts that they answer."""

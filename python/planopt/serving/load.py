@@ -18,21 +18,6 @@ if TYPE_CHECKING:
     from planopt.options import Asked
     from planopt.serving.question_types import Lengths, Problem
 
-__all__ = [
-    "REQUESTS",
-    "Latencies",
-    "configuration_of",
-    "estimated",
-    "latencies_of",
-    "load_of",
-    "promised",
-    "read_traffic",
-    "run_of",
-    "simulated",
-    "simulated_deployment",
-]
-
-
 LARGEST_COUNT = 2**31
 LARGEST_QUANTITY = 1e12
 """Beyond any number of tokens, and any time of a trace."""

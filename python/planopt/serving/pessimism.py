@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.serving.question_types import Problem
 
-__all__ = ["at_worst", "each_at_worst"]
-
 WHERE_UNKNOWN = 1.25
 """Measured over predicted time where no errors are known, as under assumptions other
 than the fitted ones: a fifth off the speed, the error of the best public predictors of

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.serving.question_types import ServedModel
 
-__all__ = ["DEGREES", "simulated_with"]
-
 DEGREES = ("tp", "pp", "cp", "dp", "ep", "replicas")
 
 

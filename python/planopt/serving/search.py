@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.serving.question_types import Problem, ServedModel
 
-__all__ = ["Aim", "find_together", "find_units", "sought"]
-
 
 class Aim(Struct, frozen=True, kw_only=True):
     """How far a search goes, and what it keeps."""

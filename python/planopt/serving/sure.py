@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import ServingEvaluation
 
-__all__ = ["statement", "with_intervals"]
-
 
 def with_intervals(
     catalog: Catalog,

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from planopt.documents.training import TrainingEvaluation
 
-__all__ = ["better_of", "mixed_of"]
-
 
 def better_of(answer: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
     """Return the way that works, or the faster one, and which it is."""

@@ -12,8 +12,6 @@ from planopt.market import Market
 if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
 
-__all__ = ["TrainingProblem"]
-
 TrainingGoal = Literal["cheapest", "throughput"]
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from planopt_studies.floor import FIGURES
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -17,11 +19,7 @@ Row = TypeVar("Row", bound=msgspec.Struct)
 # What rows are told apart by, and what was measured of them.
 _NOT_DECISIVE = frozenset(
     {"id", "source", "date", "release", "engine_version", "group", "not_judged"}
-    | {"step_seconds", "tokens_per_second_per_accelerator", "tflops_per_accelerator"}
-    | {"mfu", "flops_counted", "memory_gib", "memory_statistic"}
-    | {"decode_tokens_per_second", "prefill_tokens_per_second", "ttft_ms", "tpot_ms"}
-    | {"output_tokens_per_second", "total_tokens_per_second", "requests_per_second"}
-    | {"memory_gb", "measured_us"}
+    | {"flops_counted", "memory_statistic", *FIGURES}
 )
 
 

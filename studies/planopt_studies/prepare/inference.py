@@ -9,7 +9,7 @@ import msgspec
 
 from planopt.accuracy.serving import Weights
 from planopt.accuracy.serving_rows import ServingRow
-from planopt_studies.prepare.rules import kept
+from planopt_studies.prepare.rules import kept, repeats
 from planopt_studies.prepare.serving_words import (
     engine_of,
     format_is_known,
@@ -19,7 +19,7 @@ from planopt_studies.prepare.serving_words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from planopt_studies.prepare.rules import Ledger, Raw
 
@@ -72,7 +72,7 @@ def prepare_inference(
 ) -> list[ServingRow]:
     """Bring rows into the schema of serving."""
     rules = (
-        _repeats_another_row(),
+        repeats(_content),
         figure_is_none_of_ours,
         mlperf_publishes_no_lengths,
         contradicts_its_table,
@@ -86,17 +86,8 @@ def prepare_inference(
     return [_row(row, models, ledger) for row in kept(rows, rules, ledger)]
 
 
-def _repeats_another_row() -> Callable[[Raw], bool]:
-    seen = set()
-
-    def repeats_another_row(row: Raw) -> bool:
-        content = tuple(text for name, text in row.items() if name not in _UNREPEATED)
-        if content in seen:
-            return True
-        seen.add(content)
-        return False
-
-    return repeats_another_row
+def _content(row: Raw) -> tuple[str, ...]:
+    return tuple(text for name, text in row.items() if name not in _UNREPEATED)
 
 
 def figure_is_none_of_ours(row: Raw) -> bool:

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Hashable, Iterable
 
 __all__ = ["Ledger", "Raw", "kept"]
 
@@ -30,6 +30,18 @@ class Ledger:
         counts += [f"| | left out: {rule} | {n} |" for rule, n in self.left_out.items()]
         counts += [f"| | changed: {rule} | {n} |" for rule, n in self.changed.items()]
         return [*counts, f"| | kept | {self.kept} |"]
+
+
+def repeats(content: Callable[[Raw], Hashable]) -> Callable[[Raw], bool]:
+    """Return the rule that leaves out what an earlier row has said."""
+    seen: set[Hashable] = set()
+
+    def repeats_another_row(row: Raw) -> bool:
+        known = content(row) in seen
+        seen.add(content(row))
+        return known
+
+    return repeats_another_row
 
 
 def kept(

@@ -9,11 +9,11 @@ import msgspec
 from planopt.accuracy.serving_rows import ServingRow
 from planopt_studies.prepare import harness
 from planopt_studies.prepare.inference import count, serving_formats
-from planopt_studies.prepare.rules import kept
+from planopt_studies.prepare.rules import kept, repeats
 from planopt_studies.prepare.serving_words import engine_of, model_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from planopt_studies.prepare.rules import Ledger, Raw
 
@@ -44,24 +44,15 @@ def prepare_silicon(
 ) -> list[ServingRow]:
     """Bring rows into the schema of serving."""
     rules = (
-        _repeats_another_row(),
+        repeats(_latencies),
         workers_of_the_pools_are_not_stated,
         concurrency_is_not_stated,
     )
     return [_row(row, models, ledger) for row in kept(rows, rules, ledger)]
 
 
-def _repeats_another_row() -> Callable[[Raw], bool]:
-    seen: set[tuple[str, str]] = set()
-
-    def repeats_another_row(row: Raw) -> bool:
-        repeat = (row["silicon_ttft_ms"], row["silicon_tpot_ms"])
-        if repeat in seen:
-            return True
-        seen.add(repeat)
-        return False
-
-    return repeats_another_row
+def _latencies(row: Raw) -> tuple[str, str]:
+    return row["silicon_ttft_ms"], row["silicon_tpot_ms"]
 
 
 def workers_of_the_pools_are_not_stated(row: Raw) -> bool:

@@ -97,27 +97,20 @@ NO_LAYOUT: Final = ("tp", "pp", "micro_batch")
 def no_steps_before_the_latest(rows: Iterable[Raw], ledger: Ledger) -> list[Raw]:
     """Drop all but the last step of optimisation histories."""
     rows = list(rows)
-    latest = latest_steps(rows)
-    if len(latest) < len(rows):
-        ledger.left_out["an earlier step of an optimisation history"] += len(
-            rows
-        ) - len(latest)
-    return latest
-
-
-def latest_steps(rows: Iterable[Raw]) -> list[Raw]:
-    """Drop all but the last step of optimisation histories."""
     last: dict[tuple[str, ...], int] = {}
     for row in rows:
         if step := _HISTORY.search(row.get("notes", "")):
             key = _history(row)
             last[key] = max(last.get(key, 0), int(step[1]))
-    return [
+    latest = [
         row
         for row in rows
         if not (step := _HISTORY.search(row.get("notes", "")))
         or int(step[1]) == last[_history(row)]
     ]
+    if dropped := len(rows) - len(latest):
+        ledger.left_out["an earlier step of an optimisation history"] += dropped
+    return latest
 
 
 def _history(row: Raw) -> tuple[str, ...]:

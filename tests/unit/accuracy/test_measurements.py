@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from planopt.accuracy.columns import read_rows
+import planopt
+from planopt.accuracy.columns import Format, read_rows
 from planopt.accuracy.training_rows import TrainingRow
 from planopt.accuracy.validate import BUNDLED, KINDS
 from planopt.catalog.open import bundled_folder
+from planopt.errors import InputError
 from planopt_studies.prepare.__main__ import as_csv, prepare
 
 if TYPE_CHECKING:
@@ -30,6 +32,13 @@ def test_bundled_rows_come_out_of_their_sources(shared: Path, name: str) -> None
 def test_rows_are_read_as_they_were_written(name: str) -> None:
     text = (MEASUREMENTS / name).read_text(encoding="utf-8")
     assert as_csv(read_rows(MEASUREMENTS / name, KINDS)) == text
+
+
+def test_formats_of_measurements_are_those_of_the_core() -> None:
+    with pytest.raises(InputError) as raised:
+        planopt.evaluate_serving(accelerator="h100-sxm", weights="none")
+    (problem,) = raised.value.diagnostics
+    assert set((problem.accepted or "").split(", ")) == set(get_args(Format))
 
 
 def test_nothing_is_passed_on_that_may_not_be() -> None:

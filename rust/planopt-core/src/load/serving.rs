@@ -17,11 +17,16 @@ pub enum Overlap {
 
 impl Overlap {
     /// Batches resident for each that is stepped.
-    pub fn resident(self) -> f64 {
+    pub fn batches(self) -> u32 {
         match self {
-            Self::None => 1.0,
-            Self::TwoBatch => 2.0,
+            Self::None => 1,
+            Self::TwoBatch => 2,
         }
+    }
+
+    /// The same, as a factor of times.
+    pub fn resident(self) -> f64 {
+        f64::from(self.batches())
     }
 }
 

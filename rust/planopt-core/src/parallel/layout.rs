@@ -202,8 +202,7 @@ pub struct Batching {
 impl Batching {
     /// Users of one replica.
     pub fn users(self, overlap: Overlap) -> u64 {
-        let resident = if overlap == Overlap::TwoBatch { 2 } else { 1 };
-        u64::from(self.batch) * u64::from(self.in_flight) * resident
+        u64::from(self.batch) * u64::from(self.in_flight) * u64::from(overlap.batches())
     }
 }
 
@@ -227,8 +226,8 @@ impl Pins {
     /// flight as there are stages, but no more than there are users for.
     #[must_use]
     pub fn carrying(self, users: u64, layout: Layout, overlap: Overlap) -> Layout {
-        let resident = if overlap == Overlap::TwoBatch { 2 } else { 1 };
-        let of_replica = users.div_ceil(u64::from(layout.replicas) * resident).max(1);
+        let resident = u64::from(layout.replicas) * u64::from(overlap.batches());
+        let of_replica = users.div_ceil(resident).max(1);
         let of_replica = u32::try_from(of_replica).unwrap_or(u32::MAX);
         let in_flight = self.in_flight.unwrap_or_else(|| layout.pp.min(of_replica));
         let batch = self.batch.unwrap_or_else(|| of_replica.div_ceil(in_flight));

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::deployment::PlacedHardware;
 use crate::catalog::PartKind;
 use crate::document::{BomLine, HardwareAnswer, TrainingCandidate};
+use crate::quantity::thousands;
 use crate::search::Broken;
 
 /// One run on one cluster.
@@ -50,7 +51,7 @@ impl TrainingDeployment {
         let rented = self.hardware.terms.is_some();
         let of_kind = |kind: PartKind| {
             let line = self.bill_of_materials.iter().find(|line| line.kind == kind);
-            line.map(|line| format!("{}x {}", grouped(line.quantity), line.name))
+            line.map(|line| format!("{}x {}", thousands(line.quantity), line.name))
         };
         let hosts = of_kind(if rented {
             PartKind::Instance
@@ -71,27 +72,5 @@ impl TrainingDeployment {
         let TrainingCandidate { tp, pp, dp, .. } = candidate;
         let shard = candidate.shard.name();
         format!("{what}{over}, TP{tp} x PP{pp} x DP{dp}, {shard}")
-    }
-}
-
-/// A count with its thousands apart: `16,384`.
-fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let first = digits.len() % 3;
-    let (head, rest) = digits.split_at(first);
-    let mut groups: Vec<&str> = vec![head];
-    groups.extend((0..rest.len()).step_by(3).map(|from| &rest[from..from + 3]));
-    groups.retain(|group| !group.is_empty());
-    groups.join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::grouped;
-
-    #[test]
-    fn thousands_stand_apart() {
-        let said = [0, 12, 999, 1000, 16_384, 1_234_567].map(grouped);
-        assert_eq!(said, ["0", "12", "999", "1,000", "16,384", "1,234,567"]);
     }
 }

@@ -1,5 +1,6 @@
 //! Models on units, and whole purchases.
 
+use crate::quantity::SECONDS_PER_HOUR;
 use serde::Serialize;
 
 use super::bill::{Bill, sourced};
@@ -12,7 +13,6 @@ use crate::load::serving::{Overlap, Speculation};
 use crate::parallel::Layout;
 use crate::search::Broken;
 
-const SECONDS_PER_HOUR: f64 = 3600.0;
 const TOKENS_PER_MILLION: f64 = 1e6;
 const WATTS_PER_KILOWATT: f64 = 1e3;
 

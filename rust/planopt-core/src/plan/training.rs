@@ -11,11 +11,9 @@ use crate::document::{
 };
 use crate::load::training::{Recipe, Run};
 use crate::parallel::{Layout, Rejection};
-use crate::quantity::{MicroUsd, Watts};
+use crate::quantity::{MicroUsd, SECONDS_PER_HOUR, Watts};
 use crate::training::{StepTime, TrainingEvaluation};
 use crate::transformer::Transformer;
-
-const SECONDS_PER_HOUR: f64 = 3600.0;
 
 const HOURS_PER_DAY: f64 = 24.0;
 

@@ -182,6 +182,12 @@ mod tests {
     }
 
     #[test]
+    fn thousands_stand_apart() {
+        let said = [0, 12, 999, 1000, 16_384, 1_234_567].map(thousands);
+        assert_eq!(said, ["0", "12", "999", "1,000", "16,384", "1,234,567"]);
+    }
+
+    #[test]
     fn money_is_written_in_thousands() {
         assert_eq!(MicroUsd::from_usd(20_000.0).to_string(), "$20,000");
         assert_eq!(MicroUsd::from_usd(1599.5).to_string(), "$1,599.50");

@@ -17,6 +17,9 @@ pub use self::units::Dimension;
 
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
+/// Seconds of an hour.
+pub const SECONDS_PER_HOUR: f64 = 3600.0;
+
 /// Times in a smaller ratio than this are equally long: rounding must not decide which of them is
 /// told.
 pub const EQUALLY_LONG: f64 = 1.0 + 1e-10;

@@ -12,14 +12,12 @@ use self::names::{Names, one_of};
 use crate::catalog::{Catalog, Fields, read_file};
 use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
-use crate::quantity::{Dimension, Seconds, Watts};
+use crate::quantity::{Dimension, SECONDS_PER_HOUR, Seconds, Watts};
 use serde::Serialize;
 use std::path::Path;
 
 /// A quarter of a year.
 const QUARTER_HOURS: f64 = 8760.0 / 4.0;
-
-const SECONDS_PER_HOUR: f64 = 3600.0;
 
 const HOURS_OF_A_DAY: u32 = 24;
 

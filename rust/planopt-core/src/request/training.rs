@@ -226,7 +226,7 @@ pub enum InHost {
 
 /// Tokens of a step where no batch is given: what models of the size of LLaMA-2 were trained with
 /// (arXiv 2307.09288, section 2.2).
-const TOKENS_PER_STEP: u32 = 4 << 20;
+pub(super) const TOKENS_PER_STEP: u32 = 4 << 20;
 
 /// Framework where none is named.
 const USUAL_FRAMEWORK: &str = "megatron";
@@ -235,7 +235,7 @@ const USUAL_FRAMEWORK: &str = "megatron";
 const FRAMEWORK_BEFORE_FLASH: &str = "megatron-2022";
 
 /// Tokens of a sequence where none are given.
-const SEQUENCE: u32 = 4096;
+pub(super) const SEQUENCE: u32 = 4096;
 
 impl RecipeRequest {
     /// What is trained, where so many sequences are at work at once.

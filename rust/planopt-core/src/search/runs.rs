@@ -10,9 +10,7 @@ use super::serving::Nearest;
 use super::trained::Trained;
 use super::training::{FoundCluster, TrainingSearchResult};
 use crate::catalog::Catalog;
-use crate::quantity::MicroUsd;
-
-const SECONDS_PER_HOUR: f64 = 3600.0;
+use crate::quantity::{MicroUsd, SECONDS_PER_HOUR};
 
 impl Trained {
     /// Takes in what a search found.

@@ -1,9 +1,7 @@
 //! Bounds on paper: what hours, bytes and bandwidths alone say of a run, before any layout is
 //! evaluated. The seed article reasons with these.
 
-use crate::quantity::{Bytes, BytesPerSecond, Flops, FlopsPerSecond, Seconds};
-
-const SECONDS_PER_HOUR: f64 = 3600.0;
+use crate::quantity::{Bytes, BytesPerSecond, Flops, FlopsPerSecond, SECONDS_PER_HOUR, Seconds};
 
 /// How long a run of so many hours of single accelerators takes on `accelerators` at once.
 pub fn duration(accelerator_hours: f64, accelerators: f64) -> Seconds {

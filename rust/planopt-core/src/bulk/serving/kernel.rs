@@ -7,9 +7,8 @@ use super::columns::ServingColumns;
 use crate::bulk::columns::LANES;
 use crate::bulk::lane::{most, pick};
 use crate::memory::StageMemory;
+use crate::quantity::SECONDS_PER_HOUR;
 use multiversion::multiversion;
-
-const SECONDS_PER_HOUR: f64 = 3600.0;
 
 const TOKENS_PER_MILLION: f64 = 1e6;
 

@@ -9,10 +9,8 @@ use super::levels::{StageExchange, StageHeld, StageKept, StagePace};
 use crate::bulk::columns::{Column, LANES};
 use crate::bulk::lane::{least, most, pick};
 use crate::parallel::Stage;
-use crate::quantity::EQUALLY_LONG;
+use crate::quantity::{EQUALLY_LONG, SECONDS_PER_HOUR};
 use multiversion::multiversion;
-
-const SECONDS_PER_HOUR: f64 = 3600.0;
 
 const HOURS_PER_DAY: f64 = 24.0;
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::market::{Assumed, Prices, known, model};
 use super::reader::Reader;
-use super::request::{Hardware, Layout, Offload, Request};
+use super::request::{Hardware, Layout, Request};
 use super::served::Served;
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
@@ -191,10 +191,7 @@ fn resting(reader: &mut Reader, layout: &Layout) -> Option<Value> {
         }
         return None;
     }
-    let layers = match layout.offload {
-        Some(Offload::Layers(layers)) => Some(layers),
-        _ => None,
-    };
+    let layers = layout.offload.as_ref().and_then(Value::as_u64);
     Some(json!({ "layers": layers, "to": layout.offload_to }))
 }
 

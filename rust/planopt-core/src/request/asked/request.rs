@@ -1,9 +1,10 @@
 //! What can be asked: a field for each option of the table that has a path, and nothing else.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 /// A question as it was given, by groups; what is none of its command's is absent.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Request {
     pub(super) model: Model,
@@ -18,23 +19,14 @@ pub(super) struct Request {
 }
 
 /// Money, or money per hour.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Sum {
     pub(super) usd: f64,
     pub(super) hourly: bool,
 }
 
-/// Layers that rest in the host, as many as are needed, or parts of a run by name.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(untagged)]
-pub(super) enum Offload {
-    Layers(u64),
-    AsNeeded(String),
-    Parts(Vec<String>),
-}
-
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Model {
     pub(super) name: Option<String>,
@@ -51,7 +43,7 @@ pub(super) struct Model {
     pub(super) allow_quantization: Vec<String>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Workload {
     pub(super) name: Option<String>,
@@ -67,7 +59,7 @@ pub(super) struct Workload {
     pub(super) patches_per_token: Option<u64>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Promises {
     pub(super) target: Option<f64>,
@@ -79,7 +71,7 @@ pub(super) struct Promises {
     pub(super) redundancy: Option<u64>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Recipe {
     pub(super) tokens: Option<f64>,
@@ -101,7 +93,7 @@ pub(super) struct Recipe {
     pub(super) mfu: Option<f64>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Hardware {
     pub(super) accelerators: Vec<String>,
@@ -125,7 +117,7 @@ pub(super) struct Hardware {
     pub(super) prefill_host: Option<String>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Layout {
     pub(super) tp: Option<u64>,
@@ -137,7 +129,8 @@ pub(super) struct Layout {
     pub(super) batch: Option<u64>,
     pub(super) in_flight: Option<u64>,
     pub(super) overlap: Option<String>,
-    pub(super) offload: Option<Offload>,
+    /// Layers that rest in the host, as many as are needed, or parts of a run by name.
+    pub(super) offload: Option<Value>,
     pub(super) offload_to: Option<String>,
     pub(super) micro_batch: Option<u64>,
     pub(super) vpp: Option<u64>,
@@ -155,7 +148,7 @@ pub(super) struct Layout {
     pub(super) prefill_ep: Option<u64>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Engine {
     pub(super) name: Option<String>,
@@ -166,7 +159,7 @@ pub(super) struct Engine {
     pub(super) software_latency: Option<f64>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Money {
     pub(super) budget: Option<Sum>,
@@ -185,7 +178,14 @@ pub(super) struct Money {
     pub(super) carbon: Option<f64>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+impl Money {
+    /// What is asked to be best.
+    pub(super) fn objective_or(&self, usual: &str) -> String {
+        self.objective.clone().unwrap_or_else(|| usual.to_owned())
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Search {
     pub(super) assumptions: Option<String>,

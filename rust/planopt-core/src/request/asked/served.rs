@@ -7,7 +7,7 @@ use super::market::{Assumed, known, model};
 use super::reader::Reader;
 use super::request::Request;
 use crate::catalog::Catalog;
-use crate::diagnostic::code;
+use crate::diagnostic::{Diagnostic, code};
 
 /// What is served, as an evaluation needs it.
 #[derive(Clone, Debug, Serialize)]
@@ -171,7 +171,7 @@ impl Lengths {
     fn must_fit(&self, reader: &mut Reader) {
         let (prompt, context) = (self.prompt, self.context);
         if prompt > context && !reader.is_edited() {
-            let problem = crate::diagnostic::Diagnostic::new(
+            let problem = Diagnostic::new(
                 code::CONTRADICTION,
                 format!("a prompt of {prompt} tokens does not fit a context of {context}"),
             );

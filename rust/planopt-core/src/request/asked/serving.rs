@@ -74,11 +74,7 @@ pub(super) fn question(
         look_up_model(reading, catalog, &drafting.draft);
     }
     let question = Question {
-        objective: request
-            .money
-            .objective
-            .clone()
-            .unwrap_or_else(|| "cheapest".to_owned()),
+        objective: request.money.objective_or("cheapest"),
         target: request.promises.target.unwrap_or(0.0),
         ttft_seconds: request.promises.ttft,
         percentile,

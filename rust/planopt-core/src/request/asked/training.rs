@@ -10,13 +10,7 @@ use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
 use crate::quantity::thousands;
 use crate::request::ModelRequest;
-
-/// Tokens of a sequence where neither the question nor the model says less.
-const USUAL_SEQUENCE: u64 = 4096;
-
-/// Tokens of a step where no batch is given: 1,024 sequences of 4,096, as LLaMA-2 was trained with
-/// (arXiv 2307.09288, section 2.2).
-const TOKENS_PER_STEP: u64 = 4 << 20;
+use crate::request::training::{SEQUENCE, TOKENS_PER_STEP};
 
 /// What to buy for a training run.
 #[derive(Clone, Debug, Serialize)]
@@ -104,11 +98,7 @@ pub(super) fn question(
         seq_len,
         global_batch,
         deadline_seconds: request.promises.deadline,
-        objective: request
-            .money
-            .objective
-            .clone()
-            .unwrap_or_else(|| usual.to_owned()),
+        objective: request.money.objective_or(usual),
         precision: recipe.precision.clone(),
         gradients: recipe.gradients.clone(),
         optimizer: recipe.optimizer.clone(),
@@ -180,10 +170,10 @@ fn sequences(
                 for problem in problems {
                     reader.push(problem);
                 }
-                USUAL_SEQUENCE
+                u64::from(SEQUENCE)
             }
         };
-        let length = longest.min(USUAL_SEQUENCE);
+        let length = longest.min(u64::from(SEQUENCE));
         assumed.push(Assumed {
             name: "sequence length",
             value: format!("{length} tokens"),
@@ -192,7 +182,7 @@ fn sequences(
         length
     });
     let batch = request.recipe.global_batch.unwrap_or_else(|| {
-        let batch = (TOKENS_PER_STEP / length).max(1);
+        let batch = (u64::from(TOKENS_PER_STEP) / length).max(1);
         #[expect(clippy::cast_precision_loss, reason = "told in millions")]
         let millions = (batch * length) as f64 / 1e6;
         assumed.push(Assumed {

@@ -2,13 +2,11 @@
 
 use crate::catalog::{Assumptions, TrainingAssumptions};
 use crate::load::training::Recipe;
-use crate::quantity::{MicroUsd, Seconds, Watts};
+use crate::quantity::{MicroUsd, SECONDS_PER_HOUR, Seconds, Watts};
 use crate::transformer::Transformer;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-
-const SECONDS_PER_HOUR: f64 = 3600.0;
 
 /// What is sought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

@@ -1,0 +1,8 @@
+"""How many of one unit make another."""
+
+SECONDS_PER_HOUR = 3600
+HOURS_PER_DAY = 24
+SECONDS_PER_DAY = SECONDS_PER_HOUR * HOURS_PER_DAY
+HOURS_PER_YEAR = 365 * HOURS_PER_DAY
+MICRO_USD = 10**6
+"""Micro-dollars of a dollar."""
