@@ -105,18 +105,20 @@ class Catalog:
 
     def at_price(self, id_: str, usd: float, terms: str | None = None) -> Catalog:
         """Return the same catalog with one price in place of its own."""
-        price = {"id": id_, "usd": usd, "terms": terms}
-        return self._with(self.native.at_price(written(price)))
+        price = written({"id": id_, "usd": usd, "terms": terms})
+        return self._with(self.native.at_prices([price]))
 
     def priced(self, condition: str, prices: Mapping[str, float]) -> Catalog:
         """Return the same catalog as a question has its parts bought."""
+        native = self.native
         # As it is read, new parts are bought.
-        as_read = condition == self.condition == "new"
-        native = self.native if as_read else self.native.bought(condition)
+        if not condition == self.condition == "new":
+            native = native.bought(condition)
+        if prices:
+            told = [written({"id": id_, "usd": usd}) for id_, usd in prices.items()]
+            native = native.at_prices(told)
         other = self._with(native)
         other.condition, other.prices = condition, prices
-        for id_, usd in prices.items():
-            other = other.at_price(id_, usd)
         return other
 
     def with_power_limits(self, accelerators: object) -> Catalog:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import platform
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Protocol
+
+from planopt.machine import host_memory_bytes, processor_name
 
 Work = Callable[[], None]
 """One piece of work, to be timed."""
@@ -46,24 +46,6 @@ class Device(Protocol):
 
     def seconds(self, work: Work, repeats: int) -> float:
         """Time ``repeats`` runs of ``work``, and give the seconds of one."""
-
-
-def processor_name() -> str:
-    """Model of the processor, as the system knows it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    for line in lines:
-        key, _, value = line.partition(":")
-        if key.strip() in ("model name", "Model") and value.strip():
-            return value.strip()
-    return platform.processor() or platform.machine() or "processor"
-
-
-def host_memory_bytes() -> int:
-    """Memory of the host."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 class NumpyDevice:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from planopt.errors import InputError
-from planopt.measurement.device import host_memory_bytes, processor_name
+from planopt.machine import host_memory_bytes, processor_name
 
 if TYPE_CHECKING:
     from planopt.measurement.device import Work

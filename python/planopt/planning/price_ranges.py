@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from planopt.documents.explanations import PriceRange, Uncertainty
 from planopt.money import price_of_an_hourly_dollar
 from planopt.planning.flips import flips
+from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from planopt.serving.build import Build
 
 CENT = 0.01
-MICRO_USD = 1e-6
 MOST_STEPS = 12
 """Each step finds another purchase on the way: more have not been seen."""
 
@@ -131,7 +131,7 @@ def _limit(
     def cost_of_chosen(usd: float) -> float:
         return own + slope * (usd - part.price)
 
-    tolerance = MICRO_USD if question.problem.acquisition.hourly else CENT
+    tolerance = 1 / MICRO_USD if question.problem.acquisition.hourly else CENT
     usd = part.price * (1 + share)
     end = part.ask(usd)
     if end is None or _paid(question, end) >= cost_of_chosen(usd) - tolerance:

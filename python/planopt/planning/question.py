@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -63,10 +63,19 @@ class Question(ABC, Generic[AskedT, BuildT]):
     asked: Asked
     """What the problem was read from."""
 
-    @cached_property
-    @abstractmethod
+    _found: Found | None = field(default=None, init=False)
+    _offered: Offered | None = field(default=None, init=False)
+
+    @property
     def found(self) -> Found:
         """What can be bought."""
+        if self._found is None:
+            self._found = self.search()
+        return self._found
+
+    @abstractmethod
+    def search(self) -> Found:
+        """Search for what can be bought."""
 
     @property
     @abstractmethod
@@ -87,12 +96,13 @@ class Question(ABC, Generic[AskedT, BuildT]):
     def bought(self, purchase: Purchase) -> BuildT:
         """Lay a purchase out, and refuse what breaks a limit."""
 
-    @cached_property
+    @property
     def offered(self) -> Offered:
         """What OR-Tools is offered."""
-        asked = [(self.found.rows, self.limits, self.objectives)]
-        (offered,) = offers(asked, self.builds_beside)
-        return offered
+        if self._offered is None:
+            asked = [(self.found.rows, self.limits, self.objectives)]
+            (self._offered,) = offers(asked, self.builds_beside)
+        return self._offered
 
     def buy(self) -> Purchase:
         """Ask OR-Tools for the best purchase."""
@@ -135,9 +145,8 @@ class ServingQuestion(Question[Problem, Build]):
     is_told: bool = False
     """Whether its plan is told, with what lies beside it."""
 
-    @cached_property
-    def found(self) -> Found:
-        """Units that meet the speed, as far as their price can matter.
+    def search(self) -> Found:
+        """Find units that meet the speed, as far as their price can matter.
 
         No unit of a purchase costs more than the whole purchase. So the search stops
         somewhat beyond the budget, or beyond the price of a purchase that is known: it
@@ -264,9 +273,9 @@ class ServingQuestion(Question[Problem, Build]):
         """
         other = self.about(objective=objective)
         if _shares_units(self.problem) and objective != "latency":
-            other.found = self.found
+            other._found = self.found
             if objective in self.offered.offers:
-                other.offered = self.offered
+                other._offered = self.offered
         return other
 
     def best(self) -> Build | None:
@@ -290,16 +299,16 @@ def best_of(questions: Sequence[ServingQuestion]) -> list[Build | None]:
 
     Where there is no purchase there is no build either.
     """
-    new = [each for each in questions if "found" not in each.__dict__]
+    new = [each for each in questions if each._found is None]
     if new:
         asked = [(each.problem, each.first_aim) for each in new]
         together = find_together(new[0].catalog, asked)
         for each, found in zip(new, together, strict=True):
-            each.found = each._far_enough(found)
-    new = [each for each in questions if "offered" not in each.__dict__]
+            each._found = each._far_enough(found)
+    new = [each for each in questions if each._offered is None]
     rows = [(each.found.rows, each.limits, each.objectives) for each in new]
     for each, offered in zip(new, offers(rows), strict=True):
-        each.offered = offered
+        each._offered = offered
     bought = [(each, each.buy().counts) for each in questions]
     laid = lay_out_together(
         [
@@ -324,9 +333,8 @@ def best_of(questions: Sequence[ServingQuestion]) -> list[Build | None]:
 class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
     """What to buy for a training run."""
 
-    @cached_property
-    def found(self) -> Found:
-        """The best cluster of each accelerator, host and network."""
+    def search(self) -> Found:
+        """Find the best cluster of each accelerator, host and network."""
         return find_clusters(self.catalog, self.problem)
 
     @cached_property
@@ -367,5 +375,7 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
     def up_to(self, price_usd: float) -> TrainingQuestion:
         """Ask the same of clusters that cost no more."""
         other = self.about()
-        other.found = find_clusters(self.catalog, self.problem, price_cap_usd=price_usd)
+        other._found = find_clusters(
+            self.catalog, self.problem, price_cap_usd=price_usd
+        )
         return other

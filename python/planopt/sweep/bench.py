@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -14,6 +13,7 @@ from planopt._native import build_info
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.door import written
 from planopt.errors import InputError
+from planopt.machine import processor_name
 from planopt.options import Asked
 from planopt.sweep.spaces import Space, read_space
 
@@ -94,7 +94,7 @@ def bench(
     most: int = asked.get("threads") or len(os.sched_getaffinity(0))
     answer: dict[str, object] = {
         "build_profile": profile,
-        "cpu": _cpu(),
+        "cpu": processor_name(),
         "threads": most,
     }
     for space in read:
@@ -143,15 +143,3 @@ def _fastest(
         cpu_seconds = time.process_time() - before
         runs.append((decode(run, type=_Run), cpu_seconds))
     return min(runs, key=lambda run: run[0].seconds)
-
-
-def _cpu() -> str:
-    """Name of the processor, as the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        import platform
-
-        return platform.processor() or platform.machine()
-    names = (line.split(":", 1)[1] for line in lines if line.startswith("model name"))
-    return next(names, "unknown").strip()

@@ -71,22 +71,27 @@ impl Catalog {
         Ok(Self::of(catalog))
     }
 
-    /// The same catalog with one price in place of its own.
+    /// The same catalog with other prices in place of its own.
     ///
     /// Parameters
     /// ----------
-    /// price : bytes
-    ///     JSON: `id` of a part or an offer, `usd`, and the `terms` of an offer.
+    /// prices : list of bytes
+    ///     JSON of each: `id` of a part or an offer, `usd`, and the `terms` of an offer.
     ///
     /// Raises
     /// ------
     /// `InputError`
     ///     There is no such part; or every problem of the files of offers, if it is about one of
     ///     them.
-    fn at_price(&self, py: Python<'_>, price: &[u8]) -> PyResult<Self> {
-        let choice: catalog::PriceChoice = question(py, price)?;
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "arguments of Python are handed over by value"
+    )]
+    fn at_prices(&self, py: Python<'_>, prices: Vec<Vec<u8>>) -> PyResult<Self> {
+        let choices = prices.iter().map(|price| question(py, price));
+        let choices: Vec<catalog::PriceChoice> = choices.collect::<PyResult<_>>()?;
         self.catalog
-            .at_price(&choice)
+            .at_prices(&choices)
             .map(Self::of)
             .map_err(|problems| input_error(py, &problems))
     }

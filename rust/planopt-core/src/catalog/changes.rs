@@ -25,55 +25,90 @@ pub struct PriceChoice {
     pub terms: Option<String>,
 }
 
+impl PriceChoice {
+    fn terms(&self) -> Terms {
+        let named = self.terms.as_deref().and_then(Terms::from_name);
+        named.unwrap_or(Terms::OnDemand)
+    }
+}
+
 impl Catalog {
-    /// The same catalog with one price in place of its own, or of none: of an accelerator, a host, a
-    /// NIC, a switch, a cable, or of an hour of an offer, whose id has slashes.
+    /// The same catalog with other prices in place of its own, or of none: of accelerators, hosts,
+    /// NICs, switches, cables, or of an hour of an offer, whose id has slashes.
     ///
     /// # Errors
     ///
-    /// E001 with the nearest ids, if there is no such part; problems of the files of offers.
-    pub fn at_price(&self, choice: &PriceChoice) -> Result<Self, Vec<Diagnostic>> {
+    /// As of [`Catalog::sells`].
+    pub fn at_prices(&self, choices: &[PriceChoice]) -> Result<Self, Vec<Diagnostic>> {
         let mut catalog = self.clone();
+        for choice in choices {
+            self.sells(choice)?;
+            catalog.set_price(choice)?;
+        }
+        Ok(catalog)
+    }
+
+    /// Whether there is a part, or an offer on its terms, that can have another price.
+    ///
+    /// # Errors
+    ///
+    /// E001 with the nearest ids, if there is none; problems of the files of offers.
+    pub fn sells(&self, choice: &PriceChoice) -> Result<(), Vec<Diagnostic>> {
+        let id = choice.id.as_str();
+        if id.contains('/') {
+            let terms = choice.terms();
+            let providers = self.providers()?.values();
+            let offers: Vec<String> = providers.flat_map(|entry| entry.entity.on(terms)).collect();
+            let known = || offers.iter().map(String::as_str);
+            let kind = || format!("offer {}", terms.name());
+            return if known().any(|offer| offer == id) {
+                Ok(())
+            } else {
+                Err(vec![Diagnostic::unknown_name(&kind(), id, known())])
+            };
+        }
+        let mut networks = self.networks.values().map(|entry| &entry.entity);
+        let is_part = self.accelerators.contains_key(id)
+            || self.hosts.contains_key(id)
+            || networks.any(|network| network.parts().iter().any(|part| part.id == id));
+        if is_part {
+            Ok(())
+        } else {
+            Err(vec![self.unknown_part(id)])
+        }
+    }
+
+    fn set_price(&mut self, choice: &PriceChoice) -> Result<(), Vec<Diagnostic>> {
         let price = MicroUsd::from_usd(choice.usd);
         let id = choice.id.as_str();
         if id.contains('/') {
-            let terms = choice.terms.as_deref().and_then(Terms::from_name);
-            catalog.set_rent(id, terms.unwrap_or(Terms::OnDemand), price)?;
-            return Ok(catalog);
+            return self.set_rent(id, choice.terms(), price);
         }
-        let mut known = false;
         // A power limit does not change what an accelerator costs.
         let bought = self.accelerators.get(id);
-        let bought = bought.map_or(id, |entry| entry.entity.model_id());
-        for entry in catalog.accelerators.values_mut() {
+        let bought = bought
+            .map_or(id, |entry| entry.entity.model_id())
+            .to_owned();
+        for entry in self.accelerators.values_mut() {
             if entry.entity.model_id() == bought {
                 entry.entity.price = Some(price);
                 entry.say("price", price);
-                known = true;
             }
         }
-        if let Some(entry) = catalog.hosts.get_mut(id) {
+        if let Some(entry) = self.hosts.get_mut(id) {
             entry.entity.price = Some(price);
             entry.say("price", price);
-            known = true;
         }
-        for entry in catalog.networks.values_mut() {
+        for entry in self.networks.values_mut() {
             let parts = entry.entity.parts().into_iter();
-            let tables: Vec<String> = parts
-                .filter(|part| part.id == id)
-                .map(|part| part.table)
-                .collect();
-            known |= !tables.is_empty();
+            let of_part = parts.filter(|part| part.id == id).map(|part| part.table);
+            let tables: Vec<String> = of_part.collect();
             for table in tables {
                 entry.say(&format!("{table}.price"), price);
             }
             entry.entity.set_price(id, price);
         }
-        if known {
-            Ok(catalog)
-        } else {
-            Err(vec![self.unknown_part(id)])
-        }
+        Ok(())
     }
 
     fn unknown_part(&self, id: &str) -> Diagnostic {

@@ -108,7 +108,7 @@ impl Catalog {
     ///
     /// # Errors
     ///
-    /// E001 with the nearest ids of offers on such terms; every problem of their files.
+    /// Every problem of the files of offers.
     pub(crate) fn set_rent(
         &mut self,
         id: &str,
@@ -116,19 +116,10 @@ impl Catalog {
         price: MicroUsd,
     ) -> Result<(), Vec<Diagnostic>> {
         let mut providers = self.providers()?.clone();
-        let mut known = false;
         for entry in providers.values_mut() {
             if let Some((place, field)) = entry.entity.set_price(id, terms, price) {
                 entry.say(&format!("offer[{place}].{field}"), price);
-                known = true;
             }
-        }
-        if !known {
-            let offers = providers.values().flat_map(|entry| entry.entity.on(terms));
-            let ids: Vec<String> = offers.collect();
-            let kind = format!("offer {}", terms.name());
-            let known = ids.iter().map(String::as_str);
-            return Err(vec![Diagnostic::unknown_name(&kind, id, known)]);
         }
         self.offers.put(providers);
         Ok(())

@@ -176,7 +176,7 @@ impl Prices {
                 usd: *usd,
                 terms: None,
             };
-            if let Err(problems) = catalog.at_price(&choice) {
+            if let Err(problems) = catalog.sells(&choice) {
                 reader.refuse("prices", problems);
             }
         }

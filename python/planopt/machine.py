@@ -1,0 +1,23 @@
+"""The machine that planopt runs on: its processor and its memory."""
+
+import os
+import platform
+from pathlib import Path
+
+
+def processor_name() -> str:
+    """Model of the processor, as the system knows it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    for line in lines:
+        key, _, value = line.partition(":")
+        if key.strip() in ("model name", "Model") and value.strip():
+            return value.strip()
+    return platform.processor() or platform.machine() or "processor"
+
+
+def host_memory_bytes() -> int:
+    """Memory of the host."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
