@@ -120,7 +120,13 @@ class Assumptions:
         """Return what an engine makes of them; none, as kernels were measured."""
         if engine is None:
             return self
-        return replace(self, reached=replace(self.reached, engine=self.engines[engine]))
+        reached = replace(self.reached, engine=self.engines[engine])
+        held = self.reached.table["engines"][engine].get("memory", {})
+        return replace(
+            self,
+            reached=reached,
+            memory=_memory({**self.reached.table["memory"], **held}),
+        )
 
     def compute(self, accelerator: Accelerator) -> Compute:
         """Return what an accelerator reaches."""

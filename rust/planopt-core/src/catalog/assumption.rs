@@ -22,7 +22,8 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
     let accelerators = fields.named_sections("accelerators", over_general);
     let families = fields.named_sections("families", over_general);
     let step_overhead = compute.step_overhead;
-    let engines = fields.named_sections("engines", |own| engine_shares(own, step_overhead));
+    let held = fields.section("memory", |own| memory(own, None));
+    let engines = fields.named_sections("engines", |own| engine_shares(own, step_overhead, held));
     let communication = fields.section("communication", communication);
     let links = fields.named_sections("links", |link| scale_up(link, Some(communication.scale_up)));
     let training = fields.optional("training", |fields, key| fields.section(key, training));
@@ -40,7 +41,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
         description: fields.text("description"),
         hardware: fields.word("hardware", HARDWARE),
         pcie_all_reduce: fields.word("pcie_all_reduce", ALL_REDUCE_CLASSES),
-        memory: fields.section("memory", memory),
+        memory: held,
         engine: fields.optional("engine", |fields, key| fields.section(key, engine)),
         compute,
         accelerators,
@@ -65,14 +66,32 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
     }
 }
 
-fn memory(fields: &mut Fields<'_>) -> MemoryAssumptions {
+/// Memory that is not weights or KV cache; what the table of an engine lacks is as of `general`.
+fn memory(fields: &mut Fields<'_>, general: Option<MemoryAssumptions>) -> MemoryAssumptions {
+    let known = |figure: fn(MemoryAssumptions) -> f64| general.map(figure);
+    let bytes = |figure: fn(MemoryAssumptions) -> Bytes| general.map(figure);
+    let tokens = |figure: fn(MemoryAssumptions) -> u32| general.map(figure);
+    let usable = known(|own| own.usable_fraction);
+    let unified = known(|own| own.unified_usable_fraction);
     MemoryAssumptions {
-        usable_fraction: share(fields, "usable_fraction"),
-        unified_usable_fraction: share(fields, "unified_usable_fraction"),
-        overhead: fields.quantity("overhead"),
-        overhead_group: fields.quantity("overhead_group"),
-        page_tokens: fields.positive("page_tokens"),
-        workspace_tokens: fields.quantity("workspace_tokens"),
+        usable_fraction: fields.laid_over("usable_fraction", usable, share),
+        unified_usable_fraction: fields.laid_over("unified_usable_fraction", unified, share),
+        overhead: fields.laid_over("overhead", bytes(|own| own.overhead), Fields::quantity),
+        overhead_group: fields.laid_over(
+            "overhead_group",
+            bytes(|own| own.overhead_group),
+            Fields::quantity,
+        ),
+        page_tokens: fields.laid_over(
+            "page_tokens",
+            tokens(|own| own.page_tokens),
+            Fields::positive,
+        ),
+        workspace_tokens: fields.laid_over(
+            "workspace_tokens",
+            tokens(|own| own.workspace_tokens),
+            Fields::quantity,
+        ),
     }
 }
 
@@ -82,7 +101,11 @@ const POLICIES: &[(&str, Policy)] = &[
 ];
 
 /// What an engine makes of kernels; nothing where it says nothing.
-fn engine_shares(fields: &mut Fields<'_>, step_overhead: Seconds) -> EngineShares {
+fn engine_shares(
+    fields: &mut Fields<'_>,
+    step_overhead: Seconds,
+    held: MemoryAssumptions,
+) -> EngineShares {
     let factor = |fields: &mut Fields<'_>, key| fields.positive_number(key, Dimension::Number);
     EngineShares {
         arithmetic: fields.or("arithmetic", 1.0, factor),
@@ -101,6 +124,9 @@ fn engine_shares(fields: &mut Fields<'_>, step_overhead: Seconds) -> EngineShare
         step_overhead: fields.or("step_overhead", step_overhead, Fields::quantity),
         prompt_launch: fields.or("prompt_launch", Seconds::ZERO, Fields::quantity),
         request_overhead: fields.optional("request_overhead", Fields::quantity),
+        memory: fields.or("memory", held, |fields, key| {
+            fields.section(key, |own| memory(own, Some(held)))
+        }),
         scheduling: Scheduling {
             token_budget: fields.optional("token_budget", Fields::positive),
             policy: fields.or("policy", Policy::default(), |fields, key| {
@@ -147,10 +173,6 @@ fn communication(fields: &mut Fields<'_>) -> CommunicationAssumptions {
 
 /// Collectives over scale-up links; what a table lacks is as of `general`.
 fn scale_up(fields: &mut Fields<'_>, general: Option<ScaleUpAssumptions>) -> ScaleUpAssumptions {
-    let seconds = |fields: &mut Fields<'_>, key, general: Option<Seconds>| match general {
-        Some(general) => fields.or(key, general, Fields::quantity),
-        None => fields.quantity(key),
-    };
     let none = ScaleUpAssumptions {
         efficiency: 1.0,
         direct_efficiency: None,
@@ -165,19 +187,24 @@ fn scale_up(fields: &mut Fields<'_>, general: Option<ScaleUpAssumptions>) -> Sca
     let bulk_latency = fields.optional("bulk_latency", Fields::quantity);
     let bulk_efficiency = fields.optional("bulk_efficiency", share);
     ScaleUpAssumptions {
-        efficiency: match general {
-            Some(general) => fields.or("scale_up_efficiency", general.efficiency, share),
-            None => share(fields, "scale_up_efficiency"),
-        },
+        efficiency: fields.laid_over(
+            "scale_up_efficiency",
+            general.map(|own| own.efficiency),
+            share,
+        ),
         direct_efficiency: fields
             .optional("direct_efficiency", share)
             .or(known.direct_efficiency),
-        latency: seconds(fields, "scale_up_latency", general.map(|own| own.latency)),
-        overhead: seconds(fields, "collective_overhead", Some(known.overhead)),
-        one_shot_latency: seconds(
-            fields,
+        latency: fields.laid_over(
+            "scale_up_latency",
+            general.map(|own| own.latency),
+            Fields::quantity,
+        ),
+        overhead: fields.or("collective_overhead", known.overhead, Fields::quantity),
+        one_shot_latency: fields.laid_over(
             "one_shot_latency",
             general.map(|own| own.one_shot_latency),
+            Fields::quantity,
         ),
         two_shot_latency: fields
             .optional("two_shot_latency", Fields::quantity)

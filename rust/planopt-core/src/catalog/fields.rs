@@ -256,6 +256,20 @@ impl<'s> Fields<'s> {
         self.optional(key, read).unwrap_or(default)
     }
 
+    /// What stands under a key of a table that is laid over another: there it stands for certain,
+    /// unless nothing lies below.
+    pub(super) fn laid_over<T>(
+        &mut self,
+        key: &'static str,
+        below: Option<T>,
+        read: impl FnOnce(&mut Self, &'static str) -> T,
+    ) -> T {
+        match below {
+            Some(below) => self.or(key, below, read),
+            None => read(self, key),
+        }
+    }
+
     /// The table under a key.
     pub(crate) fn section<T>(
         &mut self,

@@ -27,16 +27,6 @@ impl Engine {
                 *link = link.with_latency(latency);
             }
         }
-        if let Some(share) = self.usable_fraction {
-            if !(share > 0.0 && share <= 1.0) {
-                return Err(vec![wrong_option(
-                    "usable_fraction",
-                    share.to_string(),
-                    "a share above 0, 1 at most".to_owned(),
-                )]);
-            }
-            assumptions.memory.usable_fraction = share;
-        }
         if let Some(name) = &self.name {
             let known = assumptions.engines.iter().find(|(own, _)| own == name);
             let Some(engine) = known.map(|(_, engine)| *engine) else {
@@ -48,6 +38,16 @@ impl Engine {
                 return Err(vec![unknown_name("engine", name, names.join(", "))]);
             };
             assumptions.under(&engine);
+        }
+        if let Some(share) = self.usable_fraction {
+            if !(share > 0.0 && share <= 1.0) {
+                return Err(vec![wrong_option(
+                    "usable_fraction",
+                    share.to_string(),
+                    "a share above 0, 1 at most".to_owned(),
+                )]);
+            }
+            assumptions.memory.usable_fraction = share;
         }
         if let Some(class) = &self.pcie_all_reduce {
             const CLASSES: [&str; 3] = ["default", "slow", "good"];

@@ -1,5 +1,6 @@
 //! Rates that operations reach, and what engines make of them.
 
+use super::MemoryAssumptions;
 use super::scheduling::Policy;
 use crate::format::Format;
 use crate::quantity::{BytesPerSecond, FlopsPerSecond, Seconds};
@@ -85,6 +86,8 @@ pub struct EngineShares {
     pub prompt_launch: Seconds,
     /// What a request takes outside of the steps until its first token is with the user.
     pub request_overhead: Option<Seconds>,
+    /// What it holds besides weights and KV cache.
+    pub memory: MemoryAssumptions,
     /// What the engine does in a step.
     pub scheduling: Scheduling,
 }

@@ -150,6 +150,7 @@ pub struct Assumptions {
 impl Assumptions {
     /// The same as `engine` makes of them, one of [`Self::engines`].
     pub fn under(&mut self, engine: &EngineShares) {
+        self.memory = engine.memory;
         self.scheduling = engine.scheduling;
         self.communication.all_reduce_share = engine.all_reduce;
         self.communication.hop_overhead = engine.hop_overhead;
