@@ -27,6 +27,7 @@ class Memory:
     overhead_group: float
     page_tokens: int
     workspace_tokens: int
+    step_logits: bool
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,7 @@ def _memory(table: Table) -> Memory:
         overhead_group=units.quantity(table["overhead_group"], "bytes"),
         page_tokens=units.count(table["page_tokens"]),
         workspace_tokens=units.count(table["workspace_tokens"]),
+        step_logits=bool(units.unwrapped(table.get("step_logits", False))),
     )
 
 

@@ -133,13 +133,17 @@ def _cached_tokens(operation: Attention | LatentAttention, context: int) -> int:
 
 # Section 5, activations.
 @formula(
-    "workspace_tokens B_a max active (k' + n'), on the last stage + b (V/t) 4",
+    "workspace_tokens B_a max active (k' + n'), on the last stage + b (V/t) 4; with "
+    "step_logits workspace_tokens (V/t + h) 4 on the last stage alone",
     section="5",
     unit="bytes",
     reads=("memory.workspace_tokens",),
 )
 def activations_bytes(stage: Stage, model: Model, rank: Rank, *, batch: int) -> float:
     """Return the bytes of the workspace, and of the logits on the last stage."""
+    if rank.assumptions.memory.step_logits:
+        width = model.vocabulary / rank.t + model.hidden if stage.head else 0
+        return rank.assumptions.memory.workspace_tokens * width * _LOGIT_BYTES
     widest = max(
         (
             _rows(operation, rank) * sum(operation.divided(rank.dividing(operation)))

@@ -92,6 +92,11 @@ fn memory(fields: &mut Fields<'_>, general: Option<MemoryAssumptions>) -> Memory
             tokens(|own| own.workspace_tokens),
             Fields::quantity,
         ),
+        step_logits: fields.or(
+            "step_logits",
+            general.is_some_and(|own| own.step_logits),
+            Fields::flag,
+        ),
     }
 }
 

@@ -96,10 +96,22 @@ impl StageMemory {
             kv_cache_per_sequence += draft.kv_cache_bytes(context, memory.page_tokens);
             logits *= 1.0 + draft.tokens;
         }
+        let tokens = f64::from(memory.workspace_tokens);
+        let mut workspace = tokens * rank.activation_bytes * widest;
+        if memory.step_logits {
+            let hidden = rank.hidden_bytes / rank.activation_bytes;
+            let width = if stage.last {
+                rank.logits + hidden
+            } else {
+                0.0
+            };
+            workspace = tokens * width * LOGIT_BYTES;
+            logits = 0.0;
+        }
         Self {
             weights,
             kv_cache_per_sequence,
-            workspace: Bytes(f64::from(memory.workspace_tokens) * rank.activation_bytes * widest),
+            workspace: Bytes(workspace),
             logits_per_sequence: Bytes(logits * LOGIT_BYTES),
             overhead: if accelerators > 1 {
                 memory.overhead_group

@@ -43,6 +43,9 @@ pub struct MemoryAssumptions {
     pub page_tokens: u32,
     /// Tokens of the largest step, for which the activation workspace is sized.
     pub workspace_tokens: u32,
+    /// Whether each token of the largest step has its input and its logits, and nothing else has a
+    /// workspace: the compute buffer of ggml's graphs.
+    pub step_logits: bool,
 }
 
 /// Limits of the engine that serves.
