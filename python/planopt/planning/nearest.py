@@ -15,16 +15,16 @@ from planopt.planning.held_back import held_back, span
 from planopt.price_sources import is_rough
 from planopt.procurement import minimal_conflict, satisfiable
 from planopt.serving.build import Build
+from planopt.training.build import TrainingBuild
 from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from planopt.catalog.entries import Model
     from planopt.planning.question import ServingQuestion, TrainingQuestion
     from planopt.procurement.problem import Purchase
     from planopt.serving.question_types import Problem
-    from planopt.training.build import TrainingBuild
     from planopt.training.problem import TrainingProblem
 
 NARROWER_FORMATS = ("fp8", "int4")
@@ -32,19 +32,32 @@ NARROWER_FORMATS = ("fp8", "int4")
 and never taken without being asked for."""
 BUDGET_STEP_USD = 10
 """Budgets are proposed in whole tens of dollars, upwards."""
+RUN_BUDGET_STEP_USD = 1000
+"""The same of runs, in whole thousands."""
 SPEED_STEP = 0.1
 """Targets are proposed in tenths of a token per second, downwards."""
 SLOWEST_WORTH_NAMING = 0.5
 """Tokens per second of a user below which nobody would want the plan."""
-Demand = str
-SPEED: tuple[Demand, ...] = ("target", "ttft")
-"""Demands that the search knows of and the purchase does not."""
-RUN_BUDGET_STEP_USD = 1000
-"""The same of runs, in whole thousands."""
 AS_ASSUMED = "as many spare hosts as the assumptions ask for"
+SAME = Edit({}, "keeps every other limit")
 UNCAPPED = {"budget": ""}
 """Without a budget the search sees units beyond it."""
 ANYWHERE = {"provider": "", "region": ""}
+SAID = {
+    "target": ">= {0.target:g} tok/s per user",
+    "ttft": "<= {0.ttft_seconds:g} s to the first token at {0.percentile}",
+    "users": "{0.users} with {0.served.lengths.context:,} tokens of context each",
+    "throughput": ">= {0.throughput:g} tok/s in all",
+    "budget": "<= ${0.budget_usd:,.0f}",
+    "budget per hour": "<= ${0.budget_usd_per_hour:,.3g}/h",
+    "purchase": "<= ${0.budget_usd:,.0f} to buy with",
+    "power": "<= {0.max_power_watts:,.0f} W",
+    "racks": "<= {0.max_racks:g} racks",
+    "accelerators": "<= {0.accelerators_in_all} accelerators",
+    "max-accelerators": "<= {0.max_accelerators:,}",
+    "redundancy": "{0.redundancy} spare hosts",
+}
+"""How limits are said that a figure of the problem sets."""
 
 
 # --- Of serving -----------------------------------------------------------------------
@@ -80,16 +93,15 @@ def _until(
 def _closest(question: ServingQuestion) -> str | None:
     """Say how close the rejected candidates came."""
     nearest = question.found.nearest
-    speed, ratio = (
-        nearest.tokens_per_second_per_user,
-        nearest.memory_ratio,
-    )
-    if question.problem.percentile is not None and not question.found:
+    if question.found:
+        return None
+    if question.problem.percentile is not None:
         return _late(question)
-    if speed is not None and not question.found:
+    if nearest.tokens_per_second_per_user is not None:
+        speed = nearest.tokens_per_second_per_user
         return f"the fastest that fits reaches {speed:.2f} tok/s"
-    if ratio is not None and not question.found:
-        return f"the closest needs {ratio:.2f} times the memory there is"
+    if nearest.memory_ratio is not None:
+        return f"the closest needs {nearest.memory_ratio:.2f} times the memory there is"
     return None
 
 
@@ -101,10 +113,7 @@ def _late(question: ServingQuestion) -> str | None:
     apart = ttft is None and speed is None
     if apart:
         # Each is met, and not both: how close one comes where the other is.
-        ttft, speed = (
-            nearest.prefill_seconds,
-            nearest.tokens_per_second_per_user,
-        )
+        ttft, speed = nearest.prefill_seconds, nearest.tokens_per_second_per_user
     said = []
     if ttft is not None and problem.ttft_seconds is not None:
         over = ttft / problem.ttft_seconds - 1
@@ -138,15 +147,22 @@ def _fastest_speed(question: ServingQuestion) -> float | None:
 def _conflict(question: ServingQuestion) -> Iterator[Limit]:
     """Find the limits without any one of which there would be a plan."""
     problem = question.problem
-    demands = [name for name in SPEED if _demanded(problem, name)]
-    groups = (*demands, *question.limits.groups)
-    questions: dict[frozenset[Demand], ServingQuestion] = {}
+    # The search knows of speeds, and the purchase of all else.
+    unhurried: dict[str, dict[str, object]] = {
+        "target": {"target": ""},
+        "ttft": question.after_any_wait,
+    }
+    demanded = {"target": problem.target, "ttft": problem.ttft_seconds}
+    groups = (*filter(demanded.get, demanded), *question.limits.groups)
+    questions: dict[frozenset[str], ServingQuestion] = {}
 
     def feasible(kept: tuple[str, ...]) -> bool:
-        speeds = frozenset(kept) & frozenset(SPEED)
+        speeds = frozenset(kept) & frozenset(unhurried)
         if speeds not in questions:
-            dropped = _without_speeds(question, speeds)
-            questions[speeds] = question.edited(Edit({**UNCAPPED, **dropped}))
+            dropped: dict[str, object] = {**UNCAPPED}
+            for name, edit in unhurried.items():
+                dropped |= {} if name in speeds else edit
+            questions[speeds] = question.edited(Edit(dropped))
         asked = questions[speeds]
         limits = asked.limits_of(problem).only(kept)
         if "users" not in kept and "throughput" not in kept:
@@ -161,7 +177,7 @@ def _conflict(question: ServingQuestion) -> Iterator[Limit]:
         yield _model_limit(question, "; ".join([nothing, *_not_sold(question)]))
         return
     for name in minimal_conflict(groups, feasible):
-        yield _limit(question, name)
+        yield _limit(problem, name)
     yield _model_limit(question, None)
 
 
@@ -184,72 +200,30 @@ def _not_sold(question: ServingQuestion) -> Iterator[str]:
             yield f"{name} has no price"
 
 
-def _demanded(problem: Problem, name: Demand) -> bool:
-    return {"target": problem.target > 0, "ttft": problem.ttft_seconds is not None}[
-        name
-    ]
-
-
-def _without_speeds(
-    question: ServingQuestion, kept: frozenset[Demand]
-) -> dict[str, object]:
-    return {
-        **({} if "target" in kept else {"target": ""}),
-        **({} if "ttft" in kept else question.after_any_wait),
-    }
-
-
 def _model(question: ServingQuestion) -> Model:
     served = question.problem.served
     return question.catalog.model(served.model, served.kv_heads)
 
 
 def _model_limit(question: ServingQuestion, detail: str | None) -> Limit:
-    served = question.problem.served
-    model = _model(question)
+    served, model = question.problem.served, _model(question)
     weights = served.weights or model.weights
     billions = model.parameters / 1e9
-    return Limit(
-        name="model",
-        value=f"{served.model} in {weights}: {billions:.1f}e9 parameters",
-        detail=detail,
-    )
+    value = f"{served.model} in {weights}: {billions:.1f}e9 parameters"
+    return Limit(name="model", value=value, detail=detail)
 
 
-def _limit(question: ServingQuestion, name: str) -> Limit:
-    problem = question.problem
+def _limit(problem: Problem, name: str) -> Limit:
     if name.startswith("stock:"):
         part = name.removeprefix("stock:")
         return Limit(name=name, value=f"{problem.stock[part]} of {part}")
-    values: dict[str, Callable[[], str]] = {
-        "target": lambda: (
-            f">= {problem.target:g} tok/s per user"
-            + (f" at {problem.percentile}" if problem.percentile else "")
-        ),
-        "ttft": lambda: (
-            f"<= {problem.ttft_seconds:g} s to the first token at {problem.percentile}"
-        ),
-        "users": lambda: (
-            f"{problem.users} with "
-            f"{problem.served.lengths.context:,} tokens of context each"
-            + (
-                f", {problem.redundancy} replicas to spare"
-                if problem.redundancy
-                else ""
-            )
-        ),
-        "throughput": lambda: f">= {problem.throughput:g} tok/s in all",
-        "budget": lambda: (
-            f"<= ${problem.budget_usd_per_hour:,.3g}/h"
-            if problem.acquisition.hourly
-            else f"<= ${problem.budget_usd:,.0f}"
-        ),
-        "purchase": lambda: f"<= ${problem.budget_usd:,.0f} to buy with",
-        "power": lambda: f"<= {problem.max_power_watts:,.0f} W",
-        "racks": lambda: f"<= {problem.max_racks:g} racks",
-        "accelerators": lambda: f"<= {problem.accelerators_in_all} accelerators",
-    }
-    return Limit(name=name, value=values[name]())
+    hourly = name == "budget" and problem.acquisition.hourly
+    said = SAID["budget per hour" if hourly else name].format(problem)
+    if name == "target" and problem.percentile:
+        said += f" at {problem.percentile}"
+    if name == "users" and problem.redundancy:
+        said += f", {problem.redundancy} replicas to spare"
+    return Limit(name=name, value=said)
 
 
 def _nearest_changes(question: ServingQuestion) -> Iterator[Change]:
@@ -257,7 +231,7 @@ def _nearest_changes(question: ServingQuestion) -> Iterator[Change]:
     problem = question.problem
     yield from _what_is_reached(question)
     yield from _used(question)
-    yield from _more_money(question, Edit({}, "keeps every other limit"))
+    yield from _more_money(question, SAME)
     asked = problem.served.weights or _model(question).weights
     for weights in NARROWER_FORMATS:
         if weights in (asked, *problem.allow_quantization):
@@ -278,11 +252,10 @@ def _used(question: ServingQuestion) -> Iterator[Change]:
         return
     note = "used accelerators too, with whatever is left of their warranty"
     edit = Edit({"condition": "any"}, note)
-    build = question.edited(edit).best()
-    if build is not None:
-        yield _change(edit, build)
-    elif not question.found.search.candidates_covered:
-        yield from _more_money(question, edit)
+    found = list(_asked(question, edit))
+    if not found and not question.found.search.candidates_covered:
+        found = list(_more_money(question, edit))
+    yield from found
 
 
 def _rented(question: ServingQuestion) -> Iterator[Change]:
@@ -294,37 +267,30 @@ def _rented(question: ServingQuestion) -> Iterator[Change]:
     yield from _asked(question, edit)
 
 
-def _more_money(question: ServingQuestion, edit: Edit) -> Iterator[Change]:
-    """Find the budget that is needed for an edit, and ask again with it."""
-    problem = question.problem
-    if problem.money is None:
-        return
-    free = Edit({**edit.options, **UNCAPPED, "objective": "cheapest"})
-    cheapest = question.edited(free).best()
-    if cheapest is None:
-        return
-    if problem.acquisition.hourly:
-        budget = f"{math.ceil(cheapest.usd_per_hour * 100) / 100:.2f}/h"
-    else:
-        steps = math.ceil(cheapest.price_usd / BUDGET_STEP_USD)
-        budget = f"{steps * BUDGET_STEP_USD}"
-    yield from _asked(question, Edit({**edit.options, "budget": budget}, edit.note))
-
-
 def _slower(question: ServingQuestion) -> Iterator[Change]:
-    """Find the fastest speed that the other limits allow, and ask again with it."""
+    """Find the fastest speed that the other limits allow, and ask again with it.
+
+    Where no speed at all is within the budget, find what a slower one saves.
+    """
     problem = question.problem
     if not problem.target:
         return
-    slowest = {"target": SLOWEST_WORTH_NAMING, "objective": "latency"}
-    fastest = question.edited(Edit(slowest)).best()
-    if fastest is None:
-        yield from _slower_for_more(question)
+    slowest = {"target": SLOWEST_WORTH_NAMING}
+    fastest = question.edited(Edit({**slowest, "objective": "latency"})).best()
+    if fastest is not None:
+        target = _proposed_target(fastest)
+        if SLOWEST_WORTH_NAMING <= target < problem.target:
+            edit = Edit({"target": f"{target:g}tok/s"}, "slower for every user")
+            yield from _asked(question, edit)
         return
-    target = _proposed_target(fastest)
-    if SLOWEST_WORTH_NAMING <= target < problem.target:
-        edit = Edit({"target": f"{target:g}tok/s"}, "slower for every user")
-        yield from _asked(question, edit)
+    if problem.money is None:
+        return
+    cheap = Edit({**UNCAPPED, **slowest, "objective": "cheapest"})
+    cheapest = question.edited(cheap).best()
+    if cheapest is not None and _proposed_target(cheapest) < problem.target:
+        note = "slower for every user, on fewer or cheaper parts"
+        target = _proposed_target(cheapest)
+        yield from _more_money(question, Edit({"target": f"{target:g}tok/s"}, note))
 
 
 SLACK = (1.05, 1.25, 1.6, 2.5)
@@ -358,21 +324,6 @@ def _two_digits(value: float) -> float:
     """Round up to two digits."""
     step = 10.0 ** (math.floor(math.log10(value)) - 1)
     return round(math.ceil(value / step) * step, 12)
-
-
-def _slower_for_more(question: ServingQuestion) -> Iterator[Change]:
-    """Find what a slower target saves, where no speed at all is within the budget."""
-    problem = question.problem
-    if problem.money is None:
-        return
-    slowest = {"target": SLOWEST_WORTH_NAMING, "objective": "cheapest"}
-    cheapest = question.edited(Edit({**UNCAPPED, **slowest})).best()
-    if cheapest is None:
-        return
-    target = _proposed_target(cheapest)
-    if target < problem.target:
-        note = "slower for every user, on fewer or cheaper parts"
-        yield from _more_money(question, Edit({"target": f"{target:g}tok/s"}, note))
 
 
 def _proposed_target(build: Build) -> float:
@@ -420,17 +371,14 @@ def _more_room(question: ServingQuestion) -> Iterator[Change]:
         build = other.best()
         if build is None:
             continue
+        taken = sum(d.candidate.accelerators * d.replicas for d in build.deployments)
         needed = {
             "max_power": f"{build.power_watts:.0f}W",
-            "max_accelerators": f"{_accelerators(build)}",
+            "max_accelerators": f"{taken}",
             "redundancy": "0",
         }.get(name)
         note = None if needed else "without this limit"
         yield _change(Edit({name: needed or ""}, note), build)
-
-
-def _accelerators(build: Build) -> int:
-    return sum(d.candidate.accelerators * d.replicas for d in build.deployments)
 
 
 # --- Of training ----------------------------------------------------------------------
@@ -446,27 +394,25 @@ def why_no_cluster(question: TrainingQuestion, purchase: Purchase) -> Infeasibil
     )
 
 
-def _drops(problem: TrainingProblem) -> dict[str, dict[str, object]]:
+def _drops(problem: TrainingProblem) -> dict[str, Edit]:
     """List the limits that are set, with what leaves each of them out."""
-    largest = _largest_cluster()
-    acquisition = problem.acquisition
+    largest, acquisition = _largest_cluster(), problem.acquisition
     # Without a deadline the aim would be another one.
-    no_deadline: dict[str, object] = {"deadline": "", "objective": problem.objective}
-    drops: dict[str, tuple[object, dict[str, object]]] = {
+    no_deadline = Edit({"deadline": "", "objective": problem.objective})
+    any_kind = Edit({"accelerators": "", "exclude": ""})
+    anywhere = Edit(ANYWHERE, "from anybody, anywhere")
+    drops = {
         "deadline": (problem.deadline_seconds, no_deadline),
-        "budget": (problem.budget_usd, {"budget": ""}),
-        "power": (problem.max_power_watts, {"max_power": ""}),
-        "racks": (problem.max_racks, {"max_racks": ""}),
-        "stock": (problem.stock or None, {"stock": ""}),
-        "accelerators": (
-            problem.accelerators or problem.exclude or None,
-            {"accelerators": "", "exclude": ""},
-        ),
-        "hosts": (problem.hosts or None, {"host": ""}),
-        "networks": (problem.networks or None, {"network": ""}),
-        "max-accelerators": (largest, {"max_accelerators": largest}),
-        "redundancy": (problem.redundancy, {"redundancy": ""}),
-        "places": (acquisition.providers or acquisition.regions or None, {**ANYWHERE}),
+        "budget": (problem.budget_usd, Edit(UNCAPPED)),
+        "power": (problem.max_power_watts, Edit({"max_power": ""}, "without it")),
+        "racks": (problem.max_racks, Edit({"max_racks": ""}, "without it")),
+        "stock": (problem.stock or None, Edit({"stock": ""}, "without this limit")),
+        "accelerators": (problem.accelerators or problem.exclude or None, any_kind),
+        "hosts": (problem.hosts or None, Edit({"host": ""}, "any other")),
+        "networks": (problem.networks or None, Edit({"network": ""}, "any other")),
+        "max-accelerators": (largest, Edit({"max_accelerators": largest})),
+        "redundancy": (problem.redundancy, Edit({"redundancy": ""}, AS_ASSUMED)),
+        "places": (acquisition.providers or acquisition.regions or None, anywhere),
     }
     return {name: edit for name, (limit, edit) in drops.items() if limit is not None}
 
@@ -480,7 +426,7 @@ def _conflict_of_run(question: TrainingQuestion) -> Iterator[Limit]:
         dropped: dict[str, object] = {}
         for name, drop in drops.items():
             if name not in kept:
-                dropped |= drop
+                dropped |= drop.options
         return question.edited(Edit(dropped)).best() is not None
 
     if feasible(()):
@@ -488,74 +434,48 @@ def _conflict_of_run(question: TrainingQuestion) -> Iterator[Limit]:
             yield Limit(name=name, value=_limit_of_run(problem, name))
     known = question.catalog.model(problem.model, problem.kv_heads)
     billions = known.parameters / 1e9
-    yield Limit(
-        name="model",
-        value=(
-            f"{problem.model}, {billions:.1f}e9 parameters, {problem.tokens:.3g} "
-            f"tokens, {problem.global_batch} sequences of {problem.seq_len} a step"
-        ),
+    value = (
+        f"{problem.model}, {billions:.1f}e9 parameters, {problem.tokens:.3g} "
+        f"tokens, {problem.global_batch} sequences of {problem.seq_len} a step"
     )
+    yield Limit(name="model", value=value)
 
 
 def _limit_of_run(problem: TrainingProblem, name: str) -> str:
-    if name == "stock":
-        return ", ".join(f"{count} of {part}" for part, count in problem.stock.items())
-    if name == "accelerators":
-        without = ", ".join(f"not {each}" for each in problem.exclude)
-        return ", ".join(problem.accelerators) or without
-    limits = {
-        "deadline": span((problem.deadline_seconds or 0.0) / SECONDS_PER_DAY),
-        "budget": problem.budget_usd,
-        "power": problem.max_power_watts,
-        "racks": problem.max_racks,
-        "hosts": ", ".join(problem.hosts),
-        "networks": ", ".join(problem.networks),
-        "max-accelerators": problem.max_accelerators,
-        "redundancy": problem.redundancy,
-        "places": ", ".join(
-            (*problem.acquisition.providers, *problem.acquisition.regions)
-        ),
+    if name == "deadline":
+        return f"<= {span((problem.deadline_seconds or 0.0) / SECONDS_PER_DAY)}"
+    acquisition = problem.acquisition
+    named: dict[str, Iterable[str]] = {
+        "stock": (f"{count} of {part}" for part, count in problem.stock.items()),
+        "accelerators": problem.accelerators
+        or (f"not {each}" for each in problem.exclude),
+        "hosts": problem.hosts,
+        "networks": problem.networks,
+        "places": (*acquisition.providers, *acquisition.regions),
     }
-    forms = {
-        "deadline": "<= {}",
-        "budget": "<= ${:,.0f}",
-        "power": "<= {:,.0f} W",
-        "racks": "<= {:g} racks",
-        "max-accelerators": "<= {:,}",
-        "redundancy": "{} spare hosts",
-    }
-    return forms.get(name, "{}").format(limits[name])
+    return ", ".join(named[name]) if name in named else SAID[name].format(problem)
 
 
 def _changes_of_run(question: TrainingQuestion) -> Iterator[Change]:
     """Propose changes, each asked again and found to have a plan."""
-    problem = question.problem
+    problem, drops = question.problem, _drops(question.problem)
+
+    def without(*names: str) -> Iterator[Change]:
+        for name in names:
+            if name in drops:
+                yield from _asked(question, drops[name])
+
     if problem.deadline_seconds is not None:
         yield from _later(question)
-    if problem.budget_usd is not None:
-        yield from _dearer(question)
-    acquisition = problem.acquisition
-    for edit, limit in (
-        (Edit({"max_power": ""}, "without it"), problem.max_power_watts),
-        (Edit({"max_racks": ""}, "without it"), problem.max_racks),
-        (Edit({"stock": ""}, "without this limit"), problem.stock or None),
-        (Edit({"redundancy": ""}, AS_ASSUMED), problem.redundancy),
-        (
-            Edit(ANYWHERE, "from anybody, anywhere"),
-            acquisition.providers or acquisition.regions or None,
-        ),
-    ):
-        if limit is not None:
-            yield from _asked(question, edit)
+    yield from _more_money(question, SAME)
+    yield from without("power", "racks", "stock", "redundancy", "places")
     if problem.rented:
         note = "a cluster that is still there after the run"
         yield from _asked(question, Edit({"acquire": "buy"}, note, (*ANYWHERE,)))
     yield from _more_accelerators(question)
     if problem.accelerators:
         yield from _other_accelerators(question)
-    for option, names in (("host", problem.hosts), ("network", problem.networks)):
-        if names:
-            yield from _asked(question, Edit({option: ""}, "any other"))
+    yield from without("hosts", "networks")
     if problem.precision is None:
         note = "changes the numerics of training: check its quality"
         yield from _asked(question, Edit({"precision": "fp8"}, note))
@@ -574,17 +494,6 @@ def _later(question: TrainingQuestion) -> Iterator[Change]:
     yield from _asked(question, Edit({"deadline": f"{days}d"}, note))
 
 
-def _dearer(question: TrainingQuestion) -> Iterator[Change]:
-    """Find the budget that is needed, and ask again with it."""
-    free = Edit({**UNCAPPED, "objective": "cheapest"})
-    cheapest = question.edited(free).best()
-    if cheapest is None:
-        return
-    budget = math.ceil(cheapest.price_usd / RUN_BUDGET_STEP_USD) * RUN_BUDGET_STEP_USD
-    edit = Edit({"budget": f"{budget}"}, "keeps every other limit")
-    yield from _asked(question, edit)
-
-
 def _more_accelerators(question: TrainingQuestion) -> Iterator[Change]:
     """Find how many accelerators are needed, and ask again with them."""
     more = question.edited(Edit({"max_accelerators": _largest_cluster()})).best()
@@ -594,8 +503,7 @@ def _more_accelerators(question: TrainingQuestion) -> Iterator[Change]:
         line.quantity for line in more.bill_of_materials if line.kind == "accelerator"
     )
     needed = max(needed, more.evaluation.accelerators or 0)
-    edit = Edit({"max_accelerators": needed}, "keeps every other limit")
-    yield from _asked(question, edit)
+    yield from _asked(question, Edit({"max_accelerators": needed}, SAME.note))
 
 
 def _largest_cluster() -> int:
@@ -619,6 +527,29 @@ def _unproven(purchase: Purchase) -> str:
     """Say that there may be a plan, where the time was too short to tell."""
     unknown = purchase.status == "unknown"
     return "the time limit was reached: this is not proven" if unknown else ""
+
+
+def _more_money(
+    question: ServingQuestion | TrainingQuestion, edit: Edit
+) -> Iterator[Change]:
+    """Find the budget that is needed for an edit, and ask again with it."""
+    if question.limits.budget_micro_usd is None:
+        return
+    free = Edit({**edit.options, **UNCAPPED, "objective": "cheapest"})
+    cheapest = question.edited(free).best()
+    if cheapest is None:
+        return
+    if isinstance(cheapest, TrainingBuild):
+        budget = _rounded_up(cheapest.price_usd, RUN_BUDGET_STEP_USD)
+    elif question.problem.acquisition.hourly:
+        budget = f"{math.ceil(cheapest.usd_per_hour * 100) / 100:.2f}/h"
+    else:
+        budget = _rounded_up(cheapest.price_usd, BUDGET_STEP_USD)
+    yield from _asked(question, Edit({**edit.options, "budget": budget}, edit.note))
+
+
+def _rounded_up(usd: float, step: int) -> str:
+    return f"{math.ceil(usd / step) * step}"
 
 
 def _asked(
