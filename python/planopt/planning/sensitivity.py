@@ -16,6 +16,7 @@ from planopt.planning.question import best_of
 from planopt.planning.warnings import KNIFE_EDGE, PCIE_CHANGE
 from planopt.price_sources import dollars, is_rough
 from planopt.serving.load import configuration_of
+from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,32 +41,20 @@ SHARE = 0.1
 
 def sensitivities(question: ServingQuestion, chosen: Build) -> tuple[Sensitivity, ...]:
     """Ask what flips the choice."""
+    edits = {**_higher_target(question.problem, chosen), **_pcie_classes(question)}
+    asked = [question.edited(edit).near(chosen) for edit in edits.values()]
+    told = [
+        _told(change, chosen, other)
+        for change, other in zip(edits, best_of(asked), strict=True)
+    ]
     return (
         *(
             each
-            for each in _asked_again(
-                question,
-                chosen,
-                {
-                    **_higher_target(question.problem, chosen),
-                    **_pcie_classes(question),
-                },
-            )
+            for each in told
             if each.choice_changes or not each.change.startswith(PCIE_CHANGE)
         ),
         *_full_pipeline(question, chosen),
     )
-
-
-def _asked_again(
-    question: ServingQuestion, chosen: Build, edits: dict[str, Edit]
-) -> list[Sensitivity]:
-    """Answer the question in other words."""
-    asked = [question.edited(edit).near(chosen) for edit in edits.values()]
-    return [
-        _told(change, chosen, other)
-        for change, other in zip(edits, best_of(asked), strict=True)
-    ]
 
 
 def _told(change: str, chosen: Build, other: Build | None) -> Sensitivity:
@@ -145,18 +134,20 @@ def run_sensitivities(
     deadline = question.problem.deadline_seconds
     if deadline is None:
         return ()
+    asked = [(share, share * deadline) for share in DEADLINES]
     return tuple(
-        _in_other_time(question, chosen, deadline, share) for share in DEADLINES
+        _told_of_run(
+            f"--deadline {span(seconds / SECONDS_PER_DAY)}",
+            chosen,
+            _best_in(question.edited(Edit({"deadline": seconds})), chosen, share),
+        )
+        for share, seconds in asked
     )
 
 
-def _in_other_time(
-    question: TrainingQuestion, chosen: TrainingBuild, deadline: float, share: float
+def _told_of_run(
+    change: str, chosen: TrainingBuild, other: TrainingBuild | None
 ) -> Sensitivity:
-    seconds = share * deadline
-    change = f"--deadline {span(seconds / 86_400)}"
-    later = question.edited(Edit({"deadline": seconds}))
-    other = _best_in(later, chosen, share)
     if other is None:
         return Sensitivity(change=change, result="no plan", choice_changes=True)
     rough = is_rough(other.bill_of_materials)

@@ -9,13 +9,16 @@ from planopt.planning.cold import cold_plan
 from planopt.planning.held_back import span
 from planopt.planning.tighten import TOLERANCE, lateness
 from planopt.price_sources import GIVEN, OLD_PRICE_DAYS, age_days
+from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from planopt.catalog.open import Catalog
+    from planopt.documents.evaluation import Memory
     from planopt.documents.explanations import Sensitivity
     from planopt.documents.parts import BomLine
+    from planopt.documents.training import TrainingMemory
     from planopt.planning.question import ServingQuestion, TrainingQuestion
     from planopt.serving.build import Build
     from planopt.training.build import TrainingBuild
@@ -27,6 +30,7 @@ KNIFE_EDGE = 0.2
 FULL_MEMORY = 0.97
 """Share of the memory that may be used above which a fit is a knife edge: the overheads
 assumed differ by more from engine to engine."""
+SAY_TODAYS = "say today's: --price ID=USD, or an overlay with --catalog DIR"
 _WIDE = frozenset({"fp32", "bf16", "fp16"})
 
 
@@ -42,7 +46,14 @@ def serving_warnings(
         *_knife_edge(question, chosen),
         *_late(question, chosen),
         *cold_plan(question, chosen),
-        *_full_memory(chosen),
+        *(
+            warning
+            for each in chosen.deployments
+            for warning in _full_memory(
+                each.evaluation.memory,
+                "one accelerator more, a shorter --context or fewer --users",
+            )
+        ),
         *_licence_warnings(
             chosen.facts.without_licence, datacenter=question.problem.datacenter
         ),
@@ -114,17 +125,6 @@ def _knife_edge(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarnin
         )
 
 
-def _full_memory(chosen: Build) -> Iterator[PlanWarning]:
-    for deployment in chosen.deployments:
-        memory = deployment.evaluation.memory
-        if memory is not None:
-            yield from _memory_warnings(
-                memory.total_bytes,
-                memory.capacity_bytes,
-                "one accelerator more, a shorter --context or fewer --users",
-            )
-
-
 def _quantised(chosen: Build) -> Iterator[PlanWarning]:
     own = chosen.facts.published
     for weights in sorted({str(d.candidate.weights) for d in chosen.deployments}):
@@ -158,18 +158,16 @@ def run_warnings(
     question: TrainingQuestion, chosen: TrainingBuild
 ) -> tuple[PlanWarning, ...]:
     """Look for what a buyer should hear of."""
-    problem, memory = question.problem, chosen.evaluation.memory
-    warnings = [*_late_run(question, chosen)]
-    if memory is not None:
-        help_ = "more sharding, more stages or recomputation lowers it"
-        total, capacity = memory.total_bytes, memory.capacity_bytes
-        warnings += _memory_warnings(total, capacity, help_)
     accelerator = chosen.deployment.candidate.accelerator
     return (
-        *warnings,
+        *_late_run(question, chosen),
+        *_full_memory(
+            chosen.evaluation.memory,
+            "more sharding, more stages or recomputation lowers it",
+        ),
         *_licence_warnings(
             _without_licence(question.catalog, accelerator),
-            datacenter=problem.datacenter,
+            datacenter=question.problem.datacenter,
         ),
         *_price_warnings(chosen.bill_of_materials),
     )
@@ -187,25 +185,25 @@ def _late_run(
     deadline = question.problem.deadline_seconds
     if deadline is None:
         return
-    spare = deadline / (chosen.days * 86_400) - 1
+    asked = deadline / SECONDS_PER_DAY
+    spare = asked / chosen.days - 1
     days = chosen.evaluation.intervals.get("days")
-    if days is not None and days.high * 86_400 > deadline:
+    if days is not None and days.high > asked:
         yield PlanWarning(
             code="W001",
             message=(
                 f"the {days.level:.0%} interval of the run, {span(days.low)} to "
-                f"{span(days.high)}, straddles the deadline of "
-                f"{span(deadline / 86_400)}"
+                f"{span(days.high)}, straddles the deadline of {span(asked)}"
             ),
-            help=f"`--deadline {deadline / 86_400 / (days.high / chosen.days):.3g}d` "
-            "asks for a plan whose interval clears it",
+            help=f"`--deadline {asked / (days.high / chosen.days):.3g}d` asks for a "
+            "plan whose interval clears it",
         )
     elif spare < KNIFE_EDGE:
         yield PlanWarning(
             code="W001",
             message=(
                 f"{span(chosen.days)} are only {spare:.0%} below the deadline of "
-                f"{span(deadline / 86_400)}: a knife edge"
+                f"{span(asked)}: a knife edge"
             ),
             help="see what an earlier --deadline would cost, under sensitivity",
         )
@@ -214,11 +212,13 @@ def _late_run(
 # --- Of either ------------------------------------------------------------------------
 
 
-def _memory_warnings(
-    total_bytes: float, capacity_bytes: float, help_: str
+def _full_memory(
+    memory: Memory | TrainingMemory | None, help: str
 ) -> Iterator[PlanWarning]:
     """Warn of memory that is nearly full."""
-    full = total_bytes / capacity_bytes if capacity_bytes else 0.0
+    if memory is None or not memory.capacity_bytes:
+        return
+    full = memory.total_bytes / memory.capacity_bytes
     if full > FULL_MEMORY:
         yield PlanWarning(
             code="W001",
@@ -226,7 +226,7 @@ def _memory_warnings(
                 f"the fullest accelerator is {full:.1%} full of what may be used: "
                 "a knife edge"
             ),
-            help=help_,
+            help=help,
         )
 
 
@@ -259,20 +259,11 @@ def _price_warnings(bill: Sequence[BomLine]) -> Iterator[PlanWarning]:
             old.append(f"{line.name} ({line.price_date})")
         if line.price_status == "from-memory":
             remembered.append(line.name)
-    if remembered:
-        yield PlanWarning(
-            code="W002",
-            message=f"prices from memory, to be checked: {', '.join(remembered)}",
-        )
-    if undated:
-        yield PlanWarning(
-            code="W006",
-            message=f"prices of a list without a date: {', '.join(undated)}",
-            help="say today's: --price ID=USD, or an overlay with --catalog DIR",
-        )
-    if old:
-        yield PlanWarning(
-            code="W006",
-            message=f"prices older than a year: {', '.join(old)}",
-            help="say today's: --price ID=USD, or an overlay with --catalog DIR",
-        )
+    for code, prices, names, help in (
+        ("W002", "prices from memory, to be checked", remembered, None),
+        ("W006", "prices of a list without a date", undated, SAY_TODAYS),
+        ("W006", "prices older than a year", old, SAY_TODAYS),
+    ):
+        if names:
+            message = f"{prices}: {', '.join(names)}"
+            yield PlanWarning(code=code, message=message, help=help)
