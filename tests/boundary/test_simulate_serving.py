@@ -30,7 +30,7 @@ def simulate(load: dict[str, Any], run: dict[str, Any], **options: Any) -> Any:
 
 def closed(users: int) -> dict[str, Any]:
     return {
-        "arrivals": {"kind": "closed", "users": users},
+        "arrivals": {"kind": "closed", "users": users, "start": "together"},
         "sizes": {
             "kind": "independent",
             "prompt": {"kind": "fixed", "tokens": 3000},

@@ -301,7 +301,7 @@ def _loaded(row: ServingRow, replica: MeasuredReplica) -> Mapping[str, Any]:
     else:
         users = row.users or 1
         requests = max(min(row.requests or users, _MOST_REQUESTS), users)
-    arrivals = {"kind": "closed", "users": users, "think_seconds": 0.0}
+    arrivals = {"kind": "closed", "users": users, "start": "together"}
     if not row.has_two_pools:
         return replica.simulated(
             arrivals, sizes=sizes, requests=requests, engine=scheduler

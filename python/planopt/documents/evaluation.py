@@ -94,7 +94,13 @@ class UnderLoad(Struct, frozen=True, kw_only=True):
     """Who each wait for their answer; none where requests come of their own accord."""
     requests_per_second: float | None = None
     tokens_per_second: float | None = None
-    """Output tokens of the requests that were measured."""
+    """Output tokens of the requests that are answered."""
+    goodput: float | None = None
+    """Share of requests that kept all promises; none where nothing was promised."""
+    overloaded: bool = False
+    """Whether more is asked than can be served: the rates are what can be carried, and
+    latencies those of a line that grows all the time."""
+    by: Literal["simulation", "estimate"] = "simulation"
 
 
 class Messages(Struct, frozen=True, kw_only=True):

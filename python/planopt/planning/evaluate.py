@@ -12,7 +12,6 @@ from planopt.bill import bill_of
 from planopt.catalog.open import open_for
 from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.parts import Assumed, Candidate, Hardware
-from planopt.errors import InputError
 from planopt.market import Prices
 from planopt.options import Asked
 from planopt.planning.cold import cold_load
@@ -28,14 +27,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from planopt.documents.evaluation import ServingEvaluation
     from planopt.documents.parts import PlanWarning
     from planopt.option_types import ServingOptions
     from planopt.serving.load import Latencies
-    from planopt.serving.question_types import Lengths
-
-MOST_AT_ONCE = 4096
-"""Sequences that a replica answers at the same time: more than any engine takes."""
 
 
 class Configuration(Struct, frozen=True, kw_only=True):
@@ -97,9 +91,6 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
         request["offload"] = {**request["offload"], "layers": answer["offload"]}
     evaluation = evaluation_of(answer)
     rate, hits = read.requests_per_second, read.prefix_hit_rate
-    if evaluation.feasible and rate is not None and own_traffic is None:
-        alone = _seconds_alone(evaluation, served.lengths, hits or 0.0)
-        _check_rate(rate, asked.typed["requests"], request["replicas"] / alone)
     latencies, two = None, None
     warnings: tuple[PlanWarning, ...] = ()
     loaded = bool(rate or read.users or own_traffic)
@@ -186,25 +177,3 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
         engine=served.engine_name,
     )
     return with_changes(document, derivation=derivation)
-
-
-def _seconds_alone(
-    evaluation: ServingEvaluation, lengths: Lengths, hits: float
-) -> float:
-    """Return how long a replica answers a request when there is no other."""
-    prompt, token = evaluation.prefill.seconds, evaluation.decode.step_seconds
-    return (prompt or 0.0) * (1.0 - hits) + lengths.output * (token or 0.0)
-
-
-def _check_rate(rate: float, typed: str, one_by_one: float) -> None:
-    """Refuse a rate that nothing could answer: requests that wait are remembered."""
-    most = MOST_AT_ONCE * one_by_one
-    if rate > most:
-        raise InputError.of(
-            "E003",
-            "no such replicas answer even a fraction of that",
-            field="--requests",
-            value=typed,
-            accepted=f"up to {most:.3g}/s, {MOST_AT_ONCE} times "
-            "what they answer one by one",
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace as with_changes
@@ -99,5 +100,8 @@ def lateness(problem: Problem, build: Build) -> Iterator[tuple[str, float]]:
 
 
 def _at(problem: Problem, evaluation: ServingEvaluation, name: str) -> float:
+    """Return a latency at the promised percentile; a line that grows has none."""
+    if evaluation.under_load is not None and evaluation.under_load.overloaded:
+        return math.inf
     percentiles = getattr(evaluation, name)
     return getattr(percentiles, problem.percentile or "p95") or 0.0

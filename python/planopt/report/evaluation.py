@@ -14,8 +14,10 @@ from planopt.report.parts import (
     latencies,
     layout,
     speed,
+    speed_under,
     warnings,
 )
+from planopt.report.promised import usd_per_million
 from planopt.report.style import bad, good
 from planopt.report.table import Report, Section, Sentence, listed
 from planopt.report.training import (
@@ -45,13 +47,21 @@ def render_evaluation(evaluation: EvaluationDocument | TrainingDocument) -> Repo
             *run(evaluation),
         ]
     else:
-        what, fast = _served(evaluation), speed(evaluation, evaluation.replicas)
+        what = _served(evaluation)
+        fast = speed_under(evaluation) or speed(evaluation, evaluation.replicas)
+        load = evaluation.under_load
+        if load is not None and load.overloaded:
+            verdict = bad("OVERLOADED")
         does = [
             *figures(evaluation),
             *latencies(evaluation),
             *_prefill_pool(evaluation),
         ]
-        running = cost(evaluation.cost, evaluation.power_watts)
+        running = cost(
+            evaluation.cost,
+            evaluation.power_watts,
+            under_load=usd_per_million(evaluation.cost, [evaluation]),
+        )
     return Report(
         Sentence(what, "", "  "),
         f"  {verdict}   {fast}",

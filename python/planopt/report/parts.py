@@ -13,6 +13,7 @@ from planopt.report.numbers import (
     money,
     money_per_hour,
     money_per_million,
+    percent,
     rate,
     size,
     tonnes,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         Memory,
         ServingEvaluation,
         TimeParts,
+        UnderLoad,
     )
     from planopt.documents.parts import Assumed, BomLine, Candidate, Cost, PlanWarning
     from planopt.documents.training import TrainingMemory
@@ -197,6 +199,9 @@ def _prompt(evaluation: ServingEvaluation) -> list[Block]:
 def latencies(evaluation: ServingEvaluation) -> list[str]:
     """Show latencies under a load, where one was asked about, and what comes out."""
     lines = []
+    load = evaluation.under_load
+    if load is not None and load.overloaded:
+        return [f" Load  {carried(load)}"]
     for name, of in (
         ("TTFT", evaluation.ttft_seconds),
         ("TPOT", evaluation.tpot_seconds),
@@ -206,14 +211,31 @@ def latencies(evaluation: ServingEvaluation) -> list[str]:
             *((at, f"{label} {milliseconds(at)}") for label, at in each.items())
         )
         lines += [f" {name}  {said}"] if said else []
-    load = evaluation.under_load
     if load is not None:
         who = f"{count(load.users)} users" if load.users else "at random"
-        lines.append(
-            f" Load  {who}: {rate(load.requests_per_second)} requests/s, "
-            f"{rate(load.tokens_per_second)} tok/s in all"
-        )
+        lines.append(f" Load  {who}: {carried(load)}")
     return lines
+
+
+def carried(load: UnderLoad) -> str:
+    """Say what is served under a load, or could be of a larger one."""
+    most = "at most " if load.overloaded else ""
+    kept = "" if load.goodput is None else f", {percent(load.goodput)} kept all"
+    return (
+        f"{most}{rate(load.requests_per_second)} requests/s, "
+        f"{rate(load.tokens_per_second)} tok/s in all{kept}"
+    )
+
+
+def speed_under(evaluation: ServingEvaluation) -> str | None:
+    """Say how fast tokens come under a simulated load; none where there is none."""
+    load, slow = evaluation.under_load, evaluation.tpot_seconds.p95
+    if load is None or load.by != "simulation":
+        return None
+    if load.overloaded:
+        return f"it can serve {carried(load)}"
+    per_user = f"{rate(1 / slow)} tok/s per user at p95   " if slow else ""
+    return f"{per_user}{rate(load.tokens_per_second)} tok/s in total under the load"
 
 
 # --- Money ----------------------------------------------------------------------------

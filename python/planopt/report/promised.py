@@ -13,7 +13,10 @@ from planopt.report.numbers import rate, share
 from planopt.units import SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
-    from planopt.documents.evaluation import Deployment
+    from collections.abc import Iterable
+
+    from planopt.documents.evaluation import Deployment, ServingEvaluation
+    from planopt.documents.parts import Cost
     from planopt.documents.plan import Plan
 
 TOKENS_PER_MILLION = 1_000_000
@@ -43,14 +46,25 @@ def promised_speed(plan: Plan, deployment: Deployment) -> str | None:
 
 def tokens_under_load(plan: Plan) -> float | None:
     """Return the output tokens per second of the whole plan under its load."""
-    loads = [each.evaluation.under_load for each in plan.deployments]
-    tokens = sum((load.tokens_per_second or 0.0) for load in loads if load is not None)
-    return tokens or None
+    return _tokens(each.evaluation for each in plan.deployments)
 
 
 def usd_per_million_under_load(plan: Plan) -> float | None:
-    """Return what a million output tokens cost under the load."""
-    tokens, hourly = tokens_under_load(plan), plan.cost.usd_per_hour
+    """Return what a million output tokens of a plan cost under the load."""
+    return usd_per_million(plan.cost, [each.evaluation for each in plan.deployments])
+
+
+def usd_per_million(
+    cost: Cost, evaluations: Iterable[ServingEvaluation]
+) -> float | None:
+    """Return what a million output tokens cost under a simulated load."""
+    tokens, hourly = _tokens(evaluations), cost.usd_per_hour
     if tokens is None or not hourly:
         return None
     return hourly / (tokens * SECONDS_PER_HOUR) * TOKENS_PER_MILLION
+
+
+def _tokens(evaluations: Iterable[ServingEvaluation]) -> float | None:
+    loads = [each.under_load for each in evaluations]
+    known = [load for load in loads if load is not None and load.by == "simulation"]
+    return sum(load.tokens_per_second or 0.0 for load in known) or None

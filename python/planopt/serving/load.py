@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,9 @@ class Latencies:
     requests_per_second: float
     users: int | None = None
     """Who each wait for their answer; none where requests come of their own accord."""
+    goodput: float | None = None
+    overloaded: bool = False
+    simulated: bool = True
 
     @property
     def under_load(self) -> UnderLoad:
@@ -50,6 +53,9 @@ class Latencies:
             users=self.users,
             requests_per_second=self.requests_per_second,
             tokens_per_second=self.tokens_per_second,
+            goodput=self.goodput,
+            overloaded=self.overloaded,
+            by="simulation" if self.simulated else "estimate",
         )
 
 
@@ -186,12 +192,17 @@ def simulated(
     *,
     engine: Mapping[str, Any],
     requests: int = REQUESTS,
+    promised: Mapping[str, float | None] | None = None,
 ) -> Latencies | None:
     """Simulate a load on a configuration; none if the configuration does not work."""
-    run = run_of(load, requests)
+    promised = promised or {}
+    run = {**run_of(load, requests), **promised}
     request = {**configuration, "load": load, "run": run, "scheduler": engine}
     report = catalog.ask("simulate_serving", request)["report"]
-    return latencies_of(report, load["arrivals"].get("users"))
+    found = latencies_of(report, load["arrivals"].get("users"))
+    if found is None or not any(promised.values()):
+        return found
+    return replace(found, goodput=report["goodput_share"])
 
 
 def run_of(load: Mapping[str, Any], requests: int = REQUESTS) -> dict[str, Any]:
@@ -237,6 +248,8 @@ def latencies_of(
         tokens_per_second=report["tokens_per_second"],
         requests_per_second=report["requests_per_second"],
         users=users,
+        overloaded=report["overloaded"],
+        simulated="late" in report,
     )
 
 
@@ -306,5 +319,15 @@ def simulated_deployment(
         prefix_hit_rate=prefix_hit_rate,
     )
     configuration = configuration_of(problem, deployment)
-    engine = problem.served.engine
-    return simulated(catalog, configuration, load, engine=engine, requests=requests)
+    promised = {
+        "ttft_seconds": problem.ttft_seconds,
+        "tpot_seconds": 1 / problem.target if problem.target else None,
+    }
+    return simulated(
+        catalog,
+        configuration,
+        load,
+        engine=problem.served.engine,
+        requests=requests,
+        promised=promised,
+    )

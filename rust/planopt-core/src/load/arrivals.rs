@@ -19,20 +19,34 @@ pub enum Arrivals {
         /// is bursty.
         cv: f64,
     },
-    /// From users of whom each waits for his answer before he asks again. All ask at once when
-    /// the doors open, as benchmarks at a fixed concurrency do.
+    /// From users of whom each waits for his answer before he asks again.
     Closed {
         /// Users.
         users: u32,
         /// Seconds between an answer and the next question.
         #[serde(default)]
         think_seconds: f64,
+        /// How they begin.
+        #[serde(default)]
+        start: Start,
     },
     /// At given times, in growing order, once; sizes are taken in the same order.
     Trace {
         /// Seconds since the start.
         seconds: Vec<f64>,
     },
+}
+
+/// How users who wait for their answers begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// As people are found at any moment: each has another part of his first answer behind him.
+    #[default]
+    Spread,
+    /// All ask at once when the doors open, as benchmarks at a fixed concurrency do; where all
+    /// lengths are alike, they stay in step.
+    Together,
 }
 
 /// How many tokens a prompt or an output has.

@@ -6,5 +6,5 @@ pub mod serving;
 pub mod training;
 
 pub(crate) use self::arrivals::LONGEST;
-pub use self::arrivals::{Arrivals, Lengths, Load, Sizes};
+pub use self::arrivals::{Arrivals, Lengths, Load, Sizes, Start};
 pub use self::engine::{EngineOptions, KvPolicy};

@@ -340,6 +340,7 @@ impl SimulateServing {
             Arrivals::Closed {
                 users,
                 think_seconds,
+                ..
             } if !(1..=LARGEST_COUNT).contains(users)
                 || !(0.0..f64::INFINITY).contains(think_seconds) =>
             {

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use planopt_core::catalog::Policy;
-use planopt_core::load::{Arrivals, KvPolicy, Lengths, Load, Sizes};
+use planopt_core::load::{Arrivals, KvPolicy, Lengths, Load, Sizes, Start};
 use planopt_core::serving::engine::{
     EngineLimits, Estimate, Estimator, LoadReport, Objectives, Pool, Run, StepSeconds, StepTime,
     StepWork, Traffic, simulate,
@@ -158,6 +158,7 @@ pub(crate) fn case(number: u64) -> Case {
         arrivals: Arrivals::Closed {
             users,
             think_seconds: 0.0,
+            start: Start::Spread,
         },
         sizes: sizes.clone(),
         prefix_hit_rate,

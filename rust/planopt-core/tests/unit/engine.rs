@@ -7,7 +7,7 @@ use super::scheduler::Engine;
 use super::simulate::{Pool, Run, simulate, simulate_disaggregated};
 use super::step::{AffineStep, StepTime, StepWork};
 use crate::catalog::Policy;
-use crate::load::{Arrivals, KvPolicy, Lengths, Load, Sizes};
+use crate::load::{Arrivals, KvPolicy, Lengths, Load, Sizes, Start};
 use std::sync::atomic::AtomicBool;
 
 fn load(arrivals: Arrivals, prompt: Lengths, output: Lengths) -> Load {
@@ -84,6 +84,189 @@ fn one_server_with_fixed_service_is_m_d_1() {
     }
 }
 
+/// Answers of a geometric length at a step that takes a second divided by their mean, however many
+/// decode: as many servers as there are places, whose service takes a second on average.
+#[test]
+fn places_with_exponential_service_are_erlang_c() {
+    let tokens = 1_000.0;
+    let step = AffineStep {
+        fixed: 1.0 / tokens,
+        ..AffineStep::default()
+    };
+    for (servers, busy) in [(2_u32, 0.6), (8, 0.8)] {
+        let limits = EngineLimits {
+            max_sequences: servers,
+            ..EngineLimits::default()
+        };
+        let offered = f64::from(servers) * busy;
+        let load = load(
+            Arrivals::Poisson {
+                per_second: offered,
+            },
+            Lengths::Fixed { tokens: 1 },
+            Lengths::Exponential { mean: tokens },
+        );
+        let found = on_one(&step, limits, &load, run(400_000));
+        // Erlang's recursion for loss, and from it the chance to wait.
+        let loss = (1..=servers).fold(1.0, |loss, places| {
+            offered * loss / (f64::from(places) + offered * loss)
+        });
+        let waits = loss / (1.0 - busy * (1.0 - loss));
+        let wait = waits / (f64::from(servers) * (1.0 - busy));
+        // The rest of a step is waited for, and one step reads the prompt.
+        let steps = 1.5 / tokens;
+        close(found.ttft_seconds.mean - steps, wait, 0.02);
+    }
+}
+
+/// A step reads everybody who has come and takes a second, however many they are: one waits for
+/// the rest of a step, if one is under way. It is not with chance `e^-a` at its end.
+#[test]
+fn a_step_that_reads_whoever_came_is_bulk_m_d_1() {
+    let step = AffineStep {
+        fixed: 1.0,
+        ..AffineStep::default()
+    };
+    for a in [0.2, 1.0, 3.0] {
+        let load = load(
+            Arrivals::Poisson { per_second: a },
+            Lengths::Fixed { tokens: 10 },
+            Lengths::Fixed { tokens: 1 },
+        );
+        let found = on_one(&step, EngineLimits::default(), &load, run(200_000));
+        let busy = a / (a + f64::exp(-a));
+        close(found.ttft_seconds.mean, 1.0 + busy / 2.0, 0.02);
+        close(found.ttft_seconds.p95, 2.0 - 0.05 / busy, 0.02);
+    }
+}
+
+/// First tokens and ends of requests, with all steps or each alone.
+fn times(limits: EngineLimits, load: &Load, each_alone: bool) -> Vec<(f64, f64)> {
+    const REQUESTS: usize = 400;
+    let mut source = Source::new(load, 3, REQUESTS as u64);
+    let mut engine = Engine::new(limits, &STEP);
+    let mut answered = Vec::new();
+    let mut times = vec![(0.0, 0.0); REQUESTS];
+    let mut events = 0_u64;
+    loop {
+        let asks = source.asked() < REQUESTS as u64;
+        let arrival = if asks {
+            source.next_arrival()
+        } else {
+            f64::INFINITY
+        };
+        let now = arrival.min(engine.next());
+        if now == f64::INFINITY {
+            break;
+        }
+        events += 1;
+        if engine.next() < arrival {
+            engine.advance(&mut answered);
+        } else {
+            let request = source.arrive();
+            engine.submit(request);
+        }
+        engine.wake(now);
+        if each_alone {
+            engine.look_up(now);
+        }
+        for each in answered.drain(..) {
+            let place = usize::try_from(each.request.number).expect("few");
+            times[place] = (each.first_token, now);
+        }
+    }
+    if !each_alone {
+        assert!(events < 40 * REQUESTS as u64, "{events} events");
+    }
+    times
+}
+
+#[test]
+fn steps_at_once_are_those_one_by_one() {
+    let mut preempted = 0;
+    for policy in [Policy::DecodeFirst, Policy::PrefillFirst] {
+        for kv_policy in [KvPolicy::Preempt, KvPolicy::Reserve] {
+            for (kv_tokens, receive_interval, per_second) in [
+                (16 * 600, 1, 3.0),
+                (16 * 4_000, 7, 6.0),
+                (16 * 4_000, 1, 1.0),
+            ] {
+                let limits = EngineLimits {
+                    token_budget: 512,
+                    max_sequences: 40,
+                    kv_tokens,
+                    policy,
+                    kv_policy,
+                    receive_interval,
+                    ..EngineLimits::default()
+                };
+                let load = busy_load(per_second);
+                let jumped = times(limits, &load, false);
+                let stepped = times(limits, &load, true);
+                for (one, other) in jumped.iter().zip(&stepped) {
+                    close(one.0, other.0, 1e-9);
+                    close(one.1, other.1, 1e-9);
+                }
+                let found = on_one(&STEP, limits, &load, run(400));
+                preempted += found.preemptions;
+            }
+        }
+    }
+    assert!(preempted > 0, "pages never ran out");
+}
+
+/// People ask as often as machines do, but not at the same time.
+#[test]
+fn users_are_not_in_step_unless_they_begin_together() {
+    let at = |start, output| {
+        let closed = load(
+            Arrivals::Closed {
+                users: 30,
+                think_seconds: 0.0,
+                start,
+            },
+            Lengths::Fixed { tokens: 800 },
+            output,
+        );
+        let limits = EngineLimits {
+            token_budget: 8192,
+            ..EngineLimits::default()
+        };
+        on_one(&STEP, limits, &closed, run(3_000)).ttft_seconds
+    };
+    let fixed = Lengths::Fixed { tokens: 100 };
+    let together = at(Start::Together, fixed.clone());
+    close(together.p95, together.p50, 1e-3);
+    let spread = at(Start::Spread, fixed);
+    assert!(spread.p95 < 0.5 * together.p95);
+    let people = at(
+        Start::Spread,
+        Lengths::Lognormal {
+            mean: 100.0,
+            cv: 0.8,
+        },
+    );
+    assert!(people.p95 > 1.1 * people.p50);
+}
+
+#[test]
+fn what_comes_too_fast_is_told_with_what_can_be_carried() {
+    let limits = EngineLimits {
+        token_budget: 1024,
+        max_sequences: 64,
+        ..EngineLimits::default()
+    };
+    let most = on_one(&STEP, limits, &busy_load(100.0), run(2_000));
+    let more = on_one(&STEP, limits, &busy_load(1_000.0), run(2_000));
+    assert!(most.overloaded && more.overloaded);
+    close(most.requests_per_second, more.requests_per_second, 0.03);
+    let carried = most.requests_per_second;
+    let less = on_one(&STEP, limits, &busy_load(0.9 * carried), run(4_000));
+    assert!(!less.overloaded);
+    close(less.requests_per_second, 0.9 * carried, 0.01);
+    close(less.tokens_per_second, 0.9 * carried * 200.0, 0.02);
+}
+
 #[test]
 fn users_who_think_at_one_server_are_the_machine_repairmen() {
     // M/M/1//N with fixed thinking: the closed network's throughput does not depend on how
@@ -101,6 +284,7 @@ fn users_who_think_at_one_server_are_the_machine_repairmen() {
         Arrivals::Closed {
             users,
             think_seconds: think,
+            start: Start::Spread,
         },
         Lengths::Exponential { mean: 1e4 },
         Lengths::Fixed { tokens: 1 },
@@ -198,7 +382,7 @@ fn every_page_is_given_back_and_every_token_put_out() {
                 ..EngineLimits::default()
             };
             let load = busy_load(20.0);
-            let mut source = Source::new(&load, 7);
+            let mut source = Source::new(&load, 7, 500);
             let mut engine = Engine::new(limits, &STEP);
             let mut answered = Vec::new();
             let mut held = 0;
@@ -249,6 +433,7 @@ fn a_pipeline_of_two_stages_takes_steps_of_two_micro_batches_at_once() {
         Arrivals::Closed {
             users: 2,
             think_seconds: 0.0,
+            start: Start::Spread,
         },
         Lengths::Fixed { tokens: 100 },
         Lengths::Fixed { tokens: 1000 },
@@ -358,6 +543,13 @@ fn what_no_engine_can_hold_is_refused_and_told() {
     let found = on_one(&STEP, limits, &busy_load(1.0), run(1000));
     assert!(found.refused > 0 && found.requests > 0);
     assert_eq!(found.refused + found.requests, 1000);
+    // Nothing is promised but an answer.
+    close(
+        found.late.any.mean,
+        f64::from(u32::try_from(found.refused).expect("few")) / 1000.0,
+        1e-9,
+    );
+    close(found.goodput_share, 1.0 - found.late.any.mean, 1e-9);
 }
 
 #[test]
@@ -386,6 +578,7 @@ fn an_idle_engine_takes_a_request_at_once_however_seldom_it_looks() {
         Arrivals::Closed {
             users: 1,
             think_seconds: 1.0,
+            start: Start::Spread,
         },
         Lengths::Fixed { tokens: 100 },
         Lengths::Fixed { tokens: 10 },

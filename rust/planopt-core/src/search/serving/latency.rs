@@ -4,7 +4,7 @@ use super::batch::{Count, Miss, largest};
 use super::goal::{Goal, LatencyGoal};
 use crate::catalog::Assumptions;
 use crate::compute::Step;
-use crate::load::Arrivals;
+use crate::load::{Arrivals, Start};
 use crate::parallel::Batching;
 use crate::serving::Replica;
 use crate::serving::engine::{Estimate, Estimator, ReplicaSteps, limits};
@@ -207,6 +207,7 @@ impl Asked<'_> {
                 &Arrivals::Closed {
                     users: whole(users),
                     think_seconds: 0.0,
+                    start: Start::Spread,
                 },
                 1.0,
             )

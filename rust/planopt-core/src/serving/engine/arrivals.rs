@@ -1,31 +1,32 @@
 //! Requests of a simulation, drawn at random.
 
-use super::random::Random;
-use crate::load::{Arrivals, LONGEST, Lengths, Load, Sizes};
+use super::random::{Random, normal_quantile};
+use crate::load::{Arrivals, LONGEST, Lengths, Load, Sizes, Start};
+use crate::quantity::real;
 
-pub(crate) fn draw(lengths: &Lengths, random: &mut Random) -> u32 {
+/// The length that a share `u` of all are not above, `u` above 0 and up to 1.
+pub(super) fn quantile(lengths: &Lengths, u: f64) -> u32 {
     match lengths {
         Lengths::Fixed { tokens } => (*tokens).max(1),
         Lengths::Uniform { least, most } => {
             let span = f64::from(*most) - f64::from(*least) + 1.0;
-            // The uniform number may be 1 itself.
-            whole((f64::from(*least) + (span * random.uniform()).ceil() - 1.0).max(1.0))
+            whole((f64::from(*least) + (span * u).ceil() - 1.0).max(1.0))
         }
         Lengths::Exponential { mean } => {
             if *mean <= 1.0 {
                 1
             } else {
                 // A geometric one by inversion: ends after each token with chance 1/mean.
-                whole((random.uniform().ln() / (1.0 - 1.0 / mean).ln()).ceil())
+                whole(((1.0 - u).ln() / (1.0 - 1.0 / mean).ln()).ceil())
             }
         }
         Lengths::Lognormal { mean, cv } => {
             let variance = (1.0 + cv * cv).ln();
-            let log = mean.ln() - variance / 2.0 + variance.sqrt() * random.normal();
+            let log = mean.ln() - variance / 2.0 + variance.sqrt() * normal_quantile(u);
             whole(log.exp().round())
         }
         Lengths::Histogram { tokens, weights } => {
-            let mut left = random.uniform() * weights.iter().sum::<f64>();
+            let mut left = u * weights.iter().sum::<f64>();
             for (tokens, weight) in tokens.iter().zip(weights) {
                 left -= weight;
                 if left <= 0.0 {
@@ -65,24 +66,65 @@ pub(super) struct Request {
     pub(super) reached: f64,
 }
 
+/// Even shares of a distribution, shuffled: of as many draws the mean is exact, and so is every
+/// percentile, which halves the error of independent ones; their order is as random.
+#[derive(Clone, Debug)]
+struct Deck {
+    cards: Vec<u32>,
+    next: usize,
+    random: Random,
+}
+
+impl Deck {
+    fn new(cards: u32, random: Random) -> Self {
+        Self {
+            cards: (0..cards.max(1)).collect(),
+            next: 0,
+            random,
+        }
+    }
+
+    /// Above 0 and below 1.
+    fn draw(&mut self) -> f64 {
+        if self.next == 0 {
+            self.random.shuffle(&mut self.cards);
+        }
+        let card = self.cards[self.next];
+        self.next = (self.next + 1) % self.cards.len();
+        (f64::from(card) + 0.5) / real(self.cards.len() as u64)
+    }
+}
+
+/// Cards of a deck, at most; behind them it is shuffled again.
+const MOST_CARDS: u64 = 1 << 20;
+
 /// The requests of a load, one after the other.
 #[derive(Clone, Debug)]
 pub(super) struct Source<'a> {
     load: &'a Load,
     arrivals: Random,
-    prompts: Random,
-    outputs: Random,
+    prompts: Deck,
+    outputs: Deck,
+    /// Parts of their first answers that users have behind them.
+    behind: Deck,
     number: u64,
     next: f64,
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn new(load: &'a Load, seed: u64) -> Self {
+    /// Of which about so many `requests` will be asked for.
+    pub(super) fn new(load: &'a Load, seed: u64, requests: u64) -> Self {
+        let cards = u32::try_from(requests.min(MOST_CARDS)).unwrap_or(u32::MAX);
+        let users = match load.arrivals {
+            Arrivals::Closed { users, .. } => users,
+            _ => 1,
+        };
         let mut source = Self {
             load,
             arrivals: Random::new(seed, 1),
-            prompts: Random::new(seed, 2),
-            outputs: Random::new(seed, 3),
+            prompts: Deck::new(cards, Random::new(seed, 2)),
+            outputs: Deck::new(cards, Random::new(seed, 3)),
+            behind: Deck::new(users, Random::new(seed, 4)),
             number: 0,
             next: 0.0,
         };
@@ -106,8 +148,12 @@ impl<'a> Source<'a> {
 
     /// A request at a time that its user chose.
     pub(super) fn ask(&mut self, arrival: f64) -> Request {
-        let (prompt, output) = self.size();
+        let (prompt, mut output) = self.size();
         let number = self.number;
+        if number < self.spread_users() {
+            let left = 1.0 - self.behind.draw();
+            output = whole((f64::from(output) * left).ceil());
+        }
         self.number += 1;
         let hit = f64::from(prompt) * self.load.prefix_hit_rate;
         Request {
@@ -123,6 +169,33 @@ impl<'a> Source<'a> {
             later: 0,
             reached: arrival,
         }
+    }
+
+    /// Users whose first answers are cut, so that they are not in step.
+    pub(super) fn spread_users(&self) -> u64 {
+        match self.load.arrivals {
+            Arrivals::Closed {
+                users,
+                start: Start::Spread,
+                ..
+            } => u64::from(users),
+            _ => 0,
+        }
+    }
+
+    /// Requests per second, where they come of their own accord and without an end.
+    pub(super) fn per_second(&self) -> Option<f64> {
+        match self.load.arrivals {
+            Arrivals::Poisson { per_second } | Arrivals::Gamma { per_second, .. } => {
+                Some(per_second)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether no more come at some time, whatever is answered.
+    pub(super) fn ends(&self) -> bool {
+        matches!(self.load.arrivals, Arrivals::Trace { .. })
     }
 
     /// How many have asked.
@@ -159,8 +232,8 @@ impl<'a> Source<'a> {
     fn size(&mut self) -> (u32, u32) {
         match &self.load.sizes {
             Sizes::Independent { prompt, output } => (
-                draw(prompt, &mut self.prompts),
-                draw(output, &mut self.outputs),
+                quantile(prompt, self.prompts.draw()),
+                quantile(output, self.outputs.draw()),
             ),
             Sizes::Pairs { prompt, output } => {
                 let place = |lengths: &[u32]| {

@@ -2,6 +2,7 @@
 //! however many sequences decode.
 
 use super::pages::Pages;
+use crate::quantity::real;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -33,10 +34,48 @@ impl Doing {
     }
 }
 
+/// Steps of which each is a little longer than the one before, as all contexts grow by a token.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Jump {
+    /// When the first begins.
+    pub(super) start: f64,
+    /// Seconds of the first.
+    pub(super) first: f64,
+    /// By how much each takes longer than the one before.
+    pub(super) growth: f64,
+    /// How many there are.
+    pub(super) steps: u64,
+}
+
+impl Jump {
+    /// When so many of them are through.
+    pub(super) fn until(&self, steps: u64) -> f64 {
+        let steps = real(steps);
+        self.start + steps * self.first + self.growth * steps * (steps - 1.0) / 2.0
+    }
+
+    /// The same, left at the end of the step that is under way at `now`.
+    #[must_use]
+    pub(super) fn left_at(self, now: f64) -> Self {
+        let (mut low, mut high) = (1, self.steps);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.until(middle) < now {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Self { steps: low, ..self }
+    }
+}
+
 /// One micro-batch.
 #[derive(Clone, Debug)]
 pub(super) struct Lane {
     pub(super) doing: Doing,
+    /// The steps under way, where they are several that only decode.
+    pub(super) jump: Option<Jump>,
     /// Tokens that every decoding sequence has got since the lane began.
     pub(super) steps: u64,
     /// Sequences that decode.
@@ -61,6 +100,7 @@ impl Lane {
     pub(super) fn new(page_tokens: u32) -> Self {
         Self {
             doing: Doing::Idle,
+            jump: None,
             steps: 0,
             decoding: 0,
             context: 0,
@@ -98,6 +138,23 @@ impl Lane {
         u64::from(self.crossing[phase])
     }
 
+    /// Pages that the so many decoding steps behind the next one need.
+    pub(super) fn pages_behind_next(&self, steps: u64) -> u64 {
+        let page = self.crossing.len() as u64;
+        let turns = steps / page * u64::from(self.decoding);
+        let rest = (1..=steps % page).map(|step| {
+            let phase = usize::try_from((self.steps + step) % page).unwrap_or_default();
+            u64::from(self.crossing[phase])
+        });
+        turns + rest.sum::<u64>()
+    }
+
+    /// Decoding steps until the first of those who decode ends, or has before he was preempted.
+    pub(super) fn steps_to_end(&self) -> u64 {
+        let end = self.ends.peek().map_or(0, |&Reverse((end, _))| end);
+        end.saturating_sub(self.steps).max(1)
+    }
+
     /// Remainder of `steps` at which a sequence with so many tokens cached now needs a page.
     fn phase(&self, cached: u32) -> usize {
         let page = self.crossing.len() as u64;
@@ -123,10 +180,10 @@ impl Lane {
         self.context -= u64::from(cached);
     }
 
-    /// Every decoding sequence gets its token.
-    pub(super) fn step(&mut self) {
-        self.steps += 1;
-        self.context += u64::from(self.decoding);
+    /// Every decoding sequence gets so many tokens.
+    pub(super) fn step(&mut self, steps: u64) {
+        self.steps += steps;
+        self.context += steps * u64::from(self.decoding);
     }
 
     /// Somebody who has put out everything, if there is one; he may have been preempted before.

@@ -15,11 +15,12 @@ mod report;
 mod scheduler;
 mod simulate;
 mod step;
+mod window;
 
 pub use self::estimate::{Estimate, Estimator, Quantiles, Traffic};
 pub use self::limits::{EngineLimits, Transfer};
 pub use self::replica::{ReplicaSteps, limits};
-pub use self::report::{Latency, LoadReport, Objectives};
+pub use self::report::{Late, Latency, LoadReport, Objectives, Share};
 pub use self::simulate::{Pool, Run, simulate, simulate_disaggregated};
 pub use self::step::{AffineStep, StepSeconds, StepTime, StepWork};
 

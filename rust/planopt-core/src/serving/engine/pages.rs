@@ -63,6 +63,21 @@ impl Pages {
         self.used += pages;
     }
 
+    /// Takes pages that were needed little by little since something last changed.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "fewer pages than a double counts exactly"
+    )]
+    pub(super) fn take_since(&mut self, pages: u64, now: f64) {
+        self.filled += pages as f64 * (now - self.since) / 2.0;
+        self.take(pages, now);
+    }
+
+    /// Pages that are free.
+    pub(super) fn free(&self) -> u64 {
+        self.all - self.used
+    }
+
     pub(super) fn give_back(&mut self, pages: u64, now: f64) {
         self.pass(now);
         self.used -= pages;

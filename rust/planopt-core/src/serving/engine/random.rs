@@ -63,6 +63,20 @@ impl Random {
         radius * cos
     }
 
+    /// Puts them into any order, each as likely (Fisher and Yates).
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "fewer cards than a double counts exactly"
+    )]
+    pub(super) fn shuffle(&mut self, cards: &mut [u32]) {
+        for last in (1..cards.len()).rev() {
+            let other = (self.uniform() * (last + 1) as f64).ceil() as usize - 1;
+            cards.swap(last, other);
+        }
+    }
+
     /// Gamma of mean 1 with coefficient of variation `cv` (Marsaglia and Tsang, "A simple method
     /// for generating gamma variables", 2000).
     pub(super) fn gamma(&mut self, cv: f64) -> f64 {
@@ -83,5 +97,52 @@ impl Random {
                 return d * v * shrink / shape;
             }
         }
+    }
+}
+
+/// Quantile of the standard normal distribution, to 1e-9 (Acklam, "An algorithm for computing the
+/// inverse normal cumulative distribution function", 2003: rational approximations of the middle
+/// and the tails).
+pub(super) fn normal_quantile(u: f64) -> f64 {
+    const MIDDLE: [f64; 6] = [
+        -3.969_683_028_665_376e1,
+        2.209_460_984_245_205e2,
+        -2.759_285_104_469_687e2,
+        1.383_577_518_672_69e2,
+        -3.066_479_806_614_716e1,
+        2.506_628_277_459_239,
+    ];
+    const UNDER_MIDDLE: [f64; 5] = [
+        -5.447_609_879_822_406e1,
+        1.615_858_368_580_409e2,
+        -1.556_989_798_598_866e2,
+        6.680_131_188_771_972e1,
+        -1.328_068_155_288_572e1,
+    ];
+    const TAIL: [f64; 6] = [
+        -7.784_894_002_430_293e-3,
+        -3.223_964_580_411_365e-1,
+        -2.400_758_277_161_838,
+        -2.549_732_539_343_734,
+        4.374_664_141_464_968,
+        2.938_163_982_698_783,
+    ];
+    const UNDER_TAIL: [f64; 4] = [
+        7.784_695_709_041_462e-3,
+        3.224_671_290_700_398e-1,
+        2.445_134_137_142_996,
+        3.754_408_661_907_416,
+    ];
+    const EDGE: f64 = 0.024_25;
+    let series = |terms: &[f64], x: f64| terms.iter().fold(0.0, |sum, term| sum * x + term);
+    if u > 0.5 {
+        -normal_quantile(1.0 - u)
+    } else if u < EDGE {
+        let x = (-2.0 * u.ln()).sqrt();
+        series(&TAIL, x) / (series(&UNDER_TAIL, x) * x + 1.0)
+    } else {
+        let x = u - 0.5;
+        let square = x * x;
+        series(&MIDDLE, square) * x / (series(&UNDER_MIDDLE, square) * square + 1.0)
     }
 }

@@ -1,5 +1,6 @@
 //! What came of a load: latencies, rates, and how full the engine was.
 
+use super::window::Rates;
 use crate::quantity::real;
 use serde::Serialize;
 
@@ -39,15 +40,18 @@ pub struct LoadReport {
     pub tpot_seconds: Latency,
     /// Requests that were measured.
     pub requests: u64,
-    /// From the arrival of the first of them until the last of them is answered.
+    /// From the arrival of the first of them until that of the last; where nobody comes behind
+    /// them, until the last of them is answered.
     pub seconds: f64,
-    /// Their number over that time.
+    /// Requests answered per second of that time.
     pub requests_per_second: f64,
-    /// Their output tokens over that time.
+    /// Output tokens of these per second.
     pub tokens_per_second: f64,
+    /// Shares of the measured requests that broke a promise.
+    pub late: Late,
     /// Share of the measured requests that kept every promise.
     pub goodput_share: f64,
-    /// Their number per second.
+    /// The rate of those that did.
     pub goodput_requests_per_second: f64,
     /// Mean share of the KV cache in use; of the engines that decode.
     pub kv_occupancy: f64,
@@ -57,17 +61,43 @@ pub struct LoadReport {
     pub refused: u64,
     /// Whether the simulation was told to stop.
     pub interrupted: bool,
+    /// Whether more came than could be served: the line grew all the time, latencies are those of
+    /// this run's length, and `requests_per_second` is what can be carried.
+    pub overloaded: bool,
+}
+
+/// A share of requests, with the standard error of its batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Share {
+    /// Mean.
+    pub mean: f64,
+    /// Standard error of the mean.
+    pub error: f64,
+}
+
+/// Shares of requests that broke a promise. Who was refused has broken both; who had one token has
+/// kept that of further ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Late {
+    /// Of the first token.
+    pub ttft: Share,
+    /// Of the tokens behind it.
+    pub tpot: Share,
+    /// Of either.
+    pub any: Share,
 }
 
 /// Latencies of the measured requests, in order of their arrival.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
-    /// By place among the measured requests; not a number until it is known.
+    /// By place among the measured requests; not a number until it is known, and infinite where a
+    /// request was refused.
     ttft: Vec<f64>,
+    /// The same; not a number, too, where there is one token.
     tpot: Vec<f64>,
     tokens: f64,
-    kept: u64,
     answered: u64,
+    refused: u64,
     first_arrival: f64,
     last_answer: f64,
 }
@@ -92,47 +122,93 @@ impl Measured {
         }
     }
 
-    /// How many have been answered.
-    pub(super) fn answered(&self) -> u64 {
-        self.answered
+    /// Of how many it is known what became of them.
+    pub(super) fn known(&self) -> u64 {
+        self.answered + self.refused
     }
 
-    pub(super) fn add(&mut self, sample: Sample, objectives: Objectives) {
-        let ttft = sample.first_token - sample.arrival;
+    pub(super) fn add(&mut self, sample: Sample) {
         let behind = f64::from(sample.output) - 1.0;
-        let tpot = if behind > 0.0 {
-            (sample.end - sample.first_token) / behind
-        } else {
-            f64::NAN
-        };
-        self.ttft[sample.place] = ttft;
-        self.tpot[sample.place] = tpot;
+        self.ttft[sample.place] = sample.first_token - sample.arrival;
+        if behind > 0.0 {
+            self.tpot[sample.place] = (sample.end - sample.first_token) / behind;
+        }
         self.tokens += f64::from(sample.output);
         self.answered += 1;
         self.first_arrival = self.first_arrival.min(sample.arrival);
         self.last_answer = self.last_answer.max(sample.end);
-        let late = objectives.ttft_seconds.is_some_and(|most| ttft > most)
-            || objectives.tpot_seconds.is_some_and(|most| tpot > most);
-        self.kept += u64::from(!late);
     }
 
-    /// Latencies and rates; what the engines know is left to be filled in.
-    pub(super) fn report(&self) -> LoadReport {
+    /// Somebody whom no engine could ever hold.
+    pub(super) fn refuse(&mut self, place: usize) {
+        self.ttft[place] = f64::INFINITY;
+        self.tpot[place] = f64::INFINITY;
+        self.refused += 1;
+    }
+
+    /// What was answered over the time until the last answer, as benchmarks that end count it.
+    pub(super) fn until_answered(&self) -> Rates {
         let seconds = (self.last_answer - self.first_arrival).max(f64::MIN_POSITIVE);
-        if self.answered == 0 {
-            return LoadReport::default();
+        Rates {
+            seconds,
+            requests_per_second: real(self.answered) / seconds,
+            tokens_per_second: self.tokens / seconds,
         }
+    }
+
+    /// Latencies, rates and what was late; what the engines know is left to be filled in.
+    pub(super) fn report(&self, rates: Rates, objectives: Objectives) -> LoadReport {
+        if self.answered == 0 {
+            return LoadReport {
+                refused: self.refused,
+                ..LoadReport::default()
+            };
+        }
+        let late = self.late(objectives);
         LoadReport {
             ttft_seconds: latency(&self.ttft),
             tpot_seconds: latency(&self.tpot),
             requests: self.answered,
-            seconds,
-            requests_per_second: real(self.answered) / seconds,
-            tokens_per_second: self.tokens / seconds,
-            goodput_share: real(self.kept) / real(self.answered),
-            goodput_requests_per_second: real(self.kept) / seconds,
+            refused: self.refused,
+            seconds: rates.seconds,
+            requests_per_second: rates.requests_per_second,
+            tokens_per_second: rates.tokens_per_second,
+            late,
+            goodput_share: 1.0 - late.any.mean,
+            goodput_requests_per_second: (1.0 - late.any.mean) * rates.requests_per_second,
             ..LoadReport::default()
         }
+    }
+
+    /// Who waited for too long; of whom nothing is known, as the run was stopped, is left out.
+    fn late(&self, objectives: Objectives) -> Late {
+        let known = self.ttft.iter().zip(&self.tpot);
+        let known: Vec<(bool, bool)> = known
+            .filter(|(ttft, _)| !ttft.is_nan())
+            .map(|(ttft, tpot)| {
+                (
+                    ttft.is_infinite() || objectives.ttft_seconds.is_some_and(|most| *ttft > most),
+                    tpot.is_infinite() || objectives.tpot_seconds.is_some_and(|most| *tpot > most),
+                )
+            })
+            .collect();
+        Late {
+            ttft: share(&known, |late| late.0),
+            tpot: share(&known, |late| late.1),
+            any: share(&known, |late| late.0 || late.1),
+        }
+    }
+}
+
+fn share<T: Copy>(all: &[T], of: impl Fn(T) -> bool) -> Share {
+    let one = |each: &T| f64::from(u8::from(of(*each)));
+    let batches: Vec<f64> = all
+        .chunks(all.len().div_ceil(BATCHES).max(1))
+        .map(|batch| batch.iter().map(one).sum::<f64>() / real(batch.len() as u64))
+        .collect();
+    Share {
+        mean: all.iter().map(one).sum::<f64>() / real(all.len() as u64),
+        error: standard_error(&batches),
     }
 }
 
@@ -143,8 +219,9 @@ const BATCHES: usize = 20;
 const STUDENT_T: f64 = 2.093;
 
 fn latency(samples: &[f64]) -> Latency {
-    let known =
-        |samples: &[f64]| -> Vec<f64> { samples.iter().copied().filter(|s| !s.is_nan()).collect() };
+    let known = |samples: &[f64]| -> Vec<f64> {
+        samples.iter().copied().filter(|s| s.is_finite()).collect()
+    };
     let mut all = known(samples);
     if all.is_empty() {
         return Latency::default();
@@ -185,12 +262,21 @@ fn percentile(samples: &mut [f64], share: f64) -> f64 {
     *samples.select_nth_unstable_by(place, f64::total_cmp).1
 }
 
-fn half_width(batches: &[f64]) -> f64 {
+/// Standard error of the mean of batches.
+fn standard_error(batches: &[f64]) -> f64 {
     let count = real(batches.len() as u64);
-    let middle = mean(batches);
-    if batches.len() < 2 || middle <= 0.0 {
+    if batches.len() < 2 {
         return 0.0;
     }
+    let middle = mean(batches);
     let squares: f64 = batches.iter().map(|each| (each - middle).powi(2)).sum();
-    STUDENT_T * (squares / (count - 1.0) / count).sqrt() / middle
+    (squares / (count - 1.0) / count).sqrt()
+}
+
+fn half_width(batches: &[f64]) -> f64 {
+    let middle = mean(batches);
+    if middle <= 0.0 {
+        return 0.0;
+    }
+    STUDENT_T * standard_error(batches) / middle
 }

@@ -1,12 +1,13 @@
 //! An engine: continuous batching with chunked prefill over a paged KV cache.
 
 use super::arrivals::Request;
-use super::lane::{Doing, Lane, Ticket, pages_of};
+use super::lane::{Doing, Jump, Lane, Ticket, pages_of};
 use super::limits::EngineLimits;
 use super::pages::Pages;
 use super::step::{StepTime, StepWork};
 use crate::catalog::Policy;
 use crate::load::KvPolicy;
+use crate::quantity::real;
 use std::collections::VecDeque;
 
 /// A request that has been answered.
@@ -81,6 +82,11 @@ impl<'a, T: StepTime> Engine<'a, T> {
             .fold(f64::INFINITY, f64::min)
     }
 
+    /// Requests that have arrived and are not being served.
+    pub(super) fn line(&self) -> usize {
+        self.waiting.len() + self.arrived.len()
+    }
+
     /// Mean share of the KV cache in use until `now`.
     pub(super) fn occupancy(&mut self, now: f64) -> f64 {
         self.pages.occupancy(now)
@@ -118,12 +124,24 @@ impl<'a, T: StepTime> Engine<'a, T> {
             self.sequences.push(sequence);
             u32::try_from(self.sequences.len() - 1).unwrap_or(u32::MAX)
         };
+        if self.waiting.is_empty() {
+            self.look_up(request.reached);
+        }
         if self.limits.receive_interval > 1 {
             self.arrived.push(place);
         } else {
             self.waiting.push_back(place);
         }
         true
+    }
+
+    /// Ends a jump with the step that is under way: somebody has come for whom nobody waits.
+    pub(super) fn look_up(&mut self, now: f64) {
+        let lane = &mut self.lanes[0];
+        if let Some(jump) = &mut lane.jump {
+            *jump = jump.left_at(now);
+            lane.doing = Doing::Steps(jump.until(jump.steps));
+        }
     }
 
     /// Looks at what has arrived, unless the lane decodes and it is too early to look again.
@@ -206,6 +224,65 @@ impl<'a, T: StepTime> Engine<'a, T> {
         let seconds = self.step.seconds(&work);
         lane.doing = Doing::Steps(now + seconds.latency);
         self.accepts_from = now + seconds.interval;
+        self.jump(work, seconds.latency, now);
+    }
+
+    /// Takes steps at once that only decode, until somebody ends, pages run out, or it is time to
+    /// look at who has arrived: nothing but contexts changes meanwhile, as who waits has just not
+    /// been let in. Somebody who arrives ends it (`look_up`). Several micro-batches share pages
+    /// and the line, so theirs are taken one by one.
+    fn jump(&mut self, work: StepWork, first: f64, now: f64) {
+        let lane = &self.lanes[0];
+        let alone = self.lanes.len() == 1 && lane.reading.is_empty();
+        if !alone || work.prefill_tokens > 0.0 || self.accepts_from > now + first {
+            return;
+        }
+        let mut steps = lane.steps_to_end();
+        if !self.arrived.is_empty() && self.waiting.is_empty() {
+            let until_look = self.limits.receive_interval - self.unseen_steps;
+            steps = steps.min(u64::from(until_look.max(1)));
+        }
+        if self.limits.kv_policy == KvPolicy::Preempt {
+            let free = self.pages.free();
+            if lane.pages_behind_next(steps - 1) > free {
+                let turns = free / u64::from(lane.decoding.max(1));
+                let page = u64::from(self.limits.page_tokens);
+                // As far as whole turns of pages go: what is behind them is stepped.
+                steps = steps.min(turns * page + 1);
+            }
+        }
+        if steps < 2 {
+            return;
+        }
+        let last = self.step.seconds(&StepWork {
+            decode_context: work.decode_context + real(steps - 1),
+            ..work
+        });
+        let jump = Jump {
+            start: now,
+            first,
+            growth: (last.latency - first) / real(steps - 1),
+            steps,
+        };
+        let lane = &mut self.lanes[0];
+        lane.doing = Doing::Steps(jump.until(steps));
+        lane.jump = Some(jump);
+    }
+
+    /// What the steps of a jump behind its first have needed; tells how many there were in all.
+    fn land(&mut self, index: usize, now: f64) -> u64 {
+        let Some(jump) = self.lanes[index].jump.take() else {
+            return 1;
+        };
+        let behind = jump.steps - 1;
+        let looks = u64::from(self.unseen_steps) + behind;
+        let interval = u64::from(self.limits.receive_interval.max(1));
+        self.unseen_steps = u32::try_from(looks % interval).unwrap_or(0);
+        if self.limits.kv_policy == KvPolicy::Preempt {
+            let pages = self.lanes[index].pages_behind_next(behind);
+            self.pages.take_since(pages, now);
+        }
+        jump.steps
     }
 
     /// Gives every decoding sequence of a lane the page that its next token may need; the latest
@@ -343,7 +420,8 @@ impl<'a, T: StepTime> Engine<'a, T> {
     fn end_step(&mut self, index: usize, now: f64, answered: &mut Vec<Answered>) {
         if self.lanes[index].decodes {
             self.lanes[index].decodes = false;
-            self.lanes[index].step();
+            let steps = self.land(index, now);
+            self.lanes[index].step(steps);
             while let Some(ticket) = self.lanes[index].next_ended() {
                 let sequence = self.sequences[ticket.place as usize];
                 if sequence.epoch == ticket.epoch {

@@ -5,6 +5,7 @@ use super::limits::{EngineLimits, Transfer};
 use super::report::{LoadReport, Measured, Objectives, Sample};
 use super::scheduler::{Answered, Engine};
 use super::step::StepTime;
+use super::window::Window;
 use crate::load::Load;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,16 +39,19 @@ pub struct Run {
     pub objectives: Objectives,
 }
 
+/// Times that all who are in the engines have left before the window opens.
+const POPULATIONS: u64 = 2;
+
 /// Events between two looks at whether to stop.
 const EVENTS_BETWEEN_LOOKS: u32 = 1 << 12;
 
 /// Something that comes at a time that was known before.
 #[derive(Clone, Copy, Debug)]
-struct Due {
+struct Due<T> {
     time: f64,
-    /// Keeps those of the same time in the order they were made.
+    /// Keeps those of the same time in order.
     order: u64,
-    what: What,
+    what: T,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -58,21 +62,21 @@ enum What {
     Reaches(Request),
 }
 
-impl PartialEq for Due {
+impl<T> PartialEq for Due<T> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Due {}
+impl<T> Eq for Due<T> {}
 
-impl PartialOrd for Due {
+impl<T> PartialOrd for Due<T> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Due {
+impl<T> Ord for Due<T> {
     /// The earliest is the greatest: it comes first out of a heap.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         other
@@ -84,42 +88,69 @@ impl Ord for Due {
 
 /// Replicas of one pool, and whose turn it is.
 struct Engines<'a, T> {
-    engines: Vec<Engine<'a, T>>,
+    each: Vec<Engine<'a, T>>,
     turn: usize,
+    /// When something happens in an engine; what is no longer so is passed over.
+    due: BinaryHeap<Due<usize>>,
+    /// Engines in which something has happened since they were last woken.
+    touched: Vec<usize>,
 }
 
 impl<'a, T: StepTime> Engines<'a, T> {
     fn new(pool: &Pool<'a, T>) -> Self {
         let engine = || Engine::new(pool.limits, pool.step);
         Self {
-            engines: std::iter::repeat_with(engine)
+            each: std::iter::repeat_with(engine)
                 .take(pool.replicas.max(1) as usize)
                 .collect(),
             turn: 0,
+            due: BinaryHeap::new(),
+            touched: Vec::new(),
         }
     }
 
-    fn next(&self) -> (usize, f64) {
-        self.engines
-            .iter()
-            .map(Engine::next)
-            .enumerate()
-            .fold((0, f64::INFINITY), |first, one| {
-                if one.1 < first.1 { one } else { first }
-            })
+    /// The first engine in which something happens, and when.
+    fn next(&mut self) -> (usize, f64) {
+        while let Some(due) = self.due.peek() {
+            #[expect(clippy::float_cmp, reason = "the very same number, or another event")]
+            if self.each[due.what].next() == due.time {
+                return (due.what, due.time);
+            }
+            self.due.pop();
+        }
+        (0, f64::INFINITY)
+    }
+
+    fn advance(&mut self, engine: usize, answered: &mut Vec<Answered>) {
+        self.each[engine].advance(answered);
+        self.touched.push(engine);
     }
 
     /// Deals a request; whether any engine could ever hold it.
     fn deal(&mut self, request: Request) -> bool {
         let engine = self.turn;
-        self.turn = (self.turn + 1) % self.engines.len();
-        self.engines[engine].submit(request)
+        self.turn = (self.turn + 1) % self.each.len();
+        self.touched.push(engine);
+        self.each[engine].submit(request)
     }
 
     fn wake(&mut self, now: f64) {
-        for engine in &mut self.engines {
-            engine.wake(now);
+        for engine in self.touched.drain(..) {
+            self.each[engine].wake(now);
+            let time = self.each[engine].next();
+            if time < f64::INFINITY {
+                self.due.push(Due {
+                    time,
+                    order: engine as u64,
+                    what: engine,
+                });
+            }
         }
+    }
+
+    /// Requests that have arrived and are not being served.
+    fn line(&self) -> usize {
+        self.each.iter().map(Engine::line).sum()
     }
 }
 
@@ -153,12 +184,11 @@ struct Simulation<'a, P, D> {
     /// When each engine's link is free again.
     links: Vec<f64>,
     source: Source<'a>,
-    due: BinaryHeap<Due>,
+    due: BinaryHeap<Due<What>>,
     order: u64,
     run: Run,
+    window: Window,
     measured: Measured,
-    /// Requests to be measured that no engine could hold.
-    refused: u64,
 }
 
 impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
@@ -169,16 +199,17 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
         run: Run,
     ) -> Self {
         let front = Engines::new(front);
+        let source = Source::new(load, run.seed, run.warm_up + run.requests);
         Self {
-            links: vec![0.0; front.engines.len()],
+            links: vec![0.0; front.each.len()],
             front,
             back: back.map(|(pool, transfer)| (Engines::new(pool), transfer)),
-            source: Source::new(load, run.seed),
             due: BinaryHeap::new(),
             order: 0,
+            window: Window::new(run.warm_up.max(source.spread_users()), run.requests),
+            source,
             run,
             measured: Measured::new(usize::try_from(run.requests).unwrap_or(usize::MAX)),
-            refused: 0,
         }
     }
 
@@ -187,7 +218,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
         let mut now = 0.0;
         let mut until_look = EVENTS_BETWEEN_LOOKS;
         let mut interrupted = false;
-        while self.measured.answered() + self.refused < self.run.requests {
+        while self.measured.known() < self.run.requests {
             until_look -= 1;
             if until_look == 0 {
                 until_look = EVENTS_BETWEEN_LOOKS;
@@ -197,7 +228,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                 }
             }
             let (front, front_time) = self.front.next();
-            let (back, back_time) = match &self.back {
+            let (back, back_time) = match &mut self.back {
                 Some((engines, _)) => engines.next(),
                 None => (0, f64::INFINITY),
             };
@@ -209,10 +240,10 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
             now = first;
             if arrival > now {
                 if front_time <= now {
-                    self.front.engines[front].advance(&mut answered);
+                    self.front.advance(front, &mut answered);
                     self.leave_front(front, now, &mut answered);
                 } else if let Some((engines, _)) = &mut self.back {
-                    engines.engines[back].advance(&mut answered);
+                    engines.advance(back, &mut answered);
                     self.leave(now, &mut answered);
                 }
             }
@@ -235,8 +266,15 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
         }
     }
 
+    /// Nobody else is let in behind those who are measured, or behind as many again who keep them
+    /// company: an engine that falls behind takes no more memory and time than that.
     fn doors_are_closed(&self) -> bool {
-        self.run.doors_close && self.source.asked() >= self.run.warm_up + self.run.requests
+        let company = if self.run.doors_close {
+            0
+        } else {
+            self.run.requests
+        };
+        self.source.asked() >= self.window.end() + company
     }
 
     /// Everybody who arrives by `now`.
@@ -249,6 +287,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                         What::Asks if self.doors_are_closed() => {}
                         What::Asks => {
                             let request = self.source.ask(due.time);
+                            self.count(&request);
                             self.enter(request);
                         }
                         What::Reaches(request) => {
@@ -261,10 +300,35 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                 }
                 _ => {
                     let request = self.source.arrive();
+                    self.count(&request);
                     self.enter(request);
                 }
             }
         }
+    }
+
+    /// Opens and closes the window as requests arrive.
+    fn count(&mut self, request: &Request) {
+        if request.number == self.window.begin {
+            let here = request.number.saturating_sub(self.window.left);
+            let wanted = POPULATIONS * here;
+            let may_wait = !self.run.doors_close && !self.source.ends();
+            let most = self.run.warm_up.max(self.source.spread_users()) + 2 * self.run.requests;
+            if may_wait && self.window.begin < wanted.min(most) {
+                self.window.begin = wanted.min(most);
+            } else {
+                self.window.open(request.arrival, self.line());
+            }
+        }
+        if request.number + 1 == self.window.end() {
+            self.window.close(request.arrival, self.line());
+        }
+    }
+
+    /// Requests that have arrived and are not being served.
+    fn line(&self) -> usize {
+        let back = self.back.as_ref().map_or(0, |(pool, _)| pool.line());
+        self.front.line() + back
     }
 
     fn enter(&mut self, request: Request) {
@@ -317,16 +381,16 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
     fn leave(&mut self, now: f64, answered: &mut Vec<Answered>) {
         for each in answered.drain(..) {
             let request = each.request;
-            let place = request.number.checked_sub(self.run.warm_up);
-            if let Some(place) = place.filter(|&place| place < self.run.requests) {
+            self.window.answer(now, request.output);
+            if let Some(place) = self.window.place(request.number) {
                 let sample = Sample {
-                    place: usize::try_from(place).unwrap_or(usize::MAX),
+                    place,
                     arrival: request.arrival,
                     first_token: each.first_token + self.run.request_overhead,
                     end: now + self.run.request_overhead,
                     output: request.output,
                 };
-                self.measured.add(sample, self.run.objectives);
+                self.measured.add(sample);
             }
             if let Some(think) = self.source.think_seconds() {
                 self.put(now + self.run.request_overhead + think, What::Asks);
@@ -337,8 +401,9 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
     /// Counts a request that no engine could ever hold; its user asks again, but not in no time,
     /// which would never end.
     fn turn_away(&mut self, request: Request, now: f64) {
-        if request.number >= self.run.warm_up {
-            self.refused += 1;
+        self.window.left += 1;
+        if let Some(place) = self.window.place(request.number) {
+            self.measured.refuse(place);
         }
         if let Some(think) = self.source.think_seconds() {
             self.put(now + think.max(1.0), What::Asks);
@@ -356,20 +421,26 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
 
     fn report(mut self, now: f64, interrupted: bool) -> LoadReport {
         let (occupancies, preemptions) = match &mut self.back {
-            Some((pool, _)) => of_engines(&mut pool.engines, now),
-            None => of_engines(&mut self.front.engines, now),
+            Some((pool, _)) => of_engines(&mut pool.each, now),
+            None => of_engines(&mut self.front.each, now),
         };
         let behind = if self.back.is_some() {
-            of_engines(&mut self.front.engines, now).1
+            of_engines(&mut self.front.each, now).1
         } else {
             0
+        };
+        let offered = self.source.per_second();
+        let rates = if self.run.doors_close || self.window.is_empty() {
+            self.measured.until_answered()
+        } else {
+            self.window.rates(offered, now)
         };
         LoadReport {
             kv_occupancy: occupancies,
             preemptions: preemptions + behind,
-            refused: self.refused,
             interrupted,
-            ..self.measured.report()
+            overloaded: offered.is_some() && self.window.falls_behind(),
+            ..self.measured.report(rates, self.run.objectives)
         }
     }
 }

@@ -6,7 +6,7 @@ use super::side::Side;
 use crate::bill::{Cluster, HostSet, Packed, filled, packed};
 use crate::cost::of_purchase;
 use crate::hardware::{Connection, System};
-use crate::load::Arrivals;
+use crate::load::{Arrivals, Start};
 use crate::quantity::{Bytes, Watts};
 use crate::search::serving::latency::whole;
 use crate::serving::engine::Transfer;
@@ -125,6 +125,7 @@ impl<'a> Pair<'_, 'a> {
             let asking = Arrivals::Closed {
                 users: demand.users,
                 think_seconds: first,
+                start: Start::Spread,
             };
             let of_one = self.decode.estimator.at(&asking, f64::from(answering));
             (of_one.requests_per_second * f64::from(answering), answering)

@@ -10,8 +10,13 @@ use crate::catalog::Policy;
 pub(super) enum Source {
     /// At random, with a squared coefficient of variation of the times between arrivals.
     Open { cv2: f64 },
-    /// So many users per micro-batch.
-    Users(f64),
+    /// Users who wait for their answers.
+    Users {
+        /// Per micro-batch.
+        users: f64,
+        /// Whether they began at the same time.
+        together: bool,
+    },
 }
 
 /// Those who decode, and how long their tokens take.
@@ -136,7 +141,7 @@ pub(super) fn decoding(estimator: &Estimator, rate: f64, source: Source) -> Deco
                 slope: (times.at(n + 1.0) - times.at((n - 1.0).max(0.5))) / 2.0,
             }
         }
-        Source::Users(users) => {
+        Source::Users { users, .. } => {
             // Nobody is held up by his own prompt.
             let all = users * machine.micro_batches;
             let fellows = ((all - 1.0) / all).max(0.0);

@@ -16,9 +16,10 @@ pub(super) fn open(estimator: &Estimator, rate: f64, cv2: f64) -> Estimate {
     estimate(estimator, rate, Source::Open { cv2 })
 }
 
-pub(super) fn closed(estimator: &Estimator, users: f64, rate: f64) -> Estimate {
+pub(super) fn closed(estimator: &Estimator, users: f64, rate: f64, together: bool) -> Estimate {
     let lanes = estimator.machine().micro_batches;
-    estimate(estimator, rate, Source::Users(users / lanes))
+    let users = users / lanes;
+    estimate(estimator, rate, Source::Users { users, together })
 }
 
 fn estimate(estimator: &Estimator, all: f64, source: Source) -> Estimate {
@@ -71,9 +72,9 @@ impl Slowed {
         let (machine, reading) = (&point.machine, &point.reading);
         let (tpot, decode) = (point.decoding.tpot, reading.decode);
         let (seconds, most) = match (point.source, machine.policy) {
-            (Source::Users(_), Policy::DecodeFirst) => (0.0, 0.0),
+            (Source::Users { .. }, Policy::DecodeFirst) => (0.0, 0.0),
             // As long as those before it, on average.
-            (Source::Users(_), Policy::PrefillFirst) => {
+            (Source::Users { .. }, Policy::PrefillFirst) => {
                 (SameStep::new(point, 0.0, 0.0).mean, f64::INFINITY)
             }
             (Source::Open { .. }, Policy::DecodeFirst) => {
@@ -102,7 +103,7 @@ impl Slowed {
         Self {
             seconds: seconds.max(0.0),
             most: most.max(0.0),
-            counted: matches!(point.source, Source::Users(_)),
+            counted: matches!(point.source, Source::Users { .. }),
         }
     }
 
@@ -143,7 +144,7 @@ fn first_token(estimator: &Estimator, point: &Point, backlog: &Backlog) -> First
             rest.decodes * undisturbed,
             rest.reads + (1.0 - rest.reads) * (1.0 - undisturbed),
         ),
-        Source::Users(_) => (0.0, 1.0 - undisturbed),
+        Source::Users { .. } => (0.0, 1.0 - undisturbed),
     };
     let more = more.clamp(RARE, 1.0 - RARE);
     let emptiest = point.emptiest();
@@ -159,7 +160,7 @@ fn first_token(estimator: &Estimator, point: &Point, backlog: &Backlog) -> First
         own: std::array::from_fn(|at| point.reading.own(at)),
         step: match point.source {
             Source::Open { .. } => decode,
-            Source::Users(_) => 0.0,
+            Source::Users { .. } => 0.0,
         },
         lanes: point.machine.micro_batches,
         next: point.next_takes_it(),

@@ -27,7 +27,7 @@ pub use self::estimator::Estimator;
 pub use self::traffic::Traffic;
 
 use self::estimator::gaps;
-use crate::load::Arrivals;
+use crate::load::{Arrivals, Start};
 
 impl Estimator {
     /// Latencies of an engine of which there are `replicas`.
@@ -38,7 +38,12 @@ impl Estimator {
             Arrivals::Closed {
                 users,
                 think_seconds,
-            } => self.closed((f64::from(*users) / replicas).max(1.0), *think_seconds),
+                start,
+            } => self.closed(
+                (f64::from(*users) / replicas).max(1.0),
+                *think_seconds,
+                *start == Start::Together,
+            ),
             Arrivals::Trace { seconds } => {
                 let (per_second, cv2) = gaps(seconds);
                 self.open(per_second, cv2, replicas)
@@ -52,7 +57,7 @@ impl Estimator {
     }
 
     /// Users who wait for their answers make the rate at which their requests keep them all busy.
-    fn closed(&self, users: f64, think_seconds: f64) -> Estimate {
+    fn closed(&self, users: f64, think_seconds: f64, together: bool) -> Estimate {
         let machine = self.machine();
         let alone = machine.reading(1.0);
         let fastest =
@@ -61,7 +66,7 @@ impl Estimator {
         // crossing is looked for by turns, and by halves where that leads away from it.
         let (mut low, mut high) = (0.0, users / fastest);
         let mut rate = high;
-        let mut estimate = latency::closed(self, users, rate);
+        let mut estimate = latency::closed(self, users, rate, together);
         for _ in 0..ROUNDS {
             let possible = users / (estimate.turn() + think_seconds);
             if (possible - rate).abs() < CLOSE * rate {
@@ -77,7 +82,7 @@ impl Estimator {
             } else {
                 f64::midpoint(low, high)
             };
-            estimate = latency::closed(self, users, rate);
+            estimate = latency::closed(self, users, rate, together);
         }
         estimate
     }

@@ -27,7 +27,7 @@ impl<'e> Point<'e> {
         let beside = decoding.population.decoding;
         let reading = machine.reading(match source {
             Source::Open { .. } => beside,
-            Source::Users(_) => beside.max(1.0),
+            Source::Users { .. } => beside.max(1.0),
         });
         Self {
             machine,
@@ -53,12 +53,15 @@ impl<'e> Point<'e> {
         next / self.machine.micro_batches + 1.0 - next
     }
 
-    /// Users whose answers are all as long stay in step with each other: who is read in a step is
+    /// Users who began together and whose answers are all as long stay in step with each other: who is read in a step is
     /// answered in one, and asks again together with the others.
     pub(super) fn in_step(&self) -> f64 {
         let traffic = self.machine.traffic;
         match self.source {
-            Source::Users(users) if traffic.output.cv2() <= 0.0 => {
+            Source::Users {
+                users,
+                together: true,
+            } if traffic.output.cv2() <= 0.0 => {
                 // Where a step has no room for all of them, they drift apart.
                 let filled = users * traffic.mean_read() / self.reading.chunk;
                 (users - 1.0).max(0.0) * (1.0 - filled).max(0.0)
@@ -69,7 +72,7 @@ impl<'e> Point<'e> {
 
     /// Where nobody gets a token while prompts are read, no user asks again meanwhile.
     pub(super) fn nobody_asks_while_prompts_are_read(&self) -> bool {
-        self.machine.policy == Policy::PrefillFirst && matches!(self.source, Source::Users(_))
+        self.machine.policy == Policy::PrefillFirst && matches!(self.source, Source::Users { .. })
     }
 }
 

@@ -74,7 +74,7 @@ impl SameStep {
         let (reading, traffic) = (&point.reading, point.machine.traffic);
         let others = match point.source {
             Source::Open { .. } => 2.0 * rest * point.all * traffic.mean_read(),
-            Source::Users(users) => {
+            Source::Users { users, .. } => {
                 // Those who were answered in the same step.
                 let users = users * point.machine.micro_batches;
                 let fellows = ((users - 1.0) / users).max(0.0);
@@ -159,15 +159,15 @@ impl Backlog {
         // Users bring as many prompts for each step as are answered in it, however long it takes.
         let busy = match source {
             Source::Open { .. } => busy,
-            Source::Users(_) => rate * point.decoding.tpot * tokens / chunk,
+            Source::Users { .. } => rate * point.decoding.tpot * tokens / chunk,
         };
         let (left, cv2) = match source {
             Source::Open { .. } => (1.0 - busy, 1.0),
-            Source::Users(users) if users > 1.0 => {
+            Source::Users { users, .. } if users > 1.0 => {
                 let left = 1.0 - busy * (users - 1.0) / users;
                 (left.max(RARE), left.clamp(RARE, 1.0))
             }
-            Source::Users(_) => (1.0, 1.0),
+            Source::Users { .. } => (1.0, 1.0),
         };
         let size = traffic.size_by_token();
         // Prompts are only in the way if they overflow a step: the exponent is that of Kraemer and
@@ -176,8 +176,8 @@ impl Backlog {
         let lanes = machine.micro_batches;
         let mut mean = square / service / 2.0 / left / lanes;
         let chance = match source {
-            Source::Users(users) if users <= 1.0 => 0.0,
-            Source::Users(users) => {
+            Source::Users { users, .. } if users <= 1.0 => 0.0,
+            Source::Users { users, .. } => {
                 mean = mean.min(users * service);
                 let all = users * lanes;
                 chance.min(1.0) * (all - 1.0) / all
@@ -239,11 +239,11 @@ pub(super) fn wait(
             let wait = population.until_free * service * arrivals;
             (population.full, wait, 1.0)
         }
-        Source::Users(users) if users * lanes > places && rate > 0.0 => {
+        Source::Users { users, .. } if users * lanes > places && rate > 0.0 => {
             let ahead = users * lanes - places;
             let cv2 = output.max(0.1) / ahead.max(1.0) * (2.0 * places / (users * lanes)).min(1.0);
             (1.0, ahead / rate, cv2.min(1.0))
         }
-        Source::Users(_) => (0.0, 0.0, 1.0),
+        Source::Users { .. } => (0.0, 0.0, 1.0),
     }
 }
