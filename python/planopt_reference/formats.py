@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from planopt_reference.derivation import formula
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -12,8 +19,17 @@ if TYPE_CHECKING:
     from planopt_reference.assumptions import Assumptions
     from planopt_reference.hardware import Accelerator
 
+_CATALOGS: Final = Path(__file__).resolve().parent.parent / "planopt" / "catalogs"
+
+# Section 2, "packed": bits of layers alone, or of layers, embedding and head.
+_PACKED: Final = {
+    name: bits
+    for family in tomllib.loads((_CATALOGS / "formats.toml").read_text()).values()
+    for name, bits in family["bits"].items()
+}
+
 # Section 2, bytes per element.
-BYTES_PER_ELEMENT: Final = {
+BYTES_PER_ELEMENT: Final[dict[str, float]] = {
     "fp32": 4.0,
     "bf16": 2.0,
     "fp16": 2.0,
@@ -23,16 +39,22 @@ BYTES_PER_ELEMENT: Final = {
     "mxfp4": 0.53125,
     "nvfp4": 0.5625,
     "w4a8": 0.51953125,
-    "q4_0": 0.5625,
-    "q4_k_m": 0.6,
     "fp8-2:4": 0.625,
+    **{
+        name: (bits[0] if isinstance(bits, list) else bits) / 8
+        for name, bits in _PACKED.items()
+    },
 }
 
-# Section 2, "files of llama.cpp": the embedding, and the head.
-ENDS: Final = {"q4_0": (0.5625, 0.8203125), "q4_k_m": (0.5625, 0.8203125)}
+# Section 2, "packed": the embedding, and the head, where they are, too.
+ENDS: Final = {
+    name: (bits[1] / 8, bits[2] / 8)
+    for name, bits in _PACKED.items()
+    if isinstance(bits, list)
+}
 
 # Section 2, "weight-only".
-WEIGHT_ONLY: Final = ("int4", "mxfp4", "q4_0", "q4_k_m")
+WEIGHT_ONLY: Final = ("int4", "mxfp4", *_PACKED)
 
 # Section 2, "fp8-2:4": families whose products leave half of the work out.
 SPARSE_FAMILIES: Final = ("ampere", "ada", "hopper", "blackwell")

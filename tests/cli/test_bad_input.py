@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from planopt.catalog.open import bundled_folder
 from planopt.cli import main
-from planopt.options import taken_by
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -249,13 +248,6 @@ def test_everything_wrong_is_told_at_once(capsys: pytest.CaptureFixture[str]) ->
 
     assert [said.count(f"--> {name} ") for name in ("--target", "--budget")] == [1, 1]
     assert said.count("error[") == 3
-
-
-def test_the_formats_that_are_offered_are_those_of_the_core(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    formats = taken_by("solve")["allow_quantization"].choices
-    refused(capsys, ", ".join(formats), "solve", "--weights", "fp17")
 
 
 @pytest.mark.parametrize("name", WRONG_CONFIGS)

@@ -258,7 +258,7 @@ def test_all_that_is_wrong_with_a_study_is_told_at_once(tmp_path: Path) -> None:
 def test_values_are_completed() -> None:
     options = taken_by("solve")
     assert completed(options["objective"], "cost") == ["cost-per-token"]
-    assert completed(options["allow_quantization"], "fp8,int") == [
+    assert _completed(options["allow_quantization"], "fp8,int") == [
         "fp8,int8",
         "fp8,int4",
     ]

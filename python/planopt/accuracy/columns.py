@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hin
 import msgspec
 from msgspec import Meta, Struct
 
+from planopt._native import formats
 from planopt.errors import Diagnostic, InputError
 
 if TYPE_CHECKING:
@@ -28,20 +29,10 @@ Tokens = Annotated[int, Meta(ge=0, le=10**8)]
 Figure = Annotated[float, Meta(ge=1e-9, le=1e15)]
 """What was measured or published, which is never 0."""
 Share = Annotated[float, Meta(ge=0, le=1)]
-Format = Literal[
-    "fp32",
-    "bf16",
-    "fp16",
-    "fp8",
-    "fp8-2:4",
-    "int8",
-    "int4",
-    "w4a8",
-    "mxfp4",
-    "nvfp4",
-    "q4_0",
-    "q4_k_m",
-]
+if TYPE_CHECKING:
+    Format = str
+else:
+    Format = Literal[tuple(formats())]
 """Formats that the core has; any other word is refused, never taken for 16 bits."""
 
 Cell = str

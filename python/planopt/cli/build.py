@@ -114,8 +114,11 @@ class _Option(TyperOption):
 
 
 def _completed(option: "Option", incomplete: str) -> list[str]:
+    from planopt._native import formats
     from planopt.catalog.open import open_catalog
     from planopt.options import completed
 
+    if option.of == "formats":
+        return completed(option, incomplete, formats())
     listed = open_catalog().list(option.of) if option.of in _LISTED else ()
     return completed(option, incomplete, [entry.id for entry in listed])

@@ -24,7 +24,7 @@ mod _native {
     use crate::table::{Column, Table};
 
     use planopt_core::training::bounds;
-    use planopt_core::{cost, options, quantity, request, search, serving};
+    use planopt_core::{cost, format, options, quantity, request, search, serving};
 
     use crate::errors::quantity_error;
 
@@ -32,6 +32,12 @@ mod _native {
     type WayRow = (u32, u64, u64, u32, u64, Vec<u64>);
     /// Kept copies by way, rented ones by way and step.
     type CoverRows = (Vec<(usize, u32)>, Vec<(usize, usize, u32)>);
+
+    /// Names of number formats, as `catalogs/formats.toml` and the core have them.
+    #[pyfunction]
+    fn formats() -> Vec<&'static str> {
+        format::Format::all().map(format::Format::name).collect()
+    }
 
     /// Reads a quantity with its unit.
     ///

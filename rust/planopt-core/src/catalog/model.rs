@@ -72,16 +72,14 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Architecture {
             fields.section(key, published)
         });
     fields.optional("hosted", |fields, key| fields.section(key, hosted));
+    let named: Vec<_> = Format::all().map(|own| (own.name(), own)).collect();
     Architecture {
         id: fields.id(),
         name: fields.text("name"),
         hidden: some::<WIDEST>(fields, "hidden"),
         vocabulary: any::<MOST_TOKENS>(fields, "vocabulary"),
         max_context: some::<MOST_TOKENS>(fields, "max_context"),
-        weights: fields.choice(
-            "weights",
-            &Format::ALL.map(|format| (format.name(), format)),
-        ),
+        weights: fields.choice("weights", &named),
         only_experts_quantised: fields.or("only_experts_quantised", false, Fields::flag),
         tied: fields.flag("tied"),
         norm: fields.choice("norm", NORMS),

@@ -1,12 +1,15 @@
 //! Number formats.
 
 mod choice;
+mod packed;
 
 pub use self::choice::{Formats, Stored};
+pub use self::packed::Packed;
+
+use serde::{Serialize, Serializer};
 
 /// Number format of weights, activations or the KV cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// 32-bit IEEE float.
     Fp32,
@@ -27,17 +30,17 @@ pub enum Format {
     /// [`Self::Int4`] weights with 8-bit activations: products in 8 bits (`QServe`, arXiv
     /// 2405.04532).
     W4a8,
-    /// llama.cpp's blocks of 32 4-bit integers with a 16-bit scale.
-    #[serde(rename = "q4_0")]
-    Q40,
-    /// llama.cpp's mixture of superblocks of 4.5 bits, and of 6.5625 in the value and down products
-    /// of half of the layers: 4.8 bits a weight of the layers of `LLaMA` models.
-    #[serde(rename = "q4_k_m")]
-    Q4Km,
     /// [`Self::Fp8`] of which two of every four are kept, each with two bits of where it was
     /// (NVIDIA, "Accelerating Inference with Sparsity Using the NVIDIA Ampere Architecture").
-    #[serde(rename = "fp8-2:4")]
     Fp8Sparse,
+    /// Weights alone, packed in one of the ways of `catalogs/formats.toml`.
+    Packed(Packed),
+}
+
+impl Serialize for Format {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
 }
 
 impl Format {
@@ -48,11 +51,11 @@ impl Format {
 
     /// Whether only the weights are in it, and become 16 bits wide in the product.
     pub fn is_weight_only(self) -> bool {
-        matches!(self, Self::Int4 | Self::Mxfp4 | Self::Q40 | Self::Q4Km)
+        matches!(self, Self::Int4 | Self::Mxfp4 | Self::Packed(_))
     }
 
-    /// Every format, in the order that messages list them.
-    pub const ALL: [Self; 12] = [
+    /// Formats that accelerators compute in, or that have curves of their own.
+    const PLAIN: [Self; 10] = [
         Self::Fp32,
         Self::Bf16,
         Self::Fp16,
@@ -62,10 +65,14 @@ impl Format {
         Self::Mxfp4,
         Self::Nvfp4,
         Self::W4a8,
-        Self::Q40,
-        Self::Q4Km,
         Self::Fp8Sparse,
     ];
+
+    /// Every format, in the order that messages list them.
+    pub fn all() -> impl Iterator<Item = Self> + Clone {
+        let packed = Packed::all().map(Self::Packed);
+        Self::PLAIN.into_iter().chain(packed)
+    }
 
     /// The name used in catalogs, flags and JSON.
     pub fn name(self) -> &'static str {
@@ -79,15 +86,21 @@ impl Format {
             Self::Mxfp4 => "mxfp4",
             Self::Nvfp4 => "nvfp4",
             Self::W4a8 => "w4a8",
-            Self::Q40 => "q4_0",
-            Self::Q4Km => "q4_k_m",
             Self::Fp8Sparse => "fp8-2:4",
+            Self::Packed(packed) => packed.name(),
         }
     }
 
-    /// The format of that name.
+    /// The format of that name, or of another name of the same layout.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == name)
+        let known = Self::all().find(|format| format.name() == name);
+        known.or(match name {
+            "f32" => Some(Self::Fp32),
+            "f16" => Some(Self::Fp16),
+            "fp8-per-tensor" | "fp8-per-channel" | "fp8-block-128x128" => Some(Self::Fp8),
+            "int8-smoothquant-w8a8" | "compressed-tensors-w8a8-int8" => Some(Self::Int8),
+            _ => None,
+        })
     }
 
     /// Storage of one element, with the scales of its group.
@@ -101,24 +114,20 @@ impl Format {
             // (4 bits + 8 bits / 32) / 8
             Self::Mxfp4 => 0.531_25,
             // (4 bits + 8 bits / 16) / 8
-            // and (4 bits + 16 bits / 32) / 8
-            Self::Nvfp4 | Self::Q40 => 0.562_5,
-            // 4.8 bits / 8
-            Self::Q4Km => 0.6,
+            Self::Nvfp4 => 0.562_5,
             // (2 x 8 bits + 2 x 2 bits) / 4 / 8
             Self::Fp8Sparse => 0.625,
+            Self::Packed(packed) => packed.bytes(),
         }
     }
 
     /// Storage of one element of the embedding and of the head, where the format is one of whole
     /// files that has them quantised, too.
     pub fn ends(self) -> Option<Ends> {
-        // llama.cpp, `llama_tensor_get_type`: the embedding in blocks of 4.5 bits as the layers are,
-        // the head (or the matrix that is both) in q6_K, blocks of 6.5625.
-        matches!(self, Self::Q40 | Self::Q4Km).then_some(Ends {
-            embedding: 0.562_5,
-            head: 0.820_312_5,
-        })
+        match self {
+            Self::Packed(packed) => packed.ends(),
+            _ => None,
+        }
     }
 }
 

@@ -73,8 +73,7 @@ impl Rates {
             // Weight-only formats are widened to 16 bits before the product.
             Format::Int4
             | Format::Mxfp4
-            | Format::Q40
-            | Format::Q4Km
+            | Format::Packed(_)
             | Format::Fp32
             | Format::Bf16
             | Format::Fp16 => base,

@@ -2,7 +2,7 @@
 
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::option::{unknown_name, wrong_option};
+use crate::diagnostic::option::wrong_option;
 use crate::document::{ModelAnswer, OperationAnswer};
 use crate::format::{Format, Formats, Stored};
 use crate::load::serving::{Adapters, Encoder, Overlap, Question, Speculation};
@@ -280,10 +280,14 @@ pub(super) fn format_named(
     let name = name?;
     let format = Format::from_name(name);
     if format.is_none() {
-        let accepted = Format::ALL.map(Format::name).join(", ");
-        problems.push(unknown_name(option, name, accepted));
+        problems.push(unknown_format(name).field(format!("--{option}")));
     }
     format
+}
+
+/// A format that does not exist, with the nearest ones.
+pub(super) fn unknown_format(name: &str) -> Diagnostic {
+    Diagnostic::unknown_name("format", name, Format::all().map(Format::name))
 }
 
 /// Describes a model.

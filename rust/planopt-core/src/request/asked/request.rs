@@ -43,6 +43,21 @@ pub(super) struct Model {
     pub(super) allow_quantization: Vec<String>,
 }
 
+impl Model {
+    /// Names of formats, with the options that give them.
+    pub(super) fn formats(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let of_one = [("weights", &self.weights), ("kv", &self.kv)];
+        let of_one = of_one
+            .into_iter()
+            .filter_map(|(option, name)| Some((option, name.as_ref()?)));
+        let others = self.allow_quantization.iter();
+        let others = others.map(|name| ("allow_quantization", name));
+        of_one
+            .chain(others)
+            .map(|(option, name)| (option, name.as_str()))
+    }
+}
+
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Workload {

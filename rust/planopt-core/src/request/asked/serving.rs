@@ -8,6 +8,8 @@ use super::request::{Request, Sum};
 use super::served::Served;
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
+use crate::format::Format;
+use crate::request::model::unknown_format;
 
 /// The percentile that latencies are judged at where only a time is promised.
 const USUAL_PERCENTILE: &str = "p95";
@@ -68,6 +70,11 @@ pub(super) fn question(
     let percentile = percentile(reading, request, &mut assumed);
     let users = users(reading, request, throughput > 0.0, &served, &mut assumed);
     look_up_model(reading, catalog, &served.model);
+    for (argument, name) in request.model.formats() {
+        if Format::from_name(name).is_none() {
+            reading.refuse(argument, vec![unknown_format(name)]);
+        }
+    }
     if let Some(drafting) = &served.drafting
         && drafting.draft != "mtp"
     {
