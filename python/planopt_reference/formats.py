@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _CATALOGS: Final = Path(__file__).resolve().parent.parent / "planopt" / "catalogs"
 
 # Section 2, "packed": bits of layers alone, or of layers, embedding and head.
-_PACKED: Final = {
+_PACKED: Final[dict[str, float | list[float]]] = {
     name: bits
     for family in tomllib.loads((_CATALOGS / "formats.toml").read_text()).values()
     for name, bits in family["bits"].items()
@@ -47,7 +47,7 @@ BYTES_PER_ELEMENT: Final[dict[str, float]] = {
 }
 
 # Section 2, "packed": the embedding, and the head, where they are, too.
-ENDS: Final = {
+ENDS: Final[dict[str, tuple[float, float]]] = {
     name: (bits[1] / 8, bits[2] / 8)
     for name, bits in _PACKED.items()
     if isinstance(bits, list)
