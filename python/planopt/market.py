@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+import msgspec
+from msgspec import structs
+
+from planopt.acquisition import BUYING, Acquisition, Way
 from planopt.documents.parts import Assumed
+from planopt.documents.plan import Request
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -16,19 +21,54 @@ if TYPE_CHECKING:
 Condition = Literal["new", "used", "any"]
 """What accelerators are bought as; by either, at the lower price."""
 
-MarketT = TypeVar("MarketT", bound="Market")
+MarketT = TypeVar("MarketT", bound="Market | ServingMarket")
+
+
+class Market(Request, frozen=True, kw_only=True):
+    """A question as a plan records it, with how the core is asked it."""
+
+    top: int
+    time_limit_seconds: float
+    assumptions: str
+    asked: dict[str, Any]
+    """As a door of the core takes it."""
+    assumed: tuple[Assumed, ...] = ()
+
+    @property
+    def acquisition(self) -> Acquisition:
+        """How hardware is come by."""
+        return Acquisition(
+            way=msgspec.convert(self.acquire, Way),
+            terms=self.terms or BUYING.terms,
+            providers=self.providers,
+            regions=self.regions,
+        )
+
+    def rack_units(self, catalog: Catalog) -> float | None:
+        """Return the height there is, in rack units, if it is limited."""
+        if self.max_racks is None:
+            return None
+        return self.max_racks * catalog.cost.rack_units
+
+    def counted(self, catalog: Catalog) -> Catalog:
+        """Return the catalog with the prices that are asked for."""
+        return catalog.priced(self.condition, self.prices)
+
+    def counts_as(self, other: Self) -> bool:
+        """Whether parts and hours cost the same as in another question."""
+        return (self.condition, self.prices) == (other.condition, other.prices)
+
+    def judged_as(self, other: Self) -> Self:  # noqa: ARG002 - of serving alone
+        """Take over what another question has learned, and nobody typed."""
+        return self
+
+    def request(self) -> Request:
+        """Put the question as a plan records it."""
+        return msgspec.convert(self, Request, from_attributes=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prices:
-    """As what accelerators are bought, and prices that somebody knows better."""
-
-    condition: Condition
-    prices: dict[str, float]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Market:
+class ServingMarket:
     """What may be bought, within which limits, and how long is looked for it."""
 
     accelerators: tuple[str, ...] = ()
@@ -113,4 +153,11 @@ def must_name_accelerators(asked: Asked) -> None:
 def read_market(asked: Asked, catalog: Catalog, of: type[MarketT]) -> MarketT:
     """Read what a question asks, with how it was written."""
     market = asked.question(catalog.native, of)
-    return replace(market, catalog=catalog.overlays, typed=asked.typed)
+    return changed(market, catalog=catalog.overlays, typed=asked.typed)
+
+
+def changed(market: MarketT, **changes: Any) -> MarketT:
+    """Return it with something changed that is no option."""
+    how: Any = structs.replace if isinstance(market, Market) else replace
+    other: MarketT = how(market, **changes)
+    return other

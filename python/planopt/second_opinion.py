@@ -121,9 +121,16 @@ def derivation_of_training(
 ) -> tuple[Derivation, ...]:
     """Work a run out by the reference, and record how."""
     facts = _read(catalog)
+    said = {
+        name: value
+        for group in ("model", "recipe", "run", "hardware", "layout")
+        for name, value in request[group].items()
+        if value is not None
+    }
+    model = _model(catalog, said.pop("name"))
     given = {
-        **request,
-        "model": _model(catalog, str(request["model"])),
+        **said,
+        "model": model,
         "host": _known(hardware.host),
     }
     return _derive(lambda: evaluate_training(facts, **given), catalog, given)

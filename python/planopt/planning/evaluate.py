@@ -12,7 +12,6 @@ from planopt.bill import bill_of
 from planopt.catalog.open import open_for
 from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.parts import Assumed, Candidate, Hardware
-from planopt.market import Prices
 from planopt.options import Asked
 from planopt.planning.cold import cold_load
 from planopt.price_sources import sourced
@@ -42,11 +41,12 @@ class Configuration(Struct, frozen=True, kw_only=True):
     images: dict[str, Any]
     prefill: dict[str, Any] | None
     """The pool that reads prompts, where it is not the one that answers them."""
-    requests_per_second: float | None
-    users: int | None
-    arrival_cv: float | None
-    prefix_hit_rate: float | None
-    prices: Prices
+    requests_per_second: float | None = None
+    users: int | None = None
+    arrival_cv: float | None = None
+    prefix_hit_rate: float | None = None
+    condition: str
+    prices: dict[str, float]
     assumptions: str
     assumed: tuple[Assumed, ...]
 
@@ -84,7 +84,7 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
     # Prompts are longer by their tokens already.
     request.pop("image_tokens", None)
     reading = None if read.prefill is None else {**request, **read.prefill}
-    opened = opened.priced(read.prices.condition, read.prices.prices)
+    opened = opened.priced(read.condition, read.prices)
     answer = opened.ask("evaluate_serving", request)
     if answer["offload"] is not None:
         # What is simulated holds as many layers as what was evaluated.

@@ -6,6 +6,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt.documents.training import TrainingDocument
+from planopt.options import Edit
 from planopt.planning.alternatives import training_alternative
 from planopt.training.evaluate import told
 from planopt.units import SECONDS_PER_DAY
@@ -35,39 +36,43 @@ def together(question: TrainingQuestion) -> tuple[TrainingAlternative, ...]:
     fastest is the cheapest.
     """
     problem = question.problem
-    if len(problem.kinds) < 2 or problem.rented:
+    if len(question.kinds) < 2 or problem.rented:
         return ()
-    of_one_kind = question.about(deadline_seconds=None, objective="throughput").best()
+    fastest = Edit({"deadline": "", "objective": "throughput"})
+    of_one_kind = question.edited(fastest).best()
     hardware = None if of_one_kind is None else of_one_kind.deployment.hardware
     if hardware is None or hardware.network is None:
         return ()
     shares = [
         {"accelerator": name, "accelerators": number}
-        for name, number in problem.kinds.items()
+        for name, number in question.kinds.items()
     ]
-    over = {"network": hardware.network}
+    over = {"hardware": {"network": hardware.network}, "shares": shares}
     best: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
-    for layout in _layouts(problem):
-        run = {**problem.run(), **over, **layout}
-        both = question.catalog.ask("evaluate_mixed", {**run, "shares": shares})
+    for layout in _layouts(question):
+        run = {**problem.run, **over, "layout": layout}
+        both = question.catalog.ask("evaluate_mixed", run)
         for way in WAYS:
             answer = both[way]
             known = best.get(way)
             if answer["feasible"] and (
                 known is None or answer["days"] < known[1]["days"]
             ):
-                best[way] = (run, answer)
-    return tuple(_alternative(problem, way, *best[way]) for way in WAYS if way in best)
+                best[way] = (layout, answer)
+    network = hardware.network
+    return tuple(
+        _alternative(question, way, network, *best[way]) for way in WAYS if way in best
+    )
 
 
-def _layouts(problem: TrainingProblem) -> Iterator[dict[str, Any]]:
+def _layouts(question: TrainingQuestion) -> Iterator[dict[str, Any]]:
     """List the layouts of all accelerators together."""
-    everything = sum(problem.kinds.values())
+    everything = sum(question.kinds.values())
     degrees = [each for each in range(1, everything + 1) if everything % each == 0]
     tensor = [each for each in degrees if each <= LARGEST_TENSOR]
     for tp, pp, micro_batch in product(tensor, degrees, MICRO_BATCHES):
         dp = everything // (tp * pp)
-        if everything % (tp * pp) or problem.global_batch % (dp * micro_batch):
+        if everything % (tp * pp) or question.problem.global_batch % (dp * micro_batch):
             continue
         shardings = SHARDINGS if dp > 1 else ("none",)
         for shard, recompute in product(shardings, RECOMPUTES):
@@ -83,18 +88,19 @@ def _layouts(problem: TrainingProblem) -> Iterator[dict[str, Any]]:
 
 
 def _alternative(
-    problem: TrainingProblem,
+    question: TrainingQuestion,
     way: str,
-    run: Mapping[str, Any],
+    network: str,
+    layout: Mapping[str, Any],
     answer: Mapping[str, Any],
 ) -> TrainingAlternative:
-    evaluation = told({**answer, "model": problem.model}, TrainingDocument)
-    kinds = " + ".join(f"{number:,}x {name}" for name, number in problem.kinds.items())
-    degrees = f"TP{run['tp']} x PP{run['pp']} x DP{run['dp']}, {run['shard']}"
+    evaluation = told({**answer, "model": question.problem.model}, TrainingDocument)
+    kinds = " + ".join(f"{number:,}x {name}" for name, number in question.kinds.items())
+    degrees = "TP{tp} x PP{pp} x DP{dp}, {shard}".format_map(layout)
     return training_alternative(
         evaluation,
-        summary=f"{kinds} over {run['network']}, {degrees}, {WAYS[way]}",
-        why_not=_verdict(problem, evaluation.days, evaluation.cost.price_usd),
+        summary=f"{kinds} over {network}, {degrees}, {WAYS[way]}",
+        why_not=_verdict(question.problem, evaluation.days, evaluation.cost.price_usd),
         price_usd=evaluation.cost.price_usd,
         candidate=evaluation.candidate,
         hardware=evaluation.hardware,

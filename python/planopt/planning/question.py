@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from planopt.market import read_market
+from planopt.market import changed, read_market
 from planopt.money import price_of_an_hourly_dollar
 from planopt.options import Edit
 from planopt.procurement import Solver, buy, offers
@@ -111,7 +111,7 @@ class Question(ABC, Generic[AskedT, BuildT]):
 
     def about(self, **changes: Any) -> Self:
         """Ask the same with something changed that is no option."""
-        problem = replace(self.problem, **changes)
+        problem = changed(self.problem, **changes)
         return type(self)(self.catalog, problem, self.solver, self.asked)
 
     def edited(self, edit: Edit) -> Self:
@@ -126,8 +126,8 @@ class Question(ABC, Generic[AskedT, BuildT]):
 
     def alone(self, accelerator: str) -> Self:
         """Ask the same of one accelerator, for a plan of its own."""
-        problem = replace(self.problem, accelerators=(accelerator,))
         asked = self.asked.edited(Edit({"accelerators": accelerator}))
+        problem = read_market(asked, self.catalog, type(self.problem))
         return replace(self, problem=problem, asked=asked)
 
     def best(self) -> BuildT | None:
@@ -332,6 +332,10 @@ def best_of(questions: Sequence[ServingQuestion]) -> list[Build | None]:
 @dataclass
 class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
     """What to buy for a training run."""
+
+    kinds: dict[str, int] = field(default_factory=dict)
+    """Accelerators that there are, by id, where each is given with its number: they may
+    share a run."""
 
     def search(self) -> Found:
         """Find the best cluster of each accelerator, host and network."""

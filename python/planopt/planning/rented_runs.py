@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planopt._native import capital_usd_per_hour
 from planopt.documents.training import RentedRun, Renting
-from planopt.training.search import find_clusters
+from planopt.options import Edit
 from planopt.units import HOURS_PER_DAY, SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
+    from planopt.planning.question import TrainingQuestion
     from planopt.procurement.found import ListedRuns
     from planopt.training.build import TrainingBuild
-    from planopt.training.problem import TrainingProblem
 
 
-def renting(
-    catalog: Catalog, problem: TrainingProblem, bought: TrainingBuild | None
-) -> Renting | None:
-    """Find the cheapest runs on rented instances, where they are asked about."""
-    if problem.acquisition.way != "both" or problem.deadline_seconds is None:
-        return None
+RENTED = Edit(
+    {"acquire": "rent", "objective": "cheapest"},
     # What limits a purchase does not limit rent.
-    rented = replace(
-        problem,
-        acquisition=replace(problem.acquisition, way="rent"),
-        objective="cheapest",
-        budget_usd=None,
-        max_power_watts=None,
-        max_racks=None,
-        stock={},
-        hosts=(),
-        networks=(),
-        redundancy=None,
-    )
-    found = find_clusters(catalog, rented).runs()
+    without=(
+        *("budget", "max_power", "max_racks", "stock"),
+        *("host", "network", "redundancy"),
+    ),
+)
+
+
+def renting(question: TrainingQuestion, bought: TrainingBuild | None) -> Renting | None:
+    """Find the cheapest runs on rented instances, where they are asked about."""
+    problem, catalog = question.problem, question.catalog
+    if problem.acquire != "both" or problem.deadline_seconds is None:
+        return None
+    found = question.edited(RENTED).found.runs()
     runs = sorted(
         (_run(found, row) for row in range(len(found.host))),
         key=lambda run: (run.run_usd, run.instance),

@@ -72,10 +72,12 @@ class Training:
     def read(self, asked: Asked, catalog: Catalog, solver: Solver) -> TrainingQuestion:
         """Read a question."""
         problem = read_market(asked, catalog, TrainingProblem)
-        if kinds := problem.kinds:
+        kinds = problem.kinds
+        if kinds:
             # Accelerators with numbers are accelerators, and a stock of them.
             asked = asked.edited(Edit({"accelerators": [*kinds], "stock": kinds}))
-        return TrainingQuestion(problem.counted(catalog), problem, solver, asked)
+        counted = problem.counted(catalog)
+        return TrainingQuestion(counted, problem, solver, asked, kinds)
 
     def settled(
         self, question: TrainingQuestion, purchase: Purchase
@@ -128,7 +130,7 @@ class Training:
             alternatives=other_clusters(question, chosen),
             sensitivity=run_sensitivities(question, chosen),
             together=together(question),
-            renting=renting(question.catalog, question.problem, chosen),
+            renting=renting(question, chosen),
         )
 
     def infeasible(
@@ -142,7 +144,7 @@ class Training:
             request=problem.request(),
             infeasibility=why_no_cluster(question, purchase),
             together=together(question),
-            renting=renting(question.catalog, problem, None),
+            renting=renting(question, None),
             search=_timed(question, started),
             assumed=problem.assumed,
             assumptions=problem.assumptions,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from planopt.acquisition import BUYING, Acquisition
 from planopt.documents.plan import Request
-from planopt.market import Market
+from planopt.market import ServingMarket
 
 if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
@@ -112,7 +112,7 @@ class ServedModel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem(Market):
+class Problem(ServingMarket):
     """A question of what to buy."""
 
     served: ServedModel

@@ -10,7 +10,6 @@ from msgspec import Struct
 from planopt.catalog.open import open_for
 from planopt.documents.parts import Assumed
 from planopt.documents.training import TrainingDocument, TrainingEvaluation
-from planopt.market import Prices
 from planopt.options import Asked
 from planopt.price_sources import sourced
 from planopt.training.mixed import better_of, mixed_of
@@ -29,11 +28,10 @@ ToldT = TypeVar("ToldT")
 class Run(Struct, frozen=True, kw_only=True):
     """One way of training a model, as the core has read it."""
 
-    configuration: dict[str, Any]
-    """What is trained and how, by the options of an evaluation."""
-    shares: list[dict[str, Any]]
-    """Kinds of accelerator with their numbers, where there are several."""
-    prices: Prices
+    asked: dict[str, Any]
+    """As the core evaluates it."""
+    condition: str
+    prices: dict[str, float]
     assumptions: str
     assumed: tuple[Assumed, ...]
 
@@ -69,12 +67,12 @@ def evaluate_training(**options: Unpack[TrainingOptions]) -> TrainingDocument:
     asked = Asked("evaluate training", options)
     opened = open_for(asked)
     read = asked.question(opened.native, Run)
-    opened = opened.priced(read.prices.condition, read.prices.prices)
-    request, shares = read.configuration, read.shares
-    model: str = request["model"]
+    opened = opened.priced(read.condition, read.prices)
+    request = read.asked
+    model: str = request["model"]["name"]
     mixed = None
-    if shares:
-        both = opened.ask("evaluate_mixed", {**request, "shares": shares})
+    if request["shares"]:
+        both = opened.ask("evaluate_mixed", request)
         answer, way = better_of(both)
         other = both["balanced" if way == "slowest" else "slowest"]
         mixed = mixed_of(both, way, told(other, TrainingEvaluation))
@@ -85,7 +83,7 @@ def evaluate_training(**options: Unpack[TrainingOptions]) -> TrainingDocument:
         document,
         bill_of_materials=sourced(opened, document.bill_of_materials),
         mixed=mixed,
-        assumed=(*read.assumed, *_filled_in(request, document.candidate)),
+        assumed=(*read.assumed, *_filled_in(request["recipe"], document.candidate)),
         assumptions=read.assumptions,
     )
     if not asked.given.get("explain"):
@@ -97,18 +95,18 @@ def evaluate_training(**options: Unpack[TrainingOptions]) -> TrainingDocument:
 
 
 def _filled_in(
-    request: Mapping[str, Any], candidate: TrainingCandidate
+    recipe: Mapping[str, Any], candidate: TrainingCandidate
 ) -> Iterator[Assumed]:
     """Say what the core has filled in."""
-    if "global_batch" not in request:
+    if recipe["global_batch"] is None:
         yield Assumed(
             name="global batch",
             value=f"{candidate.global_batch} sequences",
             why="4M tokens, in whole micro-batches. Say --global-batch N",
         )
-    if "seq_len" not in request:
+    if recipe["seq_len"] is None:
         yield Assumed(name="sequence length", value=f"{candidate.seq_len} tokens")
-    if "mtp_modules" not in request:
+    if recipe["mtp_modules"] is None:
         yield from assumed_mtp(candidate.mtp_modules)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.door import question, written
+from planopt.door import written
 from planopt.procurement.found import Found
 
 if TYPE_CHECKING:
@@ -16,8 +16,7 @@ def find_clusters(
     catalog: Catalog, problem: TrainingProblem, *, price_cap_usd: float | None = None
 ) -> Found:
     """Find the best cluster of each accelerator, host and network."""
-    request = problem.native(catalog)
+    asked = problem.asked
     if price_cap_usd is not None:
-        request["price_usd"] = price_cap_usd
-    asked = written(question("search_training", request))
-    return Found(catalog.native.search_training(asked))
+        asked = {**asked, "limits": {**asked["limits"], "price_usd": price_cap_usd}}
+    return Found(catalog.native.search_training(written(asked)))

@@ -4,8 +4,8 @@
 use planopt_core::diagnostic::Diagnostic;
 use planopt_core::request::space::SpaceRequest;
 use planopt_core::request::{
-    EvaluateMixed, EvaluateServing, EvaluateTraining, Given, SearchPools, SearchServing,
-    SearchTraining, SimulateServing, groups, read,
+    EvaluateServing, EvaluateTraining, Given, SearchPools, SearchServing, SearchTraining,
+    SimulateServing, groups, read,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -35,7 +35,7 @@ fn questions() -> Vec<(&'static str, Value)> {
     let search = json!({ "model": model, "workload": workload, "promises": { "users": 4 },
         "load": load, "hardware": {}, "engine": {}, "scheduler": {} });
     let training = json!({ "model": model, "recipe": {}, "run": { "tokens": 1e9 },
-        "hardware": hardware, "layout": {} });
+        "hardware": hardware, "layout": {}, "shares": [] });
     vec![
         ("evaluate_serving", serving.clone()),
         (
@@ -86,8 +86,7 @@ fn ask(door: &str, question: &Value) -> Result<(), Vec<Diagnostic>> {
         "simulate_serving" => read::<SimulateServing>(&given).map(drop),
         "search_serving" => read::<SearchServing>(&given).map(drop),
         "search_pools" => read::<SearchPools>(&given).map(drop),
-        "evaluate_training" => read::<EvaluateTraining>(&given).map(drop),
-        "evaluate_mixed" => read::<EvaluateMixed>(&given).map(drop),
+        "evaluate_training" | "evaluate_mixed" => read::<EvaluateTraining>(&given).map(drop),
         "search_training" => read::<SearchTraining>(&given).map(drop),
         "space" => read::<SpaceRequest>(&given).map(drop),
         other => panic!("no door {other}"),

@@ -3,10 +3,10 @@
 use super::inventory::Inventory;
 use super::system::{Connection, System};
 use crate::catalog::{Accelerator, Assumptions, Host};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Which of the inventory a question allows.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Selection {
     /// Accelerator ids; empty for all.

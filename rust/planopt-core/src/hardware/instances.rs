@@ -10,11 +10,11 @@ use crate::catalog::{
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::unknown_name;
 use crate::quantity::{MicroUsd, Watts};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What may be rented.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RentRequest {
     /// `on-demand`, `spot`, `reserved`.

@@ -9,10 +9,10 @@ use crate::diagnostic::option::{
 };
 use crate::diagnostic::{Diagnostic, code};
 use crate::quantity::Watts;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Hardware by its names.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HardwareSpec {
     /// Accelerator id.

@@ -70,6 +70,9 @@ pub struct Entry {
     pub name: String,
     /// Field of a request, `group.field`; none of what is not part of a question.
     pub path: Option<String>,
+    /// Name in the request of a plan, where it has no path or that is not its argument; in a table,
+    /// `table.name`.
+    pub recorded: Option<String>,
     /// Group in the help.
     pub panel: String,
     /// How it is read.
@@ -133,6 +136,8 @@ pub struct Command {
     pub required: Option<String>,
     /// Options that it cannot stand beside, with what both say.
     pub excludes: BTreeMap<String, String>,
+    #[expect(missing_docs, reason = "as of the option")]
+    pub path: Option<String>,
     #[expect(missing_docs, reason = "as of the option")]
     pub kind: Option<Kind>,
     #[expect(missing_docs, reason = "as of the option")]
@@ -220,6 +225,9 @@ impl Entry {
         let mut taken = self.clone();
         taken.excludes.clone_from(&own.excludes);
         taken.required.clone_from(&own.required);
+        if own.path.is_some() {
+            taken.path.clone_from(&own.path);
+        }
         taken.kind = own.kind.unwrap_or(self.kind);
         taken.most = own.most.or(self.most);
         if let Some(choices) = &own.choices {

@@ -6,7 +6,6 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visi
 use std::fmt;
 
 use super::engine::SimulateServing;
-use super::heterogeneous::EvaluateMixed;
 use super::pools::{DecodePool, SearchPools};
 use super::search::SearchTraining;
 use super::serving::{EvaluateServing, SearchServing};
@@ -23,8 +22,7 @@ pub fn groups(door: &str) -> Option<Groups> {
         "simulate_serving" | "estimate_serving" => groups_of::<SimulateServing>(),
         "decode" => groups_of::<DecodePool>(),
         "search_pools" => groups_of::<SearchPools>(),
-        "evaluate_training" => groups_of::<EvaluateTraining>(),
-        "evaluate_mixed" => groups_of::<EvaluateMixed>(),
+        "evaluate_training" | "evaluate_mixed" => groups_of::<EvaluateTraining>(),
         "search_training" => groups_of::<SearchTraining>(),
         _ => return None,
     })

@@ -1,50 +1,16 @@
 //! One job over several kinds of accelerator.
 
-use super::model::ModelRequest;
-use super::training::{RecipeRequest, TrainingLayout, TrainingRun, as_asked, training_with};
+use super::training::{EvaluateTraining, as_asked, training_with};
 use crate::bill::{Cluster, HostSet};
 use crate::catalog::{Catalog, TrainingAssumptions};
 use crate::diagnostic::option::wrong_option;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::document::{HardwareAnswer, MixedAnswer, ShareAnswer, TrainingAnswer};
-use crate::hardware::{Bench, Fabric, HardwareSpec, Nics, Rates};
+use crate::hardware::{Bench, Fabric, Nics, Rates};
 use crate::parallel::Rejection;
 use crate::plan::training::{Ground, Told};
 use crate::plan::training_problem::Subject;
 use crate::training::{Balanced, Job, Share, TrainingEvaluation, TrainingHardware};
-use serde::Deserialize;
-
-/// So many accelerators of one kind.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ShareRequest {
-    /// Accelerator id.
-    pub accelerator: String,
-    /// How many.
-    pub accelerators: u32,
-}
-
-/// One configuration over several kinds of accelerator.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EvaluateMixed {
-    /// What is trained.
-    pub model: ModelRequest,
-    /// How.
-    #[serde(default)]
-    pub recipe: RecipeRequest,
-    /// How much of it.
-    #[serde(default)]
-    pub run: TrainingRun,
-    /// What it runs on apart from the accelerators.
-    #[serde(default)]
-    pub hardware: HardwareSpec,
-    /// How it is divided.
-    #[serde(default)]
-    pub layout: TrainingLayout,
-    /// What it runs on; the counts add up to `tp * pp * dp * cp`.
-    pub shares: Vec<ShareRequest>,
-}
 
 /// Evaluates one configuration over several kinds of accelerator.
 ///
@@ -53,10 +19,10 @@ pub struct EvaluateMixed {
 /// Everything in the question that is not known or cannot be.
 pub fn evaluate_mixed(
     catalog: &Catalog,
-    request: &EvaluateMixed,
+    request: &EvaluateTraining,
 ) -> Result<MixedAnswer, Vec<Diagnostic>> {
     let transformer = request.model.transformer(catalog)?;
-    request.check()?;
+    request.check_mixed()?;
     let recipe = (request.recipe).recipe(&transformer, request.layout.sequences())?;
     let layout = request.layout.layout()?;
     let assumptions = &catalog.assumptions.entity;
@@ -99,7 +65,7 @@ struct Both {
     balanced: Result<Balanced, Rejection>,
 }
 
-impl EvaluateMixed {
+impl EvaluateTraining {
     /// Accelerators of all kinds, by their names.
     fn kinds(&self) -> String {
         let mut names: Vec<&str> = Vec::new();
@@ -113,12 +79,9 @@ impl EvaluateMixed {
 
     /// Checks that every number can be one, and that nothing is said of the hardware that is of one
     /// kind of accelerator alone.
-    fn check(&self) -> Result<(), Vec<Diagnostic>> {
+    fn check_mixed(&self) -> Result<(), Vec<Diagnostic>> {
         let mut problems = Problems::default();
-        problems.keep(self.layout.check());
-        problems.keep(self.recipe.check());
-        problems.keep(self.hardware.check());
-        problems.keep(self.run.check());
+        problems.keep(self.check());
         let of_one_kind = [
             ("accelerator", &self.hardware.accelerator),
             ("terms", &self.hardware.terms),
@@ -129,8 +92,7 @@ impl EvaluateMixed {
                 problems.push(wrong_option(option, given.clone(), accepted.to_owned()));
             }
         }
-        problems.unless_any(())?;
-        self.layout.check_size()
+        problems.unless_any(())
     }
 
     fn check_shares(&self, accelerators: u32) -> Result<(), Vec<Diagnostic>> {

@@ -28,7 +28,7 @@ pub use self::fleet::{
     read_fleet,
 };
 pub use self::given::{Given, Place, read, read_at, read_json};
-pub use self::heterogeneous::{EvaluateMixed, ShareRequest, evaluate_mixed};
+pub use self::heterogeneous::evaluate_mixed;
 pub use self::lay_out::{ForUsers, LaidOut, LayOut, Purchase, lay_out};
 pub use self::model::{Engine, ModelRequest, Prompts, ServedModel, describe_model};
 pub use self::offload::OffloadRequest;
@@ -38,6 +38,6 @@ pub use self::serving::{
     EvaluateServing, GivenBatching, Promises, SearchOptions, SearchServing, evaluate_serving,
 };
 pub use self::training::{
-    CountedFlops, EvaluateTraining, Gradients, InHost, RecipeRequest, TrainingLayout, TrainingRun,
-    evaluate_training,
+    CountedFlops, EvaluateTraining, Gradients, InHost, RecipeRequest, ShareRequest, TrainingLayout,
+    TrainingRun, evaluate_training,
 };

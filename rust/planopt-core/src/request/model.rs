@@ -8,10 +8,10 @@ use crate::format::{Format, Formats, Stored};
 use crate::load::serving::{Adapters, Encoder, Overlap, Question, Speculation};
 use crate::quantity::real;
 use crate::transformer::{Drafter, Operation, Transformer, set_kv_heads};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Which model.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelRequest {
     /// Catalog id, or path of a Hugging Face `config.json`.

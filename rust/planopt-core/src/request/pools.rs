@@ -17,7 +17,7 @@ use crate::quantity::{MicroUsd, Watts};
 use crate::search::{Asked as PoolsAsked, FoundPools, PoolsAim, PoolsDemand, search_pools};
 use crate::serving::engine::Transfer;
 use crate::serving::{End, prompt_cache, transfer};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
@@ -50,7 +50,7 @@ pub struct SearchPools {
 }
 
 /// What a purchase may not exceed.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Its price; that of the whole run where that is rented.

@@ -13,12 +13,12 @@ use crate::search::{
     BatchPolicy, Demand, Finding, Found, Goal, Part, Payment, Trained, TrainingAim, TrainingGoal,
     TrainingLimits, TrainingSearch, search,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// A search for clusters that train a model.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchTraining {
     /// What is trained.
@@ -44,7 +44,7 @@ pub struct SearchTraining {
 }
 
 /// How far and for what clusters are searched.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterOptions {
     /// `cheapest` or `fastest`.

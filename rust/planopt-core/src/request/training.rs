@@ -16,13 +16,13 @@ use crate::plan::Errors;
 use crate::plan::training::Told;
 use crate::plan::training_problem::Subject;
 use crate::transformer::{MOST_MTP_MODULES, Transformer};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// One configuration of a training run, whether or not it works.
 ///
 /// Every count defaults to 1 and every choice to the commonest one, so that a script names only
 /// what it means to vary.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluateTraining {
     /// What is trained.
@@ -34,14 +34,29 @@ pub struct EvaluateTraining {
     #[serde(default)]
     pub run: TrainingRun,
     /// On which hardware; a host has as many NICs as it takes where the question does not say.
+    #[serde(default)]
     pub hardware: HardwareSpec,
     /// How it is divided.
     #[serde(default)]
     pub layout: TrainingLayout,
+    /// Where it runs on several kinds of accelerator, how many of each; the counts add up to
+    /// `tp * pp * dp * cp`.
+    #[serde(default)]
+    pub shares: Vec<ShareRequest>,
+}
+
+/// So many accelerators of one kind.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShareRequest {
+    /// Accelerator id.
+    pub accelerator: String,
+    /// How many.
+    pub accelerators: u32,
 }
 
 /// How it is trained.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -101,7 +116,7 @@ impl Default for RecipeRequest {
 }
 
 /// Format that gradients are summed and reduced in.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Gradients {
     /// 32 bits.
@@ -124,7 +139,7 @@ impl From<Gradients> for Format {
 }
 
 /// How much is trained, and how it is counted.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrainingRun {
     /// Tokens of the whole run; without them no days, energy and cost of a run are given.
@@ -141,7 +156,7 @@ pub struct TrainingRun {
 }
 
 /// Which arithmetic counts as the model's.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CountedFlops {
     /// Attention looks at every token of the sequence.
@@ -155,7 +170,7 @@ pub enum CountedFlops {
 }
 
 /// How a run is divided.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrainingLayout {
     /// Tensor-parallel degree.
@@ -215,7 +230,7 @@ impl Default for TrainingLayout {
 }
 
 /// What may rest in the memory of the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InHost {
     /// The optimizer's state.

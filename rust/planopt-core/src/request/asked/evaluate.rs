@@ -3,22 +3,22 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::market::{Assumed, Prices, known, model};
+use super::Question;
+use super::market::{self, Assumed, known, model};
 use super::reader::Reader;
-use super::request::{Hardware, Layout, Request};
+use super::request::{Hardware, Layout, OneRun, Request};
 use super::served::Served;
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
-use crate::options::table;
+use crate::request::EvaluateTraining;
 
 const IMAGES: [&str; 3] = ["image_tokens", "encoder_parameters", "patches_per_token"];
-
-/// Panels of options that say nothing of a run itself.
-const NOT_OF_THE_RUN: [&str; 3] = ["Money", "Search", "Output"];
 
 /// One way of serving a model.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Configuration {
+    #[serde(flatten)]
+    recorded: Map<String, Value>,
     served: Served,
     /// Hardware and layout, by the options of an evaluation.
     placed: Map<String, Value>,
@@ -26,31 +26,7 @@ pub(super) struct Configuration {
     images: Map<String, Value>,
     /// The pool that reads prompts, where it is not the one that answers them.
     prefill: Option<Map<String, Value>>,
-    requests_per_second: Option<f64>,
-    users: Option<u64>,
-    arrival_cv: Option<f64>,
-    prefix_hit_rate: Option<f64>,
-    prices: Prices,
-    assumptions: Option<String>,
     assumed: Vec<Assumed>,
-}
-
-/// One way of training a model.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Run {
-    /// What is trained and how, by the options of an evaluation.
-    configuration: Map<String, Value>,
-    /// Kinds of accelerator with their numbers, where there are several.
-    shares: Vec<Share>,
-    prices: Prices,
-    assumptions: Option<String>,
-    assumed: Vec<Assumed>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct Share {
-    accelerator: String,
-    accelerators: Option<u64>,
 }
 
 const WHICH: &str = "an id of `planopt catalog list accelerators`";
@@ -92,18 +68,14 @@ pub(super) fn serving(
         );
     }
     not_explained(reading, &["link", "software_latency"]);
+    market::look_up_prices(reading, catalog, &request.money);
     let configuration = Configuration {
+        recorded: reader.recorded(),
         served,
         placed,
         adapters,
         images,
         prefill: prefill(&request.hardware, &request.layout),
-        requests_per_second: workload.requests,
-        users: workload.users,
-        arrival_cv: workload.arrival_cv,
-        prefix_hit_rate: workload.prefix_hit_rate,
-        prices: Prices::of(reading, catalog, &request.money),
-        assumptions: request.search.assumptions.clone(),
         assumed,
     };
     reader.finish(configuration)
@@ -113,38 +85,30 @@ pub(super) fn serving(
 pub(super) fn training(
     mut reader: Reader,
     catalog: &Catalog,
-    request: &Request,
-) -> Result<Run, Vec<Diagnostic>> {
+    request: OneRun,
+) -> Result<Question<EvaluateTraining>, Vec<Diagnostic>> {
     let reading = &mut reader;
     let mut assumed = Vec::new();
-    model(reading, request, &mut assumed);
-    let named = reading.shares("accelerators", &request.hardware.accelerators);
+    model(reading, &request.model.name, &mut assumed);
+    let shares = reading.shares("accelerators", &request.shares.accelerators);
     if !reading.is_given("accelerators") {
         reading.require("accelerator", WHICH);
     }
     not_explained(reading, &["accelerators", "link"]);
-    let of_the_run = |argument: &String| {
-        let options = table().options.iter();
-        let mut named = options.filter(|entry| entry.argument() == *argument);
-        let of_it = named.all(|entry| !NOT_OF_THE_RUN.contains(&entry.panel.as_str()));
-        of_it && argument != "accelerators"
-    };
-    let run = reading.values().clone().into_iter();
-    let run = run.filter(|(argument, _)| of_the_run(argument));
-    let run = Run {
-        configuration: run.collect(),
-        shares: named
-            .into_iter()
-            .map(|(accelerator, accelerators)| Share {
-                accelerator,
-                accelerators,
-            })
-            .collect(),
-        prices: Prices::of(reading, catalog, &request.money),
-        assumptions: request.search.assumptions.clone(),
+    market::look_up_prices(reading, catalog, &request.money);
+    let question = Question {
+        recorded: reader.recorded(),
+        asked: EvaluateTraining {
+            model: request.model,
+            recipe: request.recipe,
+            run: request.run,
+            hardware: request.hardware,
+            layout: request.layout,
+            shares,
+        },
         assumed,
     };
-    reader.finish(run)
+    reader.finish(question)
 }
 
 fn not_explained(reader: &mut Reader, arguments: &[&str]) {

@@ -1,15 +1,16 @@
 //! What may be bought or rented, at which prices and within which limits: of any question.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::reader::{Reader, unknown_word};
-use super::request::{Money, Request};
+use super::request::{Hardware, Money, Request};
 use crate::catalog::{Catalog, Kind, PriceChoice, describe_architecture};
 use crate::diagnostic::{Diagnostic, code};
+use crate::hardware::{RentRequest, Selection};
 use crate::request::ModelRequest;
 
 /// What a question takes for given, told with its answer.
@@ -20,40 +21,85 @@ pub(super) struct Assumed {
     pub(super) why: Option<&'static str>,
 }
 
-/// What may be bought, within which limits, and how long is looked for it.
+/// What may be bought, and within which limits.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Market {
-    accelerators: Vec<String>,
-    exclude: Vec<String>,
-    hosts: Vec<String>,
-    networks: Vec<String>,
-    datacenter: bool,
-    #[serde(serialize_with = "by_name")]
-    pub(super) stock: Vec<(String, u64)>,
     #[serde(flatten)]
-    prices: Prices,
+    hardware: Selection,
+    pub(super) stock: BTreeMap<String, u32>,
     pub(super) max_power_watts: Option<f64>,
     pub(super) max_racks: Option<f64>,
-    top: u64,
-    time_limit_seconds: f64,
-    assumptions: Option<String>,
-}
-
-/// As what accelerators are bought, and prices that somebody knows better.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Prices {
-    condition: String,
-    #[serde(serialize_with = "by_name")]
-    prices: Vec<(String, f64)>,
 }
 
 /// How hardware is come by.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Acquisition {
     pub(super) way: String,
-    terms: Vec<String>,
-    providers: Vec<String>,
-    regions: Vec<String>,
+    #[serde(flatten)]
+    pub(super) rent: RentRequest,
+}
+
+/// What may be bought or rented; names are looked up.
+pub(super) fn selection(
+    reader: &mut Reader,
+    catalog: &Catalog,
+    hardware: &Hardware,
+    accelerators: Vec<String>,
+) -> Selection {
+    let look_up = |reader: &mut Reader, kind, argument: &str, names: &[&String]| {
+        for name in names {
+            if let Err(problems) = catalog.describe(kind, name) {
+                reader.refuse(argument, problems);
+            }
+        }
+    };
+    let named: Vec<&String> = accelerators.iter().collect();
+    look_up(reader, Kind::Accelerator, "accelerators", &named);
+    let named: Vec<&String> = hardware.exclude.iter().collect();
+    look_up(reader, Kind::Accelerator, "exclude", &named);
+    let named: Vec<&String> = hardware.stock.keys().collect();
+    look_up(reader, Kind::Accelerator, "stock", &named);
+    let (offers, hosts): (Vec<&String>, Vec<&String>) =
+        hardware.host.iter().partition(|host| is_offer(host));
+    look_up(reader, Kind::Host, "host", &hosts);
+    look_up(reader, Kind::Offer, "host", &offers);
+    let named: Vec<&String> = hardware.network.iter().collect();
+    look_up(reader, Kind::Network, "network", &named);
+    not_both(reader, &accelerators, &hardware.exclude);
+    let mut exclude = hardware.exclude.clone();
+    exclude.extend(of_others(reader, catalog, &hardware.vendor, &accelerators));
+    Selection {
+        accelerators,
+        exclude,
+        hosts: hardware.host.clone(),
+        networks: hardware.network.clone(),
+        datacenter: hardware.datacenter,
+        within_host: false,
+    }
+}
+
+/// Whether a host is an instance for rent: `provider/instance/region`.
+pub(super) fn is_offer(host: &str) -> bool {
+    host.contains('/')
+}
+
+/// What a plan records, with what is not as it was given: terms are of what is rented.
+pub(super) fn recorded(
+    reader: &Reader,
+    acquisition: &Acquisition,
+    hardware: &Selection,
+) -> Map<String, Value> {
+    let mut recorded = reader.recorded();
+    let Acquisition { way, rent } = acquisition;
+    let terms: &[String] = if way == "buy" { &[] } else { &rent.terms };
+    for (name, value) in [
+        ("terms", terms),
+        ("accelerators", &hardware.accelerators),
+        ("exclude", &hardware.exclude),
+    ] {
+        recorded.insert(name.to_owned(), value.into());
+    }
+    recorded
 }
 
 impl Market {
@@ -65,41 +111,13 @@ impl Market {
         accelerators: Vec<String>,
     ) -> Self {
         let hardware = &request.hardware;
-        let look_up = |reader: &mut Reader, kind, argument: &str, names: &[&String]| {
-            for name in names {
-                if let Err(problems) = catalog.describe(kind, name) {
-                    reader.refuse(argument, problems);
-                }
-            }
-        };
-        let named: Vec<&String> = accelerators.iter().collect();
-        look_up(reader, Kind::Accelerator, "accelerators", &named);
-        let named: Vec<&String> = hardware.exclude.iter().collect();
-        look_up(reader, Kind::Accelerator, "exclude", &named);
-        let named: Vec<&String> = hardware.stock.iter().map(|(id, _)| id).collect();
-        look_up(reader, Kind::Accelerator, "stock", &named);
-        let (offers, hosts): (Vec<&String>, Vec<&String>) =
-            hardware.host.iter().partition(|host| host.contains('/'));
-        look_up(reader, Kind::Host, "host", &hosts);
-        look_up(reader, Kind::Offer, "host", &offers);
-        let named: Vec<&String> = hardware.network.iter().collect();
-        look_up(reader, Kind::Network, "network", &named);
-        not_both(reader, &accelerators, &hardware.exclude);
-        let mut exclude = hardware.exclude.clone();
-        exclude.extend(of_others(reader, catalog, &hardware.vendor, &accelerators));
+        let selection = selection(reader, catalog, hardware, accelerators);
+        look_up_prices(reader, catalog, &request.money);
         Self {
-            accelerators,
-            exclude,
-            hosts: hardware.host.clone(),
-            networks: hardware.network.clone(),
-            datacenter: hardware.datacenter,
+            hardware: selection,
             stock: hardware.stock.clone(),
-            prices: Prices::of(reader, catalog, &request.money),
             max_power_watts: hardware.max_power,
             max_racks: hardware.max_racks,
-            top: request.search.top.unwrap_or_default(),
-            time_limit_seconds: request.search.time_limit.unwrap_or_default(),
-            assumptions: request.search.assumptions.clone(),
         }
     }
 
@@ -168,21 +186,16 @@ fn not_both(reader: &mut Reader, accelerators: &[String], exclude: &[String]) {
     reader.push(problem.accepted("accelerators that --accelerators does not name"));
 }
 
-impl Prices {
-    pub(super) fn of(reader: &mut Reader, catalog: &Catalog, money: &Money) -> Self {
-        for (id, usd) in &money.price {
-            let choice = PriceChoice {
-                id: id.clone(),
-                usd: *usd,
-                terms: None,
-            };
-            if let Err(problems) = catalog.sells(&choice) {
-                reader.refuse("prices", problems);
-            }
-        }
-        Self {
-            condition: money.condition.clone().unwrap_or_default(),
-            prices: money.price.clone(),
+/// Refuses prices of what there is not.
+pub(super) fn look_up_prices(reader: &mut Reader, catalog: &Catalog, money: &Money) {
+    for (id, usd) in &money.price {
+        let choice = PriceChoice {
+            id: id.clone(),
+            usd: *usd,
+            terms: None,
+        };
+        if let Err(problems) = catalog.sells(&choice) {
+            reader.refuse("prices", problems);
         }
     }
 }
@@ -191,9 +204,10 @@ impl Acquisition {
     fn buying() -> Self {
         Self {
             way: "buy".to_owned(),
-            terms: vec!["on-demand".to_owned()],
-            providers: Vec::new(),
-            regions: Vec::new(),
+            rent: RentRequest {
+                terms: vec!["on-demand".to_owned()],
+                ..RentRequest::default()
+            },
         }
     }
 
@@ -210,14 +224,16 @@ impl Acquisition {
             return Self::buying();
         }
         let terms = match money.terms.as_slice() {
-            [] => Self::buying().terms,
+            [] => Self::buying().rent.terms,
             terms => terms.to_vec(),
         };
         let acquisition = Self {
             way: way.to_owned(),
-            terms,
-            providers: money.provider.clone(),
-            regions: money.region.clone(),
+            rent: RentRequest {
+                terms,
+                providers: money.provider.clone(),
+                regions: money.region.clone(),
+            },
         };
         acquisition.look_up(reader, catalog);
         acquisition
@@ -233,8 +249,8 @@ impl Acquisition {
         let providers: BTreeSet<&str> = ids().filter_map(|id| id.split('/').next()).collect();
         let regions: BTreeSet<&str> = ids().filter_map(|id| id.rsplit('/').next()).collect();
         for (argument, named, known) in [
-            ("provider", &self.providers, providers),
-            ("region", &self.regions, regions),
+            ("provider", &self.rent.providers, providers),
+            ("region", &self.rent.regions, regions),
         ] {
             let known: Vec<&str> = known.into_iter().collect();
             for name in named {
@@ -247,16 +263,14 @@ impl Acquisition {
 }
 
 /// The model, said to be assumed where it is the usual one.
-pub(super) fn model(reader: &Reader, request: &Request, assumed: &mut Vec<Assumed>) -> String {
-    let name = request.model.name.clone().unwrap_or_default();
+pub(super) fn model(reader: &Reader, name: &str, assumed: &mut Vec<Assumed>) {
     if !reader.is_given("model") {
         assumed.push(Assumed {
             name: "model",
-            value: name.clone(),
+            value: name.to_owned(),
             why: None,
         });
     }
-    name
 }
 
 /// Refuses a model that the catalog does not have; files speak for themselves.

@@ -10,17 +10,29 @@ mod serving;
 mod training;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
-use self::market::Prices;
+use self::market::Assumed;
 use self::reader::Reader;
 use self::request::Request;
-use super::Given;
+use super::{Given, read};
 use crate::catalog::Catalog;
-use crate::diagnostic::{Diagnostic, code};
+use crate::diagnostic::Diagnostic;
 
 /// Options by the arguments of the API, each as it was given.
 pub type Options = Vec<(String, Given)>;
+
+/// A question with what was assumed of it.
+#[derive(Debug, Serialize)]
+struct Question<Q> {
+    /// As a plan records it.
+    #[serde(flatten)]
+    recorded: Map<String, Value>,
+    /// As a door of the core takes it.
+    asked: Q,
+    assumed: Vec<Assumed>,
+}
 
 /// Reads the options of a command that asks nothing of a catalog, by their arguments.
 ///
@@ -73,22 +85,41 @@ fn question(
     catalog: &Catalog,
     is_edited: bool,
 ) -> Result<Value, Vec<Diagnostic>> {
-    let mut reader = Reader::new(command, given, is_edited);
-    let request = Request::deserialize_from(reader.groups())?;
+    let reader = Reader::new(command, given, is_edited);
     match command {
-        "train" => told(training::question(reader, catalog, &request)),
-        "evaluate serving" => told(evaluate::serving(reader, catalog, &request)),
-        "evaluate training" => told(evaluate::training(reader, catalog, &request)),
+        "train" => {
+            let (reader, request) = typed(reader)?;
+            told(training::question(reader, catalog, request))
+        }
+        "evaluate serving" => {
+            let (reader, request) = typed(reader)?;
+            told(evaluate::serving(reader, catalog, &request))
+        }
+        "evaluate training" => {
+            let (reader, request) = typed(reader)?;
+            told(evaluate::training(reader, catalog, request))
+        }
         "solve" | "compare" | "compare --per-dollar" | "frontier" => {
+            let (reader, request) = typed(reader)?;
             told(serving::question(reader, catalog, &request))
         }
         _ => {
-            let prices = Prices::of(&mut reader, catalog, &request.money);
-            let mut values = reader.values().clone();
-            if let Value::Object(prices) = serde_json::to_value(prices).unwrap_or_default() {
-                values.extend(prices);
-            }
+            let (mut reader, request) = typed::<Request>(reader)?;
+            market::look_up_prices(&mut reader, catalog, &request.money);
+            let values = reader.values().clone();
             reader.finish(Value::Object(values))
+        }
+    }
+}
+
+/// The groups of a question, with what was read.
+fn typed<T: DeserializeOwned>(reader: Reader) -> Result<(Reader, T), Vec<Diagnostic>> {
+    match read(&Given::from(reader.groups())) {
+        Ok(request) => Ok((reader, request)),
+        Err(problems) => {
+            let mut told = reader.finish(()).err().unwrap_or_default();
+            told.extend(problems);
+            Err(told)
         }
     }
 }
@@ -97,36 +128,51 @@ fn told(question: Result<impl Serialize, Vec<Diagnostic>>) -> Result<Value, Vec<
     question.map(|question| serde_json::to_value(question).unwrap_or_default())
 }
 
-impl Request {
-    /// What the table and the types say apart would be a fault of planopt; tests hold them
-    /// together.
-    fn deserialize_from(groups: Value) -> Result<Self, Vec<Diagnostic>> {
-        serde_json::from_value(groups)
-            .map_err(|error| vec![Diagnostic::new(code::WRONG_TYPE, error.to_string())])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::doors::groups_of;
+    use super::request::{OneRun, RunRequest};
     use super::*;
     use crate::options::{Kind, table};
     use std::collections::BTreeSet;
 
     #[test]
     fn every_path_is_a_field_and_every_field_has_an_entry() {
-        let told = groups_of::<Request>();
-        let fields = told.iter().flat_map(|(group, keys)| {
+        let mut named = BTreeSet::new();
+        let mut known = BTreeSet::new();
+        for command in &table().commands {
+            let known_here = fields(command);
+            let taken = table().taken_by(command).filter_map(|entry| entry.path);
+            for path in taken {
+                let there = known_here.contains(&path) || is_of_a_run(command, &path);
+                assert!(there, "{command}: {path}");
+                named.insert(path);
+            }
+            known.extend(known_here);
+        }
+        let unnamed: Vec<&String> = known.difference(&named).collect();
+        assert_eq!(unnamed, NO_OPTIONS);
+    }
+
+    /// Fields of a door that scripts and plans fill in, and people do not type.
+    const NO_OPTIONS: [&str; 2] = ["hardware.power_limit_watts", "hardware.terms"];
+
+    fn fields(command: &str) -> BTreeSet<String> {
+        let told = match command {
+            "train" => groups_of::<RunRequest>(),
+            "evaluate training" => groups_of::<OneRun>(),
+            _ => groups_of::<Request>(),
+        };
+        let each = told.into_iter().flat_map(|(group, keys)| {
             assert!(!keys.is_empty(), "`{group}` has no fields");
-            keys.iter().map(move |key| format!("{group}.{key}"))
+            keys.into_iter().map(move |key| format!("{group}.{key}"))
         });
-        let fields: BTreeSet<String> = fields.collect();
-        let paths = table()
-            .options
-            .iter()
-            .filter_map(|entry| entry.path.clone());
-        let paths: BTreeSet<String> = paths.collect();
-        assert_eq!(fields, paths);
+        each.collect()
+    }
+
+    /// A question of `compare` that is about a run is one of `train`.
+    fn is_of_a_run(command: &str, path: &str) -> bool {
+        command == "compare" && fields("train").contains(path) && !fields(command).contains(path)
     }
 
     /// A value that an option may have.
@@ -146,6 +192,13 @@ mod tests {
     fn a_value_of_each_kind_is_one_of_its_field() {
         for command in &table().commands {
             for entry in table().taken_by(command) {
+                if entry
+                    .path
+                    .as_ref()
+                    .is_some_and(|path| is_of_a_run(command, path))
+                {
+                    continue;
+                }
                 let mut value = example(entry.kind, &entry.choices, entry.unit.as_deref());
                 if let Given::Number(number) = value {
                     let (least, most) = entry.range();
@@ -153,9 +206,13 @@ mod tests {
                 }
                 let given = vec![(entry.argument(), value)];
                 let reader = Reader::new(command, given, false);
-                let read = Request::deserialize_from(reader.groups());
-                assert!(read.is_ok(), "{command} {}: {read:?}", entry.name);
-                assert_eq!(reader.finish(()), Ok(()), "{command} {}", entry.name);
+                let read = match command.as_str() {
+                    "train" => typed::<RunRequest>(reader).map(|(reader, _)| reader),
+                    "evaluate training" => typed::<OneRun>(reader).map(|(reader, _)| reader),
+                    _ => typed::<Request>(reader).map(|(reader, _)| reader),
+                };
+                let read = read.and_then(|reader| reader.finish(()));
+                assert_eq!(read, Ok(()), "{command} {}", entry.name);
             }
         }
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::diagnostic::{Diagnostic, code};
 use crate::options::{Entry, Kind, LARGEST_COUNT, table};
 use crate::quantity::{Dimension, parse};
-use crate::request::Given;
+use crate::request::{Given, ShareRequest};
 
 /// How alike a word must be to one of a few for that to be offered.
 const ALIKE: f64 = 0.6;
@@ -134,17 +134,31 @@ impl Reader {
         self.taken = taken;
     }
 
-    /// The same as the groups of a request, without what is no part of one.
+    /// What is part of a question, by the groups of that.
     pub(super) fn groups(&self) -> Value {
-        let mut groups = Map::new();
+        self.tables(|entry| entry.path.clone()).into()
+    }
+
+    /// The same by the names that a plan records it under.
+    pub(super) fn recorded(&self) -> Map<String, Value> {
+        let asked = |entry: &Entry| entry.path.is_some().then(|| entry.argument());
+        self.tables(|entry| entry.recorded.clone().or_else(|| asked(entry)))
+    }
+
+    /// Values by other names, in a table where a name is `table.key`.
+    fn tables(&self, name: impl Fn(&Entry) -> Option<String>) -> Map<String, Value> {
+        let mut tables = Map::new();
         for entry in &self.taken {
-            let path = entry.path.as_deref().and_then(|path| path.split_once('.'));
-            if let (Some((group, field)), Some(value)) = (path, self.values.get(&entry.argument()))
-            {
-                groups.entry(group).or_insert_with(|| json!({}))[field] = value.clone();
+            if let (Some(name), Some(value)) = (name(entry), self.values.get(&entry.argument())) {
+                match name.split_once('.') {
+                    Some((table, key)) => {
+                        tables.entry(table).or_insert_with(|| json!({}))[key] = value.clone();
+                    }
+                    None => drop(tables.insert(name, value.clone())),
+                }
             }
         }
-        Value::Object(groups)
+        tables
     }
 
     fn entry(&self, argument: &str) -> Option<&Entry> {
@@ -182,7 +196,8 @@ impl Reader {
                 let yes = entry.default.as_deref() == Some("yes");
                 return Some(given.map_or(yes, |given| is_yes(&given)).into());
             }
-            Kind::Names | Kind::Choices | Kind::Files | Kind::Pairs if given.is_none() => {
+            Kind::Pairs if given.is_none() => return Some(json!({})),
+            Kind::Names | Kind::Choices | Kind::Files if given.is_none() => {
                 let default = entry.default.iter().flat_map(|names| names.split(", "));
                 return Some(default.collect());
             }
@@ -262,7 +277,7 @@ impl Reader {
     }
 
     /// Names with a number each: `rtx-4090=8`, or a list of such; of prices, dollars.
-    fn pairs(&mut self, entry: &Entry, given: &Given) -> Vec<Value> {
+    fn pairs(&mut self, entry: &Entry, given: &Given) -> Map<String, Value> {
         let pairs: Vec<(String, Given)> = match given {
             Given::Table(pairs) => pairs.clone(),
             given => {
@@ -279,7 +294,7 @@ impl Reader {
                 pairs
             }
         };
-        let mut read: Vec<(String, Value)> = Vec::new();
+        let mut read = Map::new();
         for (part, number) in pairs {
             let value = if entry.unit.as_deref() == Some("count") {
                 self.count(entry, &number).map(Value::from)
@@ -293,22 +308,14 @@ impl Reader {
                 self.quantity(entry, &number, "usd").map(Value::from)
             };
             if let Some(value) = value {
-                match read.iter_mut().find(|(known, _)| *known == part) {
-                    Some((_, known)) => *known = value,
-                    None => read.push((part, value)),
-                }
+                read.insert(part, value);
             }
         }
-        let pairs = read.into_iter().map(|(part, value)| json!([part, value]));
-        pairs.collect()
+        read
     }
 
     /// Names with a number behind a colon: `a100-sxm-80:32,h100-sxm:32`.
-    pub(super) fn shares(
-        &mut self,
-        argument: &str,
-        names: &[String],
-    ) -> Vec<(String, Option<u64>)> {
+    pub(super) fn shares(&mut self, argument: &str, names: &[String]) -> Vec<ShareRequest> {
         let Some(mut entry) = self.entry(argument).cloned() else {
             return Vec::new();
         };
@@ -321,7 +328,12 @@ impl Reader {
                 continue;
             };
             let number = self.count(&entry, &Given::Text(number.to_owned()));
-            shares.push((part.trim().to_owned(), number));
+            shares.push(ShareRequest {
+                accelerator: part.trim().to_owned(),
+                accelerators: number
+                    .and_then(|many| u32::try_from(many).ok())
+                    .unwrap_or(0),
+            });
         }
         shares
     }

@@ -1,21 +1,64 @@
 //! What can be asked: a field for each option of the table that has a path, and nothing else.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// A question as it was given, by groups; what is none of its command's is absent.
+use crate::hardware::HardwareSpec;
+use crate::request::{ModelRequest, RecipeRequest, TrainingLayout, TrainingRun};
+
+/// A question about serving as it was given, by groups; what is none of its command's is absent.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Request {
     pub(super) model: Model,
     pub(super) workload: Workload,
     pub(super) promises: Promises,
-    pub(super) recipe: Recipe,
     pub(super) hardware: Hardware,
     pub(super) layout: Layout,
     pub(super) engine: Engine,
     pub(super) money: Money,
     pub(super) search: Search,
+}
+
+/// A question of what to buy for a run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RunRequest {
+    pub(super) model: ModelRequest,
+    #[serde(default)]
+    pub(super) recipe: RecipeRequest,
+    #[serde(default)]
+    pub(super) run: TrainingRun,
+    #[serde(default)]
+    pub(super) promises: Promises,
+    pub(super) hardware: Hardware,
+    pub(super) money: Money,
+}
+
+/// One configuration of a run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OneRun {
+    pub(super) model: ModelRequest,
+    #[serde(default)]
+    pub(super) recipe: RecipeRequest,
+    #[serde(default)]
+    pub(super) run: TrainingRun,
+    #[serde(default)]
+    pub(super) hardware: HardwareSpec,
+    #[serde(default)]
+    pub(super) layout: TrainingLayout,
+    pub(super) shares: Shares,
+    pub(super) money: Money,
+}
+
+/// Kinds of accelerator with their numbers, which run it together.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Shares {
+    pub(super) accelerators: Vec<String>,
 }
 
 /// Money, or money per hour.
@@ -38,7 +81,6 @@ pub(super) struct Model {
     pub(super) acceptance: Option<f64>,
     pub(super) lora_adapters: Option<u64>,
     pub(super) lora_rank: Option<u64>,
-    pub(super) frozen_weights: Option<String>,
     pub(super) encoder_parameters: Option<f64>,
     pub(super) allow_quantization: Vec<String>,
 }
@@ -88,28 +130,6 @@ pub(super) struct Promises {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Recipe {
-    pub(super) tokens: Option<f64>,
-    pub(super) seq_len: Option<u64>,
-    pub(super) global_batch: Option<u64>,
-    pub(super) precision: Option<String>,
-    pub(super) gradients: Option<String>,
-    pub(super) optimizer: Option<String>,
-    pub(super) mtp_modules: Option<u64>,
-    pub(super) framework: Option<String>,
-    pub(super) recompute: Option<String>,
-    pub(super) master_weights: Option<bool>,
-    pub(super) flash_attention: Option<bool>,
-    pub(super) causal: Option<bool>,
-    pub(super) dropout: bool,
-    pub(super) loss_chunks: Option<u64>,
-    pub(super) model_flops: Option<String>,
-    pub(super) nominal_parameters: Option<f64>,
-    pub(super) mfu: Option<f64>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
 pub(super) struct Hardware {
     pub(super) accelerators: Vec<String>,
     pub(super) exclude: Vec<String>,
@@ -121,13 +141,12 @@ pub(super) struct Hardware {
     #[serde(deserialize_with = "one_or_more")]
     pub(super) network: Vec<String>,
     pub(super) hosts: Option<u64>,
-    pub(super) accelerators_per_host: Option<u64>,
     pub(super) nics_per_host: Option<u64>,
     pub(super) datacenter: bool,
-    pub(super) max_accelerators: Option<u64>,
+    pub(super) max_accelerators: Option<u32>,
     pub(super) max_power: Option<f64>,
     pub(super) max_racks: Option<f64>,
-    pub(super) stock: Vec<(String, u64)>,
+    pub(super) stock: BTreeMap<String, u32>,
     pub(super) prefill_accelerator: Option<String>,
     pub(super) prefill_host: Option<String>,
 }
@@ -144,17 +163,9 @@ pub(super) struct Layout {
     pub(super) batch: Option<u64>,
     pub(super) in_flight: Option<u64>,
     pub(super) overlap: Option<String>,
-    /// Layers that rest in the host, as many as are needed, or parts of a run by name.
+    /// Layers that rest in the host, or as many as are needed.
     pub(super) offload: Option<Value>,
     pub(super) offload_to: Option<String>,
-    pub(super) micro_batch: Option<u64>,
-    pub(super) vpp: Option<u64>,
-    pub(super) schedule: Option<String>,
-    pub(super) sequence_parallel: bool,
-    pub(super) context_parallel: Option<String>,
-    pub(super) expert_tp: Option<u64>,
-    pub(super) shard: Option<String>,
-    pub(super) shard_group: Option<u64>,
     pub(super) prefill_replicas: Option<u64>,
     pub(super) prefill_tp: Option<u64>,
     pub(super) prefill_pp: Option<u64>,
@@ -184,8 +195,7 @@ pub(super) struct Money {
     #[serde(deserialize_with = "one_or_more")]
     pub(super) provider: Vec<String>,
     pub(super) region: Vec<String>,
-    pub(super) condition: Option<String>,
-    pub(super) price: Vec<(String, f64)>,
+    pub(super) price: BTreeMap<String, f64>,
     pub(super) years: Option<f64>,
     pub(super) duty: Option<f64>,
     pub(super) electricity: Option<f64>,
@@ -203,14 +213,7 @@ impl Money {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Search {
-    pub(super) assumptions: Option<String>,
-    pub(super) catalog: Vec<String>,
-    pub(super) top: Option<u64>,
-    pub(super) price_band: Option<f64>,
-    pub(super) steps: bool,
     pub(super) exhaustive: bool,
-    pub(super) time_limit: Option<f64>,
-    pub(super) memory_limit: Option<f64>,
 }
 
 /// Commands of one configuration take one name, others take several.

@@ -54,9 +54,11 @@ impl Served {
         image_tokens: u64,
     ) -> Self {
         let lengths = Lengths::of(reader, catalog, request, assumed, image_tokens);
+        let name = request.model.name.clone().unwrap_or_default();
+        model(reader, &name, assumed);
         let engine = &request.engine;
         Self {
-            model: model(reader, request, assumed),
+            model: name,
             kv_heads: request.model.kv_heads,
             weights: request.model.weights.clone(),
             kv: request.model.kv.clone(),

@@ -1,6 +1,7 @@
 //! The question of what to buy to serve a model, with what was assumed said aloud.
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::market::{Acquisition, Assumed, Market, architecture, by_name, look_up_model};
 use super::reader::Reader;
@@ -18,6 +19,8 @@ const USUAL_PERCENTILE: &str = "p95";
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Question {
     #[serde(flatten)]
+    recorded: Map<String, Value>,
+    #[serde(flatten)]
     market: Market,
     served: Served,
     objective: String,
@@ -32,17 +35,12 @@ pub(super) struct Question {
     budget_usd: Option<f64>,
     budget_usd_per_hour: Option<f64>,
     acquisition: Acquisition,
-    price_band: Option<f64>,
-    steps: bool,
-    robust: bool,
     #[serde(serialize_with = "by_name")]
     cost: Vec<(String, f64)>,
-    accelerators_in_all: Option<u64>,
+    accelerators_in_all: Option<u32>,
     redundancy: u64,
     allow_quantization: Vec<String>,
     pcie_all_reduce: Option<String>,
-    memory_limit_bytes: Option<f64>,
-    exhaustive: bool,
     assumed: Vec<Assumed>,
 }
 
@@ -81,6 +79,7 @@ pub(super) fn question(
         look_up_model(reading, catalog, &drafting.draft);
     }
     let question = Question {
+        recorded: reader.recorded(),
         objective: request.money.objective_or("cheapest"),
         target: request.promises.target.unwrap_or(0.0),
         ttft_seconds: request.promises.ttft,
@@ -93,16 +92,11 @@ pub(super) fn question(
         budget_usd,
         budget_usd_per_hour,
         acquisition,
-        price_band: request.search.price_band,
-        steps: request.search.steps,
-        robust: request.promises.robust,
         cost: cost(request),
         accelerators_in_all: request.hardware.max_accelerators,
         redundancy: request.promises.redundancy.unwrap_or(0),
         allow_quantization: request.model.allow_quantization.clone(),
         pcie_all_reduce: request.engine.pcie_all_reduce.clone(),
-        memory_limit_bytes: request.search.memory_limit,
-        exhaustive: request.search.exhaustive,
         market,
         served,
         assumed,

@@ -1,65 +1,43 @@
 //! The question of what to buy for a training run, with what was assumed said aloud.
 
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::market::{Acquisition, Assumed, Market, architecture, by_name, model};
+use super::Question;
+use super::market::{self, Acquisition, Assumed, architecture, model};
 use super::reader::Reader;
-use super::request::Request;
+use super::request::RunRequest;
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
 use crate::quantity::thousands;
-use crate::request::ModelRequest;
 use crate::request::training::{SEQUENCE, TOKENS_PER_STEP};
+use crate::request::{ClusterOptions, Limits, RecipeRequest, SearchTraining, ShareRequest};
+use crate::search::TrainingAim;
 
-/// What to buy for a training run.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Question {
-    #[serde(flatten)]
-    market: Market,
-    model: String,
-    tokens: f64,
-    seq_len: u64,
-    global_batch: u64,
-    deadline_seconds: Option<f64>,
-    objective: String,
-    precision: Option<String>,
-    gradients: Option<String>,
-    optimizer: Option<String>,
-    mtp_modules: Option<u64>,
-    kv_heads: Option<u64>,
-    architecture: Option<Value>,
-    budget_usd: Option<f64>,
-    max_accelerators: u64,
-    redundancy: Option<u64>,
-    #[serde(serialize_with = "by_name")]
-    kinds: Vec<(String, u64)>,
-    acquisition: Acquisition,
-    assumed: Vec<Assumed>,
-}
+/// Options that say nothing of rented runs.
+const OF_WHAT_IS_BOUGHT: [&str; 6] = [
+    "redundancy",
+    "host",
+    "network",
+    "max_power",
+    "max_racks",
+    "stock",
+];
 
 /// Reads a question; names are looked up in the catalog.
 pub(super) fn question(
     mut reader: Reader,
     catalog: &Catalog,
-    request: &Request,
-) -> Result<Question, Vec<Diagnostic>> {
+    request: RunRequest,
+) -> Result<Question<SearchTraining>, Vec<Diagnostic>> {
     let reading = &mut reader;
     let mut assumed = Vec::new();
-    let model = model(reading, request, &mut assumed);
-    let (seq_len, global_batch) = sequences(reading, catalog, &model, request, &mut assumed);
+    model(reading, &request.model.name, &mut assumed);
+    let recipe = filled_in(reading, catalog, &request, &mut assumed);
     reading.require("tokens", "a number of tokens, such as `2T`");
     let acquisition = Acquisition::of(reading, catalog, &request.money);
     if acquisition.way == "rent" && !reading.is_edited() {
         reading.out_of_place(
-            &[
-                "redundancy",
-                "host",
-                "network",
-                "max_power",
-                "max_racks",
-                "stock",
-            ],
+            &OF_WHAT_IS_BOUGHT,
             "is about what is bought, and this question rents",
             "--provider, --region, --budget and --max-accelerators",
         );
@@ -67,59 +45,101 @@ pub(super) fn question(
     let kinds = kinds(reading, &request.hardware.accelerators);
     let named = match kinds.as_slice() {
         [] => request.hardware.accelerators.clone(),
-        kinds => kinds.iter().map(|(name, _)| name.clone()).collect(),
+        kinds => kinds.iter().map(|kind| kind.accelerator.clone()).collect(),
     };
-    let mut market = Market::of(reading, catalog, request, named);
-    if !kinds.is_empty() {
-        market.stock.clone_from(&kinds);
+    let hardware = market::selection(reading, catalog, &request.hardware, named);
+    market::look_up_prices(reading, catalog, &request.money);
+    let in_time = is_in_time(reading);
+    let most = request.hardware.max_accelerators.unwrap_or_default();
+    if !reading.is_given("max_accelerators") {
+        assumed.push(Assumed {
+            name: "cluster",
+            value: format!("{} accelerators at most", thousands(most.into())),
+            why: None,
+        });
     }
-    let in_time = reading.is_given("deadline");
-    if !in_time && !reading.is_given("budget") && !reading.is_edited() {
-        reading.wrong(
+    let objective = request.money.objective.clone();
+    let usual = if in_time { "cheapest" } else { "throughput" };
+    let objective = objective.unwrap_or_else(|| usual.to_owned());
+    let is_fastest = objective == "throughput";
+    let budget = sum(reading, &request);
+    let stock = match kinds.as_slice() {
+        [] => request.hardware.stock,
+        kinds => kinds
+            .iter()
+            .map(|kind| (kind.accelerator.clone(), kind.accelerators))
+            .collect(),
+    };
+    let kinds: Map<String, Value> = kinds
+        .iter()
+        .map(|kind| (kind.accelerator.clone(), kind.accelerators.into()))
+        .collect();
+    let mut recorded = market::recorded(&reader, &acquisition, &hardware);
+    if !kinds.is_empty() {
+        recorded.insert("stock".to_owned(), kinds.clone().into());
+    }
+    for (name, value) in [
+        ("kinds", kinds.into()),
+        ("seq_len", recipe.seq_len.into()),
+        ("global_batch", recipe.global_batch.into()),
+        ("objective", objective.into()),
+        ("redundancy", request.run.redundancy.into()),
+        ("budget_usd", budget.into()),
+    ] {
+        recorded.insert(name.to_owned(), value);
+    }
+    let rack_units = catalog.assumptions.entity.cost.rack_units;
+    let asked = SearchTraining {
+        model: request.model,
+        recipe,
+        run: request.run,
+        hardware,
+        rent: (acquisition.way == "rent").then_some(acquisition.rent),
+        limits: Limits {
+            // The cheapest cluster is found first, and the purchase sees whether it is within.
+            price_usd: budget.filter(|_| is_fastest),
+            power_watts: request.hardware.max_power,
+            rack_units: request.hardware.max_racks.map(|racks| racks * rack_units),
+            stock,
+        },
+        search: ClusterOptions {
+            aim: if is_fastest {
+                TrainingAim::Fastest
+            } else {
+                TrainingAim::Cheapest
+            },
+            deadline_seconds: request.promises.deadline,
+            max_accelerators: most,
+        },
+    };
+    reader.finish(())?;
+    recorded.insert(
+        "architecture".to_owned(),
+        architecture(catalog, &asked.model.name)?.into(),
+    );
+    Ok(Question {
+        recorded,
+        asked,
+        assumed,
+    })
+}
+
+/// Whether a deadline bounds the cluster; if not, a budget must.
+fn is_in_time(reader: &mut Reader) -> bool {
+    let in_time = reader.is_given("deadline");
+    if !in_time && !reader.is_given("budget") && !reader.is_edited() {
+        reader.wrong(
             code::MISSING_OPTION,
             "deadline",
             "by when, or for how much? nothing bounds the cluster",
             "--deadline, such as `30d`, or --budget, such as `$20M`",
         );
     }
-    let most = request.hardware.max_accelerators.unwrap_or_default();
-    if !reading.is_given("max_accelerators") {
-        assumed.push(Assumed {
-            name: "cluster",
-            value: format!("{} accelerators at most", thousands(most)),
-            why: None,
-        });
-    }
-    let usual = if in_time { "cheapest" } else { "throughput" };
-    let recipe = &request.recipe;
-    let question = Question {
-        market,
-        tokens: recipe.tokens.unwrap_or(0.0),
-        seq_len,
-        global_batch,
-        deadline_seconds: request.promises.deadline,
-        objective: request.money.objective_or(usual),
-        precision: recipe.precision.clone(),
-        gradients: recipe.gradients.clone(),
-        optimizer: recipe.optimizer.clone(),
-        mtp_modules: recipe.mtp_modules,
-        kv_heads: request.model.kv_heads,
-        architecture: None,
-        budget_usd: sum(reading, request),
-        max_accelerators: most,
-        redundancy: request.promises.redundancy,
-        kinds,
-        acquisition,
-        model,
-        assumed,
-    };
-    let mut question = reader.finish(question)?;
-    question.architecture = architecture(catalog, &question.model)?;
-    Ok(question)
+    in_time
 }
 
 /// Accelerators with their numbers, which are then all that there are.
-fn kinds(reader: &mut Reader, named: &[String]) -> Vec<(String, u64)> {
+fn kinds(reader: &mut Reader, named: &[String]) -> Vec<ShareRequest> {
     if !named.iter().any(|name| name.contains(':')) {
         return Vec::new();
     }
@@ -131,14 +151,11 @@ fn kinds(reader: &mut Reader, named: &[String]) -> Vec<(String, u64)> {
             "--accelerators ID:N,ID:N or --stock, not both",
         );
     }
-    let shares = reader.shares("accelerators", named).into_iter();
-    shares
-        .map(|(name, number)| (name, number.unwrap_or(0)))
-        .collect()
+    reader.shares("accelerators", named)
 }
 
 /// A sum: of a purchase, or of the whole of a rented run.
-fn sum(reader: &mut Reader, request: &Request) -> Option<f64> {
+fn sum(reader: &mut Reader, request: &RunRequest) -> Option<f64> {
     let budget = request.money.budget?;
     if budget.hourly {
         reader.wrong(
@@ -151,29 +168,24 @@ fn sum(reader: &mut Reader, request: &Request) -> Option<f64> {
     Some(budget.usd)
 }
 
-/// Tokens of a sequence and sequences of a step, or the usual ones.
-fn sequences(
+/// The recipe with tokens of a sequence and sequences of a step, or the usual ones.
+fn filled_in(
     reader: &mut Reader,
     catalog: &Catalog,
-    model: &str,
-    request: &Request,
+    request: &RunRequest,
     assumed: &mut Vec<Assumed>,
-) -> (u64, u64) {
+) -> RecipeRequest {
     let length = request.recipe.seq_len.unwrap_or_else(|| {
-        let asked = ModelRequest {
-            name: model.to_owned(),
-            kv_heads: request.model.kv_heads,
-        };
-        let longest = match asked.transformer(catalog) {
-            Ok(transformer) => transformer.max_context,
+        let longest = match request.model.transformer(catalog) {
+            Ok(transformer) => u32::try_from(transformer.max_context).unwrap_or(SEQUENCE),
             Err(problems) => {
                 for problem in problems {
                     reader.push(problem);
                 }
-                u64::from(SEQUENCE)
+                SEQUENCE
             }
         };
-        let length = longest.min(u64::from(SEQUENCE));
+        let length = longest.min(SEQUENCE);
         assumed.push(Assumed {
             name: "sequence length",
             value: format!("{length} tokens"),
@@ -182,9 +194,8 @@ fn sequences(
         length
     });
     let batch = request.recipe.global_batch.unwrap_or_else(|| {
-        let batch = (u64::from(TOKENS_PER_STEP) / length).max(1);
-        #[expect(clippy::cast_precision_loss, reason = "told in millions")]
-        let millions = (batch * length) as f64 / 1e6;
+        let batch = (TOKENS_PER_STEP / length).max(1);
+        let millions = f64::from(batch) * f64::from(length) / 1e6;
         assumed.push(Assumed {
             name: "global batch",
             value: format!("{batch} sequences, {millions:.1}M tokens"),
@@ -192,5 +203,9 @@ fn sequences(
         });
         batch
     });
-    (length, batch)
+    RecipeRequest {
+        seq_len: Some(length),
+        global_batch: Some(batch),
+        ..request.recipe.clone()
+    }
 }

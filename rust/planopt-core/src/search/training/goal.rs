@@ -4,12 +4,12 @@ use crate::catalog::{Assumptions, TrainingAssumptions};
 use crate::load::training::Recipe;
 use crate::quantity::{MicroUsd, SECONDS_PER_HOUR, Seconds, Watts};
 use crate::transformer::Transformer;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 /// What is sought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TrainingAim {
     /// The cheapest cluster that finishes in time.
