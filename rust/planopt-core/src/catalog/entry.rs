@@ -79,6 +79,8 @@ pub struct Entry<T> {
     pub entity: T,
     /// Every value of the file, in its order.
     pub figures: Vec<Figure>,
+    /// What else it is called.
+    pub aliases: Vec<String>,
     /// The file.
     pub file: PathBuf,
 }

@@ -24,6 +24,7 @@ pub(super) struct Log {
     sources: BTreeMap<String, Source>,
     pub(super) problems: Vec<(usize, Diagnostic)>,
     pub(super) figures: Vec<Noted>,
+    pub(super) aliases: Vec<String>,
 }
 
 /// A figure whose place is still a byte offset.
@@ -43,6 +44,7 @@ impl Log {
             sources: BTreeMap::new(),
             problems: Vec::new(),
             figures: Vec::new(),
+            aliases: Vec::new(),
         }
     }
 }
@@ -81,6 +83,7 @@ impl<'s> Fields<'s> {
         // The citations are told with the figures they belong to.
         root.log.figures.clear();
         let entity = read(&mut root);
+        root.log.aliases = root.or("aliases", Vec::new(), Self::texts);
         root.report_unknown_keys();
         entity
     }

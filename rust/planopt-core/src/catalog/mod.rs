@@ -16,6 +16,7 @@ mod kind;
 mod link;
 mod load;
 mod model;
+mod names;
 mod network;
 mod offer;
 mod offers;
@@ -125,6 +126,19 @@ impl Catalog {
         Ok(())
     }
 
+    /// The id of what is called so, of the entities of a folder.
+    pub(crate) fn id_of(&self, folder: &str, name: &str) -> Option<&str> {
+        match Kind::from_name(folder).ok()? {
+            Kind::Accelerator => id_of(&self.accelerators, name),
+            Kind::Host => id_of(&self.hosts, name),
+            Kind::Link => id_of(&self.links, name),
+            Kind::Network => id_of(&self.networks, name),
+            Kind::Model => id_of(&self.models, name),
+            Kind::Workload => id_of(&self.workloads, name),
+            Kind::Offer | Kind::Assumptions => None,
+        }
+    }
+
     lookups! {
         accelerator: Accelerator in accelerators -> Accelerator;
         host: Host in hosts -> Host;
@@ -140,8 +154,21 @@ fn lookup<'a, T>(
     kind: Kind,
     id: &str,
 ) -> Result<&'a Entry<T>, Diagnostic> {
-    entries.get(id).ok_or_else(|| {
-        Diagnostic::unknown_name(kind.name(), id, entries.keys().map(String::as_str))
+    found(entries, kind, id).map(|(_, entry)| entry)
+}
+
+fn id_of<'a, T>(entries: &'a BTreeMap<String, Entry<T>>, name: &str) -> Option<&'a str> {
+    names::called(entries, name).map(|(id, _)| id)
+}
+
+fn found<'a, T>(
+    entries: &'a BTreeMap<String, Entry<T>>,
+    kind: Kind,
+    name: &str,
+) -> Result<(&'a str, &'a Entry<T>), Diagnostic> {
+    names::called(entries, name).ok_or_else(|| {
+        let short = name.rsplit('/').next().unwrap_or(name);
+        Diagnostic::unknown_name(kind.name(), short, entries.keys().map(String::as_str)).value(name)
     })
 }
 

@@ -60,6 +60,7 @@ pub(super) fn read_text<T>(
     problems.unless_any(Entry {
         entity,
         figures: figures.collect(),
+        aliases: log.aliases,
         file: file.to_path_buf(),
     })
 }

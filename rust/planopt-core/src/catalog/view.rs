@@ -3,7 +3,7 @@
 use super::entry::{Entry, Figure, Status};
 use super::kind::Kind;
 use super::offer::{Offer, Provider};
-use super::{Catalog, lookup};
+use super::{Catalog, found};
 use crate::diagnostic::Diagnostic;
 use crate::quantity::MicroUsd;
 use std::collections::BTreeMap;
@@ -167,14 +167,14 @@ fn described<T>(
     kind: Kind,
     id: &str,
 ) -> Result<Description, Diagnostic> {
-    lookup(entries, kind, id).map(|entry| entry.described(kind, id))
+    found(entries, kind, id).map(|(id, entry)| entry.described(kind, id))
 }
 
 impl<T> Entry<T> {
     fn listed(&self, id: &str) -> Listed {
         Listed {
             id: id.to_owned(),
-            name: self.full_name(),
+            name: self.full_name().to_owned(),
         }
     }
 
@@ -182,16 +182,16 @@ impl<T> Entry<T> {
         Description {
             kind,
             id: id.to_owned(),
-            name: self.full_name(),
+            name: self.full_name().to_owned(),
             file: self.file.display().to_string(),
             figures: self.figures.iter().map(FigureView::of).collect(),
         }
     }
 
     /// Assumptions have a description instead of a name.
-    fn full_name(&self) -> String {
+    pub(super) fn full_name(&self) -> &str {
         let figure = self.figure("name").or_else(|| self.figure("description"));
-        figure.map_or_else(String::new, |figure| figure.text.clone())
+        figure.map_or("", |figure| figure.text.as_str())
     }
 }
 

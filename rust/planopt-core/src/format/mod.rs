@@ -4,7 +4,7 @@ mod choice;
 mod packed;
 
 pub use self::choice::{Formats, Stored};
-pub use self::packed::Packed;
+pub use self::packed::{Ends, Packed};
 
 use serde::{Serialize, Serializer};
 
@@ -129,13 +129,4 @@ impl Format {
             _ => None,
         }
     }
-}
-
-/// Bytes per element of the matrices before the layers and behind them.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ends {
-    /// Of the embedding, unless it is the head's matrix, too.
-    pub embedding: f64,
-    /// Of the head.
-    pub head: f64,
 }

@@ -1,11 +1,19 @@
 //! Formats of weights alone, as data: `catalogs/formats.toml`.
 
-use super::Ends;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 const BITS_OF_A_BYTE: f64 = 8.0;
+
+/// Bytes per element of the matrices before the layers and behind them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ends {
+    /// Of the embedding, unless it is the head's matrix, too.
+    pub embedding: f64,
+    /// Of the head.
+    pub head: f64,
+}
 
 /// A format of `catalogs/formats.toml`: its place there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

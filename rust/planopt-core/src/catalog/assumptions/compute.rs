@@ -1,6 +1,6 @@
 //! Rates that operations reach, and what engines make of them.
 
-use super::MemoryAssumptions;
+use super::memory::MemoryAssumptions;
 use super::scheduling::Policy;
 use crate::format::Format;
 use crate::quantity::{BytesPerSecond, FlopsPerSecond, Seconds};

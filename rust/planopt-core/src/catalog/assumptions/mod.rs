@@ -2,6 +2,7 @@
 
 mod communication;
 mod compute;
+mod memory;
 mod scheduling;
 mod training;
 
@@ -11,13 +12,14 @@ pub use self::communication::{
 pub use self::compute::{
     ComputeAssumptions, EngineShares, ProductAssumptions, Products, Scheduling,
 };
+pub use self::memory::MemoryAssumptions;
 pub use self::scheduling::Policy;
 pub use self::training::{
     FrameworkAssumptions, HardwareAssumptions, HardwareChanges, Spares, TrainingAssumptions,
 };
 
 use super::entities::Accelerator;
-use crate::quantity::{Bytes, Seconds};
+use crate::quantity::Seconds;
 
 /// How ports of a switch are paid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,26 +28,6 @@ pub enum SwitchSale {
     Whole,
     /// Blocks of so many ports, each at the price of the switch over the blocks it holds.
     PortBlocks(u32),
-}
-
-/// Memory that is not weights or KV cache.
-#[derive(Clone, Copy, Debug)]
-pub struct MemoryAssumptions {
-    /// Share of an accelerator's memory that the engine may plan with.
-    pub usable_fraction: f64,
-    /// The same where memory is shared with the processor.
-    pub unified_usable_fraction: f64,
-    /// Context, kernels and allocator of an accelerator working alone.
-    pub overhead: Bytes,
-    /// The same with communication buffers, in a group of two or more.
-    pub overhead_group: Bytes,
-    /// Tokens of a KV cache page.
-    pub page_tokens: u32,
-    /// Tokens of the largest step, for which the activation workspace is sized.
-    pub workspace_tokens: u32,
-    /// Whether each token of the largest step has its input and its logits, and nothing else has a
-    /// workspace: the compute buffer of ggml's graphs.
-    pub step_logits: bool,
 }
 
 /// Limits of the engine that serves.

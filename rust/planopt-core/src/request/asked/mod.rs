@@ -3,6 +3,7 @@
 
 mod evaluate;
 mod market;
+mod names;
 mod reader;
 mod request;
 mod served;
@@ -40,7 +41,7 @@ struct Question<Q> {
 ///
 /// Everything that is wrong with them.
 pub fn read_options(command: &str, given: Options) -> Result<Value, Vec<Diagnostic>> {
-    let reader = Reader::new(command, given, false);
+    let reader = Reader::new(command, given, None, false);
     let values = reader.values().clone();
     reader.finish(Value::Object(values))
 }
@@ -85,7 +86,7 @@ fn question(
     catalog: &Catalog,
     is_edited: bool,
 ) -> Result<Value, Vec<Diagnostic>> {
-    let reader = Reader::new(command, given, is_edited);
+    let reader = Reader::new(command, given, Some(catalog), is_edited);
     match command {
         "train" => {
             let (reader, request) = typed(reader)?;
@@ -205,7 +206,7 @@ mod tests {
                     value = Given::Number(number.clamp(least, most));
                 }
                 let given = vec![(entry.argument(), value)];
-                let reader = Reader::new(command, given, false);
+                let reader = Reader::new(command, given, None, false);
                 let read = match command.as_str() {
                     "train" => typed::<RunRequest>(reader).map(|(reader, _)| reader),
                     "evaluate training" => typed::<OneRun>(reader).map(|(reader, _)| reader),

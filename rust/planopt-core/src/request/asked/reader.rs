@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::names::by_id;
+use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
 use crate::options::{Entry, Kind, LARGEST_COUNT, table};
 use crate::quantity::{Dimension, parse};
@@ -24,7 +26,12 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(command: &str, given: Vec<(String, Given)>, is_edited: bool) -> Self {
+    pub(super) fn new(
+        command: &str,
+        given: Vec<(String, Given)>,
+        catalog: Option<&Catalog>,
+        is_edited: bool,
+    ) -> Self {
         let said = |(_, value): &(String, Given)| *value != Given::Nothing;
         let mut reader = Self {
             taken: table().usual_of(command).collect(),
@@ -33,6 +40,9 @@ impl Reader {
             problems: Vec::new(),
             is_edited,
         };
+        if let Some(catalog) = catalog {
+            reader.name_by_id(catalog);
+        }
         reader.contradictions();
         reader.read();
         reader
@@ -122,6 +132,18 @@ impl Reader {
     /// Whether a switch is on.
     pub(super) fn is_on(&self, argument: &str) -> bool {
         self.values.get(argument) == Some(&Value::Bool(true))
+    }
+
+    fn name_by_id(&mut self, catalog: &Catalog) {
+        for (argument, value) in &mut self.given {
+            let entry = self
+                .taken
+                .iter()
+                .find(|entry| entry.argument() == *argument);
+            if let Some(entry) = entry {
+                *value = by_id(entry, value.clone(), catalog);
+            }
+        }
     }
 
     fn read(&mut self) {

@@ -1,0 +1,23 @@
+//! Memory that is not weights or KV cache.
+
+use crate::quantity::Bytes;
+
+/// Memory that is not weights or KV cache.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryAssumptions {
+    /// Share of an accelerator's memory that the engine may plan with.
+    pub usable_fraction: f64,
+    /// The same where memory is shared with the processor.
+    pub unified_usable_fraction: f64,
+    /// Context, kernels and allocator of an accelerator working alone.
+    pub overhead: Bytes,
+    /// The same with communication buffers, in a group of two or more.
+    pub overhead_group: Bytes,
+    /// Tokens of a KV cache page.
+    pub page_tokens: u32,
+    /// Tokens of the largest step, for which the activation workspace is sized.
+    pub workspace_tokens: u32,
+    /// Whether each token of the largest step has its input and its logits, and nothing else has a
+    /// workspace: the compute buffer of ggml's graphs.
+    pub step_logits: bool,
+}

@@ -1,0 +1,30 @@
+"""A question may name things as people do; the answer names them by their ids."""
+
+import pytest
+
+import planopt
+
+
+@pytest.mark.parametrize("model", ["Qwen/Qwen3-8B", "qwen3 8b", "qwen3-8b"])
+@pytest.mark.parametrize("card", ["RTX 5090", "NVIDIA GeForce RTX 5090"])
+def test_a_plan_is_the_same_by_any_name(model: str, card: str) -> None:
+    plan = planopt.solve(model=model, accelerators=[card], target="20tok/s")
+    assert plan.request.model == "qwen3-8b"
+    assert plan.bill_of_materials[0].id == "rtx-5090"
+
+
+def test_one_accelerator_has_many_names() -> None:
+    with pytest.raises(
+        planopt.InputError, match="rtx-5090 both asked for and excluded"
+    ):
+        planopt.solve(accelerators="RTX 5090,L40S", exclude="rtx5090", target="9tok/s")
+
+
+def test_shares_of_a_run_may_be_named_as_people_do() -> None:
+    named, by_id = (
+        planopt.evaluate_training(
+            model="Llama 3.1 8B", accelerators=shares, tp=1, pp=2, dp=4, global_batch=64
+        )
+        for shares in ("H100:4,A100 80GB SXM:4", "h100-sxm:4,a100-sxm-80:4")
+    )
+    assert named == by_id
