@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::Question;
 use super::market::{self, Assumed, known, model};
+use super::question::Question;
 use super::reader::Reader;
 use super::request::{Hardware, Layout, OneRun, Request};
 use super::served::Served;

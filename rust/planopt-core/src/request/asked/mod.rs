@@ -4,6 +4,7 @@
 mod evaluate;
 mod market;
 mod names;
+mod question;
 mod reader;
 mod request;
 mod served;
@@ -12,9 +13,8 @@ mod training;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use self::market::Assumed;
 use self::reader::Reader;
 use self::request::Request;
 use super::{Given, read};
@@ -23,17 +23,6 @@ use crate::diagnostic::Diagnostic;
 
 /// Options by the arguments of the API, each as it was given.
 pub type Options = Vec<(String, Given)>;
-
-/// A question with what was assumed of it.
-#[derive(Debug, Serialize)]
-struct Question<Q> {
-    /// As a plan records it.
-    #[serde(flatten)]
-    recorded: Map<String, Value>,
-    /// As a door of the core takes it.
-    asked: Q,
-    assumed: Vec<Assumed>,
-}
 
 /// Reads the options of a command that asks nothing of a catalog, by their arguments.
 ///

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::Question;
 use super::market::{self, Acquisition, Assumed, architecture, model};
+use super::question::Question;
 use super::reader::Reader;
 use super::request::RunRequest;
 use crate::catalog::Catalog;
