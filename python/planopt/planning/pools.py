@@ -10,7 +10,7 @@ import msgspec
 from planopt.bill import bill_of
 from planopt.documents.evaluation import Disaggregated, Pool, Transfer
 from planopt.documents.parts import Candidate, Cost
-from planopt.planning.tighten import ATTEMPTS, TOLERANCE
+from planopt.planning.tighten import ATTEMPTS
 from planopt.price_sources import sourced
 from planopt.serving.build import evaluation_of
 from planopt.serving.load import Latencies, load_of, simulated
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from planopt.serving.question_types import Problem
 
 TOKENS_PER_MILLION = 10**6
+
+TOLERANCE = 0.01
+"""By how much a simulation of two pools may miss what was promised."""
 
 AIMS = ("cheapest", "throughput", "cost-per-token")
 """Objectives that two pools are searched for."""

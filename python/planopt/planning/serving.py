@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from planopt.documents.explanations import Alternative, Answer, Answers
+from planopt.documents.explanations import (
+    Alternative,
+    Answer,
+    Answers,
+    Infeasibility,
+)
 from planopt.documents.parts import Accuracy, Status
 from planopt.documents.plan import Plan
 from planopt.market import read_market
@@ -20,7 +25,7 @@ from planopt.planning.price_ranges import uncertainty
 from planopt.planning.question import TOLD, ServingQuestion
 from planopt.planning.rent_or_buy import rent_or_buy
 from planopt.planning.sensitivity import sensitivities, steps
-from planopt.planning.tighten import tightened
+from planopt.planning.tighten import missed, settled
 from planopt.planning.warnings import flipped, serving_warnings
 from planopt.price_sources import dollars, is_rough, oldest_price
 from planopt.procurement.problem import check
@@ -30,6 +35,8 @@ from planopt.serving.sure import statement
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
     from planopt.catalog.open import Catalog
@@ -94,7 +101,7 @@ class Serving:
         chosen = question.bought(purchase)
         if question.problem.percentile is None:
             return question, purchase, chosen
-        return tightened(question, purchase, chosen)
+        return settled(question, purchase, chosen)
 
     def plan(
         self,
@@ -104,6 +111,8 @@ class Serving:
         started: float,
     ) -> Plan:
         """Put a purchase into a plan, without what needs further questions."""
+        if late := missed(question.problem, chosen):
+            return self._none_holds(question, chosen, late, started)
         hourly = question.problem.acquisition.hourly
         bound = None
         if purchase.bound_micro_usd is not None:
@@ -139,6 +148,8 @@ class Serving:
 
     def explained(self, question: ServingQuestion, plan: Plan, chosen: Build) -> Plan:
         """Add what lies beside the answer: other aims, other builds, what flips it."""
+        if plan.status == "infeasible":
+            return plan
         flips = sensitivities(question, chosen)
         answers, others = _beside(question, plan.status, chosen)
         return replace(
@@ -153,6 +164,39 @@ class Serving:
             uncertainty=uncertainty(question, chosen, others),
             sensitivity=flips,
             warnings=(*plan.warnings, *flipped(flips)),
+        )
+
+    def _none_holds(
+        self,
+        question: ServingQuestion,
+        chosen: Build,
+        late: Mapping[str, float],
+        started: float,
+    ) -> Plan:
+        """Say that no plan was found that holds, and what the nearest misses."""
+        problem = question.problem
+        missing = " and ".join(
+            f"{name} at {problem.percentile} is {times - 1:.0%} longer than promised"
+            for name, times in late.items()
+        )
+        price = dollars(
+            chosen.price_usd, rough=is_rough(chosen.bill_of_materials), whole=True
+        )
+        nearest = (
+            f"no plan keeps its promises when it is simulated; the nearest, "
+            f"{chosen.summary} for {price}: {missing}"
+        )
+        seconds = time.monotonic() - started
+        return Plan(
+            status="infeasible",
+            objective=problem.objective,
+            request=problem.request(),
+            infeasibility=Infeasibility(note=nearest),
+            disaggregated=disaggregated(question.as_asked, None),
+            search=replace(question.found.search, seconds=seconds),
+            assumed=problem.assumed,
+            assumptions=problem.assumptions,
+            accuracy=Accuracy(statement=_statement(question, chosen)),
         )
 
     def infeasible(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from planopt.documents.parts import PlanWarning
 from planopt.planning.cold import cold_plan
 from planopt.planning.held_back import span
-from planopt.planning.tighten import TOLERANCE, lateness
 from planopt.price_sources import GIVEN, OLD_PRICE_DAYS, age_days
 from planopt.units import SECONDS_PER_DAY
 
@@ -44,7 +43,6 @@ def serving_warnings(
     return (
         *_context(question, chosen),
         *_knife_edge(question, chosen),
-        *_late(question, chosen),
         *cold_plan(question, chosen),
         *(
             warning
@@ -61,21 +59,6 @@ def serving_warnings(
         *_interruptions(chosen),
         *_price_warnings(chosen.bill_of_materials),
     )
-
-
-def _late(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
-    """Warn of a latency that the simulation finds longer than promised."""
-    percentile = question.problem.percentile
-    if percentile is None:
-        return
-    for name, times in lateness(question.problem, chosen):
-        if times > 1 + TOLERANCE:
-            yield PlanWarning(
-                code="W010",
-                message=f"{percentile} {name} is {times - 1:.0%} longer than promised "
-                "when it is simulated, though not by the closed form that the search "
-                "used: no more careful choice has a plan",
-            )
 
 
 def flipped(flips: Sequence[Sensitivity]) -> tuple[PlanWarning, ...]:

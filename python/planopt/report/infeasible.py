@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 def infeasible(plan: PlanDocument) -> list[Block]:
     """Show why nothing fits, and what is nearest."""
-    blocks: list[Block] = [bad("error[E201]: no plan meets these limits") + " (proven)"]
     why = plan.infeasibility
+    proven = " (proven)" if why is None or why.binding else ""
+    blocks: list[Block] = [bad("error[E201]: no plan meets these limits") + proven]
     if why is None:
         return blocks
     trains = plan.request.tokens is not None

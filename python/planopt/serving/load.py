@@ -28,6 +28,8 @@ REQUESTS = 2000
 """Requests that are measured: the 95th percentile stands on a hundred of them."""
 MEASURED_TO_WARM_UP = 5
 """Requests that are measured for each that is served before."""
+ONE_SIDED = 1.645
+"""Standard errors above which a normal variable is in 5 % of cases."""
 ROUNDS_OF_USERS = 10
 """Questions of each user that are measured, if that is more."""
 
@@ -43,6 +45,8 @@ class Latencies:
     users: int | None = None
     """Who each wait for their answer; none where requests come of their own accord."""
     goodput: float | None = None
+    late_ttft: float | None = None
+    late_tpot: float | None = None
     overloaded: bool = False
     simulated: bool = True
 
@@ -54,6 +58,8 @@ class Latencies:
             requests_per_second=self.requests_per_second,
             tokens_per_second=self.tokens_per_second,
             goodput=self.goodput,
+            late_ttft=self.late_ttft,
+            late_tpot=self.late_tpot,
             overloaded=self.overloaded,
             by="simulation" if self.simulated else "estimate",
         )
@@ -192,17 +198,24 @@ def simulated(
     *,
     engine: Mapping[str, Any],
     requests: int = REQUESTS,
+    seed: int = 0,
     promised: Mapping[str, float | None] | None = None,
 ) -> Latencies | None:
     """Simulate a load on a configuration; none if the configuration does not work."""
     promised = promised or {}
-    run = {**run_of(load, requests), **promised}
+    run = {**run_of(load, requests), **promised, "seed": seed}
     request = {**configuration, "load": load, "run": run, "scheduler": engine}
     report = catalog.ask("simulate_serving", request)["report"]
     found = latencies_of(report, load["arrivals"].get("users"))
     if found is None or not any(promised.values()):
         return found
-    return replace(found, goodput=report["goodput_share"])
+    late = report["late"]
+    return replace(
+        found,
+        goodput=report["goodput_share"],
+        late_ttft=late["ttft"]["mean"] + ONE_SIDED * late["ttft"]["error"],
+        late_tpot=late["tpot"]["mean"] + ONE_SIDED * late["tpot"]["error"],
+    )
 
 
 def run_of(load: Mapping[str, Any], requests: int = REQUESTS) -> dict[str, Any]:
@@ -273,6 +286,7 @@ def promised(problem: Problem) -> dict[str, Any]:
         "tpot_seconds": problem.tpot_margin / target if target else None,
         "load": load,
         "scheduler": problem.served.engine,
+        "bound": problem.bound,
     }
 
 
@@ -302,6 +316,7 @@ def simulated_deployment(
     *,
     prefix_hit_rate: float = 0.0,
     requests: int = REQUESTS,
+    seed: int = 0,
 ) -> Latencies | None:
     """Simulate a deployment that gets its share of a question's load.
 
@@ -329,5 +344,6 @@ def simulated_deployment(
         load,
         engine=problem.served.engine,
         requests=requests,
+        seed=seed,
         promised=promised,
     )

@@ -127,6 +127,9 @@ class Problem(ServingMarket):
     """What the search may use of the time to the first token: less than all of it once
     a simulation has shown that it falls short."""
     tpot_margin: float = 1.0
+    bound: float | None = None
+    """Share of what none like it can exceed under the load that each unit supplies, in
+    place of what the closed form says; what is best at 1 bounds every plan."""
     users: int
     throughput: float = 0.0
     """Tokens per second of all users."""

@@ -12,8 +12,8 @@ use crate::hardware::{HardwareSpec, Nics};
 use crate::load::{Arrivals, EngineOptions, Lengths, Load, Sizes};
 use crate::parallel::{Batching, Pins, Rejection};
 use crate::serving::engine::{
-    EngineLimits, Estimator, Objectives, Pool, ReplicaSteps, Run, Traffic, Transfer, limits,
-    simulate, simulate_disaggregated,
+    AffineStep, EngineLimits, Estimator, Objectives, Pool, ReplicaSteps, Run, Traffic, Transfer,
+    limits, simulate, simulate_disaggregated,
 };
 use crate::serving::{Replica, with_replica};
 use serde::Deserialize;
@@ -43,6 +43,9 @@ pub struct SimulateServing {
     /// What is asked of the engine.
     #[serde(default)]
     pub scheduler: EngineOptions,
+    /// Times of its steps where they are known, in place of those of the configuration.
+    #[serde(default)]
+    pub step: Option<AffineStep>,
     /// How long.
     pub run: RunRequest,
     /// Replicas that answer what those of the configuration have read, if they do not themselves.
@@ -142,8 +145,11 @@ pub fn simulate_serving(
         |steps, limits| match &answering {
             None => {
                 front = Some(vec![limits]);
-                let pool = pool(&configuration, limits, steps);
-                Ok(Ok(simulate(&pool, &request.load, run, stop)))
+                let load = &request.load;
+                Ok(Ok(match &request.step {
+                    Some(step) => simulate(&pool(&configuration, limits, step), load, run, stop),
+                    None => simulate(&pool(&configuration, limits, steps), load, run, stop),
+                }))
             }
             Some((decode, answering)) => {
                 with_engine(catalog, answering, &decode.scheduler, |answers, other| {
@@ -233,11 +239,7 @@ pub fn estimate_serving(
     })
 }
 
-fn pool<'s, 'r, 'a>(
-    configuration: &EvaluateServing,
-    limits: EngineLimits,
-    step: &'s ReplicaSteps<'r, 'a>,
-) -> Pool<'s, ReplicaSteps<'r, 'a>> {
+fn pool<'s, T>(configuration: &EvaluateServing, limits: EngineLimits, step: &'s T) -> Pool<'s, T> {
     Pool {
         replicas: configuration.layout().replicas,
         limits,

@@ -6,7 +6,7 @@ use planopt_core::catalog::Policy;
 use planopt_core::load::{Arrivals, KvPolicy, Lengths, Load, Sizes, Start};
 use planopt_core::serving::engine::{
     EngineLimits, Estimate, Estimator, LoadReport, Objectives, Pool, Run, StepSeconds, StepTime,
-    StepWork, Traffic, simulate,
+    StepWork, Traffic, most_per_second, simulate,
 };
 
 /// A step as a roofline makes it: weights are read whatever the number of tokens, and arithmetic
@@ -197,6 +197,16 @@ impl Case {
     pub(crate) fn estimate(&self) -> Estimate {
         let traffic = Traffic::of(&self.load);
         Estimator::new(&self.step, self.limits, traffic, 0.0).at(&self.load.arrivals, 1.0)
+    }
+
+    /// What none like it can exceed, with tokens that take so long.
+    pub(crate) fn bound(&self, tpot: f64) -> f64 {
+        most_per_second(
+            &self.step,
+            &self.limits,
+            &Traffic::of(&self.load),
+            Some(tpot),
+        )
     }
 
     /// What the simulator says.

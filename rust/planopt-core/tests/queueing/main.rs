@@ -199,3 +199,25 @@ fn the_closed_form_agrees_with_the_simulation() {
     let (median, tenth, _) = of(|errors| errors.tpot_mean);
     assert!(median < 0.01 && tenth < 0.08, "TPOT mean: {median} {tenth}");
 }
+
+/// The fluid bound is no formula of queues: nothing that is simulated exceeds it, whatever the load.
+#[test]
+fn no_engine_carries_more_than_its_fluid_bound() {
+    let mut nearest: f64 = 0.0;
+    for number in 0..60 {
+        let case = cases::case(number);
+        let report = case.simulate(6_000, 2);
+        // As a promise, what the load itself has at the 95th percentile.
+        let bound = BEYOND * case.bound(report.tpot_seconds.p95);
+        let share = report.requests_per_second / bound;
+        assert!(share <= 1.0 + SHORT, "case {number}: {share} of the bound");
+        nearest = nearest.max(share);
+    }
+    assert!(nearest > 0.6, "a bound that nothing comes near: {nearest}");
+}
+
+/// Room that the search leaves above the bound, which is a law of means.
+const BEYOND: f64 = 1.05;
+
+/// Half width of the rate of so few requests.
+const SHORT: f64 = 0.02;

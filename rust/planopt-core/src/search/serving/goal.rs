@@ -50,6 +50,8 @@ pub struct LatencyGoal {
     pub output: f64,
     /// Whether requests arrive of their own accord; else every user waits for his answer.
     pub at_random: bool,
+    /// Share of what no such layout can exceed that each supplies, in place of an estimate.
+    pub bound: Option<f64>,
     /// What is asked of the engine.
     pub engine: EngineOptions,
 }

@@ -7,7 +7,7 @@ use crate::compute::Step;
 use crate::load::{Arrivals, Start};
 use crate::parallel::Batching;
 use crate::serving::Replica;
-use crate::serving::engine::{Estimate, Estimator, ReplicaSteps, limits};
+use crate::serving::engine::{Estimate, Estimator, ReplicaSteps, limits, most_per_second};
 
 /// What a layout supplies within its latencies.
 #[derive(Clone, Copy, Debug)]
@@ -42,9 +42,9 @@ const BISECTIONS: u32 = 40;
 /// bisection ends at, and a purchase of as many such units as a load needs is none.
 pub(super) const LEAST_LOAD: f64 = 1e-4;
 
-/// Steps by the closed form are no shorter than this share of those asked for directly: between the
-/// places of its grid it interpolates.
-const SHORTEST: f64 = 0.9;
+/// Room above the fluid bound, which is a law of means: of 1,715 layouts none was simulated to keep
+/// a 95th percentile at more than 1.009 of it.
+const BEYOND: f64 = 1.05;
 
 /// What a replica cannot supply more than, whatever the closed form says.
 #[derive(Clone, Copy, Debug)]
@@ -59,8 +59,8 @@ pub(crate) struct Most {
 
 impl Most {
     /// Of a replica that serves somebody in time: those who decode share steps that are no longer
-    /// than a token may take, the others wait for their first token; and prompts are read no faster
-    /// than in full steps, which nobody shortens who decodes beside them.
+    /// than a token may take, the others wait for their first token, and requests come no faster
+    /// than the fluid bound. None of it rests on the closed form.
     pub(crate) fn of(
         replica: &Replica,
         latency: &LatencyGoal,
@@ -76,7 +76,7 @@ impl Most {
         let tpot = |batch: u32| {
             let step = Step::decode(f64::from(batch), context);
             let seconds = replica.step_seconds(step, f64::from(in_flight)).0;
-            SHORTEST * seconds * overlap.resident()
+            seconds * overlap.resident() / BEYOND
         };
         let in_time = |batch| latency.tpot.is_none_or(|most| tpot(batch) <= most);
         if !in_time(1) {
@@ -84,25 +84,12 @@ impl Most {
         }
         let capacity = largest(1, fits);
         let decoding = largest(1, |batch| batch <= capacity && in_time(batch));
-        // A request takes its share of the steps that decode, and what its prompt adds to them.
-        let lanes = f64::from(in_flight) * overlap.resident();
-        let prompt = latency.traffic.mean_read();
-        let budget = f64::from(assumptions.memory.workspace_tokens).max(1.0);
-        let budget = budget * f64::from(replica.context_ranks());
-        let full = Step {
-            prompts: (budget / prompt).max(1.0),
-            chunk: prompt.min(budget),
-            ..Step::default()
-        };
-        let (full_step, interval) = replica.micro_batch(full, f64::from(in_flight));
-        let each = tpot(decoding);
-        let behind = (latency.output - 1.0).max(0.0);
-        let steps_of_prompt = prompt / full.tokens();
-        let added = SHORTEST * steps_of_prompt * (full_step.0 - each / SHORTEST).max(0.0);
-        let served = lanes / (behind * each / f64::from(decoding) + added);
-        let read = 1.0 / (steps_of_prompt * SHORTEST * interval.0);
-        let rate = served.min(read);
+        let limits = limits(&latency.engine, replica, in_flight, overlap, assumptions);
+        let steps = ReplicaSteps { replica, in_flight };
+        let tpot = latency.tpot.map(|most| BEYOND * most);
+        let rate = BEYOND * most_per_second(&steps, &limits, &latency.traffic, tpot);
         let waiting = latency.ttft.map_or(f64::INFINITY, |ttft| rate * ttft);
+        let lanes = f64::from(limits.micro_batches);
         Some(Self {
             capacity,
             batch: whole(f64::from(decoding) + waiting / lanes).min(capacity),
@@ -147,6 +134,21 @@ pub(crate) fn supply(
     ) {
         count.evaluated += 1;
         return Err(miss);
+    }
+    if let Some(share) = latency.bound {
+        let most = most.or_else(|| Most::of(replica, latency, in_flight, assumptions));
+        let one = replica.decode(Batching {
+            batch: smallest,
+            in_flight,
+        });
+        let most = most
+            .filter(|most| most.tokens_per_second > 0.0)
+            .ok_or(Miss::Target(one.tokens_per_second_per_user))?;
+        return Ok(Supply {
+            batch: whole(share * f64::from(most.batch)).max(smallest),
+            tokens_per_second: share * most.tokens_per_second,
+            tokens_per_second_per_user: one.tokens_per_second_per_user,
+        });
     }
     let limits = limits(&latency.engine, replica, in_flight, overlap, assumptions);
     let steps = ReplicaSteps { replica, in_flight };

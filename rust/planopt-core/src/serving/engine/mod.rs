@@ -5,6 +5,7 @@
 //! came of it. Definitions: `docs/reference/serving.md`.
 
 mod arrivals;
+mod bound;
 mod estimate;
 mod lane;
 mod limits;
@@ -17,6 +18,7 @@ mod simulate;
 mod step;
 mod window;
 
+pub use self::bound::most_per_second;
 pub use self::estimate::{Estimate, Estimator, Quantiles, Traffic};
 pub use self::limits::{EngineLimits, Transfer};
 pub use self::replica::{ReplicaSteps, limits};

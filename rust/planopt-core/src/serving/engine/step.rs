@@ -1,5 +1,7 @@
 //! How long a step of an engine takes.
 
+use serde::Deserialize;
+
 /// The tokens that go through a step together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StepWork {
@@ -70,7 +72,8 @@ pub trait StepTime {
 }
 
 /// A step that grows linearly in everything: for tests, and for engines known by measurement.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct AffineStep {
     /// Seconds of any step.
     pub fixed: f64,

@@ -45,15 +45,12 @@ impl Estimator {
     ) -> Self {
         let (prompt, output) = (&traffic.prompt, &traffic.output);
         let micro_batches = f64::from(limits.micro_batches.max(1));
-        // A sequence holds on average, long ones for longer; and needs, to be admitted.
-        let (held, needed, grown) = match limits.kv_policy {
-            KvPolicy::Reserve => (
-                prompt.mean + output.square / output.mean,
-                prompt.mean + output.mean,
-                1.0,
-            ),
+        let held = traffic.held(limits.kv_policy);
+        // What a sequence needs to be admitted.
+        let (needed, grown) = match limits.kv_policy {
+            KvPolicy::Reserve => (prompt.mean + output.mean, 1.0),
             // On average a third of the variance of its whole growth, evenly spread.
-            KvPolicy::Preempt => (traffic.decode_context(), prompt.mean, 1.0 / 3.0),
+            KvPolicy::Preempt => (prompt.mean, 1.0 / 3.0),
         };
         let variance =
             prompt.square - prompt.mean.powi(2) + (output.square - output.mean.powi(2)) * grown;

@@ -1,6 +1,6 @@
 //! What the closed form knows of a load: moments of prompts and outputs, and both cut into strata.
 
-use crate::load::{Lengths, Load, Sizes};
+use crate::load::{KvPolicy, Lengths, Load, Sizes};
 
 /// Strata that lengths are cut into, finer towards the long ones that make the tail.
 pub(super) const STRATA: usize = 12;
@@ -234,13 +234,21 @@ impl Traffic {
     }
 
     /// Tokens that a token of any prompt looks at, on average.
-    pub(super) fn mean_looked_at(&self) -> f64 {
+    pub(in crate::serving::engine) fn mean_looked_at(&self) -> f64 {
         self.prompt.square / self.prompt.mean * f64::midpoint(1.0, self.hit_rate)
     }
 
     /// Tokens cached for a sequence that decodes: long ones do so for longer.
-    pub(super) fn decode_context(&self) -> f64 {
+    pub(in crate::serving::engine) fn decode_context(&self) -> f64 {
         self.prompt.mean + self.output.square / (2.0 * self.output.mean)
+    }
+
+    /// Tokens that a sequence holds on average, long ones for longer.
+    pub(in crate::serving::engine) fn held(&self, policy: KvPolicy) -> f64 {
+        match policy {
+            KvPolicy::Reserve => self.prompt.mean + self.output.square / self.output.mean,
+            KvPolicy::Preempt => self.decode_context(),
+        }
     }
 
     /// Tokens to read of the prompt that a token belongs to: long ones have more of them.

@@ -1,0 +1,91 @@
+//! The most that an engine can carry: no promise about waits and no formula of queues is in it.
+//!
+//! Every request needs `b` tokens behind its first and `s` tokens read, and an engine is stable
+//! only if its mean step makes as many. With step times convex in prompt tokens and sequences, one
+//! kind of step is best in any stationary schedule. With `n` who decode in a micro-batch, of which
+//! there are `m`, `t(p, n)` the time until the same one steps again, and `d(n) = t(0, n)`:
+//!
+//! ```text
+//! F = max over n with d(n) <= tpot of
+//!     m max( min(n/b, p/s) / t(p, n),  1 / (b d(n)/n + s (t(B, n) - d(n))/B) ),
+//!     p = min(n s/b, B - n);   and F <= m B / (s t(B, 0))
+//! ```
+//!
+//! The first term is for chunks that hide behind weights, the second for full ones. `n` is at most
+//! what the cache holds on average (Little's law on tokens held). That `d(n) <= tpot` is a law for
+//! the mean; for a percentile, and for steps that are not quite convex, callers leave room above.
+
+use super::estimate::Traffic;
+use super::limits::EngineLimits;
+use super::step::{StepTime, StepWork};
+
+/// By how much each number of sequences that is looked at is smaller than the one before.
+const APART: f64 = 1.15;
+
+/// Tokens of a step where the engine sets no limit: prompts are read whole.
+const LARGEST_STEP: f64 = 65536.0;
+
+/// Requests per second that no engine of such limits exceeds in the long run, with a time per
+/// output token of at most `tpot` seconds on average; 0 if a single sequence is too slow.
+#[expect(clippy::cast_precision_loss, reason = "fewer tokens than 2^53")]
+pub fn most_per_second(
+    step: &impl StepTime,
+    limits: &EngineLimits,
+    traffic: &Traffic,
+    tpot: Option<f64>,
+) -> f64 {
+    let lanes = f64::from(limits.micro_batches.max(1));
+    let budget = f64::from(limits.token_budget).clamp(1.0, LARGEST_STEP);
+    let (behind, read) = (traffic.mean_output() - 1.0, traffic.mean_read());
+    let again = |prompt: f64, sequences: f64| {
+        let chunks = if prompt > 0.0 {
+            (prompt / read).max(1.0)
+        } else {
+            0.0
+        };
+        let seconds = step.seconds(&StepWork {
+            prefill_tokens: prompt,
+            chunks,
+            prefill_context: traffic.mean_looked_at(),
+            decode_sequences: sequences,
+            decode_context: traffic.decode_context(),
+        });
+        seconds.latency.max(lanes * seconds.interval)
+    };
+    let reads = lanes * budget / (read * again(budget, 0.0));
+    if behind <= 0.0 {
+        return reads;
+    }
+    let held = limits.kv_tokens as f64 / traffic.held(limits.kv_policy) / lanes;
+    let places = f64::from(limits.max_sequences)
+        .min(held)
+        .min(budget)
+        .max(1.0);
+    let in_time = |sequences| tpot.is_none_or(|most| again(0.0, sequences) <= most);
+    if !in_time(1.0) {
+        return 0.0;
+    }
+    let (mut sequences, mut late) = (1.0, places);
+    if in_time(places) {
+        sequences = places;
+    }
+    while late - sequences > 1e-3 * sequences {
+        let middle = f64::midpoint(sequences, late);
+        if in_time(middle) {
+            sequences = middle;
+        } else {
+            late = middle;
+        }
+    }
+    let mut most: f64 = 0.0;
+    while sequences >= 1.0 {
+        let beside = (sequences * read / behind).min(budget - sequences).max(0.0);
+        let hidden = (sequences / behind).min(beside / read) / again(beside, sequences);
+        let decode = again(0.0, sequences);
+        let added = (again(budget, sequences) - decode).max(0.0) / budget;
+        let full = 1.0 / (behind * decode / sequences + read * added);
+        most = most.max(hidden).max(full);
+        sequences /= APART;
+    }
+    reads.min(lanes * most)
+}

@@ -1,0 +1,120 @@
+"""What is proven is what is promised: plans under a load, as issue 24 has seen them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import planopt
+from planopt.documents.evaluation import Percentiles, ServingEvaluation, UnderLoad
+from planopt.planning.tighten import missed
+
+if TYPE_CHECKING:
+    from planopt.serving.build import Build
+    from planopt.serving.question_types import Problem
+
+MOST_LATE = 0.05
+"""Of a promise at the 95th percentile."""
+
+
+def kept(plan: planopt.Plan) -> None:
+    """Hold the deployments of a plan against its own promises."""
+    for each in plan.deployments:
+        load = each.evaluation.under_load
+        assert load is not None
+        assert not load.overloaded
+        assert load.late_ttft is not None
+        assert load.late_tpot is not None
+        assert load.late_ttft <= MOST_LATE
+        assert load.late_tpot <= MOST_LATE
+
+
+def test_most_throughput_keeps_its_promises() -> None:
+    """It was proven with a TTFT of 1,959 ms for 1 s asked."""
+    plan = planopt.solve(
+        model="llama-3.1-70b",
+        weights="fp8",
+        accelerators="h100-sxm",
+        max_accelerators=8,
+        prompt=3000,
+        output=500,
+        ttft="1s",
+        target="30ms/tok",
+        objective="throughput",
+        engine="trtllm",
+    )
+    kept(plan)
+    (deployment,) = plan.deployments
+    ttft = deployment.evaluation.ttft_seconds.p95
+    assert ttft is not None
+    assert ttft <= 1
+    # Nothing shows that more is not possible.
+    assert plan.status == "feasible"
+    assert plan.gap is not None
+    assert plan.gap > 0
+
+
+def test_what_no_unit_can_beat_is_optimal_and_holds() -> None:
+    plan = planopt.solve(
+        model="llama-3.1-8b",
+        accelerators="l40s",
+        ttft="1s",
+        target="20tok/s",
+        requests="4/s",
+    )
+    kept(plan)
+    assert plan.status == "optimal"
+    assert plan.bound_usd == plan.price_usd
+
+
+def test_a_dearer_plan_than_the_bound_says_by_how_much() -> None:
+    """A single unit carries all by the fluid bound, and is late when simulated."""
+    plan = planopt.solve(
+        model="llama-3.1-8b",
+        accelerators="l40s",
+        ttft="150ms",
+        target="20tok/s",
+        requests="6/s",
+    )
+    kept(plan)
+    assert plan.status == "feasible"
+    assert plan.price_usd is not None
+    assert plan.bound_usd is not None
+    assert plan.bound_usd < plan.price_usd
+    assert plan.gap == pytest.approx(1 - plan.bound_usd / plan.price_usd, rel=1e-6)
+
+
+class _Asked:
+    percentile = "p95"
+    ttft_seconds = 1.0
+    target = 20.0
+
+
+class _Built:
+    def __init__(self, **load: Any) -> None:
+        evaluation = ServingEvaluation(
+            feasible=True,
+            ttft_seconds=Percentiles(p95=0.99),
+            tpot_seconds=Percentiles(p95=0.06),
+            under_load=UnderLoad(**load),
+        )
+        self.deployments = (type("Deployment", (), {"evaluation": evaluation})(),)
+
+
+def _missed(**load: Any) -> dict[str, float]:
+    problem: Problem = _Asked()  # type: ignore[assignment]
+    build: Build = _Built(**load)  # type: ignore[assignment]
+    return missed(problem, build)
+
+
+def test_a_promise_is_missed_by_its_share_of_late_requests() -> None:
+    assert _missed(late_ttft=0.05, late_tpot=0.05) == {}
+    # Within the percentile, but not with confidence.
+    assert _missed(late_ttft=0.051, late_tpot=0.0) == {"TTFT": 1.03}
+    assert _missed(late_ttft=0.0, late_tpot=0.2) == {"TPOT": pytest.approx(1.2)}
+
+
+def test_a_line_that_grows_keeps_no_promise() -> None:
+    found = _missed(late_ttft=0.0, late_tpot=0.0, overloaded=True)
+    assert set(found) == {"TTFT", "TPOT"}
