@@ -156,6 +156,7 @@ class ServingOptions(
 class TrainingOptions(
     OfAll, OfModels, OfTraining, OfSpares, OfConfigurations, total=False
 ):
+    lora_modules: str | None
     frozen_weights: str | None
     tokens: float | str | None
     framework: str | None

@@ -81,6 +81,7 @@ class Training:
     overhead_group: float = 0.0
     repair: float = 0.0
     spare_availability: float = 0.0
+    dequantisation: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ _SWITCHES: Final = (
     "broadcasts",
     "eight_bit_weights",
     "loss_in_place",
+    "eight_bit_activations",
 )
 
 
@@ -52,6 +53,9 @@ class Framework:
     gradients_everywhere: bool = False
     broadcasts: bool = False
     eight_bit_weights: bool = False
+    weight_copies: float = 2.0
+    eight_bit_activations: bool = False
+    expert_hosts: float = inf
     loss_in_place: bool = False
     data_overlap: float = 0.0
     data_contention: float = 0.0

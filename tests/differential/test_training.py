@@ -179,7 +179,9 @@ def layout(pick: Pick, table: dict[str, Any], slots: int) -> dict[str, Any]:
         "sequence_parallel": pick([False, True]),
         "pp": _often(pick, [p], range(1, 140)),
         "vpp": _often(pick, [chunks], [2, 3]),
-        "schedule": pick(["1f1b", "gpipe"]) if chunks == 1 and pick([0, 1]) else None,
+        "schedule": pick(["1f1b", "gpipe", "zb-h1", "zb-h2", "zb-v", "dualpipe"])
+        if chunks == 1 and pick([0, 1])
+        else None,
         "dp": dp,
         "cp": cp,
         "context_parallel": pick(["ring", "all-to-all"]),
@@ -189,7 +191,11 @@ def layout(pick: Pick, table: dict[str, Any], slots: int) -> dict[str, Any]:
             pick, [dp * micro_batch * p * n for n in (1, 2, 7, 16)], [None, 7]
         ),
         "recompute": pick(
-            ["none", "selective", "full", "block:1", "block:3", "layers:2", "layers:99"]
+            [
+                *("none", "selective", "full", "block:1", "block:3", "layers:2"),
+                *("layers:99", "layernorm+mla_up_proj+mlp_act+moe_act"),
+                *("mlp", "moe+core_attn", "mlp_act+mlp+moe_act"),
+            ]
         ),
         "shard": pick(["none", "zero1", "zero2", "zero3"]),
         "shard_group": _often(pick, [None, None, *_divisors(dp * cp, 64)], [5]),
@@ -207,8 +213,11 @@ def recipe(pick: Pick) -> dict[str, Any]:
         "mtp_modules": pick([None, None, 0, 1, 3]),
         "precision": pick(["bf16", "bf16", "fp16", "fp8", "fp32"]),
         "gradients": pick(["fp32", "bf16", "fp16"]),
-        "optimizer": pick(["adam", "adam8bit", "sgd", "adafactor", "muon"]),
+        "optimizer": pick(
+            ["adam", "adam16bit", "adam8bit", "sgd", "adafactor", "muon"]
+        ),
         "lora_rank": lora_rank,
+        "lora_modules": pick([None, "all", "attention"]),
         "frozen_weights": None
         if lora_rank is None
         else pick([None, "int4", "int8", "fp8", "nvfp4"]),

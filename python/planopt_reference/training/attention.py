@@ -9,7 +9,7 @@ from planopt_reference.compute import mean_tokens_looked_at
 from planopt_reference.derivation import formula
 from planopt_reference.operations import Attention, LatentAttention
 from planopt_reference.training.rates import Machine, Product
-from planopt_reference.training.tally import Work
+from planopt_reference.training.tally import Work, total
 
 if TYPE_CHECKING:
     from planopt_reference.training.candidate import Candidate
@@ -69,19 +69,10 @@ def attention_work(
     tokens = candidate.tokens_of_micro_batch
     inputs = heads.query * heads.query_width + heads.key_value * heads.widths
     forward, backward = _context(heads, alone, candidate, machine, groups)
-    return Work(
-        forward=alone.forward,
-        backward=alone.backward,
-        forward_kernels=alone.forward_kernels,
-        backward_kernels=alone.backward_kernels,
-        flops=alone.flops,
-        kept=tokens * inputs * machine.activation_bytes + alone.kept,
-        core=alone.core,
-        core_seconds=alone.core_seconds,
-        core_flops=alone.core_flops,
-        context_forward=forward,
-        context_backward=backward,
-    )
+    read = Work(kept=tokens * inputs * machine.activation_bytes)
+    latent = isinstance(operation, LatentAttention)
+    messages = Work(context_forward=forward, context_backward=backward)
+    return total([alone, read.of("mla_up_proj" if latent else None), messages])
 
 
 # Section 3, "With `flash_attention`".
@@ -158,17 +149,13 @@ def _stored(heads: Heads, candidate: Candidate, machine: Machine) -> Work:
     core = scores * (with_mask if candidate.dropout else element)
     flops = 2 * scores * heads.widths
     masks = 1 if candidate.dropout else 0
-    return Work(
-        forward=forward + dropped,
+    again = Work(forward=forward + dropped, flops=flops, kept=core)
+    rest = Work(
         backward=backward + dropped,
         forward_kernels=3 + masks,
         backward_kernels=5 + masks,
-        flops=flops,
-        kept=core,
-        core=core,
-        core_seconds=forward + dropped,
-        core_flops=flops,
     )
+    return total([again.of("core_attn"), rest])
 
 
 # Section 3, Context.

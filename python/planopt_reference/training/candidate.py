@@ -14,14 +14,25 @@ if TYPE_CHECKING:
 _TOKENS_PER_STEP: Final = 4 * 2**20
 _SEQUENCE: Final = 4096
 
+# Section 5, modules of `recompute`, and those that a whole network includes.
+MODULES: Final = (
+    *("core_attn", "layernorm", "mla_up_proj"),
+    *("mlp_act", "moe_act", "mlp", "moe"),
+)
+_INCLUDED: Final = {"mlp": "mlp_act", "moe": "moe_act", "selective": "core_attn"}
+
 _WORDS: Final = {
-    "schedule": ("1f1b", "gpipe", "interleaved"),
+    "schedule": (
+        *("1f1b", "gpipe", "interleaved"),
+        *("zb-h1", "zb-h2", "zb-v", "dualpipe"),
+    ),
+    "lora_modules": ("all", "attention"),
     "context_parallel": ("ring", "all-to-all"),
-    "recompute": ("none", "selective", "full", "block", "layers"),
+    "recompute": ("none", "selective", "full", "block", "layers", *MODULES),
     "shard": ("none", "zero1", "zero2", "zero3"),
     "precision": ("bf16", "fp16", "fp8", "nvfp4", "fp32"),
     "gradients": ("fp32", "bf16", "fp16"),
-    "optimizer": ("adam", "adam8bit", "sgd", "adafactor", "muon"),
+    "optimizer": ("adam", "adam16bit", "adam8bit", "sgd", "adafactor", "muon"),
     "offload": ("optimizer", "activations"),
     "model_flops": ("full", "causal", "6nd"),
 }
@@ -56,6 +67,7 @@ class Candidate:
     framework: str = "megatron"
     offload: tuple[str, ...] = ()
     lora_rank: int | None = None
+    lora_modules: str = "all"
     frozen_weights: str = "bf16"
     flash_attention: bool = True
     dropout: bool = False
@@ -91,6 +103,13 @@ class Candidate:
     def expert_ranks(self) -> int:
         """Return `D_e`, the ranks with the same experts."""
         return self.dense_ranks * self.folded // self.ep
+
+    @property
+    def modules_done_again(self) -> set[str]:
+        """Return the modules that are made again in every layer."""
+        named = set(self.recompute.split("+"))
+        named |= {_INCLUDED[each] for each in named if each in _INCLUDED}
+        return named & set(MODULES)
 
     @property
     def casts(self) -> bool:
@@ -171,8 +190,7 @@ def candidate_from_request(
     given.setdefault("mtp_modules", 0 if "lora_rank" in given else mtp_modules)
     given.setdefault("schedule", "interleaved" if given.get("vpp", 1) > 1 else "1f1b")
     precision = given.get("precision", "bf16")
-    casts = precision in ("fp8", "nvfp4")
-    given.setdefault("frozen_weights", "bf16" if casts else precision)
+    given.setdefault("frozen_weights", precision)
     flash = given.get("flash_attention", True)
     given.setdefault("framework", "megatron" if flash else "megatron-2022")
     given.setdefault("global_batch", _usual_batch(given))
@@ -183,7 +201,7 @@ def candidate_from_request(
 def _check_words(given: Mapping[str, Any]) -> None:
     for option, words in _WORDS.items():
         chosen = given.get(option, words[0])
-        stated = chosen if option == "offload" else [chosen]
+        stated = chosen if option == "offload" else chosen.split("+")
         for word in stated:
             # `block:K` and `layers:K` have a count behind them.
             if word.partition(":")[0] not in words:

@@ -154,7 +154,18 @@ def fabric_of(
 
 # Section 5, "The fullest stage is the first with the largest total".
 def _fullest(stages: list[Stage]) -> dict[str, float]:
-    return max(map(memory_of, stages), key=lambda memory: memory["total_bytes"])
+    dual = stages[0].rank.candidate.schedule == "dualpipe"
+    met = _met_at_the_other_end(stages) if dual else [() for _ in stages]
+    memories = [memory_of(own, *other) for own, other in zip(stages, met, strict=True)]
+    return max(memories, key=lambda memory: memory["total_bytes"])
+
+
+# Section 5, DualPipe: "inner ones meet their like".
+def _met_at_the_other_end(stages: list[Stage]) -> list[tuple[Stage, ...]]:
+    inner = [(stage,) for stage in stages[1:-1]]
+    if not stages[1:]:
+        return [(stages[0],)]
+    return [(stages[-1],), *inner, (stages[0],)]
 
 
 # Section 8.

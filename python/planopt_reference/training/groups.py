@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from math import ceil, gcd
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from planopt_reference.derivation import formula
 
 if TYPE_CHECKING:
     from planopt_reference.communication import Fabric
     from planopt_reference.training.candidate import Candidate
+
+# Section 6: more domains than these are joined as a tree of rings.
+_LONGEST_RING: Final = 32
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,17 @@ class Group:
         """Return whether it needs a network."""
         return self.domains > 1
 
+    # Section 6, "beyond 32 domains".
+    @property
+    def _between_domains(self) -> Line:
+        """Return the network as rings among the domains meet it."""
+        hosts = self.domains
+        if hosts <= _LONGEST_RING:
+            return self.network
+        steps = _LONGEST_RING - 1 + math.log2(hosts / _LONGEST_RING)
+        latency = self.network.latency * steps / (hosts - 1)
+        return replace(self.network, latency=latency)
+
     @property
     def network(self) -> Line:
         """Return the line across hosts; rule `network` is that there is one."""
@@ -88,7 +102,9 @@ class Group:
         local = self.inside.ring(self.local, payload, rounds)
         if not self.leaves_its_domain:
             return local
-        return local + self.network.ring(self.domains, payload / self.local, rounds)
+        return local + self._between_domains.ring(
+            self.domains, payload / self.local, rounds
+        )
 
     # Section 6, all-reduce.
     @formula(

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from planopt_reference.training.rank import Rank
 
 # Section 4, moments in bytes per parameter, where they do not depend on its shape.
-_MOMENTS: Final = {"adam": 8.0, "adam8bit": 2.0, "sgd": 4.0}
+_MOMENTS: Final = {"adam": 8.0, "adam16bit": 4.0, "adam8bit": 2.0, "sgd": 4.0}
+_NARROW_MOMENTS: Final = ("adam16bit", "adam8bit")
 _MASTER_BYTES: Final = 4.0
 
 
@@ -66,7 +67,7 @@ def _trained(
     if candidate.precision == "fp32" or not candidate.master_weights:
         master = 0.0
     moments = _moment_bytes(operation, candidate.optimizer)
-    if not candidate.master_weights and candidate.optimizer != "adam8bit":
+    if not candidate.master_weights and candidate.optimizer not in _NARROW_MOMENTS:
         moments *= rank.machine.activation_bytes / _MASTER_BYTES
     return Bytes(
         weights=parameters * weight_bytes,
@@ -98,8 +99,9 @@ def _of(operation: Operation, rank: Rank, *, share: float, adapter: float) -> By
     if candidate.lora_rank is None:
         stored = wide
         if candidate.casts and operation.quantised:
-            stored += 2 * bytes_per_element(candidate.precision)
-            only_narrow = rank.machine.framework.eight_bit_weights
+            framework = rank.machine.framework
+            stored += framework.weight_copies * bytes_per_element(candidate.precision)
+            only_narrow = framework.eight_bit_weights
             if only_narrow and candidate.precision == "fp8":
                 stored -= wide
         held = _trained(parameters, operation, stored, rank)
@@ -116,8 +118,9 @@ def _is_routed(operation: Operation) -> bool:
 
 # Section 4, "an adapter has `R (k' + n')` parameters (times the rank's experts)".
 def _adapter_parameters(operation: Operation, rank: Rank, t: int) -> float:
-    if rank.candidate.lora_rank is None or not isinstance(operation, MatMul):
+    if not isinstance(operation, MatMul) or not rank.has_adapter(operation):
         return 0.0
+    assert rank.candidate.lora_rank is not None
     return rank.candidate.lora_rank * sum(operation.divided(t)) * operation.experts
 
 

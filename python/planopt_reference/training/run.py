@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HOURS_PER_DAY: Final = 24
 # Section 9: the square root of the spacing of 64-bit numbers at 1.
-_SHORTEST_SHARE: Final = 1.5e-8
+_SHORTEST_SHARE: Final = 2.0**-26
 # Section 9: what sums of probabilities are rounded by.
 _ROUNDING: Final = 1e-9
 
@@ -79,9 +79,7 @@ def recomputed_share(stages: Sequence[Stage]) -> float:
     candidate = stages[0].rank.candidate
     forward = sum(stage.whole.flops for stage in stages)
     again = sum(
-        stage.body.core_flops
-        if candidate.recompute == "selective"
-        else stage.share_done_again * stage.body.flops
+        stage.of_modules.flops + stage.share_done_again * stage.body.flops
         for stage in stages
     )
     passes = 3 if candidate.lora_rank is None else 2

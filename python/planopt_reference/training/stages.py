@@ -101,8 +101,9 @@ class Stage:
         """Return what a micro-batch keeps of a layer of this stage."""
         layers, beginning = self.layer_count, layer.beginning
         kind, _, count = self.rank.candidate.recompute.partition(":")
-        if kind == "selective":
-            return Recomputed(layer.kept - layer.core, layer.core)
+        again = done_again(layer, self.rank).kept
+        if again:
+            return Recomputed(layer.kept - again, again)
         if kind == "full":
             return Recomputed(beginning, layer.kept - beginning)
         if kind == "block":
@@ -117,6 +118,12 @@ class Stage:
                 beginning * x + layer.kept * (1 - x), layer.kept - beginning
             )
         return Recomputed(layer.kept, 0.0)
+
+    # Section 7, R of modules.
+    @cached_property
+    def of_modules(self) -> Work:
+        """Return the work that modules of its layers do again."""
+        return done_again(self.body, self.rank)
 
     # Section 7, R.
     @property
@@ -140,8 +147,15 @@ class Stage:
         """Return the micro-batches that it holds at once."""
         candidate = self.rank.candidate
         p, v, m = candidate.pp, candidate.vpp, candidate.micro_batches
+        behind = p - 1 - self.number
         if candidate.schedule == "gpipe":
             return m
+        if candidate.schedule == "zb-h2":
+            return min(2 * behind + 1, m)
+        if candidate.schedule == "zb-v":
+            return min(p, m)
+        if candidate.schedule == "dualpipe":
+            return min((p + 1) / 2, m)
         if v == 1:
             return min(p - self.number, m)
         return min((2 * (p - 1 - self.number) + (v - 1) * p + 1) / v, m)
@@ -179,6 +193,13 @@ class Stage:
             module = (*model.mtp_entry, *layers)
             kinds.append(parameters.holdings(module, self.rank))
         return [parameters.total([kind.dense, kind.experts]) for kind in kinds]
+
+
+# Section 5, modules of `recompute`.
+def done_again(work: Work, rank: Rank) -> Work:
+    """Return the parts of modules that are made again."""
+    named = rank.candidate.modules_done_again
+    return total(part for module, part in work.modules if module in named)
 
 
 # Section 5, "do not divide evenly".

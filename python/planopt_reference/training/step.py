@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from planopt_reference.communication import Fabric
     from planopt_reference.trainers import Framework
+    from planopt_reference.training.candidate import Candidate
     from planopt_reference.training.groups import Group
     from planopt_reference.training.parameters import Bytes
     from planopt_reference.training.stages import Stage
@@ -79,9 +80,7 @@ def _hop(stage: Stage, fabric: Fabric) -> float:
 
 def _recompute_seconds(stage: Stage) -> float:
     """Return `R`."""
-    if stage.rank.candidate.recompute == "selective":
-        return stage.body.core_seconds
-    return stage.share_done_again * stage.body.forward
+    return stage.share_done_again * stage.body.forward + stage.of_modules.forward
 
 
 # Section 7, T_j.
@@ -101,7 +100,9 @@ def micro_batch(stage: Stage, fabric: Fabric) -> MicroBatch:
     rank, work, again = stage.rank, stage.whole, stage.share_done_again
     training, body = rank.machine.training, stage.body
     recompute = _recompute_seconds(stage)
+    modules = stage.of_modules
     tensor = work.tensor_forward + work.tensor_backward + again * body.tensor_forward
+    tensor += modules.tensor_forward
     arithmetic = work.forward + work.backward + recompute
     framework = rank.machine.framework
     hidden = min(tensor, framework.tensor_overlap * arithmetic)
@@ -110,6 +111,7 @@ def micro_batch(stage: Stage, fabric: Fabric) -> MicroBatch:
     hops = 2 * chunks * _hop(stage, fabric)
     meanwhile = (framework if chunks > 1 else training).pipeline_overlap
     experts = work.expert_forward + work.expert_backward + again * body.expert_forward
+    experts += modules.expert_forward
     dispatched = min(experts, framework.expert_overlap * arithmetic)
     device = MicroBatch(
         forward=work.forward,
@@ -138,9 +140,11 @@ def _launched(stage: Stage) -> float:
     kernels = (
         work.forward_kernels + work.backward_kernels + again * body.forward_kernels
     )
+    kernels += stage.of_modules.forward_kernels
     framework = machine.framework
     seconds = framework.host_launch * kernels
-    seconds += framework.expert_launch * (2 + again) * body.routed
+    routed = (2 + again) * body.routed + stage.of_modules.routed
+    seconds += framework.expert_launch * routed
     return seconds * machine.trainer.host
 
 
@@ -163,11 +167,10 @@ class Exchange:
     each: float = 0.0
     once: float = 0.0
 
-    def exposed(self, micro_batches: int, window: float) -> float:
+    def exposed(self, micro_batches: int, window: float, bare: float) -> float:
         """Return the seconds that a window of each micro-batch does not hide."""
-        return (micro_batches - 1) * max(0.0, self.each - window) + max(
-            0.0, self.each + self.once - window
-        )
+        last = max(0.0, self.each + self.once - window, bare * self.once)
+        return (micro_batches - 1) * max(0.0, self.each - window) + last
 
     def total(self, micro_batches: int) -> float:
         """Return the seconds of all of them."""
@@ -182,6 +185,7 @@ def _exchanges(
     replicas: Group,
     *,
     adapters: bool,
+    stages: int,
     framework: Framework,
 ) -> tuple[Exchange, Exchange]:
     """Return what is exchanged behind forward, and behind backward."""
@@ -205,7 +209,7 @@ def _exchanges(
         return in_buckets(shards.half, payload)
 
     replicated = in_buckets(replicas.all_reduce, gradients / n)
-    if shard == "zero1":
+    if shard == "zero1" or (shard == "zero2" and stages > 1):
         return (
             Exchange(once=gather(held.trained)),
             Exchange(once=scattered + replicated),
@@ -238,8 +242,17 @@ class Closing:
         return self.data + self.offload + self.optimizer
 
 
+# Section 7, "with `v > 1`".
+def _beside(candidate: Candidate) -> tuple[float, float]:
+    """Return the micro-batches beside an exchange, and the share that stays bare."""
+    v = candidate.vpp
+    if v == 1 or candidate.shard == "zero3":
+        return 1.0, 0.0
+    return (candidate.pp * (v - 1) + 1) / v, 1 / (2 * max(v, 4))
+
+
 @formula(
-    "(m - 1) max(0, each - w) + max(0, each + once - w), and the optimizer",
+    "(m - 1) max(0, each - w) + max(0, each + once - w, bare once), and the optimizer",
     section="7",
     unit="s",
 )
@@ -254,6 +267,7 @@ def closing(stage: Stage, fabric: Fabric, slots: int) -> Closing:
         groups.shards,
         groups.shard_replicas,
         adapters=adapters,
+        stages=candidate.pp,
         framework=rank.machine.framework,
     )
     experts = _exchanges(
@@ -262,6 +276,7 @@ def closing(stage: Stage, fabric: Fabric, slots: int) -> Closing:
         groups.expert_shards,
         groups.expert_shard_replicas,
         adapters=adapters,
+        stages=candidate.pp,
         framework=rank.machine.framework,
     )
     m = candidate.micro_batches
@@ -269,12 +284,13 @@ def closing(stage: Stage, fabric: Fabric, slots: int) -> Closing:
     behind_backward = _together(dense[1], experts[1])
     recompute = _recompute_seconds(stage)
     overlap = rank.machine.framework.data_overlap
+    wide, bare = _beside(candidate)
+    overlap *= wide
     broadcasts = rank.machine.framework.broadcasts
     forward_window = 0.0 if broadcasts else overlap * stage.whole.forward
     backward_window = overlap * (stage.whole.backward + recompute)
-    exposed = behind_forward.exposed(m, forward_window) + behind_backward.exposed(
-        m, backward_window
-    )
+    exposed = behind_forward.exposed(m, forward_window, bare)
+    exposed += behind_backward.exposed(m, backward_window, bare)
     messages = behind_forward.total(m) + behind_backward.total(m)
     optimizer, offload = _optimizer(stage, fabric, slots)
     return Closing(
@@ -320,6 +336,25 @@ def _optimizer(stage: Stage, fabric: Fabric, slots: int) -> tuple[float, float]:
     return moved / host, transfer / fabric.pcie_bandwidth
 
 
+# Section 7, the table of bubbles.
+def _waits(stage: Stage) -> float:
+    """Return what is waited for over a micro-batch of every other stage."""
+    candidate = stage.rank.candidate
+    schedule, p = candidate.schedule, candidate.pp
+    forward = stage.whole.forward
+    backward = stage.whole.backward + _recompute_seconds(stage)
+    pass_seconds, weights = forward + backward, stage.whole.to_weights
+    if p == 1 or not schedule.startswith(("zb", "dual")):
+        return 1 / candidate.vpp
+    left = 0.0
+    if schedule == "zb-h1":
+        left = pass_seconds - 2 * weights
+    if schedule == "dualpipe":
+        pairs = max(p / 2 - 1, 0)
+        left = (pass_seconds + backward - 3 * weights) * pairs / (p - 1)
+    return max(left, 0.0) / pass_seconds
+
+
 @dataclass(frozen=True)
 class Placed:
     """A stage in its hosts of so many accelerators each."""
@@ -341,6 +376,7 @@ def step_of(placed: Sequence[Placed], hosts: int) -> dict[str, float]:
     rank = placed[0].stage.rank
     candidate, training = rank.candidate, rank.machine.training
     framework = rank.machine.framework
+    stages = [one.stage for one in placed]
     micro_batches = [micro_batch(one.stage, one.fabric) for one in placed]
     slowest = micro_batches[0]
     for one in micro_batches[1:]:
@@ -366,7 +402,7 @@ def step_of(placed: Sequence[Placed], hosts: int) -> dict[str, float]:
         "contention_seconds": m * slowest.contention
         + framework.data_contention * last.hidden,
         "host_seconds": m * slowest.host + framework.step_overhead,
-        "bubble_seconds": others / candidate.vpp,
+        "bubble_seconds": others * _waits(stages[micro_batches.index(slowest)]),
         "optimizer_seconds": last.optimizer,
     }
     spread = training.straggler_spread * sqrt(2 * log(hosts))

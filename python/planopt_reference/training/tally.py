@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ class Work:
 
     `kept` is what backward needs and `beginning` what a layer starts from;
     `tensor_*` are collectives that are waited for, `beside` those beside the
-    gradients; `core` is what attention without flash keeps of `kept`, and
-    `core_seconds` and `core_flops` are what it takes to compute it again.
+    gradients; `modules` is what each module has of it; `to_weights` of `backward`
+    are gradients of weights.
     """
 
     forward: float = 0.0
@@ -27,9 +27,6 @@ class Work:
     flops: float = 0.0
     kept: float = 0.0
     beginning: float = 0.0
-    core: float = 0.0
-    core_seconds: float = 0.0
-    core_flops: float = 0.0
     tensor_forward: float = 0.0
     tensor_backward: float = 0.0
     beside: float = 0.0
@@ -37,9 +34,19 @@ class Work:
     context_backward: float = 0.0
     expert_forward: float = 0.0
     expert_backward: float = 0.0
+    to_weights: float = 0.0
+    modules: tuple[tuple[str, Work], ...] = ()
+
+    def of(self, module: str | None) -> Work:
+        """Return the same, as a part of a module."""
+        return self if module is None else replace(self, modules=((module, self),))
+
+
+_FIGURES = tuple(field.name for field in fields(Work) if field.name != "modules")
 
 
 def total(parts: Iterable[Work]) -> Work:
     """Add up what several operations, layers or micro-batches take."""
-    columns = zip(*(astuple(part) for part in (Work(), *parts)), strict=True)
-    return Work(*(sum(column) for column in columns))
+    every = list(parts)
+    sums = {name: sum(getattr(part, name) for part in every) for name in _FIGURES}
+    return Work(**sums, modules=tuple(own for part in every for own in part.modules))

@@ -31,6 +31,17 @@ if TYPE_CHECKING:
 
 # Section 3, Kept: what reads the latent behind its normalisation.
 _READS_A_LATENT: Final = ("query_up", "key_value_up")
+# Products of a dense feed-forward network.
+_NETWORK: Final = (
+    "up",
+    "gate_up",
+    "down",
+    "shared_up",
+    "shared_gate_up",
+    "shared_down",
+)
+# The last product of a feed-forward network.
+_ENDS_A_NETWORK: Final = ("down", "experts_down", "shared_down")
 # What ends the part of a layer that mixes tokens.
 _MIXER_OUTPUTS: Final = ("attention_output", "mixer_output")
 # Section 3, Loss: bytes of a logit that are kept.
@@ -72,19 +83,44 @@ def _product(operation: MatMul, rank: Rank) -> Work:
     product = Work(
         forward=time(rows, outputs, inputs, moved + weights),
         backward=time(rows, inputs, outputs, moved + weights) + to_weights,
+        to_weights=to_weights,
         forward_kernels=count,
         backward_kernels=count * (2 if candidate.lora_rank is None else 1),
         flops=2 * all_rows * inputs * outputs,
     )
     added = _added_biases(operation, all_rows * outputs, rank)
-    frozen = total([product, added, _casts(operation, all_rows, inputs, outputs, rank)])
-    if candidate.lora_rank is None or not operation.quantised:
+    casts = _casts(operation, all_rows, inputs, outputs, rank)
+    written_out = _dequantised(operation, count * inputs * outputs, rank)
+    frozen = total([product, added, casts, written_out])
+    if candidate.lora_rank is None or not rank.has_adapter(operation):
         return frozen
     adapters = (
         _adapter(count, rows, width, candidate.lora_rank, rank)
         for width in (outputs, inputs)
     )
     return total([frozen, *adapters])
+
+
+# Section 3, Dequantisation.
+def _dequantised(operation: MatMul, elements: float, rank: Rank) -> Work:
+    stored, read = rank.stored_bytes(operation), rank.input_bytes(operation)
+    if stored >= read:
+        return Work()
+    machine = rank.machine
+    rate = machine.accelerator.memory_bandwidth * machine.training.dequantisation
+    seconds = elements * (stored + read) / rate + machine.overhead
+    return Work(
+        forward=seconds, backward=seconds, forward_kernels=1, backward_kernels=1
+    )
+
+
+# Section 5, modules of `recompute`.
+def _module(operation: MatMul) -> str | None:
+    if operation.name in _READS_A_LATENT:
+        return "mla_up_proj"
+    if operation.experts > 1:
+        return "moe"
+    return "mlp" if operation.name in _NETWORK else None
 
 
 # Section 3, "Biases of routed products".
@@ -148,13 +184,15 @@ def _activation_function(columns: MatMul, rows: MatMul, rank: Rank) -> Work:
     t, element = rank.degree(columns), rank.machine.activation_bytes
     outputs, inputs = columns.divided(t)[1], rows.divided(t)[0]
     each = rank.tokens_of(columns) * rank.copies(columns) * element
-    return Work(
+    passes = Work(
         forward=rank.machine.elementwise_time(each * (outputs + inputs)),
         backward=rank.machine.elementwise_time(each * (2 * outputs + inputs)),
         forward_kernels=1,
         backward_kernels=1,
-        kept=each * outputs,
     )
+    whole, act = ("moe", "moe_act") if columns.experts > 1 else ("mlp", "mlp_act")
+    kept = each / element * rank.bytes_between_products(rows) * outputs
+    return total([passes.of(act), Work(kept=kept).of(whole)])
 
 
 # Section 3, Dispatch.
@@ -167,8 +205,10 @@ def _dispatch(operation: MatMul, rank: Rank) -> Work:
     across = 1.0
     if framework.send_once:
         hosts = experts.domains
-        across = min(hosts * (1 - (1 - 1 / hosts) ** copies) / copies, 1.0)
-    messages = 2 * experts.all_to_all(sent, across)
+        met = min(hosts * (1 - (1 - 1 / hosts) ** copies), framework.expert_hosts)
+        across = min(met / copies, 1.0)
+    there = sent / element * rank.bytes_between_products(operation)
+    messages = experts.all_to_all(there, across) + experts.all_to_all(sent, across)
     return Work(
         forward=seconds,
         backward=seconds,
@@ -177,19 +217,21 @@ def _dispatch(operation: MatMul, rank: Rank) -> Work:
         routed=1,
         expert_forward=messages,
         expert_backward=messages,
-    )
+    ).of("moe")
 
 
 # Section 3, Normalisation, and Gather.
 def _elementwise(operation: Elementwise, rank: Rank) -> Work:
     each = rank.stream * rank.machine.activation_bytes
-    return Work(
+    is_norm = operation.name == "norm"
+    passes = Work(
         forward=rank.machine.elementwise_time(2 * each),
         backward=rank.machine.elementwise_time(3 * each),
         forward_kernels=1,
         backward_kernels=1,
-        kept=each if operation.name == "norm" else 0.0,
     )
+    kept = Work(kept=each if is_norm else 0.0)
+    return total([passes.of("layernorm" if is_norm else None), kept])
 
 
 # Section 3, All-reduce: "waited for" and "beside gradients".
@@ -244,34 +286,51 @@ def _embedded(rank: Rank) -> Work:
     return total([sums, dropped])
 
 
-def _kept_by_products(operations: Sequence[Operation], rank: Rank) -> float:
-    """Return the bytes that products keep of what they read (section 3, Kept)."""
+def _kept_by_products(operations: Sequence[Operation], rank: Rank) -> Work:
+    """Return what products keep of what they read (section 3, Kept)."""
     share, whole = rank.candidate.stream_share, rank.candidate.folded > 1
-    kept, stream_is_kept = 0.0, False
+    kept: list[Work] = []
+    stream_is_kept, normalised = False, False
+    before: Operation | None = None
+
+    def keep(bytes_kept: float, module: str | None = None) -> None:
+        kept.append(Work(kept=bytes_kept).of(module))
+
     for operation in operations:
+        last, before = before, operation
         if isinstance(operation, Elementwise):
-            stream_is_kept = False
+            stream_is_kept, normalised = False, operation.name == "norm"
         if not isinstance(operation, MatMul):
             continue
+        needed = rank.needs_its_input(operation)
         inputs = operation.divided(rank.degree(operation))[0]
         each = rank.tokens_of(operation) * inputs * rank.input_bytes(operation)
         if operation.division == "rows":
-            kept += each * rank.copies(operation)
-        elif operation.experts > 1:
-            kept += each * rank.copies(operation) * (1 if whole else share)
-        elif operation.name == "latent_up":
-            kept += each * share
+            activated = isinstance(last, MatMul) and last.division == "columns"
+            act = "moe_act" if operation.experts > 1 else "mlp_act"
+            if not activated:
+                keep(each)
+            elif needed:
+                keep(each * rank.copies(operation), act)
         elif operation.name in _READS_A_LATENT:
-            kept += 2 * each * share
+            keep(each * share)
+            if needed:
+                keep(each * share, "layernorm")
+        elif not needed:
+            continue
+        elif operation.experts > 1:
+            keep(each * rank.copies(operation) * (1 if whole else share), "moe")
+        elif operation.name == "latent_up":
+            keep(each * share)
         elif not stream_is_kept:
-            kept += each * share
+            keep(each * share, "layernorm" if normalised else None)
             stream_is_kept = True
-    return kept
+    return total(kept)
 
 
 def _of(operation: Operation, rank: Rank) -> Work:
     if isinstance(operation, MatMul):
-        return _product(operation, rank)
+        return _product(operation, rank).of(_module(operation))
     if isinstance(operation, Attention | LatentAttention):
         return attention_work(operation, rank.candidate, rank.machine, rank.groups)
     if isinstance(operation, StateSpace):
@@ -312,6 +371,23 @@ def _unsummed(operations: Sequence[Operation], rank: Rank) -> set[int]:
     return found
 
 
+# Section 5: a network that is done again sums again.
+def _sums_of_networks(
+    operations: Sequence[Operation], unsummed: set[int], rank: Rank
+) -> Work:
+    """Return what modules have of the sums behind feed-forward networks."""
+    parts, network = [], None
+    for place, operation in enumerate(operations):
+        if isinstance(operation, MatMul) and operation.name in _ENDS_A_NETWORK:
+            network = "moe" if operation.experts > 1 else "mlp"
+        if isinstance(operation, AllReduce) and network:
+            forward = 0.0 if place in unsummed else _summed(rank).tensor_forward
+            again = Work(tensor_forward=forward)
+            parts.append(Work(modules=((network, again),)))
+            network = None
+    return total(parts)
+
+
 # Model.md, section 1: half of the normalisations are around attention.
 def in_order(layer: Sequence[Operation]) -> list[Operation]:
     """Put the normalisations of the feed-forward part in front of it."""
@@ -344,7 +420,9 @@ def layer_work(layer: Sequence[Operation], rank: Rank) -> Work:
                 for place, operation in enumerate(operations)
             ),
             *_between(operations, rank),
-            Work(kept=_kept_by_products(operations, rank), beginning=beginning(rank)),
+            _sums_of_networks(operations, unsummed, rank),
+            _kept_by_products(operations, rank),
+            Work(beginning=beginning(rank)),
         ]
     )
 
@@ -366,7 +444,7 @@ def _before_a_layer(operations: Sequence[Operation], rank: Rank) -> Work:
         _embedded(rank) if isinstance(operation, AllReduce) else _of(operation, rank)
         for operation in operations
     )
-    return total([*parts, Work(kept=kept)])
+    return total([*parts, kept])
 
 
 # Section 3, "A module of multi-token prediction".
@@ -407,7 +485,7 @@ def _one_head(operations: Sequence[Operation], rank: Rank) -> Work:
                 backward_kernels=1,
                 kept=kept,
             ),
-            Work(kept=_kept_by_products(operations, rank)),
+            _kept_by_products(operations, rank),
         ]
     return total(parts)
 

@@ -274,6 +274,7 @@ fn training(fields: &mut Fields<'_>) -> TrainingAssumptions {
         })),
         carbon_kg_per_kwh: fields.number("carbon_kg_per_kwh", Dimension::Number),
         unaligned: fields.or("unaligned", 1.0, share),
+        dequantisation: fields.or("dequantisation", 1.0, share),
         framework: PLAIN_FRAMEWORK,
     };
     TrainingAssumptions {
@@ -307,6 +308,9 @@ const PLAIN_FRAMEWORK: FrameworkAssumptions = FrameworkAssumptions {
     gradients_everywhere: false,
     broadcasts: false,
     eight_bit_weights: false,
+    weight_copies: 2.0,
+    eight_bit_activations: false,
+    expert_hosts: f64::INFINITY,
     loss_in_place: false,
     data_overlap: 0.0,
     data_contention: 0.0,
@@ -355,6 +359,9 @@ fn framework(own: &mut Fields<'_>, general: &TrainingAssumptions) -> FrameworkAs
         gradients_everywhere: own.or("gradients_everywhere", false, Fields::flag),
         broadcasts: own.or("broadcasts", false, Fields::flag),
         eight_bit_weights: own.or("eight_bit_weights", false, Fields::flag),
+        weight_copies: own.or("weight_copies", general.weight_copies, number),
+        eight_bit_activations: own.or("eight_bit_activations", false, Fields::flag),
+        expert_hosts: own.or("expert_hosts", general.expert_hosts, number),
         loss_in_place: own.or("loss_in_place", false, Fields::flag),
         data_overlap: own.or("data_overlap", general.data_overlap, overlap),
         data_contention: own.or("data_contention", general.data_contention, number),

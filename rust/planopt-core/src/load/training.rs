@@ -60,6 +60,8 @@ pub enum Optimizer {
     /// Two 32-bit moments.
     #[default]
     Adam,
+    /// Two bf16 moments (`DeepSeek-V3`, arXiv 2412.19437, section 3.3).
+    Adam16bit,
     /// Two 8-bit moments in blocks (Dettmers et al., arXiv 2110.02861).
     Adam8bit,
     /// One 32-bit momentum.
@@ -77,6 +79,19 @@ pub struct Adapters {
     pub rank: u32,
     /// Format of the frozen weights.
     pub frozen: Format,
+    /// Products that have one.
+    pub modules: AdaptedModules,
+}
+
+/// Products of layers that have adapters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AdaptedModules {
+    /// All of them.
+    #[default]
+    All,
+    /// Those of attention.
+    Attention,
 }
 
 /// What is trained: the same for every layout of a search.

@@ -65,7 +65,13 @@ fn most_in_flight(layout: &Layout, index: u32) -> f64 {
             let chunks = f64::from(layout.vpp);
             (2.0 * behind + (chunks - 1.0) * f64::from(layout.pp) + 1.0) / chunks
         }
-        Schedule::OneForwardOneBackward | Schedule::Interleaved => behind + 1.0,
+        Schedule::OneForwardOneBackward | Schedule::Interleaved | Schedule::ZeroBubbleH1 => {
+            behind + 1.0
+        }
+        Schedule::ZeroBubbleH2 => 2.0 * behind + 1.0,
+        Schedule::ZeroBubbleV => f64::from(layout.pp),
+        // Of both stages of a rank together (arXiv 2412.19437, table 2).
+        Schedule::DualPipe => f64::midpoint(f64::from(layout.pp), 1.0),
     }
 }
 
@@ -73,7 +79,7 @@ fn most_in_flight(layout: &Layout, index: u32) -> f64 {
 pub(crate) fn kept(cost: &LayerCost, recompute: Recompute, layers: f64) -> Bytes {
     match recompute {
         Recompute::None => cost.kept,
-        Recompute::Selective => cost.kept - cost.core_kept,
+        Recompute::Modules(_) => cost.kept - cost.again(recompute, layers).0.kept,
         Recompute::Full => cost.input,
         Recompute::Block(run) => {
             let runs = (layers / f64::from(run)).ceil();
@@ -90,7 +96,7 @@ pub(crate) fn kept(cost: &LayerCost, recompute: Recompute, layers: f64) -> Bytes
 fn working_set(cost: &LayerCost, recompute: Recompute, layers: f64) -> Bytes {
     match recompute {
         Recompute::None => Bytes::ZERO,
-        Recompute::Selective => cost.core_kept,
+        Recompute::Modules(_) => cost.again(recompute, layers).0.kept,
         Recompute::Full | Recompute::Layers(_) => cost.kept - cost.input,
         Recompute::Block(run) => cost.kept * f64::from(run).min(layers) - cost.input,
     }
@@ -134,6 +140,27 @@ pub(crate) struct StageMemory {
 }
 
 impl StageMemory {
+    /// With another stage on the same rank: what a process takes for itself is there once.
+    fn beside(self, other: Self) -> Self {
+        Self {
+            held: TrainingMemory {
+                weights: self.held.weights + other.held.weights,
+                gradients: self.held.gradients + other.held.gradients,
+                optimizer: self.held.optimizer + other.held.optimizer,
+                host: self.held.host + other.held.host,
+                per_layer: self.held.per_layer.max(other.held.per_layer),
+                ..self.held
+            },
+            kept_by_layers: self.kept_by_layers + other.kept_by_layers,
+            most_resident: self.most_resident.max(other.most_resident),
+            kept_by_embedding: self.kept_by_embedding + other.kept_by_embedding,
+            kept_by_head: self.kept_by_head + other.kept_by_head,
+            working: self.working.max(other.working),
+            transient: self.transient.max(other.transient),
+            ..self
+        }
+    }
+
     /// With so many micro-batches in a step.
     pub(crate) fn with(&self, micro_batches: f64) -> TrainingMemory {
         let in_flight = self.most_in_flight.min(micro_batches);
@@ -156,8 +183,30 @@ impl StageMemory {
     }
 }
 
-/// Memory of a stage.
+/// Memory of a rank: of its stage, and with `DualPipe` of the one that it meets at the other end.
 pub(crate) fn stage_memory(candidate: &Candidate, stage: &Stage) -> StageMemory {
+    let own = one_stage(candidate, stage);
+    if candidate.layout.schedule == Schedule::DualPipe {
+        own.beside(one_stage(candidate, opposite(candidate, stage)))
+    } else {
+        own
+    }
+}
+
+/// The stage that starts from the other end; inner ones meet their like.
+fn opposite<'c>(candidate: &'c Candidate, stage: &'c Stage) -> &'c Stage {
+    let ends = candidate.stages.iter();
+    let met = if stage.first {
+        ends.rev().find(|other| other.last)
+    } else if stage.last {
+        ends.clone().find(|other| other.first)
+    } else {
+        None
+    };
+    met.unwrap_or(stage)
+}
+
+fn one_stage(candidate: &Candidate, stage: &Stage) -> StageMemory {
     let layout = candidate.layout;
     let mut held = TrainingMemory {
         overhead: candidate.training.overhead
@@ -204,7 +253,12 @@ pub(crate) fn stage_memory(candidate: &Candidate, stage: &Stage) -> StageMemory 
     ] {
         let ranks = group.ranks;
         held.weights += kind.weights / sharers(layout, Zero::Zero3, ranks);
-        held.gradients += kind.gradients / sharers(layout, Zero::Zero2, ranks);
+        let mut share = 1.0 / sharers(layout, Zero::Zero2, ranks);
+        if layout.zero == Zero::Zero2 && layout.pp > 1 {
+            // Those of the chunk at work are whole until they are scattered.
+            share = (share + 1.0 / f64::from(layout.vpp)).min(1.0);
+        }
+        held.gradients += kind.gradients * share;
         let copies = kind.trained
             * (candidate.training.framework.gradient_copy
                 / candidate.recipe.precision.activation_bytes());
@@ -245,7 +299,7 @@ fn table_gradient(candidate: &Candidate, stage: &Stage) -> Bytes {
 fn most_logits(candidate: &Candidate) -> f64 {
     match candidate.layout.schedule {
         Schedule::GPipe => f64::INFINITY,
-        Schedule::OneForwardOneBackward | Schedule::Interleaved => 1.0,
+        _ => 1.0,
     }
 }
 

@@ -12,7 +12,8 @@ mod rejection;
 mod shard;
 mod stages;
 
-pub use self::choices::{ContextParallel, Recompute, Schedule, Zero};
+pub(crate) use self::choices::MODULES;
+pub use self::choices::{ContextParallel, Module, Modules, Recompute, Schedule, Zero};
 pub use self::collectives::{Exchange, all_reduce, all_to_all, hops};
 pub use self::degrees::Degrees;
 pub use self::experts::distinct_experts;

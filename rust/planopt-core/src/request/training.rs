@@ -10,7 +10,9 @@ use crate::diagnostic::{Diagnostic, Problems};
 use crate::document::{TrainingAnswer, TrainingCandidate};
 use crate::format::Format;
 use crate::hardware::{HardwareSpec, Nics};
-use crate::load::training::{Adapters, FlopsConvention, Optimizer, Precision, Recipe, Run};
+use crate::load::training::{
+    AdaptedModules, Adapters, FlopsConvention, Optimizer, Precision, Recipe, Run,
+};
 use crate::parallel::{ContextParallel, Layout, Recompute, Schedule, Zero};
 use crate::plan::Errors;
 use crate::plan::training::Told;
@@ -84,6 +86,8 @@ pub struct RecipeRequest {
     pub master_weights: bool,
     /// Rank of low-rank adapters; the model itself is then frozen (`LoRA`).
     pub lora_rank: Option<u32>,
+    /// Products of layers that have adapters.
+    pub lora_modules: AdaptedModules,
     /// Format of the frozen weights, such as `int4` (`QLoRA`); else that of `precision`.
     pub frozen_weights: Option<String>,
     /// Attention that never stores its probabilities; `false` for models trained before 2023.
@@ -107,6 +111,7 @@ impl Default for RecipeRequest {
             loss_chunks: 1,
             master_weights: true,
             lora_rank: None,
+            lora_modules: AdaptedModules::default(),
             frozen_weights: None,
             flash_attention: true,
             dropout: false,
@@ -196,8 +201,8 @@ pub struct TrainingLayout {
     pub expert_tp: Option<u32>,
     /// Sequences of a micro-batch.
     pub micro_batch: u32,
-    /// `none` (default), `selective`, `full`, `block:K` (every K layers) or `layers:K` (K layers
-    /// of each stage in full).
+    /// `none` (default), `selective`, `full`, `block:K` (every K layers), `layers:K` (K layers of
+    /// each stage in full), or modules joined by `+` ([`Module`](crate::parallel::Module)).
     pub recompute: Option<String>,
     /// What data-parallel ranks divide among each other.
     pub shard: Zero,
@@ -292,10 +297,8 @@ impl RecipeRequest {
             loss_chunks: self.loss_chunks,
             adapters: self.lora_rank.map(|rank| Adapters {
                 rank,
-                frozen: frozen.unwrap_or(match precision {
-                    precision if precision.casts() => Format::Bf16,
-                    other => other.format(),
-                }),
+                frozen: frozen.unwrap_or(precision.format()),
+                modules: self.lora_modules,
             }),
             flash_attention: self.flash_attention,
             dropout: self.dropout,

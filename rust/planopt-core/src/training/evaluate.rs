@@ -8,7 +8,7 @@ use crate::compute::training::{Candidate, PricedModel};
 use crate::hardware::{Fabric, Rates, System};
 use crate::load::training::Recipe;
 use crate::memory::{TrainingMemory, stage_memory};
-use crate::parallel::{Groups, Layout, Recompute, Rejection, Stage};
+use crate::parallel::{Groups, Layout, Rejection, Stage};
 use crate::quantity::{Bytes, real};
 use crate::transformer::Transformer;
 
@@ -147,15 +147,7 @@ pub(crate) fn recomputed_flop_ratio(candidate: &Candidate) -> f64 {
         for (cost, &count) in candidate.priced.blocks.iter().zip(&stage.layers) {
             let count = count * stage.count;
             useful += passes * cost.forward_flop * count;
-            again += count
-                * match candidate.layout.recompute {
-                    Recompute::None => 0.0,
-                    Recompute::Selective => cost.core_flop,
-                    Recompute::Full | Recompute::Block(_) => cost.forward_flop,
-                    Recompute::Layers(some) => {
-                        cost.forward_flop * (f64::from(some) / layers).min(1.0)
-                    }
-                };
+            again += count * cost.again(candidate.layout.recompute, layers).0.flop;
         }
     }
     useful +=

@@ -79,7 +79,10 @@ impl Job<'_> {
         let layout = self.layout;
         let per_stage = layout.tp * layout.dp * layout.cp;
         for share in shares {
-            if !share.accelerators.is_multiple_of(per_stage) || layout.vpp > 1 {
+            if !share.accelerators.is_multiple_of(per_stage)
+                || !layout.schedule.in_one_line()
+                || layout.vpp > 1
+            {
                 return Err(Rejection::Balance {
                     accelerators: share.accelerators,
                     per_stage,

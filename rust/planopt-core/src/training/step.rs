@@ -1,9 +1,9 @@
 //! Time of a step: micro-batches through the stages, then gradients and the optimizer.
 
 use crate::catalog::{HopPayload, TrainingAssumptions};
-use crate::compute::training::{Candidate, LayerCost};
+use crate::compute::training::{Again, Candidate, LayerCost};
 use crate::memory::{held_by, kept};
-use crate::parallel::{Recompute, Stage, Zero};
+use crate::parallel::{Layout, Stage, Zero};
 use crate::quantity::{Bytes, EQUALLY_LONG, Seconds};
 
 /// One micro-batch on one stage.
@@ -31,6 +31,8 @@ pub struct StageParts {
     pub contention: Seconds,
     /// Waiting for the host: for launches that take longer than the kernels, and once a step.
     pub host: Seconds,
+    /// Filling and draining, over one micro-batch of every other stage.
+    pub waits: f64,
 }
 
 impl StageParts {
@@ -55,16 +57,14 @@ impl StageParts {
         self.total() > other.total() * EQUALLY_LONG
     }
 
-    fn add(&mut self, cost: &LayerCost, again: f64, core_again: f64, count: f64) {
+    fn add(&mut self, cost: &LayerCost, (again, share): (Again, f64), count: f64) {
         self.forward += cost.forward * count;
         self.backward += cost.backward * count;
-        self.recompute += (cost.forward * again + cost.attention_core * core_again) * count;
-        let both =
-            |forward: Seconds, backward: Seconds| (forward * (1.0 + again) + backward) * count;
-        self.tensor += both(cost.tensor_forward, cost.tensor_backward);
+        self.recompute += again.forward * count;
+        self.tensor += (cost.tensor_forward + cost.tensor_backward + again.tensor) * count;
         self.beside += cost.tensor_beside * count;
-        self.context += both(cost.context_forward, cost.context_backward);
-        self.expert += both(cost.expert_forward, cost.expert_backward);
+        self.context += (cost.context_forward * (1.0 + share) + cost.context_backward) * count;
+        self.expert += (cost.expert_forward + cost.expert_backward + again.expert) * count;
     }
 }
 
@@ -142,6 +142,7 @@ impl StageParts {
             offload: self.offload * count,
             contention: self.contention * count,
             host: self.host * count,
+            waits: self.waits,
         }
     }
 }
@@ -171,12 +172,59 @@ pub(crate) struct Following {
     pub(crate) once: [Seconds; 2],
     /// What the arithmetic of one micro-batch can hide.
     pub(crate) window: [Seconds; 2],
+    /// How much of it goes on beside what is exchanged.
+    pub(crate) beside: Beside,
     /// Gradients of the matrix that first and last stage share, sent once.
     pub(crate) tied: Seconds,
     /// Transfers to and from the host, once a step.
     pub(crate) offload: Seconds,
     /// The optimizer's pass.
     pub(crate) optimizer: Seconds,
+}
+
+/// How much arithmetic goes on beside what data-parallel ranks exchange.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beside {
+    /// Micro-batches of a stage.
+    pub(crate) micro_batches: f64,
+    /// Share of what is exchanged once a step that nothing can hide.
+    pub(crate) bare: f64,
+}
+
+impl Default for Beside {
+    fn default() -> Self {
+        Self {
+            micro_batches: 1.0,
+            bare: 0.0,
+        }
+    }
+}
+
+/// Pieces of a stage at least, of which half of the last one's exchange is bare.
+const LEAST_PIECES: f64 = 4.0;
+
+impl Beside {
+    /// Of a layout. With several chunks of a stage a chunk is complete after `pp` micro-batches of
+    /// it: the other chunks' work hides its exchange, and that of the last is waited for
+    /// (Megatron-LM, `--overlap-grad-reduce` and `--overlap-param-gather`). Weights that each
+    /// micro-batch gathers have its own arithmetic alone.
+    fn of(layout: &Layout) -> Self {
+        if layout.vpp == 1 || layout.zero == Zero::Zero3 {
+            return Self::default();
+        }
+        let chunks = f64::from(layout.vpp);
+        Self {
+            micro_batches: (f64::from(layout.pp) * (chunks - 1.0) + 1.0) / chunks,
+            bare: 1.0 / (2.0 * chunks.max(LEAST_PIECES)),
+        }
+    }
+
+    /// What is exposed of an exchange: with every micro-batch but the last, and with the last.
+    pub(crate) fn exposed(self, each: f64, once: f64, window: f64) -> (f64, f64) {
+        let window = window * self.micro_batches;
+        let last = (each + once - window).max(once * self.bare);
+        ((each - window).max(0.0), last.max(0.0))
+    }
 }
 
 impl Following {
@@ -187,9 +235,8 @@ impl Following {
             ..Closing::default()
         };
         for ((each, once), window) in self.each.into_iter().zip(self.once).zip(self.window) {
-            let usual = (each - window).max(Seconds::ZERO);
-            let last = (each + once - window).max(Seconds::ZERO);
-            let exposed = usual * (micro_batches - 1.0) + last;
+            let (usual, last) = self.beside.exposed(each.0, once.0, window.0);
+            let exposed = Seconds(usual * (micro_batches - 1.0) + last);
             closing.data += exposed;
             closing.hidden += each * micro_batches + once - exposed;
         }
@@ -238,8 +285,7 @@ pub(crate) fn step_over<'q>(
     parts.host += candidate.training.framework.step_overhead;
     let mut step = StepTime {
         parts,
-        // Filling and draining: every other stage once, in chunks.
-        bubble: (path - slowest.total()) / f64::from(candidate.layout.vpp),
+        bubble: (path - slowest.total()) * slowest.waits,
         data: closing.data,
         optimizer: closing.optimizer,
         straggler: Seconds::ZERO,
@@ -251,21 +297,19 @@ pub(crate) fn step_over<'q>(
 /// One micro-batch on a stage.
 pub(crate) fn micro_batch(candidate: &Candidate, stage: &Stage) -> StageParts {
     let layers: f64 = stage.layers.iter().sum();
-    let (again, core_again) = match candidate.layout.recompute {
-        Recompute::None => (0.0, 0.0),
-        Recompute::Selective => (0.0, 1.0),
-        Recompute::Full | Recompute::Block(_) => (1.0, 0.0),
-        Recompute::Layers(some) => ((f64::from(some) / layers.max(1.0)).min(1.0), 0.0),
-    };
+    let recompute = candidate.layout.recompute;
     let mut parts = StageParts::default();
     let (mut kernels, mut routed) = (0.0, 0.0);
+    let mut weights = Seconds::ZERO;
     let mut kept_by_layers = Bytes::ZERO;
     for (cost, &count) in candidate.priced.blocks.iter().zip(&stage.layers) {
         if count > 0.0 {
-            parts.add(cost, again, core_again, count);
-            kernels += (cost.forward_kernels * (1.0 + again) + cost.backward_kernels) * count;
-            routed += cost.routed * (2.0 + again) * count;
-            kept_by_layers += kept(cost, candidate.layout.recompute, layers) * count;
+            let (again, share) = cost.again(recompute, layers);
+            parts.add(cost, (again, share), count);
+            kernels += (cost.forward_kernels + cost.backward_kernels + again.kernels) * count;
+            routed += cost.routed * (2.0 + again.routed) * count;
+            kept_by_layers += kept(cost, recompute, layers) * count;
+            weights += cost.weight_gradients * count;
         }
     }
     for (here, cost) in [
@@ -273,8 +317,9 @@ pub(crate) fn micro_batch(candidate: &Candidate, stage: &Stage) -> StageParts {
         (stage.last, &candidate.priced.head),
     ] {
         if here {
-            parts.add(cost, 0.0, 0.0, 1.0);
+            parts.add(cost, Default::default(), 1.0);
             kernels += cost.forward_kernels + cost.backward_kernels;
+            weights += cost.weight_gradients;
         }
     }
     let framework = &candidate.training.framework;
@@ -314,6 +359,12 @@ pub(crate) fn micro_batch(candidate: &Candidate, stage: &Stage) -> StageParts {
     let launched = (framework.host_launch * kernels + framework.expert_launch * routed)
         * candidate.rates.trainer.host;
     parts.host = (launched - parts.total()).max(Seconds::ZERO);
+    let backward = parts.backward + parts.recompute;
+    let layout = candidate.layout;
+    parts.waits = layout
+        .schedule
+        .waits(layout.pp, [parts.forward, backward, weights])
+        / f64::from(layout.vpp);
     parts
 }
 
@@ -365,6 +416,7 @@ pub(crate) fn following(candidate: &Candidate, stage: &Stage, parts: &StageParts
             },
             (parts.backward + parts.recompute) * hidden,
         ],
+        beside: Beside::of(candidate.layout),
         ..Following::default()
     };
     let Following {
@@ -411,13 +463,13 @@ pub(crate) fn following(candidate: &Candidate, stage: &Stage, parts: &StageParts
             Zero::None => {
                 once[1] += in_buckets(held.gradients, &|part| shard.all_reduce(part)) + across;
             }
-            Zero::Zero1 => {
+            Zero::Zero1 | Zero::Zero2 => {
                 once[0] += gather(held.trained);
-                once[1] += reduce + across;
-            }
-            Zero::Zero2 => {
-                once[0] += gather(held.trained);
-                each[1] += reduce;
+                // A pipeline keeps the gradients of a chunk until its last micro-batch, and
+                // shards them once (Llama 3, arXiv 2407.21783, section 3.3.2).
+                let often = zero == Zero::Zero2 && candidate.layout.pp == 1;
+                let reduced = if often { &mut each[1] } else { &mut once[1] };
+                *reduced += reduce;
                 once[1] += across;
             }
             Zero::Zero3 => {

@@ -253,7 +253,7 @@ impl<'c> Candidate<'c> {
                 cp: count("cp"),
                 batch: count("micro_batch"),
                 schedule: Schedule::OneForwardOneBackward,
-                recompute: Recompute::Selective,
+                recompute: Recompute::SELECTIVE,
                 zero: Zero::Zero3,
                 ..Layout::SINGLE
             },

@@ -6,6 +6,7 @@ use planopt_core::request::{EvaluateTraining, Given, evaluate_training, read};
 use serde_json::{Value, json};
 use std::path::Path;
 
+mod famous;
 mod laws;
 #[path = "../support/mod.rs"]
 mod support;

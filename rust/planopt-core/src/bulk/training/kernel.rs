@@ -48,9 +48,8 @@ impl StageTerms {
         held: StageHeld,
     ) -> Self {
         let [forward, backward] = [0, 1].map(|pass| {
-            let usual = exchange.each[pass] - pace.window[pass];
-            let last = exchange.each[pass] + exchange.once[pass] - pace.window[pass];
-            (most(usual, 0.0), most(last, 0.0))
+            let (each, once) = (exchange.each[pass], exchange.once[pass]);
+            exchange.beside.exposed(each, once, pace.window[pass])
         });
         Self {
             kept,
@@ -113,11 +112,11 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Takes what one micro-batch takes on the stages of a pipeline in chunks: of equally long
-    /// stages the first is the slowest.
-    pub(super) fn pace(&mut self, paces: &[StagePace], stages: &[Stage], chunks: f64) {
+    /// Takes what one micro-batch takes on the stages of a pipeline: of equally long stages the
+    /// first is the slowest.
+    pub(super) fn pace(&mut self, paces: &[StagePace], stages: &[Stage]) {
         (self.slowest, self.slowest_compute, self.slowest_host) = (0.0, 0.0, 0.0);
-        let mut path = 0.0;
+        let (mut path, mut waits) = (0.0, 0.0);
         for (pace, stage) in paces.iter().zip(stages) {
             path += pace.seconds * stage.count;
             // No branch: what is behind it need not wait for memory.
@@ -125,9 +124,9 @@ impl Row {
             self.slowest = pick(slower, pace.seconds, self.slowest);
             self.slowest_compute = pick(slower, pace.compute, self.slowest_compute);
             self.slowest_host = pick(slower, pace.host, self.slowest_host);
+            waits = pick(slower, pace.waits, waits);
         }
-        // Filling and draining: every other stage once, in chunks.
-        self.bubble = (path - self.slowest) / chunks;
+        self.bubble = (path - self.slowest) * waits;
     }
 
     /// Whether it fits in memory with so many micro-batches; more of them never need less.

@@ -12,7 +12,7 @@ use crate::bulk::radix::{Part, Radix};
 use crate::compute::training::Candidate;
 use crate::memory::stage_memory;
 use crate::parallel::{Groups, Stage};
-use crate::training::{Job, StageParts, candidate, following, micro_batch};
+use crate::training::{Beside, Job, StageParts, candidate, following, micro_batch};
 use std::hint::black_box;
 
 /// What is worked out of a stage.
@@ -31,6 +31,8 @@ pub(super) struct StagePace {
     pub(super) seconds: f64,
     pub(super) compute: f64,
     pub(super) host: f64,
+    /// Filling and draining, over one micro-batch of every other stage.
+    pub(super) waits: f64,
     /// What its arithmetic hides of exchanges, behind forward and behind backward.
     pub(super) window: [f64; 2],
     /// Once a step: exchange of the gradients of a matrix that two stages share.
@@ -45,6 +47,7 @@ impl OfStage for StagePace {
             seconds: parts.total().0,
             compute: (parts.forward + parts.backward + parts.recompute).0,
             host: parts.host.0,
+            waits: parts.waits,
             window: following.window.map(|time| time.0),
             tied: following.tied.0,
         }
@@ -61,6 +64,8 @@ pub(super) struct StageExchange {
     /// With each micro-batch, behind forward and behind backward, and once a step.
     pub(super) each: [f64; 2],
     pub(super) once: [f64; 2],
+    /// How much arithmetic goes on beside.
+    pub(super) beside: Beside,
     /// The optimizer's pass.
     pub(super) update: f64,
 }
@@ -72,6 +77,7 @@ impl OfStage for StageExchange {
         Self {
             each: following.each.map(|time| time.0),
             once: following.once.map(|time| time.0),
+            beside: following.beside,
             update: following.optimizer.0,
         }
     }

@@ -124,11 +124,11 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
         let platform = &space.grid.platforms[digits[PLATFORM]];
         let rates = platform.rates.as_ref().ok_or(Rejected::Format)?;
         let pipeline = digits[PIPELINE];
-        let Pipeline { pp, vpp, .. } = space.grid.axes.pipeline[pipeline];
+        let Pipeline { pp, .. } = space.grid.axes.pipeline[pipeline];
         let stages = &space.grid.stages[pipeline];
         let subject = &space.grid.subject;
         let row = &mut self.row;
-        row.pace(paces, stages, f64::from(vpp));
+        row.pace(paces, stages);
         row.goodput = cluster.goodput(pp);
         row.tokens_per_micro_batch = space.tokens_per_micro_batch(digits);
         row.tokens = subject.tokens;

@@ -54,6 +54,8 @@ pub struct TrainingAssumptions {
     pub carbon_kg_per_kwh: f64,
     /// Share of the rate that products reach whose shape is no multiple of 8.
     pub unaligned: f64,
+    /// Share of the memory bandwidth at which frozen weights in few bits are written out.
+    pub dequantisation: f64,
     /// Of the framework that trains.
     pub framework: FrameworkAssumptions,
 }
@@ -127,6 +129,13 @@ pub struct FrameworkAssumptions {
     pub broadcasts: bool,
     /// Whether weights that products read in 8 bits are there in 8 bits alone.
     pub eight_bit_weights: bool,
+    /// Copies of them: as they are, and transposed (`NVIDIA/TransformerEngine`).
+    pub weight_copies: f64,
+    /// Whether inputs of activation functions are kept, and tokens sent to their experts, in the
+    /// format of products (`DeepSeek-V3`, arXiv 2412.19437, section 3.3).
+    pub eight_bit_activations: bool,
+    /// Hosts that the experts of a token may be in.
+    pub expert_hosts: f64,
     /// Whether the gradient of the logits takes their place (`NVIDIA/TransformerEngine`,
     /// `parallel_cross_entropy`).
     pub loss_in_place: bool,

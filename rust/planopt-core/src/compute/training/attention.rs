@@ -5,7 +5,7 @@ use super::layer::LayerCost;
 use super::pricing::{MASK, Pricing};
 use crate::compute::shape::causal_mean;
 use crate::hardware::saturation;
-use crate::parallel::ContextParallel;
+use crate::parallel::{ContextParallel, Module};
 use crate::quantity::{Bytes, Seconds, real};
 use crate::transformer::{Operation, Work};
 
@@ -76,7 +76,11 @@ impl Pricing<'_> {
         let tokens = self.tokens();
         let queries = heads.query * heads.depth;
         let keys_and_values = heads.key_value * (heads.depth + heads.value);
-        cost.kept += Bytes(tokens * (queries + keys_and_values) * self.activation());
+        let out_of_latents = matches!(operation.work, Work::LatentAttention { .. });
+        cost.keep(
+            out_of_latents.then_some(Module::LatentUp),
+            Bytes(tokens * (queries + keys_and_values) * self.activation()),
+        );
         let before = (cost.forward, cost.backward);
         if self.recipe.flash_attention {
             self.fused_attention(&heads, cost);
@@ -162,12 +166,14 @@ impl Pricing<'_> {
             kept += scores * (element + MASK);
         }
         cost.forward += forward;
-        cost.attention_core += forward;
-        cost.core_kept += Bytes(kept);
         cost.kept += Bytes(kept);
         let flop = 2.0 * scores * (heads.depth + heads.value);
         cost.forward_flop += flop;
-        cost.core_flop += flop;
+        // Its kernels are not launched again: they hide behind those that are there.
+        let core = &mut cost.modules[Module::CoreAttention as usize];
+        core.forward += forward;
+        core.flop += flop;
+        core.kept += Bytes(kept);
     }
 
     /// What context-parallel ranks send, as far as attention does not hide it.

@@ -1,8 +1,9 @@
 //! What the operations of one layer cost one rank for one micro-batch.
 
 use super::resident::Held;
+use crate::parallel::{MODULES, Module, Modules, Recompute};
 use crate::quantity::{Bytes, Seconds};
-use std::ops::Add;
+use std::ops::{Add, Mul};
 
 /// Cost of a layer, of the embedding or of the head, for one micro-batch on one rank.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,8 +18,6 @@ pub struct LayerCost {
     pub forward_kernels: f64,
     /// Of backward.
     pub backward_kernels: f64,
-    /// Of forward, the core of attention as far as selective recomputation does it again.
-    pub attention_core: Seconds,
     /// Tensor-parallel collectives of forward.
     pub tensor_forward: Seconds,
     /// Of backward, those that products wait for.
@@ -35,8 +34,8 @@ pub struct LayerCost {
     pub expert_backward: Seconds,
     /// What backward needs of forward.
     pub kept: Bytes,
-    /// Of it, what selective recomputation does without.
-    pub core_kept: Bytes,
+    /// Of all that, what each module has a part in, as far as it can be done again.
+    pub modules: [Again; MODULES],
     /// The input, from which full recomputation starts.
     pub input: Bytes,
     /// What lives only while forward turns to backward: gradients of logits.
@@ -47,8 +46,109 @@ pub struct LayerCost {
     pub experts: Held,
     /// Arithmetic of forward as executed, in floating-point operations.
     pub forward_flop: f64,
-    /// Of it, the core of attention as far as selective recomputation does it again.
-    pub core_flop: f64,
+    /// Of backward, the gradients of weights.
+    pub weight_gradients: Seconds,
+}
+
+/// What a module keeps, and what it takes to make that again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Again {
+    /// Kept of forward.
+    pub kept: Bytes,
+    /// Forward: arithmetic and memory traffic.
+    pub forward: Seconds,
+    /// Its arithmetic, in floating-point operations.
+    pub flop: f64,
+    /// Kernels that the host launches.
+    pub kernels: f64,
+    /// Layers with routed experts.
+    pub routed: f64,
+    /// Tensor-parallel collectives.
+    pub tensor: Seconds,
+    /// Expert all-to-all.
+    pub expert: Seconds,
+}
+
+impl Add for Again {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            kept: self.kept + other.kept,
+            forward: self.forward + other.forward,
+            flop: self.flop + other.flop,
+            kernels: self.kernels + other.kernels,
+            routed: self.routed + other.routed,
+            tensor: self.tensor + other.tensor,
+            expert: self.expert + other.expert,
+        }
+    }
+}
+
+impl Mul<f64> for Again {
+    type Output = Self;
+    fn mul(self, factor: f64) -> Self {
+        Self {
+            kept: self.kept * factor,
+            forward: self.forward * factor,
+            flop: self.flop * factor,
+            kernels: self.kernels * factor,
+            routed: self.routed * factor,
+            tensor: self.tensor * factor,
+            expert: self.expert * factor,
+        }
+    }
+}
+
+impl LayerCost {
+    /// Forward so far.
+    fn spent(&self) -> Again {
+        Again {
+            kept: Bytes::ZERO,
+            forward: self.forward,
+            flop: self.forward_flop,
+            kernels: self.forward_kernels,
+            routed: self.routed,
+            tensor: self.tensor_forward,
+            expert: self.expert_forward,
+        }
+    }
+
+    /// Work that is a module's part, where it is one's.
+    pub(super) fn within(&mut self, module: Option<Module>, work: impl FnOnce(&mut Self)) {
+        let before = self.spent();
+        work(self);
+        if let Some(module) = module {
+            self.modules[module as usize] =
+                self.modules[module as usize] + self.spent() + before * -1.0;
+        }
+    }
+
+    /// Keeps what is a module's part, where it is one's.
+    pub(super) fn keep(&mut self, module: Option<Module>, bytes: Bytes) {
+        self.kept += bytes;
+        if let Some(module) = module {
+            self.modules[module as usize].kept += bytes;
+        }
+    }
+
+    /// What backward does again on a stage of so many layers, and the copies of context-parallel
+    /// messages that go with it.
+    pub(crate) fn again(&self, recompute: Recompute, layers: f64) -> (Again, f64) {
+        let share = match recompute {
+            Recompute::None => 0.0,
+            Recompute::Modules(modules) => return (self.of_modules(modules), 0.0),
+            Recompute::Full | Recompute::Block(_) => 1.0,
+            Recompute::Layers(some) => (f64::from(some) / layers.max(1.0)).min(1.0),
+        };
+        (self.spent() * share, share)
+    }
+
+    /// What some modules do again.
+    fn of_modules(&self, modules: Modules) -> Again {
+        let own = Module::ALL.into_iter().zip(self.modules);
+        own.filter(|((module, _), _)| modules.cover(*module))
+            .fold(Again::default(), |sum, (_, again)| sum + again)
+    }
 }
 
 impl LayerCost {
@@ -84,7 +184,6 @@ impl Add for LayerCost {
             routed: self.routed + other.routed,
             forward_kernels: self.forward_kernels + other.forward_kernels,
             backward_kernels: self.backward_kernels + other.backward_kernels,
-            attention_core: self.attention_core + other.attention_core,
             tensor_forward: self.tensor_forward + other.tensor_forward,
             tensor_backward: self.tensor_backward + other.tensor_backward,
             tensor_beside: self.tensor_beside + other.tensor_beside,
@@ -93,13 +192,13 @@ impl Add for LayerCost {
             expert_forward: self.expert_forward + other.expert_forward,
             expert_backward: self.expert_backward + other.expert_backward,
             kept: self.kept + other.kept,
-            core_kept: self.core_kept + other.core_kept,
+            modules: std::array::from_fn(|module| self.modules[module] + other.modules[module]),
             input: self.input + other.input,
             transient: self.transient + other.transient,
             dense: self.dense + other.dense,
             experts: self.experts + other.experts,
             forward_flop: self.forward_flop + other.forward_flop,
-            core_flop: self.core_flop + other.core_flop,
+            weight_gradients: self.weight_gradients + other.weight_gradients,
         }
     }
 }

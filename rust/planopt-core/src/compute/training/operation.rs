@@ -4,9 +4,9 @@
 
 use super::layer::LayerCost;
 use super::pricing::{MASK, Pricing};
-use super::resident::is_routed;
+use super::resident::{is_adapted, is_routed};
 use crate::load::training::Precision;
-use crate::parallel::{distinct_experts, local_shape};
+use crate::parallel::{Module, distinct_experts, local_shape};
 use crate::quantity::{Bytes, Seconds, real};
 use crate::transformer::{Operation, Role, Shard, Work};
 
@@ -30,6 +30,10 @@ struct Walk {
     cost: LayerCost,
     /// The normalised stream is kept already: several products read it.
     stream_kept: bool,
+    /// The stream comes from a normalisation.
+    normalised: bool,
+    /// The feed-forward network before.
+    network: Option<Module>,
     /// Columns of the product before, and whether of experts: a product by rows then has an
     /// activation function in front.
     columns: Option<f64>,
@@ -60,9 +64,12 @@ impl Pricing<'_> {
                     walk.columns = None;
                 }
                 Work::Elementwise { width } => {
-                    let keeps = operation.role == Role::Norm;
-                    self.elementwise(real(width), keeps, &mut walk.cost);
+                    let norm = operation.role == Role::Norm;
+                    let module = norm.then_some(Module::LayerNorm);
+                    walk.cost
+                        .within(module, |cost| self.elementwise(real(width), norm, cost));
                     walk.stream_kept = false;
+                    walk.normalised = norm;
                 }
                 Work::Gather { width } => {
                     // Rows are read and written, and their gradients added up.
@@ -70,7 +77,12 @@ impl Pricing<'_> {
                 }
                 Work::AllReduce { width } => {
                     let summed = !std::mem::take(&mut walk.scattered);
+                    let before = walk.cost.tensor_forward;
                     self.reduction(real(width), part, summed, &mut walk.cost);
+                    if let Some(network) = walk.network.take() {
+                        let sum = walk.cost.tensor_forward - before;
+                        walk.cost.modules[network as usize].tensor += sum;
+                    }
                 }
             }
         }
@@ -155,25 +167,58 @@ impl Pricing<'_> {
             (1.0, 1.0)
         };
         let rows = tokens * copies / matrices;
-        self.products(operation, matrices, (rows, columns, depth), &mut walk.cost);
-        if routed && operation.parameters > experts * k * n {
-            // Kernels of many products add no biases: outputs are read and written again, and
-            // their gradients read once more (`NVIDIA/TransformerEngine`, `GroupedLinear`).
-            let traffic = tokens * copies * columns * self.activation();
-            self.traffic(&mut walk.cost, (2.0 * traffic, traffic));
+        let module = module(operation.role, routed);
+        walk.cost.within(module, |cost| {
+            self.products(operation, matrices, (rows, columns, depth), cost);
+            if routed && operation.parameters > experts * k * n {
+                // Kernels of many products add no biases: outputs are read and written again, and
+                // their gradients read once more (`NVIDIA/TransformerEngine`, `GroupedLinear`).
+                let traffic = tokens * copies * columns * self.activation();
+                self.traffic(cost, (2.0 * traffic, traffic));
+            }
+        });
+        if operation.role == Role::Down {
+            walk.network = module;
         }
+        // A frozen product needs no input for gradients of its weights.
+        let needed = f64::from(u8::from(
+            self.recipe.adapters.is_none() || is_adapted(self.recipe, operation),
+        ));
 
         let by_rows = shard == Shard::Rows;
         let gathered = matches!(shard, Shard::Columns | Shard::Heads { .. });
-        let kept = match walk.columns {
+        let (kept, of_module) = match walk.columns {
             Some(before) if by_rows => {
-                self.activation_function(tokens, before * copies, depth * copies, walk);
-                depth * copies
+                let (whole, activation) = if routed {
+                    (Module::Experts, Module::ExpertActivation)
+                } else {
+                    (Module::Mlp, Module::Activation)
+                };
+                let elements = (before * copies, depth * copies);
+                walk.cost.within(Some(activation), |cost| {
+                    self.activation_function(tokens, elements, cost);
+                });
+                let element = if self.training.framework.eight_bit_activations {
+                    self.input_bytes(operation)
+                } else {
+                    self.activation()
+                };
+                let output = tokens * elements.0 * element;
+                walk.cost.keep(Some(whole), Bytes(output));
+                (depth * copies * needed, Some(activation))
             }
-            _ if by_rows => depth,
+            // Backward of attention reads its output, too.
+            _ if by_rows => (depth, None),
             // Experts read copies of their tokens, made when they are dispatched.
             _ if routed => {
-                self.dispatch(real(k), copies, &mut walk.cost);
+                let element = if self.training.framework.eight_bit_activations {
+                    self.input_bytes(operation)
+                } else {
+                    self.activation()
+                };
+                walk.cost.within(Some(Module::Experts), |cost| {
+                    self.dispatch(real(k), copies, element, cost);
+                });
                 walk.scattered = self.layout.whole_experts && self.layout.tp > 1;
                 // Of experts' own share of the tokens nothing is left to divide.
                 let stream = if self.layout.whole_experts {
@@ -181,21 +226,26 @@ impl Pricing<'_> {
                 } else {
                     self.stream()
                 };
-                depth * copies * stream
+                (depth * copies * stream * needed, Some(Module::Experts))
             }
             // What experts left of a token, on its way back from their width.
-            _ if operation.role == Role::LatentUp => depth * self.stream(),
-            // Out of a latent: the latent, and before its normalisation.
+            _ if operation.role == Role::LatentUp => (depth * self.stream() * needed, None),
+            // Out of a latent: the latent before its normalisation, and behind it.
             _ if matches!(operation.role, Role::QueryUp | Role::KeyValueUp) => {
-                2.0 * depth * self.stream()
+                let latent = depth * self.stream();
+                let before = Bytes(tokens * latent * self.input_bytes(operation));
+                walk.cost.keep(None, before);
+                (latent * needed, Some(Module::LayerNorm))
             }
-            _ if walk.stream_kept => 0.0,
+            _ if walk.stream_kept || needed <= 0.0 => (0.0, None),
             _ => {
                 walk.stream_kept = true;
-                depth * self.stream()
+                let again = walk.normalised.then_some(Module::LayerNorm);
+                (depth * self.stream(), again)
             }
         };
-        walk.cost.kept += Bytes(tokens * kept * self.input_bytes(operation));
+        let bytes = Bytes(tokens * kept * self.input_bytes(operation));
+        walk.cost.keep(of_module, bytes);
         walk.columns = gathered.then_some(columns);
         if part == Part::Head {
             self.loss(real(k), columns, &mut walk.cost);
@@ -220,7 +270,13 @@ impl Pricing<'_> {
         };
         let input = self.input_bytes(operation);
         let weight = match self.recipe.adapters {
-            Some(adapters) if operation.quantised => adapters.frozen.bytes_per_element(),
+            Some(adapters) if operation.quantised => {
+                let frozen = adapters.frozen.bytes_per_element();
+                if frozen < input {
+                    self.dequantise(matrices * columns * depth * (frozen + input), cost);
+                }
+                frozen.max(input)
+            }
             _ => input,
         };
         // Each has waves of tiles of its own.
@@ -239,9 +295,11 @@ impl Pricing<'_> {
             None => {
                 // The gradient is added to what is there: read and written.
                 let summed = moved + stored * 2.0 * self.recipe.gradients.bytes_per_element();
-                cost.add_backward_of(matrices, time((depth, columns, rows), summed));
+                let gradients = time((depth, columns, rows), summed);
+                cost.add_backward_of(matrices, gradients);
+                cost.weight_gradients += gradients;
             }
-            Some(adapters) if operation.quantised => {
+            Some(adapters) if is_adapted(self.recipe, operation) => {
                 let rank = f64::from(adapters.rank);
                 for width in [columns, depth] {
                     let moved = matrices * rows * (width + rank) * self.activation();
@@ -257,6 +315,15 @@ impl Pricing<'_> {
             }
             Some(_) => {}
         }
+    }
+
+    /// Frozen weights in a narrower format than products read are written out in theirs, in
+    /// forward and again in backward, whatever the tokens (`bitsandbytes`, arXiv 2305.14314).
+    fn dequantise(&self, bytes: f64, cost: &mut LayerCost) {
+        let rate = self.rates.bandwidth.0 * self.training.dequantisation;
+        let time = Seconds(bytes / rate) + self.launch();
+        cost.add_forward(time);
+        cost.add_backward(time);
     }
 
     /// Casts of what products read: of inputs in forward, of gradients of outputs in backward,
@@ -277,32 +344,28 @@ impl Pricing<'_> {
         cost.add_backward(time(outputs));
     }
 
-    /// Between the columns of one product and the rows of the next: its input is kept.
-    fn activation_function(&self, tokens: f64, before: f64, after: f64, walk: &mut Walk) {
-        let per_element = tokens * self.activation();
-        let moved = |elements: f64| per_element * elements;
-        self.traffic(
-            &mut walk.cost,
-            (moved(before + after), moved(2.0 * before + after)),
-        );
-        walk.cost.kept += Bytes(per_element * before);
+    /// Between the columns of one product and the rows of the next.
+    fn activation_function(&self, tokens: f64, (before, after): (f64, f64), cost: &mut LayerCost) {
+        let moved = |elements: f64| tokens * self.activation() * elements;
+        self.traffic(cost, (moved(before + after), moved(2.0 * before + after)));
     }
 
     /// Tokens go to their experts and come back, in forward and in backward.
-    fn dispatch(&self, width: f64, copies: f64, cost: &mut LayerCost) {
+    fn dispatch(&self, width: f64, copies: f64, sent: f64, cost: &mut LayerCost) {
         let elements = width * copies * self.stream();
-        let payload = Bytes(self.tokens() * elements * self.activation());
         cost.routed += 1.0;
         let group = &self.groups.expert;
         // Experts of a token on the same distant host need it once.
         let across = if self.training.framework.send_once {
             let hosts = f64::from(group.domains());
             let met = hosts * (1.0 - (1.0 - 1.0 / hosts).powf(copies));
-            (met / copies).min(1.0)
+            (met.min(self.training.framework.expert_hosts) / copies).min(1.0)
         } else {
             1.0
         };
-        let there_and_back = group.all_to_all(payload, across) * 2.0;
+        let way =
+            |element: f64| group.all_to_all(Bytes(self.tokens() * elements * element), across);
+        let there_and_back = way(sent) + way(self.activation());
         cost.expert_forward += there_and_back;
         cost.expert_backward += there_and_back;
         // Gathered into the order of experts and scattered back, each read and written.
@@ -329,5 +392,15 @@ impl Pricing<'_> {
         }
         let payload = Bytes(self.tokens() * hidden * self.activation());
         cost.tensor_beside += self.groups.tensor.all_reduce(payload);
+    }
+}
+
+/// The module that a product is a part of.
+fn module(role: Role, routed: bool) -> Option<Module> {
+    match role {
+        Role::QueryUp | Role::KeyValueUp => Some(Module::LatentUp),
+        Role::Up | Role::GateUp | Role::Down if routed => Some(Module::Experts),
+        Role::Up | Role::GateUp | Role::Down => Some(Module::Mlp),
+        _ => None,
     }
 }

@@ -29,21 +29,21 @@ pub(super) struct Pricing<'a> {
 }
 
 impl Pricing<'_> {
-    /// What a rank holds of an operation; weights without the copy in 16 bits where the framework
-    /// has them in 8 bits alone.
+    /// What a rank holds of an operation; weights in the copies that the framework has of them.
     pub(crate) fn held(&self, operation: &Operation) -> Held {
         let held = hold(self.recipe, operation, self.layout);
-        let narrow = self.training.framework.eight_bit_weights
-            && self.recipe.precision == Precision::Fp8
-            && self.recipe.adapters.is_none()
-            && operation.quantised;
-        if narrow {
-            Held {
-                weights: held.weights - held.trained,
-                ..held
-            }
-        } else {
-            held
+        let precision = self.recipe.precision;
+        if !precision.casts() || self.recipe.adapters.is_some() || !operation.quantised {
+            return held;
+        }
+        let framework = &self.training.framework;
+        let parameters = held.trained / self.activation();
+        let copies = framework.weight_copies * precision.format().bytes_per_element();
+        let narrow = framework.eight_bit_weights && precision == Precision::Fp8;
+        let wide = if narrow { Bytes::ZERO } else { held.trained };
+        Held {
+            weights: wide + parameters * copies,
+            ..held
         }
     }
 

@@ -1,10 +1,10 @@
 //! What a rank holds for its parameters, whatever the batch: weights, gradients, optimizer.
 
 use crate::format::Format;
-use crate::load::training::{Optimizer, Precision, Recipe};
+use crate::load::training::{AdaptedModules, Optimizer, Precision, Recipe};
 use crate::parallel::{Layout, local_shape, parameter_fraction};
 use crate::quantity::{Bytes, real};
-use crate::transformer::{Operation, Work};
+use crate::transformer::{Operation, Role, Work};
 use std::ops::{Add, Mul};
 
 /// A 32-bit number.
@@ -15,10 +15,6 @@ const NARROW: f64 = 1.0;
 
 /// Iterations of Muon (Jordan et al., 2024: kellerjordan.github.io/posts/muon).
 const NEWTON_SCHULZ_STEPS: f64 = 5.0;
-
-/// Copies of a weight in fp8 that stay beside the 16-bit one: as it is, and transposed
-/// (`NVIDIA/TransformerEngine`).
-const FP8_COPIES: f64 = 2.0;
 
 /// Times that an optimizer's pass reads or writes gradients: once for their norm, twice to clip
 /// them, once for the update and once to set them to zero (`NVIDIA/Megatron-LM`, optimizer).
@@ -73,16 +69,6 @@ impl Mul<f64> for Held {
     }
 }
 
-/// Bytes of a weight that is trained, where products of its kind run in `precision`.
-fn weight_bytes(recipe: &Recipe, quantised: bool) -> f64 {
-    match recipe.precision {
-        precision if precision.casts() && quantised => {
-            Format::Bf16.bytes_per_element() + FP8_COPIES * precision.format().bytes_per_element()
-        }
-        precision => precision.activation_bytes(),
-    }
-}
-
 /// Bytes of optimizer state per parameter, the master weight included, of a matrix of `k` by
 /// `n` in a layer, or of anything else.
 fn state_bytes(recipe: &Recipe, matrix: Option<(f64, f64)>) -> f64 {
@@ -99,6 +85,7 @@ fn state_bytes(recipe: &Recipe, matrix: Option<(f64, f64)>) -> f64 {
     };
     let moments = match (recipe.optimizer, matrix) {
         (Optimizer::Adam8bit, _) => 2.0 * NARROW,
+        (Optimizer::Adam16bit, _) => 2.0 * Format::Bf16.bytes_per_element(),
         (Optimizer::Sgd, _) | (Optimizer::Muon, Some(_)) | (Optimizer::Adafactor, None) => wide,
         (Optimizer::Adafactor, Some((k, n))) => wide * (k + n) / (k * n),
         (Optimizer::Adam, _) | (Optimizer::Muon, None) => 2.0 * wide,
@@ -106,7 +93,7 @@ fn state_bytes(recipe: &Recipe, matrix: Option<(f64, f64)>) -> f64 {
     master + moments
 }
 
-/// What a rank holds of `operation`.
+/// What a rank holds of `operation`, without copies in fewer bits.
 pub(crate) fn hold(recipe: &Recipe, operation: &Operation, layout: &Layout) -> Held {
     let (tp, ep) = if is_routed(operation) {
         (layout.expert_tp(), layout.ep)
@@ -124,7 +111,7 @@ pub(crate) fn hold(recipe: &Recipe, operation: &Operation, layout: &Layout) -> H
             Work::MatMul { k, n, .. } if operation.quantised => Some((real(k), real(n))),
             _ => None,
         };
-        return trained(recipe, parameters, operation.quantised, matrix);
+        return trained(recipe, parameters, matrix);
     };
     let frozen = if operation.quantised {
         adapters.frozen.bytes_per_element()
@@ -136,12 +123,7 @@ pub(crate) fn hold(recipe: &Recipe, operation: &Operation, layout: &Layout) -> H
         weights,
         ..Held::default()
     };
-    own + trained(
-        recipe,
-        adapter_parameters(recipe, operation, tp, ep),
-        false,
-        None,
-    )
+    own + trained(recipe, adapter_parameters(recipe, operation, tp, ep), None)
 }
 
 /// Parameters of the adapter on a product of a layer: `rank (k + n)`.
@@ -156,7 +138,7 @@ pub(crate) fn adapter_parameters(recipe: &Recipe, operation: &Operation, tp: u32
                 experts,
                 ..
             },
-        ) if operation.quantised => {
+        ) if is_adapted(recipe, operation) => {
             let (k_local, n_local) = local_shape(k, n, shard, tp);
             let matrices = if experts > 1 {
                 real(experts) / f64::from(ep)
@@ -169,6 +151,27 @@ pub(crate) fn adapter_parameters(recipe: &Recipe, operation: &Operation, tp: u32
     }
 }
 
+/// Whether a product has an adapter beside it.
+pub(super) fn is_adapted(recipe: &Recipe, operation: &Operation) -> bool {
+    let of_attention = matches!(
+        operation.role,
+        Role::Query
+            | Role::QueryKeyValue
+            | Role::QueryDown
+            | Role::QueryUp
+            | Role::KeyValueDown
+            | Role::KeyValueUp
+            | Role::AttentionOutput
+    );
+    operation.quantised
+        && recipe
+            .adapters
+            .is_some_and(|adapters| match adapters.modules {
+                AdaptedModules::All => true,
+                AdaptedModules::Attention => of_attention,
+            })
+}
+
 /// What a checkpoint writes of `operation`, once for all ranks: the state, and the weights
 /// where they are their own master.
 pub(crate) fn checkpoint_bytes(recipe: &Recipe, operation: &Operation) -> Bytes {
@@ -179,10 +182,10 @@ pub(crate) fn checkpoint_bytes(recipe: &Recipe, operation: &Operation) -> Bytes 
     }
 }
 
-fn trained(recipe: &Recipe, parameters: f64, quantised: bool, matrix: Option<(f64, f64)>) -> Held {
+fn trained(recipe: &Recipe, parameters: f64, matrix: Option<(f64, f64)>) -> Held {
     let state = state_bytes(recipe, matrix);
     Held {
-        weights: Bytes(parameters * weight_bytes(recipe, quantised)),
+        weights: Bytes(parameters * recipe.precision.activation_bytes()),
         gradients: Bytes(parameters * recipe.gradients.bytes_per_element()),
         state: Bytes(parameters * state),
         trained: Bytes(parameters * recipe.precision.activation_bytes()),

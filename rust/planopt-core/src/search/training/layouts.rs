@@ -210,7 +210,7 @@ fn spread(layout: Layout, recipe: &Recipe, degrees: &[u32], accelerators: u32) -
     let recomputes: &[Recompute] = if recipe.flash_attention {
         &[Recompute::None, Recompute::Full]
     } else {
-        &[Recompute::None, Recompute::Selective, Recompute::Full]
+        &[Recompute::None, Recompute::SELECTIVE, Recompute::Full]
     };
     let one_pipeline = layout.accelerators();
     let mut spread = Vec::new();
