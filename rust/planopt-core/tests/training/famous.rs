@@ -182,6 +182,53 @@ fn layouts_that_ran_fit() {
     }
 }
 
+/// Steps and productive hours as published (the sources above), within what the page says.
+#[test]
+fn runs_take_their_time() {
+    let a100 = json!({
+        "accelerator": "a100-sxm-80", "network": "infiniband-200g", "nics_per_host": 8, "tp": 8,
+        "micro_batch": 1, "seq_len": 2048, "recompute": "full", "flash_attention": false,
+        "dropout": true,
+    });
+    let step = |answer: &TrainingAnswer| answer.step_seconds.expect("laid out");
+    let hours = |answer: &TrainingAnswer| {
+        let run = answer.run.as_ref().expect("tokens");
+        run.productive_accelerator_hours
+    };
+    let asked = |changes: Value| ask(&catalog(), &a100, &changes);
+    let gpt = asked(json!({
+        "model": "gpt3-175b", "precision": "fp16", "pp": 8, "vpp": 6, "dp": 16,
+        "global_batch": 1536, "framework": "megatron-2021", "tokens": 300e9,
+    }));
+    let mt = asked(json!({
+        "model": "gpt-530b", "pp": 35, "dp": 8, "global_batch": 1920, "shard": "zero1",
+        "framework": "bigscience",
+    }));
+    let bloom = asked(json!({
+        "model": "bloom-176b", "tp": 4, "pp": 12, "dp": 8, "micro_batch": 2, "nics_per_host": 4,
+        "global_batch": 2048, "shard": "zero1", "framework": "bigscience",
+    }));
+    let opt = asked(json!({
+        "model": "opt-175b", "precision": "fp16", "dp": 124, "micro_batch": 8,
+        "global_batch": 992, "shard": "zero3", "framework": "fsdp", "tokens": 300e9,
+    }));
+    let falcon = asked(json!({
+        "model": "falcon-180b", "accelerator": "a100-sxm-40", "nics_per_host": 4, "pp": 8,
+        "dp": 64, "global_batch": 2048, "shard": "zero1", "gradients": "bf16",
+        "recompute": "none", "flash_attention": true, "dropout": false, "tokens": 3.5e12,
+    }));
+    for (name, found, published, within) in [
+        ("GPT-3", hours(&gpt), 0.836e6, 0.10),
+        ("MT-NLG", step(&mt), 60.1, 0.10),
+        ("BLOOM", step(&bloom), 105.0, 0.11),
+        ("OPT", hours(&opt), 0.786e6, 0.10),
+        ("Falcon", hours(&falcon), 7.0e6, 0.20),
+    ] {
+        let error = found / published - 1.0;
+        assert!(error.abs() < within, "{name}: {found}, {error}");
+    }
+}
+
 /// fp8 `LoRA` of Llama-2-70B in `MLPerf`: 169 GiB were measured; adapters are beside attention alone,
 /// and frozen products keep no input.
 #[test]
