@@ -76,7 +76,7 @@ bench-fleet: ## What planning a fleet costs: five named instances, as a table
 calibrate: $(BIN)/python ## Fit what accelerators reach: TABLES= systems/data, PROFILE= rtx4090-llama-3.1-8b, VERSION=, DATE=
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.fits --tables "$(TABLES)" --profile "$(PROFILE)" --version "$(VERSION)" --date "$(DATE)"
 
-calibrate-engines: $(BIN)/python ## Fit engines and cards to serving figures: FILES= inference.csv and others, DATE=
+calibrate-engines: $(BIN)/python ## Fit engines to serving figures: FILES= inference.csv and others, DATE=
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.fits.serving $(FILES) --date "$(DATE)"
 
 calibrate-training: $(BIN)/python ## Fit training and its error bars: DATA= files, DATE=

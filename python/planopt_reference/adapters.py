@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from planopt_reference.compute import matmul_efficiency
 from planopt_reference.derivation import formula
 from planopt_reference.operations import MatMul
+from planopt_reference.own_kernels import product_seconds
 from planopt_reference.rank import Duration, Step, duration, is_choice
 
 if TYPE_CHECKING:
@@ -115,6 +116,15 @@ def adapter_time(product: MatMul, shape: Shape, step: Step, rank: Rank) -> Durat
         missed = (1 - product.active / product.experts) ** (tokens / adapters)
         matrices = adapters * product.experts / rank.e * (1 - missed)
         rows = tokens * rank.rows_per_token(product)
+    if rank.compute.own is not None:
+        seconds = product_seconds(
+            rank.compute.own,
+            rank.accelerator,
+            weights=matrices * inputs * outputs,
+            bytes_each=(rank.activation_bytes, rank.activation_bytes),
+            flops=2 * rows * inputs * outputs,
+        )
+        return duration(rank, *seconds, 0.0)
     reached = rank.compute.products(None, experts=is_choice(product))
     efficiency = matmul_efficiency(reached, rows / matrices, inputs, outputs)
     moved = matrices * inputs * outputs

@@ -14,6 +14,7 @@ from planopt_reference.operations import (
     Operation,
     StateSpace,
 )
+from planopt_reference.own_kernels import product_seconds
 from planopt_reference.rank import Duration, Rank, Step, duration, is_choice
 
 if TYPE_CHECKING:
@@ -84,6 +85,15 @@ def matmul_time(operation: MatMul, step: Step, rank: Rank) -> Duration:
     flops = 2 * rows_in_all * inputs * outputs
     weight_bytes = met * inputs * outputs * rank.parameter_bytes(operation)
     moved = rows_in_all * (inputs + outputs) * rank.activation_bytes
+    if rank.compute.own is not None:
+        arithmetic, traffic = product_seconds(
+            rank.compute.own,
+            rank.accelerator,
+            weights=met * inputs * outputs,
+            bytes_each=(rank.parameter_bytes(operation), rank.activation_bytes),
+            flops=flops,
+        )
+        return duration(rank, arithmetic, traffic, 0.0)
     efficiency = matmul_efficiency(reached, rows_in_all / met, inputs, outputs)
     rate = rank.quantised_rate if operation.quantised else rank.base_rate
     bandwidth = rank.memory_bandwidth * reached.bandwidth_efficiency

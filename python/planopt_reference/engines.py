@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
@@ -26,10 +25,8 @@ class Engine:
     experts: float = 1.0
     quantised: float = 1.0
     all_reduce: float = 1.0
-    bandwidth_limit: float = math.inf
-    """Bytes/s that its kernels of few rows keep under way at most."""
-    arithmetic_limit: float = math.inf
-    """FLOP/s of an accelerator beyond which its kernels get no faster."""
+    kernels: Table | None = None
+    """Of its own, as the file has them."""
     prompt_chunk: int | None = None
     """Tokens of a prompt that go through the stages at once, if not all."""
     half_rows: float | None = None
@@ -46,13 +43,12 @@ KERNELS: Final = Engine()
 """No engine in particular: kernels as they were measured."""
 
 
-def _flops_per_second(figure: object) -> float:
-    return units.quantity(figure, "flop/s")
+def _as_it_is(figure: object) -> object:
+    return figure
 
 
-_READ: Final[Mapping[str, Callable[[object], float]]] = {
-    "bandwidth_limit": units.bytes_per_second,
-    "arithmetic_limit": _flops_per_second,
+_READ: Final[Mapping[str, Callable[[object], object]]] = {
+    "kernels": _as_it_is,
     "prompt_chunk": units.count,
     "hop_overhead": units.seconds,
     "step_overhead": units.seconds,

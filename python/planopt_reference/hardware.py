@@ -53,6 +53,8 @@ class Accelerator:
     memory: float
     memory_bandwidth: float
     peak: Mapping[str, float]
+    lanes: int
+    """Operations in fp32 of a multiprocessor in a clock."""
     power: float | None
     pcie_link: str | None
     scale_up_name: str | None
@@ -186,6 +188,7 @@ def accelerator(table: Table) -> Accelerator:
             for name in _PEAKS
             if name in table.get("peak", {})
         },
+        lanes=units.count(table.get("lanes", 128)),
         power=_optional(table, "power", _watts),
         pcie_link=None if pcie is None else _pcie_link(pcie),
         scale_up_name=None if scale_up is None else scale_up["name"],

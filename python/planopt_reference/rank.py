@@ -16,6 +16,7 @@ from planopt_reference.formats import (
     quantised_rate,
 )
 from planopt_reference.operations import MatMul, Operation
+from planopt_reference.own_kernels import narrow_rate
 
 if TYPE_CHECKING:
     from planopt_reference.assumptions import Assumptions
@@ -100,20 +101,19 @@ class Rank:
     @cached_property
     def base_rate(self) -> float:
         """Return the FLOP/s of operations that are not quantised."""
-        rate = base_rate(self.accelerator, self.assumptions, self.weights)
-        return min(rate, self.compute.engine.arithmetic_limit)
+        if self.compute.own is not None:
+            return narrow_rate(self.accelerator)
+        return base_rate(self.accelerator, self.assumptions, self.weights)
 
     @cached_property
     def quantised_rate(self) -> float:
         """Return the FLOP/s of quantised operations."""
-        rate = quantised_rate(self.accelerator, self.assumptions, self.weights)
-        return min(rate, self.compute.engine.arithmetic_limit)
+        return quantised_rate(self.accelerator, self.assumptions, self.weights)
 
     @property
     def memory_bandwidth(self) -> float:
-        """Return the bytes/s of the memory that kernels may keep under way."""
-        limit = self.compute.engine.bandwidth_limit
-        return min(self.accelerator.memory_bandwidth, limit)
+        """Return the bytes/s of the memory."""
+        return self.accelerator.memory_bandwidth
 
     def parameter_bytes(self, operation: Operation) -> float:
         """Return the bytes of one parameter of an operation."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planopt_reference import units
 from planopt_reference.engines import KERNELS, Engine
+from planopt_reference.own_kernels import OwnKernels, own_kernels
 
 if TYPE_CHECKING:
     from planopt_reference.hardware import Accelerator
@@ -52,9 +53,12 @@ class ScaleUp:
 class Compute:
     """Section `[compute]` with what is laid over it, as an engine runs it."""
 
-    def __init__(self, table: Table, engine: Engine = KERNELS) -> None:
+    def __init__(
+        self, table: Table, engine: Engine = KERNELS, own: OwnKernels | None = None
+    ) -> None:
         self._table = table
         self.engine = engine
+        self.own = own
         self.fp16_accumulate = bool(units.unwrapped(table["fp16_accumulate"]))
         self.activation_traffic = bool(units.unwrapped(table["activation_traffic"]))
         self.attention_time = bool(units.unwrapped(table["attention_time"]))
@@ -86,6 +90,14 @@ class Compute:
             else engine.step_overhead
         )
         self.widening = units.share(table.get("widening", 0.0))
+        if own is not None:
+            # Serving, section 17: nothing is launched but layers.
+            self.activation_traffic = False
+            self.attention_efficiency = own.attention
+            self.decode_attention_efficiency = own.attention
+            self.half_prompt = 0.0
+            self.attention_overhead = 0.0
+            self.kv_bandwidth_efficiency = own.cache
 
     def products(self, weights: str | None, *, experts: bool) -> Products:
         """Return what products reach.
@@ -123,7 +135,9 @@ class Compute:
                 units.share(found("bandwidth_efficiency")) * engine.bandwidth * share
             ),
             operation_overhead=(
-                units.seconds(found("operation_overhead"))
+                0.0
+                if self.own is not None
+                else units.seconds(found("operation_overhead"))
                 * engine.overhead
                 / (engine.experts if experts else 1.0)
             ),
@@ -160,7 +174,8 @@ class Reached:
         own = self.table.get("accelerators", {}).get(accelerator.model_id)
         family = self.table.get("families", {}).get(accelerator.family, {})
         table = _laid_over(general, family if own is None else own)
-        return Compute(table, self.engine)
+        own = own_kernels(self.engine.kernels, accelerator.family)
+        return Compute(table, self.engine, own)
 
     # Section 4, Scale-up.
     def scale_up(self, link: str | None) -> ScaleUp:

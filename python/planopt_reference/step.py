@@ -141,10 +141,20 @@ def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime
     return StageTime(
         compute=math.fsum(duration.compute for duration in durations),
         memory=math.fsum(duration.memory for duration in durations),
-        overhead=math.fsum(duration.launch for duration in durations),
+        overhead=math.fsum(duration.launch for duration in durations)
+        + len(stage.layers) * around_a_layer(step, rank),
         all_reduce=math.fsum(messages),
         launches=launch_seconds(stage, step, rank),
     )
+
+
+# Serving, section 17, u.
+def around_a_layer(step: Step, rank: Rank) -> float:
+    """Return the seconds of a layer besides products and attention of its own."""
+    own = rank.compute.own
+    if own is None:
+        return 0.0
+    return own.prompt_layer if step.chunk else own.layer
 
 
 # Serving, section 2: kernels of an operation that are more than one.
@@ -348,12 +358,27 @@ def prefill_time(model: Model, rank: Rank, links: Fabric, prompt: int) -> Prefil
     while cached + chunk < prompt:
         step = Step(chunk=chunk, cached=cached, ranks=rank.c)
         alone = _alone(model, rank, links, step)
-        before.append(max(alone, key=lambda stage: stage.seconds))
+        slowest = max(alone, key=lambda stage: stage.seconds)
+        turn = _turn(alone, step, model, rank, links)
+        before.append(_times(slowest, _late(turn, slowest, rank)))
         cached += chunk
     last = Step(chunk=prompt - cached, cached=cached, ranks=rank.c)
     turn = _turn(_alone(model, rank, links, last), last, model, rank, links)
     parts = _summed([*before, turn])
     return PrefillTime(seconds=parts.seconds, parts=parts)
+
+
+# Serving, section 17, "from one chunk to the next".
+def _late(turn: Parts, slowest: Parts, rank: Rank) -> float:
+    own = rank.compute.own
+    if own is None:
+        return 1.0
+    longer: float = turn.seconds / slowest.seconds
+    return math.exp(math.log(longer) * (1 - own.pipelining))
+
+
+def _times(parts: Parts, times: float) -> Parts:
+    return Parts(*(times * seconds for seconds in astuple(parts)))
 
 
 def _alone(model: Model, rank: Rank, links: Fabric, step: Step) -> list[Parts]:

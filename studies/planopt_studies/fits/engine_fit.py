@@ -194,14 +194,12 @@ def folds_of(fits: Sequence[EngineFit], seed: int) -> dict[str, Array]:
 def left_out(
     fits: Sequence[EngineFit],
     folds: Mapping[str, Array],
-    on_unseen_cards: Mapping[tuple[str, str], float],
 ) -> list[Unseen]:
     """Return the errors of rows that were left out.
 
     Whole groups of source, accelerator and model are left out of all engines at once,
     and these are fitted again to the others: to first order around the fit to all. What
-    is left out is then simulated with the figures found. Rows on cards are predicted on
-    the cards as they are without the rows that were left out.
+    is left out is then simulated with the figures found.
     """
     found: list[Unseen] = []
     for number in range(_FOLDS):
@@ -220,8 +218,7 @@ def left_out(
             for each in unseen.rows:
                 key = (each.row, each.metric)
                 predicted = there[key].predicted if key in there else each.predicted
-                on_card = on_unseen_cards.get(key, each.predicted) / each.predicted
-                found.append(_unseen(each, predicted * on_card, number))
+                found.append(_unseen(each, predicted, number))
     return found
 
 

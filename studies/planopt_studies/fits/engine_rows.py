@@ -36,7 +36,7 @@ Array = Any
 """A NumPy array of numbers."""
 
 _SERVERS: Final = ("vllm", "sglang", "trtllm", "trtllm-cpp", "lmdeploy")
-ENGINES: Final = (*_SERVERS, "llama-cpp", "gpt-fast", "exllama", "exllamav2")
+ENGINES: Final = (*_SERVERS, "gpt-fast", "exllama", "exllamav2")
 FITTED: Final = ("decode", "prefill", "tpot", "throughput", "ttft")
 USUAL: Final = "usual"
 """The engine that servers are drawn to."""
@@ -53,11 +53,6 @@ _BEST_BANDWIDTH: Final = 1.25
 # less: with fused kernels and graphs, or one by one from Python.
 _SLOWEST: Final = 0.5
 _LAUNCHES: Final = (0.3, 3.0)
-# Attention that writes its scores to memory and reads them again, several times.
-_WITHOUT_FLASH: Final = ("llama-cpp",)
-_UNFUSED: Final = 0.05
-# Stages are waited for by the host, which passes on what they are done with.
-_SPLITTING: Final = ("llama-cpp",)
 # NCCL in place of all-reduces of its own is two to three times slower (microbench.csv).
 _MESSAGES: Final = (0.4, 2.5)
 # What nothing tells stays where it is drawn to; three tenths either way weigh as much
@@ -112,11 +107,7 @@ def engine_parameters(engine: str) -> list[Parameter]:
         if engine in _SERVERS
         else {}
     )
-    prompts = [factor("attention", _UNFUSED, 1.0)] if engine in _WITHOUT_FLASH else []
-    hops = [time("hop_overhead", 100, 1.0)] if engine in _SPLITTING else []
     return [
-        *prompts,
-        *hops,
         factor("arithmetic", _SLOWEST, _BEST_ARITHMETIC),
         factor("bandwidth", _SLOWEST, _BEST_BANDWIDTH),
         factor("cache", _SLOWEST, _BEST_BANDWIDTH),

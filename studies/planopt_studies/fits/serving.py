@@ -1,6 +1,6 @@
-"""``python -m planopt_studies.fits.serving FILE ...``: engines and cards, from rows.
+"""``python -m planopt_studies.fits.serving FILE ...``: engines, from rows.
 
-Cards without measured kernels first, then all engines together; whole groups of source,
+All engines together; whole groups of source,
 accelerator and model are then left out in seeded folds, and the errors of what the fits
 had not seen are written beside the measurements: intervals are made of them.
 """
@@ -20,12 +20,6 @@ from planopt.accuracy.measurements import Comparison
 from planopt.accuracy.serving_rows import ServingRow
 from planopt.accuracy.validate import compare_rows
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, bundled_folder
-from planopt_studies.fits.cards import (
-    SOURCE,
-    fit_cards,
-    predicted_unseen,
-    rows_of_cards,
-)
 from planopt_studies.fits.engine_fit import figures, fit_engines, folds_of, left_out
 from planopt_studies.fits.engine_rows import (
     ENGINES,
@@ -59,16 +53,6 @@ _KNOWN: Final[Mapping[str, Mapping[str, str]]] = {
     # max_num_tokens of trtllm-serve.
     "trtllm": {"token_budget": "8192", "policy": '"decode-first"'},
     "trtllm-cpp": {"token_budget": "8192", "policy": '"decode-first"'},
-    # Kernels of one row keep no more under way than this, whatever the memory: by the
-    # rows of A100 and H100 under llama.cpp, which are half as fast as their kernels.
-    # Those of many have no instructions of Hopper, and no copies beside the arithmetic:
-    # by the same rows. --ubatch-size is 512, and stages read one after the other.
-    "llama-cpp": {
-        "bandwidth_limit": '"1300 GB/s"',
-        "arithmetic_limit": '"220 TFLOPS"',
-        "prompt_chunk": "512",
-        "half_rows": "1.0",
-    },
     # Products of one row by vector units (or, of many, by cuBLAS): no tile to fill.
     "gpt-fast": {"half_rows": "1.0"},
     "exllama": {"half_rows": "1.0"},
@@ -78,19 +62,17 @@ _ENGINE_TABLES: Final = re.compile(r"(?m)^\[engines\.[^\]]+\]\n(?:.+\n)+")
 
 
 def main() -> None:
-    """Fit engines and cards to measured figures and write the assumptions."""
+    """Fit engines to measured figures and write the assumptions."""
     parser = argparse.ArgumentParser(prog="planopt_studies.fits.serving")
     parser.add_argument("files", type=Path, nargs="+", help="measurements")
     parser.add_argument("--date", required=True, help="of the fit, cited")
     parser.add_argument("--seed", type=int, default=7, help="of samples and folds")
     parser.add_argument("--rounds", type=int, default=8, help="of each fit at most")
     parser.add_argument("--workers", type=int, default=2, help="processes")
-    parser.add_argument("--cards", action="store_true", help="fit cards again, too")
     arguments = parser.parse_args()
     base = bundled_folder() / "assumptions" / f"{DEFAULT_ASSUMPTIONS}.toml"
     measured = Measured(arguments.files)
     closing = f'date = "{arguments.date}"\nstatus = "derived"'
-    cards = list(_cards(measured, base, closing)) if arguments.cards else _kept(base)
     rows = (EngineRows(name, measured.rows_of(name), base) for name in ENGINES)
     fits, found = fit_engines(
         [each for each in rows if each.rows],
@@ -99,9 +81,9 @@ def main() -> None:
     )
     sections = [_engine(fit, closing) for fit in fits]
     sections.append(_usual(found[USUAL], closing))
-    replace_fitted(base, [*sections, *cards], begin=ENGINES_BEGIN, end=ENGINES_END)
+    replace_fitted(base, sections, begin=ENGINES_BEGIN, end=ENGINES_END)
     folds = folds_of(fits, arguments.seed)
-    errors = left_out(fits, folds, _on_unseen_cards(measured, fits, folds, base))
+    errors = left_out(fits, folds)
     covers = covered(errors)
     errors += _any_engine(arguments.files, base)
     path = bundled_folder() / "measurements" / "serving-residuals.toml"
@@ -168,52 +150,6 @@ def _usual(coordinates: Any, closing: str) -> Section:
     shown = figures(engine_parameters(USUAL), coordinates)
     cite = 'cite = "what the fits of servers are drawn to, and are the mean of"'
     return sourced(f"engines.{USUAL}", shown, f"engine-{USUAL}", f"{cite}\n{closing}")
-
-
-def _on_unseen_cards(
-    measured: Measured, fits: Iterable[EngineFit], folds: Mapping[str, Any], base: Path
-) -> dict[tuple[str, str], float]:
-    """Predict rows on cards that were fitted without them."""
-    of = {
-        row.row: int(fold)
-        for fit in fits
-        for row, fold in zip(fit.linear.rows, folds[fit.rows.engine], strict=True)
-    }
-    rows = rows_of_cards(measured.rows)
-    dealt = {_group(row): of[row.id] for row in rows if row.id in of}
-    whole = {row.id: dealt[_group(row)] for row in rows if _group(row) in dealt}
-    if not whole:
-        return {}
-    return predicted_unseen(rows, whole, base.read_text(encoding="utf-8"))
-
-
-def _group(row: ServingRow) -> tuple[str, str, str]:
-    """Return what is left out as a whole; no sample of it is seen."""
-    return (row.source, row.accelerator, row.model)
-
-
-def _cards(measured: Measured, base: Path, closing: str) -> Iterator[Section]:
-    text = base.read_text(encoding="utf-8")
-    for card, fitted in fit_cards(measured.rows, text).items():
-        figures = {
-            name: f'"{value} us"' if name.endswith("overhead") else f"{value}"
-            for name, value in fitted.figures.items()
-        }
-        cite = (
-            f'cite = "{SOURCE}/GPU-Benchmarks-on-LLM-Inference, llama.cpp, batch 1: '
-            f"{fitted.rows} rows of decoding, mean error {fitted.decode_error:.1%}, "
-            f'and prompts, {fitted.prompt_error:.0%}"'
-        )
-        source = f"card-{card}"
-        yield sourced(f"accelerators.{card}", figures, source, f"{cite}\n{closing}")
-
-
-def _kept(base: Path) -> list[Section]:
-    """Return the cards as they stand."""
-    text = base.read_text(encoding="utf-8")
-    block = text[text.index(ENGINES_BEGIN) : text.index(ENGINES_END)]
-    start = block.find("[accelerators.")
-    return [[*block[start:].rstrip().splitlines(), ""]] if start >= 0 else []
 
 
 if __name__ == "__main__":

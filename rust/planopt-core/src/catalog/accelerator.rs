@@ -18,6 +18,11 @@ pub(super) const FORM_FACTORS: &[&str] = &[
     "cpu",
 ];
 
+/// Operations in fp32 that a multiprocessor starts in a clock, unless told otherwise: 128 from
+/// compute capability 8.6 on (CUDA C++ programming guide, throughput of native arithmetic
+/// instructions) and of Apple's cores.
+const LANES: u32 = 128;
+
 const PEER_TO_PEER: &[(&str, PeerToPeer)] = &[
     ("yes", PeerToPeer::Yes),
     ("no", PeerToPeer::No),
@@ -53,6 +58,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Accelerator {
         peak: fields.or("peak", Peak::default(), |fields, key| {
             fields.section(key, peak)
         }),
+        lanes: fields.or("lanes", LANES, Fields::positive),
         power: fields.optional("power", Fields::quantity),
         min_power: fields.optional("min_power", Fields::quantity),
         slots: fields.optional("slots", Fields::quantity),

@@ -5,9 +5,9 @@ mod compute;
 use self::compute::{compute, compute_over};
 use super::assumptions::{
     AllReduceAlgorithm, Assumptions, CommunicationAssumptions, CostAssumptions, EngineAssumptions,
-    EngineShares, ExpertAssumptions, FrameworkAssumptions, HardwareAssumptions, HardwareChanges,
-    HopPayload, MemoryAssumptions, Policy, ScaleUpAssumptions, Scheduling, Spares, SwitchSale,
-    TrainingAssumptions,
+    EngineKernels, EngineShares, ExpertAssumptions, FrameworkAssumptions, HardwareAssumptions,
+    HardwareChanges, HopPayload, KernelRates, MemoryAssumptions, OwnKernels, Policy,
+    ScaleUpAssumptions, Scheduling, Spares, SwitchSale, TrainingAssumptions,
 };
 use super::fields::{Fields, share};
 use super::host::ALL_REDUCE_CLASSES;
@@ -48,6 +48,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
         families,
         scheduling: Scheduling::default(),
         engines,
+        kernels: None,
         communication,
         links,
         experts: fields.or("experts", ExpertAssumptions::default(), |fields, key| {
@@ -121,8 +122,7 @@ fn engine_shares(
         experts: fields.or("experts", 1.0, factor),
         quantised: fields.or("quantised", 1.0, factor),
         all_reduce: fields.or("all_reduce", 1.0, factor),
-        bandwidth_limit: fields.optional("bandwidth_limit", Fields::positive),
-        arithmetic_limit: fields.optional("arithmetic_limit", Fields::positive),
+        kernels: fields.optional("kernels", |fields, key| fields.section(key, engine_kernels)),
         prompt_chunk: fields.optional("prompt_chunk", Fields::positive),
         half_rows: fields.optional("half_rows", factor),
         hop_overhead: fields.or("hop_overhead", Seconds::ZERO, Fields::quantity),
@@ -138,6 +138,36 @@ fn engine_shares(
                 fields.choice(key, POLICIES)
             }),
         },
+    }
+}
+
+/// Kernels that an engine brings along.
+fn engine_kernels(fields: &mut Fields<'_>) -> EngineKernels {
+    let any = own_kernels(fields, None);
+    let families = fields.named_sections("families", |own| own_kernels(own, Some(any)));
+    EngineKernels { any, families }
+}
+
+/// The same of one family; what its table lacks is as of `any`.
+fn own_kernels(fields: &mut Fields<'_>, any: Option<OwnKernels>) -> OwnKernels {
+    let number = |own: &mut Fields<'_>, key| own.positive_number(key, Dimension::Number);
+    let rates = |own: &mut Fields<'_>| KernelRates {
+        bandwidth: share(own, "bandwidth"),
+        bits_per_clock: number(own, "bits_per_clock"),
+        efficiency: share(own, "efficiency"),
+        flops_per_clock: own.or("flops_per_clock", f64::INFINITY, number),
+    };
+    let section = |own: &mut Fields<'_>, key| own.section(key, rates);
+    let layer = any.map(|own| own.layer);
+    let prompt_layer = any.map(|own| own.prompt_layer);
+    OwnKernels {
+        wide: fields.laid_over("wide", any.map(|own| own.wide), section),
+        packed: fields.laid_over("packed", any.map(|own| own.packed), section),
+        cache: fields.laid_over("cache", any.map(|own| own.cache), share),
+        attention: fields.laid_over("attention", any.map(|own| own.attention), share),
+        layer: fields.laid_over("layer", layer, Fields::quantity),
+        prompt_layer: fields.laid_over("prompt_layer", prompt_layer, Fields::quantity),
+        pipelining: fields.laid_over("pipelining", any.map(|own| own.pipelining), share),
     }
 }
 

@@ -93,6 +93,8 @@ pub struct Accelerator {
     pub l2_cache: Option<Bytes>,
     /// Dense peak rates.
     pub peak: Peak,
+    /// Operations in fp32 that a multiprocessor starts in a clock.
+    pub lanes: u32,
     /// Board power limit; none where the vendor publishes none.
     pub power: Option<Watts>,
     /// Lowest power limit that can be set.

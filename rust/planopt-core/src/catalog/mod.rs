@@ -31,9 +31,10 @@ mod workload;
 pub use self::architecture::describe_architecture;
 pub use self::assumptions::{
     AllReduceAlgorithm, Assumptions, CommunicationAssumptions, ComputeAssumptions, CostAssumptions,
-    EngineAssumptions, EngineShares, ExpertAssumptions, FrameworkAssumptions, HardwareAssumptions,
-    HardwareChanges, HopPayload, MemoryAssumptions, Policy, ProductAssumptions, Products,
-    ScaleUpAssumptions, Scheduling, Spares, SwitchSale, TrainingAssumptions,
+    EngineAssumptions, EngineKernels, EngineShares, ExpertAssumptions, FrameworkAssumptions,
+    HardwareAssumptions, HardwareChanges, HopPayload, KernelRates, MemoryAssumptions, OwnKernels,
+    Policy, ProductAssumptions, Products, ScaleUpAssumptions, Scheduling, Spares, SwitchSale,
+    TrainingAssumptions,
 };
 pub use self::changes::{CostChoice, PriceChoice};
 pub use self::condition::{Condition, Offered};

@@ -6,7 +6,7 @@ use super::shape::causal_mean_behind;
 use super::step::{OperationTime, Step};
 use crate::catalog::ProductAssumptions;
 use crate::format::Formats;
-use crate::hardware::{Rates, saturation};
+use crate::hardware::{OwnRates, Rates, saturation};
 use crate::parallel::{Degrees, local_shape, share_met};
 use crate::quantity::{FlopsPerSecond, real};
 use crate::transformer::{Operation, Work};
@@ -148,6 +148,8 @@ impl Choice {
     }
 }
 
+const BITS_OF_A_BYTE: f64 = 8.0;
+
 /// A product with seconds per unit of work.
 #[derive(Clone, Copy, Debug)]
 struct ProductPrice {
@@ -171,6 +173,9 @@ impl ProductPrice {
         formats: Formats,
         rates: &Rates,
     ) -> Self {
+        if let Some(own) = &rates.own {
+            return Self::of_own_kernel(k * n, element_bytes, own, formats);
+        }
         let efficiency = reached.efficiency
             * saturation(n, reached.half_columns)
             * saturation(k, reached.half_depth);
@@ -186,6 +191,30 @@ impl ProductPrice {
             widening_per_matrix: k * n * widening,
             memory_per_matrix: k * n * element_bytes / bandwidth,
             memory_per_row: (k + n) * activation,
+        }
+    }
+
+    /// Of so many `weights` under an engine with kernels of its own: they are read, unpacked and
+    /// multiplied at once, the slower of both deciding, smoothly; rows add arithmetic.
+    fn of_own_kernel(weights: f64, element_bytes: f64, own: &OwnRates, formats: Formats) -> Self {
+        let kernels = &own.kernels;
+        let is_packed = element_bytes < formats.activation_bytes();
+        let reached = if is_packed {
+            kernels.packed
+        } else {
+            kernels.wide
+        };
+        let bytes = weights * element_bytes;
+        let read = bytes / (own.bandwidth.0 * reached.bandwidth);
+        let multiplied = bytes * BITS_OF_A_BYTE / (own.clocks * reached.bits_per_clock);
+        let products = 1.0 / (own.rate.0 * reached.efficiency);
+        let beside = 1.0 / (own.clocks * reached.flops_per_clock);
+        Self {
+            compute_per_row: 2.0 * weights * (products + beside),
+            half_rows: 0.0,
+            widening_per_matrix: 0.0,
+            memory_per_matrix: (read.powi(4) + multiplied.powi(4)).sqrt().sqrt(),
+            memory_per_row: 0.0,
         }
     }
 

@@ -20,7 +20,7 @@ pub use self::inventory::Inventory;
 pub(crate) use self::line::ALL_REDUCE;
 pub use self::line::{Line, NetworkLine};
 pub(crate) use self::named::Bench;
-pub use self::rates::Rates;
+pub use self::rates::{OwnRates, Rates};
 pub(crate) use self::saturation::saturation;
 pub use self::spec::HardwareSpec;
 pub(crate) use self::spec::Nics;

@@ -2,10 +2,11 @@
 //! Formulas: `docs/reference/model.md`, section 2.
 
 use crate::catalog::{
-    Accelerator, Assumptions, ComputeAssumptions, HardwareAssumptions, ProductAssumptions, Products,
+    Accelerator, Assumptions, ComputeAssumptions, HardwareAssumptions, OwnKernels,
+    ProductAssumptions, Products,
 };
 use crate::format::{Format, Formats};
-use crate::quantity::{BytesPerSecond, FlopsPerSecond};
+use crate::quantity::{BytesPerSecond, FlopsPerSecond, Seconds};
 use crate::transformer::Operation;
 
 /// Arithmetic of 2:4 sparse matrices over that of dense ones, where the hardware knows them: half of
@@ -41,6 +42,60 @@ pub struct Rates {
     pub compute: ComputeAssumptions,
     /// What it reaches at training.
     pub trainer: HardwareAssumptions,
+    /// Kernels of the engine's own, if it has some.
+    pub own: Option<OwnRates>,
+}
+
+/// What an accelerator gives to kernels of an engine's own.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnRates {
+    /// What they reach of it.
+    pub kernels: OwnKernels,
+    /// Its memory bandwidth.
+    pub bandwidth: BytesPerSecond,
+    /// Its rate with weights and sums of 16 bits.
+    pub rate: FlopsPerSecond,
+    /// Clocks of all of its multiprocessors in a second: the rate in fp32, two operations for each
+    /// lane, over their lanes.
+    pub clocks: f64,
+}
+
+impl OwnRates {
+    fn of(accelerator: &Accelerator, assumptions: &Assumptions) -> Option<Self> {
+        let peak = &accelerator.peak;
+        let narrow = peak.fp16_fp16_accumulate.or(peak.fp16).or(peak.bf16);
+        let fp32 = peak.fp32.or(narrow)?;
+        Some(Self {
+            kernels: assumptions.own_kernels(accelerator)?,
+            bandwidth: accelerator.memory_bandwidth,
+            rate: narrow.unwrap_or(fp32),
+            clocks: fp32.0 / (2.0 * f64::from(accelerator.lanes)),
+        })
+    }
+
+    /// The same as products and attention are priced with: nothing is launched but layers.
+    fn over(&self, compute: &ComputeAssumptions) -> ComputeAssumptions {
+        let launched = |products: ProductAssumptions| ProductAssumptions {
+            operation_overhead: Seconds::ZERO,
+            ..products
+        };
+        let products = |own: Products| Products {
+            dense: launched(own.dense),
+            experts: launched(own.experts),
+        };
+        let own = compute.formats.iter();
+        ComputeAssumptions {
+            products: products(compute.products),
+            formats: own.map(|(format, own)| (*format, products(*own))).collect(),
+            attention_efficiency: self.kernels.attention,
+            decode_attention_efficiency: self.kernels.attention,
+            half_prompt: 0.0,
+            attention_overhead: Seconds::ZERO,
+            kv_bandwidth_efficiency: self.kernels.cache,
+            activation_traffic: false,
+            ..compute.clone()
+        }
+    }
 }
 
 impl Rates {
@@ -50,7 +105,9 @@ impl Rates {
         weights: Format,
         assumptions: &Assumptions,
     ) -> Option<Self> {
-        let compute = assumptions.compute_of(accelerator);
+        let measured = assumptions.compute_of(accelerator);
+        let own = OwnRates::of(accelerator, assumptions);
+        let compute = &own.map_or_else(|| measured.clone(), |own| own.over(measured));
         let peak = &accelerator.peak;
         let base = match weights {
             Format::Fp32 => peak.tf32.or(peak.fp32),
@@ -78,15 +135,10 @@ impl Rates {
             | Format::Bf16
             | Format::Fp16 => base,
         };
-        let limited = |rate: FlopsPerSecond| {
-            let limit = compute.arithmetic_limit;
-            limit.map_or(rate, |limit| rate.min(limit))
-        };
-        let own = accelerator.memory_bandwidth;
-        let bandwidth = compute.bandwidth_limit.map_or(own, |limit| own.min(limit));
+        let bandwidth = accelerator.memory_bandwidth;
         Some(Self {
-            base: limited(base),
-            quantised: limited(quantised),
+            base: own.map_or(base, |own| own.rate),
+            quantised,
             bandwidth,
             memory: bandwidth * compute.products.dense.bandwidth_efficiency,
             kv_cache: bandwidth * compute.kv_bandwidth_efficiency,
@@ -96,6 +148,7 @@ impl Rates {
             widening: compute.widening / peak.fp32.unwrap_or(base).0,
             compute: compute.clone(),
             trainer: assumptions.trainer(accelerator),
+            own,
         })
     }
 

@@ -29,7 +29,7 @@ impl Engine {
         }
         if let Some(name) = &self.name {
             let known = assumptions.engines.iter().find(|(own, _)| own == name);
-            let Some(engine) = known.map(|(_, engine)| *engine) else {
+            let Some(engine) = known.map(|(_, engine)| engine.clone()) else {
                 let names: Vec<&str> = assumptions
                     .engines
                     .iter()

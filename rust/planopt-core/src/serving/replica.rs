@@ -5,7 +5,7 @@
 use super::evaluation::{Decode, Mixed, Prefill};
 use super::offload::{Resting, exposed_reading, reading_line, resting};
 use super::parts::TimeParts;
-use crate::catalog::{Accelerator, Assumptions};
+use crate::catalog::{Accelerator, Assumptions, OwnKernels};
 use crate::compute::{OperationTime, Rank, RankBlock, Step};
 use crate::hardware::Fabric;
 use crate::load::serving::{Overlap, Question};
@@ -32,6 +32,8 @@ pub struct Replica<'a> {
     step_overhead: Seconds,
     prompt_launch: Seconds,
     prompt_chunk: Option<u32>,
+    /// Kernels of the engine's own, if it has some.
+    own: Option<OwnKernels>,
     step_tokens: f64,
 }
 
@@ -95,6 +97,7 @@ impl<'a> Replica<'a> {
             step_overhead: reached.step_overhead,
             prompt_launch: reached.prompt_launch,
             prompt_chunk: reached.prompt_chunk,
+            own: assumptions.own_kernels(accelerator),
             step_tokens: f64::from(assumptions.memory.workspace_tokens),
         }
     }
@@ -150,7 +153,8 @@ impl<'a> Replica<'a> {
         let mut cached = 0.0;
         let mut parts = TimeParts::default();
         while cached + chunk < prompt {
-            parts.add(&alone(chunk, cached).slowest_stage, 1.0);
+            let path = alone(chunk, cached);
+            parts.add(&path.slowest_stage, self.late(&path));
             cached += chunk;
         }
         parts.add(&alone(prompt - cached, cached).turn, 1.0);
@@ -158,6 +162,13 @@ impl<'a> Replica<'a> {
             seconds: parts.total(),
             parts,
         }
+    }
+
+    /// How many times longer than the slowest stage it takes from one chunk of a prompt to the next.
+    fn late(&self, path: &PathTime) -> f64 {
+        let longer = path.turn.total() / path.slowest_stage.total();
+        self.own
+            .map_or(1.0, |own| longer.powf(1.0 - own.pipelining))
     }
 
     /// The decoding batch with the last chunk of a prompt in the room that it leaves of the largest
@@ -330,6 +341,7 @@ impl Replica<'_> {
         };
         for (time, block) in blocks.iter_mut().zip(kinds) {
             *time = self.block(block, step, tokens);
+            time.operations.host += self.around_a_layer(step);
         }
         let embedding = self.block(&self.rank.embedding, step, tokens);
         let head = self.block(&self.rank.head, step, step.head_tokens());
@@ -369,6 +381,18 @@ impl Replica<'_> {
             turn,
             slowest_stage,
         }
+    }
+
+    /// What a layer takes besides its products and its attention, under an engine that runs both as
+    /// kernels of its own.
+    fn around_a_layer(&self, step: Step) -> Seconds {
+        self.own.map_or(Seconds::ZERO, |own| {
+            if step.prompts > 0.0 {
+                own.prompt_layer
+            } else {
+                own.layer
+            }
+        })
     }
 
     /// Drafting for the sequences of a step of one token each, as often as tokens are drafted.

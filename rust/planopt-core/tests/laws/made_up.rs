@@ -191,6 +191,7 @@ pub(crate) fn accelerators() -> impl Strategy<Value = Accelerator> {
                 memory: Bytes(memory * GB),
                 memory_bandwidth,
                 l2_cache: None,
+                lanes: 128,
                 peak,
                 power: Some(Watts(power)),
                 min_power: None,

@@ -80,8 +80,6 @@ pub(super) fn compute(fields: &mut Fields<'_>) -> (ComputeAssumptions, ComputeTa
         attention_time: fields.flag("attention_time"),
         step_overhead: fields.quantity("step_overhead"),
         prompt_launch: fields.or("prompt_launch", Seconds::ZERO, Fields::quantity),
-        bandwidth_limit: None,
-        arithmetic_limit: None,
         prompt_chunk: None,
         quantised: 1.0,
     };

@@ -1,9 +1,10 @@
 //! Rates that operations reach, and what engines make of them.
 
 use super::memory::MemoryAssumptions;
+use super::own_kernels::EngineKernels;
 use super::scheduling::Policy;
 use crate::format::Format;
-use crate::quantity::{BytesPerSecond, FlopsPerSecond, Seconds};
+use crate::quantity::Seconds;
 
 /// What matrix products in one format reach.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,7 +52,7 @@ impl Products {
 }
 
 /// What an engine makes of kernels: factors of what they reach, and what it adds to a step.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct EngineShares {
     /// Of the arithmetic of products and of prompts.
     pub arithmetic: f64,
@@ -69,10 +70,8 @@ pub struct EngineShares {
     pub quantised: f64,
     /// Of the time of an all-reduce.
     pub all_reduce: f64,
-    /// Bytes per second that its kernels of few rows keep under way at most.
-    pub bandwidth_limit: Option<BytesPerSecond>,
-    /// Peak rate beyond which its kernels get no faster.
-    pub arithmetic_limit: Option<FlopsPerSecond>,
+    /// Its own kernels, if it does not run those that cards were measured with.
+    pub kernels: Option<EngineKernels>,
     /// Tokens of a prompt that go through the stages at once.
     pub prompt_chunk: Option<u32>,
     /// Rows at which its products reach half of their rate, in place of the accelerator's: kernels
@@ -143,10 +142,6 @@ pub struct ComputeAssumptions {
     /// Launch of each operation of a step that reads prompts, whose shapes no graph was captured
     /// for: so long at least is such a step.
     pub prompt_launch: Seconds,
-    /// Bytes per second that an engine's kernels reach at most.
-    pub bandwidth_limit: Option<BytesPerSecond>,
-    /// Peak rate beyond which an engine's kernels get no faster.
-    pub arithmetic_limit: Option<FlopsPerSecond>,
     /// Tokens of a prompt that go through the stages at once, if not all.
     pub prompt_chunk: Option<u32>,
     /// Share of what they reach that products with quantised weights do under an engine.
@@ -175,8 +170,6 @@ impl ComputeAssumptions {
             kv_bandwidth_efficiency: self.kv_bandwidth_efficiency * engine.bandwidth * engine.cache,
             step_overhead: engine.step_overhead,
             prompt_launch: engine.prompt_launch,
-            bandwidth_limit: engine.bandwidth_limit,
-            arithmetic_limit: engine.arithmetic_limit,
             prompt_chunk: engine.prompt_chunk,
             quantised: engine.quantised,
             ..self.clone()

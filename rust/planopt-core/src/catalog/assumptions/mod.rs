@@ -3,6 +3,7 @@
 mod communication;
 mod compute;
 mod memory;
+mod own_kernels;
 mod scheduling;
 mod training;
 
@@ -13,6 +14,7 @@ pub use self::compute::{
     ComputeAssumptions, EngineShares, ProductAssumptions, Products, Scheduling,
 };
 pub use self::memory::MemoryAssumptions;
+pub use self::own_kernels::{EngineKernels, KernelRates, OwnKernels};
 pub use self::scheduling::Policy;
 pub use self::training::{
     FrameworkAssumptions, HardwareAssumptions, HardwareChanges, Spares, TrainingAssumptions,
@@ -106,6 +108,8 @@ pub struct Assumptions {
     pub scheduling: Scheduling,
     /// Engines that were compared with kernels, by name.
     pub engines: Vec<(String, EngineShares)>,
+    /// Kernels of the engine that runs, where it has its own.
+    pub kernels: Option<EngineKernels>,
     /// Communication.
     pub communication: CommunicationAssumptions,
     /// Collectives over scale-up links that were measured, by the link's name.
@@ -136,6 +140,7 @@ impl Assumptions {
     /// The same as `engine` makes of them, one of [`Self::engines`].
     pub fn under(&mut self, engine: &EngineShares) {
         self.memory = engine.memory;
+        self.kernels.clone_from(&engine.kernels);
         self.scheduling = engine.scheduling;
         self.communication.all_reduce_share = engine.all_reduce;
         self.communication.hop_overhead = engine.hop_overhead;
@@ -146,6 +151,16 @@ impl Assumptions {
         for (_, compute) in self.accelerators.iter_mut().chain(&mut self.families) {
             *compute = compute.under(engine);
         }
+    }
+
+    /// What kernels of the engine's own reach on `accelerator`, if it has some.
+    pub fn own_kernels(&self, accelerator: &Accelerator) -> Option<OwnKernels> {
+        let own = self.kernels.as_ref()?;
+        let family = own
+            .families
+            .iter()
+            .find(|(name, _)| *name == accelerator.family);
+        Some(family.map_or(own.any, |(_, kernels)| *kernels))
     }
 
     /// What collectives over the scale-up link of that name reach.

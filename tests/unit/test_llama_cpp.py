@@ -1,0 +1,107 @@
+"""llama.cpp: what its logs say of memory, and what it was measured to do."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import planopt
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from planopt.documents.evaluation import ServingEvaluation
+
+MIB = 2**20
+
+QWEN_3B = {
+    "architectures": ["Qwen2ForCausalLM"],
+    "model_type": "qwen2",
+    "hidden_size": 2048,
+    "intermediate_size": 11008,
+    "num_hidden_layers": 36,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 2,
+    "vocab_size": 151936,
+    "max_position_embeddings": 32768,
+    "tie_word_embeddings": True,
+    "torch_dtype": "bfloat16",
+}
+
+
+def asked(**options: Any) -> ServingEvaluation:
+    usual = {"engine": "llama-cpp", "batch": 1, "in_flight": 1}
+    return planopt.evaluate(**{**usual, **options})
+
+
+def test_the_compute_buffer_is_the_one_of_the_log(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(QWEN_3B))
+    told = asked(
+        model=str(config), accelerator="rtx-3090", weights="q4_k_m", context=4096
+    )
+    assert told.memory is not None
+    assert told.memory.activations_bytes == 300.75 * MIB
+    # 24 GiB are there in full.
+    assert told.memory.capacity_bytes == 24 * 2**30
+
+
+def test_two_rtx_3090_hold_a_70b() -> None:
+    told = asked(
+        model="llama-3.1-70b",
+        weights="q4_k_m",
+        accelerator="rtx-3090",
+        pp=2,
+        context=8192,
+    )
+    assert told.feasible
+    assert told.memory is not None
+    # 42.5 GB of weights, 2.7 of cache, 0.3 of a compute buffer and 0.9 of contexts.
+    assert 2 * told.memory.kv_cache_bytes == pytest.approx(2.7e9, rel=0.01)
+    assert told.memory.activations_bytes == pytest.approx(0.3e9, rel=0.1)
+    assert 2 * told.memory.overhead_bytes == 0.9e9
+    assert 2 * told.memory.total_bytes == pytest.approx(46.4e9, rel=0.02)
+
+
+# Published tokens per second of one user (XiongjieDai, 512 tokens written).
+@pytest.mark.parametrize(
+    ("accelerator", "weights", "measured", "within"),
+    [
+        ("rtx-3090", "q4_k_m", 111.74, 0.05),
+        ("rtx-4090", "q4_k_m", 127.74, 0.07),
+        ("a100-pcie-80", "fp16", 54.56, 0.12),
+        ("m2-ultra", "fp16", 36.25, 0.05),
+    ],
+)
+def test_cards_that_nothing_was_fitted_to(
+    accelerator: str, weights: str, measured: float, within: float
+) -> None:
+    told = asked(
+        model="llama-3-8b", accelerator=accelerator, weights=weights, context=512
+    )
+    speed = told.decode.tokens_per_second_per_user
+    assert speed == pytest.approx(measured, rel=within)
+
+
+def test_a_cache_is_read_as_slowly_on_every_card() -> None:
+    """Attention of llama.cpp of 2024 reads 0.3 of the bandwidth, whatever the card."""
+
+    def share(accelerator: str, bandwidth: float) -> float:
+        short, long = (
+            asked(
+                model="llama-3-8b",
+                accelerator=accelerator,
+                weights="q4_k_m",
+                context=context,
+            ).decode.step_seconds
+            for context in (1024, 5120)
+        )
+        assert short is not None
+        assert long is not None
+        # 32 layers, keys and values of 8 heads of 128 in two bytes, of 4096 tokens.
+        return 32 * 2 * 8 * 128 * 2 * 4096 / bandwidth / (long - short)
+
+    assert share("rtx-3090", 936e9) == pytest.approx(0.3, rel=0.02)
+    assert share("a40", 696e9) == pytest.approx(0.3, rel=0.02)
