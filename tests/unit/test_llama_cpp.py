@@ -70,7 +70,8 @@ def test_two_rtx_3090_hold_a_70b() -> None:
     ("accelerator", "weights", "measured", "within"),
     [
         ("rtx-3090", "q4_k_m", 111.74, 0.05),
-        ("rtx-4090", "q4_k_m", 127.74, 0.07),
+        ("rtx-4090", "q4_k_m", 127.74, 0.08),
+        ("rtx-4090", "fp16", 54.34, 0.05),
         ("a100-pcie-80", "fp16", 54.56, 0.12),
         ("m2-ultra", "fp16", 36.25, 0.05),
     ],
