@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from planopt_reference.derivation import formula
 from planopt_reference.facts import FactError
+from planopt_reference.operations import MatMul
 
 if TYPE_CHECKING:
     from planopt_reference.assumptions import Training
     from planopt_reference.communication import Fabric
     from planopt_reference.hardware import Host
+    from planopt_reference.operations import Operation
     from planopt_reference.rank import Offload, Rank
     from planopt_reference.stage import Stage
 
@@ -55,7 +57,23 @@ def resting_bytes(stage: Stage, rank: Rank) -> float:
 # Section 10, freed_j.
 def freed_bytes(stage: Stage, rank: Rank) -> float:
     """Return what of them the accelerator need not have room for."""
-    return _share(stage, max(0, _resting(stage, rank) - _LAYERS_AT_HAND), rank)
+    at_hand = 0 if rank.compute.own is not None else _LAYERS_AT_HAND
+    return _share(stage, max(0, _resting(stage, rank) - at_hand), rank)
+
+
+def resting_share(stage: Stage, rank: Rank) -> float:
+    """Return the share of a stage's layers that rest in its host."""
+    return _resting(stage, rank) / len(stage.layers) if stage.layers else 0.0
+
+
+# Section 17, "computes".
+def host_bandwidth(rank: Rank, links: Fabric, share: float) -> float:
+    """Return the bytes/s at which a host computes for one of its accelerators."""
+    host, training = links.host, _training(links)
+    memory = host.memory_bandwidth or training.host_memory_bandwidth
+    if rank.offload is not None and rank.offload.to == "disk":
+        memory = min(memory, host.disk_bandwidth or 0.0)
+    return memory * share / _accelerators_of_a_host(links)
 
 
 def _resting(stage: Stage, rank: Rank) -> int:
@@ -63,10 +81,32 @@ def _resting(stage: Stage, rank: Rank) -> int:
     return 0 if rank.offload is None else min(rank.offload.layers, len(stage.layers))
 
 
+# Section 17, "keeps".
+def kept(layer: tuple[Operation, ...]) -> list[MatMul]:
+    """Return the products of a layer that its host computes: its experts, if any."""
+    products = [each for each in layer if isinstance(each, MatMul)]
+    return [each for each in products if each.experts > 1] or products
+
+
+def kept_bytes(operation: MatMul, rank: Rank, *, met: float) -> float:
+    """Return the bytes of so many matrices of a product on one rank."""
+    inputs, outputs = operation.divided(rank.dividing(operation))
+    return met * inputs * outputs * rank.parameter_bytes(operation)
+
+
 def _share(stage: Stage, layers: int, rank: Rank) -> float:
     """Return the bytes of so many of a stage's layers, all taken as alike."""
     if not layers:
         return 0.0
+    if rank.compute.own is not None:
+        held = (
+            kept_bytes(
+                each, rank, met=each.experts / (rank.e if each.experts > 1 else 1)
+            )
+            for layer in stage.layers
+            for each in kept(layer)
+        )
+        return layers / len(stage.layers) * math.fsum(held)
     return (
         layers
         / len(stage.layers)

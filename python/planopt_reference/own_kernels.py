@@ -36,6 +36,8 @@ class OwnKernels:
     layer: float
     prompt_layer: float
     pipelining: float
+    host: float
+    copied_from: int
 
 
 def _products(table: Table) -> Products:
@@ -56,6 +58,8 @@ def own_kernels(table: Table | None, family: str) -> OwnKernels | None:
         layer=units.seconds(found["layer"]),
         prompt_layer=units.seconds(found["prompt_layer"]),
         pipelining=units.share(found["pipelining"]),
+        host=units.share(found["host"]),
+        copied_from=units.count(found["copied_from"]),
     )
 
 

@@ -9,12 +9,19 @@ from typing import TYPE_CHECKING, Final
 from planopt_reference.adapters import adapter_times
 from planopt_reference.architecture import model_from_table
 from planopt_reference.communication import Fabric, all_reduce, pipeline_hops
-from planopt_reference.compute import operation_times
+from planopt_reference.compute import distinct_matrices, operation_times
 from planopt_reference.context import context_messages
 from planopt_reference.derivation import formula
 from planopt_reference.encoder import encoder_seconds
 from planopt_reference.exchange import exchange_seconds
-from planopt_reference.offload import exposed_seconds
+from planopt_reference.offload import (
+    exposed_seconds,
+    host_bandwidth,
+    kept,
+    kept_bytes,
+    read_bandwidth,
+    resting_share,
+)
 from planopt_reference.operations import (
     AllReduce,
     Attention,
@@ -45,6 +52,8 @@ class StageTime:
     all_reduce: float
     launches: float = 0.0
     """Of the host that launches all of it one by one, if it does."""
+    handed: float = 0.0
+    """Of the host that computes or hands over what rests in it, if it does."""
 
     def and_then(self, other: StageTime) -> StageTime:
         """Return both, one after the other."""
@@ -54,6 +63,7 @@ class StageTime:
             overhead=self.overhead + other.overhead,
             all_reduce=self.all_reduce + other.all_reduce,
             launches=self.launches + other.launches,
+            handed=self.handed + other.handed,
         )
 
 
@@ -138,14 +148,44 @@ def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime
     if stage.first:
         encoding = encoder_seconds(rank, step)
         durations.append(Duration(encoding, 0.0, encoding))
+    spared, handed = _kept_by_host(stage, step, rank, links)
+    share = resting_share(stage, rank)
     return StageTime(
-        compute=math.fsum(duration.compute for duration in durations),
-        memory=math.fsum(duration.memory for duration in durations),
+        compute=math.fsum(duration.compute for duration in durations)
+        - share * math.fsum(duration.compute for duration in spared),
+        memory=math.fsum(duration.memory for duration in durations)
+        - share * math.fsum(duration.memory for duration in spared),
         overhead=math.fsum(duration.launch for duration in durations)
         + len(stage.layers) * around_a_layer(step, rank),
         all_reduce=math.fsum(messages),
         launches=launch_seconds(stage, step, rank),
+        handed=handed,
     )
+
+
+# Serving, section 17, host.
+def _kept_by_host(
+    stage: Stage, step: Step, rank: Rank, links: Fabric
+) -> tuple[list[Duration], float]:
+    """Return the products that the accelerator is spared, and seconds of the host."""
+    own = rank.compute.own
+    if own is None or rank.offload is None:
+        return [], 0.0
+    met, products = 0.0, []
+    for layer in stage.layers:
+        for each in kept(layer):
+            matrices = 1.0
+            if is_choice(each):
+                tokens = step.tokens + step.elsewhere
+                matrices = distinct_matrices(each.experts, each.active, tokens)
+                matrices /= rank.e
+            met += kept_bytes(each, rank, met=matrices)
+            products.append(each)
+    met *= resting_share(stage, rank)
+    if step.tokens >= own.copied_from:
+        return [], met / read_bandwidth(rank.offload, links)
+    spared = list(_durations(products, step, rank))
+    return spared, met / host_bandwidth(rank, links, own.host)
 
 
 # Serving, section 17, u.
@@ -272,7 +312,11 @@ def stage_parts(
         compute=time.compute,
         memory=time.memory,
         communication=messages,
-        offload=exposed_seconds(stage, work, rank, links),
+        offload=(
+            exposed_seconds(stage, work, rank, links)
+            if rank.compute.own is None
+            else time.handed
+        ),
         host=time.overhead + late,
     )
 

@@ -106,3 +106,31 @@ def test_a_cache_is_read_as_slowly_on_every_card() -> None:
 
     assert share("rtx-3090", 936e9) == pytest.approx(0.3, rel=0.02)
     assert share("a40", 696e9) == pytest.approx(0.3, rel=0.02)
+
+
+OSS: dict[str, Any] = {
+    "model": "gpt-oss-120b",
+    "accelerator": "rtx-3090",
+    "host": "desktop",
+    "context": 2048,
+    "prompt": 512,
+}
+
+
+def test_experts_that_the_host_computes() -> None:
+    """26 of 36 layers' experts in DDR5: 32.3 tok/s published, 25.5 ms of them there."""
+    assert not asked(**OSS).feasible
+    told = asked(**OSS, offload=26)
+    assert told.feasible
+    assert told.decode.tokens_per_second_per_user == pytest.approx(32.3, rel=0.1)
+    assert told.decode.offload_seconds == pytest.approx(25.5e-3, rel=0.01)
+    # All 36 layers: 33 ms there, 25.6 tok/s published on a desktop.
+    told = asked(**OSS, offload=36)
+    assert told.decode.offload_seconds == pytest.approx(35.4e-3, rel=0.01)
+    assert told.decode.tokens_per_second_per_user == pytest.approx(25.6, rel=0.1)
+
+
+def test_a_prompt_has_the_experts_copied() -> None:
+    """26 layers of experts go over the slot once: 44 GB, in about 1.2 s as published."""
+    told = asked(**OSS, offload=26)
+    assert told.prefill.offload_seconds == pytest.approx(44e9 / 26.8e9, rel=0.02)

@@ -168,6 +168,8 @@ fn own_kernels(fields: &mut Fields<'_>, any: Option<OwnKernels>) -> OwnKernels {
         layer: fields.laid_over("layer", layer, Fields::quantity),
         prompt_layer: fields.laid_over("prompt_layer", prompt_layer, Fields::quantity),
         pipelining: fields.laid_over("pipelining", any.map(|own| own.pipelining), share),
+        host: fields.laid_over("host", any.map(|own| own.host), share),
+        copied_from: fields.laid_over("copied_from", any.map(|own| own.copied_from), number),
     }
 }
 

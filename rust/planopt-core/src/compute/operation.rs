@@ -8,7 +8,7 @@ use crate::catalog::ProductAssumptions;
 use crate::format::Formats;
 use crate::hardware::{OwnRates, Rates, saturation};
 use crate::parallel::{Degrees, local_shape, share_met};
-use crate::quantity::{FlopsPerSecond, real};
+use crate::quantity::{Bytes, FlopsPerSecond, real};
 use crate::transformer::{Operation, Work};
 
 /// One operation on one rank, with everything but the step folded into seconds per unit of work.
@@ -46,6 +46,29 @@ enum RankWork {
 }
 
 impl RankOperation {
+    /// Whether it is a choice of experts.
+    pub(super) fn is_choice(&self) -> bool {
+        matches!(self.work, RankWork::MatMul { choice, .. } if choice.experts > 1.0)
+    }
+
+    /// Bytes of weights of a product that so many tokens meet.
+    pub(super) fn met_bytes(&self, step: Step, tokens: f64) -> Bytes {
+        match self.work {
+            RankWork::MatMul { choice, price } => {
+                price.bytes_per_matrix * choice.met(choice.tokens(step, tokens))
+            }
+            _ => Bytes::ZERO,
+        }
+    }
+
+    /// Bytes of its weights on this rank.
+    pub(super) fn held_bytes(&self) -> Bytes {
+        match self.work {
+            RankWork::MatMul { choice, price } => price.bytes_per_matrix * choice.held,
+            _ => Bytes::ZERO,
+        }
+    }
+
     /// Whether it looks at a cache.
     pub(super) fn is_attention(&self) -> bool {
         matches!(self.work, RankWork::Attention(_))
@@ -161,6 +184,7 @@ struct ProductPrice {
     memory_per_matrix: f64,
     /// Reading and writing the activations of one row.
     memory_per_row: f64,
+    bytes_per_matrix: Bytes,
 }
 
 impl ProductPrice {
@@ -191,6 +215,7 @@ impl ProductPrice {
             widening_per_matrix: k * n * widening,
             memory_per_matrix: k * n * element_bytes / bandwidth,
             memory_per_row: (k + n) * activation,
+            bytes_per_matrix: Bytes(k * n * element_bytes),
         }
     }
 
@@ -215,6 +240,7 @@ impl ProductPrice {
             widening_per_matrix: 0.0,
             memory_per_matrix: (read.powi(4) + multiplied.powi(4)).sqrt().sqrt(),
             memory_per_row: 0.0,
+            bytes_per_matrix: Bytes(bytes),
         }
     }
 

@@ -354,6 +354,33 @@ impl RankBlock {
             .sum()
     }
 
+    /// What a host computes itself, or hands over, where it keeps a layer: its experts, of a dense
+    /// layer all of its products.
+    fn kept(&self) -> impl Iterator<Item = &RankOperation> {
+        let any = self.operations.iter().any(RankOperation::is_choice);
+        self.operations
+            .iter()
+            .filter(move |own| !any || own.is_choice())
+    }
+
+    /// Bytes of these on this rank.
+    pub fn kept_bytes(&self) -> Bytes {
+        self.kept().map(RankOperation::held_bytes).sum()
+    }
+
+    /// Bytes of these that a step meets, and the time that it would take with them.
+    pub fn kept_work(&self, step: Step, tokens: f64) -> (Bytes, OperationTime) {
+        let met = self.kept().map(|own| own.met_bytes(step, tokens)).sum();
+        let time = self.kept().map(|own| match own.held_bytes() {
+            Bytes::ZERO => OperationTime::default(),
+            _ => own.time(step, tokens),
+        });
+        (
+            met,
+            time.fold(OperationTime::default(), OperationTime::then),
+        )
+    }
+
     /// Kernels and messages that a host launches where no graph does.
     pub fn launches(&self) -> f64 {
         let divided = |cache: &&Cache| cache.shared_by > 1;

@@ -14,6 +14,8 @@ const LAYERS_AT_HAND: f64 = 2.0;
 /// What of a stage rests in its host.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Resting {
+    /// Share of its layers.
+    pub(crate) share: f64,
     /// Weights of one rank.
     pub(crate) weights: Bytes,
     /// What of them its accelerator need not have room for.
@@ -21,18 +23,28 @@ pub(crate) struct Resting {
 }
 
 /// What of a stage rests in its host: so many of its layers, of every kind its share.
-pub(crate) fn resting(offload: &Offload, stage: &Stage, rank: &Rank) -> Resting {
+/// Where the host computes them (`kept`), experts alone, and no layer of them has to be at hand.
+pub(crate) fn resting(offload: &Offload, stage: &Stage, rank: &Rank, kept: bool) -> Resting {
     let layers: f64 = stage.layers.iter().sum();
     if layers <= 0.0 {
         return Resting::default();
     }
     let of_each_kind = rank.blocks.iter().zip(&stage.layers);
     let weights: Bytes = of_each_kind
-        .map(|(block, &count)| block.weights * count)
+        .map(|(block, &count)| {
+            let bytes = if kept {
+                block.kept_bytes()
+            } else {
+                block.weights
+            };
+            bytes * count
+        })
         .sum();
     let resting = f64::from(offload.layers).min(layers);
-    let freed = resting - resting.min(LAYERS_AT_HAND);
+    let at_hand = if kept { 0.0 } else { LAYERS_AT_HAND };
+    let freed = resting - resting.min(at_hand);
     Resting {
+        share: resting / layers,
         weights: weights * (resting / layers),
         freed: weights * (freed / layers),
     }

@@ -8,7 +8,7 @@ use super::parts::TimeParts;
 use crate::catalog::{Accelerator, Assumptions, OwnKernels};
 use crate::compute::{OperationTime, Rank, RankBlock, Step};
 use crate::hardware::Fabric;
-use crate::load::serving::{Overlap, Question};
+use crate::load::serving::{Offload, Overlap, Question};
 use crate::memory::{ServingMemory, StageMemory, capacity};
 use crate::parallel::{Batching, Degrees, Group, Placement, Stage, all_reduce, all_to_all, hops};
 use crate::quantity::{Bytes, BytesPerSecond, Seconds, real};
@@ -66,7 +66,10 @@ impl<'a> Replica<'a> {
             .iter()
             .map(|stage| {
                 let offload = question.offload.as_ref();
-                offload.map_or_else(Resting::default, |offload| resting(offload, stage, rank))
+                let kept = assumptions.own_kernels(accelerator).is_some();
+                offload.map_or_else(Resting::default, |offload| {
+                    resting(offload, stage, rank, kept)
+                })
             })
             .collect();
         let link = fabric.host_line().bandwidth;
@@ -367,11 +370,23 @@ impl Replica<'_> {
                 time.add(head, 1.0);
                 time.add(self.drafting(one_token), 1.0);
             }
-            let mut parts = time.parts(overlap);
-            if let Some(offload) = self.question.offload {
-                parts.offload =
-                    exposed_reading(&offload, resting.weights, self.host_line, parts.total());
+            let mut handed = Seconds::ZERO;
+            if let (Some(own), Some(offload)) = (self.own, self.question.offload) {
+                let (bytes, spared) = self.kept(stage, resting.share, step, tokens);
+                handed = if tokens < own.copied_from {
+                    time.operations = time.operations.then(spared.times(-1.0));
+                    bytes / self.in_the_host(&offload, own)
+                } else {
+                    bytes / self.host_line
+                };
             }
+            let mut parts = time.parts(overlap);
+            parts.offload = match self.question.offload {
+                Some(offload) if self.own.is_none() => {
+                    exposed_reading(&offload, resting.weights, self.host_line, parts.total())
+                }
+                _ => handed,
+            };
             turn.add(&parts, stage.count);
             if parts.total() > slowest_stage.total() {
                 slowest_stage = parts;
@@ -381,6 +396,24 @@ impl Replica<'_> {
             turn,
             slowest_stage,
         }
+    }
+
+    /// What a stage leaves of its layers to the host: bytes that a step meets, and the time that the
+    /// accelerator would take for them.
+    fn kept(&self, stage: &Stage, share: f64, step: Step, tokens: f64) -> (Bytes, OperationTime) {
+        let mut bytes = Bytes::ZERO;
+        let mut time = OperationTime::default();
+        for (block, &layers) in self.rank.blocks.iter().zip(&stage.layers) {
+            let (met, spared) = block.kept_work(step, tokens);
+            bytes += met * (layers * share);
+            time = time.then(spared.times(layers * share));
+        }
+        (bytes, time)
+    }
+
+    /// How fast a host that computes for one of its accelerators reads what it keeps.
+    fn in_the_host(&self, offload: &Offload, own: OwnKernels) -> BytesPerSecond {
+        offload.bandwidth * (own.host / f64::from(self.placement.accelerators_per_host()))
     }
 
     /// What a layer takes besides its products and its attention, under an engine that runs both as

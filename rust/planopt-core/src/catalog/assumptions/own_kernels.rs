@@ -30,6 +30,10 @@ pub struct OwnKernels {
     /// How well chunks of a prompt follow each other through stages: from one to the next is the
     /// turn over this power of how many times it is longer than the slowest stage.
     pub pipelining: f64,
+    /// Share of its memory's bandwidth at which a host computes what rests in it.
+    pub host: f64,
+    /// Tokens of a step from which on it does not: what is met then comes over the link.
+    pub copied_from: f64,
 }
 
 /// What products reach with weights of one kind.
