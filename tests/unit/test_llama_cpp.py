@@ -131,6 +131,6 @@ def test_experts_that_the_host_computes() -> None:
 
 
 def test_a_prompt_has_the_experts_copied() -> None:
-    """26 layers of experts go over the slot once: 44 GB, in about 1.2 s as published."""
+    """26 layers of experts go over the slot once: 44 GB (1.2 s published)."""
     told = asked(**OSS, offload=26)
     assert told.prefill.offload_seconds == pytest.approx(44e9 / 26.8e9, rel=0.02)
