@@ -94,12 +94,13 @@ def derivation_of_serving(
     pcie_all_reduce: str | None,
     hosts: int | None = None,
     engine: str | None = None,
+    step_tokens: int | None = None,
 ) -> tuple[Derivation, ...]:
     """Work an evaluation out by the reference, and record how."""
     candidate, hardware = evaluation.candidate, evaluation.hardware
     if candidate is None or hardware is None or evaluation.context_tokens is None:
         return ()
-    facts = _read(catalog, pcie_all_reduce, engine)
+    facts = _read(catalog, pcie_all_reduce, engine, step_tokens)
     layout = msgspec.structs.asdict(candidate)
     del layout["image_tokens"]  # They are counted in the prompt.
     given: dict[str, Any] = {
@@ -137,7 +138,10 @@ def derivation_of_training(
 
 
 def _read(
-    catalog: Catalog, pcie_all_reduce: str | None = None, engine: str | None = None
+    catalog: Catalog,
+    pcie_all_reduce: str | None = None,
+    engine: str | None = None,
+    step_tokens: int | None = None,
 ) -> Facts:
     """Let the reference read the same catalogs, by its own means."""
     return Facts(
@@ -146,6 +150,7 @@ def _read(
         assumptions=catalog.assumptions,
         pcie_all_reduce=pcie_all_reduce,
         engine=engine,
+        step_tokens=step_tokens,
         condition=catalog.condition,
         prices=catalog.prices,
     )

@@ -118,12 +118,16 @@ class Assumptions:
     trainers: Trainers
     engines: Mapping[str, Engine]
 
-    def under(self, engine: str | None) -> Assumptions:
+    def under(self, engine: str | None, step_tokens: int | None = None) -> Assumptions:
         """Return what an engine makes of them; none, as kernels were measured."""
         if engine is None:
             return self
-        reached = replace(self.reached, engine=self.engines[engine])
-        held = self.reached.table["engines"][engine].get("memory", {})
+        runs = self.engines[engine]
+        held = dict(self.reached.table["engines"][engine].get("memory", {}))
+        if step_tokens is not None and runs.prompt_chunk is not None:
+            runs = replace(runs, prompt_chunk=step_tokens)
+            held["workspace_tokens"] = step_tokens
+        reached = replace(self.reached, engine=runs)
         return replace(
             self,
             reached=reached,

@@ -76,6 +76,8 @@ class Facts:
         Figures of cost in place of those of the assumptions, by their names.
     engine : str, optional
         Serving engine that runs the kernels, one of the assumptions.
+    step_tokens : int, optional
+        Tokens of its step, where it reads prompts in chunks of so many.
     condition : {"new", "used", "any"}
         Accelerators are bought new, used, or at the lower of both prices.
     prices : mapping, optional
@@ -97,6 +99,7 @@ class Facts:
         pcie_all_reduce: str | None = None,
         cost: Mapping[str, float] | None = None,
         engine: str | None = None,
+        step_tokens: int | None = None,
         condition: str = "new",
         prices: Mapping[str, float] | None = None,
     ) -> None:
@@ -123,7 +126,7 @@ class Facts:
             message = f"the assumptions say nothing of an engine `{engine}`"
             raise FactError(message)
         self.assumptions: Assumptions = replace(
-            stated.under(engine),
+            stated.under(engine, step_tokens),
             pcie_all_reduce=pcie_all_reduce or stated.pcie_all_reduce,
             cost=replace(stated.cost, **(cost or {})),
         )

@@ -95,6 +95,7 @@ def verify_plan(
             pcie_all_reduce=request.get("pcie_all_reduce"),
             cost=request.get("cost"),
             engine=request.get("engine_name"),
+            step_tokens=(request.get("engine") or {}).get("token_budget"),
             condition=request.get("condition", "new"),
             prices=request.get("prices"),
         )

@@ -134,3 +134,23 @@ def test_a_prompt_has_the_experts_copied() -> None:
     """26 layers of experts go over the slot once: 44 GB (1.2 s published)."""
     told = asked(**OSS, offload=26)
     assert told.prefill.offload_seconds == pytest.approx(44e9 / 26.8e9, rel=0.02)
+
+
+# Published of a prompt on an RTX 3090 with 26 layers' experts in the host, tokens per
+# second by --ubatch-size; its slot gave 35 GB/s, ours is taken to give 26.8.
+UBATCHES = {512: 380, 2048: 1112, 4096: 1682, 8192: 2090}
+
+
+@pytest.mark.parametrize(("tokens", "published"), UBATCHES.items())
+def test_larger_batches_of_a_prompt_copy_the_experts_less_often(
+    tokens: int, published: float
+) -> None:
+    told = asked(
+        **{**OSS, "prompt": 8192, "context": 8192}, offload=26, token_budget=tokens
+    )
+    assert told.prefill.seconds is not None
+    assert 8192 / told.prefill.seconds == pytest.approx(published, rel=0.3)
+    assert told.memory is not None
+    # Each token more has an input and logits: its compute buffer is what it costs.
+    width = 201088 + 2880
+    assert told.memory.activations_bytes == tokens * width * 4

@@ -175,5 +175,6 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
         pcie_all_reduce=request["pcie_all_reduce"],
         hosts=request["hosts"],
         engine=served.engine_name,
+        step_tokens=served.step_tokens,
     )
     return with_changes(document, derivation=derivation)

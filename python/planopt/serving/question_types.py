@@ -96,8 +96,15 @@ class ServedModel:
             "prompt": self.lengths.prompt,
             "overlap": self.overlap,
             "engine": self.engine_name,
+            "step_tokens": self.step_tokens,
             **self.drafted,
         }
+
+    @property
+    def step_tokens(self) -> int | None:
+        """Tokens of a step, where that is said."""
+        tokens = self.engine.get("token_budget")
+        return tokens if isinstance(tokens, int) else None
 
     @property
     def drafted(self) -> dict[str, Any]:

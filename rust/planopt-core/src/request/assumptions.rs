@@ -49,6 +49,9 @@ impl Engine {
             }
             assumptions.memory.usable_fraction = share;
         }
+        if let Some(tokens) = self.step_tokens {
+            assumptions.step_of(tokens);
+        }
         if let Some(class) = &self.pcie_all_reduce {
             const CLASSES: [&str; 3] = ["default", "slow", "good"];
             if !CLASSES.contains(&class.as_str()) {

@@ -90,6 +90,8 @@ pub struct Engine {
     pub usable_fraction: Option<f64>,
     /// Class of PCIe all-reduce.
     pub pcie_all_reduce: Option<String>,
+    /// Tokens of a step of an engine that reads prompts in chunks of so many.
+    pub step_tokens: Option<u32>,
 }
 
 impl ModelRequest {

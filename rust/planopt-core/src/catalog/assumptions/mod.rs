@@ -153,6 +153,20 @@ impl Assumptions {
         }
     }
 
+    /// The same with steps of so many tokens, where the engine that runs reads prompts in chunks:
+    /// its graph has room for no more (llama.cpp, `--ubatch-size`).
+    pub fn step_of(&mut self, tokens: u32) {
+        if self.compute.prompt_chunk.is_none() {
+            return;
+        }
+        self.memory.workspace_tokens = tokens;
+        let named = self.accelerators.iter_mut().chain(&mut self.families);
+        let named = named.map(|(_, compute)| compute);
+        for compute in named.chain([&mut self.compute]) {
+            compute.prompt_chunk = Some(tokens);
+        }
+    }
+
     /// What kernels of the engine's own reach on `accelerator`, if it has some.
     pub fn own_kernels(&self, accelerator: &Accelerator) -> Option<OwnKernels> {
         let own = self.kernels.as_ref()?;
