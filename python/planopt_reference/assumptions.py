@@ -28,6 +28,8 @@ class Memory:
     page_tokens: int
     workspace_tokens: int
     step_logits: bool
+    flash_attention: bool
+    input_copies: int
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,8 @@ def _memory(table: Table) -> Memory:
         page_tokens=units.count(table["page_tokens"]),
         workspace_tokens=units.count(table["workspace_tokens"]),
         step_logits=bool(units.unwrapped(table.get("step_logits", False))),
+        flash_attention=bool(units.unwrapped(table.get("flash_attention", True))),
+        input_copies=units.count(table.get("input_copies", 0)),
     )
 
 

@@ -134,15 +134,18 @@ def _cached_tokens(operation: Attention | LatentAttention, context: int) -> int:
 # Section 5, activations.
 @formula(
     "workspace_tokens B_a max active (k' + n'), on the last stage + b (V/t) 4; with "
-    "step_logits workspace_tokens (V/t + h) 4 on the last stage alone",
+    "step_logits workspace_tokens 4 ((V/t + h) on the last stage + scores + inputs)",
     section="5",
     unit="bytes",
     reads=("memory.workspace_tokens",),
 )
-def activations_bytes(stage: Stage, model: Model, rank: Rank, *, batch: int) -> float:
+def activations_bytes(
+    stage: Stage, model: Model, rank: Rank, *, batch: int, context: int = 0, p: int = 1
+) -> float:
     """Return the bytes of the workspace, and of the logits on the last stage."""
     if rank.assumptions.memory.step_logits:
-        width = model.vocabulary / rank.t + model.hidden if stage.head else 0
+        width = model.vocabulary / rank.t + model.hidden if stage.head else 0.0
+        width += _held_of_a_step(stage, model, rank, batch=batch, context=context, p=p)
         return rank.assumptions.memory.workspace_tokens * width * _LOGIT_BYTES
     widest = max(
         (
@@ -159,6 +162,25 @@ def activations_bytes(stage: Stage, model: Model, rank: Rank, *, batch: int) -> 
         return workspace
     rows = batch * (1 + (rank.drafter.tokens if rank.drafter is not None else 0))
     return workspace + rows * model.vocabulary / rank.t * _LOGIT_BYTES
+
+
+# Section 5, "scores" and "inputs".
+def _held_of_a_step(
+    stage: Stage, model: Model, rank: Rank, *, batch: int, context: int, p: int
+) -> float:
+    """Return what llama.cpp holds besides for each token of a step, in figures."""
+    memory, tokens = rank.assumptions.memory, batch * context
+    several = rank.t * rank.c * rank.d * p > 1
+    inputs = memory.input_copies * (tokens + model.hidden) if several else 0
+    if memory.flash_attention:
+        return inputs
+    looking = [
+        operation.heads / rank.t
+        for layer in stage.layers
+        for operation in layer
+        if isinstance(operation, Attention | LatentAttention)
+    ]
+    return inputs + tokens * max(looking, default=0.0)
 
 
 # Section 5, x.
@@ -216,7 +238,7 @@ def kv_capacity_tokens(
     def sequences(stage: Stage) -> float:
         left = capacity_bytes(rank) - (
             weights_bytes(stage, model, rank)
-            + activations_bytes(stage, model, rank, batch=batch)
+            + activations_bytes(stage, model, rank, batch=batch, context=context, p=p)
             + overhead_bytes(rank, p)
         )
         each = kv_cache_bytes(stage, rank, sequences=1, context=context)
@@ -265,7 +287,9 @@ def fullest_stage_memory(
                 kv_cache=kv_cache_bytes(
                     stage, rank, sequences=sequences, context=context
                 ),
-                activations=activations_bytes(stage, model, rank, batch=batch),
+                activations=activations_bytes(
+                    stage, model, rank, batch=batch, context=context, p=p
+                ),
                 overhead=overhead_bytes(rank, p),
                 capacity=capacity_bytes(rank),
             )

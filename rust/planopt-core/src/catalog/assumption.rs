@@ -98,6 +98,16 @@ fn memory(fields: &mut Fields<'_>, general: Option<MemoryAssumptions>) -> Memory
             general.is_some_and(|own| own.step_logits),
             Fields::flag,
         ),
+        flash_attention: fields.or(
+            "flash_attention",
+            general.is_none_or(|own| own.flash_attention),
+            Fields::flag,
+        ),
+        input_copies: fields.or(
+            "input_copies",
+            general.map_or(0, |own| own.input_copies),
+            Fields::positive,
+        ),
     }
 }
 

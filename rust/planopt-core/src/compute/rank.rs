@@ -41,6 +41,8 @@ pub struct Cache {
     pub window: Option<u64>,
     /// What the attention of one token to a part of the cache gives: to be combined with the others.
     pub partial_bytes: Bytes,
+    /// Heads that look at it.
+    pub heads: f64,
     /// Context-parallel ranks that share it.
     pub shared_by: u32,
 }
@@ -239,6 +241,7 @@ fn cache(
         bytes_per_token: Bytes(elements * formats.kv.bytes_per_element()),
         window,
         partial_bytes: Bytes(partial),
+        heads,
         shared_by: degrees.cp,
     }
 }

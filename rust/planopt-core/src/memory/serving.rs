@@ -4,7 +4,7 @@
 use crate::catalog::{Accelerator, Assumptions};
 use crate::compute::Rank;
 use crate::parallel::Stage;
-use crate::quantity::Bytes;
+use crate::quantity::{Bytes, real};
 use serde::Serialize;
 
 /// Logits are sampled in 32 bits.
@@ -71,12 +71,17 @@ impl StageMemory {
         assumptions: &Assumptions,
     ) -> Self {
         let memory = &assumptions.memory;
-        let mut widest: f64 = 0.0;
+        let (mut widest, mut heads): (f64, f64) = (0.0, 0.0);
         let mut weights = Bytes::ZERO;
         let mut kv_cache_per_sequence = Bytes::ZERO;
         for (block, &layers) in rank.blocks.iter().zip(&stage.layers) {
             if layers > 0.0 {
                 widest = widest.max(block.workspace_elements);
+                heads = block
+                    .caches
+                    .iter()
+                    .map(|own| own.heads)
+                    .fold(heads, f64::max);
             }
             weights += (block.weights + block.adapters) * layers;
             kv_cache_per_sequence += block.kv_cache_bytes(context, memory.page_tokens) * layers;
@@ -105,8 +110,15 @@ impl StageMemory {
             } else {
                 0.0
             };
-            workspace = tokens * width * LOGIT_BYTES;
-            logits = 0.0;
+            let copies = if accelerators > 1 {
+                memory.input_copies
+            } else {
+                0
+            };
+            let copies = f64::from(copies);
+            workspace = tokens * (width + copies * hidden) * LOGIT_BYTES;
+            let scores = if memory.flash_attention { 0.0 } else { heads };
+            logits = tokens * real(context) * (scores + copies);
         }
         Self {
             weights,

@@ -20,4 +20,8 @@ pub struct MemoryAssumptions {
     /// Whether each token of the largest step has its input and its logits, and nothing else has a
     /// workspace: the compute buffer of ggml's graphs.
     pub step_logits: bool,
+    /// Whether scores of attention are never written, where such a graph is held.
+    pub flash_attention: bool,
+    /// How many inputs of a step are held besides in a group, so that steps follow each other.
+    pub input_copies: u32,
 }
