@@ -10,8 +10,8 @@ from typing import Protocol
 
 from planopt.machine import host_memory_bytes, processor_name
 
-Work = Callable[[], None]
-"""One piece of work, to be timed."""
+Work = Callable[[], object]
+"""One piece of work, done for its time and not for its result."""
 
 
 class Device(Protocol):
@@ -70,7 +70,7 @@ class NumpyDevice:
         left = self._random.random((rows, depth), dtype=self._np.float32)
         right = self._random.random((depth, columns), dtype=self._np.float32)
         product = self._np.empty((rows, columns), dtype=self._np.float32)
-        return lambda: _discard(self._np.matmul(left, right, out=product))
+        return lambda: self._np.matmul(left, right, out=product)
 
     def copy(self, size_bytes: int) -> Work:
         """Prepare a copy, dealt to all cores: one does not fill the memory bus."""
@@ -84,8 +84,8 @@ class NumpyDevice:
                 strict=True,
             )
         )
-        return lambda: _discard(
-            list(self._threads.map(lambda pair: self._np.copyto(*pair), pairs))
+        return lambda: list(
+            self._threads.map(lambda pair: self._np.copyto(*pair), pairs)
         )
 
     def attention(self, tokens: int, heads: int, width: int) -> Work:
@@ -96,18 +96,18 @@ class NumpyDevice:
             for _ in range(3)
         )
 
-        def attend() -> None:
+        def attend() -> object:
             scores = query @ key.transpose(0, 2, 1)
             np.exp(scores - scores.max(axis=-1, keepdims=True), out=scores)
             scores /= scores.sum(axis=-1, keepdims=True)
-            _discard(scores @ value)
+            return scores @ value
 
         return attend
 
     def launch(self) -> Work:
         """Prepare an addition of one number."""
         one, two = (self._np.ones(1, dtype=self._np.float32) for _ in range(2))
-        return lambda: _discard(self._np.add(one, one, out=two))
+        return lambda: self._np.add(one, one, out=two)
 
     def all_reduce_seconds(self, size_bytes: int, repeats: int) -> None:
         """Do nothing: there is nobody to talk to."""
@@ -118,7 +118,3 @@ class NumpyDevice:
         for _ in range(repeats):
             work()
         return (time.perf_counter() - start) / repeats
-
-
-def _discard(_: object) -> None:
-    """Work is done for its time, not for its result."""

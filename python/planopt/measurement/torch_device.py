@@ -70,13 +70,13 @@ class TorchDevice:
         left = torch.randn(rows, depth, device=self._device, dtype=dtype)
         right = torch.randn(depth, columns, device=self._device, dtype=dtype)
         product = torch.empty(rows, columns, device=self._device, dtype=dtype)
-        return lambda: _discard(torch.matmul(left, right, out=product))
+        return lambda: torch.matmul(left, right, out=product)
 
     def copy(self, size_bytes: int) -> Work:
         """Prepare a copy within the device's memory."""
         source = torch.ones(size_bytes // 4, device=self._device)
         target = torch.empty_like(source)
-        return lambda: _discard(target.copy_(source))
+        return lambda: target.copy_(source)
 
     def attention(self, tokens: int, heads: int, width: int) -> Work:
         """Prepare causal attention through PyTorch's fused kernel."""
@@ -86,12 +86,12 @@ class TorchDevice:
             for _ in range(3)
         )
         attend = torch.nn.functional.scaled_dot_product_attention
-        return lambda: _discard(attend(query, key, value, is_causal=True))
+        return lambda: attend(query, key, value, is_causal=True)
 
     def launch(self) -> Work:
         """Prepare an addition of one number."""
         one = torch.ones(1, device=self._device)
-        return lambda: _discard(one.add_(1.0))
+        return lambda: one.add_(1.0)
 
     def all_reduce_seconds(self, size_bytes: int, repeats: int) -> float | None:
         """Time NCCL's all-reduce, from this one process, over all CUDA devices."""
@@ -124,7 +124,3 @@ class TorchDevice:
             torch.xpu.synchronize(self._device)
         elif self._device.type == "mps":
             torch.mps.synchronize()
-
-
-def _discard(_: object) -> None:
-    """Work is done for its time, not for its result."""

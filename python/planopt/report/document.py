@@ -11,10 +11,10 @@ from planopt.documents.training import TrainingDocument
 from planopt.report.evaluation import render_evaluation
 from planopt.report.fleet import render_fleet
 from planopt.report.numbers import count, money
-from planopt.report.parts import deployment_line, price, purchase, speed
-from planopt.report.plan import render_plan
+from planopt.report.parts import price, purchase, speed
+from planopt.report.plan import laid_out, render_plan
 from planopt.report.promised import promised_speed
-from planopt.report.training import training_layout, training_speed
+from planopt.report.training import training_speed
 
 if TYPE_CHECKING:
     from planopt.documents.base import Document
@@ -63,13 +63,10 @@ def _table(plan: Plan | TrainingPlan) -> str:
 def _told(plan: Plan | TrainingPlan) -> list[str]:
     """Say what each deployment is, and how fast."""
     if plan.kind == "training":
-        return [
-            f"{each.model}, {training_layout(each.candidate)}: "
-            f"{training_speed(each.evaluation)}"
+        fast = [training_speed(each.evaluation) for each in plan.deployments]
+    else:
+        fast = [
+            promised_speed(plan, each) or speed(each.evaluation, each.replicas)
             for each in plan.deployments
         ]
-    return [
-        f"{deployment_line(each, plan.request.engine_name)}: "
-        f"{promised_speed(plan, each) or speed(each.evaluation, each.replicas)}"
-        for each in plan.deployments
-    ]
+    return [f"{what}: {how}" for what, how in zip(laid_out(plan), fast, strict=True)]

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from planopt.price_sources import dollars
 from planopt.units import SECONDS_PER_HOUR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 UNKNOWN = "-"
 
@@ -17,24 +22,18 @@ def money(usd: float | None, *, rough: bool = False, whole: bool = False) -> str
     return UNKNOWN if usd is None else dollars(usd, rough=rough, whole=whole)
 
 
-def money_per_million(usd: float | None) -> str:
-    """Dollars per million tokens, to three significant digits."""
-    return UNKNOWN if usd is None else f"${_significant(usd)}"
+def _told(form: str, times: float = 1.0) -> Callable[[float | None], str]:
+    """Return what tells a figure, so many times itself, to three significant digits."""
+    return lambda figure: (
+        UNKNOWN if figure is None else form.format(_significant(figure * times))
+    )
 
 
-def money_per_hour(usd: float | None) -> str:
-    """Dollars per hour."""
-    return UNKNOWN if usd is None else f"${_significant(usd)}/h"
-
-
-def rate(per_second: float | None) -> str:
-    """Tokens per second, without the unit: 12.3, 4,057, 0.42."""
-    return UNKNOWN if per_second is None else _significant(per_second)
-
-
-def milliseconds(seconds: float | None) -> str:
-    """Seconds as milliseconds."""
-    return UNKNOWN if seconds is None else f"{_significant(seconds * 1e3)} ms"
+rate = days = _told("{}")
+"""Tokens per second, days or another figure, without the unit: 12.3, 4,057, 0.42."""
+money_per_million = _told("${}")
+money_per_hour = _told("${}/h")
+milliseconds = _told("{} ms", 1e3)
 
 
 def duration(seconds: float | None) -> str:
@@ -48,11 +47,6 @@ def duration(seconds: float | None) -> str:
     if seconds < 2 * SECONDS_PER_HOUR:
         return f"{_significant(seconds / _SECONDS_PER_MINUTE)} min"
     return f"{_significant(seconds / SECONDS_PER_HOUR)} h"
-
-
-def days(number: float | None) -> str:
-    """Days, to three significant digits."""
-    return rate(number)
 
 
 def size(bytes_: float | None) -> str:

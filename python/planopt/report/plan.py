@@ -81,8 +81,7 @@ def _serving(plan: Plan) -> list[Block]:
     beside = Section("Aggregated or disaggregated", *pools(plan))
     if plan.status == "infeasible":
         return [*infeasible(plan), beside]
-    engine, several = plan.request.engine_name, len(plan.deployments) > 1
-    layouts = [deployment_line(each, engine) for each in plan.deployments]
+    layouts, several = laid_out(plan), len(plan.deployments) > 1
     return [
         *_bought(plan),
         *(f"{_MARGIN}{layout}" for layout in layouts),
@@ -126,12 +125,9 @@ def _training(plan: TrainingPlan) -> list[Block]:
     budget, deadline = plan.request.budget_usd, plan.request.deadline_seconds
     of += f" of {money(budget)}" if budget is not None else ""
     by = f" (deadline {days(deadline / SECONDS_PER_DAY)})" if deadline else ""
-    layouts = [
-        f"{each.model}, {training_layout(each.candidate)}" for each in plan.deployments
-    ]
     return [
         *_bought(plan),
-        *(Sentence(layout, _MARGIN) for layout in layouts),
+        *(Sentence(layout, _MARGIN) for layout in laid_out(plan)),
         _paid_and_proven(plan, price(plan) + of),
         *(
             f"{_MARGIN}{training_speed(each.evaluation)}{by}"
@@ -152,6 +148,15 @@ def _training(plan: TrainingPlan) -> list[Block]:
 
 
 # --- The headline ---------------------------------------------------------------------
+
+
+def laid_out(plan: Plan | TrainingPlan) -> list[str]:
+    """Say of each deployment what runs there, and how it is laid out."""
+    if plan.kind == "training":
+        deployed = plan.deployments
+        return [f"{each.model}, {training_layout(each.candidate)}" for each in deployed]
+    engine = plan.request.engine_name
+    return [deployment_line(each, engine) for each in plan.deployments]
 
 
 def _bought(plan: PlanDocument) -> list[Block]:

@@ -8,33 +8,27 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _MARKS = re.compile(r"\x1b\[[\d;]*m")
 
 
-def head(text: str) -> str:
-    """Mark a heading."""
-    return f"\x1b[1m{text}\x1b[0m"
+def _mark(code: str) -> Callable[[str], str]:
+    return lambda text: f"\x1b[{code}m{text}\x1b[0m"
 
 
-def good(text: str) -> str:
-    """Mark what the reader hoped for."""
-    return f"\x1b[1;32m{text}\x1b[0m"
-
-
-def bad(text: str) -> str:
-    """Mark what went wrong."""
-    return f"\x1b[1;31m{text}\x1b[0m"
-
-
-def warn(text: str) -> str:
-    """Mark what needs care."""
-    return f"\x1b[1;33m{text}\x1b[0m"
-
-
-def faint(text: str) -> str:
-    """Mark what can be skipped."""
-    return f"\x1b[2m{text}\x1b[0m"
+head = _mark("1")
+good = _mark("1;32")
+"""Mark what the reader hoped for."""
+bad = _mark("1;31")
+"""Mark what went wrong."""
+warn = _mark("1;33")
+"""Mark what needs care."""
+faint = _mark("2")
+"""Mark what can be skipped."""
 
 
 @dataclass(frozen=True)
