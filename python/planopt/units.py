@@ -6,3 +6,5 @@ SECONDS_PER_DAY = SECONDS_PER_HOUR * HOURS_PER_DAY
 HOURS_PER_YEAR = 365 * HOURS_PER_DAY
 MICRO_USD = 10**6
 """Micro-dollars of a dollar."""
+CENTS = 100
+"""Cents of a dollar."""

@@ -6,14 +6,12 @@ import math
 from typing import TYPE_CHECKING
 
 from planopt._native import energy_kwh, energy_usd_per_hour, hosting_usd_per_hour
-from planopt.units import HOURS_PER_YEAR, MICRO_USD
+from planopt.units import CENTS, HOURS_PER_YEAR, MICRO_USD
 
 if TYPE_CHECKING:
     from planopt.catalog.entries import CostAssumptions
     from planopt.documents.fleet_request import FleetRequest, Region
     from planopt.fleet.units import Unit
-
-CENTS = 100
 
 
 def charges_cents(

@@ -20,7 +20,7 @@ from planopt.documents.fleet import (
 )
 from planopt.documents.training import TrainingDeployment
 from planopt.fleet.question import PER_UNIT
-from planopt.units import HOURS_PER_DAY, MICRO_USD, SECONDS_PER_HOUR
+from planopt.units import CENTS, HOURS_PER_DAY, MICRO_USD, SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from planopt.fleet.problem import Template
     from planopt.fleet.purchase import Purchase
     from planopt.fleet.question import Demanded, Question, Use
-
-
-CENTS = 100
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from planopt.documents.explanations import Change, Infeasibility, Limit
 from planopt.fleet.mix import mix
 from planopt.fleet.problem import Container
+from planopt.fleet.question import PER_UNIT, SHARES_OF_A_RACK_UNIT
 from planopt.procurement.conflict import minimal_conflict
 from planopt.procurement.solver import Effort
+from planopt.units import CENTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,14 +24,15 @@ if TYPE_CHECKING:
 SECONDS = 5.0
 """For each question that an explanation asks, at most."""
 
-CENTS = 100
-STEPS = {
-    "budget": 1000 * CENTS,
-    "power": 1000,
-    "rack power": 1000,
-    "rack units": 42 * 100,
+KINDS = {
+    "budget": (1000 * CENTS, CENTS, "${:,.0f}"),
+    "power": (1000, 1000, "{:,.1f} kW"),
+    "rack power": (1000, 1000, "{:,.1f} kW"),
+    "rack units": (42 * SHARES_OF_A_RACK_UNIT, SHARES_OF_A_RACK_UNIT, "{:,.0f} U"),
 }
-"""In what steps more of a limit is sought; single pieces where nothing is said."""
+"""In what steps more of a limit is sought, and in what it is told; single pieces where
+nothing is said."""
+PIECES = 1, 1, "{:,.0f}"
 
 MOST = 10**6
 """Of such steps."""
@@ -37,16 +40,10 @@ MOST = 10**6
 
 def explain(fleet: Fleet, solver: Solver, time_limit: float) -> Infeasibility:
     """Find a conflict that cannot be resolved within itself, and what resolves it."""
-    unserved = [
-        stream.name
-        for place, stream in enumerate(fleet.streams)
-        if stream.active and not fleet.of_stream[place]
-    ]
-    if unserved:
+    if fleet.unserved:
+        value = "the promise of its class"
         return Infeasibility(
-            binding=tuple(
-                Limit(name=name, value="the promise of its class") for name in unserved
-            ),
+            binding=tuple(Limit(name=name, value=value) for name in fleet.unserved),
             note="none of the hardware in the file can keep these promises: allow a "
             "lower target or a longer time to the first token, or other hardware",
         )
@@ -110,7 +107,7 @@ class _Explanation:
         if seconds <= 0:
             self.cut_short = True
             return None
-        step = STEPS.get(name.partition(":")[0], 1)
+        step, _, _ = _kind(name)
         elastic = _without_prices(self.fleet, Container(name, {name: step}, 1, MOST))
         least = self.solver.solve(mix(elastic).model, seconds)
         if least.objective is None:
@@ -139,13 +136,9 @@ def _only(fleet: Fleet, kept: tuple[str, ...]) -> Fleet:
 
 def _without_prices(fleet: Fleet, more: Container) -> Fleet:
     """Return the question of how much more of a limit is needed, whatever it costs."""
+    nothing = (0,) * len(fleet.periods)
     free = tuple(
-        replace(
-            kit,
-            charge_cents=tuple(0 for _ in kit.charge_cents),
-            micro_usd_per_hour=0,
-        )
-        for kit in fleet.kits
+        replace(kit, charge_cents=nothing, micro_usd_per_hour=0) for kit in fleet.kits
     )
     return replace(fleet, kits=free, containers=(more,))
 
@@ -154,16 +147,14 @@ def _limit(fleet: Fleet, name: str) -> Limit:
     if name in fleet.limits:
         return Limit(name=name, value=_amount(name, fleet.limits[name]))
     stream = next(each for each in fleet.streams if each.name == name)
-    peak = max(map(stream.peak, stream.active)) / 10**6
+    peak = stream.highest / PER_UNIT
     return Limit(name=name, value=f"{peak:,.3g} per second at the highest peak")
 
 
 def _amount(name: str, amount: int) -> str:
-    kind = name.partition(":")[0]
-    if kind == "budget":
-        return f"${amount / CENTS:,.0f}"
-    if kind in ("power", "rack power"):
-        return f"{amount / 1000:,.1f} kW"
-    if kind == "rack units":
-        return f"{amount / 100:,.0f} U"
-    return f"{amount:,}"
+    _, unit, form = _kind(name)
+    return form.format(amount / unit)
+
+
+def _kind(name: str) -> tuple[int, int, str]:
+    return KINDS.get(name.partition(":")[0], PIECES)

@@ -26,6 +26,7 @@ from planopt.fleet.units import UTILISATION
 from planopt.options import Asked
 from planopt.price_sources import oldest_price, sourced
 from planopt.procurement import Solver
+from planopt.units import CENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,13 +36,11 @@ if TYPE_CHECKING:
 
     from planopt.catalog.open import Catalog
     from planopt.documents.fleet import Acquisition
-    from planopt.fleet.problem import Fleet
     from planopt.fleet.question import Question
     from planopt.fleet.stages import Answer
     from planopt.option_types import FleetOptions
 
 
-CENTS = 100
 SHARE_FOR_ONE_TYPE = 0.4
 """Of the time limit, for all fleets of one type that the plan is compared with."""
 
@@ -146,10 +145,6 @@ class _Planning:
         except (KeyboardInterrupt, StagesInterrupted):
             raise Interrupted(plan) from None
 
-    @property
-    def _time_limit(self) -> float:
-        return self.request.time_limit_seconds
-
     def _solve(self, question: Question, share: float, of: str = "") -> Answer:
         """Search for a share of the time limit."""
 
@@ -160,7 +155,8 @@ class _Planning:
             least = "" if bound is None else f", nothing below ${bound:,.2f}"
             self.told(f"{of}{stage.name}, {stage.seconds:.1f} s: {best}{least}")
 
-        return solve(question.fleet, self.solvers, share * self._time_limit, tell)
+        seconds = share * self.request.time_limit_seconds
+        return solve(question.fleet, self.solvers, seconds, tell)
 
     def _document(self, question: Question, answer: Answer) -> FleetPlan:
         notes = tuple(
@@ -216,22 +212,15 @@ class _Planning:
 
     def _kg_co2e(self, acquisitions: Sequence[Acquisition]) -> float | None:
         """Add up the carbon dioxide of all electricity, where it is known."""
-        each = [
-            (units, self._emitted(one, period))
-            for one in acquisitions
-            for period, units in enumerate(one.units)
-            if units
-        ]
-        known = [
-            units * kilograms for units, kilograms in each if kilograms is not None
-        ]
-        return sum(known) if len(known) == len(each) else None
-
-    def _emitted(self, one: Acquisition, period: int) -> float | None:
-        region = self.request.region(one.region)
-        watts = one.power_watts
-        cost = self.catalog.cost
-        return kg_co2e(cost, self.request, region, watts, period)
+        cost, kilograms = self.catalog.cost, []
+        for one in acquisitions:
+            region = self.request.region(one.region)
+            for period, units in enumerate(one.units):
+                of_one = kg_co2e(cost, self.request, region, one.power_watts, period)
+                if units and of_one is None:
+                    return None
+                kilograms.append(units * (of_one or 0.0))
+        return sum(kilograms)
 
     def _assumed(self) -> tuple[Assumed, ...]:
         if all(workload.utilisation for workload in self.request.workloads):
@@ -245,7 +234,7 @@ class _Planning:
     ) -> FleetPlan:
         """Add the best fleets that buy and rent one type of accelerator alone."""
         alone = {each: _alone(question, each) for each in types}
-        unserved = {each: _unserved(alone[each].fleet) for each in types}
+        unserved = {each: alone[each].fleet.unserved for each in types}
         able = [each for each in types if not unserved[each]]
         rows = [
             OneType(
@@ -275,7 +264,7 @@ class _Planning:
             note = "neither found nor excluded within the time limit"
             return replace(plan, infeasibility=Infeasibility(note=note))
         self.told("there is no fleet; looking for what stands in the way")
-        limit = SHARE_FOR_REASONS * self._time_limit
+        limit = SHARE_FOR_REASONS * self.request.time_limit_seconds
         return replace(
             plan,
             infeasibility=explain(question.fleet, self.solvers[0], limit),
@@ -299,15 +288,6 @@ def _alone(question: Question, accelerator: str) -> Question:
             if source.accelerator == accelerator or isinstance(source, Owned)
         ]
     )
-
-
-def _unserved(fleet: Fleet) -> list[str]:
-    """List the demands that nothing serves."""
-    return [
-        stream.name
-        for place, stream in enumerate(fleet.streams)
-        if stream.active and not fleet.of_stream[place]
-    ]
 
 
 def _one_type(plan: FleetPlan, accelerator: str, answer: Answer) -> OneType:

@@ -137,6 +137,15 @@ class Fleet:
         """Templates of each stream to choose from."""
         return self._grouped([each.stream for each in self.templates], self.streams)
 
+    @property
+    def unserved(self) -> list[str]:
+        """Demands that none of the templates serves."""
+        return [
+            stream.name
+            for place, stream in enumerate(self.streams)
+            if stream.active and not self.of_stream[place]
+        ]
+
     @cached_property
     def of_kit(self) -> tuple[tuple[int, ...], ...]:
         """Templates of each kit to choose from."""

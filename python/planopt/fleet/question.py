@@ -13,7 +13,7 @@ from planopt.fleet.curve import FLAT, duration_curve
 from planopt.fleet.problem import Fleet, Kit, Step, Stream, Template, Way
 from planopt.fleet.units import UTILISATION, Sought, serving_units, training_units
 from planopt.procurement.model import exact
-from planopt.units import SECONDS_PER_HOUR
+from planopt.units import CENTS, MICRO_USD, SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 PER_UNIT = 10**6
 """Demands and supplies are counted in millionths: of a request per second, of a run."""
 
-CENTS = 100
 SHARES_OF_A_RACK_UNIT = 100
 
 
@@ -258,7 +257,7 @@ class _Asking:
         if way == "own":
             uses[f"owned:{number}"] = unit.hosts
         else:
-            uses["budget"] = math.ceil(Fraction(price * CENTS, 10**6))
+            uses["budget"] = math.ceil(Fraction(price * CENTS, MICRO_USD))
             uses[f"stock:{number}"] = unit.accelerators
         charges = charges_cents(self.cost, self.request, region, unit, price)
         return Kit(name, way, pool, charges, uses=uses)
