@@ -20,7 +20,7 @@ from fleet_instances import SEEDS, instance
 
 from planopt._native import undominated_templates
 from planopt.fleet.dominance import columns_of
-from planopt.fleet.selection import select
+from planopt.fleet.selection import Selection
 from planopt.fleet.stages import solve
 from planopt.procurement import Solver
 from planopt.procurement.solver import Effort
@@ -67,7 +67,7 @@ def measure(whole: Fleet, workers: int) -> list[float]:
     fleet = whole.only(kept)
     solvers = [Solver() for _ in range(workers)]
     try:
-        solvers[0].solve(select(fleet.only(range(40))).model, PATIENCE)  # warm
+        solvers[0].solve(Selection(fleet.only(range(40))).model, PATIENCE)  # warm
         first = _seconds(solvers[0], fleet, 1, Effort(first=True))
         one = _seconds(solvers[0], fleet, 1, Effort())
         two = _seconds(solvers[0], fleet, 4, Effort())
@@ -87,7 +87,7 @@ def measure(whole: Fleet, workers: int) -> list[float]:
 def _seconds(solver: Solver, fleet: Fleet, parts: int, effort: Effort) -> float:
     """Time from the templates to the answer of a selection, stating it included."""
     started = time.perf_counter()
-    outcome = solver.solve(select(fleet, parts).model, PATIENCE, effort=effort)
+    outcome = solver.solve(Selection(fleet, parts).model, PATIENCE, effort=effort)
     seconds = time.perf_counter() - started
     expected = ("optimal", "feasible") if effort.first else ("optimal",)
     if outcome.status not in expected:

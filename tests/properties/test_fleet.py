@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from planopt.fleet.cover import Prices, cheapest, covers_of
 from planopt.fleet.dominance import undominated
 from planopt.fleet.generation import generate
-from planopt.fleet.mix import mix
+from planopt.fleet.mix import Mix
 from planopt.fleet.problem import Container, Fleet, Kit, Step, Stream, Template
 from planopt.fleet.purchase import cost_cents, shortfalls
-from planopt.fleet.selection import select
+from planopt.fleet.selection import Selection
 from planopt.fleet.stages import solve
 from planopt.procurement import Solver
 from planopt.procurement.model import SparseRow
@@ -247,7 +247,7 @@ def test_the_free_mix_is_best_by_cp_sat_by_highs_and_by_trying_everything(
     solvers: list[Solver], fleet: Fleet
 ) -> None:
     expected = least_cost(fleet)
-    free = mix(fleet)
+    free = Mix(fleet)
     outcome = solvers[0].solve(free.model, TIME_LIMIT)
     assert outcome.objective == expected
     assert highs(free.model) == expected
@@ -262,7 +262,7 @@ def test_the_free_mix_is_best_by_cp_sat_by_highs_and_by_trying_everything(
 def test_selections_are_best_by_both_and_are_answers_of_the_whole(
     solvers: list[Solver], fleet: Fleet, parts: int
 ) -> None:
-    chosen = select(fleet, parts)
+    chosen = Selection(fleet, parts)
     outcome = solvers[0].solve(chosen.model, TIME_LIMIT)
     assert outcome.objective == highs(chosen.model)
     if len(chosen.model.uppers) <= 12:
@@ -272,8 +272,8 @@ def test_selections_are_best_by_both_and_are_answers_of_the_whole(
     purchase = chosen.purchase(outcome.values)
     assert not shortfalls(fleet, purchase)
     assert cost_cents(fleet, purchase) == outcome.objective
-    hint = mix(fleet).values(purchase)
-    free = mix(fleet).purchase(hint)
+    hint = Mix(fleet).values(purchase)
+    free = Mix(fleet).purchase(hint)
     assert not shortfalls(fleet, free)
     assert cost_cents(fleet, free) <= cost_cents(fleet, purchase)
 
@@ -314,7 +314,7 @@ def test_dominated_templates_are_not_missed(
 ) -> None:
     kept = fleet.only(undominated(fleet))
     costs = [
-        solvers[0].solve(mix(each).model, TIME_LIMIT).objective
+        solvers[0].solve(Mix(each).model, TIME_LIMIT).objective
         for each in (fleet, kept)
     ]
     assert costs[0] == costs[1]
@@ -347,7 +347,7 @@ def test_the_cheapest_cover_is_what_the_free_mix_of_one_demand_costs(
         if each.stream == stream
     )
     alone = Fleet((replace(asked, periods=(asked.periods[period],)),), kits, templates)
-    expected = solvers[0].solve(mix(alone).model, TIME_LIMIT).objective
+    expected = solvers[0].solve(Mix(alone).model, TIME_LIMIT).objective
     paid = Prices({(kit, 0): price for (kit, _), price in prices.items()}, {})
     bound, cover = cheapest(alone, 0, 0, paid, NOTHING_KNOWN)
     assert (None if cover is None else bound) == expected
@@ -362,9 +362,9 @@ def test_the_cheapest_cover_is_what_the_free_mix_of_one_demand_costs(
 def test_generated_covers_are_answers_and_their_prices_bound_all_answers(
     solvers: list[Solver], fleet: Fleet
 ) -> None:
-    best = solvers[0].solve(mix(fleet).model, TIME_LIMIT)
+    best = solvers[0].solve(Mix(fleet).model, TIME_LIMIT)
     assume(best.objective is not None)
-    start = select(fleet, 4)
+    start = Selection(fleet, 4)
     outcome = solvers[0].solve(start.model, TIME_LIMIT)
     assume(outcome.values)
     known = start.purchase(outcome.values)

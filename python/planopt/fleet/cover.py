@@ -102,7 +102,9 @@ def cheapest(
             rents[0] += cents
         enough = fleet.copies(place, asked.peak(period))
         most = min((enough, *fleet.allowed(fleet.uses[place])))
-        way = (template.kit, template.supply, template.loss, most, cents, rents)
+        # Of one kit the better way takes the place of another, unless limits are its own.
+        kit = len(fleet.kits) + place if template.uses else template.kit
+        way = (kit, template.supply, template.loss, most, cents, rents)
         ways.append(way)
     demands = [asked.periods[period][step].demand for step in steps]
     bound, found = cheapest_cover(demands, asked.losses, ways, below)

@@ -48,7 +48,7 @@ def generate(
     covers = dict.fromkeys(known)
     best: Prices | None = None
     bound, stalled, by_the_clock = 0, False, False
-    master = Master.of(fleet, tuple(covers))
+    master = Master(fleet, tuple(covers))
     for _ in range(MOST_ROUNDS):
         left = deadline - time.monotonic()
         relaxed = solver.solve(master.relaxed, max(0.0, left), effort=RELAXED)
@@ -68,7 +68,7 @@ def generate(
             break
         stalled = not found
         covers.update(dict.fromkeys(found))
-        master = Master.of(fleet, tuple(covers))
+        master = Master(fleet, tuple(covers))
     return Generated(master, bound, by_the_clock)
 
 

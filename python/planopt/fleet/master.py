@@ -8,14 +8,14 @@ all answers (`Master.bound`), whether they are among its covers or not.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planopt.fleet.cover import LIMIT_SCALE, Prices
 from planopt.fleet.programme import Programme
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from planopt.fleet.cover import Cover
     from planopt.fleet.problem import Fleet
@@ -23,49 +23,38 @@ if TYPE_CHECKING:
     from planopt.procurement.model import Model
 
 
-@dataclass(frozen=True)
-class Master:
+class Master(Programme):
     """The programme of some covers, and what its variables and rows stand for."""
 
-    programme: Programme
-    model: Model
-    covers: Mapping[int, Cover]
-    """What there is to choose from, by variable; the last ones."""
-    acquired: Mapping[tuple[int, int], int]
-    """Variables of the copies of a kit acquired in a period: (kit, period)."""
-    kit_rows: Mapping[tuple[int, int], int | None]
-    """Rows that ask for the copies at work of a kit in a period."""
-    limit_rows: Mapping[tuple[str, int], int]
-    """Rows that keep a limit in a period."""
-
-    @classmethod
-    def of(cls, fleet: Fleet, covers: Sequence[Cover]) -> Master:
-        """State the choice among some covers."""
-        programme = Programme(fleet)
-        acquired = {}
+    def __init__(self, fleet: Fleet, covers: Sequence[Cover]) -> None:
+        super().__init__(fleet)
+        self._acquired: dict[tuple[int, int], int] = {}
+        """Variables of the copies of a kit acquired in a period: (kit, period)."""
         for kit, entry in enumerate(fleet.kits):
             if entry.way != "rent" and fleet.of_kit[kit]:
-                acquired.update(programme.acquisitions(kit, _most(fleet, kit)))
-        programme.containers()
+                self._acquired.update(self.acquisitions(kit, _most(fleet, kit)))
+        self.containers()
+        self._covers = {self.choice(1, each.purchase): each for each in covers}
+        """What there is to choose from, by variable; the last ones."""
         choices: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
         at_work: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
-        chosen = {programme.choice(1, each.purchase): each for each in covers}
-        for variable, cover in chosen.items():
+        for variable, cover in self._covers.items():
             choices[cover.demand][variable] = 1
             for (template, period), copies in cover.purchase.deployed.items():
                 at_work[fleet.templates[template].kit, period][variable] += copies
         for (stream, _), ones in choices.items():
-            programme.row(fleet.streams[stream].name, ones, lower=1)
-        kit_rows = {
-            (kit, period): programme.hosts(
+            self.row(fleet.streams[stream].name, ones, lower=1)
+        self._kit_rows = {
+            (kit, period): self.hosts(
                 kit,
-                [acquired[kit, sooner] for sooner in range(period + 1)],
+                [self._acquired[kit, sooner] for sooner in range(period + 1)],
                 at_work[kit, period],
             )
-            for kit, period in acquired
+            for kit, period in self._acquired
         }
-        limits = programme.limits()
-        return cls(programme, programme.model(), chosen, acquired, kit_rows, limits)
+        """Rows that ask for the copies at work of a kit in a period."""
+        self._limit_rows = self.limits()
+        """Rows that keep a limit in a period."""
 
     @property
     def relaxed(self) -> Model:
@@ -74,10 +63,10 @@ class Master:
         A cover may be chosen more than once: a bound of 1 would take a share of the
         price of its demand.
         """
-        most = max(1, len(self.covers))
+        most = max(1, len(self._covers))
         uppers = (
-            most if place in self.covers else upper
-            for place, upper in enumerate(self.model.uppers)
+            most if place in self._covers else upper
+            for place, upper in enumerate(self.uppers)
         )
         return replace(self.model, uppers=tuple(uppers))
 
@@ -87,13 +76,13 @@ class Master:
         def of(row: int | None, scale: int) -> int:
             return 0 if row is None else int(abs(duals[row]) * scale)
 
-        names = sorted({name for name, _ in self.limit_rows})
+        names = sorted({name for name, _ in self._limit_rows})
         return Prices(
-            {key: of(row, 1) for key, row in self.kit_rows.items()},
+            {key: of(row, 1) for key, row in self._kit_rows.items()},
             {
-                (name, period): of(self.limit_rows.get((name, period)), LIMIT_SCALE)
+                (name, period): of(self._limit_rows.get((name, period)), LIMIT_SCALE)
                 for name in names
-                for period in self.programme.fleet.periods
+                for period in self.fleet.periods
             },
         )
 
@@ -103,17 +92,17 @@ class Master:
         Whatever the prices are: paid for what is at work and used, and returned for
         what is acquired and for the limits, they cost an answer nothing (Lagrange).
         """
-        fleet = self.programme.fleet
+        fleet = self.fleet
         parts = covers_cents * LIMIT_SCALE
         for (name, _), price in prices.limits.items():
             parts -= price * fleet.limits[name]
-        for (kit, period), variable in self.acquired.items():
+        for (kit, period), variable in self._acquired.items():
             entry = fleet.kits[kit]
             rest = entry.charge_cents[period] * LIMIT_SCALE
             for later in fleet.periods[period:]:
                 rest -= prices.kits[kit, later] * LIMIT_SCALE
                 rest += prices.parts(entry.uses, later)
-            parts += min(0, rest) * self.model.uppers[variable]
+            parts += min(0, rest) * self.uppers[variable]
         for container in fleet.containers:
             rest = container.charge_cents * LIMIT_SCALE
             for period in fleet.periods:
@@ -126,11 +115,11 @@ class Master:
         """Read a choice: of several covers of a demand, the first."""
         read = list(values)
         served = set()
-        for variable, cover in self.covers.items():
+        for variable, cover in self._covers.items():
             if read[variable]:
                 read[variable] = int(cover.demand not in served)
                 served.add(cover.demand)
-        return self.programme.purchase(read)
+        return super().purchase(read)
 
 
 def _most(fleet: Fleet, kit: int) -> int:

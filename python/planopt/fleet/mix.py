@@ -10,17 +10,15 @@ no variables of their own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from planopt.fleet.programme import Programme
 from planopt.fleet.purchase import Purchase, trimmed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from planopt.fleet.problem import Fleet
-    from planopt.procurement.model import Model
 
 
 Key = TypeVar("Key")
@@ -31,59 +29,55 @@ AVERAGING = 1000
 NOTHING = Purchase()
 
 
-@dataclass(frozen=True)
-class Mix:
+class Mix(Programme):
     """The programme of the free mix, and which variable stands for what."""
 
-    fleet: Fleet
-    programme: Programme
-    acquired: dict[tuple[int, int], int] = field(default_factory=dict)
-    deployed: dict[tuple[int, int], int] = field(default_factory=dict)
-    rented: dict[tuple[int, int, int], int] = field(default_factory=dict)
-    containers: dict[int, int] = field(default_factory=dict)
-    most_rented: dict[tuple[int, int], int] = field(default_factory=dict)
-    """Copies of a template rented at the same time in a period."""
-    in_use: dict[int, int] = field(default_factory=dict)
-    """Whether copies are at work at all, by their variable."""
-    reserves: dict[int, Mapping[int, int]] = field(default_factory=dict)
-    """Of what a stream keeps for failures in a step: what they take of each of the
-    copies that may be at work, by variable."""
-
-    @property
-    def model(self) -> Model:
-        """To be solved."""
-        return self.programme.model()
-
-    def purchase(self, values: Sequence[int]) -> Purchase:
-        """Read a solution."""
-        return self.programme.purchase(values)
+    def __init__(self, fleet: Fleet) -> None:
+        super().__init__(fleet)
+        self._acquired: dict[tuple[int, int], int] = {}
+        self._deployed: dict[tuple[int, int], int] = {}
+        self._rented: dict[tuple[int, int, int], int] = {}
+        self._most_rented: dict[tuple[int, int], int] = {}
+        """Copies of a template rented at the same time in a period."""
+        self._in_use: dict[int, int] = {}
+        """Whether copies are at work at all, by their variable."""
+        self._reserves: dict[int, Mapping[int, int]] = {}
+        """Of what a stream keeps for failures in a step: what they take of each of the
+        copies that may be at work, by variable."""
+        for stream in range(len(fleet.streams)):
+            self._write_templates(stream)
+            self._write_demand(stream)
+        if len(fleet.periods) > 1:
+            for kit in range(len(fleet.kits)):
+                self._write_kit(kit)
+        self._containers = self.containers()
+        self.limits()
 
     def values(self, purchase: Purchase) -> tuple[int, ...]:
         """Spell an answer out as a value of each variable."""
-        uppers = self.programme.uppers
-        values = [0] * len(uppers)
+        values = [0] * len(self.uppers)
 
         def enter(places: Mapping[Key, int], counts: Mapping[Key, int]) -> None:
             for key, count in counts.items():
                 if key in places:
                     # Shares rounded up may come to a copy more than the whole takes.
-                    values[places[key]] = min(count, uppers[places[key]])
+                    values[places[key]] = min(count, self.uppers[places[key]])
 
         purchase = trimmed(self.fleet, purchase)
-        enter(self.acquired, purchase.acquired)
-        enter(self.deployed, purchase.deployed)
-        enter(self.rented, purchase.rented)
-        enter(self.containers, purchase.containers)
-        enter(self.most_rented, purchase.most_rented)
-        for copies, there in self.in_use.items():
+        enter(self._acquired, purchase.acquired)
+        enter(self._deployed, purchase.deployed)
+        enter(self._rented, purchase.rented)
+        enter(self._containers, purchase.containers)
+        enter(self._most_rented, purchase.most_rented)
+        for copies, there in self._in_use.items():
             values[there] = int(values[copies] > 0)
-        for reserve, losses in self.reserves.items():
+        for reserve, losses in self._reserves.items():
             values[reserve] = max(
                 loss for copies, loss in losses.items() if values[copies]
             )
         return tuple(values)
 
-    def write_templates(self, stream: int) -> None:
+    def _write_templates(self, stream: int) -> None:
         """Add the copies of each template in each period, and in steps if rented."""
         fleet = self.fleet
         asked = fleet.streams[stream]
@@ -96,27 +90,27 @@ class Mix:
                 most = fleet.copies(place, asked.peak(period))
                 acquired = {} if len(fleet.periods) > 1 else {(kit, period): 1}
                 copy = Purchase(acquired, {(place, period): 1})
-                self.deployed[place, period] = self.programme.choice(most, copy)
+                self._deployed[place, period] = self.choice(most, copy)
 
     def _write_rented(self, place: int, period: int) -> None:
-        fleet, programme = self.fleet, self.programme
+        fleet = self.fleet
         steps = fleet.streams[fleet.templates[place].stream].periods[period]
         limited = fleet.uses[place].keys() & fleet.limits.keys()
         if limited:
-            most = programme.variable(fleet.copies(place, steps[0].demand))
-            self.most_rented[place, period] = most
-            programme.use(most, Purchase(rented={(place, period, 0): 1}))
+            most = self.variable(fleet.copies(place, steps[0].demand))
+            self._most_rented[place, period] = most
+            self.use(most, Purchase(rented={(place, period, 0): 1}))
         for step, asked in enumerate(steps):
             if not asked.demand:
                 continue
             copy = Purchase(rented={(place, period, step): 1})
             upper = fleet.copies(place, asked.demand)
-            variable = programme.choice(upper, copy, uses=NOTHING)
-            self.rented[place, period, step] = variable
+            variable = self.choice(upper, copy, uses=NOTHING)
+            self._rented[place, period, step] = variable
             if limited:
-                programme.row("rented at once", {most: 1, variable: -1}, lower=0)
+                self.row("rented at once", {most: 1, variable: -1}, lower=0)
 
-    def write_demand(self, stream: int) -> None:
+    def _write_demand(self, stream: int) -> None:
         """Ask that each step's demand is met, with what is kept for failures."""
         asked = self.fleet.streams[stream]
         for period in asked.active:
@@ -132,8 +126,8 @@ class Mix:
             variable: place
             for place in self.fleet.of_stream[stream]
             for variable in (
-                self.deployed.get((place, period)),
-                self.rented.get((place, period, step)),
+                self._deployed.get((place, period)),
+                self._rented.get((place, period, step)),
             )
             if variable is not None
         }
@@ -150,7 +144,7 @@ class Mix:
             reserve = self._write_reserve(asked.name, losses)
             self._write_average_loss(asked.name, copies, reserve, peak)
             terms[reserve] = -1
-        self.programme.row(asked.name, terms, lower=demand)
+        self.row(asked.name, terms, lower=demand)
 
     def _useful(self, place: int, demand: int) -> tuple[int, int]:
         """Tell what of a copy's supply, and of its loss, counts towards a demand.
@@ -169,18 +163,18 @@ class Mix:
 
     def _write_reserve(self, stream: str, losses: Mapping[int, int]) -> int:
         """Add what is kept for failures: the largest loss of what is at work."""
-        name, programme = f"reserve of {stream}", self.programme
-        reserve = programme.variable(max(losses.values()))
-        self.reserves[reserve] = losses
-        programme.row(name, {reserve: 1}, lower=min(losses.values()))
+        name = f"reserve of {stream}"
+        reserve = self.variable(max(losses.values()))
+        self._reserves[reserve] = losses
+        self.row(name, {reserve: 1}, lower=min(losses.values()))
         for variable, loss in losses.items():
-            if variable not in self.in_use:
-                there = programme.variable(1)
-                self.in_use[variable] = there
-                most = programme.uppers[variable]
-                programme.row(name, {there: most, variable: -1}, lower=0)
-            there = self.in_use[variable]
-            programme.row(name, {reserve: 1, there: -loss}, lower=0)
+            if variable not in self._in_use:
+                there = self.variable(1)
+                self._in_use[variable] = there
+                most = self.uppers[variable]
+                self.row(name, {there: most, variable: -1}, lower=0)
+            there = self._in_use[variable]
+            self.row(name, {reserve: 1, there: -loss}, lower=0)
         return reserve
 
     def _write_average_loss(
@@ -200,47 +194,32 @@ class Mix:
         largest = max(loss for _, loss in useful.values())
         most = peak + largest + max(supplies.values())
         name = f"no more than enough of {stream}"
-        self.programme.row(name, supplies, upper=most)
+        self.row(name, supplies, upper=most)
         average = {
-            variable: -(AVERAGING * self.reserves[reserve][variable] * supply // most)
+            variable: -(AVERAGING * self._reserves[reserve][variable] * supply // most)
             for variable, supply in supplies.items()
         }
         average[reserve] = AVERAGING
-        self.programme.row(f"reserve of {stream}", average, lower=0)
+        self.row(f"reserve of {stream}", average, lower=0)
 
-    def write_kit(self, kit: int) -> None:
+    def _write_kit(self, kit: int) -> None:
         """Add the copies of a kit that are acquired in each period and stay."""
         fleet = self.fleet
         if fleet.kits[kit].way == "rent" or not fleet.of_kit[kit]:
             return
         at_work = [
             {
-                self.deployed[place, period]: 1
+                self._deployed[place, period]: 1
                 for place in fleet.of_kit[kit]
-                if (place, period) in self.deployed
+                if (place, period) in self._deployed
             }
             for period in fleet.periods
         ]
-        uppers = self.programme.uppers
-        most = max(sum(uppers[variable] for variable in each) for each in at_work)
+        most = max(sum(self.uppers[copies] for copies in each) for each in at_work)
         held = []
         for period in fleet.periods:
             one = Purchase(acquired={(kit, period): 1})
-            held.append(self.programme.choice(most, one))
-            self.acquired[kit, period] = held[-1]
+            held.append(self.choice(most, one))
+            self._acquired[kit, period] = held[-1]
             if at_work[period]:
-                self.programme.hosts(kit, held, at_work[period])
-
-
-def mix(fleet: Fleet) -> Mix:
-    """State the free mix of a question."""
-    stated = Mix(fleet, Programme(fleet))
-    for stream in range(len(fleet.streams)):
-        stated.write_templates(stream)
-        stated.write_demand(stream)
-    if len(fleet.periods) > 1:
-        for kit in range(len(fleet.kits)):
-            stated.write_kit(kit)
-    stated.containers.update(stated.programme.containers())
-    stated.programme.limits()
-    return stated
+                self.hosts(kit, held, at_work[period])

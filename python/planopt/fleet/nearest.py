@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from planopt.documents.explanations import Change, Infeasibility, Limit
-from planopt.fleet.mix import mix
+from planopt.fleet.mix import Mix
 from planopt.fleet.problem import Container
 from planopt.fleet.question import PER_UNIT, SHARES_OF_A_RACK_UNIT
 from planopt.procurement.conflict import minimal_conflict
@@ -95,7 +95,7 @@ class _Explanation:
             self.cut_short = True
             return True
         effort = Effort(first=True)
-        model = mix(_only(self.fleet, kept)).model
+        model = Mix(_only(self.fleet, kept)).model
         outcome = self.solver.solve(model, min(SECONDS, left), effort=effort)
         return outcome.status != "infeasible"
 
@@ -109,12 +109,12 @@ class _Explanation:
             return None
         step, _, _ = _kind(name)
         elastic = _without_prices(self.fleet, Container(name, {name: step}, 1, MOST))
-        least = self.solver.solve(mix(elastic).model, seconds)
+        least = self.solver.solve(Mix(elastic).model, seconds)
         if least.objective is None:
             return None
         enough = self.fleet.limits[name] + step * least.objective
         changed = replace(self.fleet, limits={**self.fleet.limits, name: enough})
-        solved = self.solver.solve(mix(changed).model, seconds)
+        solved = self.solver.solve(Mix(changed).model, seconds)
         if solved.objective is None:
             return None
         return Change(

@@ -108,8 +108,9 @@ class Programme:
                     places[name, period] = row
         return places
 
+    @property
     def model(self) -> Model:
-        """Return the programme written so far."""
+        """The programme written so far."""
         return Model(tuple(self.uppers), tuple(self._rows), tuple(self._costs))
 
     def purchase(self, values: Sequence[int]) -> Purchase:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from planopt.fleet.problem import Fleet
-    from planopt.procurement.model import Model
 
 
 MOST_SHAPES = 2
@@ -44,13 +43,17 @@ class Column:
     """First period."""
 
 
-@dataclass(frozen=True)
-class Selection:
-    """The programme of a selection, and what its first variables stand for."""
+class Selection(Programme):
+    """The programme of a selection of shares of so many parts."""
 
-    programme: Programme
-    model: Model
-    columns: tuple[Column, ...]
+    def __init__(self, fleet: Fleet, parts: int = 1) -> None:
+        super().__init__(fleet)
+        self.columns: list[Column] = []
+        """What the first variables stand for."""
+        for stream in range(len(fleet.streams)):
+            self._write_stream(stream, parts)
+        self.containers()
+        self.limits()
 
     def widened(self, one: Selection, values: Sequence[int]) -> tuple[int, ...]:
         """Spell a selection of whole demands out as one of parts of them."""
@@ -61,49 +64,31 @@ class Selection:
             int(column.share == most and (column.template, column.start) in whole)
             for column in self.columns
         ]
-        return (*chosen, *self.model.uppers[len(chosen) :])
+        return (*chosen, *self.uppers[len(chosen) :])
 
-    def purchase(self, values: Sequence[int]) -> Purchase:
-        """Spell a solution out."""
-        return self.programme.purchase(values)
-
-
-def select(fleet: Fleet, parts: int = 1) -> Selection:
-    """State the selection of shares of so many parts."""
-    programme = Programme(fleet)
-    columns: list[Column] = []
-    for stream in range(len(fleet.streams)):
-        columns += _write_stream(programme, stream, parts)
-    programme.containers()
-    programme.limits()
-    return Selection(programme, programme.model(), tuple(columns))
-
-
-def _write_stream(programme: Programme, stream: int, parts: int) -> list[Column]:
-    """Add a stream's columns, and the rows that they share its demand out."""
-    fleet = programme.fleet
-    asked = fleet.streams[stream]
-    shares: dict[int, dict[int, int]] = defaultdict(dict)
-    peaks: dict[int, list[int]] = defaultdict(list)
-    columns = list(_columns(fleet, stream, parts))
-    for column in columns:
-        rented = fleet.rents(column.template)
-        copies = (_peak if rented else _base)(fleet, column, parts)
-        variable = programme.choice(1, copies)
-        if rented:
-            peaks[column.start].append(variable)
-            shares[column.start][variable] = column.share
-        else:
-            for period in fleet.periods[column.start :]:
-                shares[period][variable] = column.share
-    name = asked.name
-    for period in asked.active:
-        programme.row(name, shares[period], lower=parts, upper=parts)
-        if parts > 1:
-            ones = dict.fromkeys(shares[period], 1)
-            programme.row(f"shapes of {name}", ones, upper=MOST_SHAPES)
-            programme.row(f"peaks of {name}", dict.fromkeys(peaks[period], 1), upper=1)
-    return columns
+    def _write_stream(self, stream: int, parts: int) -> None:
+        """Add a stream's columns, and the rows that they share its demand out."""
+        fleet, asked = self.fleet, self.fleet.streams[stream]
+        shares: dict[int, dict[int, int]] = defaultdict(dict)
+        peaks: dict[int, list[int]] = defaultdict(list)
+        for column in _columns(fleet, stream, parts):
+            self.columns.append(column)
+            rented = fleet.rents(column.template)
+            copies = (_peak if rented else _base)(fleet, column, parts)
+            variable = self.choice(1, copies)
+            if rented:
+                peaks[column.start].append(variable)
+                shares[column.start][variable] = column.share
+            else:
+                for period in fleet.periods[column.start :]:
+                    shares[period][variable] = column.share
+        name = asked.name
+        for period in asked.active:
+            self.row(name, shares[period], lower=parts, upper=parts)
+            if parts > 1:
+                ones = dict.fromkeys(shares[period], 1)
+                self.row(f"shapes of {name}", ones, upper=MOST_SHAPES)
+                self.row(f"peaks of {name}", dict.fromkeys(peaks[period], 1), upper=1)
 
 
 def _columns(fleet: Fleet, stream: int, parts: int) -> Iterator[Column]:

@@ -24,24 +24,24 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from planopt.errors import InternalError
 from planopt.fleet.cover import covers_of
 from planopt.fleet.generation import generate
-from planopt.fleet.mix import mix
+from planopt.fleet.mix import Mix
 from planopt.fleet.near import near
 from planopt.fleet.parts import of_part, parts_of
 from planopt.fleet.purchase import cost_cents, shortfalls, total
-from planopt.fleet.selection import select
+from planopt.fleet.selection import Selection
 from planopt.procurement.solver import Effort, SolveInterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from planopt.fleet.problem import Fleet
+    from planopt.fleet.programme import Programme
     from planopt.fleet.purchase import Purchase
-    from planopt.procurement.model import Model
     from planopt.procurement.solver import Outcome, Solver
 
 
@@ -64,17 +64,6 @@ share of the time limit, in CP-SAT's deterministic seconds, of which one takes o
 two seconds of a core."""
 
 Status: TypeAlias = Literal["optimal", "feasible", "infeasible", "unknown"]
-
-
-class Stated(Protocol):
-    """A programme that a stage asks."""
-
-    @property
-    def model(self) -> Model:
-        """To be solved."""
-
-    def purchase(self, values: Sequence[int]) -> Purchase:
-        """Read a solution."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +173,7 @@ class _Search:
 
     def _select(self, solver: Solver) -> None:
         """Find the best selections."""
-        one, two = select(self._fleet), select(self._fleet, QUARTERS)
+        one, two = Selection(self._fleet), Selection(self._fleet, QUARTERS)
         outcome = self._solve(solver, "one shape", one, Effort())
         known = two.widened(one, outcome.values) if outcome.values else None
         effort = Effort(work=TWO_SHAPES * self._time_limit)
@@ -268,7 +257,7 @@ class _Search:
         best = start
         for each, share, improving in NEAR:
             few = near(self._fleet, best, each)
-            free = mix(few)
+            free = Mix(few)
             hint = None if best is None else free.values(best)
             effort = self._work(share)
             if improving and hint is not None:
@@ -279,7 +268,7 @@ class _Search:
                 best = free.purchase(outcome.values)
 
     def _mix_all(self, solver: Solver, start: Purchase | None) -> None:
-        free = mix(self._fleet)
+        free = Mix(self._fleet)
         hint = None if start is None else free.values(start)
         outcome = self._solve(solver, "mix of all", free, self._work(WHOLE), hint)
         if outcome.bound is not None:
@@ -299,7 +288,7 @@ class _Search:
         self,
         solver: Solver,
         name: str,
-        stated: Stated,
+        stated: Programme,
         effort: Effort,
         hint: Sequence[int] | None = None,
         share: float = 1.0,
@@ -327,7 +316,7 @@ class _Search:
         if self._told is not None:
             self._told(self.answer())
 
-    def _keep(self, outcome: Outcome, stated: Stated) -> None:
+    def _keep(self, outcome: Outcome, stated: Programme) -> None:
         """Keep a solution that is better; what the solver says is added up again."""
         if outcome.objective is None:
             return
