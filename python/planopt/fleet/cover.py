@@ -102,7 +102,7 @@ def cheapest(
             rents[0] += cents
         enough = fleet.copies(place, asked.peak(period))
         most = min((enough, *fleet.allowed(fleet.uses[place])))
-        # Of one kit the better way takes the place of another, unless limits are its own.
+        # Of one kit the better way replaces others, unless it has limits of its own.
         kit = len(fleet.kits) + place if template.uses else template.kit
         way = (kit, template.supply, template.loss, most, cents, rents)
         ways.append(way)

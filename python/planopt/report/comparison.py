@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from planopt.price_sources import is_rough
 from planopt.report.numbers import (
@@ -22,12 +21,20 @@ from planopt.report.style import good
 from planopt.report.table import Report, Section, Sentence, Table, listed
 
 if TYPE_CHECKING:
-    from planopt.documents.explanations import Infeasibility
-    from planopt.documents.plan import Plan, TrainingPlan
-    from planopt.documents.training import TrainingEvaluation
+    from collections.abc import Iterable, Mapping, Sequence
 
-_Compared = TypeVar("_Compared", bound="Plan | TrainingPlan")
-_Rows = dict[str, Callable[[_Compared], str]]
+    from planopt.documents.evaluation import Deployment
+    from planopt.documents.plan import Plan, TrainingPlan
+
+_HOURLY = ("$/h", "from")
+_SERVING = (
+    *("accelerators", "layout", "price", *_HOURLY, "tok/s per user", "tok/s in total"),
+    *("tok/s per $1,000", "power", "energy per token", "$/Mtok"),
+)
+_TRAINING = (
+    *("layout", "accelerators", "tok/s", "MFU", "goodput", "days", "accelerator-hours"),
+    *("power", "energy, kWh", "kg CO2e", "the run", "price"),
+)
 
 
 def render_comparison(plans: Sequence[Plan | TrainingPlan]) -> Report:
@@ -35,35 +42,35 @@ def render_comparison(plans: Sequence[Plan | TrainingPlan]) -> Report:
     runs = [plan for plan in plans if plan.kind == "training"]
     if runs:
         verdict = _training_verdict(runs)
-        return _side_by_side(runs, _TRAINING, verdict, lambda why: why.note or "")
+        return _side_by_side(plans, _TRAINING, map(_training, runs), verdict)
     served = [plan for plan in plans if plan.kind == "serving"]
     hourly = any(plan.request.hourly for plan in served)
-    rows = {
-        title: of for title, of in _SERVING.items() if hourly or title not in _HOURLY
-    }
-    return _side_by_side(served, rows, _verdict(served), _binding)
+    titles = [title for title in _SERVING if hourly or title not in _HOURLY]
+    return _side_by_side(plans, titles, map(_serving, served), _verdict(served))
 
 
 def _side_by_side(
-    plans: Sequence[_Compared],
-    rows: _Rows[_Compared],
+    plans: Sequence[Plan | TrainingPlan],
+    titles: Sequence[str],
+    columns: Iterable[Mapping[str, str]],
     verdict: str,
-    conflict: Callable[[Infeasibility], str],
 ) -> Report:
-    conflicts = (
-        f"{_name(plan)}: {conflict(plan.infeasibility)}"
-        for plan in plans
-        if plan.infeasibility is not None
-    )
+    shown = list(columns)
+    rows = [(title, *(each.get(title, UNKNOWN) for each in shown)) for title in titles]
     return Report(
-        Table(
-            ("", *(f">{_name(plan)}" for plan in plans)),
-            [(title, *map(of, plans)) for title, of in rows.items()],
-        ),
+        Table(("", *(f">{_name(plan)}" for plan in plans)), rows),
         Section("", Sentence(verdict)),
-        Section("No plan", *listed(conflicts)),
+        Section("No plan", *listed(filter(None, map(_conflict, plans)))),
         warnings({warning: None for plan in plans for warning in plan.warnings}),
     )
+
+
+def _conflict(plan: Plan | TrainingPlan) -> str | None:
+    why = plan.infeasibility
+    if why is None:
+        return None
+    limits = " and ".join(f"{limit.name} {limit.value}" for limit in why.binding)
+    return f"{_name(plan)}: {why.note or '' if plan.kind == 'training' else limits}"
 
 
 def _name(plan: Plan | TrainingPlan) -> str:
@@ -76,18 +83,37 @@ def _name(plan: Plan | TrainingPlan) -> str:
 # --- Serving --------------------------------------------------------------------------
 
 
-def _number(plan: Plan) -> str:
-    if not plan.deployments:
-        return "no plan"
-    return count(
-        sum(each.candidate.accelerators * each.replicas for each in plan.deployments)
+def _serving(plan: Plan) -> dict[str, str]:
+    """Say what a plan buys and does; little where there is none."""
+    deployments, cost, power = plan.deployments, plan.cost, plan.power_watts
+    if not deployments:
+        return {"accelerators": "no plan"}
+    number = sum(each.candidate.accelerators * each.replicas for each in deployments)
+    speeds = (
+        (each.evaluation.decode.tokens_per_second or 0.0) * each.replicas
+        for each in deployments
     )
+    total = sum(speeds) or None
+    return {
+        "accelerators": count(number),
+        "layout": _degrees(deployments[0]),
+        "price": price(plan),
+        "$/h": money_per_hour(cost.usd_per_hour),
+        "from": _provider(deployments),
+        "tok/s per user": rate(_per_user(plan)),
+        "tok/s in total": rate(total),
+        "tok/s per $1,000": rate(
+            total / plan.price_usd * 1000 if total and plan.price_usd else None
+        ),
+        "power": watts(power),
+        "energy per token": (
+            f"{power / total:.3g} J" if total and power is not None else UNKNOWN
+        ),
+        "$/Mtok": money_per_million(cost.usd_per_million_tokens),
+    }
 
 
-def _degrees(plan: Plan) -> str:
-    if not plan.deployments:
-        return UNKNOWN
-    deployment = plan.deployments[0]
+def _degrees(deployment: Deployment) -> str:
     candidate = deployment.candidate
     copies = f" x{deployment.replicas}" if deployment.replicas > 1 else ""
     beyond = {"EP": candidate.ep, "DP": candidate.dp}
@@ -95,54 +121,17 @@ def _degrees(plan: Plan) -> str:
     return f"TP{candidate.tp} PP{candidate.pp}{more}{copies}"
 
 
-def _provider(plan: Plan) -> str:
+def _provider(deployments: Sequence[Deployment]) -> str:
     """Say who rents it out, or that it is bought."""
-    hosts = {each.hardware.host or "" for each in plan.deployments}
+    hosts = {each.hardware.host or "" for each in deployments}
     names = {host.partition("/")[0] if "/" in host else "bought" for host in hosts}
-    return ", ".join(sorted(names)) or UNKNOWN
+    return ", ".join(sorted(names))
 
 
 def _per_user(plan: Plan) -> float | None:
     if not plan.deployments:
         return None
     return plan.deployments[0].evaluation.decode.tokens_per_second_per_user
-
-
-def _total(plan: Plan) -> float | None:
-    """Add up the tokens per second of all replicas."""
-    each = [
-        (one.evaluation.decode.tokens_per_second or 0.0) * one.replicas
-        for one in plan.deployments
-    ]
-    return sum(each) if any(each) else None
-
-
-def _per_thousand(plan: Plan) -> float | None:
-    total = _total(plan)
-    return total / plan.price_usd * 1000 if total and plan.price_usd else None
-
-
-def _energy(plan: Plan) -> str:
-    total = _total(plan)
-    if not total or plan.power_watts is None:
-        return UNKNOWN
-    return f"{plan.power_watts / total:.3g} J"
-
-
-_HOURLY = ("$/h", "from")
-_SERVING: _Rows[Plan] = {
-    "accelerators": _number,
-    "layout": _degrees,
-    "price": price,
-    "$/h": lambda plan: money_per_hour(plan.cost.usd_per_hour),
-    "from": _provider,
-    "tok/s per user": lambda plan: rate(_per_user(plan)),
-    "tok/s in total": lambda plan: rate(_total(plan)),
-    "tok/s per $1,000": lambda plan: rate(_per_thousand(plan)),
-    "power": lambda plan: watts(plan.power_watts),
-    "energy per token": _energy,
-    "$/Mtok": lambda plan: money_per_million(plan.cost.usd_per_million_tokens),
-}
 
 
 def _paid(plan: Plan) -> float | None:
@@ -171,50 +160,29 @@ def _verdict(plans: Sequence[Plan]) -> str:
     return said
 
 
-def _binding(why: Infeasibility) -> str:
-    return " and ".join(f"{limit.name} {limit.value}" for limit in why.binding)
-
-
 # --- Training -------------------------------------------------------------------------
 
 
-def _training_degrees(plan: TrainingPlan) -> str:
+def _training(plan: TrainingPlan) -> dict[str, str]:
+    """Say what a plan buys and does; little where there is none."""
     if not plan.deployments:
-        return "no plan"
-    candidate = plan.deployments[0].candidate
-    return f"TP{candidate.tp} PP{candidate.pp} DP{candidate.dp}"
-
-
-def _figure(
-    value: Callable[[TrainingEvaluation], str],
-) -> Callable[[TrainingPlan], str]:
-    """Return the cell of a figure of the run, where there is one."""
-    return lambda plan: (
-        value(plan.deployments[0].evaluation) if plan.deployments else UNKNOWN
-    )
-
-
-def _training_price(plan: TrainingPlan) -> str:
+        return {"layout": "no plan"}
+    candidate, of = plan.deployments[0].candidate, plan.deployments[0].evaluation
     rough = is_rough(plan.bill_of_materials)
-    return _figure(lambda each: money(each.cost.price_usd, rough=rough, whole=True))(
-        plan
-    )
-
-
-_TRAINING: _Rows[TrainingPlan] = {
-    "layout": _training_degrees,
-    "accelerators": _figure(lambda each: count(each.accelerators)),
-    "tok/s": _figure(lambda each: rate(each.tokens_per_second)),
-    "MFU": _figure(lambda each: percent(each.mfu)),
-    "goodput": _figure(lambda each: percent(each.goodput)),
-    "days": _figure(lambda each: days(each.days)),
-    "accelerator-hours": _figure(lambda each: count(each.run.accelerator_hours)),
-    "power": _figure(lambda each: watts(each.power_watts)),
-    "energy, kWh": _figure(lambda each: count(each.run.energy_kwh)),
-    "kg CO2e": _figure(lambda each: count(each.run.kg_co2e)),
-    "the run": _figure(lambda each: money(each.run.usd, whole=True)),
-    "price": _training_price,
-}
+    return {
+        "layout": f"TP{candidate.tp} PP{candidate.pp} DP{candidate.dp}",
+        "accelerators": count(of.accelerators),
+        "tok/s": rate(of.tokens_per_second),
+        "MFU": percent(of.mfu),
+        "goodput": percent(of.goodput),
+        "days": days(of.days),
+        "accelerator-hours": count(of.run.accelerator_hours),
+        "power": watts(of.power_watts),
+        "energy, kWh": count(of.run.energy_kwh),
+        "kg CO2e": count(of.run.kg_co2e),
+        "the run": money(of.run.usd, whole=True),
+        "price": money(of.cost.price_usd, rough=rough, whole=True),
+    }
 
 
 def _training_verdict(plans: Sequence[TrainingPlan]) -> str:
