@@ -22,7 +22,6 @@ from planopt.fleet.purchase import cost_cents, shortfalls
 from planopt.fleet.selection import Selection
 from planopt.fleet.stages import solve
 from planopt.procurement import Solver
-from planopt.procurement.model import SparseRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -216,7 +215,7 @@ def highs(model: Model) -> int | None:
     stated = mathopt.Model()
     variables = [stated.add_integer_variable(lb=0, ub=upper) for upper in model.uppers]
     for row in model.rows:
-        assert isinstance(row, SparseRow)
+        assert row.variables is not None
         terms = zip(row.variables, row.coefficients, strict=True)
         activity = sum(factor * variables[place] for place, factor in terms)
         lower = -math.inf if row.lower is None else row.lower
@@ -282,7 +281,7 @@ def _least_of_all_values(model: Model) -> int | None:
     costs = []
     for values in itertools.product(*(range(upper + 1) for upper in model.uppers)):
         for row in model.rows:
-            assert isinstance(row, SparseRow)
+            assert row.variables is not None
             terms = zip(row.variables, row.coefficients, strict=True)
             activity = sum(factor * values[place] for place, factor in terms)
             if row.lower is not None and activity < row.lower:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from planopt.errors import InternalError
 from planopt.fleet.purchase import Purchase, cost_cents, total, used
-from planopt.procurement.model import MAX_ACTIVITY, Model, SparseRow
+from planopt.procurement.model import MAX_ACTIVITY, Model, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ class Programme:
         self.fleet = fleet
         self.uppers: list[int] = []
         self._costs: list[int] = []
-        self._rows: list[SparseRow] = []
+        self._rows: list[Row] = []
         self._stands_for: dict[int, Purchase] = {}
         self._uses: dict[tuple[str, int], dict[int, int]] = {}
 
@@ -83,7 +83,7 @@ class Programme:
             lower = None
         if lower is None and upper is None:
             return None
-        row = SparseRow(group, tuple(known), tuple(known.values()), lower, upper)
+        row = Row(group, tuple(known.values()), lower, upper, tuple(known))
         self._rows.append(row)
         return len(self._rows) - 1
 

@@ -43,7 +43,7 @@ def held_back(question: TrainingQuestion) -> HeldBack:
     build = fastest.best()
     most = question.problem.max_accelerators
     if build is None:
-        ratio = fastest.found.nearest.memory_ratio
+        ratio = fastest.found.summary.nearest.memory_ratio
         closest = f": the closest needs {ratio:.2f} times the memory" if ratio else ""
         return HeldBack(None, f"nothing of up to {most:,} accelerators fits{closest}")
     accelerators = build.evaluation.accelerators or 0

@@ -92,7 +92,7 @@ def _until(
 
 def _closest(question: ServingQuestion) -> str | None:
     """Say how close the rejected candidates came."""
-    nearest = question.found.nearest
+    nearest = question.found.summary.nearest
     if question.found:
         return None
     if question.problem.percentile is not None:
@@ -107,7 +107,7 @@ def _closest(question: ServingQuestion) -> str | None:
 
 def _late(question: ServingQuestion) -> str | None:
     """Say which percentile is too long wherever the model fits, and by how much."""
-    problem, nearest = question.problem, question.found.nearest
+    problem, nearest = question.problem, question.found.summary.nearest
     ttft = _shortest_wait(question)
     speed = _fastest_speed(question)
     apart = ttft is None and speed is None
@@ -134,14 +134,14 @@ def _shortest_wait(question: ServingQuestion) -> float | None:
     """Give the shortest time to the first token, if even that is too long."""
     if question.problem.ttft_seconds is None or question.without_target.found:
         return None
-    return question.without_target.found.nearest.prefill_seconds
+    return question.without_target.found.summary.nearest.prefill_seconds
 
 
 def _fastest_speed(question: ServingQuestion) -> float | None:
     """Give the most tokens per second of a user, if even that is too few."""
     if not question.problem.target or question.without_ttft.found:
         return None
-    return question.without_ttft.found.nearest.tokens_per_second_per_user
+    return question.without_ttft.found.summary.nearest.tokens_per_second_per_user
 
 
 def _conflict(question: ServingQuestion) -> Iterator[Limit]:
@@ -305,7 +305,7 @@ def _what_is_reached(question: ServingQuestion) -> Iterator[Change]:
     shortest, fastest = _shortest_wait(question), _fastest_speed(question)
     if shortest is None and fastest is None:
         # Each is met, and not both: the wait gives way.
-        shortest = question.found.nearest.prefill_seconds
+        shortest = question.found.summary.nearest.prefill_seconds
     for more in SLACK:
         options = {}
         if shortest is not None and problem.ttft_seconds is not None:

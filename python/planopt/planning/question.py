@@ -180,7 +180,7 @@ class ServingQuestion(Question[Problem, Build]):
         cap, problem = self.first_aim.price_cap_usd, self.problem
         if problem.budget_usd is not None and not problem.acquisition.hourly:
             return found
-        while cap is not None and found.is_cut_by_price:
+        while cap is not None and found.summary.is_cut_by_price:
             known = found.rows.best_build(msgspec.json.encode(self.limits.told()))
             if known is not None:
                 enough = REACH * known / MICRO_USD * (self._reach or 1.0)

@@ -83,7 +83,7 @@ def _pcie_classes(question: ServingQuestion) -> dict[str, Edit]:
     problem = question.problem
     if problem.pcie_all_reduce is not None or problem.objective != "cheapest":
         return {}
-    if not question.found.reduces_over_pcie:
+    if not question.found.summary.reduces_over_pcie:
         return {}
     return {
         f"{PCIE_CHANGE} of class `{name}`": Edit({"pcie_all_reduce": name})

@@ -22,7 +22,7 @@ class Nearest(Struct, frozen=True):
     prefill_seconds: float | None = None
 
 
-class _Summary(Struct, frozen=True):
+class Summary(Struct, frozen=True):
     """What a search looked at."""
 
     covered: int
@@ -85,7 +85,7 @@ class ListedRuns(Listed, frozen=True, kw_only=True):
     """The run, failures included."""
 
 
-_SUMMARY: Final = msgspec.json.Decoder(_Summary)
+_SUMMARY: Final = msgspec.json.Decoder(Summary)
 
 
 class Found:
@@ -96,7 +96,8 @@ class Found:
         self.rows = native.rows
 
     @cached_property
-    def _summary(self) -> _Summary:
+    def summary(self) -> Summary:
+        """What it looked at, as the core tells it."""
         return _SUMMARY.decode(self.native.summary)
 
     def __len__(self) -> int:
@@ -105,28 +106,13 @@ class Found:
     @property
     def search(self) -> Search:
         """What was looked at."""
-        told = self._summary
+        told = self.summary
         return Search(
             candidates_covered=told.covered,
             candidates_evaluated=told.evaluated,
             candidates_pruned=told.covered - told.evaluated,
             rejected=told.rejected,
         )
-
-    @property
-    def nearest(self) -> Nearest:
-        """How close rejected candidates came."""
-        return self._summary.nearest
-
-    @property
-    def is_cut_by_price(self) -> bool:
-        """Whether there are units beyond the price that it went up to."""
-        return self._summary.is_cut_by_price
-
-    @property
-    def reduces_over_pcie(self) -> bool:
-        """Whether any host has accelerators that all-reduce over its PCIe."""
-        return self._summary.reduces_over_pcie
 
     def listed(self) -> ListedUnits:
         """Every unit with its names."""

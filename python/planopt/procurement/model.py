@@ -33,22 +33,11 @@ class Row:
 
     # Name of the limit it stands for, such as ``budget`` or ``stock:rtx-4090``.
     group: str
-    coefficients: tuple[int, ...]  # One per variable
+    coefficients: tuple[int, ...]  # One per variable that takes part
     # Bounds; none where there is none.
     lower: int | None = None
     upper: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SparseRow:
-    """The same, told by the variables that take part."""
-
-    group: str  # Name of the limit it stands for
-    variables: tuple[int, ...]  # Their places
-    coefficients: tuple[int, ...]  # One for each of them
-    # Bounds; none where there is none.
-    lower: int | None = None
-    upper: int | None = None
+    variables: tuple[int, ...] | None = None  # Places of those; none where all do
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +45,7 @@ class Model:
     """Minimise ``objective . x`` over whole ``0 <= x <= uppers`` under the rows."""
 
     uppers: tuple[int, ...]  # Largest value of each variable
-    rows: tuple[Row | SparseRow, ...]  # The constraints
+    rows: tuple[Row, ...]  # The constraints
     objective: tuple[int, ...]  # One coefficient per variable
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from planopt.errors import InternalError
-from planopt.procurement.model import MAX_ACTIVITY, SparseRow
+from planopt.procurement.model import MAX_ACTIVITY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -297,9 +297,9 @@ def _pump(pipe: IO[bytes], replies: queue.SimpleQueue[bytes | None]) -> None:
     replies.put(None)
 
 
-def _fields(row: Row | SparseRow) -> dict[str, Any]:
+def _fields(row: Row) -> dict[str, Any]:
     return {
-        "variables": row.variables if isinstance(row, SparseRow) else None,
+        "variables": row.variables,
         "coefficients": row.coefficients,
         "lower": row.lower,
         "upper": row.upper,
