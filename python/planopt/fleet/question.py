@@ -18,7 +18,6 @@ from planopt.units import CENTS, MICRO_USD, SECONDS_PER_HOUR
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planopt.catalog.entries import CostAssumptions
     from planopt.catalog.open import Catalog
     from planopt.documents.fleet_request import (
         Demand,
@@ -74,7 +73,7 @@ class Question:
 
 def ask(catalog: Catalog, request: FleetRequest) -> Question:
     """Put a fleet file as a problem."""
-    return _Asking(catalog, request, catalog.cost).question()
+    return _Asking(catalog, request).question()
 
 
 @dataclass
@@ -83,8 +82,6 @@ class _Asking:
 
     catalog: Catalog
     request: FleetRequest
-    cost: CostAssumptions
-    """Assumptions of what running hardware costs, and of the height of a rack."""
     demands: list[Demanded] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
     kits: list[tuple[int, Source, Region]] = field(default_factory=list)
@@ -110,12 +107,12 @@ class _Asking:
         units = serving_units(self.catalog, self.request, [*sought.values()])
         known = dict(zip(sought, units, strict=True))
         for workload, size, demand in requests:
-            self._add_stream(*self._requested(workload, size, demand))
+            self._add_requests(workload, size, demand)
             for number, source in self._sources(demand.region):
                 for unit in known[Sought(workload, size, source).same]:
                     self._add_serving(workload, number, Use(source, unit))
         for training in self.request.training:
-            self._add_stream(*self._trained(training))
+            self._add_run(training)
             for number, source in self._sources(training.region):
                 self._add_training(training, number, source)
         kits = zip(self.kits, self.units, strict=True)
@@ -123,13 +120,12 @@ class _Asking:
             tuple(self.streams),
             tuple(self._kit(*kit, unit) for kit, unit in kits),
             tuple(self.templates),
-            dict(_limits(self.request, self.cost.rack_units)),
+            dict(_limits(self.request, self.catalog.cost.rack_units)),
         )
         return Question(fleet, self.demands, self.uses, self.units)
 
-    def _requested(
-        self, workload: Workload, size: Size, demand: Demand
-    ) -> tuple[Stream, Demanded]:
+    def _add_requests(self, workload: Workload, size: Size, demand: Demand) -> None:
+        """Ask for requests of a size in a region, in the hours of its curve."""
         request = self.request
         share = exact(demand.requests_per_second) * exact(size.share) * PER_UNIT
         shares = FLAT
@@ -146,17 +142,19 @@ class _Asking:
             for peak in peaks
         )
         name = f"{workload.name}/{size.name}/{demand.region}"
-        stream = Stream(name, tuple(periods), workload.failures)
-        return stream, Demanded(request.region(demand.region), workload, size)
+        self.streams.append(Stream(name, tuple(periods), workload.failures))
+        region = request.region(demand.region)
+        self.demands.append(Demanded(region, workload, size))
 
-    def _trained(self, training: Training) -> tuple[Stream, Demanded]:
+    def _add_run(self, training: Training) -> None:
         """Ask for a run: it takes one cluster, from its start until its deadline."""
         active = self._active(training)
         whole = (Step(PER_UNIT, Fraction(exact(self.request.period_hours))),)
         periods = (whole if p in active else () for p in range(self.request.periods))
-        stream = Stream(f"{training.name}/{training.region}", tuple(periods))
+        name = f"{training.name}/{training.region}"
+        self.streams.append(Stream(name, tuple(periods)))
         region = self.request.region(training.region)
-        return stream, Demanded(region, training=training)
+        self.demands.append(Demanded(region, training=training))
 
     def _active(self, training: Training) -> range:
         """Periods from the start of a run to its deadline."""
@@ -164,10 +162,6 @@ class _Asking:
         first = training.start - 1
         last = first + math.ceil(hours / self.request.period_hours)
         return range(first, min(last, self.request.periods))
-
-    def _add_stream(self, stream: Stream, demanded: Demanded) -> None:
-        self.streams.append(stream)
-        self.demands.append(demanded)
 
     def _sources(self, region: str) -> Iterator[tuple[int, Source]]:
         """List what a region can be served with, each with its place in the file."""
@@ -227,7 +221,7 @@ class _Asking:
             ports = region.ports_of_a_switch or region.switch_ports
             return max(1, (ports or 1) // unit.hosts)
         if failure == "rack":
-            by_height = self.cost.rack_units / max(unit.rack_units, 1.0)
+            by_height = self.catalog.cost.rack_units / max(unit.rack_units, 1.0)
             by_power = (region.rack_watts or math.inf) / max(unit.power_watts, 1.0)
             return max(1, math.floor(min(by_height, by_power)))
         return 1
@@ -259,7 +253,7 @@ class _Asking:
         else:
             uses["budget"] = math.ceil(Fraction(price * CENTS, MICRO_USD))
             uses[f"stock:{number}"] = unit.accelerators
-        charges = charges_cents(self.cost, self.request, region, unit, price)
+        charges = charges_cents(self.catalog.cost, self.request, region, unit, price)
         return Kit(name, way, pool, charges, uses=uses)
 
 

@@ -33,7 +33,7 @@ class Aim(Struct, frozen=True, kw_only=True):
     purchase."""
 
 
-def find_units(catalog: Catalog, problem: Problem, aim: Aim = Aim()) -> Found:  # noqa: B008 - frozen
+def find_units(catalog: Catalog, problem: Problem, aim: Aim) -> Found:
     """Find the units that meet a question's speed, for each format that it allows."""
     (found,) = find_together(catalog, [(problem, aim)])
     return found
