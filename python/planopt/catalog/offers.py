@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planopt.catalog.open import Catalog
-from planopt.catalog.overlay import toml_value, write_overlay
+from planopt.catalog.overlay import source_section, toml_value, write_overlay
 from planopt.errors import InputError
 from planopt.toml import tomllib
 
@@ -141,9 +141,9 @@ def _file(provider: str, offers: Iterable[Offer], cite: str, date: str) -> str:
         ]
     for offer in offers:
         lines += ["", *_offer(offer)]
-    lines += ["", *_source("list", cite, date, "stored")]
+    lines += ["", source_section("list", cite, date, "stored")]
     if any(offer.spot is not None for offer in offers):
-        lines += ["", *_source("spot", spot["cite"], date, "assumed")]
+        lines += ["", source_section("spot", spot["cite"], date, "assumed")]
     return "\n".join(lines) + "\n"
 
 
@@ -163,12 +163,3 @@ def _offer(offer: Offer) -> list[str]:
         if price is not None:
             lines.append(f'{name} = {{ value = "${price:g}/h", source = "list" }}')
     return lines
-
-
-def _source(name: str, cite: str, date: str, status: str) -> list[str]:
-    return [
-        f"[sources.{name}]",
-        f"cite = {toml_value(cite)}",
-        f"date = {toml_value(date)}",
-        f'status = "{status}"',
-    ]

@@ -8,7 +8,7 @@ import re
 from dataclasses import asdict, astuple, dataclass
 from typing import TYPE_CHECKING
 
-from planopt.catalog.overlay import toml_value
+from planopt.catalog.overlay import source_section, toml_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,12 +35,7 @@ class Origin:
     def section(self) -> str:
         """Write it as a source."""
         cite = f"planopt calibrate on {self.device} with {self.software}"
-        return (
-            f"[sources.{SOURCE}]\n"
-            f"cite = {toml_value(cite)}\n"
-            f'date = "{self.date}"\n'
-            'status = "stored"\n'
-        )
+        return source_section(SOURCE, cite, self.date, "stored") + "\n"
 
 
 def accelerator_file(id_: str, device: Device, rates: Rates, origin: Origin) -> str:
