@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 import planopt
+from planopt.planning.nearest import SAID
+from planopt.serving.question_types import Problem
+from planopt.training.problem import TrainingProblem
 
 QUESTION: dict[str, Any] = {"model": "llama-3.1-405b", "target": "5tok/s"}
 
@@ -41,3 +45,15 @@ def test_every_change_has_a_plan_when_it_is_asked_for(refused: planopt.Plan) -> 
         assert plan.price_usd == change.price_usd
         assert plan.price_usd is not None
         assert plan.price_usd <= float(change.options["budget"])
+
+
+@pytest.mark.parametrize("said", SAID.values(), ids=[*SAID])
+def test_limits_are_said_of_what_problems_have(said: str) -> None:
+    named = set(re.findall(r"\{0\.(\w+)", said))
+    assert named
+
+    def has(problem: type) -> bool:
+        noted = (vars(each).get("__annotations__", {}) for each in problem.__mro__)
+        return named <= {*dir(problem), *(name for names in noted for name in names)}
+
+    assert has(Problem) or has(TrainingProblem)
