@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 Condition = Literal["new", "used", "any"]
 """What accelerators are bought as; by either, at the lower price."""
 
-MarketT = TypeVar("MarketT", bound="Market | ServingMarket")
+MarketT = TypeVar("MarketT", bound="Market")
 
 
 class Market(Request, frozen=True, kw_only=True):
@@ -67,78 +66,6 @@ class Market(Request, frozen=True, kw_only=True):
         return msgspec.convert(self, Request, from_attributes=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ServingMarket:
-    """What may be bought, within which limits, and how long is looked for it."""
-
-    accelerators: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-    networks: tuple[str, ...] = ()
-    datacenter: bool = False
-    stock: dict[str, int] = field(default_factory=dict)
-    condition: Condition = "new"
-    prices: dict[str, float] = field(default_factory=dict)
-    budget_usd: float | None = None
-    max_power_watts: float | None = None
-    max_racks: float | None = None
-    top: int
-    time_limit_seconds: float
-    catalog: tuple[str, ...] = ()
-    assumptions: str
-    assumed: tuple[Assumed, ...] = ()
-    typed: dict[str, str] = field(default_factory=dict)
-
-    def rack_units(self, catalog: Catalog) -> float | None:
-        """Return the height there is, in rack units, if it is limited."""
-        if self.max_racks is None:
-            return None
-        return self.max_racks * catalog.cost.rack_units
-
-    def counted(self, catalog: Catalog) -> Catalog:
-        """Return the catalog with the prices that are asked for."""
-        return catalog.priced(self.condition, self.prices)
-
-    def counts_as(self, other: Self) -> bool:
-        """Whether parts and hours cost the same as in another question."""
-        return (self.condition, self.prices) == (other.condition, other.prices)
-
-    def judged_as(self, other: Self) -> Self:  # noqa: ARG002 - of serving alone
-        """Take over what another question has learned, and nobody typed."""
-        return self
-
-    def hardware(self) -> dict[str, Any]:
-        """Say what may be bought, as a search of the core takes it."""
-        return {
-            "accelerators": list(self.accelerators),
-            "exclude": list(self.exclude),
-            "hosts": list(self.hosts),
-            "networks": list(self.networks),
-            "datacenter": self.datacenter,
-        }
-
-    def recorded(self) -> dict[str, Any]:
-        """Put it as the request of a plan records it."""
-        return {
-            "accelerators": self.accelerators,
-            "exclude": self.exclude,
-            "hosts": self.hosts,
-            "networks": self.networks,
-            "datacenter": self.datacenter,
-            "stock": self.stock,
-            "condition": self.condition,
-            "prices": self.prices,
-            "budget_usd": self.budget_usd,
-            "max_power_watts": self.max_power_watts,
-            "max_racks": self.max_racks,
-            "top": self.top,
-            "time_limit_seconds": self.time_limit_seconds,
-            "catalog": self.catalog,
-            "assumptions": self.assumptions,
-            "typed": self.typed,
-        }
-
-
 def must_name_accelerators(asked: Asked) -> None:
     """Refuse a comparison of nothing."""
     if not asked.given.get("accelerators"):
@@ -153,11 +80,4 @@ def must_name_accelerators(asked: Asked) -> None:
 def read_market(asked: Asked, catalog: Catalog, of: type[MarketT]) -> MarketT:
     """Read what a question asks, with how it was written."""
     market = asked.question(catalog.native, of)
-    return changed(market, catalog=catalog.overlays, typed=asked.typed)
-
-
-def changed(market: MarketT, **changes: Any) -> MarketT:
-    """Return it with something changed that is no option."""
-    how: Any = structs.replace if isinstance(market, Market) else replace
-    other: MarketT = how(market, **changes)
-    return other
+    return structs.replace(market, catalog=catalog.overlays, typed=asked.typed)

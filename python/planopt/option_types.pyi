@@ -70,15 +70,15 @@ class OfPurchases(TypedDict, total=False):
 class OfChoices(TypedDict, total=False):
     exclude: str | Sequence[str] | None
     vendor: str | Sequence[str] | None
+    host: str | Sequence[str] | None
+    network: str | Sequence[str] | None
     datacenter: bool
     max_accelerators: float | str | None
     acquire: str | None
     provider: str | Sequence[str] | None
     region: str | Sequence[str] | None
 
-class OfHosts(TypedDict, total=False):
-    host: str | Sequence[str] | None
-    network: str | Sequence[str] | None
+class OfHosts(TypedDict, total=False): ...
 
 class OfSpares(TypedDict, total=False):
     redundancy: float | str | None
@@ -87,7 +87,9 @@ class OfSpares(TypedDict, total=False):
 class OfConfigurations(TypedDict, total=False):
     lora_rank: float | str | None
     accelerator: str | None
+    host: str | None
     link: str | None
+    network: str | None
     nics_per_host: float | str | None
     tp: float | str | None
     pp: float | str | None
@@ -169,8 +171,6 @@ class TrainingOptions(
     model_flops: str | None
     nominal_parameters: float | str | None
     mfu: float | str | None
-    host: str | None
-    network: str | None
     accelerators_per_host: float | str | None
     cp: float | str | None
     offload: str | Sequence[str] | None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import structs
 
 from planopt.documents.fleet_request import Bought, Owned, Rented, Size, Workload
 from planopt.market import read_market
@@ -146,7 +148,7 @@ def _serving_problem(
         options["network"] = network
     # Networks of one's own are part of what is bought, and of nothing else.
     problem = read_market(Asked("solve", options), catalog, Problem)
-    return replace(problem, within_host=network is None)
+    return structs.replace(problem, within_host=network is None)
 
 
 def _network(source: Source) -> str | None:

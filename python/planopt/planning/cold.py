@@ -7,7 +7,6 @@ on; this says what is at stake.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +65,7 @@ def cold_plan(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]
         "`planopt evaluate serving --prefix-hit-rate 50%` shows more of it; fewer "
         "machines may do for prompts that are found"
     )
-    prompt = question.problem.served.lengths.prompt
+    prompt = question.problem.prompt_tokens
     on = {each.candidate.accelerator for each in chosen.deployments}
     yield from _warning(prompt, outcome, help_, where=f"on {', '.join(sorted(on))}, ")
 
@@ -133,13 +132,13 @@ def _under_its_load(
 
 def _most_requests(question: ServingQuestion, chosen: Build, hits: float) -> float:
     """Give the requests per second with every place taken, by the closed form."""
-    served = question.problem.served
+    problem = question.problem
     each_full = (
         estimated(
             question.catalog,
             configuration_of(question.problem, each),
-            load_of(served.lengths, users=each.users, prefix_hit_rate=hits),
-            engine=served.engine,
+            load_of(problem.sizes, users=each.users, prefix_hit_rate=hits),
+            engine=problem.asked["scheduler"],
         )
         for each in chosen.deployments
     )
@@ -148,9 +147,13 @@ def _most_requests(question: ServingQuestion, chosen: Build, hits: float) -> flo
 
 def _single_user(question: ServingQuestion, chosen: Build, hits: float) -> str | None:
     """Say how long a single user waits, by the closed form, at the slowest."""
-    served = question.problem.served
+    problem = question.problem
     alone = load_of(
-        replace(served.lengths, prompt_cv=None, output_cv=None),
+        {
+            "kind": "independent",
+            "prompt": {"kind": "fixed", "tokens": problem.prompt_tokens},
+            "output": {"kind": "fixed", "tokens": problem.output_tokens},
+        },
         users=1,
         prefix_hit_rate=hits,
     )
@@ -159,7 +162,7 @@ def _single_user(question: ServingQuestion, chosen: Build, hits: float) -> str |
             question.catalog,
             configuration_of(question.problem, each),
             alone,
-            engine=served.engine,
+            engine=problem.asked["scheduler"],
         )
         for each in chosen.deployments
     ]

@@ -18,7 +18,7 @@ from planopt.price_sources import sourced
 from planopt.serving.build import evaluation_of
 from planopt.serving.load import estimated, load_of, read_traffic, simulated
 from planopt.serving.prefill_pool import simulated_with
-from planopt.serving.question_types import ServedModel
+from planopt.serving.question_types import drafted
 from planopt.serving.sure import with_intervals
 
 if TYPE_CHECKING:
@@ -31,16 +31,21 @@ if TYPE_CHECKING:
     from planopt.serving.load import Latencies
 
 
+ADDED = ("lora_adapters", "lora_rank", "image_patches", "encoder_parameters")
+"""What a model may have beside itself."""
+
+
 class Configuration(Struct, frozen=True, kw_only=True):
     """One way of serving a model, as the core has read it."""
 
-    served: ServedModel
-    placed: dict[str, Any]
-    """Hardware and layout, by the options of an evaluation."""
-    adapters: dict[str, Any]
-    images: dict[str, Any]
+    asked: dict[str, Any]
+    """As the core evaluates it."""
     prefill: dict[str, Any] | None
     """The pool that reads prompts, where it is not the one that answers them."""
+    scheduler: dict[str, Any]
+    sizes: dict[str, Any]
+    """Of prompts and outputs, as a load has them."""
+    image_tokens: int | None = None
     requests_per_second: float | None = None
     users: int | None = None
     arrival_cv: float | None = None
@@ -79,11 +84,9 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
     opened = open_for(asked)
     own_traffic = read_traffic(asked)
     read = asked.question(opened.native, Configuration)
-    served = read.served
-    request = {**served.native(), **read.placed, **read.adapters, **read.images}
-    # Prompts are longer by their tokens already.
-    request.pop("image_tokens", None)
-    reading = None if read.prefill is None else {**request, **read.prefill}
+    request, reading, scheduler = read.asked, read.prefill, read.scheduler
+    model, layout = request["model"], request["layout"]
+    accelerator: str = request["hardware"]["accelerator"]
     opened = opened.priced(read.condition, read.prices)
     answer = opened.ask("evaluate_serving", request)
     if answer["offload"] is not None:
@@ -95,10 +98,10 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
     warnings: tuple[PlanWarning, ...] = ()
     loaded = bool(rate or read.users or own_traffic)
     if evaluation.feasible and (loaded or "batch" in asked.given or reading):
-        in_batches = request["batch"] * answer["in_flight"] * request["replicas"]
-        resident = 2 if served.overlap == "two-batch" else 1
+        in_batches = layout["batch"] * answer["in_flight"] * layout["replicas"]
+        resident = 2 if model["overlap"] == "two-batch" else 1
         load = load_of(
-            served.lengths,
+            read.sizes,
             users=read.users if loaded else in_batches * resident,
             requests_per_second=rate,
             arrival_cv=read.arrival_cv,
@@ -109,11 +112,13 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
 
         def under(load: Mapping[str, Any]) -> Latencies | None:
             if reading is not None:
-                return simulated_with(opened, served, reading, request, load).latencies
-            return predicted(opened, request, load, engine=served.engine)
+                return simulated_with(
+                    opened, scheduler, reading, request, load
+                ).latencies
+            return predicted(opened, request, load, engine=scheduler)
 
         if reading is not None:
-            two = simulated_with(opened, served, reading, request, load)
+            two = simulated_with(opened, scheduler, reading, request, load)
         latencies = two.latencies if two is not None else under(load)
         warnings = () if hits is not None else tuple(cold_load(load, latencies, under))
     if latencies is not None:
@@ -126,41 +131,37 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
     evaluation = with_intervals(
         opened,
         evaluation,
-        model=served.model,
-        accelerator=request["accelerator"],
-        batch=request["batch"],
-        engine=served.engine_name,
+        model=model["name"],
+        accelerator=accelerator,
+        batch=layout["batch"],
+        engine=request["engine"]["name"],
     )
     document = EvaluationDocument(
         **{name: getattr(evaluation, name) for name in evaluation.__struct_fields__},
-        model=served.model,
+        model=model["name"],
         replicas=answer["replicas"],
         candidate=Candidate(
-            accelerator=request["accelerator"],
-            tp=request["tp"],
-            cp=request["cp"],
-            dp=request["dp"],
-            ep=request["ep"],
-            pp=request["pp"],
-            batch=request["batch"],
+            accelerator=accelerator,
+            **{name: layout[name] for name in ("tp", "cp", "dp", "ep", "pp")},
+            batch=layout["batch"],
             in_flight=answer["in_flight"],
-            overlap=served.overlap,
+            overlap=model["overlap"],
             weights=answer["weights"],
             kv=answer["kv"],
-            **served.drafted,
+            **drafted(request),
             offload=answer["offload"],
-            offload_to=request.get("offload", {}).get("to"),
-            **read.adapters,
-            **read.images,
+            offload_to=request["offload"] and request["offload"]["to"],
+            **{name: model[name] for name in ADDED},
+            image_tokens=read.image_tokens,
         ),
         hardware=msgspec.convert(answer["hardware"], Hardware),
         bill_of_materials=sourced(opened, bill_of(answer)),
         prefill_pool=two.pool if two else None,
         transfer=two.transfer if two else None,
-        context_tokens=served.lengths.context,
+        context_tokens=request["workload"]["context"],
         assumed=read.assumed,
         warnings=warnings,
-        engine=served.engine_name,
+        engine=request["engine"]["name"],
         assumptions=read.assumptions,
     )
     if not asked.given.get("explain"):
@@ -170,11 +171,11 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
     derivation = derivation_of_serving(
         document,
         opened,
-        prompt=served.lengths.prompt,
-        kv_heads=served.kv_heads,
-        pcie_all_reduce=request["pcie_all_reduce"],
-        hosts=request["hosts"],
-        engine=served.engine_name,
-        step_tokens=served.step_tokens,
+        prompt=request["workload"]["prompt"],
+        kv_heads=model["kv_heads"],
+        pcie_all_reduce=request["engine"]["pcie_all_reduce"],
+        hosts=request["hardware"]["hosts"],
+        engine=request["engine"]["name"],
+        step_tokens=scheduler["token_budget"],
     )
     return with_changes(document, derivation=derivation)

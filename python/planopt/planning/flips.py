@@ -59,7 +59,7 @@ def _of_context(
     def ask(value: float) -> Build | None:
         return _best_with(question, "context", round(value))
 
-    context = question.problem.served.lengths.context
+    context = question.problem.context_tokens
     yield _flip("context_tokens", context, ask, chosen, band)
 
 

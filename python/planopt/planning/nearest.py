@@ -46,14 +46,14 @@ ANYWHERE = {"provider": "", "region": ""}
 SAID = {
     "target": ">= {0.target:g} tok/s per user",
     "ttft": "<= {0.ttft_seconds:g} s to the first token at {0.percentile}",
-    "users": "{0.users} with {0.served.lengths.context:,} tokens of context each",
+    "users": "{0.users} with {0.context_tokens:,} tokens of context each",
     "throughput": ">= {0.throughput:g} tok/s in all",
     "budget": "<= ${0.budget_usd:,.0f}",
     "budget per hour": "<= ${0.budget_usd_per_hour:,.3g}/h",
     "purchase": "<= ${0.budget_usd:,.0f} to buy with",
     "power": "<= {0.max_power_watts:,.0f} W",
     "racks": "<= {0.max_racks:g} racks",
-    "accelerators": "<= {0.accelerators_in_all} accelerators",
+    "accelerators": "<= {0.max_accelerators} accelerators",
     "max-accelerators": "<= {0.max_accelerators:,}",
     "redundancy": "{0.redundancy} spare hosts",
 }
@@ -184,7 +184,7 @@ def _conflict(question: ServingQuestion) -> Iterator[Limit]:
 def _not_sold(question: ServingQuestion) -> Iterator[str]:
     """Say which accelerators that were named have no price, and why."""
     problem = question.problem
-    if problem.acquisition.way == "rent":
+    if problem.acquire == "rent":
         return
     known = question.catalog.price_tags()
     for name in problem.accelerators:
@@ -201,15 +201,15 @@ def _not_sold(question: ServingQuestion) -> Iterator[str]:
 
 
 def _model(question: ServingQuestion) -> Model:
-    served = question.problem.served
-    return question.catalog.model(served.model, served.kv_heads)
+    problem = question.problem
+    return question.catalog.model(problem.model, problem.kv_heads)
 
 
 def _model_limit(question: ServingQuestion, detail: str | None) -> Limit:
-    served, model = question.problem.served, _model(question)
-    weights = served.weights or model.weights
+    problem, model = question.problem, _model(question)
+    weights = problem.weights or model.weights
     billions = model.parameters / 1e9
-    value = f"{served.model} in {weights}: {billions:.1f}e9 parameters"
+    value = f"{problem.model} in {weights}: {billions:.1f}e9 parameters"
     return Limit(name="model", value=value, detail=detail)
 
 
@@ -232,7 +232,7 @@ def _nearest_changes(question: ServingQuestion) -> Iterator[Change]:
     yield from _what_is_reached(question)
     yield from _used(question)
     yield from _more_money(question, SAME)
-    asked = problem.served.weights or _model(question).weights
+    asked = problem.weights or _model(question).weights
     for weights in NARROWER_FORMATS:
         if weights in (asked, *problem.allow_quantization):
             continue
@@ -248,7 +248,7 @@ def _nearest_changes(question: ServingQuestion) -> Iterator[Change]:
 def _used(question: ServingQuestion) -> Iterator[Change]:
     """Ask with used accelerators, where only new ones were looked at."""
     problem = question.problem
-    if problem.condition != "new" or problem.acquisition.way == "rent":
+    if problem.condition != "new" or problem.acquire == "rent":
         return
     note = "used accelerators too, with whatever is left of their warranty"
     edit = Edit({"condition": "any"}, note)
@@ -356,7 +356,7 @@ def _more_room(question: ServingQuestion) -> Iterator[Change]:
     lifted = {
         "max_power": problem.max_power_watts,
         "max_racks": problem.max_racks,
-        "max_accelerators": problem.accelerators_in_all,
+        "max_accelerators": problem.max_accelerators,
         "stock": problem.stock,
         "redundancy": problem.redundancy,
         "ttft": problem.ttft_seconds,

@@ -6,7 +6,6 @@ dollar, of which the host has its share and years of electricity theirs.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace as with_changes
@@ -68,8 +67,8 @@ def per_dollar(**options: Unpack[PerDollarOptions]) -> Ranking:
         "rented": _values(counted, rented),
     }
     return Ranking(
-        model=problem.served.model,
-        context_tokens=problem.served.lengths.context,
+        model=problem.model,
+        context_tokens=problem.context_tokens,
         years=cost["years"],
         duty=cost["duty"],
         electricity_usd_per_kwh=cost["electricity_usd_per_kwh"],
@@ -79,7 +78,7 @@ def per_dollar(**options: Unpack[PerDollarOptions]) -> Ranking:
 
 def _read(asked: Asked, catalog: Catalog) -> Problem:
     problem = read_market(asked, catalog, Problem)
-    return replace(problem, objective="cost-per-token")
+    return with_changes(problem, objective="cost-per-token")
 
 
 def _memory_bytes(catalog: Catalog, accelerator: str) -> float:

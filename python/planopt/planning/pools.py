@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from planopt.bill import bill_of
 from planopt.documents.evaluation import Disaggregated, Pool, Transfer
@@ -15,7 +15,7 @@ from planopt.price_sources import sourced
 from planopt.serving.build import evaluation_of
 from planopt.serving.load import Latencies, load_of, simulated
 from planopt.serving.pessimism import at_worst
-from planopt.serving.prefill_pool import DEGREES
+from planopt.serving.prefill_pool import DEGREES, alone
 from planopt.serving.question_types import PERCENTILES
 from planopt.serving.search import sought
 from planopt.units import SECONDS_PER_HOUR
@@ -44,7 +44,7 @@ def disaggregated(
     if not _is_asked(problem):
         return None
     if weights is not None:
-        problem = problem.with_model(weights=weights)
+        problem = replace(problem, weights=weights)
     best = None
     for _ in range(ATTEMPTS):
         request = _request(question.catalog, problem)
@@ -68,21 +68,29 @@ def _is_asked(problem: Problem) -> bool:
     return (
         problem.percentile is not None
         and problem.objective in AIMS
-        and problem.acquisition.way != "rent"
+        and problem.acquire != "rent"
         and not (one_layout or problem.redundancy)
     )
 
 
 def _request(catalog: Catalog, problem: Problem) -> dict[str, Any]:
+    asked = sought(at_worst(catalog, problem), problem.weights)
+    search = asked["search"]
     return {
-        **sought(at_worst(catalog, problem), problem.served),
-        "aim": problem.objective,
-        "requests_per_second": problem.requests_per_second,
-        "accelerators_in_all": problem.accelerators_in_all,
-        "price_usd": problem.budget_usd,
-        "power_watts": problem.max_power_watts,
-        "rack_units": problem.rack_units(catalog),
-        "stock": problem.stock,
+        **asked,
+        "limits": {
+            "price_usd": problem.budget_usd,
+            "power_watts": problem.max_power_watts,
+            "rack_units": problem.rack_units(catalog),
+            "stock": problem.stock,
+        },
+        "search": {
+            "aim": problem.objective,
+            "max_accelerators": search["max_accelerators"],
+            "accelerators_in_all": problem.max_accelerators,
+            "context_ranks": search["context_ranks"],
+            "requests_per_second": problem.requests_per_second,
+        },
     }
 
 
@@ -94,11 +102,9 @@ def _simulated(
     users = problem.users
     if problem.objective != "cheapest":
         users = found["users"]
-    load = load_of(problem.served.lengths, users=users, requests_per_second=rate)
+    load = load_of(problem.sizes, users=users, requests_per_second=rate)
     if problem.throughput and rate is None:
-        load = load_of(
-            problem.served.lengths, requests_per_second=found["requests_per_second"]
-        )
+        load = load_of(problem.sizes, requests_per_second=found["requests_per_second"])
     configurations = {
         name: _configuration(problem, found, name) for name in ("prefill", "decode")
     }
@@ -109,10 +115,10 @@ def _simulated(
         "decode": {
             **configurations["decode"],
             "transfer": way,
-            "scheduler": problem.served.engine,
+            "scheduler": problem.asked["scheduler"],
         },
     }
-    latencies = simulated(catalog, request, load, engine=problem.served.engine)
+    latencies = simulated(catalog, request, load, engine=problem.asked["scheduler"])
     if latencies is None:
         return None
     waiting = load["arrivals"].get("users", 0)
@@ -130,14 +136,16 @@ def _configuration(
 ) -> dict[str, Any]:
     """Put one pool as the core evaluates it."""
     pool, network = found[name], found["transfer"]["network"]
-    degrees = {key: pool[key] for key in (*DEGREES, "batch")}
     return {
-        **problem.asked(),
-        "accelerator": pool["accelerator"],
-        "host": pool["host"],
-        "network": network,
-        "nics_per_host": found["nics_per_host"] or None,
-        **degrees,
+        **problem.served,
+        "model": {**problem.asked["model"], "weights": problem.weights},
+        "hardware": {
+            "accelerator": pool["accelerator"],
+            "host": pool["host"],
+            "network": network,
+            "nics_per_host": found["nics_per_host"] or None,
+        },
+        "layout": {key: pool[key] for key in (*DEGREES, "batch")},
     }
 
 
@@ -147,7 +155,7 @@ def _pool(
     configuration: Mapping[str, Any],
     found: Mapping[str, Any],
 ) -> Pool:
-    answer = catalog.ask("evaluate_serving", {**configuration, "replicas": 1})
+    answer = catalog.ask("evaluate_serving", alone(configuration))
     evaluation = evaluation_of({**answer, "cost": None, "power_watts": None})
     return Pool(
         candidate=Candidate(
@@ -159,10 +167,10 @@ def _pool(
             pp=found["pp"],
             batch=found["batch"],
             in_flight=answer["in_flight"],
-            overlap=problem.served.overlap,
+            overlap=problem.overlap,
             weights=answer["weights"],
             kv=answer["kv"],
-            **problem.served.drafted,
+            **problem.drafted,
         ),
         host=found["host"],
         hosts=found["hosts"],

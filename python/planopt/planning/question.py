@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
+from msgspec import structs
 
-from planopt.market import changed, read_market
+from planopt.market import read_market
 from planopt.money import price_of_an_hourly_dollar
 from planopt.options import Edit
 from planopt.procurement import Solver, buy, offers
@@ -111,7 +112,7 @@ class Question(ABC, Generic[AskedT, BuildT]):
 
     def about(self, **changes: Any) -> Self:
         """Ask the same with something changed that is no option."""
-        problem = changed(self.problem, **changes)
+        problem = structs.replace(self.problem, **changes)
         return type(self)(self.catalog, problem, self.solver, self.asked)
 
     def edited(self, edit: Edit) -> Self:
@@ -164,7 +165,7 @@ class ServingQuestion(Question[Problem, Build]):
         if problem.objective != "cheapest":
             alone = problem.objective in ("cost-per-token", "latency")
             return Aim(aim=problem.objective if alone and not problem.limited else None)
-        if problem.acquisition.way == "rent" or self._reach is None:
+        if problem.acquire == "rent" or self._reach is None:
             return Aim()
         return Aim(price_cap_usd=_below_the_last(self.first_cap_usd))
 
@@ -211,7 +212,7 @@ class ServingQuestion(Question[Problem, Build]):
             budget_micro_usd=None if budget is None else round(budget * MICRO_USD),
             power_watts=problem.max_power_watts,
             rack_units=problem.rack_units(self.catalog),
-            accelerators=problem.accelerators_in_all,
+            accelerators=problem.max_accelerators,
             stock=problem.stock,
             redundancy=problem.redundancy,
             capital_micro_usd=None if capital is None else round(capital * MICRO_USD),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planopt._native import break_even_days as native_break_even_days
@@ -39,14 +38,13 @@ def rent_or_buy(question: ServingQuestion, chosen: Build) -> RentOrBuy | None:
         buy=_way(owned),
         break_even_days=_break_even_days(cost, rented, owned),
         break_even_duty=_break_even_duty(cost, rented, owned),
-        **hosted_prices(question.catalog, question.problem.served),
+        **hosted_prices(question.catalog, question.problem),
     )
 
 
 def _by(question: ServingQuestion, way: WayOf) -> ServingQuestion:
     """Ask the same of one way alone, within no other money than by the hour."""
-    acquisition = replace(question.problem.acquisition, way=way)
-    return question.about(acquisition=acquisition)
+    return question.about(acquire=way)
 
 
 def _way(build: Build | None) -> Way | None:

@@ -204,7 +204,7 @@ def _wider(problem: Problem) -> Iterator[tuple[str, Edit]]:
         yield "power", wider
     if (racks := problem.max_racks) is not None:
         yield "racks", Edit({"max_racks": racks + 1}, "+1 rack")
-    if (most := problem.accelerators_in_all) is not None:
+    if (most := problem.max_accelerators) is not None:
         yield "accelerators", Edit({"max_accelerators": most + 1}, "+1")
     for part, number in sorted(problem.stock.items()):
         stock = {**problem.stock, part: number + 1}

@@ -233,7 +233,7 @@ def _statement(question: ServingQuestion, chosen: Build) -> str:
     """Say how sure the figures are, and which are of a simulation."""
     sure = statement(
         (each.evaluation for each in chosen.deployments),
-        question.problem.served.engine_name,
+        question.problem.engine_name,
         chosen.facts.measured,
     )
     return f"{sure}; {SIMULATED}" if question.problem.percentile else sure

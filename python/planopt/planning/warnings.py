@@ -76,8 +76,8 @@ def flipped(flips: Sequence[Sensitivity]) -> tuple[PlanWarning, ...]:
 
 
 def _context(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
-    served = question.problem.served
-    context = served.lengths.context
+    problem = question.problem
+    context = problem.context_tokens
     if any(each.name == "context" for each in question.problem.assumed):
         yield PlanWarning(
             code="W005",
@@ -89,7 +89,7 @@ def _context(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
     if context > most:
         yield PlanWarning(
             code="W007",
-            message=f"{served.model} was made for {most} tokens, not {context}",
+            message=f"{problem.model} was made for {most} tokens, not {context}",
             help="quality beyond its own context is not known",
         )
 

@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any
 from planopt._native import parse_quantity
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from planopt.catalog.entries import Figure
     from planopt.catalog.open import Catalog
-    from planopt.serving.question_types import ServedModel
+    from planopt.serving.question_types import Problem
 
 
-def hosted_prices(catalog: Catalog, served: ServedModel) -> dict[str, Any]:
+def hosted_prices(catalog: Catalog, problem: Problem) -> dict[str, Any]:
     """Price a million output tokens with the prompts that they answer."""
-    of_model = {} if served.architecture else catalog.figures("models", served.model)
+    of_model: Mapping[str, Figure] = {}
+    if problem.architecture is None:
+        of_model = catalog.figures("models", problem.model)
     if "hosted.output" in of_model:
-        read = served.lengths.prompt / served.lengths.output
+        read = problem.prompt_tokens / problem.output_tokens
         output, prompt = of_model["hosted.output"], of_model["hosted.input"]
         return {
             "hosted_usd_per_million_tokens": _usd(output) + read * _usd(prompt),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import Deployment
     from planopt.options import Asked
-    from planopt.serving.question_types import Lengths, Problem
+    from planopt.serving.question_types import Problem
 
 LARGEST_COUNT = 2**31
 LARGEST_QUANTITY = 1e12
@@ -146,7 +146,7 @@ def _tokens(cell: str | None) -> int:
 
 
 def load_of(
-    lengths: Lengths,
+    sizes: Mapping[str, Any],
     *,
     users: int | None = None,
     requests_per_second: float | None = None,
@@ -168,11 +168,6 @@ def load_of(
             arrivals |= {"kind": "gamma", "cv": arrival_cv}
     else:
         arrivals = {"kind": "closed", "users": users or 1}
-    sizes = {
-        "kind": "independent",
-        "prompt": _lengths(lengths.prompt, lengths.prompt_cv),
-        "output": _lengths(lengths.output, lengths.output_cv),
-    }
     load: dict[str, Any] = {
         "arrivals": arrivals,
         "sizes": sizes,
@@ -183,12 +178,6 @@ def load_of(
     if users is not None or requests_per_second is not None:
         return {**load, "sizes": traffic["sizes"]}
     return {**load, **traffic}
-
-
-def _lengths(mean: int, cv: float | None) -> dict[str, Any]:
-    if cv is None:
-        return {"kind": "fixed", "tokens": mean}
-    return {"kind": "lognormal", "mean": mean, "cv": cv}
 
 
 def simulated(
@@ -267,44 +256,49 @@ def latencies_of(
 
 
 def promised(problem: Problem) -> dict[str, Any]:
-    """Name what users are promised: under a load, where latencies are judged there."""
+    """Say what users are promised: under a load, where latencies are judged there."""
+    ttft, target = problem.predicted_ttft_seconds, problem.predicted_target
     promises = {
         "users": problem.users,
         "tokens_per_second": problem.throughput,
-        "tokens_per_second_per_user": problem.predicted_target,
+        "tokens_per_second_per_user": target,
+        "prefill_seconds": ttft,
+        "redundancy": problem.redundancy,
     }
     if problem.percentile is None:
-        return promises
-    ttft, target = problem.predicted_ttft_seconds, problem.predicted_target
-    load = load_of(
-        problem.served.lengths, users=1, requests_per_second=problem.requests_per_second
-    )
-    return {
-        **promises,
+        return {"promises": promises}
+    promises |= {
         "percentile": PERCENTILES[problem.percentile],
         "ttft_seconds": None if ttft is None else ttft * problem.ttft_margin,
         "tpot_seconds": problem.tpot_margin / target if target else None,
-        "load": load,
-        "scheduler": problem.served.engine,
         "bound": problem.bound,
     }
+    load = load_of(
+        problem.sizes, users=1, requests_per_second=problem.requests_per_second
+    )
+    scheduler = problem.asked["scheduler"]
+    return {"promises": promises, "load": load, "scheduler": scheduler}
 
 
 def configuration_of(problem: Problem, deployment: Deployment) -> dict[str, Any]:
-    """Name a deployment of a plan by options of the core."""
+    """Put a deployment of a plan as the core evaluates it."""
     candidate, hardware = deployment.candidate, deployment.hardware
     degrees = ("tp", "cp", "dp", "ep", "pp", "batch", "in_flight")
+    formats = {"weights": candidate.weights, "kv": candidate.kv}
     return {
-        **problem.asked(),
-        "weights": candidate.weights,
-        "kv": candidate.kv,
-        "accelerator": candidate.accelerator,
-        "host": hardware.host,
-        "terms": hardware.terms,
-        "network": hardware.network,
-        "nics_per_host": hardware.nics_per_host or None,
-        **{name: getattr(candidate, name) for name in degrees},
-        "replicas": deployment.replicas,
+        **problem.served,
+        "model": {**problem.asked["model"], **formats},
+        "hardware": {
+            "accelerator": candidate.accelerator,
+            "host": hardware.host,
+            "terms": hardware.terms,
+            "network": hardware.network,
+            "nics_per_host": hardware.nics_per_host or None,
+        },
+        "layout": {
+            **{name: getattr(candidate, name) for name in degrees},
+            "replicas": deployment.replicas,
+        },
     }
 
 
@@ -328,7 +322,7 @@ def simulated_deployment(
     if problem.objective in ("throughput", "cost-per-token") or problem.throughput:
         users = deployment.users
     load = load_of(
-        problem.served.lengths,
+        problem.sizes,
         users=users,
         requests_per_second=None if rate is None else rate * share,
         prefix_hit_rate=prefix_hit_rate,
@@ -342,7 +336,7 @@ def simulated_deployment(
         catalog,
         configuration,
         load,
-        engine=problem.served.engine,
+        engine=problem.asked["scheduler"],
         requests=requests,
         seed=seed,
         promised=promised,

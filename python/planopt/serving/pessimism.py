@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from planopt.accuracy.residuals import errors
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS
@@ -32,9 +33,9 @@ def pessimism(catalog: Catalog, problem: Problem, accelerator: str) -> Pessimism
     known = errors(
         catalog,
         accelerator,
-        problem.served.model,
+        problem.model,
         ("tpot", "decode", "ttft"),
-        any_engine=problem.served.engine_name is None,
+        any_engine=problem.engine_name is None,
     )
 
     def longer(metric: str) -> float:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.catalog.open import Catalog
-    from planopt.serving.question_types import ServedModel
 
 DEGREES = ("tp", "pp", "cp", "dp", "ep", "replicas")
 
@@ -31,15 +30,20 @@ class Simulated:
     latencies: Latencies | None
 
 
+def alone(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """Put a configuration with one replica."""
+    return {**configuration, "layout": {**configuration["layout"], "replicas": 1}}
+
+
 def simulated_with(
     catalog: Catalog,
-    served: ServedModel,
+    scheduler: Mapping[str, Any],
     reading: Mapping[str, Any],
     answering: Mapping[str, Any],
     load: Mapping[str, Any],
 ) -> Simulated:
     """Simulate a load on a pool that reads prompts and another one that answers."""
-    answer = catalog.ask("evaluate_serving", {**reading, "replicas": 1})
+    answer = catalog.ask("evaluate_serving", alone(reading))
     evaluation = evaluation_of({**answer, "cost": None, "power_watts": None})
     if not evaluation.feasible:
         why = "; ".join(each.message for each in evaluation.rejections)
@@ -53,23 +57,24 @@ def simulated_with(
         **reading,
         "load": load,
         "run": run_of(load),
-        "scheduler": served.engine,
-        "decode": {**answering, "scheduler": served.engine},
+        "scheduler": scheduler,
+        "decode": {**answering, "scheduler": scheduler},
     }
     found = catalog.ask("simulate_serving", request)
+    layout = reading["layout"]
     pool = Pool(
         candidate=Candidate(
-            accelerator=reading["accelerator"],
-            **{name: reading[name] for name in DEGREES if name != "replicas"},
+            accelerator=reading["hardware"]["accelerator"],
+            **{name: layout[name] for name in DEGREES if name != "replicas"},
             batch=1,
             in_flight=answer["in_flight"],
-            overlap=served.overlap,
+            overlap=reading["model"]["overlap"],
             weights=answer["weights"],
             kv=answer["kv"],
         ),
         host=answer["hardware"]["host"],
         hosts=answer["hosts"] or 1,
-        replicas=reading["replicas"],
+        replicas=layout["replicas"],
         evaluation=evaluation,
     )
     users = load["arrivals"].get("users")

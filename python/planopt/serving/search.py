@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from planopt.acquisition import is_offer
-from planopt.door import question, written
+from planopt.door import written
 from planopt.procurement.found import Found
 from planopt.serving.load import promised
 from planopt.serving.pessimism import each_at_worst
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from planopt.catalog.open import Catalog
-    from planopt.serving.question_types import Problem, ServedModel
+    from planopt.serving.question_types import Problem
 
 
 class Aim(Struct, frozen=True, kw_only=True):
@@ -44,10 +43,7 @@ def find_together(
 ) -> list[Found]:
     """Find the units for several questions at once."""
     told = [
-        [
-            written(question("search_serving", part))
-            for part in _parts(catalog, problem, aim)
-        ]
+        [written(part) for part in _parts(catalog, problem, aim)]
         for problem, aim in asked
     ]
     return [Found(native) for native in catalog.native.search(told)]
@@ -55,49 +51,41 @@ def find_together(
 
 def _parts(catalog: Catalog, problem: Problem, aim: Aim) -> Iterator[dict[str, Any]]:
     """Tell the core what to search for: each format, bought and rented."""
-    hourly = problem.acquisition.hourly
-    for weights in (problem.served.weights, *problem.allow_quantization):
-        served = replace(problem.served, weights=weights)
+    for weights in (problem.weights, *problem.allow_quantization):
         for one in each_at_worst(catalog, problem):
-            request = {
-                **_units_sought(one, served),
+            asked = sought(one, weights)
+            asked["layout"] = problem.asked["layout"]
+            asked["search"] |= {
                 "each_batch_up_to": aim.each_batch_up_to,
+                "batches_that_share": one.users if one.objective == "latency" else None,
                 "aim": aim.aim,
-                "price_cap_usd": aim.price_cap_usd,
-                "hourly": hourly,
+                "builds": one.top + 1,
+                "hourly": one.acquisition.hourly,
             }
-            if problem.acquisition.way != "rent":
-                yield request
+            if problem.acquire != "rent":
+                cap = {"price_cap_usd": aim.price_cap_usd}
+                yield {**asked, "search": {**asked["search"], **cap}}
             if problem.acquisition.rents:
+                offers = [each for each in problem.hosts if is_offer(each)]
                 yield {
-                    **request,
-                    "hosts": [each for each in problem.hosts if is_offer(each)],
-                    "price_cap_usd": None,
+                    **asked,
+                    "hardware": {**asked["hardware"], "hosts": offers},
                     "rent": problem.acquisition.rent_request(),
                 }
 
 
-def sought(problem: Problem, served: ServedModel) -> dict[str, Any]:
-    """Put what is promised and what there is to choose from, by options of the core."""
+def sought(problem: Problem, weights: str | None) -> dict[str, Any]:
+    """Put what is promised and what there is to choose from, as the core takes it."""
     return {
-        **problem.asked(served),
+        **problem.served,
+        "model": {**problem.asked["model"], "weights": weights},
         **promised(problem),
-        "prefill_seconds": problem.predicted_ttft_seconds,
-        "redundancy": problem.redundancy,
-        "context_ranks": served.context_ranks,
-        "max_accelerators": problem.replica_accelerators,
-        **problem.hardware(),
-        "hosts": [each for each in problem.hosts if not is_offer(each)],
-    }
-
-
-def _units_sought(problem: Problem, served: ServedModel) -> dict[str, Any]:
-    return {
-        **sought(problem, served),
-        "batch": problem.batch,
-        "in_flight": problem.in_flight,
-        "batches_that_share": problem.users if problem.objective == "latency" else None,
-        "builds": problem.top + 1,
-        "exhaustive": problem.exhaustive,
-        "within_host": problem.within_host,
+        "hardware": {
+            **problem.asked["hardware"],
+            "accelerators": problem.accelerators,
+            "exclude": problem.exclude,
+            "hosts": [each for each in problem.hosts if not is_offer(each)],
+            "within_host": problem.within_host,
+        },
+        "search": dict(problem.asked["search"]),
     }

@@ -16,7 +16,7 @@ pub enum KvPolicy {
 }
 
 /// What is asked of an engine; what is not comes from the assumptions and the memory.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EngineOptions {
     /// Tokens of a step, of each attention data-parallel and each context-parallel rank.

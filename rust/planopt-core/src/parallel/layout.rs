@@ -6,7 +6,7 @@ use super::placement::Placement;
 use super::rejection::Rejection;
 use crate::load::serving::Overlap;
 use crate::load::training::Recipe;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Declares a layout once: the counts that a question about serving may fix, which are 1 where
 /// nothing is said of them, and the choices beside them.
@@ -29,7 +29,7 @@ macro_rules! layout {
         }
 
         /// What of a served layout is decided already.
-        #[derive(Clone, Copy, Debug, Default, Deserialize)]
+        #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
         #[serde(deny_unknown_fields, default)]
         pub struct Pins { $($(#[$of_count])* pub $count: Option<u32>,)+ }
 
@@ -44,6 +44,12 @@ macro_rules! layout {
             /// Each count by its name.
             pub(crate) fn counts(self) -> impl Iterator<Item = (&'static str, Option<u32>)> {
                 [$((stringify!($count), self.$count),)+].into_iter()
+            }
+
+            /// The same with 1 where nothing is said, but of what is in flight.
+            pub(crate) fn over_one(self) -> Self {
+                let whole = Self::from(self.over(Layout::SINGLE));
+                Self { in_flight: self.in_flight, ..whole }
             }
 
             /// What is decided, and the rest of `layout`.

@@ -22,7 +22,7 @@ pub struct ModelRequest {
 }
 
 /// Which model, and how it is served.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServedModel {
     /// Catalog id, or path of a Hugging Face `config.json`.
@@ -69,7 +69,7 @@ pub struct ServedModel {
 }
 
 /// To which prompts.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prompts {
     /// Tokens of a prompt.
@@ -79,7 +79,7 @@ pub struct Prompts {
 }
 
 /// What serves it, in place of what the assumptions say.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Engine {
     /// One of the engines of the assumptions; kernels as measured where there is none.

@@ -1,17 +1,22 @@
 //! Where weights rest that accelerators do not hold.
 
 use crate::load::serving::{Offload, Question};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Layers whose weights rest in the host.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OffloadRequest {
     /// How many of each stage; as few as fit where none are given.
     #[serde(default)]
     pub layers: Option<u32>,
     /// `host` for its memory, or `disk`.
+    #[serde(default = "in_memory")]
     pub to: String,
+}
+
+fn in_memory() -> String {
+    "host".to_owned()
 }
 
 /// The question with so many layers in the host.

@@ -19,10 +19,10 @@ use crate::search::{Aim, LatencyGoal};
 use crate::serving::engine::Traffic;
 use crate::serving::{ReplicaEvaluation, evaluate_unit};
 use crate::transformer::Transformer;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// One configuration.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluateServing {
     /// What is served.
@@ -43,7 +43,7 @@ pub struct EvaluateServing {
 }
 
 /// A search for units to buy.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchServing {
     /// What is served.
@@ -54,7 +54,7 @@ pub struct SearchServing {
     #[serde(default)]
     pub promises: Promises,
     /// What arrives, where latencies under a load are promised.
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     pub load: Option<Load>,
     /// What may be bought; where anything is rented, which instances.
     #[serde(default)]
@@ -76,7 +76,7 @@ pub struct SearchServing {
 }
 
 /// What users are promised.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Promises {
     /// Users that the whole purchase is for.
@@ -136,7 +136,7 @@ impl Promises {
 }
 
 /// How many sequences circulate, where that is given.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GivenBatching {
     /// Sequences of a micro-batch.
@@ -146,7 +146,7 @@ pub struct GivenBatching {
 }
 
 /// How far and for what is searched.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchOptions {
     /// Accelerators of a replica, at most.

@@ -1,32 +1,28 @@
 //! One configuration, of serving or of training, as it was given and with what was assumed.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
 
-use super::market::{self, Assumed, known, model};
+use super::market::{self, Assumed, model};
 use super::question::Question;
 use super::reader::Reader;
-use super::request::{Hardware, Layout, OneRun, Request};
-use super::served::Served;
+use super::request::{OneReplica, OneRun};
+use super::served::{Lengths, drafted};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
-use crate::request::EvaluateTraining;
+use crate::load::EngineOptions;
+use crate::parallel::Pins;
+use crate::request::{Engine, EvaluateServing, EvaluateTraining, OffloadRequest, ServedModel};
 
 const IMAGES: [&str; 3] = ["image_tokens", "encoder_parameters", "patches_per_token"];
 
 /// One way of serving a model.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct Configuration {
     #[serde(flatten)]
-    recorded: Map<String, Value>,
-    served: Served,
-    /// Hardware and layout, by the options of an evaluation.
-    placed: Map<String, Value>,
-    adapters: Map<String, Value>,
-    images: Map<String, Value>,
+    question: Question<EvaluateServing>,
+    scheduler: EngineOptions,
     /// The pool that reads prompts, where it is not the one that answers them.
-    prefill: Option<Map<String, Value>>,
-    assumed: Vec<Assumed>,
+    prefill: Option<EvaluateServing>,
 }
 
 const WHICH: &str = "an id of `planopt catalog list accelerators`";
@@ -35,20 +31,22 @@ const WHICH: &str = "an id of `planopt catalog list accelerators`";
 pub(super) fn serving(
     mut reader: Reader,
     catalog: &Catalog,
-    request: &Request,
+    request: &OneReplica,
 ) -> Result<Configuration, Vec<Diagnostic>> {
     let reading = &mut reader;
     let mut assumed = Vec::new();
     reading.require("accelerator", WHICH);
-    let images = images(reading, request, &mut assumed);
-    let tokens = images.get("image_tokens").and_then(Value::as_u64);
-    let served = Served::of(reading, catalog, request, &mut assumed, tokens.unwrap_or(0));
-    let adapters = adapters(reading, request);
-    let mut placed = placed(request);
-    if let Some(resting) = resting(reading, &request.layout) {
-        placed.insert("offload".to_owned(), resting);
-    }
+    let image_patches = images(reading, request, &mut assumed);
     let workload = &request.workload;
+    let of_images = image_patches.and(workload.image_tokens).unwrap_or(0);
+    let lengths = Lengths::of(reading, catalog, workload, &mut assumed, of_images);
+    model(reading, &request.model.name, &mut assumed);
+    let model = drafted(reading, request.model.clone());
+    let model = ServedModel {
+        image_patches,
+        ..adapted(reading, model)
+    };
+    let offload = resting(reading, request.offload.clone());
     if workload.arrival_cv.is_some() && workload.requests.is_none() {
         let message = "of which requests do the times between vary?";
         reading.wrong(
@@ -58,7 +56,7 @@ pub(super) fn serving(
             "with --requests 3/s",
         );
     }
-    if workload.traffic.is_some() && !images.is_empty() {
+    if reading.is_given("traffic") && image_patches.is_some() {
         let message = "--traffic says how long prompts are, with all that is in them";
         reading.wrong(
             code::CONTRADICTION,
@@ -69,14 +67,27 @@ pub(super) fn serving(
     }
     not_explained(reading, &["link", "software_latency"]);
     market::look_up_prices(reading, catalog, &request.money);
+    let asked = EvaluateServing {
+        model,
+        workload: lengths.prompts(),
+        layout: request.layout.over_one(),
+        hardware: request.hardware.clone(),
+        offload,
+        engine: Engine {
+            step_tokens: request.scheduler.token_budget,
+            ..request.engine.clone()
+        },
+    };
+    let mut recorded = reader.recorded();
+    lengths.record(&mut recorded);
     let configuration = Configuration {
-        recorded: reader.recorded(),
-        served,
-        placed,
-        adapters,
-        images,
-        prefill: prefill(&request.hardware, &request.layout),
-        assumed,
+        prefill: prefill(request, &asked),
+        question: Question {
+            recorded,
+            asked,
+            assumed,
+        },
+        scheduler: request.scheduler,
     };
     reader.finish(configuration)
 }
@@ -118,78 +129,43 @@ fn not_explained(reader: &mut Reader, arguments: &[&str]) {
     }
 }
 
-/// Hardware and degrees; a degree is 1 unless given.
-fn placed(request: &Request) -> Map<String, Value> {
-    let (hardware, layout) = (&request.hardware, &request.layout);
-    let name = |names: &[String]| (!names.is_empty()).then(|| names.join(","));
-    let Value::Object(placed) = json!({
-        "accelerator": hardware.accelerator,
-        "host": name(&hardware.host),
-        "link": hardware.link,
-        "network": name(&hardware.network),
-        "pcie_all_reduce": request.engine.pcie_all_reduce,
-        "tp": layout.tp.unwrap_or(1),
-        "cp": layout.cp.unwrap_or(1),
-        "dp": layout.dp.unwrap_or(1),
-        "ep": layout.ep.unwrap_or(1),
-        "pp": layout.pp.unwrap_or(1),
-        "replicas": layout.replicas.unwrap_or(1),
-        "batch": layout.batch.unwrap_or(1),
-        "hosts": hardware.hosts,
-        "nics_per_host": hardware.nics_per_host,
-        "in_flight": layout.in_flight,
-        "software_latency_seconds": request.engine.software_latency,
-    }) else {
-        return Map::new();
-    };
-    placed
-}
-
 /// Which layers rest in the host.
-fn resting(reader: &mut Reader, layout: &Layout) -> Option<Value> {
-    if !reader.is_given("offload") {
-        if reader.is_given("offload_to") {
-            let accepted = "with --offload N or --offload auto";
-            let message = "nothing rests there";
-            reader.wrong(code::MISSING_OPTION, "offload_to", message, accepted);
-        }
-        return None;
+fn resting(reader: &mut Reader, offload: Option<OffloadRequest>) -> Option<OffloadRequest> {
+    if reader.is_given("offload") {
+        return offload;
     }
-    let layers = layout.offload.as_ref().and_then(Value::as_u64);
-    Some(json!({ "layers": layers, "to": layout.offload_to }))
+    if reader.is_given("offload_to") {
+        let accepted = "with --offload N or --offload auto";
+        let message = "nothing rests there";
+        reader.wrong(code::MISSING_OPTION, "offload_to", message, accepted);
+    }
+    None
 }
 
-/// How many adapters are held, and of which rank; empty if none are.
-fn adapters(reader: &mut Reader, request: &Request) -> Map<String, Value> {
-    let held = request.model.lora_adapters.unwrap_or(0);
-    let rank = request.model.lora_rank;
-    if held > 0 && !reader.is_given("lora_rank") {
+/// The model with how many adapters are held, and of which rank; neither if none are.
+fn adapted(reader: &mut Reader, model: ServedModel) -> ServedModel {
+    let held = model.lora_adapters.filter(|held| *held > 0);
+    if held.is_some() && !reader.is_given("lora_rank") {
         let message = "of which rank are the adapters?";
         let accepted = "a whole number, mostly 8 to 64";
         reader.wrong(code::MISSING_OPTION, "lora_rank", message, accepted);
     }
-    if rank.is_some() && !reader.is_given("lora_adapters") {
+    if model.lora_rank.is_some() && !reader.is_given("lora_adapters") {
         let message = "there are no adapters of that rank";
         let accepted = "with --lora-adapters N";
         reader.wrong(code::MISSING_OPTION, "lora_rank", message, accepted);
     }
-    if held == 0 {
-        return Map::new();
+    ServedModel {
+        lora_adapters: held,
+        lora_rank: held.and(model.lora_rank),
+        ..model
     }
-    known([
-        ("lora_adapters", Some(held.into())),
-        ("lora_rank", rank.map(Value::from)),
-    ])
 }
 
-/// What images add to a prompt; empty if nothing.
-fn images(
-    reader: &mut Reader,
-    request: &Request,
-    assumed: &mut Vec<Assumed>,
-) -> Map<String, Value> {
+/// Patches of the images of a prompt, if it has some.
+fn images(reader: &mut Reader, request: &OneReplica, assumed: &mut Vec<Assumed>) -> Option<f64> {
     if !IMAGES.iter().any(|name| reader.is_given(name)) {
-        return Map::new();
+        return None;
     }
     for (name, accepted) in [
         (
@@ -206,7 +182,7 @@ fn images(
             reader.wrong(code::MISSING_OPTION, name, message, accepted);
         }
     }
-    let tokens = request.workload.image_tokens;
+    let tokens = request.workload.image_tokens.unwrap_or(0);
     let each = request.workload.patches_per_token.unwrap_or(0);
     if !reader.is_given("patches_per_token") {
         assumed.push(Assumed {
@@ -216,52 +192,38 @@ fn images(
         });
     }
     #[expect(clippy::cast_precision_loss, reason = "at most 2^62 patches")]
-    let patches = (tokens.unwrap_or(0) * each) as f64;
-    known([
-        ("image_tokens", tokens.map(Value::from)),
-        ("image_patches", Some(patches.into())),
-        (
-            "encoder_parameters",
-            request.model.encoder_parameters.map(Value::from),
-        ),
-    ])
+    let patches = (tokens * each) as f64;
+    Some(patches)
 }
 
 /// The pool that reads prompts, if there is one.
 ///
 /// Parts that are not given are those of the configuration that answers; degrees are 1.
-fn prefill(hardware: &Hardware, layout: &Layout) -> Option<Map<String, Value>> {
-    let degrees = [
-        ("tp", layout.prefill_tp),
-        ("pp", layout.prefill_pp),
-        ("cp", layout.prefill_cp),
-        ("dp", layout.prefill_dp),
-        ("ep", layout.prefill_ep),
-        ("replicas", layout.prefill_replicas),
-    ];
-    let (accelerator, host) = (&hardware.prefill_accelerator, &hardware.prefill_host);
-    let said = accelerator.is_some() || host.is_some();
-    if !said && degrees.iter().all(|(_, degree)| degree.is_none()) {
+fn prefill(request: &OneReplica, answering: &EvaluateServing) -> Option<EvaluateServing> {
+    let pool = &request.prefill;
+    let degrees = Pins {
+        tp: pool.tp,
+        pp: pool.pp,
+        cp: pool.cp,
+        dp: pool.dp,
+        ep: pool.ep,
+        replicas: pool.replicas,
+        ..Pins::default()
+    };
+    let is_said = pool.accelerator.is_some() || pool.host.is_some();
+    if !is_said && degrees.counts().all(|(_, count)| count.is_none()) {
         return None;
     }
-    let same = accelerator.is_none() || *accelerator == hardware.accelerator;
-    let own = hardware.host.first().filter(|_| same);
-    let mut pool = known([
-        (
-            "accelerator",
-            accelerator
-                .as_ref()
-                .or(hardware.accelerator.as_ref())
-                .cloned()
-                .map(Value::from),
-        ),
-        ("batch", Some(1.into())),
-        ("in_flight", Some(Value::Null)),
-        ("hosts", Some(Value::Null)),
-        ("host", Some(json!(host.as_ref().or(own)))),
-    ]);
-    for (name, degree) in degrees {
-        pool.insert(name.to_owned(), degree.unwrap_or(1).into());
+    let mut reading = answering.clone();
+    let own = &mut reading.hardware;
+    if pool.accelerator.is_some() && pool.accelerator != own.accelerator {
+        own.accelerator.clone_from(&pool.accelerator);
+        own.host = None;
     }
-    Some(pool)
+    if pool.host.is_some() {
+        own.host.clone_from(&pool.host);
+    }
+    own.hosts = None;
+    reading.layout = degrees.over_one();
+    Some(reading)
 }

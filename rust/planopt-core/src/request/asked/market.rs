@@ -1,13 +1,13 @@
 //! What may be bought or rented, at which prices and within which limits: of any question.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::reader::{Reader, unknown_word};
-use super::request::{Hardware, Money, Request};
+use super::request::{Hardware, Money};
 use crate::catalog::{Catalog, Kind, PriceChoice, describe_architecture};
 use crate::diagnostic::{Diagnostic, code};
 use crate::hardware::{RentRequest, Selection};
@@ -21,21 +21,10 @@ pub(super) struct Assumed {
     pub(super) why: Option<&'static str>,
 }
 
-/// What may be bought, and within which limits.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Market {
-    #[serde(flatten)]
-    hardware: Selection,
-    pub(super) stock: BTreeMap<String, u32>,
-    pub(super) max_power_watts: Option<f64>,
-    pub(super) max_racks: Option<f64>,
-}
-
 /// How hardware is come by.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Acquisition {
     pub(super) way: String,
-    #[serde(flatten)]
     pub(super) rent: RentRequest,
 }
 
@@ -60,7 +49,7 @@ pub(super) fn selection(
     let named: Vec<&String> = hardware.stock.keys().collect();
     look_up(reader, Kind::Accelerator, "stock", &named);
     let (offers, hosts): (Vec<&String>, Vec<&String>) =
-        hardware.host.iter().partition(|host| is_offer(host));
+        hardware.host.iter().partition(|host| host.contains('/'));
     look_up(reader, Kind::Host, "host", &hosts);
     look_up(reader, Kind::Offer, "host", &offers);
     let named: Vec<&String> = hardware.network.iter().collect();
@@ -76,11 +65,6 @@ pub(super) fn selection(
         datacenter: hardware.datacenter,
         within_host: false,
     }
-}
-
-/// Whether a host is an instance for rent: `provider/instance/region`.
-pub(super) fn is_offer(host: &str) -> bool {
-    host.contains('/')
 }
 
 /// What a plan records, with what is not as it was given: terms are of what is rented.
@@ -100,31 +84,6 @@ pub(super) fn recorded(
         recorded.insert(name.to_owned(), value.into());
     }
     recorded
-}
-
-impl Market {
-    /// Names are looked up.
-    pub(super) fn of(
-        reader: &mut Reader,
-        catalog: &Catalog,
-        request: &Request,
-        accelerators: Vec<String>,
-    ) -> Self {
-        let hardware = &request.hardware;
-        let selection = selection(reader, catalog, hardware, accelerators);
-        look_up_prices(reader, catalog, &request.money);
-        Self {
-            hardware: selection,
-            stock: hardware.stock.clone(),
-            max_power_watts: hardware.max_power,
-            max_racks: hardware.max_racks,
-        }
-    }
-
-    /// Whether anything but money limits a purchase from above.
-    pub(super) fn is_limited(&self) -> bool {
-        self.max_power_watts.is_some() || self.max_racks.is_some() || !self.stock.is_empty()
-    }
 }
 
 /// The accelerators of other vendors than those that are asked for.
@@ -299,19 +258,4 @@ pub(super) fn architecture(
 fn is_file(model: &str) -> bool {
     let extension = Path::new(model).extension();
     extension.is_some_and(|extension| extension == "json" || extension == "toml")
-}
-
-/// Writes pairs as a table in their order.
-pub(super) fn by_name<S: Serializer, V: Serialize>(
-    pairs: &[(String, V)],
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
-}
-
-/// The pairs that have a value, as a table.
-pub(super) fn known<const N: usize>(pairs: [(&str, Option<Value>); N]) -> Map<String, Value> {
-    let known = pairs.into_iter();
-    let known = known.filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    known.collect()
 }

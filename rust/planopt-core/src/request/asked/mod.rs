@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use self::reader::Reader;
-use self::request::Request;
+use self::request::Priced;
 use super::{Given, read};
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
@@ -91,10 +91,10 @@ fn question(
         }
         "solve" | "compare" | "compare --per-dollar" | "frontier" => {
             let (reader, request) = typed(reader)?;
-            told(serving::question(reader, catalog, &request))
+            told(serving::question(reader, catalog, request))
         }
         _ => {
-            let (mut reader, request) = typed::<Request>(reader)?;
+            let (mut reader, request) = typed::<Priced>(reader)?;
             market::look_up_prices(&mut reader, catalog, &request.money);
             let values = reader.values().clone();
             reader.finish(Value::Object(values))
@@ -121,7 +121,7 @@ fn told(question: Result<impl Serialize, Vec<Diagnostic>>) -> Result<Value, Vec<
 #[cfg(test)]
 mod tests {
     use super::super::doors::groups_of;
-    use super::request::{OneRun, RunRequest};
+    use super::request::{OneReplica, OneRun, Request, RunRequest};
     use super::*;
     use crate::options::{Kind, table};
     use std::collections::BTreeSet;
@@ -145,11 +145,23 @@ mod tests {
     }
 
     /// Fields of a door that scripts and plans fill in, and people do not type.
-    const NO_OPTIONS: [&str; 2] = ["hardware.power_limit_watts", "hardware.terms"];
+    const NO_OPTIONS: [&str; 10] = [
+        "engine.step_tokens",
+        "engine.usable_fraction",
+        "hardware.power_limit_watts",
+        "hardware.terms",
+        "model.head_bits",
+        "model.image_patches",
+        "model.weight_bits",
+        "scheduler.kv_policy",
+        "scheduler.kv_tokens",
+        "scheduler.receive_interval",
+    ];
 
     fn fields(command: &str) -> BTreeSet<String> {
         let told = match command {
             "train" => groups_of::<RunRequest>(),
+            "evaluate serving" | "calibrate" => groups_of::<OneReplica>(),
             "evaluate training" => groups_of::<OneRun>(),
             _ => groups_of::<Request>(),
         };
@@ -198,6 +210,8 @@ mod tests {
                 let reader = Reader::new(command, given, None, false);
                 let read = match command.as_str() {
                     "train" => typed::<RunRequest>(reader).map(|(reader, _)| reader),
+                    "calibrate" => Ok(reader),
+                    "evaluate serving" => typed::<OneReplica>(reader).map(|(reader, _)| reader),
                     "evaluate training" => typed::<OneRun>(reader).map(|(reader, _)| reader),
                     _ => typed::<Request>(reader).map(|(reader, _)| reader),
                 };

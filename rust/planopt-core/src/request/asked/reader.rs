@@ -156,9 +156,16 @@ impl Reader {
         self.taken = taken;
     }
 
-    /// What is part of a question, by the groups of that.
+    /// What is part of a question, by the groups of that; no names, and a word in place of a number,
+    /// leave it open.
     pub(super) fn groups(&self) -> Value {
-        self.tables(|entry| entry.path.clone()).into()
+        let is_open = |entry: &Entry| match self.values.get(&entry.argument()) {
+            Some(Value::Array(names)) => names.is_empty(),
+            Some(Value::String(_)) => entry.kind == Kind::Count,
+            _ => false,
+        };
+        let asked = |entry: &Entry| entry.path.clone().filter(|_| !is_open(entry));
+        self.tables(asked).into()
     }
 
     /// The same by the names that a plan records it under.

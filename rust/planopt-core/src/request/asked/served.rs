@@ -1,42 +1,43 @@
-//! What is served: the model, its formats, lengths of prompts and answers.
+//! What is served: lengths of prompts and answers, and what drafts.
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::market::{Assumed, known, model};
+use super::market::Assumed;
 use super::reader::Reader;
-use super::request::Request;
+use super::request::Workload;
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
+use crate::request::{Prompts, ServedModel};
 
-/// What is served, as an evaluation needs it.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Served {
-    pub(super) model: String,
-    kv_heads: Option<u64>,
-    weights: Option<String>,
-    kv: Option<String>,
-    pub(super) lengths: Lengths,
-    pub(super) overlap: String,
-    pub(super) drafting: Option<Drafting>,
-    pub(super) context_ranks: Option<u64>,
-    engine_name: Option<String>,
-    engine: Map<String, Value>,
-    pub(super) architecture: Option<Value>,
-}
-
-/// Speculative decoding.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Drafting {
-    pub(super) draft: String,
-    tokens: u64,
-    acceptance: f64,
+/// The model with what drafts for it; how often a draft is accepted must be known.
+pub(super) fn drafted(reader: &mut Reader, model: ServedModel) -> ServedModel {
+    if model.draft.is_none() {
+        for name in ["draft_tokens", "acceptance"] {
+            if reader.is_given(name) {
+                let accepted = "with --draft mtp, or --draft and a smaller model";
+                reader.wrong(code::MISSING_OPTION, name, "nothing drafts", accepted);
+            }
+        }
+        return ServedModel {
+            draft_tokens: None,
+            ..model
+        };
+    }
+    if !reader.is_given("acceptance") {
+        reader.wrong(
+            code::MISSING_OPTION,
+            "acceptance",
+            "how many drafted tokens are accepted?",
+            "a share, as measured on your own texts; published: 85 to 90 % of the second token of \
+             DeepSeek-V3 (arXiv 2412.19437), 50 to 90 % for small models (arXiv 2211.17192)",
+        );
+    }
+    model
 }
 
 /// Tokens of a prompt, of an output, and cached when speed is judged.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Lengths {
-    workload: String,
     prompt: u64,
     pub(super) output: u64,
     context: u64,
@@ -44,92 +45,24 @@ pub(super) struct Lengths {
     output_cv: Option<f64>,
 }
 
-impl Served {
-    /// Prompts are longer by the tokens of their images.
+impl Lengths {
+    /// What is not given comes from the workload.
     pub(super) fn of(
         reader: &mut Reader,
         catalog: &Catalog,
-        request: &Request,
+        asked: &Workload,
         assumed: &mut Vec<Assumed>,
         image_tokens: u64,
     ) -> Self {
-        let lengths = Lengths::of(reader, catalog, request, assumed, image_tokens);
-        let name = request.model.name.clone().unwrap_or_default();
-        model(reader, &name, assumed);
-        let engine = &request.engine;
-        Self {
-            model: name,
-            kv_heads: request.model.kv_heads,
-            weights: request.model.weights.clone(),
-            kv: request.model.kv.clone(),
-            lengths,
-            overlap: request.layout.overlap.clone().unwrap_or_default(),
-            drafting: Drafting::of(reader, request),
-            context_ranks: None,
-            engine_name: engine.name.clone(),
-            engine: known([
-                ("policy", engine.policy.clone().map(Value::from)),
-                ("token_budget", engine.token_budget.map(Value::from)),
-                ("max_sequences", engine.max_sequences.map(Value::from)),
-            ]),
-            architecture: None,
-        }
-    }
-}
-
-impl Drafting {
-    /// How often a draft is accepted must be known.
-    fn of(reader: &mut Reader, request: &Request) -> Option<Self> {
-        let Some(draft) = request.model.draft.clone() else {
-            for name in ["draft_tokens", "acceptance"] {
-                if reader.is_given(name) {
-                    let accepted = "with --draft mtp, or --draft and a smaller model";
-                    reader.wrong(code::MISSING_OPTION, name, "nothing drafts", accepted);
-                }
-            }
-            return None;
-        };
-        let Some(acceptance) = request.model.acceptance else {
-            if !reader.is_given("acceptance") {
-                reader.wrong(
-                    code::MISSING_OPTION,
-                    "acceptance",
-                    "how many drafted tokens are accepted?",
-                    "a share, as measured on your own texts; published: 85 to 90 % of the second \
-                     token of DeepSeek-V3 (arXiv 2412.19437), 50 to 90 % for small models (arXiv \
-                     2211.17192)",
-                );
-            }
-            return None;
-        };
-        Some(Self {
-            draft,
-            tokens: request.model.draft_tokens.unwrap_or(1),
-            acceptance,
-        })
-    }
-}
-
-impl Lengths {
-    /// What is not given comes from the workload.
-    fn of(
-        reader: &mut Reader,
-        catalog: &Catalog,
-        request: &Request,
-        assumed: &mut Vec<Assumed>,
-        image_tokens: u64,
-    ) -> Self {
-        let asked = &request.workload;
         let workload = asked.name.clone().unwrap_or_default();
         let mut lengths = Self {
-            workload,
             prompt: 1,
             output: 1,
             context: 1,
             prompt_cv: None,
             output_cv: None,
         };
-        let usual = match catalog.workload(&lengths.workload) {
+        let usual = match catalog.workload(&workload) {
             Ok(usual) => usual,
             Err(problem) => {
                 reader.refuse("workload", vec![problem]);
@@ -141,10 +74,7 @@ impl Lengths {
             let (prompt, output) = (usual.prompt, usual.output);
             assumed.push(Assumed {
                 name: "workload",
-                value: format!(
-                    "{}: prompt {prompt} + output {output} tokens",
-                    lengths.workload
-                ),
+                value: format!("{workload}: prompt {prompt} + output {output} tokens"),
                 why: None,
             });
         }
@@ -168,6 +98,35 @@ impl Lengths {
         });
         lengths.must_fit(reader);
         lengths
+    }
+
+    /// As a plan records them, with the sizes of a load of them.
+    pub(super) fn record(&self, recorded: &mut Map<String, Value>) {
+        let of = |tokens: u64, cv: Option<f64>| match cv {
+            None => json!({ "kind": "fixed", "tokens": tokens }),
+            Some(cv) => json!({ "kind": "lognormal", "mean": tokens, "cv": cv }),
+        };
+        let prompt = of(self.prompt, self.prompt_cv);
+        let output = of(self.output, self.output_cv);
+        for (name, value) in [
+            ("prompt_tokens", self.prompt.into()),
+            ("output_tokens", self.output.into()),
+            ("context_tokens", self.context.into()),
+            (
+                "sizes",
+                json!({ "kind": "independent", "prompt": prompt, "output": output }),
+            ),
+        ] {
+            recorded.insert(name.to_owned(), value);
+        }
+    }
+
+    /// What speed is judged at.
+    pub(super) fn prompts(&self) -> Prompts {
+        Prompts {
+            prompt: self.prompt,
+            context: self.context,
+        }
     }
 
     fn must_fit(&self, reader: &mut Reader) {

@@ -1,126 +1,126 @@
 //! The question of what to buy to serve a model, with what was assumed said aloud.
 
-use serde::Serialize;
-use serde_json::{Map, Value};
-
-use super::market::{Acquisition, Assumed, Market, architecture, by_name, look_up_model};
+use super::market::{self, Acquisition, Assumed, architecture, look_up_model};
+use super::question::Question;
 use super::reader::Reader;
 use super::request::{Request, Sum};
-use super::served::Served;
+use super::served::{Lengths, drafted};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
 use crate::format::Format;
 use crate::request::model::unknown_format;
+use crate::request::{Engine, Promises, SearchOptions, SearchServing};
 
 /// The percentile that latencies are judged at where only a time is promised.
 const USUAL_PERCENTILE: &str = "p95";
 
-/// What to buy to serve a model.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Question {
-    #[serde(flatten)]
-    recorded: Map<String, Value>,
-    #[serde(flatten)]
-    market: Market,
-    served: Served,
-    objective: String,
-    target: f64,
-    ttft_seconds: Option<f64>,
-    percentile: Option<String>,
-    users: u64,
-    throughput: f64,
-    requests_per_second: Option<f64>,
-    batch: Option<u64>,
-    in_flight: Option<u64>,
-    budget_usd: Option<f64>,
-    budget_usd_per_hour: Option<f64>,
-    acquisition: Acquisition,
-    #[serde(serialize_with = "by_name")]
-    cost: Vec<(String, f64)>,
-    accelerators_in_all: Option<u32>,
-    redundancy: u64,
-    allow_quantization: Vec<String>,
-    pcie_all_reduce: Option<String>,
-    assumed: Vec<Assumed>,
-}
+/// Accelerators of one replica that are searched for: beyond the largest replica of the published
+/// serving runs.
+const LARGEST_REPLICA: u32 = 64;
 
 /// Reads a question; names are looked up in the catalog.
 pub(super) fn question(
     mut reader: Reader,
     catalog: &Catalog,
-    request: &Request,
-) -> Result<Question, Vec<Diagnostic>> {
+    request: Request,
+) -> Result<Question<SearchServing>, Vec<Diagnostic>> {
     let reading = &mut reader;
     let mut assumed = Vec::new();
-    let mut served = Served::of(reading, catalog, request, &mut assumed, 0);
-    served.context_ranks = request.layout.cp;
-    let requests = request.workload.requests;
+    let lengths = Lengths::of(reading, catalog, &request.workload, &mut assumed, 0);
+    market::model(reading, &request.model.name, &mut assumed);
+    let model = drafted(reading, request.model.clone());
     #[expect(clippy::cast_precision_loss, reason = "at most 2^31 tokens")]
-    let output = served.lengths.output as f64;
-    let throughput = match requests {
+    let output = lengths.output as f64;
+    let throughput = match request.workload.requests {
         Some(requests) => requests * output,
         None => request.promises.throughput.unwrap_or(0.0),
     };
     let acquisition = Acquisition::of(reading, catalog, &request.money);
     let (budget_usd, budget_usd_per_hour) = budget(reading, &acquisition, request.money.budget);
     let accelerators = request.hardware.accelerators.clone();
-    let market = Market::of(reading, catalog, request, accelerators);
-    let percentile = percentile(reading, request, &mut assumed);
-    let users = users(reading, request, throughput > 0.0, &served, &mut assumed);
-    look_up_model(reading, catalog, &served.model);
-    for (argument, name) in request.model.formats() {
-        if Format::from_name(name).is_none() {
-            reading.refuse(argument, vec![unknown_format(name)]);
-        }
+    let hardware = market::selection(reading, catalog, &request.hardware, accelerators);
+    market::look_up_prices(reading, catalog, &request.money);
+    let percentile = percentile(reading, &request, &mut assumed);
+    let users = users(reading, &request, throughput > 0.0, &mut assumed);
+    look_up_model(reading, catalog, &model.name);
+    look_up_formats(reading, &request);
+    if let Some(draft) = model.draft.as_deref().filter(|draft| *draft != "mtp") {
+        look_up_model(reading, catalog, draft);
     }
-    if let Some(drafting) = &served.drafting
-        && drafting.draft != "mtp"
-    {
-        look_up_model(reading, catalog, &drafting.draft);
-    }
-    let question = Question {
-        recorded: reader.recorded(),
-        objective: request.money.objective_or("cheapest"),
-        target: request.promises.target.unwrap_or(0.0),
-        ttft_seconds: request.promises.ttft,
-        percentile,
-        users,
-        throughput,
-        requests_per_second: requests,
-        batch: request.layout.batch,
-        in_flight: request.layout.in_flight,
-        budget_usd,
-        budget_usd_per_hour,
-        acquisition,
-        cost: cost(request),
-        accelerators_in_all: request.hardware.max_accelerators,
-        redundancy: request.promises.redundancy.unwrap_or(0),
-        allow_quantization: request.model.allow_quantization.clone(),
-        pcie_all_reduce: request.engine.pcie_all_reduce.clone(),
-        market,
-        served,
-        assumed,
-    };
-    if question.objective == "throughput" && !question.is_limited() && !reader.is_edited() {
-        reader.wrong(
+    let most = request.hardware.max_accelerators;
+    let is_limited = request.hardware.is_limited() || request.money.budget.is_some();
+    let objective = request.money.objective.as_deref();
+    if objective == Some("throughput") && !is_limited && !reading.is_edited() {
+        reading.wrong(
             code::MISSING_OPTION,
             "budget",
             "most throughput of what? nothing limits the purchase",
             "--budget, --max-power, --max-racks or --max-accelerators",
         );
     }
-    let mut question = reader.finish(question)?;
-    question.served.architecture = architecture(catalog, &question.served.model)?;
-    Ok(question)
+    let redundancy = request.promises.redundancy.unwrap_or(0);
+    let mut recorded = market::recorded(&reader, &acquisition, &hardware);
+    lengths.record(&mut recorded);
+    for (name, value) in [
+        ("percentile", percentile.into()),
+        ("users", users.into()),
+        (
+            "throughput_tokens_per_second",
+            (throughput > 0.0).then_some(throughput).into(),
+        ),
+        ("budget_usd", budget_usd.into()),
+        ("budget_usd_per_hour", budget_usd_per_hour.into()),
+        ("redundancy", redundancy.into()),
+        ("draft_tokens", model.draft_tokens.into()),
+    ] {
+        recorded.insert(name.to_owned(), value);
+    }
+    reader.finish(())?;
+    let architecture = architecture(catalog, &model.name)?;
+    recorded.insert("architecture".to_owned(), architecture.into());
+    let asked = SearchServing {
+        model,
+        workload: lengths.prompts(),
+        promises: Promises {
+            redundancy,
+            ..Promises::default()
+        },
+        load: None,
+        hardware,
+        rent: None,
+        layout: request.layout,
+        engine: Engine {
+            step_tokens: request.scheduler.token_budget,
+            ..request.engine
+        },
+        scheduler: request.scheduler,
+        search: SearchOptions {
+            max_accelerators: most.unwrap_or(LARGEST_REPLICA).min(LARGEST_REPLICA),
+            context_ranks: request.search.context_ranks,
+            exhaustive: request.search.exhaustive,
+            ..SearchOptions::default()
+        },
+    };
+    Ok(Question {
+        recorded,
+        asked,
+        assumed,
+    })
 }
 
-impl Question {
-    /// Whether anything limits the purchase from above.
-    fn is_limited(&self) -> bool {
-        self.market.is_limited()
-            || self.budget_usd.is_some()
-            || self.budget_usd_per_hour.is_some()
-            || self.accelerators_in_all.is_some()
+/// Refuses names that are no formats.
+fn look_up_formats(reader: &mut Reader, request: &Request) {
+    let others = request.search.allow_quantization.iter();
+    let of_model = [
+        ("weights", request.model.weights.as_ref()),
+        ("kv", request.model.kv.as_ref()),
+    ];
+    let of_model = of_model.into_iter();
+    let of_model = of_model.filter_map(|(option, name)| Some((option, name?)));
+    for (option, name) in of_model.chain(others.map(|name| ("allow_quantization", name))) {
+        if Format::from_name(name).is_none() {
+            reader.refuse(option, vec![unknown_format(name)]);
+        }
     }
 }
 
@@ -157,36 +157,15 @@ fn budget(
     }
 }
 
-/// What is counted otherwise than the assumptions do, by their names.
-fn cost(request: &Request) -> Vec<(String, f64)> {
-    let money = &request.money;
-    let counted = [
-        ("years", money.years),
-        ("duty", money.duty),
-        ("electricity_usd_per_kwh", money.electricity),
-        ("pue", money.pue),
-        ("carbon_kg_per_kwh", money.carbon),
-    ];
-    let known = counted.into_iter();
-    let known = known.filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    known.collect()
-}
-
 /// Users at the same time: given, or what the batch or the demand says.
-fn users(
-    reader: &Reader,
-    request: &Request,
-    is_demanded: bool,
-    served: &Served,
-    assumed: &mut Vec<Assumed>,
-) -> u64 {
+fn users(reader: &Reader, request: &Request, is_demanded: bool, assumed: &mut Vec<Assumed>) -> u64 {
     let users = request.workload.users.unwrap_or(1);
     if reader.is_given("users") {
         return users;
     }
     if let Some(batch) = request.layout.batch {
-        let resident = if served.overlap == "two-batch" { 2 } else { 1 };
-        return batch * request.layout.in_flight.unwrap_or(1) * resident;
+        let in_flight = u64::from(request.layout.in_flight.unwrap_or(1));
+        return u64::from(batch) * in_flight * u64::from(request.model.overlap.batches());
     }
     if is_demanded {
         return 1;

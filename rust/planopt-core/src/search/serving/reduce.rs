@@ -29,7 +29,7 @@ pub struct Demand {
 }
 
 /// What a purchase without limits is best at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aim {
     /// Fewest dollars per token.
