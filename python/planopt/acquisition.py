@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 Way = Literal["buy", "rent", "both", "own"]
 """To buy for the least price; to rent, to buy or rent, or to own for the fewest dollars
@@ -34,7 +34,7 @@ class Acquisition:
         """Whether anything may be rented."""
         return self.way in ("rent", "both")
 
-    def rent_request(self) -> dict[str, Any]:
+    def rent_request(self) -> dict[str, object]:
         """Put what may be rented as the core takes it."""
         return {
             "terms": list(self.terms),

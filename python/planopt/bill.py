@@ -1,21 +1,17 @@
-"""Bills of materials: read from the core's answer, and added up."""
+"""Bills of materials, added up."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from planopt.documents.parts import BomLine
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-
-def bill_of(answer: Mapping[str, Any]) -> tuple[BomLine, ...]:
-    """Lines of a bill of materials in the core's answer."""
-    return msgspec.convert(answer["bill_of_materials"], tuple[BomLine, ...])
+    from planopt.documents.parts import BomLine
 
 
 def _micro(usd: float | None) -> int:

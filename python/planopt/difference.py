@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
+from msgspec import structs
 
 from planopt.documents.difference import Changed, Difference
+from planopt.documents.evaluation import ServingEvaluation
+from planopt.documents.fleet import FleetPlan
+from planopt.documents.plan import Plan, TrainingPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from planopt.documents.evaluation import Deployment
+    from planopt.documents.explanations import Alternative, TrainingAlternative
+    from planopt.documents.fleet import FleetDeployment
     from planopt.documents.plan import PlanDocument
+    from planopt.documents.training import TrainingDeployment
+
+    Deployed: TypeAlias = Deployment | TrainingDeployment | FleetDeployment
 
 BOOKKEEPING = frozenset({"typed", "catalog", "time_limit_seconds", "top"})
 """What a request records that asks for nothing."""
@@ -36,27 +46,25 @@ def diff(before: PlanDocument, after: PlanDocument) -> Difference:
     >>> planopt.diff(plan, plan).same
     True
     """
-    one, other = _document(before), _document(after)
-    asked = tuple(_changed(one["request"], other["request"], skip=BOOKKEEPING))
     found = Difference(
-        request=asked,
-        assumptions=tuple(_assumptions(one, other)),
-        prices=tuple(_changed(_prices(one), _prices(other), both=True)),
-        parts=tuple(_changed(_parts(one), _parts(other))),
-        layout=tuple(_changed(_layout(one), _layout(other))),
-        figures=tuple(_changed(_figures(one), _figures(other))),
+        request=tuple(_changed(_asked(before), _asked(after), skip=BOOKKEEPING)),
+        assumptions=tuple(_assumptions(before, after)),
+        prices=tuple(_changed(_prices(before), _prices(after), both=True)),
+        parts=tuple(_changed(_parts(before), _parts(after))),
+        layout=tuple(_changed(_layout(before), _layout(after))),
+        figures=tuple(_changed(_figures(before), _figures(after))),
     )
-    return msgspec.structs.replace(found, why=tuple(_why(found, one, other)))
+    return structs.replace(found, why=tuple(_why(found, before, after)))
 
 
-def _document(plan: PlanDocument) -> dict[str, Any]:
-    document: dict[str, Any] = msgspec.to_builtins(plan)
-    return document
+def _asked(plan: PlanDocument) -> dict[str, object]:
+    asked: dict[str, object] = msgspec.to_builtins(plan.request)
+    return asked
 
 
 def _changed(
-    before: Mapping[str, Any],
-    after: Mapping[str, Any],
+    before: Mapping[str, object],
+    after: Mapping[str, object],
     *,
     both: bool = False,
     skip: frozenset[str] = frozenset(),
@@ -70,63 +78,64 @@ def _changed(
             yield Changed(name=name, before=before.get(name), after=after.get(name))
 
 
-def _assumptions(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Changed]:
-    sets = {"assumptions": one["assumptions"]}, {"assumptions": other["assumptions"]}
-    yield from _changed(*sets)
-    assumed = (
-        {each["name"]: each["value"] for each in plan["assumed"]}
-        for plan in (one, other)
+def _assumptions(one: PlanDocument, other: PlanDocument) -> Iterator[Changed]:
+    yield from _changed(
+        {"assumptions": one.assumptions}, {"assumptions": other.assumptions}
     )
-    yield from _changed(*assumed)
+    yield from _changed(
+        {each.name: each.value for each in one.assumed},
+        {each.name: each.value for each in other.assumed},
+    )
 
 
-def _prices(plan: Mapping[str, Any]) -> dict[str, float]:
+def _prices(plan: PlanDocument) -> dict[str, float]:
     """Price of one of each part; of an instance, that of an hour."""
     prices = {
-        _name(line): line["unit_price_usd"] or line["unit_usd_per_hour"]
-        for line in plan["bill_of_materials"]
+        line.name: line.unit_price_usd or line.unit_usd_per_hour
+        for line in plan.bill_of_materials
     }
     return {name: price for name, price in prices.items() if price is not None}
 
 
-def _parts(plan: Mapping[str, Any]) -> dict[str, int]:
-    return {_name(line): line["quantity"] for line in plan["bill_of_materials"]}
+def _parts(plan: PlanDocument | Alternative | TrainingAlternative) -> dict[str, int]:
+    return {line.name: line.quantity for line in plan.bill_of_materials}
 
 
-def _name(line: Mapping[str, Any]) -> str:
-    return str(line["name"])
+def _deployments(plan: PlanDocument) -> tuple[Deployed, ...]:
+    if isinstance(plan, (Plan, TrainingPlan, FleetPlan)):
+        return plan.deployments
+    return ()
 
 
-def _layout(plan: Mapping[str, Any]) -> dict[str, Any]:
-    deployments = plan.get("deployments") or ()
+def _layout(plan: PlanDocument) -> dict[str, object]:
+    deployments = _deployments(plan)
     return {
         f"{place}.{name}" if len(deployments) > 1 else name: value
         for place, each in enumerate(deployments)
         for name, value in (
-            *each["candidate"].items(),
-            ("replicas", each.get("replicas")),
+            *structs.asdict(each.candidate).items(),
+            ("replicas", each.replicas),
         )
     }
 
 
-def _figures(plan: Mapping[str, Any]) -> dict[str, Any]:
-    figures: dict[str, Any] = {
-        "status": plan["status"],
-        "price_usd": plan["price_usd"],
-        "power_watts": plan["power_watts"],
-        **plan["cost"],
+def _figures(plan: PlanDocument) -> dict[str, object]:
+    figures: dict[str, object] = {
+        "status": plan.status,
+        "price_usd": plan.price_usd,
+        "power_watts": plan.power_watts,
+        **structs.asdict(plan.cost),
     }
-    for name in ("days", "tokens_per_second", "mfu"):
-        if plan.get(name) is not None:
-            figures[name] = plan[name]
-    deployments = plan.get("deployments") or ()
-    if deployments and "decode" in deployments[0]["evaluation"]:
-        decode = deployments[0]["evaluation"]["decode"]
-        figures["tokens_per_second_per_user"] = decode["tokens_per_second_per_user"]
+    served = [
+        (each.evaluation.decode, each.replicas)
+        for each in _deployments(plan)
+        if isinstance(each.evaluation, ServingEvaluation)
+    ]
+    if served:
+        speed = served[0][0].tokens_per_second_per_user
+        figures["tokens_per_second_per_user"] = speed
         figures["tokens_per_second"] = sum(
-            (each["evaluation"]["decode"]["tokens_per_second"] or 0.0)
-            * each["replicas"]
-            for each in deployments
+            (decode.tokens_per_second or 0.0) * replicas for decode, replicas in served
         )
     return figures
 
@@ -134,9 +143,7 @@ def _figures(plan: Mapping[str, Any]) -> dict[str, Any]:
 # --- Why ------------------------------------------------------------------------------
 
 
-def _why(
-    found: Difference, one: Mapping[str, Any], other: Mapping[str, Any]
-) -> Iterator[str]:
+def _why(found: Difference, one: PlanDocument, other: PlanDocument) -> Iterator[str]:
     """Say what is behind a change, as far as the documents tell."""
     if found.same and not found.assumptions:
         yield "nothing that matters changed"
@@ -163,11 +170,11 @@ def _why(
 
 
 def _told(
-    plan: Mapping[str, Any], beside: Mapping[str, Any], when: str, where: str
+    plan: PlanDocument, beside: PlanDocument, when: str, where: str
 ) -> Iterator[str]:
     """Find a plan's choice among what another one did not choose, and why not."""
-    for each in beside.get("alternatives") or ():
-        bill = each["bill_of_materials"]
-        if bill and {_name(line): line["quantity"] for line in bill} == _parts(plan):
-            yield f"{where} knows the choice {when}, and why not: {each['why_not']}"
-            return
+    if isinstance(beside, (Plan, TrainingPlan)):
+        for each in beside.alternatives:
+            if each.bill_of_materials and _parts(each) == _parts(plan):
+                yield f"{where} knows the choice {when}, and why not: {each.why_not}"
+                return

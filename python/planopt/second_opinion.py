@@ -93,14 +93,13 @@ def derivation_of_serving(
     kv_heads: int | None,
     pcie_all_reduce: str | None,
     hosts: int | None = None,
-    engine: str | None = None,
     step_tokens: int | None = None,
 ) -> tuple[Derivation, ...]:
     """Work an evaluation out by the reference, and record how."""
     candidate, hardware = evaluation.candidate, evaluation.hardware
-    if candidate is None or hardware is None or evaluation.context_tokens is None:
+    if evaluation.context_tokens is None:
         return ()
-    facts = _read(catalog, pcie_all_reduce, engine, step_tokens)
+    facts = _read(catalog, pcie_all_reduce, evaluation.engine, step_tokens)
     layout = msgspec.structs.asdict(candidate)
     del layout["image_tokens"]  # They are counted in the prompt.
     given: dict[str, Any] = {

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from planopt._native import groups
 from planopt.catalog.open import open_catalog
+from planopt.documents.evaluation import EvaluationDocument
 from planopt.door import question, written
 from planopt.errors import InputError
 
@@ -209,12 +210,16 @@ def test_a_power_limit_is_an_option_of_its_own() -> None:
     catalog = open_catalog()
     asked = {**SERVED, "tp": 2}
     named = catalog.with_power_limits("rtx-4090@300W").ask(
-        "evaluate_serving", {**asked, "accelerator": "rtx-4090@300W"}
+        "evaluate_serving",
+        {**asked, "accelerator": "rtx-4090@300W"},
+        EvaluationDocument,
     )
     card: dict[str, Any] = {"accelerator": "rtx-4090", "power_limit_watts": 300}
-    assert catalog.ask("evaluate_serving", {**asked, **card}) == named
+    alike = catalog.ask("evaluate_serving", {**asked, **card}, EvaluationDocument)
+    assert alike == named
+    card["power_limit_watts"] = 20
     with pytest.raises(InputError) as refused:
-        catalog.ask("evaluate_serving", {**asked, **card, "power_limit_watts": 20})
+        catalog.ask("evaluate_serving", {**asked, **card}, EvaluationDocument)
     (problem,) = refused.value.diagnostics
     assert problem.code == "E003"
 
@@ -224,5 +229,5 @@ def test_what_is_rented_is_as_it_is() -> None:
     offer = catalog.list("offers")[0].id
     host: dict[str, Any] = {"host": offer, "terms": "on-demand", "hosts": 2}
     with pytest.raises(InputError) as refused:
-        catalog.ask("evaluate_serving", {**SERVED, **CARD, **host})
+        catalog.ask("evaluate_serving", {**SERVED, **CARD, **host}, EvaluationDocument)
     assert [each.field for each in refused.value.diagnostics] == ["--hosts"]

@@ -119,6 +119,7 @@ def test_problems_of_the_core_arrive_as_diagnostics(catalog: Catalog) -> None:
                 "replicas": 1,
                 "batch": 1,
             },
+            dict,
         )
 
     (problem,) = refused.value.diagnostics

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from planopt.catalog.open import open_catalog
+from planopt.documents.evaluation import ServingEvaluation
 from planopt.errors import InputError
 
 EIGHT_H100 = {
@@ -25,7 +26,7 @@ EIGHT_H100 = {
 def simulate(load: dict[str, Any], run: dict[str, Any], **options: Any) -> Any:
     catalog = open_catalog((), "calibrated")
     request = {**EIGHT_H100, "load": load, "run": run, **options}
-    return catalog.ask("simulate_serving", request)
+    return catalog.ask("simulate_serving", request, dict[str, Any])
 
 
 def closed(users: int) -> dict[str, Any]:
@@ -41,15 +42,16 @@ def closed(users: int) -> dict[str, Any]:
 
 def test_one_user_waits_for_chunks_of_his_prompt_and_for_single_steps() -> None:
     answer = simulate(closed(1), {"requests": 10, "doors_close": True})
-    evaluated = open_catalog((), "calibrated").ask("evaluate_serving", EIGHT_H100)
+    catalog = open_catalog((), "calibrated")
+    evaluated = catalog.ask("evaluate_serving", EIGHT_H100, ServingEvaluation)
     report = answer["report"]
     assert math.isclose(
         report["tpot_seconds"]["mean"],
-        evaluated["decode"]["step_seconds"],
+        evaluated.decode.step_seconds or 0.0,
         rel_tol=0.02,
     )
     # Two chunks of at most 2048 tokens: the weights are read twice.
-    alone = evaluated["prefill"]["seconds"]
+    alone = evaluated.prefill.seconds or 0.0
     assert alone < report["ttft_seconds"]["mean"] < 1.2 * alone
     assert report["requests"] == 10
     spread = report["ttft_seconds"]["p95"] / report["ttft_seconds"]["p50"] - 1

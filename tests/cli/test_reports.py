@@ -15,7 +15,7 @@ import pytest
 
 from planopt.catalog.entries import Entity, Entry, Figure
 from planopt.documents.evaluation import EvaluationDocument
-from planopt.documents.parts import PlanWarning, Rejection
+from planopt.documents.parts import Candidate, Hardware, PlanWarning, Rejection
 from planopt.report.catalog import render_catalog, render_entry
 from planopt.report.comparison import render_comparison
 from planopt.report.evaluation import render_evaluation
@@ -137,6 +137,8 @@ def test_a_bill_without_sources_has_no_column_for_them(plan: Plan) -> None:
 def test_an_evaluation_that_does_not_fit_says_why() -> None:
     evaluation = EvaluationDocument(
         feasible=False,
+        candidate=Candidate(accelerator="rtx-4090"),
+        hardware=Hardware(),
         rejections=(Rejection(code="memory", message="needs 80 GB of 24 GB"),),
     )
 

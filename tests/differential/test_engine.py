@@ -121,4 +121,5 @@ def simulated(
         "step": vars(step),
     }
     catalog = open_catalog((), "calibrated")
-    return catalog.ask("simulate_serving", request)["report"]
+    answer = catalog.ask("simulate_serving", request, dict[str, Any])
+    return answer["report"]

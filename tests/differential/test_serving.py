@@ -94,7 +94,7 @@ class Sides:
             "engine": self.engine,
             "offload": None if layers is None else {"layers": layers, "to": to},
         }
-        return self.core.ask("evaluate_serving", request)
+        return self.core.ask("evaluate_serving", request, dict[str, Any])
 
 
 @cache

@@ -261,7 +261,7 @@ def _same(found: Any, expected: Any, path: str, negligible: float) -> None:
 
 def assert_same(side: Sides, asked: dict[str, Any]) -> str:
     """Compare every number; returns how the candidate ended."""
-    core = side.core.ask("evaluate_training", asked)
+    core = side.core.ask("evaluate_training", asked, dict[str, Any])
     core |= core["candidate"]
     reference = evaluate_training(side.reference, **asked)
     assert [one["code"] for one in core["rejections"]] == reference["rejections"]

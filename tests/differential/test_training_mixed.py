@@ -31,15 +31,15 @@ def facts() -> Facts:
 
 
 def ask(run: dict[str, Any], shares: list[tuple[str, int]]) -> dict[str, Any]:
-    answer: dict[str, Any] = open_catalog().ask(
+    return open_catalog().ask(
         "evaluate_mixed",
         {
             "network": NETWORK,
             **run,
             "shares": [{"accelerator": a, "accelerators": n} for a, n in shares],
         },
+        dict[str, Any],
     )
-    return answer
 
 
 def made_up(rng: random.Random) -> tuple[dict[str, Any], list[tuple[str, int]]]:

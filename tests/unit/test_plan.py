@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from planopt.documents.evaluation import EvaluationDocument
-from planopt.documents.parts import Rejection
+from planopt.documents.parts import Candidate, Hardware, Rejection
 from planopt.documents.plan import Plan
 from planopt.errors import InputError
 from planopt.second_opinion import schema
@@ -33,6 +33,8 @@ def test_infeasible_plan_survives_json(no_plan: Plan) -> None:
 def test_evaluation_survives_json() -> None:
     evaluation = EvaluationDocument(
         feasible=False,
+        candidate=Candidate(accelerator="rtx-4090"),
+        hardware=Hardware(),
         rejections=(
             Rejection(code="heads", message="8 for 3", numbers={"tp": 8, "heads": 3}),
         ),
@@ -53,7 +55,12 @@ def test_plan_cannot_be_changed(plan: Plan) -> None:
 
 
 def test_unknown_figures_are_null() -> None:
-    document = json.loads(EvaluationDocument(feasible=True).to_json())
+    evaluation = EvaluationDocument(
+        feasible=True,
+        candidate=Candidate(accelerator="rtx-4090"),
+        hardware=Hardware(),
+    )
+    document = json.loads(evaluation.to_json())
 
     assert document["ttft_seconds"] == {"mean": None, "p50": None} | {
         "p95": None,

@@ -16,7 +16,7 @@ import pytest
 import planopt
 from planopt.catalog.open import open_catalog
 from planopt.documents.plan import TrainingPlan
-from planopt.documents.training import TrainingDocument
+from planopt.documents.training import TrainingDocument, TrainingEvaluation
 from planopt.errors import InputError
 from planopt.market import read_market
 from planopt.options import Asked
@@ -255,9 +255,11 @@ def _brute_force(network: str, nics: int, deadline_days: float) -> tuple[float, 
     for layout in _layouts(SMALL["max_accelerators"], SMALL["global_batch"], 16):
         accelerators = layout["tp"] * layout["pp"] * layout["dp"]
         over = connection if accelerators > 4 else {}
-        answer = catalog.ask("evaluate_training", {**run, **layout, **over})
-        if answer["feasible"] and answer["cost"] and answer["days"] <= deadline_days:
-            best = min(best, (answer["cost"]["price_usd"], answer["days"]))
+        asked = {**run, **layout, **over}
+        answer = catalog.ask("evaluate_training", asked, TrainingEvaluation)
+        price, days = answer.cost.price_usd, answer.days
+        if answer.feasible and price and days is not None and days <= deadline_days:
+            best = min(best, (price, days))
     return best
 
 
@@ -398,12 +400,14 @@ def test_more_hosts_are_never_cheaper(network: str) -> None:
     for name in ("max_accelerators", "accelerators"):
         del request[name]
     costs = [
-        catalog.ask("evaluate_training", {**request, "dp": dp, "global_batch": 2 * dp})[
-            "cost"
-        ]
+        catalog.ask(
+            "evaluate_training",
+            {**request, "dp": dp, "global_batch": 2 * dp},
+            TrainingEvaluation,
+        ).cost
         for dp in (8, 16, 32, 64, 128, 200, 256, 300, 1024, 1500, 4096, 10_000, 16_384)
     ]
-    prices = [cost["price_usd"] if cost else math.inf for cost in costs]
+    prices = [cost.price_usd or math.inf for cost in costs]
 
     assert prices == sorted(prices)
     assert prices[0] < math.inf

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,7 @@ _MICRO_BATCHES = (1, 2, 4, 8)
 _RECOMPUTE = ("none", "selective", "full")
 
 
-def layouts_to_try(row: TrainingRow) -> Iterator[dict[str, Any]]:
+def layouts_to_try(row: TrainingRow) -> Iterator[dict[str, object]]:
     """Give the layouts that a row without one may have been run with."""
     tensors = _DEGREES if row.tp is None else (row.tp,)
     stages = _STAGES if row.pp is None else (row.pp,)

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from planopt.documents.parts import Interval
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -31,14 +29,6 @@ class Errors(Struct, frozen=True, kw_only=True):
     mape: float
     extrapolated: bool
     """No measurement is of this hardware and this kind of model."""
-
-    def interval(self, value: float) -> Interval:
-        """Return what a predicted value is expected to lie in."""
-        return Interval(
-            low=value * self.low,
-            high=value * self.high,
-            extrapolated=self.extrapolated,
-        )
 
 
 def errors(

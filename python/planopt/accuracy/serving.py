@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from planopt.catalog.open import bundled_folder, open_catalog
+from planopt.documents.evaluation import ServingEvaluation
 from planopt.errors import InputError
+from planopt.traffic import Run, outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from planopt.catalog.open import Catalog
+    from planopt.documents.evaluation import Memory
+    from planopt.documents.parts import Rejection
+    from planopt.traffic import Latencies, Load
 
 _ENGINE_TABLE: Final = re.compile(r"^\[engines\.([\w-]+)\]", re.MULTILINE)
 
@@ -33,52 +39,11 @@ class Weights(NamedTuple):
 class UnpredictableError(Exception):
     """A row that planopt has no answer to, with the reason."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class Sizes:
-    """Lengths of the prompts and answers of a load."""
-
-    prompt: int
-    output: int
-    prompts: Mapping[str, Any]
-    outputs: Mapping[str, Any]
-    prefix_hit_rate: float = 0.0
-    """Share of a prompt that is cached when it arrives."""
-
     @classmethod
-    def between(
-        cls,
-        prompt: int,
-        output: int,
-        prompts: tuple[int, int],
-        outputs: tuple[int, int],
-        *,
-        prefix_hit_rate: float = 0.0,
-    ) -> Sizes:
-        """Draw both evenly between a least and a most."""
-        return cls(
-            prompt=prompt,
-            output=output,
-            prompts=_uniform(*prompts),
-            outputs=_uniform(*outputs),
-            prefix_hit_rate=prefix_hit_rate,
-        )
-
-    @classmethod
-    def of_people(cls, prompt: int, output: int) -> Sizes:
-        """Spread about their means as widely as what people ask and are told."""
-        return cls(
-            prompt=prompt,
-            output=output,
-            prompts={"kind": "lognormal", "mean": prompt, "cv": 1.0},
-            outputs={"kind": "lognormal", "mean": output, "cv": 1.0},
-        )
-
-
-def _uniform(least: int, most: int) -> dict[str, Any]:
-    if least == most:
-        return {"kind": "fixed", "tokens": most}
-    return {"kind": "uniform", "least": least, "most": most}
+    def of(cls, rejections: Iterable[Rejection]) -> UnpredictableError:
+        """Say that there is no such layout, and why."""
+        reasons = ", ".join(each.code for each in rejections)
+        return cls(f"not a layout of the model: {reasons}")
 
 
 @lru_cache(maxsize=4)
@@ -121,9 +86,9 @@ class MeasuredReplica:
     def _engines(self) -> frozenset[str]:
         return _engines_of(self.assumptions)
 
-    def request(self, *, batch: int, prompt: int, context: int) -> dict[str, Any]:
+    def request(self, *, batch: int, prompt: int, context: int) -> dict[str, object]:
         """Return the question to the core."""
-        request: dict[str, Any] = {
+        request: dict[str, object] = {
             "model": self.model,
             "accelerator": self.accelerator,
             "weights": self.weights.format,
@@ -146,79 +111,67 @@ class MeasuredReplica:
             request["engine"] = self.engine
         return request
 
-    def evaluated(self, *, batch: int, prompt: int, context: int) -> Mapping[str, Any]:
-        """Return the evaluation of a batch."""
+    def _evaluated(
+        self, *, batch: int, prompt: int, context: int
+    ) -> tuple[ServingEvaluation, Memory]:
+        """Return the evaluation of a batch, with its memory."""
         request = self.request(batch=batch, prompt=prompt, context=context)
-        try:
-            answer: Mapping[str, Any] = catalog_of(self.assumptions).ask(
-                "evaluate_serving", request
-            )
-        except InputError as error:
-            raise UnpredictableError(error.diagnostics[0].message) from error
-        if answer.get("decode") is None:
-            reasons = ", ".join(each["code"] for each in answer["rejections"])
-            raise UnpredictableError(f"not a layout of the model: {reasons}")
-        return answer
+        catalog = catalog_of(self.assumptions)
+        with _predictable():
+            answer = catalog.ask("evaluate_serving", request, ServingEvaluation)
+        if answer.memory is None:
+            raise UnpredictableError.of(answer.rejections)
+        return answer, answer.memory
 
     def step_seconds(self, *, batch: int, context: int) -> float:
         """Return the seconds of a step that gives every sequence a token."""
-        decode = self.evaluated(batch=batch, prompt=1, context=context)["decode"]
-        return float(decode["step_seconds"])
+        answer, _ = self._evaluated(batch=batch, prompt=1, context=context)
+        return answer.decode.step_seconds or 0.0
 
     def prompt_seconds(self, *, prompt: int) -> float:
         """Return the seconds to read a prompt alone."""
-        answer = self.evaluated(batch=1, prompt=prompt, context=prompt)
-        return float(answer["prefill"]["seconds"])
+        answer, _ = self._evaluated(batch=1, prompt=prompt, context=prompt)
+        return answer.prefill.seconds or 0.0
 
-    def memory_bytes(self, *, batch: int, context: int) -> float:
-        """Return the bytes of the fullest accelerator."""
-        answer = self.evaluated(batch=batch, prompt=1, context=context)
-        return float(answer["memory"]["total_bytes"])
+    def memory(self, *, batch: int, context: int) -> Memory:
+        """Return the memory of the fullest accelerator."""
+        _, memory = self._evaluated(batch=batch, prompt=1, context=context)
+        return memory
 
     def cached_tokens(self, *, context: int) -> int:
         """Return the tokens that its KV cache holds."""
-        answer = self.evaluated(batch=1, prompt=1, context=context)
-        return int(answer["kv_capacity_tokens"])
+        answer, _ = self._evaluated(batch=1, prompt=1, context=context)
+        return int(answer.kv_capacity_tokens or 0)
 
     def simulated(
         self,
-        arrivals: Mapping[str, Any],
+        load: Load,
+        lengths: tuple[int, int],
         *,
-        sizes: Sizes,
         requests: int,
-        warm_up: int = 0,
-        engine: Mapping[str, Any] | None = None,
-        decode: Mapping[str, Any] | None = None,
+        engine: Mapping[str, object],
+        decode: Mapping[str, object] | None = None,
         replicas: int = 1,
-    ) -> Mapping[str, Any]:
-        """Return the latencies and rates of a load."""
-        prompt, context = sizes.prompt, sizes.prompt + sizes.output
-        request = self.request(batch=1, prompt=prompt, context=context)
-        request |= {
-            "replicas": replicas,
-            "load": {
-                "arrivals": dict(arrivals),
-                "sizes": {
-                    "kind": "independent",
-                    "prompt": dict(sizes.prompts),
-                    "output": dict(sizes.outputs),
-                },
-                "prefix_hit_rate": sizes.prefix_hit_rate,
-            },
-            "scheduler": dict(engine or {}),
-            "run": {"requests": requests, "warm_up": warm_up, "doors_close": True},
-        }
-        if decode is not None:
-            request["decode"] = dict(decode)
-        try:
-            answer = catalog_of(self.assumptions).ask("simulate_serving", request)
-        except InputError as error:
-            raise UnpredictableError(error.diagnostics[0].message) from error
-        if answer["report"] is None:
-            reasons = ", ".join(each["code"] for each in answer["rejections"])
-            raise UnpredictableError(f"not a layout of the model: {reasons}")
-        report: Mapping[str, Any] = answer["report"]
-        return report
+    ) -> Latencies:
+        """Return the latencies and rates of a load of prompts and answers so long."""
+        request = self.request(batch=1, prompt=lengths[0], context=sum(lengths))
+        request |= {"replicas": replicas, "decode": decode}
+        run = Run(requests=requests, doors_close=True)
+        catalog = catalog_of(self.assumptions)
+        with _predictable():
+            found = outcome(catalog, "simulate_serving", request, load, run, engine)
+        if found.report is None:
+            raise UnpredictableError.of(found.rejections)
+        return found.report
+
+
+@contextmanager
+def _predictable() -> Iterator[None]:
+    """Take what the core refuses for a row that has no prediction."""
+    try:
+        yield
+    except InputError as error:
+        raise UnpredictableError(error.diagnostics[0].message) from error
 
 
 @lru_cache(maxsize=4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 
@@ -17,16 +17,17 @@ from planopt.accuracy.columns import (  # noqa: TC001 - msgspec reads them
 from planopt.accuracy.measurements import Comparison, Missing
 from planopt.accuracy.serving import (
     MeasuredReplica,
-    Sizes,
     UnpredictableError,
     Weights,
     known_models,
 )
+from planopt.traffic import Arrivals, Length, Load, Sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from planopt.accuracy.measurements import Outcome
+    from planopt.traffic import Latencies
 
 _GB: Final = 1e9
 _MILLI: Final = 1e3
@@ -40,6 +41,8 @@ _MOST_REQUESTS: Final = 4096
 # such runs of few users are late.
 _TRANSFER_BYTES_PER_SECOND: Final = 50e9
 _TRANSFER_LATENCY: Final = 0.1
+# A cache's bytes of a token are those of so many over their number.
+_CACHED_TOKENS: Final = 4096
 
 
 FIGURES: Final = {
@@ -172,17 +175,17 @@ class ServingRow(Struct, frozen=True, kw_only=True):
         """Lengths of its prompts and answers."""
         prompt, output = self.prompt_tokens, self.output_tokens
         if self.lengths == "lognormal":
-            return Sizes.of_people(prompt, output)
-        return Sizes.between(
-            prompt,
-            output,
-            (self.prompt_tokens_least or prompt, self.prompt_tokens_most or prompt),
-            (self.output_tokens_least or output, self.output_tokens_most or output),
-            prefix_hit_rate=self.prefix_hit_rate,
-        )
+            # As widely as what people ask and are told.
+            prompts, outputs = Length.about(prompt, 1.0), Length.about(output, 1.0)
+        else:
+            least, most = self.prompt_tokens_least, self.prompt_tokens_most
+            prompts = Length.between(least or prompt, most or prompt)
+            least, most = self.output_tokens_least, self.output_tokens_most
+            outputs = Length.between(least or output, most or output)
+        return Sizes(kind="independent", prompt=prompts, output=outputs)
 
     @property
-    def scheduler(self) -> dict[str, Any]:
+    def scheduler(self) -> dict[str, object]:
         """Options that the engine was started with."""
         options = {
             "max_sequences": self.max_sequences,
@@ -238,7 +241,7 @@ def _outcomes(row: ServingRow, assumptions: str) -> list[Outcome]:
 
 def _compared(row: ServingRow, assumptions: str) -> Iterator[Comparison]:
     replica = row.replica(assumptions)
-    report: Mapping[str, Any] | None = None
+    report: Latencies | None = None
     for column, (metric, measured, unit) in row.figures.items():
         predicted = _steady(row, column, replica)
         if predicted is None:
@@ -271,7 +274,8 @@ def _steady(row: ServingRow, column: str, replica: MeasuredReplica) -> float | N
     """Return a figure that needs no simulated load."""
     prompt, output, users = row.prompt_tokens, row.output_tokens, row.users or 1
     if column == "memory_gb":
-        return replica.memory_bytes(batch=users, context=prompt + output) / _GB
+        memory = replica.memory(batch=users, context=prompt + output)
+        return memory.total_bytes / _GB
     if column == "prefill_tokens_per_second":
         return prompt / replica.prompt_seconds(prompt=prompt)
     if column == "decode_tokens_per_second" or row.load == "steady":
@@ -281,19 +285,25 @@ def _steady(row: ServingRow, column: str, replica: MeasuredReplica) -> float | N
     return None
 
 
-def _loaded(row: ServingRow, replica: MeasuredReplica) -> Mapping[str, Any]:
-    sizes, scheduler = row.sizes, row.scheduler
+def _loaded(row: ServingRow, replica: MeasuredReplica) -> Latencies:
+    prompt, output = lengths = row.prompt_tokens, row.output_tokens
+    scheduler = row.scheduler
+
+    def load(arrivals: Arrivals) -> Load:
+        hits = row.prefix_hit_rate
+        return Load(arrivals=arrivals, sizes=row.sizes, prefix_hit_rate=hits)
+
     if row.load in ("static", "open"):
         requests = row.requests or 1
-        arrivals: dict[str, Any] = {"kind": "trace", "seconds": [0.0] * requests}
+        arrivals = Arrivals(kind="trace", seconds=[0.0] * requests)
         if row.load == "open":
             rate = row.requests_offered_per_second
-            arrivals = {"kind": "poisson", "per_second": rate}
+            arrivals = Arrivals(kind="poisson", per_second=rate)
         return replica.simulated(
-            arrivals, sizes=sizes, requests=requests, engine=scheduler
+            load(arrivals), lengths, requests=requests, engine=scheduler
         )
     if row.load == "benchmark":
-        tokens = row.prompt_tokens + row.output_tokens
+        tokens = prompt + output
         room = replica.cached_tokens(context=tokens) // tokens
         users = max(min(_SATURATED * room, row.max_sequences or _MOST_REQUESTS), 1)
         rounds = _ROUNDS * users
@@ -301,24 +311,21 @@ def _loaded(row: ServingRow, replica: MeasuredReplica) -> Mapping[str, Any]:
     else:
         users = row.users or 1
         requests = max(min(row.requests or users, _MOST_REQUESTS), users)
-    arrivals = {"kind": "closed", "users": users, "start": "together"}
+    closed = load(Arrivals(kind="closed", users=users, start="together"))
     if not row.has_two_pools:
-        return replica.simulated(
-            arrivals, sizes=sizes, requests=requests, engine=scheduler
-        )
-    decode = replica.request(batch=1, prompt=sizes.prompt, context=1) | {
-        "context": sizes.prompt + sizes.output,
+        return replica.simulated(closed, lengths, requests=requests, engine=scheduler)
+    cached = replica.memory(batch=1, context=_CACHED_TOKENS).kv_cache_bytes
+    decode = replica.request(batch=1, prompt=prompt, context=prompt + output) | {
         "replicas": row.replicas,
         "scheduler": scheduler,
         "transfer": {
             "latency_seconds": _TRANSFER_LATENCY,
-            "seconds_per_token": _cached_bytes_per_token(replica)
-            / _TRANSFER_BYTES_PER_SECOND,
+            "seconds_per_token": cached / _CACHED_TOKENS / _TRANSFER_BYTES_PER_SECOND,
         },
     }
     return row.replica(replica.assumptions, prefill=True).simulated(
-        arrivals,
-        sizes=sizes,
+        closed,
+        lengths,
         requests=requests,
         engine=scheduler,
         decode=decode,
@@ -326,21 +333,11 @@ def _loaded(row: ServingRow, replica: MeasuredReplica) -> Mapping[str, Any]:
     )
 
 
-def _cached_bytes_per_token(replica: MeasuredReplica) -> float:
-    """Return the bytes of a token's cache on the fullest accelerator."""
-    tokens = 4096
-    answer = replica.evaluated(batch=1, prompt=1, context=tokens)
-    return float(answer["memory"]["kv_cache_bytes"]) / tokens
-
-
-def _of_report(row: ServingRow, column: str, report: Mapping[str, Any]) -> float:
+def _of_report(row: ServingRow, column: str, report: Latencies) -> float:
     if column in ("ttft_ms", "tpot_ms"):
-        seconds = report[column.replace("_ms", "_seconds")]["mean"]
-        if seconds is None:
-            message = "no request has a second token"
-            raise UnpredictableError(message)
-        return float(seconds) * _MILLI
-    outputs = float(report["tokens_per_second"])
+        latency = report.ttft_seconds if column == "ttft_ms" else report.tpot_seconds
+        return (latency.mean or 0.0) * _MILLI
+    outputs = report.tokens_per_second
     answer = row.output_tokens
     if column == "requests_per_second":
         return outputs / answer

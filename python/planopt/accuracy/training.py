@@ -5,12 +5,15 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from planopt.accuracy.layouts import layouts_to_try
 from planopt.accuracy.measurements import Comparison, Missing
 from planopt.accuracy.shapes import Shape, write_models
 from planopt.catalog.open import Catalog, open_catalog
+from planopt.documents.training import TrainingEvaluation
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
     from planopt.accuracy.measurements import Outcome
     from planopt.accuracy.training_rows import TrainingRow
+    from planopt.documents.training import TrainingMemory
 
 _METRIC_UNITS = {"step_time": "s", "tokens_per_s": "tokens/s", "memory": "bytes"}
 
@@ -31,7 +35,7 @@ class Question:
     family: str
     has_experts: bool
     """Whether the model has a choice of experts."""
-    request: Mapping[str, Any]
+    request: Mapping[str, object]
 
     @property
     def has_layout(self) -> bool:
@@ -50,7 +54,9 @@ class Prediction:
     """A question with the core's answer to it."""
 
     question: Question
-    answer: Mapping[str, Any]
+    answer: TrainingEvaluation
+    memory: TrainingMemory
+    step_seconds: float
     searched: bool = False
 
     @property
@@ -66,8 +72,7 @@ class Prediction:
     @property
     def lacks_memory(self) -> bool:
         """Whether the run is said not to fit."""
-        memory = self.answer["memory"]
-        return float(memory["total_bytes"]) > float(memory["capacity_bytes"])
+        return self.memory.total_bytes > self.memory.capacity_bytes
 
 
 def predict_training(
@@ -170,49 +175,54 @@ def _predict(question: Question, catalog: Catalog) -> Prediction | Missing:
     working = [
         each
         for each in answers
-        if isinstance(each, Prediction) and each.answer["feasible"]
+        if isinstance(each, Prediction) and each.answer.feasible
     ]
     if not working:
         reason = "no layout found for a row without one"
         return question.row.missing(reason, counted=False)
-    return min(working, key=lambda each: float(each.answer["step_seconds"]))
+    return min(working, key=lambda each: each.step_seconds)
 
 
 def _answer(
-    question: Question, layout: Mapping[str, Any], catalog: Catalog
+    question: Question, layout: Mapping[str, object], catalog: Catalog
 ) -> Prediction | Missing:
     counted = question.has_layout
     try:
-        answer = catalog.ask("evaluate_training", {**question.request, **layout})
+        request = {**question.request, **layout}
+        answer = catalog.ask("evaluate_training", request, TrainingEvaluation)
     except InputError as error:
         reason = error.diagnostics[0].message
         return question.row.missing(reason, counted=counted)
-    if answer.get("step_seconds") is None:
-        reason = answer["rejections"][0]["message"]
+    if answer.memory is None or answer.step_seconds is None:
+        reason = answer.rejections[0].message
         return question.row.missing(f"rejected: {reason}", counted=counted)
-    return Prediction(question=question, answer=answer, searched=not counted)
+    return Prediction(
+        question=question,
+        answer=answer,
+        memory=answer.memory,
+        step_seconds=answer.step_seconds,
+        searched=not counted,
+    )
 
 
 def comparisons(prediction: Prediction) -> Iterator[Comparison]:
     """Put the figures of a row beside the predicted ones."""
     row, answer = prediction.row, prediction.answer
     standing = "searched" if prediction.searched else row.standing
-    step = float(answer["step_seconds"])
-    memory = answer["memory"]
-    measured_step = row.measured_step_seconds(answer)
+    step, memory = prediction.step_seconds, prediction.memory
     tokens = row.tokens_per_step / step / row.accelerators
-    used = float(memory["total_bytes"])
+    used = memory.total_bytes
     if row.memory_statistic == "allocated":
-        used -= float(memory["overhead_bytes"])
+        used -= memory.overhead_bytes
     figures = {
-        "step_time": (measured_step, step),
+        "step_time": (row.measured_step_seconds(answer), step),
         "tokens_per_s": (row.tokens_per_second_per_accelerator, tokens),
         "memory": (row.memory_bytes, used),
     }
     for metric, (measured, predicted) in figures.items():
         if measured is None:
             continue
-        parts = memory if metric == "memory" else answer["step"]
+        parts = structs.asdict(memory if metric == "memory" else answer.step)
         yield Comparison(
             row=row.id,
             source=row.source,
@@ -227,9 +237,5 @@ def comparisons(prediction: Prediction) -> Iterator[Comparison]:
             precision=row.precision,
             layout=row.layout,
             group_of_alike=row.group,
-            why={
-                name: value
-                for name, value in parts.items()
-                if isinstance(value, int | float) and value
-            },
+            why={name: value for name, value in parts.items() if value},
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
@@ -11,9 +11,8 @@ from planopt.accuracy.measurements import Missing
 from planopt.accuracy.shapes import Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from planopt.accuracy.measurements import Standing
+    from planopt.documents.training import TrainingEvaluation
 
 GIB = 2.0**30
 FIGURES = (
@@ -185,7 +184,7 @@ class TrainingRow(Struct, frozen=True, kw_only=True):
             metrics = [metric for metric, figure in figures.items() if figure]
         return Missing(row=self.id, reason=reason, metrics=tuple(metrics))
 
-    def measured_step_seconds(self, answer: Mapping[str, Any]) -> float | None:
+    def measured_step_seconds(self, answer: TrainingEvaluation) -> float | None:
         """Return the measured time of a step.
 
         Printed; else from tokens per second; else from TFLOPS or MFU by the
@@ -197,20 +196,20 @@ class TrainingRow(Struct, frozen=True, kw_only=True):
             rate = self.tokens_per_second_per_accelerator
             return self.tokens_per_step / rate / self.accelerators
         # FLOPs of a step over those of the answer's own convention.
-        achieved = float(answer["model_tflops_per_accelerator"])
-        flops = achieved * float(answer["step_seconds"])
+        achieved = answer.model_tflops_per_accelerator or 0.0
+        flops, mfu = achieved * (answer.step_seconds or 0.0), answer.mfu or 1.0
         if self.tflops_per_accelerator is not None:
             if self.flops_counted == "hardware" and self.recompute == "full":
-                flops *= float(answer["hfu"]) / float(answer["mfu"])
+                flops *= (answer.hfu or 0.0) / mfu
             return flops / self.tflops_per_accelerator
         if self.mfu is not None:
-            return flops / (self.mfu * achieved / float(answer["mfu"]))
+            return flops / (self.mfu * achieved / mfu)
         return None
 
-    def request(self, model: str) -> dict[str, Any]:
+    def request(self, model: str) -> dict[str, object]:
         """Return the question to the core, of one device for a degree left open."""
         tp, pp = self.tp or 1, self.pp or 1
-        request: dict[str, Any] = {
+        request: dict[str, object] = {
             "model": model,
             "accelerator": self.accelerator,
             "accelerators_per_host": self.accelerators_per_host,

@@ -59,7 +59,7 @@ class Imported:
         """Leave a row out."""
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
-    def counts(self) -> dict[str, Any]:
+    def counts(self) -> dict[str, object]:
         """Put the import in numbers, as the command line tells it."""
         providers: dict[str, int] = {}
         for offer in self.offers:

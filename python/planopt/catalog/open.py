@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import hashlib
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.json import decode
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from planopt.options import Asked
+
+T = TypeVar("T")
 
 DEFAULT_ASSUMPTIONS = "calibrated"
 
@@ -137,9 +140,10 @@ class Catalog:
                 other = other._with(other.native.with_power_limit(id_))
         return other
 
-    def ask(self, door: str, given: Mapping[str, object]) -> Any:
+    def ask(self, door: str, given: Mapping[str, object], of: type[T]) -> T:
         """Ask the core a question of options by their names."""
-        return decode(getattr(self.native, door)(written(question(door, given))))
+        asked = written(question(door, given))
+        return decode(getattr(self.native, door)(asked), type=of)
 
     def model(self, name: str, kv_heads: int | None = None) -> Model:
         """Tell of a model in short: parameters, width, layers, context, format."""
@@ -203,8 +207,10 @@ def open_catalog(
 
 def open_for(asked: Asked) -> Catalog:
     """Open the catalog that the options of a question name."""
-    accelerators = asked.given.get("accelerator") or asked.given.get("accelerators")
-    assumptions = asked.given.get("assumptions", DEFAULT_ASSUMPTIONS)
-    folders: Any = asked.given.get("catalog", ())
-    folders = (folders,) if isinstance(folders, str) else map(str, folders)
-    return open_catalog(tuple(folders), str(assumptions), accelerators)
+    given = asked.given
+    accelerators = given.get("accelerator") or given.get("accelerators")
+    folders = given.get("catalog", ())
+    if isinstance(folders, str) or not isinstance(folders, Iterable):
+        folders = (folders,)
+    assumptions = str(given.get("assumptions", DEFAULT_ASSUMPTIONS))
+    return open_catalog(tuple(map(str, folders)), assumptions, accelerators)

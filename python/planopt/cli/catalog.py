@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from planopt.catalog.kinds import KINDS
 from planopt.cli.exits import OK
@@ -12,11 +12,30 @@ from planopt.errors import InputError
 from planopt.printable import printable
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from planopt.catalog.offers import Imported
     from planopt.catalog.open import Catalog
 
 
-def list_(*, kind: str | None = None, json: bool = False, **options: Any) -> int:
+class Opened(TypedDict, total=False):
+    """Which catalog is opened."""
+
+    catalog: Sequence[str]
+    assumptions: str
+
+
+class Imports(TypedDict, total=False):
+    """How offers of others are imported."""
+
+    provider: str
+    date: str
+    force: bool
+
+
+def list_(
+    *, kind: str | None = None, json: bool = False, **options: "Unpack[Opened]"
+) -> int:
     """List the entries of one kind, or of all."""
     from planopt.catalog.open import open_catalog
     from planopt.report.catalog import render_catalog
@@ -28,7 +47,7 @@ def list_(*, kind: str | None = None, json: bool = False, **options: Any) -> int
     return OK
 
 
-def show_(*, names: list[str], json: bool = False, **options: Any) -> int:
+def show_(*, names: list[str], json: bool = False, **options: "Unpack[Opened]") -> int:
     """Show an entry: every figure with its source."""
     from planopt.catalog.open import open_catalog
     from planopt.report.catalog import render_entry
@@ -48,21 +67,24 @@ def show_(*, names: list[str], json: bool = False, **options: Any) -> int:
     return OK
 
 
-def prices(*, json: bool = False, **options: Any) -> int:
+def prices(
+    *,
+    condition: str = "new",
+    older: str | None = None,
+    json: bool = False,
+    **options: "Unpack[Opened]",
+) -> int:
     """Show how old the prices are that decide plans, and how well they are known."""
     from planopt.catalog.open import open_catalog
     from planopt.price_list import price_list
     from planopt.report.catalog import render_prices
 
-    own = {
-        name: options.pop(name) for name in ("condition", "older") if name in options
-    }
-    listed = price_list(open_catalog(**options), **own)
-    show(listed, partial(render_prices, listing="older" in own), json=json)
+    listed = price_list(open_catalog(**options), condition=condition, older=older)
+    show(listed, partial(render_prices, listing=older is not None), json=json)
     return OK
 
 
-def check(*, json: bool = False, **options: Any) -> int:
+def check(*, json: bool = False, **options: "Unpack[Opened]") -> int:
     """Read every file, reporting every problem with its place."""
     from planopt.catalog.open import open_catalog
     from planopt.report.catalog import render_counts
@@ -109,7 +131,7 @@ def _kind_of(catalog: "Catalog", name: str) -> str:
 
 
 def import_skypilot(
-    *, files: list[str], out: str, json: bool = False, **options: Any
+    *, files: list[str], out: str, json: bool = False, **options: "Unpack[Imports]"
 ) -> int:
     """Import offers of SkyPilot's catalogs: aws/vms.csv and the like."""
     from planopt.catalog.skypilot import import_skypilot as read
@@ -118,7 +140,11 @@ def import_skypilot(
 
 
 def import_dstack(
-    *, files: Sequence[str] = (), out: str, json: bool = False, **options: Any
+    *,
+    files: Sequence[str] = (),
+    out: str,
+    json: bool = False,
+    **options: "Unpack[Imports]",
 ) -> int:
     """Import offers of dstack's gpuhunt: its CSV files, or the package itself."""
     from planopt.catalog.dstack import import_dstack as read
@@ -126,12 +152,19 @@ def import_dstack(
     return _tell(read([*map(Path, files)], Path(out), **options), out, json=json)
 
 
-def import_hf(*, config: str, out: str, json: bool = False, **options: Any) -> int:
+def import_hf(
+    *,
+    config: str,
+    out: str,
+    name: str | None = None,
+    force: bool = False,
+    json: bool = False,
+) -> int:
     """Import a model from its Hugging Face config.json."""
     from planopt.catalog.huggingface import import_hf as read
     from planopt.report.catalog import render_model
 
-    file = read(Path(config), Path(out), **options)
+    file = read(Path(config), Path(out), name=name, force=force)
     written = {"model": file.stem, "files": [str(file)]}
     show(written, partial(render_model, out=printable(out)), json=json)
     return OK

@@ -12,11 +12,24 @@ from planopt.files import write
 from planopt.printable import printable
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from planopt.documents.plan import PlanDocument
+    from planopt.documents.ranking import Ranking
+    from planopt.option_types import (
+        FleetOptions,
+        FrontierOptions,
+        ServingOptions,
+        SolveOptions,
+        TrainingOptions,
+        TrainOptions,
+    )
     from planopt.report.table import Report
 
 
-def solve(*, out: str | None = None, json: bool = False, **options: Any) -> int:
+def solve(
+    *, out: str | None = None, json: bool = False, **options: "Unpack[SolveOptions]"
+) -> int:
     """Find the cheapest cluster that serves a model at the speed asked for.
 
     planopt solve --target 5tok/s --budget 20000
@@ -27,7 +40,9 @@ def solve(*, out: str | None = None, json: bool = False, **options: Any) -> int:
     return _show_plan(lambda: find_plan(**options), render_plan, out, json=json)
 
 
-def train(*, out: str | None = None, json: bool = False, **options: Any) -> int:
+def train(
+    *, out: str | None = None, json: bool = False, **options: "Unpack[TrainOptions]"
+) -> int:
     """Find the cheapest cluster that trains a model in time, or the fastest for a sum.
 
     planopt train --model llama-2-70b --tokens 2T --deadline 30d
@@ -39,7 +54,11 @@ def train(*, out: str | None = None, json: bool = False, **options: Any) -> int:
 
 
 def fleet(
-    *, file: str, out: str | None = None, json: bool = False, **options: Any
+    *,
+    file: str,
+    out: str | None = None,
+    json: bool = False,
+    **options: "Unpack[FleetOptions]",
 ) -> int:
     """Plan what to buy and rent, and when, for several models and workloads.
 
@@ -79,7 +98,7 @@ def _show_plan(
     return NO_PLAN if plan.status == "infeasible" else OK
 
 
-def serving(*, json: bool = False, **options: Any) -> int:
+def serving(*, json: bool = False, **options: "Unpack[ServingOptions]") -> int:
     """Evaluate one way of serving a model: memory, speed, cost, power.
 
     planopt evaluate serving --accelerator rtx-4090 --tp 4 --pp 2 --batch 8
@@ -91,7 +110,7 @@ def serving(*, json: bool = False, **options: Any) -> int:
     return OK
 
 
-def training(*, json: bool = False, **options: Any) -> int:
+def training(*, json: bool = False, **options: "Unpack[TrainingOptions]") -> int:
     """Evaluate one way of training a model: memory, step time, days, cost.
 
     planopt evaluate training --accelerator a100-sxm-80 --network infiniband-200g
@@ -124,7 +143,9 @@ def compare(
     from planopt.report.comparison import render_comparison
 
     if per_dollar:
-        return _rank(out, json=json, **options, **({"all": True} if all else {}))
+        from planopt.planning.per_dollar import per_dollar as rank
+
+        return _rank(rank(all=all, **options), out, json=json)
     for option, given in (("--all", all), ("--out", out)):
         if given:
             raise InputError.of(
@@ -138,11 +159,9 @@ def compare(
     return OK if any(plan.status != "infeasible" for plan in plans) else NO_PLAN
 
 
-def _rank(out: str | None, *, json: bool, **options: Any) -> int:
-    from planopt.planning.per_dollar import per_dollar
+def _rank(ranking: "Ranking", out: str | None, *, json: bool) -> int:
     from planopt.report.ranking import chart, render_ranking
 
-    ranking = per_dollar(**options)
     if out is not None:
         write(out, chart(printable(ranking)) + "\n", field="--out")
     show(ranking, render_ranking, json=json)
@@ -154,7 +173,7 @@ def frontier(
     space: str | None = None,
     out: str | None = None,
     json: bool = False,
-    **options: Any,
+    **options: "Unpack[FrontierOptions]",
 ) -> int:
     """List what no other choice beats: units that serve a model, or a space's front.
 

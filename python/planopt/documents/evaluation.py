@@ -203,8 +203,8 @@ class EvaluationDocument(ServingEvaluation, Document, frozen=True, kw_only=True)
     kind: Literal["serving"] = "serving"
     model: str | None = None
     replicas: int = 1
-    candidate: Candidate | None = None
-    hardware: Hardware | None = None
+    candidate: Candidate
+    hardware: Hardware
     bill_of_materials: tuple[BomLine, ...] = ()
     prefill_pool: Pool | None = None
     """What reads the prompts, where the configuration only answers them."""

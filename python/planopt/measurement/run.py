@@ -7,7 +7,7 @@ import re
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, open_catalog
 from planopt.catalog.overlay import IDS, check_targets, is_id, write_overlay
@@ -176,7 +176,7 @@ def _efficiencies(
         yield Change(figure=figure, before=_value(before), after=after, unit="")
 
 
-def _value(figure: Any) -> float | None:
+def _value(figure: object) -> float | None:
     """Read a figure of TOML, with its source beside it or without."""
     value = figure.get("value") if isinstance(figure, dict) else figure
     return float(value) if isinstance(value, int | float) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planopt.documents.explanations import Alternative, TrainingAlternative
 from planopt.planning.held_back import held_back, span
@@ -11,7 +11,11 @@ from planopt.procurement import why_not
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planopt.documents.training import TrainingEvaluation
+    from planopt.documents.training import (
+        TrainingDeployment,
+        TrainingDocument,
+        TrainingEvaluation,
+    )
     from planopt.planning.question import ServingQuestion, TrainingQuestion
     from planopt.procurement.found import ListedRuns
     from planopt.serving.build import Build
@@ -98,15 +102,8 @@ def other_clusters(
 
 
 def _of_cluster(other: TrainingBuild, reason: str) -> TrainingAlternative:
-    deployment = other.deployment
     return training_alternative(
-        other.evaluation,
-        summary=other.summary,
-        why_not=reason,
-        price_usd=other.price_usd,
-        candidate=deployment.candidate,
-        hardware=deployment.hardware,
-        bill_of_materials=other.bill_of_materials,
+        other.deployment, other.evaluation, other.summary, reason, other.price_usd
     )
 
 
@@ -133,15 +130,24 @@ def _without_cluster(
 
 
 def training_alternative(
-    evaluation: TrainingEvaluation, **others: Any
+    of: TrainingDeployment | TrainingDocument,
+    evaluation: TrainingEvaluation,
+    summary: str,
+    why_not: str,
+    price_usd: float | None,
 ) -> TrainingAlternative:
-    """Put an evaluation up as an alternative, with what it does not say itself."""
+    """Put a run on a cluster up as an alternative, with what it does there."""
     return TrainingAlternative(
+        summary=summary,
+        why_not=why_not,
+        price_usd=price_usd,
         days=evaluation.days,
         mfu=evaluation.mfu,
         goodput=evaluation.goodput,
         run_usd=evaluation.run.usd,
         accelerators=evaluation.accelerators,
         power_watts=evaluation.power_watts,
-        **others,
+        candidate=of.candidate,
+        hardware=of.hardware,
+        bill_of_materials=of.bill_of_materials,
     )

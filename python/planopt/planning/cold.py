@@ -7,20 +7,22 @@ on; this says what is at stake.
 
 from __future__ import annotations
 
-from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace as with_changes
 
 from planopt.documents.parts import PlanWarning
 from planopt.planning.tighten import simulated_build
 from planopt.serving.load import configuration_of, estimated, load_of
+from planopt.traffic import Length, Sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from planopt.documents.evaluation import Percentiles
     from planopt.planning.question import ServingQuestion
     from planopt.serving.build import Build
-    from planopt.serving.load import Latencies
+    from planopt.traffic import Latencies, Load
 
 COLD_PROMPT_TOKENS = 8192
 """Prompts up to it are taken to be cold without a word."""
@@ -33,14 +35,14 @@ take as long as to find it."""
 
 
 def cold_load(
-    load: Mapping[str, Any],
+    load: Load,
     cold: Latencies | None,
-    under: Callable[[Mapping[str, Any]], Latencies | None],
+    under: Callable[[Load], Latencies | None],
 ) -> Iterator[PlanWarning]:
     """Warn of a load of long prompts on a configuration."""
 
     def outcome(hits: float) -> str | None:
-        found = under({**load, "prefix_hit_rate": hits}) if hits else cold
+        found = under(with_changes(load, prefix_hit_rate=hits)) if hits else cold
         if found is None:
             return None
         carried = f"{_three(found.tokens_per_second)} tok/s"
@@ -49,7 +51,7 @@ def cold_load(
         return _wait_and("p95", found.ttft_seconds, carried)
 
     help_ = "--prefix-hit-rate 50% counts on it"
-    yield from _warning(_mean_prompt(load), outcome, help_)
+    yield from _warning(load.mean_prompt, outcome, help_)
 
 
 def cold_plan(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
@@ -99,13 +101,6 @@ def _three(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-def _mean_prompt(load: Mapping[str, Any]) -> float:
-    prompt = load["sizes"]["prompt"]
-    if isinstance(prompt, list):
-        return fmean(prompt)
-    return float(prompt.get("tokens", prompt.get("mean")))
-
-
 def _under_its_load(
     question: ServingQuestion, chosen: Build, hits: float
 ) -> str | None:
@@ -149,11 +144,11 @@ def _single_user(question: ServingQuestion, chosen: Build, hits: float) -> str |
     """Say how long a single user waits, by the closed form, at the slowest."""
     problem = question.problem
     alone = load_of(
-        {
-            "kind": "independent",
-            "prompt": {"kind": "fixed", "tokens": problem.prompt_tokens},
-            "output": {"kind": "fixed", "tokens": problem.output_tokens},
-        },
+        Sizes(
+            kind="independent",
+            prompt=Length.about(problem.prompt_tokens, None),
+            output=Length.about(problem.output_tokens, None),
+        ),
         users=1,
         prefix_hit_rate=hits,
     )

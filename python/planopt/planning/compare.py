@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 from planopt.market import must_name_accelerators
 from planopt.options import Asked, flag, taken_by
@@ -27,7 +27,7 @@ def compare(**options: Unpack[CompareTrainingOptions]) -> list[TrainingPlan]: ..
 def compare(**options: Unpack[CompareOptions]) -> list[Plan]: ...
 
 
-def compare(**options: Any) -> list[Plan] | list[TrainingPlan]:
+def compare(**options: object) -> list[Plan] | list[TrainingPlan]:
     """Answer a question for each accelerator alone.
 
     Parameters

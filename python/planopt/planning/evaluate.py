@@ -4,35 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace as with_changes
 
-from planopt.bill import bill_of
 from planopt.catalog.open import open_for
 from planopt.documents.evaluation import EvaluationDocument
-from planopt.documents.parts import Assumed, Candidate, Hardware
+from planopt.documents.parts import Assumed
 from planopt.options import Asked
 from planopt.planning.cold import cold_load
 from planopt.price_sources import sourced
-from planopt.serving.build import evaluation_of
-from planopt.serving.load import estimated, load_of, read_traffic, simulated
+from planopt.serving.load import estimated, load_of, simulated
 from planopt.serving.prefill_pool import simulated_with
-from planopt.serving.question_types import drafted
-from planopt.serving.sure import with_intervals
+from planopt.serving.sure import intervals
+from planopt.traffic import Sizes, read_traffic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from typing_extensions import Unpack
 
     from planopt.documents.parts import PlanWarning
     from planopt.option_types import ServingOptions
-    from planopt.serving.load import Latencies
-
-
-ADDED = ("lora_adapters", "lora_rank", "image_patches", "encoder_parameters")
-"""What a model may have beside itself."""
+    from planopt.traffic import Latencies, Load
 
 
 class Configuration(Struct, frozen=True, kw_only=True):
@@ -43,7 +34,7 @@ class Configuration(Struct, frozen=True, kw_only=True):
     prefill: dict[str, Any] | None
     """The pool that reads prompts, where it is not the one that answers them."""
     scheduler: dict[str, Any]
-    sizes: dict[str, Any]
+    sizes: Sizes
     """Of prompts and outputs, as a load has them."""
     image_tokens: int | None = None
     requests_per_second: float | None = None
@@ -85,24 +76,23 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
     own_traffic = read_traffic(asked)
     read = asked.question(opened.native, Configuration)
     request, reading, scheduler = read.asked, read.prefill, read.scheduler
-    model, layout = request["model"], request["layout"]
-    accelerator: str = request["hardware"]["accelerator"]
+    model = request["model"]
     opened = opened.priced(read.condition, read.prices)
-    answer = opened.ask("evaluate_serving", request)
-    if answer["offload"] is not None:
+    document = opened.ask("evaluate_serving", request, EvaluationDocument)
+    candidate, replicas = document.candidate, document.replicas
+    if candidate.offload is not None:
         # What is simulated holds as many layers as what was evaluated.
-        request["offload"] = {**request["offload"], "layers": answer["offload"]}
-    evaluation = evaluation_of(answer)
+        request["offload"] = {"layers": candidate.offload, "to": candidate.offload_to}
     rate, hits = read.requests_per_second, read.prefix_hit_rate
     latencies, two = None, None
     warnings: tuple[PlanWarning, ...] = ()
     loaded = bool(rate or read.users or own_traffic)
-    if evaluation.feasible and (loaded or "batch" in asked.given or reading):
-        in_batches = layout["batch"] * answer["in_flight"] * layout["replicas"]
-        resident = 2 if model["overlap"] == "two-batch" else 1
+    if document.feasible and (loaded or "batch" in asked.given or reading):
+        resident = 2 if candidate.overlap == "two-batch" else 1
+        in_batches = candidate.batch * candidate.in_flight * replicas * resident
         load = load_of(
             read.sizes,
-            users=read.users if loaded else in_batches * resident,
+            users=read.users if loaded else in_batches,
             requests_per_second=rate,
             arrival_cv=read.arrival_cv,
             prefix_hit_rate=hits or 0.0,
@@ -110,7 +100,7 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
         )
         predicted = simulated if loaded else estimated
 
-        def under(load: Mapping[str, Any]) -> Latencies | None:
+        def under(load: Load) -> Latencies | None:
             if reading is not None:
                 return simulated_with(
                     opened, scheduler, reading, request, load
@@ -122,40 +112,17 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
         latencies = two.latencies if two is not None else under(load)
         warnings = () if hits is not None else tuple(cold_load(load, latencies, under))
     if latencies is not None:
-        evaluation = with_changes(
-            evaluation,
+        document = with_changes(
+            document,
             ttft_seconds=latencies.ttft_seconds,
             tpot_seconds=latencies.tpot_seconds,
             under_load=latencies.under_load,
         )
-    evaluation = with_intervals(
-        opened,
-        evaluation,
+    document = with_changes(
+        document,
         model=model["name"],
-        accelerator=accelerator,
-        batch=layout["batch"],
-        engine=request["engine"]["name"],
-    )
-    document = EvaluationDocument(
-        **{name: getattr(evaluation, name) for name in evaluation.__struct_fields__},
-        model=model["name"],
-        replicas=answer["replicas"],
-        candidate=Candidate(
-            accelerator=accelerator,
-            **{name: layout[name] for name in ("tp", "cp", "dp", "ep", "pp")},
-            batch=layout["batch"],
-            in_flight=answer["in_flight"],
-            overlap=model["overlap"],
-            weights=answer["weights"],
-            kv=answer["kv"],
-            **drafted(request),
-            offload=answer["offload"],
-            offload_to=request["offload"] and request["offload"]["to"],
-            **{name: model[name] for name in ADDED},
-            image_tokens=read.image_tokens,
-        ),
-        hardware=msgspec.convert(answer["hardware"], Hardware),
-        bill_of_materials=sourced(opened, bill_of(answer)),
+        candidate=with_changes(candidate, image_tokens=read.image_tokens),
+        bill_of_materials=sourced(opened, document.bill_of_materials),
         prefill_pool=two.pool if two else None,
         transfer=two.transfer if two else None,
         context_tokens=request["workload"]["context"],
@@ -164,6 +131,7 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
         engine=request["engine"]["name"],
         assumptions=read.assumptions,
     )
+    document = with_changes(document, intervals=intervals(opened, document))
     if not asked.given.get("explain"):
         return document
     from planopt.second_opinion import derivation_of_serving
@@ -175,7 +143,6 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
         kv_heads=model["kv_heads"],
         pcie_all_reduce=request["engine"]["pcie_all_reduce"],
         hosts=request["hardware"]["hosts"],
-        engine=request["engine"]["name"],
         step_tokens=scheduler["token_budget"],
     )
     return with_changes(document, derivation=derivation)

@@ -39,12 +39,12 @@ class Frontier:
     """Units that no other one of the same accelerator beats in everything."""
 
     # Columns of one length, named as in plans, with their units in the names.
-    columns: dict[str, list[Any]]
+    columns: dict[str, list[object]]
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
-    def to_dicts(self) -> list[dict[str, Any]]:
+    def to_dicts(self) -> list[dict[str, object]]:
         """Rows, as dictionaries."""
         names = tuple(self.columns)
         rows = zip(*self.columns.values(), strict=True)

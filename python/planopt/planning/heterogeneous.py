@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from planopt.documents.training import TrainingDocument
 from planopt.options import Edit
 from planopt.planning.alternatives import training_alternative
-from planopt.training.evaluate import told
+from planopt.training.mixed import Both
 from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from planopt.documents.explanations import TrainingAlternative
+    from planopt.documents.training import TrainingDocument
     from planopt.planning.question import TrainingQuestion
     from planopt.training.problem import TrainingProblem
 
@@ -47,25 +47,22 @@ def together(question: TrainingQuestion) -> tuple[TrainingAlternative, ...]:
         {"accelerator": name, "accelerators": number}
         for name, number in question.kinds.items()
     ]
-    over = {"hardware": {"network": hardware.network}, "shares": shares}
-    best: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
+    network = hardware.network
+    over = {"hardware": {"network": network}, "shares": shares}
+    best: dict[str, tuple[Mapping[str, object], TrainingDocument]] = {}
     for layout in _layouts(question):
         run = {**problem.run, **over, "layout": layout}
-        both = question.catalog.ask("evaluate_mixed", run)
-        for way in WAYS:
-            answer = both[way]
-            known = best.get(way)
-            if answer["feasible"] and (
-                known is None or answer["days"] < known[1]["days"]
-            ):
+        both = question.catalog.ask("evaluate_mixed", run, Both)
+        for way, answer in (("slowest", both.slowest), ("balanced", both.balanced)):
+            days = best[way][1].days if way in best else None
+            if answer.feasible and (days is None or (answer.days or 0.0) < days):
                 best[way] = (layout, answer)
-    network = hardware.network
     return tuple(
         _alternative(question, way, network, *best[way]) for way in WAYS if way in best
     )
 
 
-def _layouts(question: TrainingQuestion) -> Iterator[dict[str, Any]]:
+def _layouts(question: TrainingQuestion) -> Iterator[dict[str, object]]:
     """List the layouts of all accelerators together."""
     everything = sum(question.kinds.values())
     degrees = [each for each in range(1, everything + 1) if everything % each == 0]
@@ -91,20 +88,18 @@ def _alternative(
     question: TrainingQuestion,
     way: str,
     network: str,
-    layout: Mapping[str, Any],
-    answer: Mapping[str, Any],
+    layout: Mapping[str, object],
+    evaluation: TrainingDocument,
 ) -> TrainingAlternative:
-    evaluation = told({**answer, "model": question.problem.model}, TrainingDocument)
     kinds = " + ".join(f"{number:,}x {name}" for name, number in question.kinds.items())
     degrees = "TP{tp} x PP{pp} x DP{dp}, {shard}".format_map(layout)
+    price = evaluation.cost.price_usd
     return training_alternative(
         evaluation,
-        summary=f"{kinds} over {network}, {degrees}, {WAYS[way]}",
-        why_not=_verdict(question.problem, evaluation.days, evaluation.cost.price_usd),
-        price_usd=evaluation.cost.price_usd,
-        candidate=evaluation.candidate,
-        hardware=evaluation.hardware,
-        bill_of_materials=evaluation.bill_of_materials,
+        evaluation,
+        f"{kinds} over {network}, {degrees}, {WAYS[way]}",
+        _verdict(question.problem, evaluation.days, price),
+        price,
     )
 
 

@@ -6,7 +6,7 @@ dollar, of which the host has its share and years of electricity theirs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace as with_changes
 
@@ -66,13 +66,15 @@ def per_dollar(**options: Unpack[PerDollarOptions]) -> Ranking:
         "used": _values(counted.priced("used", problem.prices), problem),
         "rented": _values(counted, rented),
     }
+    standings, without = _standings(counted, problem, values)
     return Ranking(
         model=problem.model,
         context_tokens=problem.context_tokens,
         years=cost["years"],
         duty=cost["duty"],
         electricity_usd_per_kwh=cost["electricity_usd_per_kwh"],
-        **_standings(counted, problem, values),
+        standings=standings,
+        without=without,
     )
 
 
@@ -113,7 +115,7 @@ def _values(catalog: Catalog, problem: Problem) -> dict[str, Value]:
 
 def _standings(
     catalog: Catalog, problem: Problem, values: dict[str, dict[str, Value]]
-) -> dict[str, Any]:
+) -> tuple[tuple[Standing, ...], tuple[str, ...]]:
     top = max(
         (value.tokens_per_usd for way in values.values() for value in way.values()),
         default=1.0,
@@ -139,4 +141,4 @@ def _standings(
         )
         standings.append(standing)
     standings.sort(key=lambda each: (-each.best, each.accelerator))
-    return {"standings": tuple(standings), "without": tuple(without)}
+    return tuple(standings), tuple(without)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from planopt.documents.evaluation import ServingEvaluation
 from planopt.documents.explanations import Sensitivity, Step
 from planopt.options import Edit
 from planopt.planning.held_back import span
@@ -111,16 +112,15 @@ def _with_in_flight(
     filled = structs.replace(deployment.candidate, batch=batch, in_flight=in_flight)
     one = structs.replace(deployment, candidate=filled, replicas=1)
     evaluation = question.catalog.ask(
-        "evaluate_serving", configuration_of(question.problem, one)
+        "evaluate_serving", configuration_of(question.problem, one), ServingEvaluation
     )
     users = batch * in_flight
-    if not evaluation["feasible"]:
-        why = evaluation["rejections"][0]["message"]
-        return f"{users} users: {why}"
-    decode = evaluation["decode"]
+    if not evaluation.feasible:
+        return f"{users} users: {evaluation.rejections[0].message}"
+    decode = evaluation.decode
     return (
-        f"{users} users at {decode['tokens_per_second_per_user']:.1f} tok/s each, "
-        f"{decode['tokens_per_second']:,.0f} tok/s in all"
+        f"{users} users at {decode.tokens_per_second_per_user:.1f} tok/s each, "
+        f"{decode.tokens_per_second:,.0f} tok/s in all"
     )
 
 

@@ -297,7 +297,7 @@ def _pump(pipe: IO[bytes], replies: queue.SimpleQueue[bytes | None]) -> None:
     replies.put(None)
 
 
-def _fields(row: Row) -> dict[str, Any]:
+def _fields(row: Row) -> dict[str, object]:
     return {
         "variables": row.variables,
         "coefficients": row.coefficients,

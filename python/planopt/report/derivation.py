@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planopt.report.numbers import in_unit
 from planopt.report.style import faint, head
@@ -109,7 +109,7 @@ def _figure(figure: Figure) -> str:
     return in_unit(figure.value, figure.unit)
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     return in_unit(float(value), "")

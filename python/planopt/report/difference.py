@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planopt.report.numbers import UNKNOWN
 from planopt.report.style import head
@@ -37,8 +37,8 @@ def _cells(each: Changed) -> tuple[str, ...]:
     return each.name, _shown(each.before), _shown(each.after), _by(each)
 
 
-def _shown(value: Any) -> str:
-    if value is None or value in ([], {}):
+def _shown(value: object) -> str:
+    if value is None or value in ([], (), {}):
         return UNKNOWN
     if isinstance(value, float):
         return f"{value:,.6g}"

@@ -95,15 +95,13 @@ def _prefill_pool(evaluation: EvaluationDocument) -> list[Block]:
 
 def _served(evaluation: EvaluationDocument) -> str:
     under = f" under {evaluation.engine}" if evaluation.engine else ""
+    candidate, hardware = evaluation.candidate, evaluation.hardware
+    number = candidate.accelerators * evaluation.replicas
     parts = [f"{evaluation.model}{under}"] if evaluation.model else []
-    if evaluation.candidate is not None:
-        candidate = evaluation.candidate
-        number = candidate.accelerators * evaluation.replicas
-        parts.append(f"{number}x {candidate.accelerator}, {layout(candidate)}")
-    hardware = evaluation.hardware
-    if hardware is not None and hardware.host is not None:
+    parts.append(f"{number}x {candidate.accelerator}, {layout(candidate)}")
+    if hardware.host is not None:
         parts.append(f"{hardware.hosts}x {hardware.host}{_over(hardware)}")
-    return " on ".join(parts) or "Evaluation"
+    return " on ".join(parts)
 
 
 def _trained(evaluation: TrainingDocument) -> str:

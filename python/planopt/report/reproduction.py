@@ -47,7 +47,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _figure(value: Any) -> str:
+def _figure(value: object) -> str:
     if value is None or value == "":
         return UNKNOWN
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planopt.report.style import head
 from planopt.report.table import Report, Table
@@ -30,7 +30,7 @@ _TITLES = {
 }
 
 
-def render_frontier(rows: Sequence[Mapping[str, Any]]) -> Report:
+def render_frontier(rows: Sequence[Mapping[str, object]]) -> Report:
     """Lay out rows of a front; a column that none of them has is left out."""
     if not rows:
         return Report("nothing works")
@@ -39,7 +39,7 @@ def render_frontier(rows: Sequence[Mapping[str, Any]]) -> Report:
     return Report(Table([*titles.values()], cells))
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
     return f"{value:,}" if isinstance(value, int) else str(value)

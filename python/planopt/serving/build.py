@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import Struct
 
 from planopt._native import lay_out as native_lay_out
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS
-from planopt.documents.evaluation import Deployment, ServingEvaluation
+from planopt.documents.evaluation import Deployment  # noqa: TC001 - msgspec reads
 from planopt.documents.parts import BomLine, Cost  # noqa: TC001 - msgspec reads
 from planopt.procurement.problem import Broken, check
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from planopt.procurement.found import Found
     from planopt.procurement.problem import Counts, Limits
@@ -108,7 +108,7 @@ def build(found: Found, problem: Problem, limits: Limits, counts: Counts) -> Bui
 
 def _asked(
     problem: Problem, limits: Limits, purchases: Sequence[Counts]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     by_users = (
         problem.objective in ("cheapest", "latency")
         and not problem.throughput
@@ -132,13 +132,3 @@ def _asked(
         "limits": limits.told(),
         "has_errors": problem.assumptions == DEFAULT_ASSUMPTIONS,
     }
-
-
-def evaluation_of(evaluation: Mapping[str, Any]) -> ServingEvaluation:
-    """Read the core's answer, dropping what the plan does not record."""
-    known = {
-        name: value
-        for name, value in evaluation.items()
-        if name in ServingEvaluation.__struct_fields__ and value is not None
-    }
-    return msgspec.convert(known, ServingEvaluation)

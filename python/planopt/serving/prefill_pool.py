@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from planopt.documents.evaluation import Pool, Transfer
-from planopt.documents.parts import Candidate
+from planopt.documents.evaluation import (
+    EvaluationDocument,
+    Pool,
+    ServingEvaluation,
+    Transfer,
+)
+from planopt.documents.parts import Cost
 from planopt.errors import InputError
-from planopt.serving.build import evaluation_of
-from planopt.serving.load import Latencies, latencies_of, run_of
+from planopt.serving.load import run_of
+from planopt.traffic import Latencies, Load, outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.catalog.open import Catalog
-
-DEGREES = ("tp", "pp", "cp", "dp", "ep", "replicas")
 
 
 @dataclass(frozen=True)
@@ -26,60 +29,36 @@ class Simulated:
     """What came of a load on both pools."""
 
     pool: Pool
-    transfer: Transfer
+    transfer: Transfer | None
     latencies: Latencies | None
-
-
-def alone(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Put a configuration with one replica."""
-    return {**configuration, "layout": {**configuration["layout"], "replicas": 1}}
 
 
 def simulated_with(
     catalog: Catalog,
-    scheduler: Mapping[str, Any],
-    reading: Mapping[str, Any],
-    answering: Mapping[str, Any],
-    load: Mapping[str, Any],
+    scheduler: Mapping[str, object],
+    reading: Mapping[str, object],
+    answering: Mapping[str, object],
+    load: Load,
 ) -> Simulated:
     """Simulate a load on a pool that reads prompts and another one that answers."""
-    answer = catalog.ask("evaluate_serving", alone(reading))
-    evaluation = evaluation_of({**answer, "cost": None, "power_watts": None})
-    if not evaluation.feasible:
-        why = "; ".join(each.message for each in evaluation.rejections)
+    alone = catalog.ask("evaluate_serving", reading, EvaluationDocument)
+    if not alone.feasible:
+        why = "; ".join(each.message for each in alone.rejections)
         raise InputError.of(
             "E004",
             f"the pool that reads prompts does not work: {why}",
             field="--prefill-tp",
             accepted="degrees and an accelerator that hold the model",
         )
-    request = {
-        **reading,
-        "load": load,
-        "run": run_of(load),
-        "scheduler": scheduler,
-        "decode": {**answering, "scheduler": scheduler},
-    }
-    found = catalog.ask("simulate_serving", request)
-    layout = reading["layout"]
+    both = {**reading, "decode": {**answering, "scheduler": scheduler}}
+    run = run_of(load)
+    found = outcome(catalog, "simulate_serving", both, load, run, scheduler)
+    evaluation = msgspec.convert(alone, ServingEvaluation, from_attributes=True)
     pool = Pool(
-        candidate=Candidate(
-            accelerator=reading["hardware"]["accelerator"],
-            **{name: layout[name] for name in DEGREES if name != "replicas"},
-            batch=1,
-            in_flight=answer["in_flight"],
-            overlap=reading["model"]["overlap"],
-            weights=answer["weights"],
-            kv=answer["kv"],
-        ),
-        host=answer["hardware"]["host"],
-        hosts=answer["hosts"] or 1,
-        replicas=layout["replicas"],
-        evaluation=evaluation,
+        candidate=alone.candidate,
+        host=alone.hardware.host or "",
+        hosts=alone.hosts or 1,
+        replicas=alone.replicas,
+        evaluation=msgspec.structs.replace(evaluation, cost=Cost(), power_watts=None),
     )
-    users = load["arrivals"].get("users")
-    return Simulated(
-        pool=pool,
-        transfer=msgspec.convert(found["transfer"], Transfer),
-        latencies=latencies_of(found["report"], users),
-    )
+    return Simulated(pool, found.transfer, found.report)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from msgspec import structs
 
 from planopt.market import Market
+from planopt.traffic import Sizes  # noqa: TC001 - msgspec reads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +45,7 @@ class Problem(Market, frozen=True, kw_only=True):
     prompt_tokens: int
     output_tokens: int
     context_tokens: int
-    sizes: dict[str, Any]
+    sizes: Sizes
     """Of prompts and outputs, as a load has them."""
     redundancy: int
     overlap: str

@@ -49,7 +49,7 @@ def find_together(
     return [Found(native) for native in catalog.native.search(told)]
 
 
-def _parts(catalog: Catalog, problem: Problem, aim: Aim) -> Iterator[dict[str, Any]]:
+def _parts(catalog: Catalog, problem: Problem, aim: Aim) -> Iterator[dict[str, object]]:
     """Tell the core what to search for: each format, bought and rented."""
     for weights in (problem.weights, *problem.allow_quantization):
         for one in each_at_worst(catalog, problem):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec.structs import replace
 
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS
 from planopt.documents.parts import Interval
@@ -18,28 +17,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from planopt.catalog.open import Catalog
-    from planopt.documents.evaluation import ServingEvaluation
+    from planopt.documents.evaluation import EvaluationDocument, ServingEvaluation
 
 
-def with_intervals(
-    catalog: Catalog,
-    evaluation: ServingEvaluation,
-    *,
-    model: str,
-    accelerator: str,
-    batch: int,
-    engine: str | None = None,
-) -> ServingEvaluation:
-    """Add what the figures are expected to lie in, as far as anything is known."""
+def intervals(catalog: Catalog, evaluation: EvaluationDocument) -> dict[str, Interval]:
+    """Tell what the figures are expected to lie in, as far as anything is known."""
     if catalog.assumptions != DEFAULT_ASSUMPTIONS:
         # Errors of other assumptions are not known.
-        return evaluation
+        return {}
     request = {
-        "model": model,
-        "accelerator": accelerator,
-        "any_engine": engine is None,
+        "model": evaluation.model,
+        "accelerator": evaluation.candidate.accelerator,
+        "any_engine": evaluation.engine is None,
         "predicted": {
-            "batch": batch,
+            "batch": evaluation.candidate.batch,
             "tpot_seconds": evaluation.decode.tpot_seconds,
             "tokens_per_second": evaluation.decode.tokens_per_second,
             "prefill_seconds": evaluation.prefill.seconds,
@@ -47,8 +38,7 @@ def with_intervals(
         },
     }
     told = catalog.native.errors(msgspec.json.encode(request))
-    known = msgspec.json.decode(told, type=dict[str, Interval])
-    return replace(evaluation, intervals=known)
+    return msgspec.json.decode(told, type=dict[str, Interval])
 
 
 def statement(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
 from planopt.catalog.open import open_for
 from planopt.documents.parts import Assumed
-from planopt.documents.training import TrainingDocument, TrainingEvaluation
+from planopt.documents.training import TrainingDocument
 from planopt.options import Asked
 from planopt.price_sources import sourced
-from planopt.training.mixed import better_of, mixed_of
+from planopt.training.mixed import Both
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from planopt.documents.training import TrainingCandidate
     from planopt.option_types import TrainingOptions
-
-ToldT = TypeVar("ToldT")
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -69,20 +67,13 @@ def evaluate_training(**options: Unpack[TrainingOptions]) -> TrainingDocument:
     read = asked.question(opened.native, Run)
     opened = opened.priced(read.condition, read.prices)
     request = read.asked
-    model: str = request["model"]["name"]
-    mixed = None
     if request["shares"]:
-        both = opened.ask("evaluate_mixed", request)
-        answer, way = better_of(both)
-        other = both["balanced" if way == "slowest" else "slowest"]
-        mixed = mixed_of(both, way, told(other, TrainingEvaluation))
+        document = opened.ask("evaluate_mixed", request, Both).better()
     else:
-        answer = opened.ask("evaluate_training", request)
-    document = told({**answer, "model": model}, TrainingDocument)
+        document = opened.ask("evaluate_training", request, TrainingDocument)
     document = msgspec.structs.replace(
         document,
         bill_of_materials=sourced(opened, document.bill_of_materials),
-        mixed=mixed,
         assumed=(*read.assumed, *_filled_in(request["recipe"], document.candidate)),
         assumptions=read.assumptions,
     )
@@ -95,7 +86,7 @@ def evaluate_training(**options: Unpack[TrainingOptions]) -> TrainingDocument:
 
 
 def _filled_in(
-    recipe: Mapping[str, Any], candidate: TrainingCandidate
+    recipe: Mapping[str, object], candidate: TrainingCandidate
 ) -> Iterator[Assumed]:
     """Say what the core has filled in."""
     if recipe["global_batch"] is None:
@@ -118,9 +109,3 @@ def assumed_mtp(modules: int) -> Iterator[Assumed]:
             value=f"{modules} module{'s' if modules > 1 else ''}",
             why="as published. Say --mtp-modules N, 0 for none",
         )
-
-
-def told(answer: Mapping[str, Any], as_: type[ToldT]) -> ToldT:
-    """Read the core's answer; what it leaves out is not known."""
-    known = {name: value for name, value in answer.items() if value is not None}
-    return msgspec.convert(known, as_)

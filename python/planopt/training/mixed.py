@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import msgspec
+from msgspec import Struct
 
-from planopt.documents.training import Mixed, Share
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from planopt.documents.training import TrainingEvaluation
-
-
-def better_of(answer: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
-    """Return the way that works, or the faster one, and which it is."""
-
-    def rank(way: str) -> tuple[bool, float]:
-        evaluation = answer[way]
-        return not evaluation["feasible"], evaluation["step_seconds"] or float("inf")
-
-    # Of equals the even one, which every framework runs.
-    way = min(("slowest", "balanced"), key=rank)
-    return answer[way], way
+from planopt.documents.training import (
+    Mixed,
+    Share,
+    TrainingDocument,
+    TrainingEvaluation,
+)
 
 
-def mixed_of(answer: Mapping[str, Any], way: str, other: TrainingEvaluation) -> Mixed:
-    """Say how the run is shared, and what the other way comes to."""
-    return Mixed(
-        stages="balanced" if way == "balanced" else "even",
-        shares=msgspec.convert(tuple(answer["shares"]), tuple[Share, ...]),
-        other=other,
-    )
+class Both(Struct, frozen=True, kw_only=True):
+    """Both ways of sharing a run, as the core evaluates them."""
+
+    slowest: TrainingDocument
+    """Dealt evenly: every step waits for the slowest kind."""
+    balanced: TrainingDocument
+    """Layers by the speed of what is under them."""
+    shares: tuple[Share, ...]
+
+    def better(self) -> TrainingDocument:
+        """Return the way that works, or the faster one, with the other beside it."""
+        # Of equals the even one, which every framework runs.
+        better, other = sorted((self.slowest, self.balanced), key=_rank)
+        mixed = Mixed(
+            stages="even" if better is self.slowest else "balanced",
+            shares=self.shares,
+            other=msgspec.convert(other, TrainingEvaluation, from_attributes=True),
+        )
+        return msgspec.structs.replace(better, mixed=mixed)
+
+
+def _rank(way: TrainingEvaluation) -> tuple[bool, float]:
+    return not way.feasible, way.step_seconds or float("inf")

@@ -32,6 +32,7 @@ from planopt.accuracy.measurements import Missing
 from planopt.accuracy.training import Question, questions
 from planopt.accuracy.training_rows import TrainingRow
 from planopt.catalog.open import Catalog, bundled_folder
+from planopt.documents.training import TrainingEvaluation
 from planopt.files import write
 from planopt_studies.documents import LEAST_ROWS
 from planopt_studies.fits.parameters import Parameter, plain, sections, with_block
@@ -152,8 +153,8 @@ class Fit:
         for each in asked:
             if not each.has_layout or each.row.standing != "counted":
                 continue
-            answer = catalog.ask("evaluate_training", each.request)
-            if answer.get("step_seconds") is None:
+            answer = _evaluated(catalog, each)
+            if answer.step_seconds is None:
                 continue
             seconds = each.row.measured_step_seconds(answer)
             if seconds is not None:
@@ -208,9 +209,7 @@ class Fit:
         catalog = Catalog([str(self._overlay)], str(self._file))
         return np.array(
             [
-                catalog.ask("evaluate_training", self.rows[place].question.request)[
-                    "step_seconds"
-                ]
+                _evaluated(catalog, self.rows[place].question).step_seconds
                 for place in places
             ]
         )
@@ -299,6 +298,10 @@ class Fit:
         """Return the number of every row's source."""
         names = sorted({row.source for row in self.rows})
         return [names.index(row.source) for row in self.rows]
+
+
+def _evaluated(catalog: Catalog, asked: Question) -> TrainingEvaluation:
+    return catalog.ask("evaluate_training", asked.request, TrainingEvaluation)
 
 
 def moved_together(scopes: Sequence[set[int]], places: set[int]) -> list[list[int]]:

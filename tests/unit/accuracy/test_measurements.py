@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
@@ -51,6 +51,6 @@ def test_layouts_follow_from_what_a_row_says() -> None:
     whole = [row for row in rows if row.has_layout]
     assert len(whole) > 600
     for row in whole:
-        request = row.request(row.model)
+        request: dict[str, Any] = row.request(row.model)
         degrees = request["tp"] * request["pp"] * request["cp"] * request["dp"]
         assert degrees == row.accelerators

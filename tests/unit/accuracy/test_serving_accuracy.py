@@ -14,6 +14,7 @@ from planopt.accuracy.measurements import Comparison
 from planopt.accuracy.serving import MeasuredReplica, Weights, catalog_of
 from planopt.accuracy.serving_rows import ServingRow, predict_serving
 from planopt.catalog.open import bundled_folder
+from planopt.traffic import Outcome
 from planopt_studies.prepare import harness
 from planopt_studies.prepare.__main__ import prepare
 
@@ -149,10 +150,12 @@ def test_launches_of_prompts_are_no_part_of_steps_without_any(engine: str) -> No
         "run": {"requests": 400, "warm_up": 100},
     }
     catalog = catalog_of("calibrated")
-    closed = catalog.ask("estimate_serving", request)["tpot_seconds"]["mean"]
-    report = catalog.ask("simulate_serving", request)["report"]
-    simulated = report["tpot_seconds"]["mean"]
-    assert closed == pytest.approx(simulated, rel=0.15)
+    closed = catalog.ask("estimate_serving", request, Outcome).report
+    simulated = catalog.ask("simulate_serving", request, Outcome).report
+    assert closed is not None
+    assert simulated is not None
+    mean = simulated.tpot_seconds.mean
+    assert closed.tpot_seconds.mean == pytest.approx(mean, rel=0.15)
 
 
 def test_a_prompt_in_chunks_uses_the_stages_side_by_side(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ use crate::serving::engine::{EngineLimits, LoadReport, Quantiles};
 use serde::Serialize;
 
 /// What came of a load.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct SimulationAnswer {
     /// Whether the configuration works at all.
     pub feasible: bool,
@@ -45,7 +45,7 @@ impl From<EngineLimits> for EngineAnswer {
 }
 
 /// What the closed form says of a load, whatever the run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct EstimateAnswer {
     /// Whether the configuration works at all.
     pub feasible: bool,
@@ -53,12 +53,19 @@ pub struct EstimateAnswer {
     pub rejections: Vec<RejectionAnswer>,
     /// Whether it cannot keep up with the load.
     pub overloaded: bool,
+    /// Latencies and rates, if it can.
+    pub report: Option<EstimateReport>,
+}
+
+/// Latencies and rates by the closed form.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct EstimateReport {
     /// Time to the first token.
-    pub ttft_seconds: Option<Quantiles>,
+    pub ttft_seconds: Quantiles,
     /// Time per output token.
-    pub tpot_seconds: Option<Quantiles>,
+    pub tpot_seconds: Quantiles,
     /// Of all replicas.
-    pub requests_per_second: Option<f64>,
+    pub requests_per_second: f64,
     /// Output tokens of all replicas.
-    pub tokens_per_second: Option<f64>,
+    pub tokens_per_second: f64,
 }

@@ -3,6 +3,7 @@
 mod bench;
 mod bill;
 mod front;
+mod interval;
 mod load;
 mod model;
 mod pools;
@@ -13,12 +14,15 @@ mod training;
 pub use self::bench::BenchAnswer;
 pub use self::bill::BomLine;
 pub use self::front::FrontAnswer;
-pub use self::load::{EngineAnswer, EstimateAnswer, SimulationAnswer};
+pub use self::interval::{Interval, Intervals};
+pub use self::load::{EngineAnswer, EstimateAnswer, EstimateReport, SimulationAnswer};
 pub use self::model::{ModelAnswer, OperationAnswer};
 pub use self::pools::{PoolAnswer, PoolsAnswer, PoolsSearchAnswer, TransferAnswer};
-pub use self::serving::{EvaluationAnswer, HardwareAnswer, Messages, Percentiles};
+pub use self::serving::{
+    Candidate, Drafted, Evaluation, EvaluationAnswer, HardwareAnswer, Messages,
+};
 pub use self::training::{
-    FailureAnswer, MixedAnswer, RunAnswer, ShareAnswer, StepAnswer, TrainingAnswer,
+    FailureAnswer, MixedAnswer, RunAnswer, RunEvaluation, ShareAnswer, StepAnswer, TrainingAnswer,
     TrainingCandidate, TrainingMemoryAnswer,
 };
 pub(crate) use self::training::{memory_answer, step_answer};

@@ -1,55 +1,26 @@
 //! Two pools: what they cost and give, and what their join carries.
 
 use super::bill::BomLine;
+use super::serving::{Candidate, Evaluation};
 use crate::cost::Cost;
-use crate::search::FoundPool;
 use crate::serving::engine::Transfer;
 use serde::Serialize;
 
 /// One pool.
 #[derive(Clone, Debug, Serialize)]
 pub struct PoolAnswer {
-    /// Accelerator id.
-    pub accelerator: String,
+    /// How a replica is spread.
+    pub candidate: Candidate,
     /// Host id.
     pub host: String,
-    /// Tensor-parallel degree.
-    pub tp: u32,
-    /// Context-parallel degree.
-    pub cp: u32,
-    /// Attention data-parallel degree.
-    pub dp: u32,
-    /// Expert-parallel degree.
-    pub ep: u32,
-    /// Pipeline stages.
-    pub pp: u32,
-    /// Replicas.
-    pub replicas: u32,
-    /// Sequences of a micro-batch.
-    pub batch: u32,
     /// Hosts of one replica.
     pub hosts: u32,
+    /// Replicas.
+    pub replicas: u32,
     /// Requests per second that all replicas carry in time.
     pub requests_per_second: f64,
-}
-
-impl From<&FoundPool<'_>> for PoolAnswer {
-    fn from(pool: &FoundPool) -> Self {
-        let layout = pool.layout;
-        Self {
-            accelerator: pool.system.accelerator.id.clone(),
-            host: pool.system.host.id.clone(),
-            tp: layout.tp,
-            cp: layout.cp,
-            dp: layout.dp,
-            ep: layout.ep,
-            pp: layout.pp,
-            replicas: pool.replicas,
-            batch: pool.batch,
-            hosts: pool.placement.hosts,
-            requests_per_second: pool.requests_per_second,
-        }
-    }
+    /// Of one replica, alone with its part.
+    pub evaluation: Evaluation,
 }
 
 /// How the cache of a prompt gets from one pool to the other.
@@ -96,8 +67,6 @@ pub struct PoolsAnswer {
     pub cost: Cost,
     /// Draw at work.
     pub power_watts: f64,
-    /// Rack units.
-    pub rack_units: f64,
     /// Parts.
     pub bill_of_materials: Vec<BomLine>,
 }

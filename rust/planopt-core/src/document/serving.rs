@@ -1,9 +1,12 @@
 //! The answers, in the words of the contract's JSON.
 
 use super::bill::BomLine;
+use super::interval::Intervals;
 use super::rejection::RejectionAnswer;
 use crate::cost::Cost;
+use crate::load::serving::{Overlap, Speculation};
 use crate::memory::ServingMemory;
+use crate::parallel::Layout;
 use crate::serving::{Decode, Mixed, Prefill};
 use serde::Serialize;
 
@@ -39,11 +42,15 @@ pub struct HardwareAnswer {
     pub switch_count: u32,
     /// Blocks of ports of a unit, where ports are sold in blocks.
     pub switch_port_blocks: u32,
+    /// Terms of an instance that is rented.
+    pub terms: Option<String>,
+    /// Share of the time that it is at work.
+    pub goodput: Option<f64>,
 }
 
-/// One configuration.
+/// What a configuration does, as a plan records it.
 #[derive(Clone, Debug, Serialize)]
-pub struct EvaluationAnswer {
+pub struct Evaluation {
     /// Whether it works.
     pub feasible: bool,
     /// Why not.
@@ -51,18 +58,17 @@ pub struct EvaluationAnswer {
     /// Memory of the fullest accelerator; none where the layout cannot be laid out.
     pub memory: Option<ServingMemory>,
     /// One token of every sequence.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub decode: Option<Decode>,
     /// A prompt read alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub prefill: Option<Prefill>,
     /// The last chunk of a prompt beside the decoding batch.
     pub mixed: Option<Mixed>,
     /// Tokens of KV cache that a replica holds, in sequences of the question's context.
     pub kv_capacity_tokens: Option<f64>,
-    /// Time to first token under load; not modelled yet.
-    pub ttft_seconds: Percentiles,
-    /// Time per output token under load; not modelled yet.
-    pub tpot_seconds: Percentiles,
     /// Money, where everything has a price.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
     /// Draw at work, where it is known.
     pub power_watts: Option<f64>,
@@ -72,31 +78,108 @@ pub struct EvaluationAnswer {
     pub hosts: Option<u32>,
     /// Accelerators of one replica.
     pub accelerators: u32,
+    /// What figures are expected to lie in.
+    pub intervals: Intervals,
+}
+
+/// One configuration: what it is, and what it does.
+#[derive(Clone, Debug, Serialize)]
+pub struct EvaluationAnswer {
+    /// What it does.
+    #[serde(flatten)]
+    pub evaluation: Evaluation,
+    /// How it is spread.
+    pub candidate: Candidate,
     /// Where it runs.
     pub hardware: HardwareAnswer,
-    /// Formats that were evaluated.
-    pub weights: &'static str,
-    /// Format of the KV cache.
-    pub kv: &'static str,
-    /// Micro-batches in flight.
-    pub in_flight: u32,
-    /// Layers of each stage whose weights rest in the host, if any may.
-    pub offload: Option<u32>,
     /// Replicas.
     pub replicas: u32,
     /// Parts, where everything has a price.
     pub bill_of_materials: Vec<BomLine>,
 }
 
-/// Mean and percentiles of a latency; null until arrivals are modelled.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Percentiles {
-    /// Mean.
-    pub mean: Option<f64>,
-    /// Median.
-    pub p50: Option<f64>,
-    /// 95th percentile.
-    pub p95: Option<f64>,
-    /// 99th percentile.
-    pub p99: Option<f64>,
+/// How a model is spread over accelerators.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Candidate {
+    /// Accelerator id.
+    pub accelerator: String,
+    /// Tensor-parallel degree.
+    pub tp: u32,
+    /// Pipeline stages.
+    pub pp: u32,
+    /// Context-parallel degree.
+    pub cp: u32,
+    /// Attention data-parallel degree.
+    pub dp: u32,
+    /// Expert-parallel degree.
+    pub ep: u32,
+    /// Sequences of a micro-batch.
+    pub batch: u32,
+    /// Micro-batches in flight.
+    pub in_flight: u32,
+    /// `none` or `two-batch`.
+    pub overlap: &'static str,
+    /// Format of the weights.
+    pub weights: &'static str,
+    /// Format of the KV cache.
+    pub kv: &'static str,
+    /// What drafts, if anything does.
+    #[serde(flatten)]
+    pub drafted: Option<Drafted>,
+    /// Layers of each stage whose weights rest in the host, if any may.
+    pub offload: Option<u32>,
+    /// `host` for its memory, or `disk`.
+    pub offload_to: Option<String>,
+    /// Adapters that accelerators hold.
+    pub lora_adapters: Option<u32>,
+    /// Their rank.
+    pub lora_rank: Option<u32>,
+    /// Tokens of a prompt that come from images.
+    pub image_tokens: Option<u64>,
+    /// Patches that they are made of.
+    pub image_patches: Option<f64>,
+    /// Parameters of what makes them.
+    pub encoder_parameters: Option<f64>,
+}
+
+/// What drafts tokens that the model checks.
+#[derive(Clone, Debug, Serialize)]
+pub struct Drafted {
+    /// `mtp`, or a smaller model.
+    pub draft: String,
+    /// Tokens drafted ahead of a check.
+    pub draft_tokens: u32,
+    /// Chance that one of them is accepted.
+    pub acceptance: f64,
+}
+
+impl Drafted {
+    /// As it was asked for.
+    pub fn by(draft: &str, speculation: Speculation) -> Self {
+        Self {
+            draft: draft.to_owned(),
+            draft_tokens: speculation.tokens,
+            acceptance: speculation.acceptance,
+        }
+    }
+}
+
+impl Candidate {
+    /// A layout; on what, and in which formats, is open.
+    pub fn laid(layout: Layout, overlap: Overlap) -> Self {
+        Self {
+            tp: layout.tp,
+            pp: layout.pp,
+            cp: layout.cp,
+            dp: layout.dp,
+            ep: layout.ep,
+            batch: layout.batch,
+            in_flight: layout.in_flight,
+            overlap: match overlap {
+                Overlap::None => "none",
+                Overlap::TwoBatch => "two-batch",
+            },
+            ..Self::default()
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! What is answered about training, in the words of the contract's JSON.
 
 use super::bill::BomLine;
+use super::interval::Intervals;
 use super::rejection::RejectionAnswer;
 use super::serving::HardwareAnswer;
 use crate::cost::Cost;
@@ -210,9 +211,10 @@ impl TrainingCandidate {
     }
 }
 
-/// One configuration; a figure that a rejection leaves without meaning is null.
+/// What a run does, as a plan records it; a figure that a rejection leaves without meaning is not
+/// there.
 #[derive(Clone, Debug, Serialize)]
-pub struct TrainingAnswer {
+pub struct RunEvaluation {
     /// Whether it works.
     pub feasible: bool,
     /// Why not.
@@ -230,6 +232,7 @@ pub struct TrainingAnswer {
     /// Of it: waiting for the host, for launches that take longer than the kernels and once a step.
     pub host_seconds: Option<f64>,
     /// The same in finer parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<StepAnswer>,
     /// Of the cluster, while it works.
     pub tokens_per_second: Option<f64>,
@@ -246,12 +249,15 @@ pub struct TrainingAnswer {
     /// Share of the time that goes into steps which count.
     pub goodput: Option<f64>,
     /// Failures and checkpoints.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub failures: Option<FailureAnswer>,
     /// Days of the run, failures included.
     pub days: Option<f64>,
     /// The run.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunAnswer>,
     /// Money of the cluster, where everything has a price.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
     /// Draw at work, where it is known.
     pub power_watts: Option<f64>,
@@ -260,7 +266,17 @@ pub struct TrainingAnswer {
     /// Hosts.
     pub hosts: Option<u32>,
     /// What figures are expected to lie in.
-    pub intervals: serde_json::Map<String, serde_json::Value>,
+    pub intervals: Intervals,
+}
+
+/// One configuration of a run: what it is, and what it does.
+#[derive(Clone, Debug, Serialize)]
+pub struct TrainingAnswer {
+    /// What it does.
+    #[serde(flatten)]
+    pub evaluation: RunEvaluation,
+    /// Model, as it was asked for.
+    pub model: String,
     /// How it is spread.
     pub candidate: TrainingCandidate,
     /// Where it runs.

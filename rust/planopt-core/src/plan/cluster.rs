@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 
-use super::deployment::PlacedHardware;
 use crate::catalog::PartKind;
-use crate::document::{BomLine, HardwareAnswer, TrainingCandidate};
+use crate::document::{BomLine, HardwareAnswer, RunEvaluation, TrainingCandidate};
 use crate::quantity::thousands;
 use crate::search::Broken;
 
@@ -16,9 +15,9 @@ pub struct TrainingDeployment {
     /// How it is spread.
     pub candidate: TrainingCandidate,
     /// Where.
-    pub hardware: PlacedHardware<HardwareAnswer>,
+    pub hardware: HardwareAnswer,
     /// What it does.
-    pub evaluation: serde_json::Value,
+    pub evaluation: RunEvaluation,
     /// All parts, with the sources of their prices.
     pub bill_of_materials: Vec<BomLine>,
 }
@@ -47,8 +46,8 @@ impl TrainingBuild {
 
 impl TrainingDeployment {
     fn summary(&self) -> String {
-        let (candidate, hardware) = (&self.candidate, &self.hardware.hardware);
-        let rented = self.hardware.terms.is_some();
+        let (candidate, hardware) = (&self.candidate, &self.hardware);
+        let rented = hardware.terms.is_some();
         let of_kind = |kind: PartKind| {
             let line = self.bill_of_materials.iter().find(|line| line.kind == kind);
             line.map(|line| format!("{}x {}", thousands(line.quantity), line.name))

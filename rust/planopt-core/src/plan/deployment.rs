@@ -4,176 +4,66 @@ use crate::quantity::SECONDS_PER_HOUR;
 use serde::Serialize;
 
 use super::bill::{Bill, sourced};
-use super::intervals::Intervals;
-use crate::bill::{BillLine, Unit};
+use crate::bill::{BillLine, Unit, bill_of_units};
 use crate::catalog::{Catalog, PartKind};
 use crate::cost::HOURS_PER_YEAR;
-use crate::document::BomLine;
-use crate::load::serving::{Overlap, Speculation};
-use crate::parallel::Layout;
+use crate::document::{BomLine, Candidate, Evaluation, EvaluationAnswer, HardwareAnswer};
 use crate::search::Broken;
 
 const TOKENS_PER_MILLION: f64 = 1e6;
 const WATTS_PER_KILOWATT: f64 = 1e3;
 
-/// How a model is spread over accelerators.
-#[derive(Clone, Debug, Serialize)]
-pub struct Candidate {
-    /// Accelerator id.
-    pub accelerator: String,
-    /// Tensor-parallel degree.
-    pub tp: u32,
-    /// Pipeline stages.
-    pub pp: u32,
-    /// Context-parallel degree.
-    pub cp: u32,
-    /// Attention data-parallel degree.
-    pub dp: u32,
-    /// Expert-parallel degree.
-    pub ep: u32,
-    /// Sequences of a micro-batch.
-    pub batch: u32,
-    /// Micro-batches in flight.
-    pub in_flight: u32,
-    /// `none` or `two-batch`.
-    pub overlap: &'static str,
-    /// Format of the weights.
-    pub weights: &'static str,
-    /// Format of the KV cache.
-    pub kv: &'static str,
-    /// What drafts, if anything does.
-    #[serde(flatten)]
-    pub drafted: Option<Drafted>,
-}
-
-/// What drafts tokens that the model checks.
-#[derive(Clone, Debug, Serialize)]
-pub struct Drafted {
-    /// `mtp`, or a smaller model.
-    pub draft: String,
-    /// Tokens drafted ahead of a check.
-    pub draft_tokens: u32,
-    /// Chance that one of them is accepted.
-    pub acceptance: f64,
-}
-
-impl Drafted {
-    /// As it was asked for.
-    pub fn by(draft: &str, speculation: Speculation) -> Self {
-        Self {
-            draft: draft.to_owned(),
-            draft_tokens: speculation.tokens,
-            acceptance: speculation.acceptance,
-        }
-    }
-}
-
-impl Candidate {
-    /// A layout; on what, and in which formats, is open.
-    pub fn laid(layout: Layout, overlap: Overlap) -> Self {
-        Self {
-            accelerator: String::new(),
-            tp: layout.tp,
-            pp: layout.pp,
-            cp: layout.cp,
-            dp: layout.dp,
-            ep: layout.ep,
-            batch: layout.batch,
-            in_flight: layout.in_flight,
-            overlap: match overlap {
-                Overlap::None => "none",
-                Overlap::TwoBatch => "two-batch",
-            },
-            weights: "",
-            kv: "",
-            drafted: None,
-        }
-    }
-}
-
-/// Where replicas run, with what only rented hosts have.
-#[derive(Clone, Debug, Serialize)]
-pub struct PlacedHardware<H> {
-    /// What any hardware has.
-    #[serde(flatten)]
-    pub hardware: H,
-    /// Terms of an instance that is rented.
-    pub terms: Option<String>,
-    /// Share of the time that it is at work.
-    pub goodput: Option<f64>,
-}
-
 /// One model on one kind of unit.
 #[derive(Clone, Debug, Serialize)]
-pub struct Deployment<H> {
+pub struct Deployment {
     /// Model, as it was asked for.
     pub model: String,
     /// How it is spread.
     pub candidate: Candidate,
     /// Where.
-    pub hardware: PlacedHardware<H>,
+    pub hardware: HardwareAnswer,
     /// What a unit does.
-    pub evaluation: serde_json::Value,
+    pub evaluation: Evaluation,
     /// How many units are bought.
     pub units: u32,
     /// Copies of the model that they run together.
     pub replicas: u64,
     /// Parts of all units.
     pub bill_of_materials: Vec<BomLine>,
-    /// What the totals are added up from.
-    #[serde(skip)]
-    pub ran: Ran,
-}
-
-/// What the totals of a purchase need of a deployment.
-#[derive(Clone, Debug)]
-pub struct Ran {
     /// Parts of a unit.
-    pub bill: Vec<BillLine>,
-    /// Network between its hosts, and whether a switch joins them.
-    pub network: Option<(String, bool)>,
-    /// Tokens of a replica.
-    pub tokens_per_second: f64,
-    /// Speed of each user.
-    pub tokens_per_second_per_user: f64,
-    /// What an hour of a unit costs.
-    pub usd_per_hour: f64,
-    /// Draw of a unit.
-    pub power_watts: f64,
+    #[serde(skip)]
+    bill: Vec<BillLine>,
     /// Users of all replicas together.
-    pub users: u64,
+    #[serde(skip)]
+    users: u64,
 }
 
-impl<H> Deployment<H> {
-    /// Puts a unit in `count` times.
+impl Deployment {
+    /// Puts a unit in `count` times, each of whose replicas has so many users.
     pub fn new(
         model: &str,
-        candidate: Candidate,
-        hardware: H,
+        answer: EvaluationAnswer,
         (unit, count): (&Unit, u32),
-        evaluation: serde_json::Value,
-        ran: Ran,
+        users: u64,
     ) -> Self {
         let rent = unit.hardware.host.rent;
+        let bill = bill_of_units([(*unit, 1)]).unwrap_or_default();
+        let replicas = u64::from(unit.replicas) * u64::from(count);
         Self {
             model: model.to_owned(),
-            candidate,
-            hardware: PlacedHardware {
-                hardware,
+            candidate: answer.candidate,
+            hardware: HardwareAnswer {
                 terms: rent.map(|rent| rent.terms.name()),
                 goodput: rent.map(|rent| rent.goodput),
+                ..answer.hardware
             },
-            evaluation,
+            evaluation: answer.evaluation,
             units: count,
-            replicas: u64::from(unit.replicas) * u64::from(count),
-            bill_of_materials: Bill::times(&ran.bill, count).lines(),
-            ran,
+            replicas,
+            bill_of_materials: Bill::times(&bill, count).lines(),
+            bill,
+            users: users * replicas,
         }
-    }
-
-    /// Puts intervals among the figures.
-    pub fn expect(&mut self, intervals: Intervals) {
-        self.evaluation["intervals"] = intervals.into();
     }
 
     fn is_rented(&self) -> bool {
@@ -181,7 +71,7 @@ impl<H> Deployment<H> {
     }
 
     fn bill(&self) -> Bill {
-        Bill::times(&self.ran.bill, self.units)
+        Bill::times(&self.bill, self.units)
     }
 
     /// Accelerators, hosts, network, layout.
@@ -199,9 +89,11 @@ impl<H> Deployment<H> {
             None => hosts,
         };
         // Instances are connected by whoever rents them out.
-        let named = self.ran.network.as_ref().filter(|_| !self.is_rented());
-        let over = named.map_or_else(String::new, |(network, switched)| {
-            let direct = if *switched { "" } else { " direct" };
+        let hardware = &self.hardware;
+        let named = hardware.network.as_ref().filter(|_| !self.is_rented());
+        let over = named.map_or_else(String::new, |network| {
+            let switched = hardware.switch.is_some();
+            let direct = if switched { "" } else { " direct" };
             format!(", {network}{direct}")
         });
         let more = [
@@ -240,9 +132,9 @@ pub struct BuildCost {
 
 /// A whole purchase, laid out.
 #[derive(Clone, Debug, Serialize)]
-pub struct Build<H> {
+pub struct Build {
     /// Models on units.
-    pub deployments: Vec<Deployment<H>>,
+    pub deployments: Vec<Deployment>,
     /// All parts, with the sources of their prices.
     pub bill_of_materials: Vec<BomLine>,
     /// Money.
@@ -278,9 +170,9 @@ pub struct Facts {
     pub without_licence: Vec<String>,
 }
 
-impl<H> Build<H> {
+impl Build {
     /// Adds up deployments.
-    pub fn of(catalog: &Catalog, deployments: Vec<Deployment<H>>, broken: Vec<Broken>) -> Self {
+    pub fn of(catalog: &Catalog, deployments: Vec<Deployment>, broken: Vec<Broken>) -> Self {
         let assumptions = &catalog.assumptions.entity.cost;
         let mut bill = Bill::default();
         let mut tokens_per_second = 0.0;
@@ -289,16 +181,17 @@ impl<H> Build<H> {
         let mut slowest = f64::INFINITY;
         let mut users = 0;
         for each in &deployments {
-            let (ran, units) = (&each.ran, f64::from(each.units));
+            let (does, units) = (&each.evaluation, f64::from(each.units));
+            let speed = does.decode.unwrap_or_default();
             bill.add(&each.bill());
             #[expect(clippy::cast_precision_loss, reason = "replicas are far below 2^53")]
             let replicas = each.replicas as f64;
             tokens_per_second +=
-                ran.tokens_per_second * replicas * each.hardware.goodput.unwrap_or(1.0);
-            usd_per_hour += ran.usd_per_hour * units;
-            power_watts += ran.power_watts * units;
-            slowest = slowest.min(ran.tokens_per_second_per_user);
-            users += ran.users;
+                speed.tokens_per_second * replicas * each.hardware.goodput.unwrap_or(1.0);
+            usd_per_hour += does.cost.map_or(0.0, |cost| cost.usd_per_hour) * units;
+            power_watts += does.power_watts.unwrap_or(0.0) * units;
+            slowest = slowest.min(speed.tokens_per_second_per_user);
+            users += each.users;
         }
         let mut lines = bill.lines();
         sourced(catalog, &mut lines);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::{Accelerator, Catalog, Residual};
 use crate::diagnostic::Diagnostic;
-use crate::document::TrainingAnswer;
+use crate::document::{Interval, Intervals, RunEvaluation};
 
 /// Share of measurements that an interval is to cover.
 const LEVEL: f64 = 0.8;
@@ -19,22 +19,6 @@ const EVERYTHING: &str = "all";
 const ANY_ENGINE: &str = ", any engine";
 /// Metrics that were measured as rates while the figure is a time.
 const RATES: [&str; 2] = ["decode", "prefill"];
-
-/// What a figure is expected to lie in.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Interval {
-    /// From.
-    pub low: f64,
-    /// To.
-    pub high: f64,
-    /// Share of measurements that it is to cover.
-    pub level: f64,
-    /// No measurement is of this hardware and this kind of model.
-    pub extrapolated: bool,
-}
-
-/// Intervals by figure, in the order in which they are told.
-pub type Intervals = serde_json::Map<String, serde_json::Value>;
 
 /// Figures of serving that have intervals, as far as they are predicted.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -148,7 +132,7 @@ impl<'c> Errors<'c> {
             let Some(known) = self.known(metric)? else {
                 continue;
             };
-            let interval = Interval::around(value, &known, RATES.contains(&metric));
+            let interval = around(value, &known, RATES.contains(&metric));
             if name == "tpot_seconds" {
                 of_token = Some(interval);
             }
@@ -170,16 +154,16 @@ impl<'c> Errors<'c> {
     /// # Errors
     ///
     /// Files that cannot be read.
-    pub fn of_training(&self, run: &TrainingAnswer) -> Result<Intervals, Vec<Diagnostic>> {
+    pub fn of_training(&self, run: &RunEvaluation) -> Result<Intervals, Vec<Diagnostic>> {
         let mut intervals = Intervals::new();
         if let (Some(memory), Some(known)) = (&run.memory, self.known("memory")?) {
-            let bytes = Interval::around(memory.total_bytes, &known, false);
+            let bytes = around(memory.total_bytes, &known, false);
             intervals.insert("memory_bytes".to_owned(), told(&bytes));
         }
         let (Some(step), Some(known)) = (run.step_seconds, self.known("step_time")?) else {
             return Ok(intervals);
         };
-        let seconds = Interval::around(step, &known, false);
+        let seconds = around(step, &known, false);
         intervals.insert("step_seconds".to_owned(), told(&seconds));
         let (slow, fast) = (seconds.high / step, seconds.low / step);
         for (name, value, low, high) in [
@@ -209,20 +193,18 @@ fn told(interval: &Interval) -> serde_json::Value {
     serde_json::to_value(interval).unwrap_or_default()
 }
 
-impl Interval {
-    /// Around a value; of a time whose errors are those of its rate, from the rate's own interval.
-    fn around(value: f64, known: &MetricErrors, is_rate: bool) -> Self {
-        let (low, high) = (value * known.errors.low, value * known.errors.high);
-        let (low, high) = if is_rate {
-            (value * value / high, value * value / low)
-        } else {
-            (low, high)
-        };
-        Self {
-            low,
-            high,
-            level: LEVEL,
-            extrapolated: known.extrapolated,
-        }
+/// Around a value; of a time whose errors are those of its rate, from the rate's own interval.
+fn around(value: f64, known: &MetricErrors, is_rate: bool) -> Interval {
+    let (low, high) = (value * known.errors.low, value * known.errors.high);
+    let (low, high) = if is_rate {
+        (value * value / high, value * value / low)
+    } else {
+        (low, high)
+    };
+    Interval {
+        low,
+        high,
+        level: LEVEL,
+        extrapolated: known.extrapolated,
     }
 }

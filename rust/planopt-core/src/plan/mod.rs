@@ -11,7 +11,5 @@ pub mod training_problem;
 
 pub use self::bill::sourced;
 pub use self::cluster::{TrainingBuild, TrainingDeployment};
-pub use self::deployment::{
-    Build, BuildCost, Candidate, Deployment, Drafted, Facts, PlacedHardware, Ran,
-};
-pub use self::intervals::{Errors, Interval, Intervals, MetricErrors, Predicted};
+pub use self::deployment::{Build, BuildCost, Deployment, Facts};
+pub use self::intervals::{Errors, MetricErrors, Predicted};

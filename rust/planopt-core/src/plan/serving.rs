@@ -3,7 +3,9 @@
 use crate::bill::{BillLine, Unit, bill_of_units, cheapest_units};
 use crate::catalog::Assumptions;
 use crate::cost::{of_purchase, of_rent};
-use crate::document::{BomLine, EvaluationAnswer, HardwareAnswer, Messages, Percentiles};
+use crate::document::{
+    BomLine, Candidate, Drafted, Evaluation, EvaluationAnswer, HardwareAnswer, Intervals, Messages,
+};
 use crate::hardware::System;
 use crate::load::serving::Question;
 use crate::parallel::{Degrees, Layout, Placement, Rejection, all_reduce, hops};
@@ -18,6 +20,8 @@ pub(crate) struct Subject<'s, 'a> {
     pub(crate) system: &'s System<'a>,
     pub(crate) layout: Layout,
     pub(crate) assumptions: &'s Assumptions,
+    /// What drafts, as it was asked for.
+    pub(crate) draft: Option<&'s str>,
 }
 
 impl<'a> Subject<'_, 'a> {
@@ -67,25 +71,23 @@ impl<'a> Subject<'_, 'a> {
             (None, None) => None,
         };
         EvaluationAnswer {
-            feasible: evaluation.rejections.is_empty(),
-            rejections: evaluation.rejections.iter().map(Into::into).collect(),
-            memory: Some(evaluation.memory),
-            decode: Some(evaluation.decode),
-            prefill: Some(evaluation.prefill),
-            mixed: Some(evaluation.mixed),
-            kv_capacity_tokens: Some(evaluation.kv_capacity_tokens),
-            ttft_seconds: Percentiles::default(),
-            tpot_seconds: Percentiles::default(),
-            cost,
-            power_watts: power.map(|power| power.0),
-            messages: Some(self.messages(placement)),
-            hosts: Some(placement.hosts),
-            accelerators: placement.accelerators(),
-            weights: self.question.formats.weights.name(),
-            kv: self.question.formats.kv.name(),
+            evaluation: Evaluation {
+                feasible: evaluation.rejections.is_empty(),
+                rejections: evaluation.rejections.iter().map(Into::into).collect(),
+                memory: Some(evaluation.memory),
+                decode: Some(evaluation.decode),
+                prefill: Some(evaluation.prefill),
+                mixed: Some(evaluation.mixed),
+                kv_capacity_tokens: Some(evaluation.kv_capacity_tokens),
+                cost,
+                power_watts: power.map(|power| power.0),
+                messages: Some(self.messages(placement)),
+                hosts: Some(placement.hosts),
+                accelerators: placement.accelerators(),
+                intervals: Intervals::new(),
+            },
+            candidate: self.candidate(),
             hardware: self.hardware_answer(Some(placement), units.first().map(|(unit, _)| unit)),
-            in_flight: self.layout.in_flight,
-            offload: self.question.offload.map(|offload| offload.layers),
             replicas,
             bill_of_materials: BomLine::each(&bill),
         }
@@ -93,27 +95,38 @@ impl<'a> Subject<'_, 'a> {
 
     pub(crate) fn rejected(&self, reason: &Rejection) -> EvaluationAnswer {
         EvaluationAnswer {
-            feasible: false,
-            rejections: vec![reason.into()],
-            memory: None,
-            decode: None,
-            prefill: None,
-            mixed: None,
-            kv_capacity_tokens: None,
-            ttft_seconds: Percentiles::default(),
-            tpot_seconds: Percentiles::default(),
-            cost: None,
-            power_watts: None,
-            messages: None,
-            hosts: None,
-            accelerators: self.layout.accelerators(),
-            weights: self.question.formats.weights.name(),
-            kv: self.question.formats.kv.name(),
+            evaluation: Evaluation {
+                feasible: false,
+                rejections: vec![reason.into()],
+                memory: None,
+                decode: None,
+                prefill: None,
+                mixed: None,
+                kv_capacity_tokens: None,
+                cost: None,
+                power_watts: None,
+                messages: None,
+                hosts: None,
+                accelerators: self.layout.accelerators(),
+                intervals: Intervals::new(),
+            },
+            candidate: self.candidate(),
             hardware: self.hardware_answer(None, None),
-            in_flight: self.layout.in_flight,
-            offload: self.question.offload.map(|offload| offload.layers),
             replicas: self.layout.replicas,
             bill_of_materials: Vec::new(),
+        }
+    }
+
+    fn candidate(&self) -> Candidate {
+        let question = self.question;
+        let drafts = self.draft.zip(question.speculation);
+        Candidate {
+            accelerator: self.system.accelerator.id.clone(),
+            weights: question.formats.weights.name(),
+            kv: question.formats.kv.name(),
+            drafted: drafts.map(|(draft, speculation)| Drafted::by(draft, speculation)),
+            offload: question.offload.map(|offload| offload.layers),
+            ..Candidate::laid(self.layout, question.overlap)
         }
     }
 
@@ -141,6 +154,8 @@ impl<'a> Subject<'_, 'a> {
             switch: switch.map(|share| share.switch.id.clone()),
             switch_count: u32::from(switch.is_some() && blocks == 0),
             switch_port_blocks: blocks,
+            terms: None,
+            goodput: None,
         }
     }
 

@@ -1,13 +1,12 @@
 //! A run on its cluster, told in the words of an answer.
 
-use super::intervals::Intervals;
 use crate::bill::BillLine;
 use crate::catalog::{Assumptions, TrainingAssumptions};
 use crate::compute::training::model_flops_per_token;
 use crate::cost::{Cost, energy_kwh, of_purchase, of_rent};
 use crate::document::{
-    BomLine, FailureAnswer, HardwareAnswer, RunAnswer, TrainingAnswer, TrainingCandidate,
-    memory_answer, step_answer,
+    BomLine, FailureAnswer, HardwareAnswer, Intervals, RunAnswer, RunEvaluation, TrainingAnswer,
+    TrainingCandidate, memory_answer, step_answer,
 };
 use crate::load::training::{Recipe, Run};
 use crate::parallel::{Layout, Rejection};
@@ -22,6 +21,8 @@ const TERA: f64 = 1e12;
 /// What is told of: a run, whatever it runs on.
 #[derive(Clone, Copy)]
 pub(crate) struct Told<'s> {
+    /// Model, as it was asked for.
+    pub(crate) model: &'s str,
     /// Id of the accelerator; of several kinds, all of them.
     pub(crate) accelerator: &'s str,
     pub(crate) transformer: &'s Transformer,
@@ -55,30 +56,33 @@ impl Told<'_> {
     ) -> TrainingAnswer {
         let layout = self.layout;
         TrainingAnswer {
-            feasible: false,
-            rejections: vec![rejection.into()],
-            memory: None,
-            step_seconds: None,
-            compute_seconds: None,
-            bubble_seconds: None,
-            exposed_communication_seconds: None,
-            host_seconds: None,
-            step: None,
-            tokens_per_second: None,
-            tokens_per_second_per_accelerator: None,
-            model_tflops_per_accelerator: None,
-            mfu: None,
-            hfu: None,
-            model_flops: self.run.convention.name(),
-            goodput: None,
-            failures: None,
-            days: None,
-            run: None,
-            cost: None,
-            power_watts: None,
-            accelerators: layout.accelerators(),
-            hosts: None,
-            intervals: Intervals::new(),
+            evaluation: RunEvaluation {
+                feasible: false,
+                rejections: vec![rejection.into()],
+                memory: None,
+                step_seconds: None,
+                compute_seconds: None,
+                bubble_seconds: None,
+                exposed_communication_seconds: None,
+                host_seconds: None,
+                step: None,
+                tokens_per_second: None,
+                tokens_per_second_per_accelerator: None,
+                model_tflops_per_accelerator: None,
+                mfu: None,
+                hfu: None,
+                model_flops: self.run.convention.name(),
+                goodput: None,
+                failures: None,
+                days: None,
+                run: None,
+                cost: None,
+                power_watts: None,
+                accelerators: layout.accelerators(),
+                hosts: None,
+                intervals: Intervals::new(),
+            },
+            model: self.model.to_owned(),
             candidate: TrainingCandidate::of(self.accelerator, layout, self.recipe, false),
             hardware,
             bill_of_materials: Vec::new(),
@@ -127,41 +131,44 @@ impl Told<'_> {
         let days = run.map(|run| run.accelerator_hours / accelerators / HOURS_PER_DAY);
         let failures = &evaluation.failures;
         TrainingAnswer {
-            feasible: rejection.is_none(),
-            rejections: rejection.iter().map(Into::into).collect(),
-            memory: Some(memory_answer(evaluation)),
-            step_seconds: Some(seconds),
-            compute_seconds: Some(step.compute().0),
-            bubble_seconds: Some(step.waiting().0),
-            exposed_communication_seconds: Some(step.exposed_communication().0),
-            host_seconds: Some(step.parts.host.0),
-            step: Some(step_answer(&step)),
-            tokens_per_second: Some(tokens_per_second),
-            tokens_per_second_per_accelerator: Some(tokens_per_second / accelerators),
-            model_tflops_per_accelerator: Some(flops / seconds / accelerators / TERA),
-            mfu: Some(mfu),
-            hfu: Some(mfu * evaluation.recomputed_flop_ratio),
-            model_flops: self.run.convention.name(),
-            goodput: Some(goodput),
-            failures: Some(FailureAnswer {
-                interval_seconds: failures.interval.0,
-                expected: days
-                    .map(|days| days * HOURS_PER_DAY * SECONDS_PER_HOUR / failures.interval.0),
-                checkpoint_bytes: failures.checkpoint.0,
-                checkpoint_seconds: failures.checkpoint_seconds.0,
-                checkpoint_interval_seconds: failures.checkpoint_interval.0,
-                restart_seconds: failures.restart.0,
-                hosts_away: failures.hosts_away,
-                spare_hosts: failures.spare_hosts,
-                availability: failures.availability,
-            }),
-            days,
-            run,
-            cost,
-            power_watts: power.map(|power| power.0),
-            accelerators: layout.accelerators(),
-            hosts: Some(ground.hosts),
-            intervals: Intervals::new(),
+            evaluation: RunEvaluation {
+                feasible: rejection.is_none(),
+                rejections: rejection.iter().map(Into::into).collect(),
+                memory: Some(memory_answer(evaluation)),
+                step_seconds: Some(seconds),
+                compute_seconds: Some(step.compute().0),
+                bubble_seconds: Some(step.waiting().0),
+                exposed_communication_seconds: Some(step.exposed_communication().0),
+                host_seconds: Some(step.parts.host.0),
+                step: Some(step_answer(&step)),
+                tokens_per_second: Some(tokens_per_second),
+                tokens_per_second_per_accelerator: Some(tokens_per_second / accelerators),
+                model_tflops_per_accelerator: Some(flops / seconds / accelerators / TERA),
+                mfu: Some(mfu),
+                hfu: Some(mfu * evaluation.recomputed_flop_ratio),
+                model_flops: self.run.convention.name(),
+                goodput: Some(goodput),
+                failures: Some(FailureAnswer {
+                    interval_seconds: failures.interval.0,
+                    expected: days
+                        .map(|days| days * HOURS_PER_DAY * SECONDS_PER_HOUR / failures.interval.0),
+                    checkpoint_bytes: failures.checkpoint.0,
+                    checkpoint_seconds: failures.checkpoint_seconds.0,
+                    checkpoint_interval_seconds: failures.checkpoint_interval.0,
+                    restart_seconds: failures.restart.0,
+                    hosts_away: failures.hosts_away,
+                    spare_hosts: failures.spare_hosts,
+                    availability: failures.availability,
+                }),
+                days,
+                run,
+                cost,
+                power_watts: power.map(|power| power.0),
+                accelerators: layout.accelerators(),
+                hosts: Some(ground.hosts),
+                intervals: Intervals::new(),
+            },
+            model: self.model.to_owned(),
             candidate: TrainingCandidate::of(self.accelerator, layout, self.recipe, true),
             hardware: ground.hardware,
             bill_of_materials: BomLine::each(&ground.bill),

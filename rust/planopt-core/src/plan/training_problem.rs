@@ -129,6 +129,8 @@ impl<'a> Subject<'_, 'a> {
             switch: switching.map(|all| all.switch.id.clone()),
             switch_count: switching.map_or(0, |all| all.count),
             switch_port_blocks: 0,
+            terms: None,
+            goodput: None,
         }
     }
 }

@@ -7,7 +7,7 @@ use super::serving::{Asked, EvaluateServing};
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::{LARGEST_COUNT, wrong_option};
-use crate::document::{EngineAnswer, EstimateAnswer, SimulationAnswer};
+use crate::document::{EngineAnswer, EstimateAnswer, EstimateReport, SimulationAnswer};
 use crate::hardware::{HardwareSpec, Nics};
 use crate::load::{Arrivals, EngineOptions, Lengths, Load, Sizes};
 use crate::parallel::{Batching, Pins, Rejection};
@@ -176,11 +176,8 @@ pub fn simulate_serving(
             transfer: worked_out,
         },
         Err(reason) => SimulationAnswer {
-            feasible: false,
             rejections: vec![(&reason).into()],
-            report: None,
-            engines: Vec::new(),
-            transfer: None,
+            ..SimulationAnswer::default()
         },
     })
 }
@@ -215,26 +212,23 @@ pub fn estimate_serving(
     )?;
     Ok(match estimated {
         Ok(estimate) => {
-            let known = Some(estimate).filter(|estimate| !estimate.is_overloaded);
-            let rate = known.map(|estimate| estimate.requests_per_second * replicas);
+            let rate = estimate.requests_per_second * replicas;
+            let report = EstimateReport {
+                ttft_seconds: estimate.ttft_seconds(),
+                tpot_seconds: estimate.tpot_seconds(),
+                requests_per_second: rate,
+                tokens_per_second: rate * traffic.mean_output(),
+            };
             EstimateAnswer {
                 feasible: true,
-                rejections: Vec::new(),
                 overloaded: estimate.is_overloaded,
-                ttft_seconds: known.map(|estimate| estimate.ttft_seconds()),
-                tpot_seconds: known.map(|estimate| estimate.tpot_seconds()),
-                requests_per_second: rate,
-                tokens_per_second: rate.map(|rate| rate * traffic.mean_output()),
+                report: (!estimate.is_overloaded).then_some(report),
+                ..EstimateAnswer::default()
             }
         }
         Err(reason) => EstimateAnswer {
-            feasible: false,
             rejections: vec![(&reason).into()],
-            overloaded: false,
-            ttft_seconds: None,
-            tpot_seconds: None,
-            requests_per_second: None,
-            tokens_per_second: None,
+            ..EstimateAnswer::default()
         },
     })
 }

@@ -30,6 +30,7 @@ pub fn evaluate_mixed(
     request.check_shares(layout.accelerators())?;
     let kinds = request.kinds();
     let told = Told {
+        model: &request.model.name,
         accelerator: &kinds,
         transformer: &transformer,
         recipe: &recipe,
@@ -261,6 +262,8 @@ impl EvaluateTraining {
             switch: switching.map(|all| all.switch.id.clone()),
             switch_count: switching.map_or(0, |all| all.count),
             switch_port_blocks: 0,
+            terms: None,
+            goodput: None,
         }
     }
 }

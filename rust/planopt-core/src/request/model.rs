@@ -63,6 +63,9 @@ pub struct ServedModel {
     /// Parameters of what encodes the images of a prompt.
     #[serde(default)]
     pub encoder_parameters: Option<f64>,
+    /// Tokens of a prompt that come from images; they are counted in it.
+    #[serde(default)]
+    pub image_tokens: Option<u64>,
     /// Patches of the images of a prompt.
     #[serde(default)]
     pub image_patches: Option<f64>,

@@ -10,13 +10,16 @@ use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::wrong_option;
 use crate::document::{BomLine, PoolAnswer, PoolsAnswer, PoolsSearchAnswer, TransferAnswer};
-use crate::hardware::{HardwareSpec, Inventory, Nics, Rates, Selection, Space, System};
+use crate::hardware::{Connection, HardwareSpec, Inventory, Nics, Rates, Selection, Space, System};
 use crate::load::{EngineOptions, Load};
-use crate::parallel::Pins;
+use crate::parallel::{Layout, Pins};
+use crate::plan::serving::Subject;
 use crate::quantity::{MicroUsd, Watts};
-use crate::search::{Asked as PoolsAsked, FoundPools, PoolsAim, PoolsDemand, search_pools};
+use crate::search::{
+    Asked as PoolsAsked, FoundPool, FoundPools, PoolsAim, PoolsDemand, search_pools,
+};
 use crate::serving::engine::Transfer;
-use crate::serving::{End, prompt_cache, transfer};
+use crate::serving::{End, evaluate_unit, prompt_cache, transfer};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -131,7 +134,7 @@ pub fn find_pools(
     };
     let found = search_pools(&asked, &space);
     Ok(PoolsSearchAnswer {
-        best: found.best.map(|best| answer(&best, &asked)),
+        best: found.best.map(|best| answer(&best, &asked, &request.model)),
         sides: found.sides,
         pairs: found.pairs,
         weights: question.formats.weights.name(),
@@ -139,7 +142,45 @@ pub fn find_pools(
     })
 }
 
-fn answer(found: &FoundPools, asked: &PoolsAsked) -> PoolsAnswer {
+/// A pool, over the network that joins both.
+fn pool(
+    found: &FoundPool,
+    network: Option<Connection>,
+    asked: &PoolsAsked,
+    model: &ServedModel,
+) -> PoolAnswer {
+    let system = found.system.over(network);
+    let layout = Layout {
+        batch: found.batch,
+        in_flight: found.layout.pp,
+        replicas: 1,
+        ..found.layout
+    };
+    let (transformer, question, assumptions) =
+        (asked.transformer, asked.question, asked.assumptions);
+    let subject = Subject {
+        transformer,
+        question,
+        system: &system,
+        layout,
+        assumptions,
+        draft: model.draft.as_deref(),
+    };
+    let answer = match evaluate_unit(transformer, question, &system, layout, assumptions) {
+        Err(rejection) => subject.rejected(&rejection),
+        Ok((placement, evaluation)) => subject.answer(placement, &evaluation, &[]),
+    };
+    PoolAnswer {
+        candidate: answer.candidate,
+        host: system.host.id.clone(),
+        hosts: found.placement.hosts,
+        replicas: found.replicas,
+        requests_per_second: found.requests_per_second,
+        evaluation: answer.evaluation,
+    }
+}
+
+fn answer(found: &FoundPools, asked: &PoolsAsked, model: &ServedModel) -> PoolsAnswer {
     let cluster = &found.cluster;
     let tokens_per_second = found.requests_per_second * asked.goal.output;
     let power = cluster.power(asked.assumptions).unwrap_or(Watts::ZERO);
@@ -147,8 +188,8 @@ fn answer(found: &FoundPools, asked: &PoolsAsked) -> PoolsAnswer {
     #[expect(clippy::cast_precision_loss, reason = "a prompt is far below 2^53")]
     let prompt = asked.question.prompt as f64;
     PoolsAnswer {
-        prefill: PoolAnswer::from(&found.prefill),
-        decode: PoolAnswer::from(&found.decode),
+        prefill: pool(&found.prefill, found.network, asked, model),
+        decode: pool(&found.decode, found.network, asked, model),
         transfer: TransferAnswer::new(
             found.transfer,
             found.network.map(|(network, _)| network.id.clone()),
@@ -171,7 +212,6 @@ fn answer(found: &FoundPools, asked: &PoolsAsked) -> PoolsAnswer {
             &asked.assumptions.cost,
         ),
         power_watts: power.0,
-        rack_units: cluster.rack_units(),
         bill_of_materials: BomLine::each(&bill),
     }
 }

@@ -8,7 +8,7 @@ use crate::diagnostic::option::{
     LARGEST_CLUSTER, LARGEST_COUNT, none_of, unknown_name, wrong_counts, wrong_option,
 };
 use crate::diagnostic::{Diagnostic, Problems, code};
-use crate::document::EvaluationAnswer;
+use crate::document::{Candidate, EvaluationAnswer};
 use crate::hardware::{HardwareSpec, Nics, RentRequest, Selection};
 use crate::load::serving::{Offload, Overlap, Question};
 use crate::load::{Arrivals, EngineOptions, Load};
@@ -223,6 +223,20 @@ impl EvaluateServing {
         Ok(())
     }
 
+    /// A layout with what was asked for beside it.
+    fn as_asked(&self, candidate: Candidate) -> Candidate {
+        let model = &self.model;
+        Candidate {
+            offload_to: self.offload.as_ref().map(|offload| offload.to.clone()),
+            lora_adapters: model.lora_adapters,
+            lora_rank: model.lora_rank,
+            image_tokens: model.image_tokens,
+            image_patches: model.image_patches,
+            encoder_parameters: model.encoder_parameters,
+            ..candidate
+        }
+    }
+
     fn too_large(&self) -> Option<Diagnostic> {
         let Layout {
             tp,
@@ -396,14 +410,16 @@ pub fn evaluate_serving(
         system: &system,
         layout,
         assumptions: &assumptions,
+        draft: request.model.draft.as_deref(),
     };
-    Ok(match evaluated {
+    let mut answer = match evaluated {
         Err(rejection) => subject.rejected(&rejection),
         Ok((placement, evaluation)) => {
             let units = subject.cheapest_units(placement);
-            let mut answer = subject.answer(placement, &evaluation, &units);
-            answer.replicas = layout.replicas;
-            answer
+            subject.answer(placement, &evaluation, &units)
         }
-    })
+    };
+    answer.replicas = layout.replicas;
+    answer.candidate = request.as_asked(answer.candidate);
+    Ok(answer)
 }

@@ -566,6 +566,7 @@ pub fn evaluate_training(
     let rented = request.hardware.terms.is_some();
     let training = training_with(assumptions, &request.recipe, &request.run, rented)?;
     let told = Told {
+        model: &request.model.name,
         accelerator: request.hardware.accelerator.as_deref().unwrap_or_default(),
         transformer: &transformer,
         recipe: &recipe,
@@ -583,7 +584,7 @@ pub fn evaluate_training(
     if request.run.mfu.is_none() {
         let experts = transformer.experts().is_some();
         let errors = Errors::of(catalog, Some(system.accelerator), experts, false);
-        answer.intervals = errors.of_training(&answer)?;
+        answer.evaluation.intervals = errors.of_training(&answer.evaluation)?;
     }
     Ok(answer)
 }

@@ -7,7 +7,7 @@ use crate::quantity::Seconds;
 use serde::Serialize;
 
 /// One token of every sequence.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Decode {
     /// One micro-batch through all stages, or the slowest stage's turn.
     pub step_seconds: Seconds,

@@ -75,8 +75,9 @@ proptest! {
                 }
             }
             Ok(answer) => {
-                prop_assert_eq!(answer.feasible, answer.rejections.is_empty());
-                if let Some(cost) = answer.cost {
+                let does = &answer.evaluation;
+                prop_assert_eq!(does.feasible, does.rejections.is_empty());
+                if let Some(cost) = does.cost {
                     prop_assert!(cost.price_usd > 0.0 && cost.price_usd.is_finite());
                     prop_assert!(cost.usd_per_million_tokens > 0.0);
                 }

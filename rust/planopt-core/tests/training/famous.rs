@@ -1,13 +1,13 @@
 //! Runs that everybody knows: each layout that ran fits, its memory term by term.
 
 use super::{ask, catalog};
-use planopt_core::document::TrainingAnswer;
+use planopt_core::document::RunEvaluation;
 use serde_json::{Value, json};
 
 const GB: f64 = 1e9;
 
 /// Weights, gradients, optimizer and activations in GB.
-fn terms(answer: &TrainingAnswer) -> [f64; 4] {
+fn terms(answer: &RunEvaluation) -> [f64; 4] {
     let memory = answer.memory.expect("laid out");
     [
         memory.weights_bytes,
@@ -190,8 +190,8 @@ fn runs_take_their_time() {
         "micro_batch": 1, "seq_len": 2048, "recompute": "full", "flash_attention": false,
         "dropout": true,
     });
-    let step = |answer: &TrainingAnswer| answer.step_seconds.expect("laid out");
-    let hours = |answer: &TrainingAnswer| {
+    let step = |answer: &RunEvaluation| answer.step_seconds.expect("laid out");
+    let hours = |answer: &RunEvaluation| {
         let run = answer.run.as_ref().expect("tokens");
         run.productive_accelerator_hours
     };

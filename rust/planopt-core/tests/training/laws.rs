@@ -3,7 +3,7 @@
 use crate::{ask, catalog};
 use planopt_core::catalog::{Assumptions, Catalog};
 use planopt_core::compute::training::PricedModel;
-use planopt_core::document::TrainingAnswer;
+use planopt_core::document::RunEvaluation;
 use planopt_core::hardware::{Fabric, Links, NetworkLine, Rates, System};
 use planopt_core::load::training::{Optimizer, Precision, Recipe};
 use planopt_core::parallel::{Groups, Layout, Recompute, Schedule, Zero, deal_model};
@@ -37,11 +37,11 @@ fn layouts() -> impl Strategy<Value = Value> {
     )
 }
 
-fn activations(answer: &TrainingAnswer) -> f64 {
+fn activations(answer: &RunEvaluation) -> f64 {
     answer.memory.expect("laid out").activations_bytes
 }
 
-fn seconds(answer: &TrainingAnswer) -> f64 {
+fn seconds(answer: &RunEvaluation) -> f64 {
     answer.step_seconds.expect("laid out")
 }
 

@@ -1,7 +1,7 @@
 //! Published figures of training, from the bundled catalog.
 
 use planopt_core::catalog::Catalog;
-use planopt_core::document::TrainingAnswer;
+use planopt_core::document::{RunEvaluation, TrainingAnswer};
 use planopt_core::request::{EvaluateTraining, Given, evaluate_training, read};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -21,7 +21,11 @@ fn catalog() -> Catalog {
 }
 
 /// The answer to a question with some of its keys put in place of others.
-fn ask(catalog: &Catalog, base: &Value, changes: &Value) -> TrainingAnswer {
+fn ask(catalog: &Catalog, base: &Value, changes: &Value) -> RunEvaluation {
+    answered(catalog, base, changes).evaluation
+}
+
+fn answered(catalog: &Catalog, base: &Value, changes: &Value) -> TrainingAnswer {
     let mut question = base.clone();
     let keys = question.as_object_mut().expect("questions are objects");
     for (key, value) in changes.as_object().expect("changes are objects") {
@@ -53,7 +57,7 @@ fn multi_token_prediction_costs_what_its_operations_cost() {
         ask(&catalog, &base, &changes)
     };
     let (none, one, two) = (with(0, 1), with(1, 1), with(2, 1));
-    let states = |answer: &TrainingAnswer| answer.memory.expect("laid out").optimizer_bytes;
+    let states = |answer: &RunEvaluation| answer.memory.expect("laid out").optimizer_bytes;
     // Adam: 12 bytes of state. A layer; two normalisations, the projection and the final one.
     let layer = 4.0 * 4096.0 * 4096.0 + 3.0 * 4096.0 * 11008.0 + 2.0 * 4096.0;
     let module = 12.0 * (layer + 2.0 * 4096.0 * 4096.0 + 3.0 * 4096.0);
@@ -61,10 +65,10 @@ fn multi_token_prediction_costs_what_its_operations_cost() {
     assert!((states(&two) - states(&one) - module).abs() < 1.0);
     // Two stages: the last one has the table of tokens again.
     let table = 12.0 * 32000.0 * 4096.0;
-    let last = |answer: &TrainingAnswer| answer.failures.expect("laid out").checkpoint_bytes;
+    let last = |answer: &RunEvaluation| answer.failures.expect("laid out").checkpoint_bytes;
     assert!((last(&with(1, 2)) - last(&with(0, 2)) - module - table).abs() < 1.0);
     // Its arithmetic counts as the model's.
-    let flops = |answer: &TrainingAnswer| {
+    let flops = |answer: &RunEvaluation| {
         answer.mfu.expect("laid out") * answer.step_seconds.expect("laid out")
     };
     let share = (flops(&one) - flops(&none)) / flops(&none);
@@ -81,7 +85,7 @@ fn models_are_trained_with_the_modules_they_are_published_with() {
         "model": "deepseek-v3", "accelerator": "h100-sxm", "host": "hgx-8",
         "network": "infiniband-400g", "pp": 16, "ep": 64, "dp": 128, "recompute": "full",
     });
-    let modules = |changes: Value| ask(&catalog, &base, &changes).candidate.mtp_modules;
+    let modules = |changes: Value| answered(&catalog, &base, &changes).candidate.mtp_modules;
     assert_eq!(modules(json!({})), 1);
     assert_eq!(modules(json!({ "mtp_modules": 0 })), 0);
     assert_eq!(modules(json!({ "lora_rank": 8 })), 0);

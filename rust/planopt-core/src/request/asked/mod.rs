@@ -45,7 +45,7 @@ pub fn read_question(
     given: Options,
     catalog: &Catalog,
 ) -> Result<Value, Vec<Diagnostic>> {
-    question(command, given, catalog, false)
+    whole(command, given, catalog, false)
 }
 
 /// Reads a question with some of its options changed, or left out where they are empty.
@@ -66,10 +66,10 @@ pub fn read_edited(
     let mut options: Options = kept.collect();
     let left_out = Given::Text(String::new());
     options.extend(edit.into_iter().filter(|(_, value)| *value != left_out));
-    question(command, options, catalog, true)
+    whole(command, options, catalog, true)
 }
 
-fn question(
+fn whole(
     command: &str,
     given: Options,
     catalog: &Catalog,

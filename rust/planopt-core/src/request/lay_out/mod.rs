@@ -2,14 +2,12 @@
 
 mod purchase;
 mod serving;
-mod told;
 mod training;
 
 use serde::Serialize;
 
 pub use self::purchase::{ForUsers, LayOut, Purchase};
 use crate::diagnostic::Diagnostic;
-use crate::document::HardwareAnswer;
 use crate::plan::{Build, TrainingBuild};
 use crate::search::{Found, Work};
 
@@ -18,7 +16,7 @@ use crate::search::{Found, Work};
 #[serde(untagged)]
 pub enum LaidOut {
     /// Models that are served.
-    Serving(Vec<Build<HardwareAnswer>>),
+    Serving(Vec<Build>),
     /// Runs of training.
     Training(Vec<TrainingBuild>),
 }

@@ -3,15 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::purchase::{ForUsers, LayOut};
-use super::told::told;
-use crate::bill::bill_of_units;
 use crate::diagnostic::{Diagnostic, code};
-use crate::document::{EvaluationAnswer, HardwareAnswer};
 use crate::hardware::Nics;
 use crate::parallel::Pins;
 use crate::plan::serving::Subject;
-use crate::plan::{Build, Candidate, Deployment, Drafted, Errors, Facts, Predicted, Ran};
-use crate::search::{EvaluatedUnit, Found, Part, fastest_layout};
+use crate::plan::{Build, Deployment, Errors, Facts, Predicted};
+use crate::search::{Found, Part, fastest_layout};
 
 /// Lays purchases of units out.
 ///
@@ -22,7 +19,7 @@ pub(super) fn builds(
     found: &Found,
     parts: &[Part],
     request: &LayOut,
-) -> Result<Vec<Build<HardwareAnswer>>, Vec<Diagnostic>> {
+) -> Result<Vec<Build>, Vec<Diagnostic>> {
     let has_engine = parts.iter().any(|part| part.has_engine);
     let everything = Errors::of(&found.catalog, None, false, !has_engine);
     let measured = everything.known("tpot")?.map(|known| known.errors.rows);
@@ -84,7 +81,7 @@ fn deploy(
     count: u32,
     for_users: Option<ForUsers>,
     has_errors: bool,
-) -> Result<Deployment<HardwareAnswer>, Vec<Diagnostic>> {
+) -> Result<Deployment, Vec<Diagnostic>> {
     let catalog = &found.catalog;
     let names = found.rows.system(row);
     let hardware = names.hardware();
@@ -107,17 +104,10 @@ fn deploy(
         system: &system,
         layout: fastest.layout,
         assumptions: &part.assumptions,
+        draft: part.draft.as_deref(),
     };
-    let placement = fastest.unit.placement;
-    let answer = subject.answer(placement, &fastest.evaluation, &[(fastest.unit, 1)]);
-    let mut deployment = Deployment::new(
-        &part.model,
-        candidate(part, &fastest, &answer),
-        answer.hardware.clone(),
-        (&fastest.unit, count),
-        told(&answer),
-        ran(part, &fastest, &answer, count),
-    );
+    let unit = fastest.unit;
+    let mut answer = subject.answer(unit.placement, &fastest.evaluation, &[(unit, 1)]);
     if has_errors {
         let experts = part.transformer.experts().is_some();
         let own = Some(system.accelerator);
@@ -130,9 +120,10 @@ fn deploy(
             prefill_seconds: Some(fastest.evaluation.prefill.seconds.0),
             ttft_seconds: None,
         };
-        deployment.expect(errors.of_serving(&predicted)?);
+        answer.evaluation.intervals = errors.of_serving(&predicted)?;
     }
-    Ok(deployment)
+    let users = fastest.layout.batching().users(part.question.overlap);
+    Ok(Deployment::new(&part.model, answer, (&unit, count), users))
 }
 
 /// Users of a unit, and what of its layout is decided.
@@ -152,39 +143,6 @@ fn decided(found: &Found, row: usize, count: u32, for_users: Option<ForUsers>) -
         ..open
     };
     (asked.users.div_ceil(u64::from(count).max(1)), given)
-}
-
-fn candidate(part: &Part, fastest: &EvaluatedUnit, answer: &EvaluationAnswer) -> Candidate {
-    let speculation = part.question.speculation;
-    Candidate {
-        accelerator: fastest.unit.hardware.accelerator.id.clone(),
-        weights: answer.weights,
-        kv: answer.kv,
-        drafted: part
-            .draft
-            .as_deref()
-            .zip(speculation)
-            .map(|(draft, speculation)| Drafted::by(draft, speculation)),
-        ..Candidate::laid(fastest.layout, part.question.overlap)
-    }
-}
-
-fn ran(part: &Part, fastest: &EvaluatedUnit, answer: &EvaluationAnswer, count: u32) -> Ran {
-    let decode = fastest.evaluation.decode;
-    let hardware = &answer.hardware;
-    let replicas = u64::from(fastest.unit.replicas) * u64::from(count);
-    Ran {
-        bill: bill_of_units([(fastest.unit, 1)]).unwrap_or_default(),
-        network: hardware
-            .network
-            .clone()
-            .map(|network| (network, hardware.switch.is_some())),
-        tokens_per_second: decode.tokens_per_second,
-        tokens_per_second_per_user: decode.tokens_per_second_per_user,
-        usd_per_hour: answer.cost.map_or(0.0, |cost| cost.usd_per_hour),
-        power_watts: answer.power_watts.unwrap_or(0.0),
-        users: fastest.layout.batching().users(part.question.overlap) * replicas,
-    }
 }
 
 /// A row was found because something runs on it.

@@ -1,13 +1,12 @@
 //! What a purchase of clusters becomes: a run on each.
 
 use super::purchase::LayOut;
-use super::told::told;
 use crate::diagnostic::Diagnostic;
-use crate::document::{BomLine, TrainingCandidate};
+use crate::document::{HardwareAnswer, TrainingCandidate};
 use crate::hardware::{HardwareSpec, Nics};
 use crate::plan::training::Told;
 use crate::plan::training_problem::Subject;
-use crate::plan::{Errors, PlacedHardware, TrainingBuild, TrainingDeployment, sourced};
+use crate::plan::{Errors, TrainingBuild, TrainingDeployment, sourced};
 use crate::search::{Found, Trained};
 
 /// Lays purchases of clusters out: a run takes one.
@@ -44,6 +43,7 @@ fn deploy(found: &Found, run: &Trained, row: usize) -> Result<TrainingDeployment
     let system = site.resolve(catalog, assumptions, Nics::AllThatFit)?;
     let subject = Subject {
         told: &Told {
+            model: &run.model,
             accelerator: &names.accelerator,
             transformer: &run.transformer,
             recipe: &run.recipe,
@@ -58,21 +58,20 @@ fn deploy(found: &Found, run: &Trained, row: usize) -> Result<TrainingDeployment
     let mut answer = subject.answer();
     let experts = run.transformer.experts().is_some();
     let errors = Errors::of(catalog, Some(system.accelerator), experts, false);
-    answer.intervals = errors.of_training(&answer)?;
-    let mut lines: Vec<BomLine> = std::mem::take(&mut answer.bill_of_materials);
-    sourced(catalog, &mut lines);
+    answer.evaluation.intervals = errors.of_training(&answer.evaluation)?;
+    sourced(catalog, &mut answer.bill_of_materials);
     Ok(TrainingDeployment {
-        model: run.model.clone(),
-        evaluation: told(&answer),
+        model: answer.model,
+        evaluation: answer.evaluation,
         candidate: TrainingCandidate {
             framework: run.framework.clone(),
             ..answer.candidate
         },
-        hardware: PlacedHardware {
-            hardware: answer.hardware,
+        hardware: HardwareAnswer {
             goodput: names.terms.as_ref().map(|_| 1.0),
             terms: names.terms.clone(),
+            ..answer.hardware
         },
-        bill_of_materials: lines,
+        bill_of_materials: answer.bill_of_materials,
     })
 }
