@@ -23,6 +23,8 @@ fn questions() -> Vec<(&'static str, Value)> {
     });
     let decode = json!({ "hardware": hardware, "layout": { "tp": 2 }, "engine": {},
         "scheduler": {}, "transfer": { "latency_seconds": 0.0, "seconds_per_token": 0.0 } });
+    let step = json!({ "fixed": 1e-2, "per_prefill_token": 1e-5, "per_prefill_token_context": 1e-9,
+        "per_sequence": 1e-5, "per_cached_token": 1e-9, "stages": 1.0 });
     let serving = json!({ "model": model, "workload": workload, "hardware": hardware,
         "layout": { "tp": 2 }, "offload": { "to": "host" }, "engine": {} });
     let with = |base: &Value, more: Value| {
@@ -42,7 +44,8 @@ fn questions() -> Vec<(&'static str, Value)> {
             "simulate_serving",
             with(
                 &serving,
-                json!({ "load": load, "scheduler": {}, "run": { "requests": 4 }, "decode": decode }),
+                json!({ "load": load, "scheduler": {}, "run": { "requests": 4 }, "decode": decode,
+                    "step": step }),
             ),
         ),
         (

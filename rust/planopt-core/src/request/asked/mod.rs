@@ -145,13 +145,14 @@ mod tests {
     }
 
     /// Fields of a door that scripts and plans fill in, and people do not type.
-    const NO_OPTIONS: [&str; 10] = [
+    const NO_OPTIONS: [&str; 11] = [
         "engine.step_tokens",
         "engine.usable_fraction",
         "hardware.power_limit_watts",
         "hardware.terms",
         "model.head_bits",
         "model.image_patches",
+        "model.image_tokens",
         "model.weight_bits",
         "scheduler.kv_policy",
         "scheduler.kv_tokens",
