@@ -17,6 +17,7 @@ __all__ = [
     "energy_kwh",
     "energy_usd_per_hour",
     "fewest_accelerators",
+    "formats",
     "forwards_from_the_input",
     "groups",
     "hosting_usd_per_hour",
