@@ -1,4 +1,4 @@
-"""Kernels that an engine brings along (serving.md, section 17)."""
+"""Kernels that an engine brings along (serving.md, section 16)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def clocks(accelerator: Accelerator) -> float:
 @formula(
     "a = 2 m N (1/(e P) + 1/(R_p clocks)), b = ((N B/(e_b bandwidth))^4 + "
     "(8 N B/(R clocks))^4)^(1/4)",
-    section="17",
+    section="16",
     page="serving.md",
     unit="s",
     reads=("accelerator.peak.fp32", "accelerator.peak.fp16"),

@@ -91,7 +91,7 @@ class Compute:
         )
         self.widening = units.share(table.get("widening", 0.0))
         if own is not None:
-            # Serving, section 17: nothing is launched but layers.
+            # Serving, section 16: nothing is launched but layers.
             self.activation_traffic = False
             self.attention_efficiency = own.attention
             self.decode_attention_efficiency = own.attention

@@ -163,7 +163,7 @@ def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime
     )
 
 
-# Serving, section 17, host.
+# Serving, section 16, host.
 def _kept_by_host(
     stage: Stage, step: Step, rank: Rank, links: Fabric
 ) -> tuple[list[Duration], float]:
@@ -188,7 +188,7 @@ def _kept_by_host(
     return spared, met / host_bandwidth(rank, links, own.host)
 
 
-# Serving, section 17, u.
+# Serving, section 16, u.
 def around_a_layer(step: Step, rank: Rank) -> float:
     """Return the seconds of a layer besides products and attention of its own."""
     own = rank.compute.own
@@ -412,7 +412,7 @@ def prefill_time(model: Model, rank: Rank, links: Fabric, prompt: int) -> Prefil
     return PrefillTime(seconds=parts.seconds, parts=parts)
 
 
-# Serving, section 17, "from one chunk to the next".
+# Serving, section 16, "from one chunk to the next".
 def _late(turn: Parts, slowest: Parts, rank: Rank) -> float:
     own = rank.compute.own
     if own is None:

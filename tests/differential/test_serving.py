@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, TypeVar
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planopt.catalog.open import Catalog, bundled_folder, open_catalog
+from planopt.documents.evaluation import EvaluationDocument
 from planopt_reference import Facts, evaluate_serving
 from planopt_reference.cost import cost_table
 from planopt_reference.facts import FactError
@@ -94,7 +96,8 @@ class Sides:
             "engine": self.engine,
             "offload": None if layers is None else {"layers": layers, "to": to},
         }
-        return self.core.ask("evaluate_serving", request, dict[str, Any])
+        answer = self.core.ask("evaluate_serving", request, EvaluationDocument)
+        return msgspec.to_builtins(answer)
 
 
 @cache

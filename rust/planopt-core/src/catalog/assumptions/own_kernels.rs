@@ -1,5 +1,5 @@
 //! Kernels that an engine brings along: one law for every card, in place of what cards were measured
-//! to reach under others. Formulas and errors: `docs/reference/serving.md`, section 17.
+//! to reach under others. Formulas and errors: `docs/reference/serving.md`, section 16.
 
 use crate::quantity::Seconds;
 

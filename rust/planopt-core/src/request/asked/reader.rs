@@ -196,14 +196,18 @@ impl Reader {
 
     fn contradictions(&mut self) {
         let mut found = Vec::new();
-        for (argument, _) in &self.given {
+        let is_on = |argument: &str| {
+            let value = self.given(argument);
+            value.is_some_and(|value| *value != Given::Flag(false))
+        };
+        for (argument, _) in self.given.iter().filter(|(argument, _)| is_on(argument)) {
             for (other, both) in self
                 .entry(argument)
                 .iter()
                 .flat_map(|entry| &entry.excludes)
             {
                 let other = other.replace('-', "_");
-                if self.is_given(&other) {
+                if is_on(&other) {
                     let message = format!("{} and {} {both}", flag(argument), flag(&other));
                     found.push((argument.clone(), message));
                 }
