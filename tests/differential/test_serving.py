@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, TypeVar
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planopt.catalog.open import Catalog, bundled_folder, open_catalog
-from planopt.documents.evaluation import EvaluationDocument
 from planopt_reference import Facts, evaluate_serving
 from planopt_reference.cost import cost_table
 from planopt_reference.facts import FactError
@@ -96,8 +94,7 @@ class Sides:
             "engine": self.engine,
             "offload": None if layers is None else {"layers": layers, "to": to},
         }
-        answer = self.core.ask("evaluate_serving", request, EvaluationDocument)
-        return msgspec.to_builtins(answer)
+        return self.core.ask("evaluate_serving", request, dict[str, Any])
 
 
 @cache
@@ -269,6 +266,14 @@ EVALUATED = (
 )
 
 
+def known(value: Any) -> Any:
+    """What is known: the core leaves out what is not, the reference says None."""
+    if not isinstance(value, dict):
+        return value
+    told = {key: known(part) for key, part in value.items()}
+    return {key: part for key, part in told.items() if part is not None} or None
+
+
 def assert_same_evaluation(side: Sides, asked: dict[str, Any]) -> dict[str, Any]:
     """Compare every number; returns the reference's evaluation."""
     core = side.core_evaluation(asked)
@@ -278,7 +283,10 @@ def assert_same_evaluation(side: Sides, asked: dict[str, Any]) -> dict[str, Any]
         return {one["code"]: one["numbers"] for one in rejections}
 
     for key in EVALUATED:
-        assert list(compared(key, core[key], reference[key], "differs")) == []
+        assert (
+            list(compared(key, known(core.get(key)), known(reference[key]), "differs"))
+            == []
+        )
     found, expected = reasons(core["rejections"]), reasons(reference["rejections"])
     assert found.keys() == expected.keys()
     assert list(compared("rejections", found, expected, "differs")) == []
@@ -325,7 +333,7 @@ def _unit_usd(line: dict[str, Any]) -> float:
 def assert_same_purchase(side: Sides, asked: dict[str, Any], replicas: int) -> bool:
     """Compare what is bought; returns whether it can be bought at all."""
     core = side.core_evaluation(asked, replicas)
-    if core["memory"] is None:
+    if core.get("memory") is None:
         return False
     offered = units_of(side, asked, core["hosts"], replicas)
     if not offered:
