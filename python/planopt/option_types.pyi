@@ -78,8 +78,6 @@ class OfChoices(TypedDict, total=False):
     provider: str | Sequence[str] | None
     region: str | Sequence[str] | None
 
-class OfHosts(TypedDict, total=False): ...
-
 class OfSpares(TypedDict, total=False):
     redundancy: float | str | None
     accelerators: str | Sequence[str] | None
@@ -98,15 +96,7 @@ class OfConfigurations(TypedDict, total=False):
     explain: bool
 
 class SolveOptions(
-    OfAll,
-    OfModels,
-    OfServing,
-    OfUnits,
-    OfPurchases,
-    OfChoices,
-    OfHosts,
-    OfSpares,
-    total=False,
+    OfAll, OfModels, OfServing, OfUnits, OfPurchases, OfChoices, OfSpares, total=False
 ):
     cp: float | str | None
     condition: str | None
@@ -116,7 +106,7 @@ class SolveOptions(
     memory_limit: float | str | None
 
 class TrainOptions(
-    OfAll, OfModels, OfTraining, OfPurchases, OfChoices, OfHosts, OfSpares, total=False
+    OfAll, OfModels, OfTraining, OfPurchases, OfChoices, OfSpares, total=False
 ):
     deadline: float | str | None
     tokens: float | str | None
@@ -129,9 +119,7 @@ class FleetOptions(OfAll, total=False):
     workers: float | str | None
     compare: bool
 
-class ServingOptions(
-    OfAll, OfModels, OfServing, OfHosts, OfConfigurations, total=False
-):
+class ServingOptions(OfAll, OfModels, OfServing, OfConfigurations, total=False):
     lora_adapters: float | str | None
     encoder_parameters: float | str | None
     traffic: str | None
@@ -185,7 +173,7 @@ class TrainingOptions(
     condition: str | None
 
 class CompareTrainingOptions(
-    OfAll, OfModels, OfTraining, OfPurchases, OfChoices, OfHosts, OfSpares, total=False
+    OfAll, OfModels, OfTraining, OfPurchases, OfChoices, OfSpares, total=False
 ):
     deadline: float | str | None
     tokens: Required[float | str]
@@ -193,13 +181,13 @@ class CompareTrainingOptions(
     time_limit: float | str | None
 
 class FrontierOptions(
-    OfAll, OfModels, OfServing, OfUnits, OfChoices, OfHosts, OfSpares, total=False
+    OfAll, OfModels, OfServing, OfUnits, OfChoices, OfSpares, total=False
 ):
     cp: float | str | None
     condition: str | None
 
 class PerDollarOptions(
-    OfAll, OfModels, OfServing, OfUnits, OfChoices, OfHosts, OfSpares, total=False
+    OfAll, OfModels, OfServing, OfUnits, OfChoices, OfSpares, total=False
 ):
     cp: float | str | None
     all: bool

@@ -1,22 +1,14 @@
-"""Loads: what arrives and how long it is, of which latencies come."""
+"""Somebody's own traffic, as a file has it."""
 
 from __future__ import annotations
 
 import csv
 from pathlib import Path
-from statistics import fmean
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-from msgspec import Struct
-
-from planopt.documents.evaluation import Percentiles, Transfer, UnderLoad
-from planopt.documents.parts import Rejection  # noqa: TC001 - msgspec reads
+from planopt.loads import Arrivals, Sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from planopt.catalog.open import Catalog
     from planopt.options import Asked
 
 LARGEST_COUNT = 2**31
@@ -24,173 +16,6 @@ LARGEST_QUANTITY = 1e12
 """Beyond any number of tokens, and any time of a trace."""
 MOST_DIGITS = 20
 """Of a number of tokens: those of any 64-bit integer."""
-
-ONE_SIDED = 1.645
-"""Standard errors above which a normal variable is in 5 % of cases."""
-
-
-class Arrivals(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """When requests arrive; each kind has figures of its own."""
-
-    kind: Literal["poisson", "gamma", "closed", "trace"]
-    per_second: float | None = None
-    cv: float | None = None
-    """Standard deviation of the times between them over their mean."""
-    users: int | None = None
-    """Who each wait for their answer; none where requests come of their own accord."""
-    start: Literal["together"] | None = None
-    """Whether all users ask at once when the doors open."""
-    seconds: list[float] | None = None
-    """Since the start, in growing order."""
-
-
-class Length(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How many tokens a prompt or an answer has."""
-
-    kind: Literal["fixed", "uniform", "lognormal"]
-    tokens: int | None = None
-    mean: int | None = None
-    cv: float | None = None
-    least: int | None = None
-    most: int | None = None
-
-    @classmethod
-    def about(cls, mean: int, cv: float | None) -> Length:
-        """Spread about a mean; without a spread, always as many."""
-        if cv is None:
-            return cls(kind="fixed", tokens=mean)
-        return cls(kind="lognormal", mean=mean, cv=cv)
-
-    @classmethod
-    def between(cls, least: int, most: int) -> Length:
-        """Draw evenly between a least and a most."""
-        if least == most:
-            return cls(kind="fixed", tokens=most)
-        return cls(kind="uniform", least=least, most=most)
-
-
-class Sizes(Struct, frozen=True, kw_only=True):
-    """Prompts and answers: drawn on their own, or pairs as they were seen."""
-
-    kind: Literal["independent", "pairs"]
-    prompt: Length | list[int]
-    output: Length | list[int]
-
-
-class Load(Struct, frozen=True, kw_only=True):
-    """A load, as the core takes it."""
-
-    arrivals: Arrivals
-    sizes: Sizes
-    prefix_hit_rate: float = 0.0
-    """Share of every prompt that is found in a cache."""
-
-    @property
-    def mean_prompt(self) -> float:
-        """Tokens of a prompt in the mean."""
-        prompt = self.sizes.prompt
-        if isinstance(prompt, list):
-            return fmean(prompt)
-        return float(prompt.tokens or prompt.mean or 0)
-
-
-class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How long a load is simulated."""
-
-    requests: int
-    seed: int = 0
-    warm_up: int = 0
-    """Requests before those that are measured."""
-    doors_close: bool = False
-    """Whether nobody comes after them."""
-    ttft_seconds: float | None = None
-    """Promised; so is what follows."""
-    tpot_seconds: float | None = None
-
-
-class Share(Struct, frozen=True, kw_only=True):
-    """A share of requests, with the standard error of its batches."""
-
-    mean: float
-    error: float
-
-    @property
-    def at_most(self) -> float:
-        """What it is below with 95 % confidence."""
-        return self.mean + ONE_SIDED * self.error
-
-
-class Late(Struct, frozen=True, kw_only=True):
-    """Shares of requests that broke a promise."""
-
-    ttft: Share
-    tpot: Share
-
-
-class Latencies(Struct, frozen=True, kw_only=True):
-    """What came of a load."""
-
-    ttft_seconds: Percentiles
-    tpot_seconds: Percentiles
-    tokens_per_second: float
-    requests_per_second: float
-    goodput_share: float | None = None
-    """Share of requests that kept all promises; none where nothing was promised."""
-    late: Late | None = None
-    """Of those that did not."""
-    overloaded: bool = False
-    users: int | None = None
-    """Who each wait for their answer."""
-    by: Literal["simulation", "estimate"] = "simulation"
-
-    @property
-    def under_load(self) -> UnderLoad:
-        """What it puts out meanwhile."""
-        return UnderLoad(
-            users=self.users,
-            requests_per_second=self.requests_per_second,
-            tokens_per_second=self.tokens_per_second,
-            goodput=self.goodput_share,
-            late_ttft=None if self.late is None else self.late.ttft.at_most,
-            late_tpot=None if self.late is None else self.late.tpot.at_most,
-            overloaded=self.overloaded,
-            by=self.by,
-        )
-
-
-class Outcome(Struct, frozen=True, kw_only=True):
-    """The core's answer about a load on a configuration."""
-
-    report: Latencies | None = None
-    """None if the configuration does not work, or cannot keep up."""
-    rejections: tuple[Rejection, ...] = ()
-    transfer: Transfer | None = None
-    """How caches get to the replicas that answer, where those are others."""
-
-
-def outcome(
-    catalog: Catalog,
-    door: str,
-    configuration: Mapping[str, object],
-    load: Load,
-    run: Run,
-    engine: Mapping[str, object],
-) -> Outcome:
-    """Put a load on a configuration under an engine: simulate it, or estimate it."""
-    told: dict[str, object] = msgspec.to_builtins({"load": load, "run": run})
-    request = {**configuration, **told, "scheduler": engine}
-    found = catalog.ask(door, request, Outcome)
-    if found.report is None:
-        return found
-    promised = run.ttft_seconds or run.tpot_seconds
-    report = msgspec.structs.replace(
-        found.report,
-        users=load.arrivals.users,
-        goodput_share=found.report.goodput_share if promised else None,
-        late=found.report.late if promised else None,
-        by="simulation" if door == "simulate_serving" else "estimate",
-    )
-    return msgspec.structs.replace(found, report=report)
 
 
 class Traffic(NamedTuple):

@@ -8,3 +8,5 @@ MICRO_USD = 10**6
 """Micro-dollars of a dollar."""
 CENTS = 100
 """Cents of a dollar."""
+TOKENS_PER_MILLION = 10**6
+"""What prices of tokens are told for."""

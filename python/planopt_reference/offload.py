@@ -66,7 +66,7 @@ def resting_share(stage: Stage, rank: Rank) -> float:
     return _resting(stage, rank) / len(stage.layers) if stage.layers else 0.0
 
 
-# Section 17, "computes".
+# Serving, section 16, "computes".
 def host_bandwidth(rank: Rank, links: Fabric, share: float) -> float:
     """Return the bytes/s at which a host computes for one of its accelerators."""
     host, training = links.host, _training(links)
@@ -81,7 +81,7 @@ def _resting(stage: Stage, rank: Rank) -> int:
     return 0 if rank.offload is None else min(rank.offload.layers, len(stage.layers))
 
 
-# Section 17, "keeps".
+# Serving, section 16, "keeps".
 def kept(layer: tuple[Operation, ...]) -> list[MatMul]:
     """Return the products of a layer that its host computes: its experts, if any."""
     products = [each for each in layer if isinstance(each, MatMul)]

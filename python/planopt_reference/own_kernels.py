@@ -76,7 +76,7 @@ def clocks(accelerator: Accelerator) -> float:
     return fp32 / 2 / accelerator.lanes
 
 
-# Section 17, a product.
+# Serving, section 16, a product.
 @formula(
     "a = 2 m N (1/(e P) + 1/(R_p clocks)), b = ((N B/(e_b bandwidth))^4 + "
     "(8 N B/(R clocks))^4)^(1/4)",

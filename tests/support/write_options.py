@@ -37,7 +37,6 @@ GROUPS = {
     "OfTraining": (*OF_RUNS, "TrainingOptions"),
     "OfPurchases": ("SolveOptions", *OF_RUNS),
     "OfChoices": (*OF_UNITS, *OF_RUNS),
-    "OfHosts": (*OF_UNITS, *OF_RUNS, "ServingOptions"),
     "OfSpares": (*OF_UNITS, *OF_RUNS, "TrainingOptions"),
     "OfConfigurations": OF_ONE,
 }

@@ -8,6 +8,7 @@ import pytest
 
 import planopt
 from planopt.documents.evaluation import Percentiles, ServingEvaluation, UnderLoad
+from planopt.planning.serving import missing
 from planopt.planning.tighten import missed
 
 if TYPE_CHECKING:
@@ -55,14 +56,18 @@ def test_most_throughput_keeps_its_promises() -> None:
     assert plan.gap > 0
 
 
-def test_what_no_unit_can_beat_is_optimal_and_holds() -> None:
-    plan = planopt.solve(
+def on_l40s(ttft: str, requests: str) -> planopt.Plan:
+    return planopt.solve(
         model="llama-3.1-8b",
         accelerators="l40s",
-        ttft="1s",
         target="20tok/s",
-        requests="4/s",
+        ttft=ttft,
+        requests=requests,
     )
+
+
+def test_what_no_unit_can_beat_is_optimal_and_holds() -> None:
+    plan = on_l40s(ttft="1s", requests="4/s")
     kept(plan)
     assert plan.status == "optimal"
     assert plan.bound_usd == plan.price_usd
@@ -70,13 +75,7 @@ def test_what_no_unit_can_beat_is_optimal_and_holds() -> None:
 
 def test_a_dearer_plan_than_the_bound_says_by_how_much() -> None:
     """A single unit carries all by the fluid bound, and is late when simulated."""
-    plan = planopt.solve(
-        model="llama-3.1-8b",
-        accelerators="l40s",
-        ttft="150ms",
-        target="20tok/s",
-        requests="6/s",
-    )
+    plan = on_l40s(ttft="150ms", requests="6/s")
     kept(plan)
     assert plan.status == "feasible"
     assert plan.price_usd is not None
@@ -111,8 +110,14 @@ def _missed(**load: Any) -> dict[str, float]:
 def test_a_promise_is_missed_by_its_share_of_late_requests() -> None:
     assert _missed(late_ttft=0.05, late_tpot=0.05) == {}
     # Within the percentile, but not with confidence.
-    assert _missed(late_ttft=0.051, late_tpot=0.0) == {"TTFT": 1.03}
+    assert _missed(late_ttft=0.051, late_tpot=0.0) == {"TTFT": 0.99}
     assert _missed(late_ttft=0.0, late_tpot=0.2) == {"TPOT": pytest.approx(1.2)}
+
+
+def test_what_is_missed_is_told_as_it_is() -> None:
+    assert missing("p95", {"TTFT": 1.2}) == "TTFT at p95 is 20% longer than promised"
+    # No percentage of what is within its promise, and not surely.
+    assert "%" not in missing("p95", {"TTFT": 0.99})
 
 
 def test_a_line_that_grows_keeps_no_promise() -> None:

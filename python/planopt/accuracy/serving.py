@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from planopt.catalog.open import bundled_folder, open_catalog
 from planopt.documents.evaluation import ServingEvaluation
 from planopt.errors import InputError
-from planopt.traffic import Run, outcome
+from planopt.loads import Run, outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import Memory
     from planopt.documents.parts import Rejection
-    from planopt.traffic import Latencies, Load
+    from planopt.loads import Latencies, Load
 
 _ENGINE_TABLE: Final = re.compile(r"^\[engines\.([\w-]+)\]", re.MULTILINE)
 

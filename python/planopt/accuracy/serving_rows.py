@@ -21,13 +21,13 @@ from planopt.accuracy.serving import (
     Weights,
     known_models,
 )
-from planopt.traffic import Arrivals, Length, Load, Sizes
+from planopt.loads import Arrivals, Length, Load, Sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from planopt.accuracy.measurements import Outcome
-    from planopt.traffic import Latencies
+    from planopt.loads import Latencies
 
 _GB: Final = 1e9
 _MILLI: Final = 1e3

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace as with_changes
 
 from planopt.documents.parts import PlanWarning
+from planopt.loads import Length, Sizes
 from planopt.planning.tighten import simulated_build
 from planopt.serving.load import configuration_of, estimated, load_of
-from planopt.traffic import Length, Sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from planopt.documents.evaluation import Percentiles
+    from planopt.loads import Latencies, Load
     from planopt.planning.question import ServingQuestion
     from planopt.serving.build import Build
-    from planopt.traffic import Latencies, Load
 
 COLD_PROMPT_TOKENS = 8192
 """Prompts up to it are taken to be cold without a word."""

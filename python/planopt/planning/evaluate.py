@@ -10,20 +10,21 @@ from msgspec.structs import replace as with_changes
 from planopt.catalog.open import open_for
 from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.parts import Assumed
+from planopt.loads import Sizes
 from planopt.options import Asked
 from planopt.planning.cold import cold_load
 from planopt.price_sources import sourced
 from planopt.serving.load import estimated, load_of, simulated
 from planopt.serving.prefill_pool import simulated_with
 from planopt.serving.sure import intervals
-from planopt.traffic import Sizes, read_traffic
+from planopt.traffic import read_traffic
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from planopt.documents.parts import PlanWarning
+    from planopt.loads import Latencies, Load
     from planopt.option_types import ServingOptions
-    from planopt.traffic import Latencies, Load
 
 
 class Configuration(Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from planopt.serving.load import degrees, load_of, simulated
 from planopt.serving.pessimism import at_worst
 from planopt.serving.question_types import PERCENTILES
 from planopt.serving.search import sought
-from planopt.units import SECONDS_PER_HOUR
+from planopt.units import SECONDS_PER_HOUR, TOKENS_PER_MILLION
 
 if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from planopt.documents.parts import Cost
     from planopt.planning.question import ServingQuestion
     from planopt.serving.question_types import Problem
-
-TOKENS_PER_MILLION = 10**6
 
 TOLERANCE = 0.01
 """By how much a simulation of two pools may miss what was promised."""

@@ -175,16 +175,12 @@ class Serving:
     ) -> Plan:
         """Say that no plan was found that holds, and what the nearest misses."""
         problem = question.problem
-        missing = " and ".join(
-            f"{name} at {problem.percentile} is {times - 1:.0%} longer than promised"
-            for name, times in late.items()
-        )
         price = dollars(
             chosen.price_usd, rough=is_rough(chosen.bill_of_materials), whole=True
         )
         nearest = (
             f"no plan keeps its promises when it is simulated; the nearest, "
-            f"{chosen.summary} for {price}: {missing}"
+            f"{chosen.summary} for {price}: {missing(problem.percentile, late)}"
         )
         seconds = time.monotonic() - started
         return Plan(
@@ -227,6 +223,16 @@ class Serving:
             assumptions=problem.assumptions,
             accuracy=Accuracy(statement="no plan: nothing was predicted"),
         )
+
+
+def missing(percentile: str | None, late: Mapping[str, float]) -> str:
+    """Say by how much promised latencies are missed, as multiples of them."""
+    return " and ".join(
+        f"{name} at {percentile} is {times - 1:.0%} longer than promised"
+        if times > 1
+        else f"{name} is too near its promise at {percentile} to be sure of it"
+        for name, times in late.items()
+    )
 
 
 def _statement(question: ServingQuestion, chosen: Build) -> str:

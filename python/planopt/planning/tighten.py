@@ -69,7 +69,7 @@ def _careful(choice: Choice) -> Choice:
         late = misses(choice)
         if not late:
             break
-        shares = {name: 1 / times for name, times in late.items()}
+        shares = {name: 1 / max(times, LEAST_CARE) for name, times in late.items()}
         other = _again(choice, shares.get("TTFT", 1.0), shares.get("TPOT", 1.0))
         if other is None:
             break
@@ -240,7 +240,7 @@ def missed(problem: Problem, build: Build) -> dict[str, float]:
             if most is None or (not load.overloaded and (share or 0.0) <= out):
                 continue
             times = _at(problem, each, name) / most
-            found[name] = max(found.get(name, LEAST_CARE), times)
+            found[name] = max(found.get(name, 0.0), times)
     return found
 
 

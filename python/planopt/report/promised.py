@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.report.numbers import rate, share
-from planopt.units import SECONDS_PER_HOUR
+from planopt.units import SECONDS_PER_HOUR, TOKENS_PER_MILLION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from planopt.documents.evaluation import Deployment, ServingEvaluation
     from planopt.documents.parts import Cost
     from planopt.documents.plan import Plan
-
-TOKENS_PER_MILLION = 1_000_000
 
 
 def over_target(plan: Plan, reached: float | None) -> str:

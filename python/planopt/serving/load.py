@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from planopt.loads import Arrivals, Load, Run, Sizes, outcome
 from planopt.serving.question_types import PERCENTILES
-from planopt.traffic import Arrivals, Load, Run, Sizes, outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import Deployment
     from planopt.documents.parts import Candidate
+    from planopt.loads import Latencies
     from planopt.serving.question_types import Problem
-    from planopt.traffic import Latencies, Traffic
+    from planopt.traffic import Traffic
 
 REQUESTS = 2000
 """Requests that are measured: the 95th percentile stands on a hundred of them."""

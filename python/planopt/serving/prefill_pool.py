@@ -15,8 +15,8 @@ from planopt.documents.evaluation import (
 )
 from planopt.documents.parts import Cost
 from planopt.errors import InputError
+from planopt.loads import Latencies, Load, outcome
 from planopt.serving.load import run_of
-from planopt.traffic import Latencies, Load, outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

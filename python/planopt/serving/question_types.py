@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import structs
 
+from planopt.loads import Sizes  # noqa: TC001 - msgspec reads
 from planopt.market import Market
-from planopt.traffic import Sizes  # noqa: TC001 - msgspec reads
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from planopt.catalog.open import Catalog
 
 
@@ -80,11 +78,6 @@ class Problem(Market, frozen=True, kw_only=True):
         return {name: self.asked[name] for name in ("model", "workload", "engine")}
 
     @property
-    def drafted(self) -> dict[str, Any]:
-        """What drafts, by the names of a candidate."""
-        return drafted(self.asked)
-
-    @property
     def money(self) -> float | None:
         """The budget of everything, in the money that is asked about."""
         if self.acquisition.hourly:
@@ -131,9 +124,3 @@ class Problem(Market, frozen=True, kw_only=True):
             ttft_margin=other.ttft_margin,
             tpot_margin=other.tpot_margin,
         )
-
-
-def drafted(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Say what drafts in a configuration, by the names of a candidate."""
-    model = configuration["model"]
-    return {name: model[name] for name in ("draft", "draft_tokens", "acceptance")}

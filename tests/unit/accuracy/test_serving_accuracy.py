@@ -14,7 +14,7 @@ from planopt.accuracy.measurements import Comparison
 from planopt.accuracy.serving import MeasuredReplica, Weights, catalog_of
 from planopt.accuracy.serving_rows import ServingRow, predict_serving
 from planopt.catalog.open import bundled_folder
-from planopt.traffic import Outcome
+from planopt.loads import Outcome
 from planopt_studies.prepare import harness
 from planopt_studies.prepare.__main__ import prepare
 

@@ -8,7 +8,7 @@ use crate::catalog::ProductAssumptions;
 use crate::format::Formats;
 use crate::hardware::{OwnRates, Rates, saturation};
 use crate::parallel::{Degrees, local_shape, share_met};
-use crate::quantity::{Bytes, FlopsPerSecond, real};
+use crate::quantity::{BITS_PER_BYTE, Bytes, FlopsPerSecond, real};
 use crate::transformer::{Operation, Work};
 
 /// One operation on one rank, with everything but the step folded into seconds per unit of work.
@@ -171,8 +171,6 @@ impl Choice {
     }
 }
 
-const BITS_OF_A_BYTE: f64 = 8.0;
-
 /// A product with seconds per unit of work.
 #[derive(Clone, Copy, Debug)]
 struct ProductPrice {
@@ -231,7 +229,7 @@ impl ProductPrice {
         };
         let bytes = weights * element_bytes;
         let read = bytes / (own.bandwidth.0 * reached.bandwidth);
-        let multiplied = bytes * BITS_OF_A_BYTE / (own.clocks * reached.bits_per_clock);
+        let multiplied = bytes * BITS_PER_BYTE / (own.clocks * reached.bits_per_clock);
         let products = 1.0 / (own.rate.0 * reached.efficiency);
         let beside = 1.0 / (own.clocks * reached.flops_per_clock);
         Self {

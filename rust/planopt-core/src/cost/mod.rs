@@ -2,7 +2,7 @@
 //! Formulas: `docs/reference/model.md`, section 7.
 
 use crate::catalog::CostAssumptions;
-use crate::quantity::{SECONDS_PER_HOUR, Watts};
+use crate::quantity::{SECONDS_PER_HOUR, TOKENS_PER_MILLION, Watts};
 use serde::Serialize;
 
 /// Hours of a year.
@@ -10,8 +10,6 @@ pub const HOURS_PER_YEAR: f64 = 8760.0;
 
 /// Hours of a month.
 pub const HOURS_PER_MONTH: f64 = HOURS_PER_YEAR / 12.0;
-
-const TOKENS_PER_MILLION: f64 = 1e6;
 
 const WATTS_PER_KILOWATT: f64 = 1e3;
 

@@ -1,10 +1,9 @@
 //! Formats of weights alone, as data: `catalogs/formats.toml`.
 
+use crate::quantity::BITS_PER_BYTE;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
-
-const BITS_OF_A_BYTE: f64 = 8.0;
 
 /// Bytes per element of the matrices before the layers and behind them.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,7 +68,7 @@ impl Packed {
     /// Bytes of an element of a layer.
     pub(super) fn bytes(self) -> f64 {
         match table()[usize::from(self.0)].1 {
-            Bits::Layers(bits) | Bits::All([bits, ..]) => bits / BITS_OF_A_BYTE,
+            Bits::Layers(bits) | Bits::All([bits, ..]) => bits / BITS_PER_BYTE,
         }
     }
 
@@ -78,8 +77,8 @@ impl Packed {
         match table()[usize::from(self.0)].1 {
             Bits::Layers(_) => None,
             Bits::All([_, embedding, head]) => Some(Ends {
-                embedding: embedding / BITS_OF_A_BYTE,
-                head: head / BITS_OF_A_BYTE,
+                embedding: embedding / BITS_PER_BYTE,
+                head: head / BITS_PER_BYTE,
             }),
         }
     }

@@ -107,7 +107,8 @@ impl Rates {
     ) -> Option<Self> {
         let measured = assumptions.compute_of(accelerator);
         let own = OwnRates::of(accelerator, assumptions);
-        let compute = &own.map_or_else(|| measured.clone(), |own| own.over(measured));
+        let own_compute = own.map(|own| own.over(measured));
+        let compute = own_compute.as_ref().unwrap_or(measured);
         let peak = &accelerator.peak;
         let base = match weights {
             Format::Fp32 => peak.tf32.or(peak.fp32),

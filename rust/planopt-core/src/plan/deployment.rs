@@ -1,6 +1,6 @@
 //! Models on units, and whole purchases.
 
-use crate::quantity::SECONDS_PER_HOUR;
+use crate::quantity::{SECONDS_PER_HOUR, TOKENS_PER_MILLION};
 use serde::Serialize;
 
 use super::bill::{Bill, sourced};
@@ -10,7 +10,6 @@ use crate::cost::HOURS_PER_YEAR;
 use crate::document::{BomLine, Candidate, Evaluation, EvaluationAnswer, HardwareAnswer};
 use crate::search::Broken;
 
-const TOKENS_PER_MILLION: f64 = 1e6;
 const WATTS_PER_KILOWATT: f64 = 1e3;
 
 /// One model on one kind of unit.

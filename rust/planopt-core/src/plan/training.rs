@@ -10,11 +10,9 @@ use crate::document::{
 };
 use crate::load::training::{Recipe, Run};
 use crate::parallel::{Layout, Rejection};
-use crate::quantity::{MicroUsd, SECONDS_PER_HOUR, Watts};
+use crate::quantity::{HOURS_PER_DAY, MicroUsd, SECONDS_PER_HOUR, Watts};
 use crate::training::{StepTime, TrainingEvaluation};
 use crate::transformer::Transformer;
-
-const HOURS_PER_DAY: f64 = 24.0;
 
 const TERA: f64 = 1e12;
 

@@ -20,6 +20,15 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub};
 /// Seconds of an hour.
 pub const SECONDS_PER_HOUR: f64 = 3600.0;
 
+/// Hours of a day.
+pub const HOURS_PER_DAY: f64 = 24.0;
+
+/// Tokens that prices are told for.
+pub const TOKENS_PER_MILLION: f64 = 1e6;
+
+/// Bits of a byte.
+pub const BITS_PER_BYTE: f64 = 8.0;
+
 /// Times in a smaller ratio than this are equally long: rounding must not decide which of them is
 /// told.
 pub const EQUALLY_LONG: f64 = 1.0 + 1e-10;

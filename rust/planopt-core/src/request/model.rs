@@ -6,12 +6,12 @@ use crate::diagnostic::option::wrong_option;
 use crate::document::{ModelAnswer, OperationAnswer};
 use crate::format::{Format, Formats, Stored};
 use crate::load::serving::{Adapters, Encoder, Overlap, Question, Speculation};
-use crate::quantity::real;
+use crate::quantity::{BITS_PER_BYTE, real};
 use crate::transformer::{Drafter, Operation, Transformer, set_kv_heads};
 use serde::{Deserialize, Serialize};
 
 /// Which model.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelRequest {
     /// Catalog id, or path of a Hugging Face `config.json`.
@@ -111,8 +111,6 @@ impl ModelRequest {
         Ok(Transformer::from(&architecture))
     }
 }
-
-const BITS_OF_A_BYTE: f64 = 8.0;
 
 /// A state cannot be taken back where a drafted token is not accepted, as a cache can.
 fn drafting_with_states(draft: &str) -> Diagnostic {
@@ -229,7 +227,7 @@ impl ServedModel {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let bytes = |bits: f64| bits / BITS_OF_A_BYTE;
+        let bytes = |bits: f64| bits / BITS_PER_BYTE;
         Ok(Formats {
             stored: Stored {
                 weights: self.weight_bits.map(bytes),

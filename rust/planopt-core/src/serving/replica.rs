@@ -62,13 +62,13 @@ impl<'a> Replica<'a> {
         let accelerators = placement.accelerators();
         let Degrees { tp, cp, .. } = placement.degrees;
         let reached = assumptions.compute_of(accelerator);
+        let own = assumptions.own_kernels(accelerator);
         let resting: Vec<Resting> = stages
             .iter()
             .map(|stage| {
                 let offload = question.offload.as_ref();
-                let kept = assumptions.own_kernels(accelerator).is_some();
                 offload.map_or_else(Resting::default, |offload| {
-                    resting(offload, stage, rank, kept)
+                    resting(offload, stage, rank, own.is_some())
                 })
             })
             .collect();
@@ -100,7 +100,7 @@ impl<'a> Replica<'a> {
             step_overhead: reached.step_overhead,
             prompt_launch: reached.prompt_launch,
             prompt_chunk: reached.prompt_chunk,
-            own: assumptions.own_kernels(accelerator),
+            own,
             step_tokens: f64::from(assumptions.memory.workspace_tokens),
         }
     }

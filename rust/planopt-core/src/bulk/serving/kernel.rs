@@ -7,10 +7,8 @@ use super::columns::ServingColumns;
 use crate::bulk::columns::LANES;
 use crate::bulk::lane::{most, pick};
 use crate::memory::StageMemory;
-use crate::quantity::SECONDS_PER_HOUR;
+use crate::quantity::{SECONDS_PER_HOUR, TOKENS_PER_MILLION};
 use multiversion::multiversion;
-
-const TOKENS_PER_MILLION: f64 = 1e6;
 
 /// Batches, and what a step of each takes: columns of one length.
 #[derive(Clone, Debug, Default)]

@@ -9,12 +9,8 @@ use super::levels::{StageExchange, StageHeld, StageKept, StagePace};
 use crate::bulk::columns::{Column, LANES};
 use crate::bulk::lane::{least, most, pick};
 use crate::parallel::Stage;
-use crate::quantity::{EQUALLY_LONG, SECONDS_PER_HOUR};
+use crate::quantity::{EQUALLY_LONG, HOURS_PER_DAY, SECONDS_PER_HOUR, TOKENS_PER_MILLION};
 use multiversion::multiversion;
-
-const HOURS_PER_DAY: f64 = 24.0;
-
-const TOKENS_PER_MILLION: f64 = 1e6;
 
 const TERA: f64 = 1e12;
 

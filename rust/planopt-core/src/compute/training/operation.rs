@@ -198,12 +198,7 @@ impl Pricing<'_> {
                 walk.cost.within(Some(activation), |cost| {
                     self.activation_function(tokens, elements, cost);
                 });
-                let element = if self.training.framework.eight_bit_activations {
-                    self.input_bytes(operation)
-                } else {
-                    self.activation()
-                };
-                let output = tokens * elements.0 * element;
+                let output = tokens * elements.0 * self.between_products(operation);
                 walk.cost.keep(Some(whole), Bytes(output));
                 (depth * copies * needed, Some(activation))
             }
@@ -211,11 +206,7 @@ impl Pricing<'_> {
             _ if by_rows => (depth, None),
             // Experts read copies of their tokens, made when they are dispatched.
             _ if routed => {
-                let element = if self.training.framework.eight_bit_activations {
-                    self.input_bytes(operation)
-                } else {
-                    self.activation()
-                };
+                let element = self.between_products(operation);
                 walk.cost.within(Some(Module::Experts), |cost| {
                     self.dispatch(real(k), copies, element, cost);
                 });
@@ -342,6 +333,15 @@ impl Pricing<'_> {
             |elements: f64| Seconds(passes * elements * each / self.rates.memory.0) + self.launch();
         cost.add_forward(time(inputs));
         cost.add_backward(time(outputs));
+    }
+
+    /// Bytes of an element that is sent to experts, or read by an activation function.
+    fn between_products(&self, operation: &Operation) -> f64 {
+        if self.training.framework.eight_bit_activations {
+            self.input_bytes(operation)
+        } else {
+            self.activation()
+        }
     }
 
     /// Between the columns of one product and the rows of the next.

@@ -29,24 +29,17 @@ pub(super) struct Request {
 }
 
 /// One configuration that serves a model.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub(super) struct OneReplica {
     pub(super) model: ServedModel,
     pub(super) workload: Workload,
-    #[serde(default)]
     pub(super) hardware: HardwareSpec,
-    #[serde(default)]
     pub(super) layout: Pins,
-    #[serde(default)]
     pub(super) offload: Option<OffloadRequest>,
-    #[serde(default)]
     pub(super) engine: Engine,
-    #[serde(default)]
     pub(super) scheduler: EngineOptions,
-    #[serde(default)]
     pub(super) prefill: Prefill,
-    #[serde(default)]
     pub(super) money: Money,
 }
 
@@ -65,45 +58,34 @@ pub(super) struct Prefill {
 }
 
 /// What else takes prices of its own.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct Priced {
-    #[serde(default)]
     pub(super) money: Money,
 }
 
 /// A question of what to buy for a run.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub(super) struct RunRequest {
     pub(super) model: ModelRequest,
-    #[serde(default)]
     pub(super) recipe: RecipeRequest,
-    #[serde(default)]
     pub(super) run: TrainingRun,
-    #[serde(default)]
     pub(super) promises: Promises,
-    #[serde(default)]
     pub(super) hardware: Hardware,
-    #[serde(default)]
     pub(super) money: Money,
 }
 
 /// One configuration of a run.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub(super) struct OneRun {
     pub(super) model: ModelRequest,
-    #[serde(default)]
     pub(super) recipe: RecipeRequest,
-    #[serde(default)]
     pub(super) run: TrainingRun,
-    #[serde(default)]
     pub(super) hardware: HardwareSpec,
-    #[serde(default)]
     pub(super) layout: TrainingLayout,
-    #[serde(default)]
     pub(super) shares: Shares,
-    #[serde(default)]
     pub(super) money: Money,
 }
 

@@ -22,6 +22,9 @@ use super::step::{StepTime, StepWork};
 /// By how much each number of sequences that is looked at is smaller than the one before.
 const APART: f64 = 1.15;
 
+/// Share to which the most sequences are found that are fast enough.
+const CLOSE: f64 = 1e-3;
+
 /// Tokens of a step where the engine sets no limit: prompts are read whole.
 const LARGEST_STEP: f64 = 65536.0;
 
@@ -69,7 +72,7 @@ pub fn most_per_second(
     if in_time(places) {
         sequences = places;
     }
-    while late - sequences > 1e-3 * sequences {
+    while late - sequences > CLOSE * sequences {
         let middle = f64::midpoint(sequences, late);
         if in_time(middle) {
             sequences = middle;
