@@ -208,10 +208,10 @@ def test_a_format_that_is_not_known_is_never_sixteen_bits(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "rows.csv"
-    path.write_text(SCHEMAS["serving"].format("20").replace("bf16", "q5_k_m"))
+    path.write_text(SCHEMAS["serving"].format("20").replace("bf16", "q4_q_m"))
     left, _, err = run(capsys, "--data", str(path))
     assert left == 2
-    assert "`q5_k_m` is no weight format" in err
+    assert "`q4_q_m` is no weight format" in err
     assert "the nearest is `q4_k_m`" in err
 
 
