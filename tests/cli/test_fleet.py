@@ -54,6 +54,23 @@ def without_times(value: Any) -> Any:
     return [without_times(each) for each in value] if isinstance(value, list) else value
 
 
+def test_a_fleet_names_parts_and_models_as_people_do(
+    plan: FleetPlan, tmp_path: Path
+) -> None:
+    text = SMALL.read_text(encoding="utf-8")
+    for id_, name in (
+        ("a100-sxm-80", "A100 80GB SXM"),
+        ("h100-sxm", "H100"),
+        ("llama-3.1-70b", "meta-llama/Llama-3.1-70B"),
+    ):
+        text = text.replace(f'"{id_}"', f'"{name}"')
+    named = tmp_path / "fleet.toml"
+    named.write_text(text, encoding="utf-8")
+    told = plan_fleet(named)
+    assert told.request == plan.request
+    assert told.bill_of_materials == plan.bill_of_materials
+
+
 def test_a_base_is_owned_and_bought_and_peaks_are_rented(plan: FleetPlan) -> None:
     assert plan.status == "optimal"
     assert plan.gap == 0.0

@@ -76,6 +76,19 @@ def rows_of(result: SweepResult) -> list[dict[str, Any]]:
     return list(Parts(Path(result.folder)).rows())
 
 
+def test_a_study_names_parts_and_models_as_people_do(study: str) -> None:
+    by_id = read_study(study).candidates
+    text = Path(study).read_text(encoding="utf-8")
+    for id_, name in (
+        ("h100-sxm", "H100"),
+        ("hgx-8", "HGX 8"),
+        ("llama-2-7b", "meta-llama/Llama-2-7b-hf"),
+    ):
+        text = text.replace(f'"{id_}"', f'"{name}"')
+    Path(study).write_text(text, encoding="utf-8")
+    assert read_study(study).candidates == by_id == CANDIDATES
+
+
 def test_every_candidate_is_covered_once(study: str, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     result = sweep(

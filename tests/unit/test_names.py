@@ -28,3 +28,19 @@ def test_shares_of_a_run_may_be_named_as_people_do() -> None:
         for shares in ("H100:4,A100 80GB SXM:4", "h100-sxm:4,a100-sxm-80:4")
     )
     assert named == by_id
+
+
+def test_prices_and_stock_are_of_what_people_name() -> None:
+    named, by_id = (
+        planopt.solve(
+            model="llama-3.1-8b",
+            target="20tok/s",
+            accelerators=[card],
+            prices={card: 1234.0},
+            stock=f"{card}=8",
+        )
+        for card in ("RTX 4090", "rtx-4090")
+    )
+    assert named.request.prices == by_id.request.prices == {"rtx-4090": 1234.0}
+    assert named.request.stock == {"rtx-4090": 8}
+    assert named.bill_of_materials == by_id.bill_of_materials

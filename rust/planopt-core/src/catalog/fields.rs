@@ -112,6 +112,22 @@ impl<'s> Fields<'s> {
         .unwrap_or_default()
     }
 
+    /// The id of what is named.
+    pub(crate) fn named(
+        &mut self,
+        key: &'static str,
+        id: impl FnOnce(&str) -> Result<String, Diagnostic>,
+    ) -> String {
+        let name = self.text(key);
+        if name.is_empty() {
+            return name;
+        }
+        id(&name).unwrap_or_else(|problem| {
+            self.reject(key, problem);
+            name
+        })
+    }
+
     /// `true` or `false`.
     pub(super) fn flag(&mut self, key: &'static str) -> bool {
         self.plain(key, "true or false", DeValue::as_bool)

@@ -127,8 +127,12 @@ impl Catalog {
         Ok(())
     }
 
-    /// The id of what is called so, of the entities of a folder.
+    /// The id of what is called so, of the entities of a folder, or of the parts that have a price.
     pub(crate) fn id_of(&self, folder: &str, name: &str) -> Option<&str> {
+        if folder == "parts" {
+            let accelerator = || id_of(&self.accelerators, name);
+            return accelerator().or_else(|| id_of(&self.hosts, name));
+        }
         match Kind::from_name(folder).ok()? {
             Kind::Accelerator => id_of(&self.accelerators, name),
             Kind::Host => id_of(&self.hosts, name),

@@ -314,17 +314,18 @@ fn class(fields: &mut Fields<'_>) -> Class {
     }
 }
 
-/// The id of a model that the catalogs have.
+/// The id of a model that the catalogs have, or its file.
 fn model(fields: &mut Fields<'_>, names: &Names<'_>) -> String {
-    let id = fields.text("model");
-    if !id.is_empty()
-        && let Err(problems) = names.catalog.architecture(&id)
+    let name = fields.text("model");
+    if !name.is_empty()
+        && let Err(problems) = names.catalog.architecture(&name)
     {
         for problem in problems {
             fields.reject("model", problem);
         }
     }
-    id
+    let id = names.catalog.id_of("models", &name);
+    id.map_or(name.clone(), str::to_owned)
 }
 
 fn workload(fields: &mut Fields<'_>, names: &Names<'_>) -> Workload {

@@ -29,31 +29,32 @@ pub(super) fn select(
     Ok(selection)
 }
 
-/// Checks that every id of a selection exists.
-pub(crate) fn known(catalog: &Catalog, selection: Selection) -> Result<Selection, Vec<Diagnostic>> {
+/// The ids of what a selection names.
+pub(crate) fn known(
+    catalog: &Catalog,
+    mut selection: Selection,
+) -> Result<Selection, Vec<Diagnostic>> {
     let mut problems = Vec::new();
-    for (option, ids) in [
-        ("--accelerators", &selection.accelerators),
-        ("--exclude", &selection.exclude),
-    ] {
-        let unknown = ids.iter().filter_map(|id| catalog.accelerator(id).err());
-        problems.extend(unknown.map(|problem| problem.field(option)));
-    }
-    for id in &selection.hosts {
-        problems.extend(
-            catalog
-                .host(id)
-                .err()
-                .map(|problem| problem.field("--host")),
-        );
-    }
-    for id in &selection.networks {
-        let unknown = catalog.network(id).err();
-        problems.extend(unknown.map(|problem| problem.field("--network")));
-    }
+    let mut named = |option, names: &mut Vec<String>, id: &dyn Fn(&str) -> Found| {
+        for name in names {
+            match id(name) {
+                Ok(id) => *name = id,
+                Err(problem) => problems.push(problem.field(option)),
+            }
+        }
+    };
+    let accelerator = |name: &str| catalog.accelerator(name).map(|own| own.id.clone());
+    let host = |name: &str| catalog.host(name).map(|own| own.id.clone());
+    let network = |name: &str| catalog.network(name).map(|own| own.id.clone());
+    named("--accelerators", &mut selection.accelerators, &accelerator);
+    named("--exclude", &mut selection.exclude, &accelerator);
+    named("--host", &mut selection.hosts, &host);
+    named("--network", &mut selection.networks, &network);
     if problems.is_empty() {
         Ok(selection)
     } else {
         Err(problems)
     }
 }
+
+type Found = Result<String, Diagnostic>;

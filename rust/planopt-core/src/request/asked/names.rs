@@ -11,9 +11,9 @@ pub(super) fn by_id(entry: &Entry, value: Given, catalog: &Catalog) -> Given {
         return value;
     };
     let id = |name: &str| catalog.id_of(of, name.trim()).map(str::to_owned);
-    // A number may follow a name of a list behind a colon.
+    // A number may follow a name of a list.
     let part = |part: &str| {
-        let (name, number) = part.split_at(part.find(':').unwrap_or(part.len()));
+        let (name, number) = part.split_at(part.find([':', '=']).unwrap_or(part.len()));
         id(name).map_or_else(|| part.to_owned(), |id| id + number)
     };
     match value {
@@ -28,6 +28,10 @@ pub(super) fn by_id(entry: &Entry, value: Given, catalog: &Catalog) -> Given {
                 other => other,
             });
             Given::List(ids.collect())
+        }
+        Given::Table(pairs) => {
+            let ids = pairs.into_iter();
+            Given::Table(ids.map(|(name, value)| (part(&name), value)).collect())
         }
         other => other,
     }

@@ -60,26 +60,25 @@ pub struct Rented {
 }
 
 fn accelerator(fields: &mut Fields<'_>, names: &Names<'_>) -> String {
-    let id = fields.text("accelerator");
-    let problem = if id.contains(LIMITED_TO) {
-        names.catalog.with_power_limit(&id).err()
-    } else {
-        names.catalog.accelerator(&id).err()
-    };
-    if let Some(problem) = problem.filter(|_| !id.is_empty()) {
-        fields.reject("accelerator", problem);
-    }
-    id
+    fields.named("accelerator", |name| {
+        if let Some((known, limit)) = name.split_once(LIMITED_TO) {
+            let id = &names.catalog.accelerator(known)?.id;
+            let limited = format!("{id}{LIMITED_TO}{limit}");
+            names.catalog.with_power_limit(&limited)?;
+            return Ok(limited);
+        }
+        Ok(names.catalog.accelerator(name)?.id.clone())
+    })
 }
 
 fn host(fields: &mut Fields<'_>, names: &Names<'_>) -> String {
-    let id = fields.text("host");
-    if !id.is_empty()
-        && let Err(problem) = names.catalog.host(&id)
-    {
-        fields.reject("host", problem);
-    }
-    id
+    let id = |name: &str| Ok(names.catalog.host(name)?.id.clone());
+    fields.named("host", id)
+}
+
+fn network(fields: &mut Fields<'_>, names: &Names<'_>) -> String {
+    let id = |name: &str| Ok(names.catalog.network(name)?.id.clone());
+    fields.named("network", id)
 }
 
 pub(super) fn bought(fields: &mut Fields<'_>, names: &Names<'_>) -> Bought {
@@ -87,15 +86,7 @@ pub(super) fn bought(fields: &mut Fields<'_>, names: &Names<'_>) -> Bought {
         accelerator: accelerator(fields, names),
         host: host(fields, names),
         accelerators: fields.optional("accelerators", Fields::positive),
-        network: fields.optional("network", |fields, key| {
-            let id = fields.text(key);
-            if !id.is_empty()
-                && let Err(problem) = names.catalog.network(&id)
-            {
-                fields.reject(key, problem);
-            }
-            id
-        }),
+        network: fields.optional("network", |fields, _| network(fields, names)),
         region: fields.optional("region", |fields, key| {
             one_of(fields, key, "region", &names.regions)
         }),
