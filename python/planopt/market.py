@@ -8,6 +8,7 @@ import msgspec
 from msgspec import structs
 
 from planopt.acquisition import BUYING, Acquisition, Way
+from planopt.catalog.entries import Pricing
 from planopt.documents.parts import Assumed
 from planopt.documents.plan import Request
 
@@ -51,11 +52,11 @@ class Market(Request, frozen=True, kw_only=True):
 
     def counted(self, catalog: Catalog) -> Catalog:
         """Return the catalog with the prices that are asked for."""
-        return catalog.priced(self.condition, self.prices)
+        return catalog.paid(Pricing.of(self))
 
     def counts_as(self, other: Self) -> bool:
         """Whether parts and hours cost the same as in another question."""
-        return (self.condition, self.prices) == (other.condition, other.prices)
+        return Pricing.of(self) == Pricing.of(other)
 
     def judged_as(self, other: Self) -> Self:  # noqa: ARG002 - of serving alone
         """Take over what another question has learned, and nobody typed."""

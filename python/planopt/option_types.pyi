@@ -8,6 +8,8 @@ from typing_extensions import Required
 
 class OfAll(TypedDict, total=False):
     prices: Mapping[str, float | str] | Sequence[str] | str | None
+    discount: Mapping[str, float | str] | Sequence[str] | str | None
+    vat: float | str | None
     assumptions: str | None
     catalog: Sequence[str]
 

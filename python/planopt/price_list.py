@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
+from planopt.catalog.entries import Pricing
 from planopt.options import Asked
 from planopt.price_sources import GIVEN, age_days, is_well_known
 from planopt.units import SECONDS_PER_DAY
@@ -98,7 +99,7 @@ def price_list(
     asked = Asked("catalog prices", {"condition": condition, "older": older})
     given = asked.values()
     chosen, seconds = given["condition"], given.get("older")
-    priced = catalog.priced(chosen, {})
+    priced = catalog.paid(Pricing(condition=chosen))
     bought = _listings(priced.price_tags())
     rented = _listings(priced.rent_tags())
     basis_of = _basis_of(catalog, bought, rented)

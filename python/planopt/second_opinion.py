@@ -150,8 +150,7 @@ def _read(
         pcie_all_reduce=pcie_all_reduce,
         engine=engine,
         step_tokens=step_tokens,
-        condition=catalog.condition,
-        prices=catalog.prices,
+        pricing=msgspec.structs.asdict(catalog.pricing),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from planopt_reference import hardware, units
 from planopt_reference.assumptions import Assumptions, assumptions_from_table
 from planopt_reference.hardware import Accelerator, Host, Link, Network, Part
-from planopt_reference.rent import Offer, is_offer, offer_of
+from planopt_reference.rent import Offer, hourly, is_offer, offer_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -78,11 +78,11 @@ class Facts:
         Serving engine that runs the kernels, one of the assumptions.
     step_tokens : int, optional
         Tokens of its step, where it reads prompts in chunks of so many.
-    condition : {"new", "used", "any"}
-        Accelerators are bought new, used, or at the lower of both prices.
-    prices : mapping, optional
-        Dollars of parts (of an hour of offers on demand) in place of the catalogs', by
-        their ids.
+    pricing : mapping, optional
+        ``condition``: accelerators are bought ``new``, ``used``, or at the lower of
+        both prices (``any``). ``prices``: dollars of parts (of an hour of offers on
+        demand) in place of the catalogs', by their ids. ``discount``: shares of list
+        prices that vendors of accelerators take off. ``vat``: the share that is added.
 
     Raises
     ------
@@ -100,19 +100,24 @@ class Facts:
         cost: Mapping[str, float] | None = None,
         engine: str | None = None,
         step_tokens: int | None = None,
-        condition: str = "new",
-        prices: Mapping[str, float] | None = None,
+        pricing: Mapping[str, Any] | None = None,
     ) -> None:
         for folder in overlays:
             if not folder.is_dir():
                 message = f"no catalog folder `{folder}`"
                 raise FactError(message)
         self.bundled = catalog
-        self._condition = condition
+        paid = pricing or {}
+        self._condition = paid.get("condition") or "new"
         self._prices = {
             id_: round(usd * units.MICRO_USD_PER_USD)
-            for id_, usd in (prices or {}).items()
+            for id_, usd in (paid.get("prices") or {}).items()
         }
+        self._discount = {
+            vendor.lower(): share
+            for vendor, share in (paid.get("discount") or {}).items()
+        }
+        self._vat = paid.get("vat") or 0.0
         self._roots = (catalog, *overlays)
         self._hardware = ""
         self._read: dict[tuple[str, str], Any] = {}
@@ -156,26 +161,43 @@ class Facts:
 
     # Section 7, "In which condition".
     def _price(self, card: Accelerator) -> int | None:
-        if card.id in self._prices:
-            return self._prices[card.id]
+        new = self._discounted(card.price, card.vendor)
         asked = {
-            "new": (card.price,),
+            "new": (new,),
             "used": (card.price_used,),
-            "any": (card.price, card.price_used),
+            "any": (new, card.price_used),
         }[self._condition]
-        return min((price for price in asked if price is not None), default=None)
+        lowest = min((price for price in asked if price is not None), default=None)
+        return self._paid(card.id, lowest)
+
+    # Section 7, "A discount".
+    def _discounted(self, price: int | None, vendor: str) -> int | None:
+        share = self._discount.get(vendor.lower(), 0.0)
+        return None if price is None else round(price * (1.0 - share))
+
+    def _paid(self, id_: str, price: int | None) -> int | None:
+        net = self._prices.get(id_, price)
+        return None if net is None else round(net * (1.0 + self._vat))
 
     def _said(self, part: Part) -> Part:
-        return replace(part, price=self._prices.get(part.id, part.price))
+        return replace(part, price=self._paid(part.id, part.price))
 
     def offer(self, name: str) -> Offer:
         """Return the offer of that id."""
         provider = self._entity("offers", name.partition("/")[0], dict)
         offer = offer_of(provider, name)
-        if name not in self._prices:
-            return offer
-        said = f"${self._prices[name] / units.MICRO_USD_PER_USD:.6f}/h"
-        return replace(offer, table={**offer.table, "price": said})
+        said = {
+            key: self._rent(hourly(offer.table[key]))
+            for key in ("price", "spot")
+            if key in offer.table and self._vat
+        }
+        if name in self._prices:
+            said["price"] = self._rent(self._prices[name])
+        return replace(offer, table={**offer.table, **said}) if said else offer
+
+    def _rent(self, net: int) -> str:
+        gross = round(net * (1.0 + self._vat))
+        return f"${gross / units.MICRO_USD_PER_USD:.6f}/h"
 
     def host(self, name: str) -> Host:
         """Return the host of that id; an instance for rent is one too."""
@@ -184,7 +206,12 @@ class Facts:
         host: Host = self._entity("hosts", name, hardware.host)
         comes_new = self._condition == "used" and host.included_accelerator is not None
         price = None if comes_new else host.price
-        return replace(host, price=self._prices.get(name, price))
+        if host.included_accelerator is not None:
+            card = self._entity(
+                "accelerators", host.included_accelerator, hardware.accelerator
+            )
+            price = self._discounted(price, card.vendor)
+        return replace(host, price=self._paid(name, price))
 
     # Section 7, "A host takes".
     def host_for(

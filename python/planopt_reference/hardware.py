@@ -45,6 +45,7 @@ class Accelerator:
 
     id: str
     name: str
+    vendor: str
     family: str
     form_factor: str
     datacenter_licence: bool
@@ -176,6 +177,7 @@ def accelerator(table: Table) -> Accelerator:
     return Accelerator(
         id=table["id"],
         name=table["name"],
+        vendor=str(table.get("vendor", "")),
         family=str(table.get("family", "")),
         form_factor=table["form_factor"],
         datacenter_licence=table["datacenter_licence"],

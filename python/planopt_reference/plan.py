@@ -96,8 +96,7 @@ def verify_plan(
             cost=request.get("cost"),
             engine=request.get("engine_name"),
             step_tokens=(request.get("engine") or {}).get("token_budget"),
-            condition=request.get("condition", "new"),
-            prices=request.get("prices"),
+            pricing=request,
         )
     except _NOT_RECOMPUTABLE as error:
         stated = request.get("assumptions")

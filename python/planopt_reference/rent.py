@@ -80,20 +80,21 @@ def rent_of(offer: Offer, terms: str) -> Rent:
         If it is not offered on them.
     """
     if terms == "on-demand" and "price" in offer.table:
-        return Rent(_hourly(offer.table["price"]), 1.0, always_paid=False)
+        return Rent(hourly(offer.table["price"]), 1.0, always_paid=False)
     if terms == "spot" and "spot" in offer.table:
-        price = _hourly(offer.table["spot"])
+        price = hourly(offer.table["spot"])
         return Rent(price, goodput(offer.provider), always_paid=False)
     if terms.startswith(_RESERVED) and "price" in offer.table:
         months = int(terms.removeprefix(_RESERVED))
         for term in offer.provider.get("reserved", ()):
             if units.count(term["months"]) == months:
                 left = 1.0 - units.share(term["discount"])
-                price = _hourly(offer.table["price"])
+                price = hourly(offer.table["price"])
                 return Rent(round(price * left), 1.0, always_paid=True)
     message = f"{offer.id} is not offered on the terms `{terms}`"
     raise RentError(message)
 
 
-def _hourly(figure: object) -> int:
+def hourly(figure: object) -> int:
+    """Return the micro-dollars of an hour."""
     return round(units.dollars_per(figure, "h") * units.MICRO_USD_PER_USD)

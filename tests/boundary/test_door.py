@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planopt._native import groups
+from planopt.catalog.entries import Pricing
 from planopt.catalog.open import open_catalog
 from planopt.documents.evaluation import EvaluationDocument
 from planopt.door import question, written
@@ -197,7 +198,7 @@ def test_other_doors_refuse_in_the_same_way() -> None:
         (lambda: native.with_cost(b'{"yaers": 3.0}'), "yaers"),
         (lambda: native.with_cost(b'{"years": "three"}'), "years"),
         (lambda: open_catalog().at_price("rtx-4090", float("nan")), "usd"),
-        (lambda: native.bought("stolen"), "--condition"),
+        (lambda: open_catalog().paid(Pricing(condition="stolen")), "--condition"),
         (lambda: native.model(b'{"nam": "llama-3.1-8b"}'), "nam"),
         (lambda: native.front(b'{"kind": "all"}', b"{}"), "--kind"),
     ):

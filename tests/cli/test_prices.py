@@ -193,6 +193,67 @@ def test_a_plan_at_another_price_than_it_says_is_refused(overlay: Path) -> None:
     assert verify_plan(document, bundled_folder())
 
 
+def test_a_discount_is_on_list_prices_of_a_vendor_and_tax_on_all(
+    overlay: Path,
+) -> None:
+    plan = solved(overlay, discount="nvidia=12%", vat="19%", prices={"desktop": 100})
+    card, desktop = plan.bill_of_materials
+    assert card.unit_price_usd == pytest.approx(900 * 0.88 * 1.19, abs=1e-6)
+    assert card.source == "2026-10-01, less 12 % for nvidia, with 19 % VAT"
+    said = "--price, with 19 % VAT"
+    assert (desktop.unit_price_usd, desktop.source) == (119.0, said)
+    assert (plan.request.discount, plan.request.vat) == ({"nvidia": 0.12}, 0.19)
+    assert verified(plan) == []
+    document = json.loads(plan.to_json())
+    for change in ({"discount": {"nvidia": 0.13}}, {"vat": 0.2}, {"vat": None}):
+        assert verify_plan(
+            {**document, "request": {**document["request"], **change}},
+            bundled_folder(),
+        )
+
+
+def test_nobody_takes_anything_off_used_parts_or_others(overlay: Path) -> None:
+    used = solved(overlay, discount={"NVIDIA": 0.5}, condition="used")
+    assert price_of_card(used).unit_price_usd == 500.0
+    any_ = solved(overlay, discount={"NVIDIA": 0.5}, condition="any")
+    assert price_of_card(any_).unit_price_usd == 450.0
+    other = solved(overlay, discount={"amd": 0.5})
+    assert price_of_card(other).unit_price_usd == 900.0
+    with pytest.raises(InputError, match="did you mean `nvidia`") as refused:
+        solved(overlay, discount="nvida=5%,amd=120%", vat="-3%")
+    assert len(refused.value.diagnostics) == 3
+
+
+def test_a_machine_is_discounted_with_the_accelerators_in_it() -> None:
+    asked: dict[str, Any] = {
+        "model": "llama-3.1-8b",
+        "target": "20tok/s",
+        "accelerators": "gb10-dgx-spark",
+    }
+    (listed,) = planopt.solve(**asked).bill_of_materials
+    plan = planopt.solve(**asked, discount={"nvidia": 0.1})
+    (line,) = plan.bill_of_materials
+    assert listed.unit_price_usd is not None
+    assert line.unit_price_usd == pytest.approx(0.9 * listed.unit_price_usd, abs=1e-6)
+    assert verified(plan) == []
+
+
+@pytest.mark.parametrize("terms", ["on-demand", "spot", "reserved"])
+def test_rents_are_taxed(terms: str) -> None:
+    asked: dict[str, Any] = {
+        "model": "llama-3.1-8b",
+        "target": "20tok/s",
+        "acquire": "rent",
+        "terms": terms,
+    }
+    net, plan = planopt.solve(**asked), planopt.solve(**asked, vat=0.19)
+    (before,), (after,) = net.bill_of_materials, plan.bill_of_materials
+    assert before.unit_usd_per_hour is not None
+    rent = pytest.approx(1.19 * before.unit_usd_per_hour, abs=2e-6)
+    assert after.unit_usd_per_hour == rent
+    assert verified(plan) == []
+
+
 def verified(plan: planopt.Plan) -> list[Any]:
     return verify_plan(json.loads(plan.to_json()), bundled_folder())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec import Struct
 
 
@@ -131,3 +132,21 @@ class Workload(Struct, frozen=True):
     output: int
     prompt_cv: float | None
     output_cv: float | None
+
+
+class Pricing(Struct, frozen=True, kw_only=True):
+    """How parts are paid for; a question of anything has these fields."""
+
+    condition: str = "new"
+    """What accelerators are bought as."""
+    prices: dict[str, float] = {}
+    """Dollars in place of prices of the files, by part; of an hour, by offer."""
+    discount: dict[str, float] = {}
+    """Share of the list prices of new accelerators that a vendor takes off."""
+    vat: float | None = None
+    """Value-added tax, on every price and rent."""
+
+    @classmethod
+    def of(cls, question: object) -> Pricing:
+        """Take from a question how it pays."""
+        return msgspec.convert(question, cls, from_attributes=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.json import decode
+from msgspec.structs import asdict
 
 from planopt._native import Catalog as NativeCatalog
 from planopt._native import build_info
@@ -21,6 +22,7 @@ from planopt.catalog.entries import (
     Figure,
     Model,
     PriceTag,
+    Pricing,
     Workload,
 )
 from planopt.catalog.kinds import KINDS
@@ -73,13 +75,11 @@ class Catalog:
                 )
         self.overlays = tuple(overlays)
         self.assumptions = assumptions
-        self.condition = "new"
-        """In which accelerators are bought."""
-        self.prices: Mapping[str, float] = {}
-        """Those in place of the prices of the files."""
+        self.pricing = Pricing()
         self.native = NativeCatalog.load(
             str(bundled_folder()), list(overlays), assumptions
         )
+        self._as_read = self.native
 
     def price_tags(self) -> list[PriceTag]:
         """Every price of what can be bought."""
@@ -109,19 +109,15 @@ class Catalog:
     def at_price(self, id_: str, usd: float, terms: str | None = None) -> Catalog:
         """Return the same catalog with one price in place of its own."""
         price = written({"id": id_, "usd": usd, "terms": terms})
-        return self._with(self.native.at_prices([price]))
+        return self._with(self.native.at_price(price))
 
-    def priced(self, condition: str, prices: Mapping[str, float]) -> Catalog:
-        """Return the same catalog as a question has its parts bought."""
-        native = self.native
-        # As it is read, new parts are bought.
-        if not condition == self.condition == "new":
-            native = native.bought(condition)
-        if prices:
-            told = [written({"id": id_, "usd": usd}) for id_, usd in prices.items()]
-            native = native.at_prices(told)
-        other = self._with(native)
-        other.condition, other.prices = condition, prices
+    def paid(self, pricing: Pricing) -> Catalog:
+        """Return the same catalog, as it was read, with its parts paid for so."""
+        if pricing == self.pricing:
+            return self
+        told = asdict(pricing) | {"vat": pricing.vat or 0.0}
+        other = self._with(self._as_read.paid(written(told)))
+        other.pricing = pricing
         return other
 
     def with_power_limits(self, accelerators: object) -> Catalog:
@@ -138,6 +134,7 @@ class Catalog:
             if LIMITED_TO in str(name):
                 id_ = str(name).strip().partition(":")[0]
                 other = other._with(other.native.with_power_limit(id_))
+                other._as_read = self._as_read.with_power_limit(id_)
         return other
 
     def ask(self, door: str, given: Mapping[str, object], of: type[T]) -> T:

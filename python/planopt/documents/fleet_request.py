@@ -142,6 +142,10 @@ class FleetRequest(Struct, frozen=True, kw_only=True):
     """What accelerators are bought as: ``new``, ``used`` or ``any``."""
     prices: dict[str, float] = {}
     """Dollars in place of prices of the catalog, by part; of an hour, by offer."""
+    discount: dict[str, float] = {}
+    """Share of list prices that vendors of accelerators take off."""
+    vat: float | None = None
+    """Value-added tax on every price and rent, as a share of it."""
     assumptions: str = ""
     catalog: tuple[str, ...] = ()
     time_limit_seconds: float

@@ -118,6 +118,11 @@ class Request(Struct, frozen=True, kw_only=True):
     """What accelerators are bought as: ``new``, ``used`` or ``any``."""
     prices: dict[str, float] = {}
     """Dollars in place of prices of the catalog, by part; of an hour, by offer."""
+    discount: dict[str, float] = {}
+    """Share of list prices that vendors of accelerators take off: of new ones, and of
+    machines that they come in."""
+    vat: float | None = None
+    """Value-added tax on every price and rent, as a share of it."""
     redundancy: int | None = 0
     """Replicas to spare, or hosts of a run; none where the assumptions say."""
     datacenter: bool = False

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.json import decode
 from msgspec.structs import replace
 
+from planopt.catalog.entries import Pricing
 from planopt.catalog.open import open_for
 from planopt.documents.explanations import Infeasibility
 from planopt.documents.fleet import FleetPlan, OneType, StageNote
@@ -79,13 +80,12 @@ def plan_fleet(
     with ExitStack() as stack:
         workers = range(chosen.workers)
         solvers = [stack.enter_context(Solver()) for _ in workers]
-        opened = opened.priced(chosen.condition, chosen.prices)
+        opened = opened.paid(Pricing.of(chosen))
         read = decode(opened.native.fleet(str(file)), type=dict[str, object])
         request = msgspec.convert(
             {
                 **read,
-                "condition": chosen.condition,
-                "prices": chosen.prices,
+                **msgspec.structs.asdict(Pricing.of(chosen)),
                 "assumptions": chosen.assumptions,
                 "catalog": chosen.catalog,
                 "time_limit_seconds": chosen.time_limit,
@@ -99,11 +99,9 @@ def plan_fleet(
         return planning.plan(compare=chosen.compare)
 
 
-class _Options(msgspec.Struct, frozen=True, kw_only=True):
+class _Options(Pricing, frozen=True, kw_only=True):
     """Options of ``planopt fleet`` as they were read."""
 
-    condition: str
-    prices: dict[str, float]
     time_limit: float
     workers: int
     compare: bool

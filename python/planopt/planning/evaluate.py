@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
 from msgspec.structs import replace as with_changes
 
+from planopt.catalog.entries import Pricing
 from planopt.catalog.open import open_for
 from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.parts import Assumed
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from planopt.option_types import ServingOptions
 
 
-class Configuration(Struct, frozen=True, kw_only=True):
+class Configuration(Pricing, frozen=True, kw_only=True):
     """One way of serving a model, as the core has read it."""
 
     asked: dict[str, Any]
@@ -42,8 +42,6 @@ class Configuration(Struct, frozen=True, kw_only=True):
     users: int | None = None
     arrival_cv: float | None = None
     prefix_hit_rate: float | None = None
-    condition: str
-    prices: dict[str, float]
     assumptions: str
     assumed: tuple[Assumed, ...]
 
@@ -78,7 +76,7 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
     read = asked.question(opened.native, Configuration)
     request, reading, scheduler = read.asked, read.prefill, read.scheduler
     model = request["model"]
-    opened = opened.priced(read.condition, read.prices)
+    opened = opened.paid(Pricing.of(read))
     document = opened.ask("evaluate_serving", request, EvaluationDocument)
     candidate, replicas = document.candidate, document.replicas
     if candidate.offload is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace as with_changes
 
+from planopt.catalog.entries import Pricing
 from planopt.catalog.open import open_for
 from planopt.documents.ranking import Ranking, Standing, Value
 from planopt.market import must_name_accelerators, read_market
@@ -60,10 +61,12 @@ def per_dollar(**options: Unpack[PerDollarOptions]) -> Ranking:
     rented = _read(asked.edited(Edit({"acquire": "rent"})), opened)
     # The table has what the GPU guide counts with: five years, busy 15 % of the time.
     cost = problem.cost
-    counted = opened.with_cost(cost)
+    pricing = Pricing.of(problem)
+    counted = opened.paid(pricing).with_cost(cost)
+    used = opened.paid(with_changes(pricing, condition="used")).with_cost(cost)
     values = {
-        "new": _values(counted.priced("new", problem.prices), problem),
-        "used": _values(counted.priced("used", problem.prices), problem),
+        "new": _values(counted, problem),
+        "used": _values(used, problem),
         "rented": _values(counted, rented),
     }
     standings, without = _standings(counted, problem, values)

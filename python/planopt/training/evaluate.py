@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
 
+from planopt.catalog.entries import Pricing
 from planopt.catalog.open import open_for
 from planopt.documents.parts import Assumed
 from planopt.documents.training import TrainingDocument
@@ -23,13 +23,11 @@ if TYPE_CHECKING:
     from planopt.option_types import TrainingOptions
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class Run(Pricing, frozen=True, kw_only=True):
     """One way of training a model, as the core has read it."""
 
     asked: dict[str, Any]
     """As the core evaluates it."""
-    condition: str
-    prices: dict[str, float]
     assumptions: str
     assumed: tuple[Assumed, ...]
 
@@ -65,7 +63,7 @@ def evaluate_training(**options: Unpack[TrainingOptions]) -> TrainingDocument:
     asked = Asked("evaluate training", options)
     opened = open_for(asked)
     read = asked.question(opened.native, Run)
-    opened = opened.priced(read.condition, read.prices)
+    opened = opened.paid(Pricing.of(read))
     request = read.asked
     if request["shares"]:
         document = opened.ask("evaluate_mixed", request, Both).better()

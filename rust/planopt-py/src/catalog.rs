@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use crate::errors::input_error;
 use crate::found::Found;
 use crate::interrupt::{interruptible, watched};
-use crate::json::{answer, question, read, word, written};
+use crate::json::{answer, question, read, written};
 use crate::table::Table;
 
 /// What can be bought or evaluated, and the assumptions it is judged with.
@@ -71,40 +71,39 @@ impl Catalog {
         Ok(Self::of(catalog))
     }
 
-    /// The same catalog with other prices in place of its own.
+    /// The same catalog with another price in place of its own.
     ///
     /// Parameters
     /// ----------
-    /// prices : list of bytes
-    ///     JSON of each: `id` of a part or an offer, `usd`, and the `terms` of an offer.
+    /// price : bytes
+    ///     JSON: `id` of a part or an offer, `usd`, and the `terms` of an offer.
     ///
     /// Raises
     /// ------
     /// `InputError`
     ///     There is no such part; or every problem of the files of offers, if it is about one of
     ///     them.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "arguments of Python are handed over by value"
-    )]
-    fn at_prices(&self, py: Python<'_>, prices: Vec<Vec<u8>>) -> PyResult<Self> {
-        let choices = prices.iter().map(|price| question(py, price));
-        let choices: Vec<catalog::PriceChoice> = choices.collect::<PyResult<_>>()?;
-        self.catalog
-            .at_prices(&choices)
-            .map(Self::of)
-            .map_err(|problems| input_error(py, &problems))
+    fn at_price(&self, py: Python<'_>, price: &[u8]) -> PyResult<Self> {
+        let choice: catalog::PriceChoice = question(py, price)?;
+        let priced = self.catalog.at_prices(&[choice]).map(Self::of);
+        priced.map_err(|problems| input_error(py, &problems))
     }
 
-    /// The same catalog with accelerators bought in some condition.
+    /// The same catalog, as it was read, with its parts paid for otherwise.
     ///
     /// Parameters
     /// ----------
-    /// condition : {"new", "used", "any"}
-    ///     New ones as far as they are on sale, used ones, or whichever is cheaper.
-    fn bought(&self, py: Python<'_>, condition: &str) -> PyResult<Self> {
-        let condition = word(py, "condition", condition)?;
-        Ok(Self::of(self.catalog.bought(condition)))
+    /// pricing : bytes
+    ///     JSON: `condition` of accelerators, `prices` by id, `discount` by vendor, `vat`.
+    ///
+    /// Raises
+    /// ------
+    /// `InputError`
+    ///     As of `at_price`.
+    fn paid(&self, py: Python<'_>, pricing: &[u8]) -> PyResult<Self> {
+        let pricing: catalog::Pricing = question(py, pricing)?;
+        let paid = self.catalog.paid(&pricing).map(Self::of);
+        paid.map_err(|problems| input_error(py, &problems))
     }
 
     /// Every price of what can be bought, with its range and where it comes from.

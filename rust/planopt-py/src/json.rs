@@ -1,7 +1,7 @@
 //! What goes through the door: JSON, in and out.
 
 use planopt_core::diagnostic::Diagnostic;
-use planopt_core::request::{self, Given, Place};
+use planopt_core::request;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -17,16 +17,6 @@ use crate::errors::input_error;
 pub(crate) fn question<T: DeserializeOwned>(py: Python<'_>, json: &[u8]) -> PyResult<T> {
     let asked = request::read_json(json);
     asked.map_err(|problems| input_error(py, &problems))
-}
-
-/// Reads a word that stands for itself.
-///
-/// # Errors
-///
-/// `InputError` with the choices.
-pub(crate) fn word<T: DeserializeOwned>(py: Python<'_>, name: &str, word: &str) -> PyResult<T> {
-    let read = request::read_at(Place::Key(&Place::Top, name), &Given::Text(word.to_owned()));
-    read.map_err(|problems| input_error(py, &problems))
 }
 
 /// Reads what planopt itself has written.

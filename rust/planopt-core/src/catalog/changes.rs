@@ -3,9 +3,7 @@
 
 use super::Catalog;
 use super::assumptions::CostAssumptions;
-use super::condition::Condition;
 use super::entities::{Accelerator, LIMITED_TO, Network};
-use super::entry::Entry;
 use super::offer::Terms;
 use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
@@ -228,23 +226,5 @@ impl CostChoice {
         cost.electricity_usd_per_kwh = self.electricity_usd_per_kwh.unwrap_or(own);
         cost.pue = self.pue.unwrap_or(cost.pue);
         cost.carbon_kg_per_kwh = self.carbon_kg_per_kwh.or(cost.carbon_kg_per_kwh);
-    }
-}
-
-impl Catalog {
-    /// The same catalog, as it was read, with accelerators bought in some condition. Hosts and
-    /// networks are bought new: of used accelerators, none comes in a machine of its own.
-    #[must_use]
-    pub fn bought(&self, condition: Condition) -> Self {
-        let mut catalog = self.clone();
-        for Entry { entity, .. } in catalog.accelerators.values_mut() {
-            entity.price = entity.offered.price(condition);
-        }
-        for Entry { entity, .. } in catalog.hosts.values_mut() {
-            if condition == Condition::Used && entity.includes.is_some() {
-                entity.price = None;
-            }
-        }
-        catalog
     }
 }

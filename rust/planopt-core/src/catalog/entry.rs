@@ -42,6 +42,9 @@ pub struct Source {
     pub date: String,
     /// How well it is known.
     pub status: Status,
+    /// What a question has done to it since: discounts, tax.
+    #[serde(skip)]
+    pub changes: Vec<String>,
 }
 
 /// One value of an entity, as written.

@@ -624,6 +624,7 @@ impl Source {
                     ("assumed", Status::Assumed),
                 ],
             ),
+            changes: Vec::new(),
         }
     }
 }

@@ -117,6 +117,7 @@ impl<T> Entry<T> {
                 cite: "said by whoever asks".to_owned(),
                 date: String::new(),
                 status: Status::Given,
+                changes: Vec::new(),
             }),
             tag: Some(Tag::of(price)),
             position: Position::START,

@@ -54,6 +54,9 @@ pub struct FigureView {
     pub date: Option<String>,
     /// How well it is known.
     pub status: Option<Status>,
+    /// What a question has done to it since.
+    #[serde(skip)]
+    pub changes: Vec<String>,
 }
 
 impl Catalog {
@@ -207,6 +210,7 @@ impl FigureView {
             cite: source.map(|source| source.cite.clone()),
             date: source.map(|source| source.date.clone()),
             status: source.map(|source| source.status),
+            changes: source.map_or_else(Vec::new, |source| source.changes.clone()),
         }
     }
 }

@@ -77,22 +77,22 @@ struct Source {
     per: u32,
     range: (Option<f64>, Option<f64>),
     used: bool,
+    changes: Vec<String>,
 }
 
 impl Source {
-    /// Date, and how well it is known where that is not plain reading.
+    /// Date, how well it is known where that is not plain reading, and what was done to it.
     fn short(&self) -> String {
-        if self.status == Status::Given {
-            return "--price".to_owned();
-        }
         let known = match (self.per, self.status) {
+            (_, Status::Given) => "--price".to_owned(),
             (1, Status::Stored) => String::new(),
             (1, other) => other.word().to_owned(),
             (per, _) => format!("system / {per}"),
         };
         let used = if self.used { "used" } else { "" };
-        let parts = [self.date.as_str(), used, &known];
-        let said: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let parts = [self.date.as_str(), used, &known].into_iter();
+        let parts = parts.chain(self.changes.iter().map(String::as_str));
+        let said: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
         said.join(", ")
     }
 }
@@ -148,6 +148,7 @@ fn of_offer(catalog: &Catalog, id: &str) -> Option<Source> {
             per: 1,
             range: (None, None),
             used: false,
+            changes: figure.changes,
         })
     })
 }
@@ -166,5 +167,6 @@ fn of_tags(tags: &[PriceTag], paid: Option<f64>) -> Option<Source> {
         per: tag.per,
         range: (tag.low_usd, tag.high_usd),
         used: tag.condition == SoldAs::Used,
+        changes: source.changes.clone(),
     })
 }

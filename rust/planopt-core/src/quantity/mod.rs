@@ -176,6 +176,12 @@ impl MicroUsd {
         Self(self.0.div_euclid(parts) + i64::from(self.0.rem_euclid(parts) > 0))
     }
 
+    /// So many times the amount, to the nearest micro-dollar.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        Self::from_usd(self.usd() * factor)
+    }
+
     /// The amount in dollars, for ratios; sums stay in micro-dollars.
     pub fn usd(self) -> f64 {
         #[expect(

@@ -97,22 +97,12 @@ fn of_others(
         return Vec::new();
     }
     let parts = || catalog.accelerators.iter();
-    let by = |vendor: &str, name: &String| vendor.eq_ignore_ascii_case(name);
-    let known: BTreeSet<String> = parts()
-        .map(|(_, entry)| entry.entity.vendor.to_lowercase())
-        .collect();
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let unknown = |name: &&String| !known.iter().any(|vendor| by(vendor, name));
-    let unknown: Vec<&String> = vendors.iter().filter(unknown).collect();
-    if !unknown.is_empty() {
-        for name in unknown {
-            reader.push(unknown_word("vendor", name, &known));
-        }
+    if look_up_vendors(reader, catalog, "vendor", vendors) {
         return Vec::new();
     }
     let others = parts().filter(|(_, entry)| {
         let vendor = &entry.entity.vendor;
-        !vendors.iter().any(|name| by(vendor, name))
+        !vendors.iter().any(|name| vendor.eq_ignore_ascii_case(name))
     });
     let others: Vec<String> = others.map(|(id, _)| id.clone()).collect();
     let odd: Vec<&str> = named
@@ -126,6 +116,24 @@ fn of_others(
         reader.wrong(code::CONTRADICTION, "vendor", message, accepted);
     }
     others
+}
+
+/// Refuses vendors that make no accelerator of the catalog: whether there is one.
+fn look_up_vendors<'n>(
+    reader: &mut Reader,
+    catalog: &Catalog,
+    argument: &str,
+    names: impl IntoIterator<Item = &'n String>,
+) -> bool {
+    let known = catalog.vendors();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let is_known = |name: &str| known.iter().any(|vendor| vendor.eq_ignore_ascii_case(name));
+    let names = names.into_iter();
+    let unknown: Vec<&String> = names.filter(|name| !is_known(name)).collect();
+    for name in &unknown {
+        reader.push(unknown_word(argument, name, &known));
+    }
+    !unknown.is_empty()
 }
 
 /// Refuses accelerators that are asked for and excluded.
@@ -145,7 +153,7 @@ fn not_both(reader: &mut Reader, accelerators: &[String], exclude: &[String]) {
     reader.push(problem.accepted("accelerators that --accelerators does not name"));
 }
 
-/// Refuses prices of what there is not.
+/// Refuses prices of what there is not, and discounts of vendors that there are not.
 pub(super) fn look_up_prices(reader: &mut Reader, catalog: &Catalog, money: &Money) {
     for (id, usd) in &money.price {
         let choice = PriceChoice {
@@ -157,6 +165,7 @@ pub(super) fn look_up_prices(reader: &mut Reader, catalog: &Catalog, money: &Mon
             reader.refuse("prices", problems);
         }
     }
+    look_up_vendors(reader, catalog, "discount", money.discount.keys());
 }
 
 impl Acquisition {

@@ -331,6 +331,8 @@ impl Reader {
         for (part, number) in pairs {
             let value = if entry.unit.as_deref() == Some("count") {
                 self.count(entry, &number).map(Value::from)
+            } else if let Some(unit) = entry.unit.as_deref() {
+                self.quantity(entry, &number, unit).map(Value::from)
             } else if part.contains('/') {
                 let said = text(&number);
                 let per_time = said.contains('/');

@@ -165,6 +165,8 @@ pub(super) struct Money {
     pub(super) provider: Vec<String>,
     pub(super) region: Vec<String>,
     pub(super) price: BTreeMap<String, f64>,
+    pub(super) discount: BTreeMap<String, f64>,
+    pub(super) vat: Option<f64>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
