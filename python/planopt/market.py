@@ -11,8 +11,11 @@ from planopt.acquisition import BUYING, Acquisition, Way
 from planopt.catalog.entries import Pricing
 from planopt.documents.parts import Assumed
 from planopt.documents.plan import Request
+from planopt.options import flag
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from typing_extensions import Self
 
     from planopt.catalog.open import Catalog
@@ -81,4 +84,13 @@ def must_name_accelerators(asked: Asked) -> None:
 def read_market(asked: Asked, catalog: Catalog, of: type[MarketT]) -> MarketT:
     """Read what a question asks, with how it was written."""
     market = asked.question(catalog.native, of)
-    return structs.replace(market, catalog=catalog.overlays, typed=asked.typed)
+    assumed = (*market.assumed, *said_by_files(asked))
+    return structs.replace(
+        market, catalog=catalog.overlays, typed=asked.typed, assumed=assumed
+    )
+
+
+def said_by_files(asked: Asked) -> Iterator[Assumed]:
+    """Say what `planopt.toml` has said, and which one."""
+    for name, default in asked.defaults.items():
+        yield Assumed(name=flag(name)[2:], value=default.text, why=default.file)

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from planopt._native import options_json, read_options
+from planopt.defaults import Default, defaults
 from planopt.errors import Diagnostic, InputError
 
 if TYPE_CHECKING:
@@ -235,9 +236,23 @@ class Asked:
             if name not in ("assumptions", "catalog")
         }
         """As it was written, of what changes the question."""
+        self.defaults: dict[str, Default] = {}
+        """What `planopt.toml` says of the rest."""
         self.edit: dict[str, object] = {}
         """What is asked otherwise than it was given; empty options are left out."""
         self._problems: list[Diagnostic] = []
+
+    @classmethod
+    def by_user(cls, command: str, keywords: Mapping[str, object]) -> Asked:
+        """Take what `planopt.toml` says where nobody does."""
+        asked = cls(command, keywords)
+        taken = taken_by(command)
+        for name, default in defaults().items():
+            own = asked.given.get(name)
+            if name in taken and (own is None or isinstance(default.value, dict)):
+                asked.given[name] = default.under(own)
+                asked.defaults[name] = default
+        return asked
 
     def edited(self, edit: Edit) -> Asked:
         """Return the same in other words."""
@@ -304,9 +319,17 @@ class Asked:
         try:
             told = read()
         except InputError as error:
-            raise InputError([*error.diagnostics, *self._problems]) from None
+            problems = [*map(self.placed, error.diagnostics), *self._problems]
+            raise InputError(problems) from None
         self.finish()
         return msgspec.json.decode(told, type=of)
+
+    def placed(self, problem: Diagnostic) -> Diagnostic:
+        """Say of a problem of what `planopt.toml` says where that stands."""
+        for name, default in self.defaults.items():
+            if problem.field == flag(name) and problem.file is None:
+                return default.at(problem)
+        return problem
 
 
 def _plain(value: object) -> object:

@@ -177,6 +177,7 @@ def _row(option: Option) -> str:
         each if len(says) == 1 else f"{', '.join(who[each])}: {each}" for each in says
     )
     taken = ", ".join(name for names in who.values() for name in names)
+    taken += ", *`planopt.toml`*" if "planopt" in option.toml else ""
     cells = (f"`{option.flag}{value}`", meaning, taken)
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 

@@ -210,4 +210,7 @@ def open_for(asked: Asked) -> Catalog:
     if isinstance(folders, str) or not isinstance(folders, Iterable):
         folders = (folders,)
     assumptions = str(given.get("assumptions", DEFAULT_ASSUMPTIONS))
-    return open_catalog(tuple(map(str, folders)), assumptions, accelerators)
+    try:
+        return open_catalog(tuple(map(str, folders)), assumptions, accelerators)
+    except InputError as error:
+        raise InputError(map(asked.placed, error.diagnostics)) from None

@@ -24,6 +24,7 @@ from planopt.fleet.layout import Layout
 from planopt.fleet.question import ask
 from planopt.fleet.stages import StagesInterrupted, solve
 from planopt.fleet.units import UTILISATION
+from planopt.market import said_by_files
 from planopt.options import Asked
 from planopt.price_sources import oldest_price, sourced
 from planopt.procurement import Solver
@@ -74,7 +75,7 @@ def plan_fleet(
     Interrupted
         On Ctrl-C, with the best plan so far.
     """
-    asked = Asked("fleet", options)
+    asked = Asked.by_user("fleet", options)
     opened = open_for(asked)
     chosen = asked.question(opened.native, _Options)
     with ExitStack() as stack:
@@ -95,7 +96,8 @@ def plan_fleet(
         named = [each.accelerator for each in request.buy]
         named += [each.accelerator for each in request.own]
         opened = opened.with_power_limits(named)
-        planning = _Planning(opened, request, solvers, told or (lambda _: None))
+        said = tuple(said_by_files(asked))
+        planning = _Planning(opened, request, solvers, told or (lambda _: None), said)
         return planning.plan(compare=chosen.compare)
 
 
@@ -117,6 +119,7 @@ class _Planning:
     request: FleetRequest
     solvers: list[Solver]
     told: Callable[[str], None]
+    said_by_files: tuple[Assumed, ...]
     started: float = field(default_factory=time.monotonic)
 
     def plan(self, *, compare: bool) -> FleetPlan:
@@ -222,10 +225,11 @@ class _Planning:
 
     def _assumed(self) -> tuple[Assumed, ...]:
         if all(workload.utilisation for workload in self.request.workloads):
-            return ()
+            return self.said_by_files
         value = f"{UTILISATION:.0%} of what a replica can do, at the peak"
         why = "queues grow without bound near 100 %; say `utilisation`"
-        return (Assumed(name="utilisation", value=value, why=why),)
+        utilisation = Assumed(name="utilisation", value=value, why=why)
+        return (utilisation, *self.said_by_files)
 
     def _compared(
         self, question: Question, plan: FleetPlan, types: Sequence[str]

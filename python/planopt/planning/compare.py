@@ -58,7 +58,9 @@ def compare(**options: object) -> list[Plan] | list[TrainingPlan]:
     asked.typed.pop("accelerators", None)  # each plan is about one of them
     if _marks(options):
         return compared(Training(), _of_training(asked))
-    return compared(Serving(), asked)
+    serving = Asked.by_user("compare", asked.given)
+    serving.typed = asked.typed
+    return compared(Serving(), serving)
 
 
 def _marks(options: Iterable[str]) -> set[str]:
@@ -75,6 +77,6 @@ def _of_training(asked: Asked) -> Asked:
         accepted="the options of `planopt train`",
     )
     asked.finish()
-    training = Asked("train", asked.given)
+    training = Asked.by_user("train", asked.given)
     training.typed = asked.typed
     return training

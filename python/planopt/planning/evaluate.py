@@ -11,6 +11,7 @@ from planopt.catalog.open import open_for
 from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.parts import Assumed
 from planopt.loads import Sizes
+from planopt.market import said_by_files
 from planopt.options import Asked
 from planopt.planning.cold import cold_load
 from planopt.price_sources import sourced
@@ -70,7 +71,7 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
     >>> planopt.evaluate(accelerator="rtx-4090", tp=4, pp=2, batch=8).feasible
     True
     """
-    asked = Asked("evaluate serving", options)
+    asked = Asked.by_user("evaluate serving", options)
     opened = open_for(asked)
     own_traffic = read_traffic(asked)
     read = asked.question(opened.native, Configuration)
@@ -125,7 +126,7 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
         prefill_pool=two.pool if two else None,
         transfer=two.transfer if two else None,
         context_tokens=request["workload"]["context"],
-        assumed=read.assumed,
+        assumed=(*read.assumed, *said_by_files(asked)),
         warnings=warnings,
         engine=request["engine"]["name"],
         assumptions=read.assumptions,

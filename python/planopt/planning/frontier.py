@@ -85,7 +85,7 @@ def frontier(**options: Unpack[FrontierOptions]) -> Frontier:
     >>> len(table) > 0
     True
     """
-    asked = Asked("frontier", options)
+    asked = Asked.by_user("frontier", options)
     opened = open_for(asked)
     problem = read_market(asked, opened, Problem)
     counted = problem.counted(opened)

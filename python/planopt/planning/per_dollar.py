@@ -53,7 +53,7 @@ def per_dollar(**options: Unpack[PerDollarOptions]) -> Ranking:
     >>> ranking.standings[0].best
     1.0
     """
-    asked = Asked("compare --per-dollar", options)
+    asked = Asked.by_user("compare --per-dollar", options)
     opened = open_for(asked)
     if not asked.given.get("all"):
         must_name_accelerators(asked)

@@ -81,7 +81,7 @@ def solve(**options: Unpack[SolveOptions]) -> Plan:
     >>> plan.status
     'optimal'
     """
-    return answered(Serving(), Asked("solve", options))
+    return answered(Serving(), Asked.by_user("solve", options))
 
 
 class Serving:

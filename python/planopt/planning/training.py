@@ -63,7 +63,7 @@ def train(**options: Unpack[TrainOptions]) -> TrainingPlan:
     >>> plan.status
     'optimal'
     """
-    return answered(Training(), Asked("train", options))
+    return answered(Training(), Asked.by_user("train", options))
 
 
 class Training:

@@ -10,6 +10,7 @@ from planopt.catalog.entries import Pricing
 from planopt.catalog.open import open_for
 from planopt.documents.parts import Assumed
 from planopt.documents.training import TrainingDocument
+from planopt.market import said_by_files
 from planopt.options import Asked
 from planopt.price_sources import sourced
 from planopt.training.mixed import Both
@@ -60,7 +61,7 @@ def evaluate_training(**options: Unpack[TrainingOptions]) -> TrainingDocument:
     >>> evaluation.feasible
     True
     """
-    asked = Asked("evaluate training", options)
+    asked = Asked.by_user("evaluate training", options)
     opened = open_for(asked)
     read = asked.question(opened.native, Run)
     opened = opened.paid(Pricing.of(read))
@@ -72,7 +73,11 @@ def evaluate_training(**options: Unpack[TrainingOptions]) -> TrainingDocument:
     document = msgspec.structs.replace(
         document,
         bill_of_materials=sourced(opened, document.bill_of_materials),
-        assumed=(*read.assumed, *_filled_in(request["recipe"], document.candidate)),
+        assumed=(
+            *read.assumed,
+            *said_by_files(asked),
+            *_filled_in(request["recipe"], document.candidate),
+        ),
         assumptions=read.assumptions,
     )
     if not asked.given.get("explain"):

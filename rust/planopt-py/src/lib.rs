@@ -328,6 +328,21 @@ mod _native {
         crate::json::answer(py, request::read_options(command, given))
     }
 
+    /// Defaults of options that a file says, as JSON, each with its place.
+    ///
+    /// Raises
+    /// ------
+    /// `InputError`
+    ///     With everything that is wrong with it.
+    #[pyfunction]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a path handed over by Python is made for this call"
+    )]
+    fn read_defaults(py: Python<'_>, file: std::path::PathBuf) -> PyResult<Vec<u8>> {
+        crate::json::answer(py, request::read_defaults(&file))
+    }
+
     /// The groups of a question with the keys of each; no keys where a key stands for itself.
     ///
     /// Raises

@@ -6,7 +6,7 @@
 mod price;
 
 use super::entry::{Source, Status, Tag};
-use super::value::{Quantity, list_of, text_of, without_source};
+use super::value::{Quantity, json_of, list_of, text_of, without_source};
 use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
 use crate::options;
@@ -126,6 +126,12 @@ impl<'s> Fields<'s> {
             self.reject(key, problem);
             name
         })
+    }
+
+    /// Any value, as JSON has it.
+    pub(crate) fn json(&mut self, key: &'static str) -> serde_json::Value {
+        self.plain(key, "a value", |value| Some(json_of(value)))
+            .unwrap_or_default()
     }
 
     /// `true` or `false`.

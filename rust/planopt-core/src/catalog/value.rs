@@ -81,6 +81,25 @@ pub(super) fn list_of<T>(
     items.iter().map(|item| convert(item.get_ref())).collect()
 }
 
+/// A value as JSON has it.
+pub(super) fn json_of(value: &DeValue<'_>) -> serde_json::Value {
+    match value {
+        DeValue::Boolean(flag) => (*flag).into(),
+        DeValue::Integer(_) | DeValue::Float(_) => {
+            let text = text_of(value);
+            serde_json::from_str(&text).unwrap_or_else(|_| text.into())
+        }
+        DeValue::Array(items) => items.iter().map(|item| json_of(item.get_ref())).collect(),
+        DeValue::Table(table) => {
+            let pairs = table.iter();
+            let named =
+                pairs.map(|(key, item)| (key.get_ref().to_string(), json_of(item.get_ref())));
+            serde_json::Value::Object(named.collect())
+        }
+        DeValue::String(_) | DeValue::Datetime(_) => text_of(value).into(),
+    }
+}
+
 /// A value as messages quote it.
 pub(super) fn text_of(value: &DeValue<'_>) -> String {
     match value {

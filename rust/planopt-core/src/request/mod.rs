@@ -19,7 +19,9 @@ mod serving;
 pub mod space;
 mod training;
 
-pub use self::asked::{Options, read_edited, read_options, read_question};
+pub use self::asked::{
+    DefaultOption, Options, read_defaults, read_edited, read_options, read_question,
+};
 pub use self::doors::{Groups, groups};
 pub use self::engine::{RunRequest, SimulateServing, estimate_serving, simulate_serving};
 pub use self::errors::{ErrorsRequest, errors_of};

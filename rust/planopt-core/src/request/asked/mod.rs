@@ -1,6 +1,7 @@
 //! From options as people write them to a question: values read as the table says, names looked
 //! up, what is left open assumed, and all that is wrong told at once.
 
+mod defaults;
 mod evaluate;
 mod market;
 mod names;
@@ -15,6 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+pub use self::defaults::{DefaultOption, read_defaults};
 use self::reader::Reader;
 use self::request::Priced;
 use super::{Given, read};
