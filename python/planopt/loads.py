@@ -76,6 +76,23 @@ class Load(Struct, frozen=True, kw_only=True):
     prefix_hit_rate: float = 0.0
     """Share of every prompt that is found in a cache."""
 
+    def of_users(self, users: int) -> Load:
+        """Return the same from so many users, of whom each waits for his answer."""
+        start = self.arrivals.start
+        arrivals = Arrivals(kind="closed", users=users, start=start)
+        return msgspec.structs.replace(self, arrivals=arrivals)
+
+    def shared(self, share: float) -> Load:
+        """Return a share of it: of its users, or of its requests."""
+        arrivals = self.arrivals
+        if arrivals.users is not None:
+            return self.of_users(max(1, round(arrivals.users * share)))
+        if arrivals.per_second is None:
+            return self
+        rate = arrivals.per_second * share
+        arrivals = msgspec.structs.replace(arrivals, per_second=rate)
+        return msgspec.structs.replace(self, arrivals=arrivals)
+
     @property
     def mean_prompt(self) -> float:
         """Tokens of a prompt in the mean."""

@@ -29,6 +29,7 @@ class OfServing(TypedDict, total=False):
     context: float | str | None
     requests: float | str | None
     users: float | str | None
+    load: str | None
     batch: float | str | None
     in_flight: float | str | None
     overlap: str | None

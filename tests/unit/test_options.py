@@ -88,7 +88,6 @@ def test_a_command_takes_its_options_and_refuses_all_others(command: str) -> Non
         ("fleet fleet.toml", "--pcie-all-reduce=slow", "evaluate serving"),
         ("solve", "--tokens=2T", "planopt train"),
         ("solve", "--gpus=rtx-4090", "`--accelerators`"),
-        ("evaluate serving", "--isl=512", "`--prompt`"),
     ],
 )
 def test_what_a_command_does_not_use_is_refused_by_it(

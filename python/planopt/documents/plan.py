@@ -56,6 +56,8 @@ class Request(Struct, frozen=True, kw_only=True):
     ttft_seconds: float | None = None
     percentile: str | None = None
     users: int | None = None
+    load: str | None = None
+    """What is judged: ``open``, ``closed``, ``benchmark``, or ``steady`` steps."""
     workload: str | None = None
     prompt_tokens: int | None = None
     output_tokens: int | None = None

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace as with_changes
 
 from planopt.documents.parts import PlanWarning
-from planopt.loads import Length, Sizes
+from planopt.loads import Arrivals, Length, Load, Sizes
 from planopt.planning.tighten import simulated_build
-from planopt.serving.load import configuration_of, estimated, load_of
+from planopt.serving.load import configuration_of, estimated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from planopt.documents.evaluation import Percentiles
-    from planopt.loads import Latencies, Load
+    from planopt.loads import Latencies
     from planopt.planning.question import ServingQuestion
     from planopt.serving.build import Build
 
@@ -128,11 +128,15 @@ def _under_its_load(
 def _most_requests(question: ServingQuestion, chosen: Build, hits: float) -> float:
     """Give the requests per second with every place taken, by the closed form."""
     problem = question.problem
+    load = problem.whole_load
+    if load is None:
+        return 0.0
+    load = with_changes(load, prefix_hit_rate=hits)
     each_full = (
         estimated(
             question.catalog,
             configuration_of(question.problem, each),
-            load_of(problem.sizes, users=each.users, prefix_hit_rate=hits),
+            load.of_users(each.users),
             engine=problem.asked["scheduler"],
         )
         for each in chosen.deployments
@@ -143,13 +147,13 @@ def _most_requests(question: ServingQuestion, chosen: Build, hits: float) -> flo
 def _single_user(question: ServingQuestion, chosen: Build, hits: float) -> str | None:
     """Say how long a single user waits, by the closed form, at the slowest."""
     problem = question.problem
-    alone = load_of(
-        Sizes(
+    alone = Load(
+        arrivals=Arrivals(kind="closed", users=1),
+        sizes=Sizes(
             kind="independent",
             prompt=Length.about(problem.prompt_tokens, None),
             output=Length.about(problem.output_tokens, None),
         ),
-        users=1,
         prefix_hit_rate=hits,
     )
     found = [

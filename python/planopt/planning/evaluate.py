@@ -10,12 +10,12 @@ from planopt.catalog.entries import Pricing
 from planopt.catalog.open import open_for
 from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.parts import Assumed
-from planopt.loads import Sizes
+from planopt.loads import Arrivals, Load, Sizes
 from planopt.market import said_by_files
 from planopt.options import Asked
 from planopt.planning.cold import cold_load
 from planopt.price_sources import sourced
-from planopt.serving.load import estimated, load_of, simulated
+from planopt.serving.load import estimated, simulated
 from planopt.serving.prefill_pool import simulated_with
 from planopt.serving.sure import intervals
 from planopt.traffic import read_traffic
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from planopt.documents.parts import PlanWarning
-    from planopt.loads import Latencies, Load
+    from planopt.loads import Latencies
     from planopt.option_types import ServingOptions
 
 
@@ -39,9 +39,10 @@ class Configuration(Pricing, frozen=True, kw_only=True):
     sizes: Sizes
     """Of prompts and outputs, as a load has them."""
     image_tokens: int | None = None
-    requests_per_second: float | None = None
-    users: int | None = None
-    arrival_cv: float | None = None
+    load: str
+    """What is judged: `steady` is a step, and no load."""
+    arrivals: Arrivals | None = None
+    """When requests come, where that is said."""
     prefix_hit_rate: float | None = None
     assumptions: str
     assumed: tuple[Assumed, ...]
@@ -83,20 +84,22 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
     if candidate.offload is not None:
         # What is simulated holds as many layers as what was evaluated.
         request["offload"] = {"layers": candidate.offload, "to": candidate.offload_to}
-    rate, hits = read.requests_per_second, read.prefix_hit_rate
+    arrivals, hits = read.arrivals, read.prefix_hit_rate
+    sizes = read.sizes
+    if own_traffic is not None:
+        sizes = own_traffic.sizes
+        arrivals = arrivals or own_traffic.arrivals
     latencies, two = None, None
     warnings: tuple[PlanWarning, ...] = ()
-    loaded = bool(rate or read.users or own_traffic)
-    if document.feasible and (loaded or "batch" in asked.given or reading):
+    loaded = arrivals is not None or own_traffic is not None
+    known = loaded or "batch" in asked.given or reading is not None
+    if document.feasible and read.load != "steady" and known:
         resident = 2 if candidate.overlap == "two-batch" else 1
         in_batches = candidate.batch * candidate.in_flight * replicas * resident
-        load = load_of(
-            read.sizes,
-            users=read.users if loaded else in_batches,
-            requests_per_second=rate,
-            arrival_cv=read.arrival_cv,
+        load = Load(
+            arrivals=arrivals or Arrivals(kind="closed", users=in_batches),
+            sizes=sizes,
             prefix_hit_rate=hits or 0.0,
-            traffic=own_traffic,
         )
         predicted = simulated if loaded else estimated
 

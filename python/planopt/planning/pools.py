@@ -8,9 +8,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from planopt.documents.evaluation import Disaggregated  # noqa: TC001 - msgspec reads
+from planopt.loads import Arrivals
 from planopt.planning.tighten import ATTEMPTS
 from planopt.price_sources import sourced
-from planopt.serving.load import degrees, load_of, simulated
+from planopt.serving.load import degrees, simulated
 from planopt.serving.pessimism import at_worst
 from planopt.serving.question_types import PERCENTILES
 from planopt.serving.search import sought
@@ -98,11 +99,14 @@ def _simulated(
     catalog: Catalog, problem: Problem, found: Disaggregated
 ) -> Disaggregated | None:
     """Run the load through both pools."""
-    rate = problem.requests_per_second
-    if problem.throughput and rate is None:
-        rate = found.requests_per_second
-    users = problem.users if problem.objective == "cheapest" else found.users
-    load = load_of(problem.sizes, users=users, requests_per_second=rate)
+    load = problem.whole_load
+    if load is None:
+        return None
+    if problem.throughput and load.arrivals.users:
+        came = Arrivals(kind="poisson", per_second=found.requests_per_second)
+        load = replace(load, arrivals=came)
+    elif problem.objective != "cheapest" and load.arrivals.users:
+        load = load.of_users(found.users)
     engine, way = problem.asked["scheduler"], found.transfer
     request = {
         **_configuration(problem, found, found.prefill),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from planopt.loads import Arrivals, Load, Run, Sizes, outcome
+from planopt.loads import Run, outcome
 from planopt.serving.question_types import PERCENTILES
 
 if TYPE_CHECKING:
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import Deployment
     from planopt.documents.parts import Candidate
-    from planopt.loads import Latencies
+    from planopt.loads import Latencies, Load
     from planopt.serving.question_types import Problem
-    from planopt.traffic import Traffic
 
 REQUESTS = 2000
 """Requests that are measured: the 95th percentile stands on a hundred of them."""
@@ -27,34 +26,6 @@ ROUNDS_OF_USERS = 10
 """Questions of each user that are measured, if that is more."""
 ONE_REQUEST: Final = Run(requests=1)
 """The closed form asks for no more."""
-
-
-def load_of(
-    sizes: Sizes,
-    *,
-    users: int | None = None,
-    requests_per_second: float | None = None,
-    arrival_cv: float | None = None,
-    prefix_hit_rate: float = 0.0,
-    traffic: Traffic | None = None,
-) -> Load:
-    """Put a load together: requests at random, or users who wait.
-
-    Times between requests vary by `arrival_cv`, their standard deviation over their
-    mean; where it is not given they are independent of each other.
-    """
-    arrivals = Arrivals(kind="closed", users=users or 1)
-    if requests_per_second is not None:
-        arrivals = Arrivals(
-            kind="poisson" if arrival_cv is None else "gamma",
-            per_second=requests_per_second,
-            cv=arrival_cv,
-        )
-    if traffic is not None:
-        sizes = traffic.sizes
-        if users is None and requests_per_second is None:
-            arrivals = traffic.arrivals or arrivals
-    return Load(arrivals=arrivals, sizes=sizes, prefix_hit_rate=prefix_hit_rate)
 
 
 def simulated(
@@ -123,12 +94,9 @@ def promised(problem: Problem) -> dict[str, Any]:
         "tpot_seconds": problem.tpot_margin / target if target else None,
         "bound": problem.bound,
     }
-    load = load_of(
-        problem.sizes, users=1, requests_per_second=problem.requests_per_second
-    )
     scheduler = problem.asked["scheduler"]
-    told = msgspec.to_builtins(load)
-    return {"promises": promises, "load": told, "scheduler": scheduler}
+    load = msgspec.to_builtins(problem.whole_load)
+    return {"promises": promises, "load": load, "scheduler": scheduler}
 
 
 def configuration_of(problem: Problem, deployment: Deployment) -> dict[str, object]:
@@ -162,7 +130,7 @@ def simulated_deployment(
     deployment: Deployment,
     share: float,
     *,
-    prefix_hit_rate: float = 0.0,
+    prefix_hit_rate: float | None = None,
     requests: int = REQUESTS,
     seed: int = 0,
 ) -> Latencies | None:
@@ -171,16 +139,16 @@ def simulated_deployment(
     Where as much as possible is asked for, or so many tokens per second, that is all
     the users whom it has room for.
     """
-    rate = problem.requests_per_second
-    users = max(1, round(problem.users * share))
-    if problem.objective in ("throughput", "cost-per-token") or problem.throughput:
-        users = deployment.users
-    load = load_of(
-        problem.sizes,
-        users=users,
-        requests_per_second=None if rate is None else rate * share,
-        prefix_hit_rate=prefix_hit_rate,
-    )
+    load = problem.whole_load
+    if load is None:
+        return None
+    as_much = problem.objective in ("throughput", "cost-per-token")
+    if load.arrivals.users and (as_much or problem.throughput):
+        load = load.of_users(deployment.users)
+    else:
+        load = load.shared(share)
+    if prefix_hit_rate is not None:
+        load = msgspec.structs.replace(load, prefix_hit_rate=prefix_hit_rate)
     configuration = configuration_of(problem, deployment)
     return simulated(
         catalog,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import structs
 
-from planopt.loads import Sizes  # noqa: TC001 - msgspec reads
+from planopt.loads import Arrivals, Load, Sizes
 from planopt.market import Market
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ class Problem(Market, frozen=True, kw_only=True):
     context_tokens: int
     sizes: Sizes
     """Of prompts and outputs, as a load has them."""
+    arrivals: Arrivals | None
+    """When requests come; none where steps are judged, and no load."""
     redundancy: int
     overlap: str
     steps: bool = False
@@ -61,6 +63,13 @@ class Problem(Market, frozen=True, kw_only=True):
     the question is `robust`."""
     within_host: bool = False
     """Whether no replica may span hosts."""
+
+    @property
+    def whole_load(self) -> Load | None:
+        """The load that the whole purchase is judged under."""
+        if self.arrivals is None:
+            return None
+        return Load(arrivals=self.arrivals, sizes=self.sizes)
 
     @property
     def target(self) -> float:

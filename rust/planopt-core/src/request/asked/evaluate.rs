@@ -1,7 +1,9 @@
 //! One configuration, of serving or of training, as it was given and with what was assumed.
 
 use serde::Serialize;
+use serde_json::json;
 
+use super::load::LoadKind;
 use super::market::{self, Assumed, model};
 use super::question::Question;
 use super::reader::Reader;
@@ -39,7 +41,8 @@ pub(super) fn serving(
     let image_patches = images(reading, request, &mut assumed);
     let workload = &request.workload;
     let of_images = image_patches.and(workload.image_tokens).unwrap_or(0);
-    let lengths = Lengths::of(reading, catalog, workload, &mut assumed, of_images);
+    let load = LoadKind::of(reading, workload, None, &mut assumed);
+    let lengths = Lengths::of(reading, catalog, workload, load, &mut assumed, of_images);
     model(reading, &request.model.name, &mut assumed);
     let model = drafted(reading, request.model.clone());
     let model = ServedModel {
@@ -80,6 +83,9 @@ pub(super) fn serving(
     };
     let mut recorded = reader.recorded();
     lengths.record(&mut recorded);
+    recorded.insert("load".to_owned(), json!(load));
+    let arrivals = load.arrivals(workload, workload.users);
+    recorded.insert("arrivals".to_owned(), arrivals.into());
     let configuration = Configuration {
         prefill: prefill(request, &asked),
         question: Question {

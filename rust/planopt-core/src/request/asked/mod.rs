@@ -3,6 +3,7 @@
 
 mod defaults;
 mod evaluate;
+mod load;
 mod market;
 mod names;
 mod question;

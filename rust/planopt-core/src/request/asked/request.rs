@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 
+use super::load::LoadKind;
 use crate::hardware::HardwareSpec;
 use crate::load::EngineOptions;
 use crate::parallel::Pins;
@@ -113,6 +114,7 @@ pub(super) struct Workload {
     pub(super) context: Option<u64>,
     pub(super) requests: Option<f64>,
     pub(super) users: Option<u64>,
+    pub(super) load: Option<LoadKind>,
     pub(super) arrival_cv: Option<f64>,
     pub(super) image_tokens: Option<u64>,
     pub(super) patches_per_token: Option<u64>,

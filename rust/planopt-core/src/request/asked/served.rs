@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::load::LoadKind;
 use super::market::Assumed;
 use super::reader::Reader;
 use super::request::Workload;
@@ -46,11 +47,12 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// What is not given comes from the workload.
+    /// What is not given comes from the workload, and so does how much lengths differ.
     pub(super) fn of(
         reader: &mut Reader,
         catalog: &Catalog,
         asked: &Workload,
+        load: LoadKind,
         assumed: &mut Vec<Assumed>,
         image_tokens: u64,
     ) -> Self {
@@ -69,24 +71,32 @@ impl Lengths {
                 return lengths;
             }
         };
+        if load.is_spread() {
+            (lengths.prompt_cv, lengths.output_cv) = (usual.prompt_cv, usual.output_cv);
+        }
         let said = asked.prompt.is_some() && asked.output.is_some();
-        if !reader.is_given("workload") && !said && asked.context.is_none() {
+        let spread = lengths.spread();
+        if !reader.is_given("workload") && !said {
             let (prompt, output) = (usual.prompt, usual.output);
             assumed.push(Assumed {
                 name: "workload",
-                value: format!("{workload}: prompt {prompt} + output {output} tokens"),
+                value: format!("{workload}: prompt {prompt} + output {output} tokens{spread}"),
                 why: None,
+            });
+        } else if !reader.is_given("workload") && !spread.is_empty() {
+            assumed.push(Assumed {
+                name: "spread",
+                value: format!("of lengths as in {workload}{spread}"),
+                why: Some(
+                    "lengths that are given are means. Say --workload NAME, or --load benchmark",
+                ),
             });
         }
         lengths.prompt = asked.prompt.unwrap_or_else(|| {
-            lengths.prompt_cv = usual.prompt_cv;
             let usual = u64::from(usual.prompt);
             usual.min(asked.context.unwrap_or(usual))
         }) + image_tokens;
-        lengths.output = asked.output.unwrap_or_else(|| {
-            lengths.output_cv = usual.output_cv;
-            u64::from(usual.output)
-        });
+        lengths.output = asked.output.unwrap_or_else(|| u64::from(usual.output));
         lengths.context = asked.context.unwrap_or_else(|| {
             let context = lengths.prompt + lengths.output;
             assumed.push(Assumed {
@@ -98,6 +108,17 @@ impl Lengths {
         });
         lengths.must_fit(reader);
         lengths
+    }
+
+    /// In words, how much lengths differ; nothing where they are fixed.
+    fn spread(&self) -> String {
+        match (self.prompt_cv, self.output_cv) {
+            (None, None) => String::new(),
+            (prompt, output) => {
+                let (prompt, output) = (prompt.unwrap_or(0.0), output.unwrap_or(0.0));
+                format!(" on average (coefficients of variation {prompt} and {output})")
+            }
+        }
     }
 
     /// As a plan records them, with the sizes of a load of them.

@@ -1,5 +1,6 @@
 //! The question of what to buy to serve a model, with what was assumed said aloud.
 
+use super::load::LoadKind;
 use super::market::{self, Acquisition, Assumed, architecture, look_up_model};
 use super::question::Question;
 use super::reader::Reader;
@@ -10,6 +11,7 @@ use crate::diagnostic::{Diagnostic, code};
 use crate::format::Format;
 use crate::request::model::unknown_format;
 use crate::request::{Engine, Promises, SearchOptions, SearchServing};
+use serde_json::json;
 
 /// The percentile that latencies are judged at where only a time is promised.
 const USUAL_PERCENTILE: &str = "p95";
@@ -26,7 +28,10 @@ pub(super) fn question(
 ) -> Result<Question<SearchServing>, Vec<Diagnostic>> {
     let reading = &mut reader;
     let mut assumed = Vec::new();
-    let lengths = Lengths::of(reading, catalog, &request.workload, &mut assumed, 0);
+    let asked = &request.workload;
+    let steps = steps(catalog, &request);
+    let load = LoadKind::of(reading, asked, steps, &mut assumed);
+    let lengths = Lengths::of(reading, catalog, asked, load, &mut assumed, 0);
     market::model(reading, &request.model.name, &mut assumed);
     let model = drafted(reading, request.model.clone());
     #[expect(clippy::cast_precision_loss, reason = "at most 2^31 tokens")]
@@ -40,7 +45,7 @@ pub(super) fn question(
     let accelerators = request.hardware.accelerators.clone();
     let hardware = market::selection(reading, catalog, &request.hardware, accelerators);
     market::look_up_prices(reading, catalog, &request.money);
-    let percentile = percentile(reading, &request, &mut assumed);
+    let percentile = percentile(reading, &request, load, &mut assumed);
     let users = users(reading, &request, throughput > 0.0, &mut assumed);
     look_up_model(reading, catalog, &model.name);
     look_up_formats(reading, &request);
@@ -62,6 +67,11 @@ pub(super) fn question(
     let mut recorded = market::recorded(&reader, &acquisition, &hardware);
     lengths.record(&mut recorded);
     for (name, value) in [
+        ("load", json!(load)),
+        (
+            "arrivals",
+            load.arrivals(&request.workload, Some(users)).into(),
+        ),
         ("percentile", percentile.into()),
         ("users", users.into()),
         (
@@ -178,9 +188,24 @@ fn users(reader: &Reader, request: &Request, is_demanded: bool, assumed: &mut Ve
     users
 }
 
-/// The percentile of latencies; where none is promised, there is none.
-fn percentile(reader: &Reader, request: &Request, assumed: &mut Vec<Assumed>) -> Option<String> {
-    if reader.is_given("percentile") || !reader.is_given("ttft") {
+/// Why steps are judged, and no load, where nothing is said of either.
+fn steps(catalog: &Catalog, request: &Request) -> Option<&'static str> {
+    if catalog.assumptions.entity.engine.is_none() {
+        return Some("the assumptions know no engine. Say --load closed");
+    }
+    let batch = request.layout.batch;
+    batch.map(|_| "--batch is held in every step. Say --max-sequences for what an engine may hold")
+}
+
+/// The percentile of latencies; steps that are all alike have none.
+fn percentile(
+    reader: &Reader,
+    request: &Request,
+    load: LoadKind,
+    assumed: &mut Vec<Assumed>,
+) -> Option<String> {
+    let is_judged = reader.is_given("ttft") || reader.is_given("load");
+    if reader.is_given("percentile") || load == LoadKind::Steady || !is_judged {
         return request.promises.percentile.clone();
     }
     assumed.push(Assumed {

@@ -1,0 +1,94 @@
+//! The load that a question is judged under: what arrives, and when.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::market::Assumed;
+use super::reader::Reader;
+use super::request::Workload;
+use crate::diagnostic::code;
+
+/// What is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum LoadKind {
+    /// Requests that come of their own accord.
+    Open,
+    /// Users of whom each waits for his answer.
+    Closed,
+    /// As benchmark tools load an engine: lengths are fixed, and all users ask at once.
+    Benchmark,
+    /// No load: a step that decodes at full context, and a prompt that is read alone.
+    Steady,
+}
+
+impl LoadKind {
+    /// As it is said, or as what is known of the load has it. Where `steps` says why, steps are judged
+    /// unless latencies are promised.
+    pub(super) fn of(
+        reader: &mut Reader,
+        asked: &Workload,
+        steps: Option<&'static str>,
+        assumed: &mut Vec<Assumed>,
+    ) -> Self {
+        let comes = asked.requests.is_some();
+        if let Some(said) = asked.load {
+            if !reader.is_edited() {
+                said.suits(reader, comes);
+            }
+            return said;
+        }
+        let has_percentile = reader.is_given("percentile") || reader.is_given("ttft");
+        if steps.is_some() && !has_percentile {
+            assumed.push(Assumed {
+                name: "load",
+                value: "steady: steps without prompts".to_owned(),
+                why: steps,
+            });
+            return Self::Steady;
+        }
+        if comes { Self::Open } else { Self::Closed }
+    }
+
+    /// Refuses what says another load than this one.
+    fn suits(self, reader: &mut Reader, comes: bool) {
+        if self == Self::Open && !comes {
+            let message = "how many requests come of their own accord?";
+            reader.wrong(
+                code::MISSING_OPTION,
+                "requests",
+                message,
+                "with --requests 3/s",
+            );
+        }
+        if self == Self::Closed {
+            let why = "come whether or not anybody is answered, and users of a closed load wait";
+            reader.out_of_place(&["requests"], why, "--load open, or --users in their place");
+        }
+        if self == Self::Steady {
+            let why = "has nothing to say of steps that are all alike";
+            let accepted = "--load open or --load closed";
+            reader.out_of_place(&["percentile", "arrival_cv", "traffic"], why, accepted);
+        }
+    }
+
+    /// Whether prompts and outputs differ as the workload says.
+    pub(super) fn is_spread(self) -> bool {
+        matches!(self, Self::Open | Self::Closed)
+    }
+
+    /// When requests arrive, as a load has it; nobody is said to come where there are no users either.
+    pub(super) fn arrivals(self, asked: &Workload, users: Option<u64>) -> Option<Value> {
+        if self == Self::Steady {
+            return None;
+        }
+        match (asked.requests, asked.arrival_cv) {
+            (Some(rate), None) => Some(json!({ "kind": "poisson", "per_second": rate })),
+            (Some(rate), cv) => Some(json!({ "kind": "gamma", "per_second": rate, "cv": cv })),
+            (None, _) => {
+                let together = (self == Self::Benchmark).then_some("together");
+                users.map(|users| json!({ "kind": "closed", "users": users, "start": together }))
+            }
+        }
+    }
+}
