@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING
 from fleet_instances import SEEDS, instance
 
 from planopt._native import undominated_templates
-from planopt.fleet.dominance import columns_of
-from planopt.fleet.selection import Selection
-from planopt.fleet.stages import solve
+from planopt.fleets.dominance import columns_of
+from planopt.fleets.selection import Selection
+from planopt.fleets.stages import solve
 from planopt.procurement import Solver
 from planopt.procurement.solver import Effort
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.fleet.problem import Fleet
+    from planopt.fleets.problem import Fleet
 
 FILTERS = 9
 TIME_LIMIT = 10.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 
-from planopt.fleet.problem import Container, Fleet, Kit, Step, Stream, Template
+from planopt.fleets.problem import Container, Fleet, Kit, Step, Stream, Template
 
 SEEDS = {"amber": 1, "basalt": 2, "cedar": 3, "dune": 4, "ember": 5}
 WORKLOADS = 4

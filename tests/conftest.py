@@ -29,6 +29,7 @@ from planopt.documents.explanations import (
 from planopt.documents.parts import (
     Accuracy,
     Assumed,
+    BillOfMaterials,
     BomLine,
     Candidate,
     Cost,
@@ -144,7 +145,7 @@ def plan() -> Plan:
             context_tokens=400,
             typed={"target": "5tok/s", "budget": "20000"},
         ),
-        bill_of_materials=bill,
+        bill_of_materials=BillOfMaterials(bill),
         deployments=(
             Deployment(
                 model="llama-2-70b",

@@ -16,65 +16,84 @@ TYPE_CHECKING = False  # To import typing takes longer than all the rest.
 if TYPE_CHECKING:
     from typing import Any
 
+    from planopt._native import __version__
     from planopt.accuracy.validate import validate
+    from planopt.api import accelerators, fleet, models, solve, sweep, train, verify
     from planopt.difference import diff
     from planopt.documents.calibration import Calibration
-    from planopt.documents.plan import Plan, TrainingPlan
+    from planopt.documents.fleet import FleetPlan
+    from planopt.documents.plan import Interrupted, Plan, TrainingPlan
     from planopt.documents.training import TrainingDocument
     from planopt.documents.validation import Validation
-    from planopt.errors import InputError, InternalError, PlanoptError
+    from planopt.errors import Infeasible, InputError, InternalError, PlanoptError
     from planopt.measurement.run import calibrate
     from planopt.planning.compare import compare
     from planopt.planning.evaluate import evaluate_serving
     from planopt.planning.evaluate import evaluate_serving as evaluate
     from planopt.planning.frontier import frontier
     from planopt.planning.per_dollar import per_dollar
-    from planopt.planning.serving import solve
-    from planopt.planning.training import train
     from planopt.training.evaluate import evaluate_training
 
 __all__ = [
     "Calibration",
+    "FleetPlan",
+    "Infeasible",
     "InputError",
     "InternalError",
+    "Interrupted",
     "Plan",
     "PlanoptError",
     "TrainingDocument",
     "TrainingPlan",
     "Validation",
+    "__version__",
+    "accelerators",
     "calibrate",
     "compare",
     "diff",
     "evaluate",
     "evaluate_serving",
     "evaluate_training",
+    "fleet",
     "frontier",
+    "models",
     "per_dollar",
     "solve",
+    "sweep",
     "train",
     "validate",
+    "verify",
 ]
 
 _HOMES = {
     "Calibration": ("planopt.documents.calibration", "Calibration"),
+    "FleetPlan": ("planopt.documents.fleet", "FleetPlan"),
+    "Infeasible": ("planopt.errors", "Infeasible"),
     "InputError": ("planopt.errors", "InputError"),
     "InternalError": ("planopt.errors", "InternalError"),
+    "Interrupted": ("planopt.documents.plan", "Interrupted"),
     "Plan": ("planopt.documents.plan", "Plan"),
     "PlanoptError": ("planopt.errors", "PlanoptError"),
     "TrainingDocument": ("planopt.documents.training", "TrainingDocument"),
     "TrainingPlan": ("planopt.documents.plan", "TrainingPlan"),
     "Validation": ("planopt.documents.validation", "Validation"),
+    "__version__": ("planopt._native", "__version__"),
+    "accelerators": ("planopt.api", "accelerators"),
     "calibrate": ("planopt.measurement.run", "calibrate"),
     "compare": ("planopt.planning.compare", "compare"),
     "diff": ("planopt.difference", "diff"),
     "evaluate": ("planopt.planning.evaluate", "evaluate_serving"),
     "evaluate_serving": ("planopt.planning.evaluate", "evaluate_serving"),
     "evaluate_training": ("planopt.training.evaluate", "evaluate_training"),
+    "fleet": ("planopt.api", "fleet"),
     "frontier": ("planopt.planning.frontier", "frontier"),
+    "models": ("planopt.api", "models"),
     "per_dollar": ("planopt.planning.per_dollar", "per_dollar"),
-    "solve": ("planopt.planning.serving", "solve"),
-    "train": ("planopt.planning.training", "train"),
+    "solve": ("planopt.api", "solve"),
+    "sweep": ("planopt.api", "sweep"),
+    "train": ("planopt.api", "train"),
     "validate": ("planopt.accuracy.validate", "validate"),
+    "verify": ("planopt.api", "verify"),
 }
 
 

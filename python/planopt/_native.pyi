@@ -38,6 +38,8 @@ __all__ = [
     "undominated_templates",
 ]
 
+__version__: str
+
 class _ArrayInterface(TypedDict):
     version: int
     shape: tuple[int]

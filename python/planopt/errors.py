@@ -165,6 +165,12 @@ class InputError(PlanoptError):
     exit_code = 2
 
 
+class Infeasible(PlanoptError):
+    """No plan meets the question: raised where that is asked for."""
+
+    exit_code = 1
+
+
 class InternalError(PlanoptError):
     """A fault of planopt itself."""
 

@@ -2,6 +2,7 @@
 # rust/planopt-core/src/options/options.toml.
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import TypedDict
 
 from typing_extensions import Required
@@ -11,7 +12,7 @@ class OfAll(TypedDict, total=False):
     discount: Mapping[str, float | str] | Sequence[str] | str | None
     vat: float | str | None
     assumptions: str | None
-    catalog: Sequence[str]
+    catalog: str | PathLike[str] | Sequence[str]
 
 class OfModels(TypedDict, total=False):
     model: str | None

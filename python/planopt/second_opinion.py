@@ -42,7 +42,8 @@ __all__ = [
     "derivation_of_serving",
     "derivation_of_training",
     "schema",
-    "verify",
+    "verified",
+    "verify_file",
 ]
 
 _HOSTS = {"sxm": "hgx-8"}
@@ -63,11 +64,20 @@ class Verdict:
     buys: bool
     """Whether the plan buys anything: that nothing can be bought is not computed."""
 
+    def __bool__(self) -> bool:
+        """Whether everything agrees."""
+        return not self.mismatches
 
-def verify(path: Path) -> Verdict:
-    """Compute a saved plan again, slowly and without the optimizer."""
+
+def verify_file(path: Path) -> Verdict:
+    """Compute a saved plan again."""
     load_plan(str(path))  # Refuses what is no plan.
-    document = msgspec.json.decode(path.read_bytes())
+    return verified(path.read_bytes())
+
+
+def verified(plan: bytes) -> Verdict:
+    """Compute a plan again, slowly and without the optimizer."""
+    document = msgspec.json.decode(plan)
     return Verdict(
         mismatches=verify_plan(document, bundled_folder()),
         figures=len(figures(document)),

@@ -12,8 +12,8 @@ from planopt.catalog.open import open_catalog
 from planopt.cli import main
 from planopt.door import written
 from planopt.errors import InputError
-from planopt.sweep import bench
-from planopt.sweep.spaces import SPACES, read_space, read_toml, space_of_tables
+from planopt.sweeps import bench
+from planopt.sweeps.spaces import SPACES, read_space, read_toml, space_of_tables
 
 SMALL = """
 kind = "training"

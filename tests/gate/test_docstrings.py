@@ -7,8 +7,6 @@ import re
 from typing import TYPE_CHECKING
 
 import planopt
-from planopt.fleet.plan import plan_fleet
-from planopt.sweep import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,9 +14,7 @@ if TYPE_CHECKING:
 
 LOOKED_UP = {
     "Diagnostic",
-    plan_fleet.__name__,
-    sweep.__name__,
-    *(getattr(planopt, name).__name__ for name in planopt.__all__),
+    *(getattr(getattr(planopt, name), "__name__", name) for name in planopt.__all__),
 }
 _SECTION = re.compile(r"\n\s*(?:Parameters|Returns|Raises|Attributes)\n\s*-{4,}\n")
 

@@ -13,20 +13,20 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from planopt.fleet.cover import Prices, cheapest, covers_of
-from planopt.fleet.dominance import undominated
-from planopt.fleet.generation import generate
-from planopt.fleet.mix import Mix
-from planopt.fleet.problem import Container, Fleet, Kit, Step, Stream, Template
-from planopt.fleet.purchase import cost_cents, shortfalls
-from planopt.fleet.selection import Selection
-from planopt.fleet.stages import solve
+from planopt.fleets.cover import Prices, cheapest, covers_of
+from planopt.fleets.dominance import undominated
+from planopt.fleets.generation import generate
+from planopt.fleets.mix import Mix
+from planopt.fleets.problem import Container, Fleet, Kit, Step, Stream, Template
+from planopt.fleets.purchase import cost_cents, shortfalls
+from planopt.fleets.selection import Selection
+from planopt.fleets.stages import solve
 from planopt.procurement import Solver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planopt.fleet.problem import Way
+    from planopt.fleets.problem import Way
     from planopt.procurement.model import Model
 
 TIME_LIMIT = 30.0

@@ -57,7 +57,7 @@ TYPE_OF = {
     "file": "str | None",
     "names": NAMES,
     "choices": NAMES,
-    "files": "Sequence[str]",
+    "files": "str | PathLike[str] | Sequence[str]",
     "switch": "bool",
     "truth": "bool | str",
     "pairs": "Mapping[str, float | str] | Sequence[str] | str | None",
@@ -68,6 +68,7 @@ HEADER = """\
 # rust/planopt-core/src/options/options.toml.
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import TypedDict
 
 from typing_extensions import Required

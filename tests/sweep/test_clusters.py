@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from planopt.documents.sweep import SweepResult
-from planopt.sweep import sweep
-from planopt.sweep.parts import Parts
+from planopt.sweeps import sweep
+from planopt.sweeps.parts import Parts
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

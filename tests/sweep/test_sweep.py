@@ -16,11 +16,11 @@ from planopt.cli import main
 from planopt.documents.sweep import SweepResult
 from planopt.door import written
 from planopt.errors import InputError
-from planopt.sweep import read_study, sweep
-from planopt.sweep.executors import executor_on
-from planopt.sweep.parts import Parts
-from planopt.sweep.run import merged
-from planopt.sweep.work import _frozen
+from planopt.sweeps import read_study, sweep
+from planopt.sweeps.executors import executor_on
+from planopt.sweeps.parts import Parts
+from planopt.sweeps.run import merged
+from planopt.sweeps.work import _frozen
 
 STUDY = """
 about = "a few candidates"

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from planopt import solve
 from planopt.errors import InputError
 from planopt.planning.evaluate import evaluate_serving
-from planopt.planning.serving import solve
 
 if TYPE_CHECKING:
     from planopt.documents.evaluation import EvaluationDocument

@@ -16,11 +16,11 @@ from planopt.cli import main
 from planopt.cli.build import _completed
 from planopt.cli.program import program
 from planopt.errors import InputError
-from planopt.fleet.plan import plan_fleet
+from planopt.fleets.plan import plan_fleet
 from planopt.market import Condition, read_market
 from planopt.options import Asked, Option, completed, given, table, taken_by, unknown
 from planopt.serving.question_types import PERCENTILES, Goal, Overlap, Problem
-from planopt.sweep import read_study
+from planopt.sweeps import read_study
 from planopt.training.problem import TrainingProblem
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def test_a_key_of_a_fleet_has_the_unit_and_the_limits_of_its_option(
 
 
 def test_a_study_has_the_keys_of_the_table() -> None:
-    from planopt.sweep.study import Axes
+    from planopt.sweeps.study import Axes
 
     for key, _ in _keys("study"):
         group, _, field = key.partition(".")

@@ -11,7 +11,7 @@ from planopt.printable import printable
 def bench(*, json: bool = False, **options: Any) -> None:
     """Measure how many candidates a second are evaluated here, every figure of each."""
     from planopt.report.bench import render_bench
-    from planopt.sweep.bench import bench as measure
+    from planopt.sweeps.bench import bench as measure
 
     spaces = options.pop("space", ())
     show(measure(spaces=spaces, **options), render_bench, json=json)

@@ -26,9 +26,9 @@ again: it would take the search."""
 def verify(*, plan: str, json: bool = False) -> int:
     """Compute a saved plan again, slowly and without the optimizer."""
     from planopt.report.plan import render_verification
-    from planopt.second_opinion import verify as compute_again
+    from planopt.second_opinion import verify_file
 
-    verdict = compute_again(Path(plan))
+    verdict = verify_file(Path(plan))
     problems = [_problem(plan, mismatch) for mismatch in verdict.mismatches]
     tell(problems)
     says_what = BOUGHT if verdict.buys else NOTHING_BOUGHT

@@ -34,7 +34,7 @@ def solve(
 
     planopt solve --target 5tok/s --budget 20000
     """
-    from planopt.planning.serving import solve as find_plan
+    from planopt.api import solve as find_plan
     from planopt.report.plan import render_plan
 
     return _show_plan(lambda: find_plan(**options), render_plan, out, json=json)
@@ -47,7 +47,7 @@ def train(
 
     planopt train --model llama-2-70b --tokens 2T --deadline 30d
     """
-    from planopt.planning.training import train as find_plan
+    from planopt.api import train as find_plan
     from planopt.report.plan import render_plan
 
     return _show_plan(lambda: find_plan(**options), render_plan, out, json=json)
@@ -64,7 +64,7 @@ def fleet(
 
     planopt fleet docs/how-to/fleet.toml
     """
-    from planopt.fleet.plan import plan_fleet
+    from planopt.fleets.plan import plan_fleet
     from planopt.report.fleet import render_fleet
 
     return _show_plan(
@@ -182,7 +182,7 @@ def frontier(
     from planopt.exchange.rows import write_rows
     from planopt.planning.frontier import frontier as units
     from planopt.report.spaces import render_frontier
-    from planopt.sweep.fronts import front
+    from planopt.sweeps.fronts import front
 
     if space is None:
         rows = units(**options).to_dicts()
@@ -207,7 +207,7 @@ def sweep(*, study: str, json: bool = False, **options: Any) -> int:
     """
     from planopt.cli.progress import Progress
     from planopt.report.spaces import render_sweep
-    from planopt.sweep import sweep as run
+    from planopt.sweeps import sweep as run
 
     progress = Progress("candidates")
     result = run(study, progress=progress, **options)

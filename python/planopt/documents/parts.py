@@ -6,9 +6,12 @@ modelled; it is never 0.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 
 class Rejection(Struct, frozen=True, kw_only=True):
@@ -133,6 +136,27 @@ class BomLine(Struct, frozen=True, kw_only=True):
     """What one is seen at."""
     unit_price_high_usd: float | None = None
 
+
+class BillOfMaterials(tuple[BomLine, ...]):
+    """Lines of a bill, which are a table too."""
+
+    __slots__ = ()
+
+    def to_arrow(self) -> Any:
+        """Table of pyarrow, a column for each field of a line.
+
+        Units are in the names (dollars); the extra ``planopt[arrow]`` brings pyarrow.
+        """
+        import pyarrow
+
+        return pyarrow.Table.from_pylist([structs.asdict(line) for line in self])
+
+
+if TYPE_CHECKING:
+    Bill: TypeAlias = BillOfMaterials
+else:
+    Bill = tuple[BomLine, ...]
+    """As documents are read: `PlanDocument` makes a `BillOfMaterials` of it."""
 
 LEVEL = 0.8
 """Share of measurements that an interval is to cover."""

@@ -17,6 +17,7 @@ from planopt.documents.evaluation import Deployment, Disaggregated
 from planopt.documents.explanations import (
     Alternative,
     Answers,
+    Change,
     Infeasibility,
     RentOrBuy,
     Sensitivity,
@@ -27,7 +28,8 @@ from planopt.documents.explanations import (
 from planopt.documents.parts import (
     Accuracy,
     Assumed,
-    BomLine,
+    Bill,
+    BillOfMaterials,
     Cost,
     Objective,
     PlanWarning,
@@ -35,7 +37,7 @@ from planopt.documents.parts import (
     Status,
 )
 from planopt.documents.training import Renting, TrainingDeployment
-from planopt.errors import InputError
+from planopt.errors import Infeasible, InputError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -168,7 +170,7 @@ class PlanDocument(Document, frozen=True, kw_only=True):
     gap: float | None = None
     """Share of the price by which it may be above the bound."""
     request: Request = msgspec.field(default_factory=Request)
-    bill_of_materials: tuple[BomLine, ...] = ()
+    bill_of_materials: Bill = BillOfMaterials()
     oldest_price_date: str | None = None
     """Of the prices that are a hundredth of the sum or more."""
     cost: Cost = msgspec.field(default_factory=Cost)
@@ -181,6 +183,30 @@ class PlanDocument(Document, frozen=True, kw_only=True):
     assumptions: str | None = None
     """Name or file of the assumptions used."""
     accuracy: Accuracy | None = None
+
+    def __post_init__(self) -> None:
+        """Let the lines of the bill be more than a tuple."""
+        bill = BillOfMaterials(self.bill_of_materials)
+        msgspec.structs.force_setattr(self, "bill_of_materials", bill)
+
+    def raise_if_infeasible(self) -> Self:
+        """Return the plan where there is one.
+
+        Raises
+        ------
+        Infeasible
+            There is none; E201, with what is in the way and the nearest changes.
+        """
+        if self.status != "infeasible":
+            return self
+        why = self.infeasibility or Infeasibility()
+        limits = ", ".join(f"{each.name} {each.value}" for each in why.binding)
+        raise Infeasible.of(
+            "E201",
+            f"no plan meets {limits or 'the question'}"
+            + (f": {why.note}" if why.note else ""),
+            help="; or ".join(map(_asked_again, why.nearest)) or None,
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -201,6 +227,14 @@ class PlanDocument(Document, frozen=True, kw_only=True):
                 accepted="a file that `planopt solve --out plan.json` has written",
             ) from error
         return cls.from_json(content, file=str(path))
+
+
+def _asked_again(change: Change) -> str:
+    """Say what to ask instead, and what is bought then."""
+    options = (
+        f"--{name.replace('_', '-')} {each}" for name, each in change.options.items()
+    )
+    return f"{' '.join(options)}: {change.summary}"
 
 
 class Plan(PlanDocument, frozen=True, kw_only=True):

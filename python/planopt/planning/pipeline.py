@@ -12,6 +12,8 @@ from planopt.procurement import Solver
 from planopt.procurement.purchase import PurchaseInterrupted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from planopt.catalog.open import Catalog
     from planopt.options import Asked
     from planopt.procurement.problem import Purchase
@@ -49,10 +51,15 @@ class Subject(Protocol[QuestionT, BuildT, PlanT]):
         """Say why there is no plan, and what is nearest to one."""
 
 
-def answered(subject: Subject[QuestionT, BuildT, PlanT], asked: Asked) -> PlanT:
+def answered(
+    subject: Subject[QuestionT, BuildT, PlanT],
+    asked: Asked,
+    on_progress: Callable[[str], object] | None = None,
+) -> PlanT:
     """Answer the question that options ask."""
     with Solver() as solver:
-        return answer(subject, subject.read(asked, open_for(asked), solver))
+        question = subject.read(asked, open_for(asked), solver)
+        return answer(subject, question, on_progress or (lambda _: None))
 
 
 def compared(subject: Subject[QuestionT, BuildT, PlanT], asked: Asked) -> list[PlanT]:
@@ -63,9 +70,15 @@ def compared(subject: Subject[QuestionT, BuildT, PlanT], asked: Asked) -> list[P
         return [answer(subject, question.alone(each)) for each in names]
 
 
-def answer(subject: Subject[QuestionT, BuildT, PlanT], question: QuestionT) -> PlanT:
+def answer(
+    subject: Subject[QuestionT, BuildT, PlanT],
+    question: QuestionT,
+    on_progress: Callable[[str], object] = lambda _: None,
+) -> PlanT:
     """Answer a question with a plan."""
     started = time.monotonic()
+    covered = question.found.search.candidates_covered
+    on_progress(f"{covered:,} configurations, {len(question.found)} worth buying")
     try:
         purchase = question.buy()
     except PurchaseInterrupted as stop:
@@ -74,8 +87,10 @@ def answer(subject: Subject[QuestionT, BuildT, PlanT], question: QuestionT) -> P
         raise Interrupted(plan) from None
     if not purchase.counts:
         return subject.infeasible(question, purchase, started)
+    on_progress(f"{purchase.status}: the best purchase, now under its load")
     question, purchase, chosen = subject.settled(question, purchase)
     plan = subject.plan(question, purchase, chosen, started)
+    on_progress("kept: alternatives and what would change the choice")
     try:
         return subject.explained(question, plan, chosen)
     except KeyboardInterrupt:

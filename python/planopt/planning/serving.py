@@ -13,13 +13,11 @@ from planopt.documents.explanations import (
     Answers,
     Infeasibility,
 )
-from planopt.documents.parts import Accuracy, Status
+from planopt.documents.parts import Accuracy, BillOfMaterials, Status
 from planopt.documents.plan import Plan
 from planopt.market import read_market
-from planopt.options import Asked
 from planopt.planning.alternatives import other_builds
 from planopt.planning.nearest import why_no_purchase
-from planopt.planning.pipeline import answered
 from planopt.planning.pools import disaggregated
 from planopt.planning.price_ranges import uncertainty
 from planopt.planning.question import TOLD, ServingQuestion
@@ -37,10 +35,8 @@ from planopt.units import MICRO_USD
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from typing_extensions import Unpack
-
     from planopt.catalog.open import Catalog
-    from planopt.option_types import SolveOptions
+    from planopt.options import Asked
     from planopt.procurement import Solver
     from planopt.procurement.problem import Objective, Purchase
     from planopt.serving.build import Build
@@ -50,38 +46,6 @@ SIMULATED = (
     "other, and does not compute them again"
 )
 """What is said besides where latencies are judged."""
-
-
-def solve(**options: Unpack[SolveOptions]) -> Plan:
-    """Find what to buy to serve a model.
-
-    Parameters
-    ----------
-    **options
-        As of ``planopt solve``, with underscores: text with units (``"5tok/s"``) or
-        numbers in SI units. docs/reference/options.md has them all.
-
-    Returns
-    -------
-    Plan
-        Also where there is none: then its status is ``infeasible``, with why and the
-        nearest changes.
-
-    Raises
-    ------
-    InputError
-        With a diagnostic for each option or file that cannot be used.
-    Interrupted
-        On Ctrl-C, with the best plan so far.
-
-    Examples
-    --------
-    >>> import planopt
-    >>> plan = planopt.solve(target="5tok/s", budget=20_000)
-    >>> plan.status
-    'optimal'
-    """
-    return answered(Serving(), Asked.by_user("solve", options))
 
 
 class Serving:
@@ -127,7 +91,7 @@ class Serving:
             bound_usd_per_hour=bound if hourly else None,
             gap=purchase.gap,
             request=question.problem.request(),
-            bill_of_materials=chosen.bill_of_materials,
+            bill_of_materials=BillOfMaterials(chosen.bill_of_materials),
             oldest_price_date=oldest_price(chosen.bill_of_materials),
             deployments=chosen.deployments,
             cost=chosen.cost,

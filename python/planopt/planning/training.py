@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from planopt.accuracy.residuals import errors
-from planopt.documents.parts import Accuracy, Search
+from planopt.documents.parts import Accuracy, BillOfMaterials, Search
 from planopt.documents.plan import TrainingPlan
 from planopt.market import read_market
 from planopt.options import Asked, Edit
 from planopt.planning.alternatives import other_clusters
 from planopt.planning.heterogeneous import together
 from planopt.planning.nearest import why_no_cluster
-from planopt.planning.pipeline import answered
 from planopt.planning.question import TrainingQuestion
 from planopt.planning.rented_runs import renting
 from planopt.planning.sensitivity import run_sensitivities
@@ -25,45 +24,10 @@ from planopt.training.problem import TrainingProblem
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from planopt.catalog.open import Catalog
-    from planopt.option_types import TrainOptions
     from planopt.procurement import Solver
     from planopt.procurement.problem import Purchase
     from planopt.training.build import TrainingBuild
-
-
-def train(**options: Unpack[TrainOptions]) -> TrainingPlan:
-    """Find the cheapest cluster that trains a model in time, or the fastest for a sum.
-
-    Parameters
-    ----------
-    **options
-        As of ``planopt train``, with underscores: text with units (``"2T"``) or numbers
-        in SI units. docs/reference/options.md has them all.
-
-    Returns
-    -------
-    TrainingPlan
-        Also where there is none: then its status is ``infeasible``, with why and the
-        nearest changes.
-
-    Raises
-    ------
-    InputError
-        With a diagnostic for each option or file that cannot be used.
-    Interrupted
-        On Ctrl-C, with the best plan so far.
-
-    Examples
-    --------
-    >>> import planopt
-    >>> plan = planopt.train(tokens="2T", deadline="30d", accelerators="a100-sxm-80")
-    >>> plan.status
-    'optimal'
-    """
-    return answered(Training(), Asked.by_user("train", options))
 
 
 class Training:
@@ -103,7 +67,7 @@ class Training:
             bound_usd=None if bound is None else bound / MICRO_USD,
             gap=purchase.gap,
             request=problem.request(),
-            bill_of_materials=bill,
+            bill_of_materials=BillOfMaterials(bill),
             oldest_price_date=oldest_price(bill),
             deployments=(chosen.deployment,),
             cost=chosen.evaluation.cost,

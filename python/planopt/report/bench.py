@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from planopt.report.style import head
 from planopt.report.table import Report, Section, Table
-from planopt.sweep.bench import Measured
+from planopt.sweeps.bench import Measured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ _MILLION = 1e6
 
 
 def render_bench(found: Mapping[str, object]) -> Report:
-    """Lay out what `planopt.sweep.bench.bench` found."""
+    """Lay out what `planopt.sweeps.bench.bench` found."""
     spaces = {
         name: value for name, value in found.items() if isinstance(value, Measured)
     }

@@ -46,7 +46,7 @@ def _cell(value: object) -> str:
 
 
 def render_sweep(result: SweepResult) -> Report:
-    """Lay out the result of `planopt.sweep.sweep`."""
+    """Lay out the result of `planopt.sweeps.sweep`."""
     lines = [
         head(f"{result.candidates:,} candidates in {result.chunks} chunks"),
         f"  evaluated  {result.evaluated:,}",

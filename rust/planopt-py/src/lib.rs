@@ -23,6 +23,11 @@ mod _native {
     #[pymodule_export]
     use crate::table::{Column, Table};
 
+    /// Version of planopt.
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "as Python spells it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
     use planopt_core::training::bounds;
     use planopt_core::{cost, format, options, quantity, request, search, serving};
 

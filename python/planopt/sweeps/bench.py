@@ -15,7 +15,7 @@ from planopt.door import written
 from planopt.errors import InputError
 from planopt.machine import processor_name
 from planopt.options import Asked
-from planopt.sweep.spaces import Space, read_space
+from planopt.sweeps.spaces import Space, read_space
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

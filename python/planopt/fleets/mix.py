@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from planopt.fleet.programme import Programme
-from planopt.fleet.purchase import Purchase, trimmed
+from planopt.fleets.programme import Programme
+from planopt.fleets.purchase import Purchase, trimmed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planopt.fleet.problem import Fleet
+    from planopt.fleets.problem import Fleet
 
 
 Key = TypeVar("Key")

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planopt._native import cheapest_cover
-from planopt.fleet.purchase import Purchase, cost_cents
+from planopt.fleets.purchase import Purchase, cost_cents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from planopt.fleet.problem import Fleet
+    from planopt.fleets.problem import Fleet
 
 
 LIMIT_SCALE = 2**20

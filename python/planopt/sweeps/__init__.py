@@ -6,7 +6,7 @@ as one Parquet file at once. A study that was stopped goes on where it was.
 """
 
 from planopt.documents.sweep import SweepResult
-from planopt.sweep.run import sweep
-from planopt.sweep.study import Study, read_study
+from planopt.sweeps.run import sweep
+from planopt.sweeps.study import Study, read_study
 
 __all__ = ["Study", "SweepResult", "read_study", "sweep"]

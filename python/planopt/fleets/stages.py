@@ -3,7 +3,7 @@
 1. One shape of hardware for each stream, proven best.
 2. Two shapes in quarters of the demand, mostly proven best.
 3. In several periods, the choice of a generated cover for each demand of each period,
-   and the bound that their prices prove (`planopt.fleet.generation`).
+   and the bound that their prices prove (`planopt.fleets.generation`).
 4. The free mix of all: the whole problem, and a bound of the plan.
 5. The free mix of the few templates that are near at hand, then of some more: better
    answers, sooner.
@@ -27,21 +27,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from planopt.errors import InternalError
-from planopt.fleet.cover import covers_of
-from planopt.fleet.generation import generate
-from planopt.fleet.mix import Mix
-from planopt.fleet.near import near
-from planopt.fleet.parts import of_part, parts_of
-from planopt.fleet.purchase import cost_cents, shortfalls, total
-from planopt.fleet.selection import Selection
+from planopt.fleets.cover import covers_of
+from planopt.fleets.generation import generate
+from planopt.fleets.mix import Mix
+from planopt.fleets.near import near
+from planopt.fleets.parts import of_part, parts_of
+from planopt.fleets.purchase import cost_cents, shortfalls, total
+from planopt.fleets.selection import Selection
 from planopt.procurement.solver import Effort, SolveInterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from planopt.fleet.problem import Fleet
-    from planopt.fleet.programme import Programme
-    from planopt.fleet.purchase import Purchase
+    from planopt.fleets.problem import Fleet
+    from planopt.fleets.programme import Programme
+    from planopt.fleets.purchase import Purchase
     from planopt.procurement.solver import Outcome, Solver
 
 

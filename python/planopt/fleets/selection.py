@@ -11,7 +11,7 @@ programme only selects. A column is one of
 The shares of what is at work in a period add up to the whole. With one part the
 columns carry all or nothing (one shape of hardware for a stream at a time); with four,
 quarters, of at most two shapes. Every selection is an answer of the whole problem,
-which adds freer mixes (`planopt.fleet.mix`).
+which adds freer mixes (`planopt.fleets.mix`).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planopt.fleet.programme import Programme
-from planopt.fleet.purchase import Purchase
+from planopt.fleets.programme import Programme
+from planopt.fleets.purchase import Purchase
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planopt.fleet.problem import Fleet
+    from planopt.fleets.problem import Fleet
 
 
 MOST_SHAPES = 2

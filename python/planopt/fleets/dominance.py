@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from planopt._native import undominated_templates
 
 if TYPE_CHECKING:
-    from planopt.fleet.problem import Fleet
+    from planopt.fleets.problem import Fleet
 
 
 Columns: TypeAlias = tuple[list[int], list[int], list[int], list[list[int]]]

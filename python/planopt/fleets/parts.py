@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.fleet.purchase import Purchase
+from planopt.fleets.purchase import Purchase
 
 if TYPE_CHECKING:
-    from planopt.fleet.problem import Fleet
+    from planopt.fleets.problem import Fleet
 
 
 def parts_of(fleet: Fleet) -> list[Fleet]:

@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planopt.documents.fleet_request import Bought, Owned, Rented
-from planopt.fleet.charges import charges_cents
-from planopt.fleet.curve import FLAT, duration_curve
-from planopt.fleet.problem import Fleet, Kit, Step, Stream, Template, Way
-from planopt.fleet.units import UTILISATION, Sought, serving_units, training_units
+from planopt.fleets.charges import charges_cents
+from planopt.fleets.curve import FLAT, duration_curve
+from planopt.fleets.problem import Fleet, Kit, Step, Stream, Template, Way
+from planopt.fleets.units import UTILISATION, Sought, serving_units, training_units
 from planopt.procurement.model import exact
 from planopt.units import CENTS, MICRO_USD, SECONDS_PER_HOUR
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         Training,
         Workload,
     )
-    from planopt.fleet.units import Source, Unit
+    from planopt.fleets.units import Source, Unit
 
 PER_UNIT = 10**6
 """Demands and supplies are counted in millionths: of a request per second, of a run."""

@@ -16,14 +16,14 @@ from planopt.catalog.open import open_for
 from planopt.documents.explanations import Infeasibility
 from planopt.documents.fleet import FleetPlan, OneType, StageNote
 from planopt.documents.fleet_request import FleetRequest, Owned
-from planopt.documents.parts import Assumed, PlanWarning, Search
+from planopt.documents.parts import Assumed, BillOfMaterials, PlanWarning, Search
 from planopt.documents.plan import Interrupted
-from planopt.fleet.charges import kg_co2e
-from planopt.fleet.dominance import undominated
-from planopt.fleet.layout import Layout
-from planopt.fleet.question import ask
-from planopt.fleet.stages import StagesInterrupted, solve
-from planopt.fleet.units import UTILISATION
+from planopt.fleets.charges import kg_co2e
+from planopt.fleets.dominance import undominated
+from planopt.fleets.layout import Layout
+from planopt.fleets.question import ask
+from planopt.fleets.stages import StagesInterrupted, solve
+from planopt.fleets.units import UTILISATION
 from planopt.market import said_by_files
 from planopt.options import Asked
 from planopt.price_sources import oldest_price, sourced
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from planopt.catalog.open import Catalog
     from planopt.documents.fleet import Acquisition
-    from planopt.fleet.question import Question
-    from planopt.fleet.stages import Answer
+    from planopt.fleets.question import Question
+    from planopt.fleets.stages import Answer
     from planopt.option_types import FleetOptions
 
 
@@ -56,25 +56,7 @@ def plan_fleet(
     told: Callable[[str], None] | None = None,
     **options: Unpack[FleetOptions],
 ) -> FleetPlan:
-    """Plan what a fleet buys and rents, and when.
-
-    Parameters
-    ----------
-    file : str or Path
-        Such as ``fleet.toml``; docs/how-to/fleet.md describes it.
-    told : callable, optional
-        Told how far it is, a line at a time.
-    **options
-        As of ``planopt fleet``. Fleets of one type of accelerator are planned as well,
-        for comparison, unless ``compare=False``.
-
-    Raises
-    ------
-    InputError
-        With a diagnostic for everything in the file that cannot be used.
-    Interrupted
-        On Ctrl-C, with the best plan so far.
-    """
+    """Plan what a fleet buys and rents, and fleets of one type beside it."""
     asked = Asked.by_user("fleet", options)
     opened = open_for(asked)
     chosen = asked.question(opened.native, _Options)
@@ -202,7 +184,7 @@ class _Planning:
             rent_usd=(cost - charge) / CENTS,
             power_watts=periods[-1].power_watts if periods else 0.0,
             kg_co2e=self._kg_co2e(acquisitions),
-            bill_of_materials=parts,
+            bill_of_materials=BillOfMaterials(parts),
             oldest_price_date=oldest_price(parts),
             deployments=deployments,
             runs=layout.runs(),
@@ -260,7 +242,7 @@ class _Planning:
 
     def _explained(self, question: Question, plan: FleetPlan) -> FleetPlan:
         """Add why there is no plan, and what is nearest to one."""
-        from planopt.fleet.nearest import explain
+        from planopt.fleets.nearest import explain
 
         if plan.stages and plan.stages[-1].status == "unknown":
             note = "neither found nor excluded within the time limit"

@@ -16,7 +16,7 @@ from planopt.files import replacing, unwritable, write
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planopt.sweep.study import Chunk, Study
+    from planopt.sweeps.study import Chunk, Study
 
 MANIFEST = "manifest.json"
 TALLY = b"planopt"
@@ -142,7 +142,7 @@ class Parts:
 
     def _write_manifest(self, study: Study) -> None:
         told = {
-            "schema": "planopt.sweep/1",
+            "schema": "planopt.sweeps/1",
             "about": study.about,
             "kind": study.kind,
             "fingerprint": study.fingerprint(),

@@ -12,15 +12,15 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planopt.fleet.cover import Cover, cheapest
-from planopt.fleet.master import Master
+from planopt.fleets.cover import Cover, cheapest
+from planopt.fleets.master import Master
 from planopt.procurement.solver import Effort
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from planopt.fleet.cover import Prices
-    from planopt.fleet.problem import Fleet
+    from planopt.fleets.cover import Prices
+    from planopt.fleets.problem import Fleet
     from planopt.procurement.solver import Solver
 
 

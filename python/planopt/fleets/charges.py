@@ -11,7 +11,7 @@ from planopt.units import CENTS, HOURS_PER_YEAR, MICRO_USD
 if TYPE_CHECKING:
     from planopt.catalog.entries import CostAssumptions
     from planopt.documents.fleet_request import FleetRequest, Region
-    from planopt.fleet.units import Unit
+    from planopt.fleets.units import Unit
 
 
 def charges_cents(

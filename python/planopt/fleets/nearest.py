@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from planopt.documents.explanations import Change, Infeasibility, Limit
-from planopt.fleet.mix import Mix
-from planopt.fleet.problem import Container
-from planopt.fleet.question import PER_UNIT, SHARES_OF_A_RACK_UNIT
+from planopt.fleets.mix import Mix
+from planopt.fleets.problem import Container
+from planopt.fleets.question import PER_UNIT, SHARES_OF_A_RACK_UNIT
 from planopt.procurement.conflict import minimal_conflict
 from planopt.procurement.solver import Effort
 from planopt.units import CENTS
@@ -17,7 +17,7 @@ from planopt.units import CENTS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.fleet.problem import Fleet
+    from planopt.fleets.problem import Fleet
     from planopt.procurement import Solver
 
 

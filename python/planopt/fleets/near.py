@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from planopt.fleet.problem import Fleet
-    from planopt.fleet.purchase import Purchase
+    from planopt.fleets.problem import Fleet
+    from planopt.fleets.purchase import Purchase
 
 
 def near(fleet: Fleet, known: Purchase | None, each: int) -> Fleet:

@@ -10,7 +10,7 @@ from msgspec.json import decode
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.door import written
 from planopt.errors import InputError
-from planopt.sweep.spaces import read_space
+from planopt.sweeps.spaces import read_space
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

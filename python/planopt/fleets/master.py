@@ -11,15 +11,15 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planopt.fleet.cover import LIMIT_SCALE, Prices
-from planopt.fleet.programme import Programme
+from planopt.fleets.cover import LIMIT_SCALE, Prices
+from planopt.fleets.programme import Programme
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.fleet.cover import Cover
-    from planopt.fleet.problem import Fleet
-    from planopt.fleet.purchase import Purchase
+    from planopt.fleets.cover import Cover
+    from planopt.fleets.problem import Fleet
+    from planopt.fleets.purchase import Purchase
     from planopt.procurement.model import Model
 
 

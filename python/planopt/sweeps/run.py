@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec.json import decode
 
 from planopt.documents.sweep import SweepResult
-from planopt.sweep.executors import executor_on
-from planopt.sweep.parts import Evaluated, Parts
-from planopt.sweep.study import Chunk, Study, read_study
-from planopt.sweep.work import Task, evaluate
+from planopt.sweeps.executors import executor_on
+from planopt.sweeps.parts import Evaluated, Parts
+from planopt.sweeps.study import Chunk, Study, read_study
+from planopt.sweeps.work import Task, evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,32 +39,7 @@ def sweep(
     catalog: Sequence[str] = (),
     progress: Callable[[int, int], object] | None = None,
 ) -> SweepResult:
-    """Evaluate every candidate of a study, and keep the front of each case.
-
-    Parameters
-    ----------
-    study : str or Study
-        File of the study.
-    out : str
-        Folder of its parts. Finished ones are skipped.
-    on : str
-        ``local``, ``dask://HOST:PORT``, ``ray://auto`` or ``ray://HOST:PORT``.
-    executor : concurrent.futures.Executor, optional
-        Any executor, in place of `on`; its tasks can be pickled.
-    catalog : sequence of str
-        Overlay folders, which workers must see under the same path.
-    progress : callable, optional
-        Told how many candidates of this run are done, and of how many.
-
-    Returns
-    -------
-    SweepResult
-
-    Raises
-    ------
-    InputError
-        For what cannot be read, is not installed, or a folder of another study.
-    """
+    """Evaluate what is missing of a study, and merge the fronts."""
     started = time.perf_counter()
     asked = study if isinstance(study, Study) else read_study(study, catalog=catalog)
     parts = Parts.of(asked, out)

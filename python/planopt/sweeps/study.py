@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, catalog_digest, open_catalog
 from planopt.door import written
 from planopt.errors import Diagnostic, InputError
-from planopt.sweep.spaces import Space, read_space, read_toml, space_of_tables
+from planopt.sweeps.spaces import Space, read_space, read_toml, space_of_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

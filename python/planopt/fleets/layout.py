@@ -19,16 +19,16 @@ from planopt.documents.fleet import (
     StreamSupply,
 )
 from planopt.documents.training import TrainingDeployment
-from planopt.fleet.question import PER_UNIT
+from planopt.fleets.question import PER_UNIT
 from planopt.units import CENTS, HOURS_PER_DAY, MICRO_USD, SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planopt.documents.parts import BomLine
-    from planopt.fleet.problem import Template
-    from planopt.fleet.purchase import Purchase
-    from planopt.fleet.question import Demanded, Question, Use
+    from planopt.fleets.problem import Template
+    from planopt.fleets.purchase import Purchase
+    from planopt.fleets.question import Demanded, Question, Use
 
 
 @dataclass(frozen=True)

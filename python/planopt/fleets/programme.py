@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.errors import InternalError
-from planopt.fleet.purchase import Purchase, cost_cents, total, used
+from planopt.fleets.purchase import Purchase, cost_cents, total, used
 from planopt.procurement.model import MAX_ACTIVITY, Model, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from planopt.fleet.problem import Fleet
+    from planopt.fleets.problem import Fleet
 
 
 class Programme:

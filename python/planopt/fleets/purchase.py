@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from planopt.fleet.problem import Fleet
+    from planopt.fleets.problem import Fleet
 
 
 Key = TypeVar("Key", tuple[int, int], tuple[int, int, int])

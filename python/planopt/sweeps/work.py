@@ -12,7 +12,7 @@ from planopt.door import written
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
-    from planopt.sweep.study import Chunk, Study
+    from planopt.sweeps.study import Chunk, Study
 
 
 class Task(Struct, frozen=True):

@@ -1,0 +1,279 @@
+"""The public functions that ask for plans, list what there is, and check what is saved.
+
+What not every question needs is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planopt.catalog.open import open_catalog
+from planopt.documents.plan import PlanDocument
+from planopt.errors import InputError
+from planopt.options import Asked
+from planopt.planning.pipeline import answered
+from planopt.planning.serving import Serving
+from planopt.planning.training import Training
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from concurrent.futures import Executor
+    from os import PathLike
+
+    from typing_extensions import Unpack
+
+    from planopt.catalog.entries import Entry
+    from planopt.documents.fleet import FleetPlan
+    from planopt.documents.plan import Plan, TrainingPlan
+    from planopt.documents.sweep import SweepResult
+    from planopt.option_types import FleetOptions, SolveOptions, TrainOptions
+    from planopt.second_opinion import Verdict
+
+
+def solve(
+    model: str | None = None,
+    /,
+    *,
+    on_progress: Callable[[str], object] | None = None,
+    **options: Unpack[SolveOptions],
+) -> Plan:
+    """Find what to buy or rent to serve a model.
+
+    Parameters
+    ----------
+    model : str, optional
+        Id of the catalog, Hugging Face id, or path of a ``config.json``.
+    on_progress : callable, optional
+        Told how far it is, a line at a time.
+    **options
+        As of ``planopt solve``, with underscores: text with units (``"5tok/s"``) or
+        numbers in SI units (seconds, bytes, watts, dollars, tokens per second).
+        docs/reference/options.md has them all.
+
+    Returns
+    -------
+    Plan
+        Also where there is none: then its status is ``infeasible``, with why and the
+        nearest changes.
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for each option or file that cannot be used.
+    Interrupted
+        On Ctrl-C, with the best plan so far.
+
+    Examples
+    --------
+    >>> import planopt
+    >>> plan = planopt.solve("llama-2-70b", target="5tok/s", budget=20_000)
+    >>> plan.status, plan.price_usd <= 20_000
+    ('optimal', True)
+    """
+    asked = Asked.by_user("solve", _about(model, options))
+    return answered(Serving(), asked, on_progress)
+
+
+def train(
+    model: str | None = None,
+    /,
+    *,
+    on_progress: Callable[[str], object] | None = None,
+    **options: Unpack[TrainOptions],
+) -> TrainingPlan:
+    """Find the cheapest cluster that trains a model in time, or the fastest for a sum.
+
+    Parameters
+    ----------
+    model : str, optional
+        Id of the catalog, Hugging Face id, or path of a ``config.json``.
+    on_progress : callable, optional
+        Told how far it is, a line at a time.
+    **options
+        As of ``planopt train``, with underscores: text with units (``"2T"``, ``"30d"``)
+        or numbers in SI units. docs/reference/options.md has them all.
+
+    Returns
+    -------
+    TrainingPlan
+        Also where there is none: then its status is ``infeasible``, with why and the
+        nearest changes.
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for each option or file that cannot be used.
+    Interrupted
+        On Ctrl-C, with the best plan so far.
+
+    Examples
+    --------
+    >>> import planopt
+    >>> plan = planopt.train(tokens="2T", deadline="30d", accelerators="a100-sxm-80")
+    >>> plan.status
+    'optimal'
+    """
+    asked = Asked.by_user("train", _about(model, options))
+    return answered(Training(), asked, on_progress)
+
+
+def fleet(
+    file: str | PathLike[str],
+    *,
+    on_progress: Callable[[str], None] | None = None,
+    **options: Unpack[FleetOptions],
+) -> FleetPlan:
+    """Plan what a fleet buys and rents, and when.
+
+    Parameters
+    ----------
+    file : str or PathLike
+        Such as ``fleet.toml``; docs/how-to/fleet.md describes it.
+    on_progress : callable, optional
+        Told how far it is, a line at a time.
+    **options
+        As of ``planopt fleet``, with underscores. Fleets of one type of accelerator are
+        planned as well, for comparison, unless ``compare=False``.
+
+    Returns
+    -------
+    FleetPlan
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for everything in the file that cannot be used.
+    Interrupted
+        On Ctrl-C, with the best plan so far.
+    """
+    from planopt.fleets.plan import plan_fleet
+
+    return plan_fleet(Path(file), told=on_progress, **options)
+
+
+def sweep(
+    study: str | PathLike[str],
+    *,
+    out: str | PathLike[str],
+    on: str = "local",
+    executor: Executor | None = None,
+    catalog: str | PathLike[str] | Sequence[str] = (),
+    on_progress: Callable[[int, int], object] | None = None,
+) -> SweepResult:
+    """Evaluate every candidate of a study, and keep the front of each case.
+
+    Parameters
+    ----------
+    study : str or PathLike
+        File of the study.
+    out : str or PathLike
+        Folder of its parts. Finished ones are skipped.
+    on : str
+        ``local``, ``dask://HOST:PORT``, ``ray://auto`` or ``ray://HOST:PORT``.
+    executor : concurrent.futures.Executor, optional
+        Any executor, in place of `on`; its tasks can be pickled.
+    catalog : str, PathLike or sequence of str
+        Overlay folders, which workers must see under the same path.
+    on_progress : callable, optional
+        Told how many candidates of this run are done, and of how many.
+
+    Returns
+    -------
+    SweepResult
+
+    Raises
+    ------
+    InputError
+        For what cannot be read, is not installed, or a folder of another study.
+    """
+    from planopt.sweeps.run import sweep as run
+
+    return run(
+        str(study),
+        out=str(out),
+        on=on,
+        executor=executor,
+        catalog=_folders(catalog),
+        progress=on_progress,
+    )
+
+
+def verify(plan: PlanDocument | str | PathLike[str]) -> Verdict:
+    """Compute a plan again, slowly and without the optimizer.
+
+    Parameters
+    ----------
+    plan : Plan, TrainingPlan, FleetPlan, str or PathLike
+        A plan, or the file of one.
+
+    Returns
+    -------
+    Verdict
+        ``mismatches``: what does not agree; it is true where there are none.
+
+    Raises
+    ------
+    InputError
+        There is no such file (E006), or it is no plan (E301).
+
+    Examples
+    --------
+    >>> import planopt
+    >>> plan = planopt.solve("llama-3.1-8b", target="20tok/s")
+    >>> bool(planopt.verify(plan))
+    True
+    """
+    from planopt.second_opinion import verified, verify_file
+
+    if isinstance(plan, PlanDocument):
+        return verified(plan.to_json().encode())
+    return verify_file(Path(plan))
+
+
+def models(*, catalog: str | PathLike[str] | Sequence[str] = ()) -> tuple[Entry, ...]:
+    """List the models that there are: ``id`` and ``name`` of each.
+
+    Examples
+    --------
+    >>> import planopt
+    >>> "llama-3.1-8b" in {model.id for model in planopt.models()}
+    True
+    """
+    return open_catalog(_folders(catalog)).list("models")
+
+
+def accelerators(
+    *, catalog: str | PathLike[str] | Sequence[str] = ()
+) -> tuple[Entry, ...]:
+    """List the accelerators that there are: ``id`` and ``name`` of each.
+
+    Examples
+    --------
+    >>> import planopt
+    >>> [card.name for card in planopt.accelerators() if card.id == "rtx-4090"]
+    ['GeForce RTX 4090']
+    """
+    return open_catalog(_folders(catalog)).list("accelerators")
+
+
+def _about(model: str | None, options: Mapping[str, object]) -> dict[str, object]:
+    """Put the model among the options, where it comes first."""
+    if model is None:
+        return dict(options)
+    if options.get("model") is not None:
+        raise InputError.of(
+            "E004",
+            "two models are named",
+            field="--model",
+            value=options["model"],
+            accepted="one of the two",
+        )
+    return {"model": model, **options}
+
+
+def _folders(catalog: str | PathLike[str] | Sequence[str]) -> tuple[str, ...]:
+    """Take one folder or several."""
+    if isinstance(catalog, (list, tuple)):
+        return tuple(map(str, catalog))
+    return (str(catalog),)
