@@ -31,6 +31,8 @@ class OfServing(TypedDict, total=False):
     requests: float | str | None
     users: float | str | None
     load: str | None
+    arrival_cv: float | str | None
+    prefix_hit_rate: float | str | None
     batch: float | str | None
     in_flight: float | str | None
     overlap: str | None
@@ -102,6 +104,7 @@ class OfConfigurations(TypedDict, total=False):
 class SolveOptions(
     OfAll, OfModels, OfServing, OfUnits, OfPurchases, OfChoices, OfSpares, total=False
 ):
+    traffic: str | None
     cp: float | str | None
     condition: str | None
     price_band: float | str | None
@@ -127,8 +130,6 @@ class ServingOptions(OfAll, OfModels, OfServing, OfConfigurations, total=False):
     lora_adapters: float | str | None
     encoder_parameters: float | str | None
     traffic: str | None
-    arrival_cv: float | str | None
-    prefix_hit_rate: float | str | None
     image_tokens: float | str | None
     patches_per_token: float | str | None
     hosts: float | str | None

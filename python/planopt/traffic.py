@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+from itertools import pairwise
 from pathlib import Path
+from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, NamedTuple
 
 from planopt.loads import Arrivals, Sizes
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 LARGEST_COUNT = 2**31
 LARGEST_QUANTITY = 1e12
 """Beyond any number of tokens, and any time of a trace."""
+LEAST_CV, MOST_CV = 0.01, 100.0
+"""How unevenly requests may be said to come (`--arrival-cv`)."""
 MOST_DIGITS = 20
 """Of a number of tokens: those of any 64-bit integer."""
 
@@ -21,9 +25,40 @@ MOST_DIGITS = 20
 class Traffic(NamedTuple):
     """Somebody's own traffic."""
 
-    sizes: Sizes
-    arrivals: Arrivals | None = None
+    prompts: list[int]
+    answers: list[int]
+    seconds: list[float] | None = None
     """When each request arrived, where that is known."""
+
+    @property
+    def sizes(self) -> Sizes:
+        """Prompts with their answers, as a load has them."""
+        return Sizes(kind="pairs", prompt=self.prompts, output=self.answers)
+
+    @property
+    def arrivals(self) -> Arrivals | None:
+        """When they came, as a load has it."""
+        if self.seconds is None:
+            return None
+        return Arrivals(kind="trace", seconds=self.seconds)
+
+    def told(self, asked: Asked) -> None:
+        """Add what a purchase for it must know: mean lengths, and how requests come.
+
+        They come at the rate of the file, and as unevenly, unless the question says
+        how many come or wait.
+        """
+        means = {"prompt": fmean(self.prompts), "output": fmean(self.answers)}
+        why = "is what --traffic says of each request"
+        asked.out_of_place(means, why, accepted="one of the two")
+        asked.given |= {name: max(1, round(mean)) for name, mean in means.items()}
+        said = {"requests", "users", "throughput"} & set(asked.given)
+        if said or not self.seconds or self.seconds[-1] <= 0:
+            return
+        gaps = [after - before for before, after in pairwise(self.seconds)]
+        mean = fmean(gaps)
+        asked.given["requests"] = 1 / mean
+        asked.given["arrival_cv"] = min(max(pstdev(gaps) / mean, LEAST_CV), MOST_CV)
 
 
 def read_traffic(asked: Asked) -> Traffic | None:
@@ -57,11 +92,9 @@ def read_traffic(asked: Asked) -> Traffic | None:
         return None
     seconds = [row[2] for row in rows if row[2] is not None]
     prompts, answers = [row[0] for row in rows], [row[1] for row in rows]
-    sizes = Sizes(kind="pairs", prompt=prompts, output=answers)
     if len(seconds) < len(rows):
-        return Traffic(sizes)
-    trace = [each - seconds[0] for each in seconds]
-    return Traffic(sizes, Arrivals(kind="trace", seconds=trace))
+        return Traffic(prompts, answers)
+    return Traffic(prompts, answers, [each - seconds[0] for each in seconds])
 
 
 def _requests(table: csv.DictReader[str]) -> list[tuple[int, int, float | None]]:

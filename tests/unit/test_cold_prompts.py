@@ -112,7 +112,7 @@ def test_a_steady_plan_says_how_long_a_single_user_waits() -> None:
     tp, host = deployment.candidate.tp, deployment.hardware.host
     for wait, hits in zip(waits(message), (None, "50%", "95%"), strict=True):
         alone = planopt.evaluate(
-            **CARD, tp=tp, host=host, users=1, prefix_hit_rate=hits
+            **CARD, tp=tp, host=host, users=1, load="benchmark", prefix_hit_rate=hits
         )
         assert wait == pytest.approx(alone.ttft_seconds.mean, rel=0.1)
 

@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import planopt
+from planopt.catalog.open import open_catalog
 from planopt.errors import InputError
+from planopt.options import Asked
+from planopt.planning.serving import Serving
+from planopt.procurement import Solver
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from planopt.documents.evaluation import EvaluationDocument
+    from planopt.loads import Load
+    from planopt.planning.question import ServingQuestion
 
 REPLICA: dict[str, Any] = {
     "model": "llama-3.1-8b",
@@ -72,3 +80,55 @@ def test_a_held_batch_and_the_articles_assumptions_are_judged_by_steps() -> None
     for said in ({"batch": 8}, {"assumptions": "article"}):
         plan = planopt.solve(target="5tok/s", **said)
         assert (plan.request.load, plan.request.percentile) == ("steady", None)
+
+
+def _question(**said: Any) -> ServingQuestion:
+    """Read what is asked, without an answer."""
+    asked = {"model": "llama-3.1-8b", "accelerators": "h100-sxm", "ttft": "1s", **said}
+    with Solver() as solver:
+        return Serving().read(Asked("solve", asked), open_catalog(), solver)
+
+
+def _load(**said: Any) -> Load:
+    load = _question(**said).problem.whole_load
+    assert load is not None
+    return load
+
+
+def test_a_purchase_is_for_bursts_and_for_prompts_that_are_found() -> None:
+    load = _load(requests="3/s", arrival_cv=3, prefix_hit_rate="40%")
+    assert (load.arrivals.kind, load.arrivals.cv) == ("gamma", 3)
+    assert load.prefix_hit_rate == 0.4
+    with pytest.raises(InputError) as refused:
+        _question(arrival_cv=3)
+    assert [one.field for one in refused.value.diagnostics] == ["--requests"]
+
+
+def _most(**said: Any) -> float:
+    """Tokens per second of the best unit of one accelerator, by the closed form."""
+    long = {"prompt": 6000, "output": 100, "requests": "3/s", "max_accelerators": 1}
+    found = _question(**long, **said).search()
+    return max(found.listed().tokens_per_second)
+
+
+def test_bursts_need_more_and_found_prompts_less() -> None:
+    usual = _most()
+    assert _most(arrival_cv=3) < 0.95 * usual
+    assert _most(prefix_hit_rate="50%") > 1.2 * usual
+    # A prompt that is found need not be read alone within the promise.
+    assert _most(ttft="120ms", prefix_hit_rate="90%") > 0
+
+
+def test_a_purchase_for_ones_own_traffic(tmp_path: Path) -> None:
+    file = tmp_path / "own.csv"
+    file.write_text("seconds,prompt,output\n0,1000,100\n1,3000,300\n4,2000,200\n")
+    load = _load(traffic=str(file))
+    assert (load.sizes.kind, load.mean_prompt) == ("pairs", 2000)
+    assert load.arrivals.per_second == pytest.approx(0.5)
+    assert load.arrivals.cv == pytest.approx(0.5)
+    # Asked in other words it is of the same traffic.
+    assert _question(traffic=str(file)).without_ttft.problem.sizes == load.sizes
+    assert _load(traffic=str(file), users=3).arrivals.users == 3
+    with pytest.raises(InputError) as refused:
+        _load(traffic=str(file), prompt=512)
+    assert [one.field for one in refused.value.diagnostics] == ["--prompt"]

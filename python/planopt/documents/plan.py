@@ -60,6 +60,10 @@ class Request(Struct, frozen=True, kw_only=True):
     users: int | None = None
     load: str | None = None
     """What is judged: ``open``, ``closed``, ``benchmark``, or ``steady`` steps."""
+    arrival_cv: float | None = None
+    """Standard deviation of the times between requests over their mean."""
+    prefix_hit_rate: float | None = None
+    """Share of every prompt that is found in a cache."""
     workload: str | None = None
     prompt_tokens: int | None = None
     output_tokens: int | None = None

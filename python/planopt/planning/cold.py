@@ -56,6 +56,8 @@ def cold_load(
 
 def cold_plan(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
     """Warn of a plan whose prompts are long."""
+    if question.problem.prefix_hit_rate is not None:
+        return
     judged = question.problem.percentile is not None
 
     def outcome(hits: float) -> str | None:
@@ -64,8 +66,8 @@ def cold_plan(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]
         return _single_user(question, chosen, hits)
 
     help_ = (
-        "`planopt evaluate serving --prefix-hit-rate 50%` shows more of it; fewer "
-        "machines may do for prompts that are found"
+        "--prefix-hit-rate 50% counts on it: fewer machines may do for prompts that "
+        "are found"
     )
     prompt = question.problem.prompt_tokens
     on = {each.candidate.accelerator for each in chosen.deployments}

@@ -30,6 +30,7 @@ from planopt.procurement.problem import check
 from planopt.serving.build import lay_out_together
 from planopt.serving.question_types import Problem
 from planopt.serving.sure import statement
+from planopt.traffic import read_traffic
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
@@ -52,8 +53,13 @@ class Serving:
     """The subject of `planopt solve`."""
 
     def read(self, asked: Asked, catalog: Catalog, solver: Solver) -> ServingQuestion:
-        """Read a question."""
+        """Read a question, and the file of traffic that it names."""
+        traffic = read_traffic(asked)
+        if traffic is not None:
+            traffic.told(asked)
         problem = read_market(asked, catalog, Problem)
+        if traffic is not None:
+            problem = replace(problem, sizes=traffic.sizes)
         return ServingQuestion(
             problem.counted(catalog), problem, solver, asked, is_told=True
         )

@@ -69,7 +69,8 @@ class Problem(Market, frozen=True, kw_only=True):
         """The load that the whole purchase is judged under."""
         if self.arrivals is None:
             return None
-        return Load(arrivals=self.arrivals, sizes=self.sizes)
+        hits = self.prefix_hit_rate or 0.0
+        return Load(arrivals=self.arrivals, sizes=self.sizes, prefix_hit_rate=hits)
 
     @property
     def target(self) -> float:
@@ -129,6 +130,7 @@ class Problem(Market, frozen=True, kw_only=True):
         """Take over what another question has learned, and nobody typed."""
         return structs.replace(
             self,
+            sizes=other.sizes if other.sizes.kind == "pairs" else self.sizes,
             pessimism=other.pessimism,
             ttft_margin=other.ttft_margin,
             tpot_margin=other.tpot_margin,

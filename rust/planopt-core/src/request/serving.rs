@@ -130,6 +130,10 @@ impl Promises {
             output: traffic.mean_output(),
             bound: self.bound,
             at_random: !matches!(load.arrivals, Arrivals::Closed { .. }),
+            arrival_cv: match load.arrivals {
+                Arrivals::Gamma { cv, .. } => Some(cv),
+                _ => None,
+            },
             engine,
         }))
     }

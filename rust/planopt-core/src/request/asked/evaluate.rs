@@ -50,15 +50,6 @@ pub(super) fn serving(
         ..adapted(reading, model)
     };
     let offload = resting(reading, request.offload.clone());
-    if workload.arrival_cv.is_some() && workload.requests.is_none() {
-        let message = "of which requests do the times between vary?";
-        reading.wrong(
-            code::MISSING_OPTION,
-            "requests",
-            message,
-            "with --requests 3/s",
-        );
-    }
     if reading.is_given("traffic") && image_patches.is_some() {
         let message = "--traffic says how long prompts are, with all that is in them";
         reading.wrong(

@@ -32,6 +32,11 @@ impl LoadKind {
         assumed: &mut Vec<Assumed>,
     ) -> Self {
         let comes = asked.requests.is_some();
+        if asked.arrival_cv.is_some() && !comes && !reader.is_edited() {
+            let message = "of which requests do the times between vary?";
+            let accepted = "with --requests 3/s";
+            reader.wrong(code::MISSING_OPTION, "requests", message, accepted);
+        }
         if let Some(said) = asked.load {
             if !reader.is_edited() {
                 said.suits(reader, comes);
@@ -68,7 +73,11 @@ impl LoadKind {
         if self == Self::Steady {
             let why = "has nothing to say of steps that are all alike";
             let accepted = "--load open or --load closed";
-            reader.out_of_place(&["percentile", "arrival_cv", "traffic"], why, accepted);
+            reader.out_of_place(
+                &["percentile", "arrival_cv", "prefix_hit_rate", "traffic"],
+                why,
+                accepted,
+            );
         }
     }
 

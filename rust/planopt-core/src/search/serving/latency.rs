@@ -185,10 +185,21 @@ fn alone(replica: &Replica, latency: &LatencyGoal, batching: Batching) -> Option
     if latency.tpot.is_some_and(|most| tpot > FULL_CONTEXT * most) {
         return Some(Miss::Target(1.0 / tpot));
     }
+    let traffic = &latency.traffic;
+    if latency.share < MEAN_IS_BELOW || traffic.mean_read() < WHOLE * traffic.mean_prompt() {
+        return None;
+    }
     let ttft = replica.prefill().seconds.0;
     let is_late = latency.ttft.is_some_and(|most| ttft > most);
     is_late.then_some(Miss::Prefill(ttft))
 }
+
+/// Share of a lognormal distribution below which its mean is not, unless its coefficient of variation
+/// is beyond 26: who promises less than that to so few may leave the prompts of mean length late.
+const MEAN_IS_BELOW: f64 = 0.9;
+
+/// Of a prompt, where nothing of it is found in a cache; strata are a millionth off.
+const WHOLE: f64 = 0.999;
 
 struct Asked<'s> {
     latency: &'s LatencyGoal,
@@ -245,7 +256,11 @@ impl Asked<'_> {
     fn most_requests(&self, capacity: u32, count: &mut Count) -> Result<(u32, Estimate), Miss> {
         let mut in_time = |per_second| {
             count.evaluated += 1;
-            let estimate = self.estimator.at(&Arrivals::Poisson { per_second }, 1.0);
+            let arrivals = match self.latency.arrival_cv {
+                Some(cv) => Arrivals::Gamma { per_second, cv },
+                None => Arrivals::Poisson { per_second },
+            };
+            let estimate = self.estimator.at(&arrivals, 1.0);
             self.miss(&estimate).map_or(Ok(estimate), Err)
         };
         // Next to nobody is as fast as it gets.
