@@ -152,12 +152,22 @@ class Latencies(Struct, frozen=True, kw_only=True):
     by: Literal["simulation", "estimate"] = "simulation"
 
     @property
+    def concurrency(self) -> float | None:
+        """Requests at the same time, by Little's law; none while a line grows."""
+        if self.overloaded or self.users or not self.requests_per_second:
+            return None if self.overloaded else self.users
+        behind_first = self.tokens_per_second / self.requests_per_second - 1
+        answer = (self.tpot_seconds.mean or 0.0) * behind_first
+        return self.requests_per_second * ((self.ttft_seconds.mean or 0.0) + answer)
+
+    @property
     def under_load(self) -> UnderLoad:
         """What it puts out meanwhile."""
         return UnderLoad(
             users=self.users,
             requests_per_second=self.requests_per_second,
             tokens_per_second=self.tokens_per_second,
+            concurrency=self.concurrency,
             goodput=self.goodput_share,
             late_ttft=None if self.late is None else self.late.ttft.at_most,
             late_tpot=None if self.late is None else self.late.tpot.at_most,

@@ -30,6 +30,7 @@ class OfServing(TypedDict, total=False):
     context: float | str | None
     requests: float | str | None
     users: float | str | None
+    people: float | str | None
     load: str | None
     arrival_cv: float | str | None
     prefix_hit_rate: float | str | None

@@ -132,3 +132,38 @@ def test_a_purchase_for_ones_own_traffic(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         _load(traffic=str(file), prompt=512)
     assert [one.field for one in refused.value.diagnostics] == ["--prompt"]
+
+
+def test_two_hundred_people_are_not_two_hundred_streams() -> None:
+    asked = _question(people=200).problem
+    assert asked.requests_per_second == pytest.approx(200 * 0.86 / 3600)
+    assert asked.arrivals is not None
+    assert asked.arrivals.kind == "poisson"
+    assert "0.86 times an hour" in next(
+        each.value for each in asked.assumed if each.name == "seats"
+    )
+    load = _evaluated(people=2000).under_load
+    assert load is not None
+    assert load.concurrency is not None
+    assert load.concurrency < 5
+
+
+def test_little_holds_of_users_who_wait() -> None:
+    load = _evaluated(users=8).under_load
+    assert load is not None
+    assert load.concurrency == 8
+
+
+@pytest.mark.parametrize(
+    "said", [{"users": 3}, {"requests": "1/s"}, {"throughput": "100tok/s"}]
+)
+def test_people_are_the_whole_load(said: dict[str, Any]) -> None:
+    with pytest.raises(InputError) as refused:
+        _question(people=200, **said)
+    assert [one.field for one in refused.value.diagnostics] == ["--people"]
+
+
+def test_nobody_sits_at_a_batch() -> None:
+    with pytest.raises(InputError) as refused:
+        _question(people=200, workload="batch")
+    assert [one.field for one in refused.value.diagnostics] == ["--people"]

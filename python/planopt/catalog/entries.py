@@ -132,6 +132,7 @@ class Workload(Struct, frozen=True):
     output: int
     prompt_cv: float | None
     output_cv: float | None
+    requests_per_seat_hour: float | None
 
 
 class Pricing(Struct, frozen=True, kw_only=True):

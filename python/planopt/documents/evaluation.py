@@ -95,6 +95,8 @@ class UnderLoad(Struct, frozen=True, kw_only=True):
     requests_per_second: float | None = None
     tokens_per_second: float | None = None
     """Output tokens of the requests that are answered."""
+    concurrency: float | None = None
+    """Requests at the same time, on average (Little's law)."""
     goodput: float | None = None
     """Share of requests that kept all promises; none where nothing was promised."""
     late_ttft: float | None = None

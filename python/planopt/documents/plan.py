@@ -58,6 +58,8 @@ class Request(Struct, frozen=True, kw_only=True):
     ttft_seconds: float | None = None
     percentile: str | None = None
     users: int | None = None
+    people: int | None = None
+    """Seats, whose requests in their busy hour are `requests_per_second`."""
     load: str | None = None
     """What is judged: ``open``, ``closed``, ``benchmark``, or ``steady`` steps."""
     arrival_cv: float | None = None

@@ -213,6 +213,8 @@ def latencies(evaluation: ServingEvaluation) -> list[str]:
         lines += [f" {name}  {said}"] if said else []
     if load is not None:
         who = f"{count(load.users)} users" if load.users else "at random"
+        if not load.users and load.concurrency is not None:
+            who += f", {load.concurrency:.3g} at the same time on average"
         lines.append(f" Load  {who}: {carried(load)}")
     return lines
 

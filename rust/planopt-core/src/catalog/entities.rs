@@ -363,6 +363,8 @@ pub struct Workload {
     pub prompt_cv: Option<f64>,
     /// The same of outputs.
     pub output_cv: Option<f64>,
+    /// Requests of a seat in the hour that has the most of them; none where nobody sits there.
+    pub requests_per_seat_hour: Option<f64>,
 }
 
 /// What parts the name of an accelerator from its power limit.

@@ -5,13 +5,14 @@ use super::fields::Fields;
 use crate::quantity::Dimension;
 
 pub(super) fn read(fields: &mut Fields<'_>) -> Workload {
-    let spread = |fields: &mut Fields<'_>, key| fields.positive_number(key, Dimension::Number);
+    let number = |fields: &mut Fields<'_>, key| fields.positive_number(key, Dimension::Number);
     Workload {
         id: fields.id(),
         name: fields.text("name"),
         prompt: fields.positive("prompt"),
         output: fields.positive("output"),
-        prompt_cv: fields.optional("prompt_cv", spread),
-        output_cv: fields.optional("output_cv", spread),
+        prompt_cv: fields.optional("prompt_cv", number),
+        output_cv: fields.optional("output_cv", number),
+        requests_per_seat_hour: fields.optional("requests_per_seat_hour", number),
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::load::LoadKind;
+use super::load::{LoadKind, seated};
 use super::market::{self, Assumed, model};
 use super::question::Question;
 use super::reader::Reader;
@@ -39,7 +39,7 @@ pub(super) fn serving(
     let mut assumed = Vec::new();
     reading.require("accelerator", WHICH);
     let image_patches = images(reading, request, &mut assumed);
-    let workload = &request.workload;
+    let workload = &seated(reading, catalog, &request.workload, &mut assumed);
     let of_images = image_patches.and(workload.image_tokens).unwrap_or(0);
     let load = LoadKind::of(reading, workload, None, &mut assumed);
     let lengths = Lengths::of(reading, catalog, workload, load, &mut assumed, of_images);

@@ -6,7 +6,46 @@ use serde_json::{Value, json};
 use super::market::Assumed;
 use super::reader::Reader;
 use super::request::Workload;
+use crate::catalog::Catalog;
 use crate::diagnostic::code;
+
+const SECONDS_PER_HOUR: f64 = 3600.0;
+
+/// The workload with the requests per second of its people, in their busy hour.
+pub(super) fn seated(
+    reader: &mut Reader,
+    catalog: &Catalog,
+    asked: &Workload,
+    assumed: &mut Vec<Assumed>,
+) -> Workload {
+    let (Some(people), Some(name)) = (asked.people, asked.name.as_deref()) else {
+        return asked.clone();
+    };
+    // Who is unknown is told so where the lengths are read.
+    let of_a_seat = catalog
+        .workload(name)
+        .ok()
+        .map(|usual| usual.requests_per_seat_hour);
+    let Some(Some(each)) = of_a_seat else {
+        if of_a_seat.is_some() {
+            let message = format!("`{name}` says nothing of what a seat asks");
+            let accepted = "--requests 3/s, or a workload with `requests_per_seat_hour`";
+            reader.wrong(code::MISSING_KEY, "people", message, accepted);
+        }
+        return asked.clone();
+    };
+    assumed.push(Assumed {
+        name: "seats",
+        value: format!("{people} people ask {each} times an hour each in their busy hour"),
+        why: Some("as the workload says: `planopt catalog show` has the source. Say --requests R"),
+    });
+    #[expect(clippy::cast_precision_loss, reason = "at most 2^31 people")]
+    let requests = people as f64 * each / SECONDS_PER_HOUR;
+    Workload {
+        requests: Some(requests),
+        ..asked.clone()
+    }
+}
 
 /// What is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]

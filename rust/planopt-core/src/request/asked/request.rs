@@ -114,6 +114,7 @@ pub(super) struct Workload {
     pub(super) context: Option<u64>,
     pub(super) requests: Option<f64>,
     pub(super) users: Option<u64>,
+    pub(super) people: Option<u64>,
     pub(super) load: Option<LoadKind>,
     pub(super) arrival_cv: Option<f64>,
     pub(super) image_tokens: Option<u64>,

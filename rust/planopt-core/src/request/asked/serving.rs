@@ -1,6 +1,6 @@
 //! The question of what to buy to serve a model, with what was assumed said aloud.
 
-use super::load::LoadKind;
+use super::load::{LoadKind, seated};
 use super::market::{self, Acquisition, Assumed, architecture, look_up_model};
 use super::question::Question;
 use super::reader::Reader;
@@ -24,10 +24,11 @@ const LARGEST_REPLICA: u32 = 64;
 pub(super) fn question(
     mut reader: Reader,
     catalog: &Catalog,
-    request: Request,
+    mut request: Request,
 ) -> Result<Question<SearchServing>, Vec<Diagnostic>> {
     let reading = &mut reader;
     let mut assumed = Vec::new();
+    request.workload = seated(reading, catalog, &request.workload, &mut assumed);
     let asked = &request.workload;
     let steps = steps(catalog, &request);
     let load = LoadKind::of(reading, asked, steps, &mut assumed);
@@ -67,6 +68,7 @@ pub(super) fn question(
     let mut recorded = market::recorded(&reader, &acquisition, &hardware);
     lengths.record(&mut recorded);
     for (name, value) in [
+        ("requests_per_second", request.workload.requests.into()),
         ("load", json!(load)),
         (
             "arrivals",
