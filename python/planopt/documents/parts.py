@@ -206,6 +206,17 @@ class Accuracy(Struct, frozen=True, kw_only=True):
 Objective = Literal["cheapest", "throughput", "cost-per-token", "latency"]
 
 
+class NotConsidered(Struct, frozen=True, kw_only=True):
+    """Something that could not be part of any answer."""
+
+    what: str
+    count: int
+    names: tuple[str, ...]
+    why: str
+    help: str
+    """What would bring them in."""
+
+
 class Assumed(Struct, frozen=True, kw_only=True):
     """Something the question left open."""
 

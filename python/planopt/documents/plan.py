@@ -31,6 +31,7 @@ from planopt.documents.parts import (
     Bill,
     BillOfMaterials,
     Cost,
+    NotConsidered,
     Objective,
     PlanWarning,
     Search,
@@ -186,6 +187,7 @@ class PlanDocument(Document, frozen=True, kw_only=True):
     warnings: tuple[PlanWarning, ...] = ()
     search: Search = msgspec.field(default_factory=Search)
     assumed: tuple[Assumed, ...] = ()
+    not_considered: tuple[NotConsidered, ...] = ()
     assumptions: str | None = None
     """Name or file of the assumptions used."""
     accuracy: Accuracy | None = None

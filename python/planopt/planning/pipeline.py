@@ -5,8 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from msgspec.structs import replace
+
 from planopt.catalog.open import open_for
 from planopt.documents.plan import Interrupted, Plan, TrainingPlan
+from planopt.planning.not_considered import not_considered
 from planopt.planning.question import ServingQuestion, TrainingQuestion
 from planopt.procurement import Solver
 from planopt.procurement.purchase import PurchaseInterrupted
@@ -59,7 +62,7 @@ def answered(
     """Answer the question that options ask."""
     with Solver() as solver:
         question = subject.read(asked, open_for(asked), solver)
-        return answer(subject, question, on_progress or (lambda _: None))
+        return _whole(subject, question, on_progress or (lambda _: None))
 
 
 def compared(subject: Subject[QuestionT, BuildT, PlanT], asked: Asked) -> list[PlanT]:
@@ -67,7 +70,17 @@ def compared(subject: Subject[QuestionT, BuildT, PlanT], asked: Asked) -> list[P
     with Solver() as solver:
         question = subject.read(asked, open_for(asked), solver)
         names = question.problem.accelerators
-        return [answer(subject, question.alone(each)) for each in names]
+        return [_whole(subject, question.alone(each)) for each in names]
+
+
+def _whole(
+    subject: Subject[QuestionT, BuildT, PlanT],
+    question: QuestionT,
+    on_progress: Callable[[str], object] = lambda _: None,
+) -> PlanT:
+    """Answer a question with a plan, and say what could not be part of any."""
+    plan = answer(subject, question, on_progress)
+    return replace(plan, not_considered=not_considered(question))
 
 
 def answer(

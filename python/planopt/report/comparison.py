@@ -69,7 +69,10 @@ def _conflict(plan: Plan | TrainingPlan) -> str | None:
     why = plan.infeasibility
     if why is None:
         return None
-    limits = " and ".join(f"{limit.name} {limit.value}" for limit in why.binding)
+    limits = " and ".join(
+        f"{limit.name} {limit.value}" + (f" ({limit.detail})" if limit.detail else "")
+        for limit in why.binding
+    )
     return f"{_name(plan)}: {why.note or '' if plan.kind == 'training' else limits}"
 
 

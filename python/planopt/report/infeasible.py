@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def infeasible(plan: PlanDocument) -> list[Block]:
     """Show why nothing fits, and what is nearest."""
     why = plan.infeasibility
-    proven = " (proven)" if why is None or why.binding else ""
+    looked = plan.search.candidates_covered > 0
+    proven = " (proven)" if looked and (why is None or why.binding) else ""
     blocks: list[Block] = [bad("error[E201]: no plan meets these limits") + proven]
     if why is None:
         return blocks

@@ -32,11 +32,20 @@ if TYPE_CHECKING:
         TimeParts,
         UnderLoad,
     )
-    from planopt.documents.parts import Assumed, BomLine, Candidate, Cost, PlanWarning
+    from planopt.documents.parts import (
+        Assumed,
+        BomLine,
+        Candidate,
+        Cost,
+        NotConsidered,
+        PlanWarning,
+    )
     from planopt.documents.training import TrainingMemory
     from planopt.report.table import Block
 
 _BAR = 12  # characters of the longest bar
+NAMES = 3
+"""First names of what was not considered that are shown."""
 
 
 class _Priced(Protocol):
@@ -317,6 +326,18 @@ def assumed(every: Iterable[Assumed]) -> Section:
         for each in every
     )
     return Section("Assumed", *listed(rows))
+
+
+def not_considered(every: Iterable[NotConsidered]) -> Section:
+    """Say what could not be part of the answer: a line for each reason."""
+    rows = (
+        f"{count(each.count)} {each.what.removesuffix('' if each.count > 1 else 's')}, "
+        f"{each.why}: "
+        f"{', '.join(each.names[:NAMES])}{' ...' if each.count > NAMES else ''} "
+        f"({each.help})"
+        for each in every
+    )
+    return Section("Not considered", *listed(rows))
 
 
 def warnings(every: Iterable[PlanWarning]) -> Section:

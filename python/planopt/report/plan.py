@@ -21,6 +21,7 @@ from planopt.report.parts import (
     deployment_line,
     figures,
     latencies,
+    not_considered,
     oldest,
     price,
     purchase,
@@ -297,6 +298,7 @@ def _epilogue(plan: PlanDocument, saved: str | Path | None) -> list[Block]:
     done = f"Done: {count(search.candidates_covered)} candidates covered"
     return [
         assumed(plan.assumed),
+        not_considered(plan.not_considered),
         Section("How sure", Sentence(plan.accuracy.statement if plan.accuracy else "")),
         warnings(plan.warnings),
         "",

@@ -233,6 +233,11 @@ impl Catalog {
         self.asked(py, request, request::evaluate_mixed)
     }
 
+    /// Accelerators that a question would allow and that nothing can be built of.
+    fn left_out(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
+        self.asked(py, request, request::left_out)
+    }
+
     /// Candidates of a space.
     fn space_count(&self, py: Python<'_>, space: &[u8]) -> PyResult<u64> {
         let space: space::SpaceRequest = question(py, space)?;

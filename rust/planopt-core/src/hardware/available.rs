@@ -23,6 +23,69 @@ pub struct Selection {
     pub datacenter: bool,
 }
 
+/// Accelerators that nothing can be built of, by id, under what keeps each out first.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct LeftOut {
+    /// Vendors' licences that forbid a data center.
+    pub licence: Vec<String>,
+    /// Neither a price of its own nor a machine with one.
+    pub price: Vec<String>,
+    /// A power that is not known.
+    pub power: Vec<String>,
+    /// No host that holds it and can be had.
+    pub host: Vec<String>,
+}
+
+impl Selection {
+    /// What an inventory has and a question would allow, but nothing can be built of.
+    pub fn left_out(&self, inventory: &Inventory<'_>) -> LeftOut {
+        let mut left_out = LeftOut::default();
+        for accelerator in inventory
+            .accelerators
+            .iter()
+            .filter(|each| self.names(each))
+        {
+            let hosts = || inventory.hosts.iter().filter(|host| self.opens(host));
+            let comes_in = |host: &&&Host| {
+                let included = host.includes.as_ref();
+                included.is_some_and(|own| own.accelerator == accelerator.model_id())
+            };
+            let is_sold = accelerator.price.is_some()
+                || hosts().filter(comes_in).any(|host| host.price.is_some());
+            let reason = if !self.licenses(accelerator) {
+                &mut left_out.licence
+            } else if !is_sold {
+                &mut left_out.price
+            } else if hosts().any(|host| can_be_had(accelerator, host)) {
+                continue;
+            } else if accelerator.power.is_none() {
+                &mut left_out.power
+            } else {
+                &mut left_out.host
+            };
+            reason.push(accelerator.id.clone());
+        }
+        left_out
+    }
+
+    fn names(&self, accelerator: &Accelerator) -> bool {
+        listed(&self.accelerators, &accelerator.id) && !self.exclude.contains(&accelerator.id)
+    }
+
+    fn licenses(&self, accelerator: &Accelerator) -> bool {
+        accelerator.datacenter_licence || !self.datacenter
+    }
+
+    fn opens(&self, host: &Host) -> bool {
+        listed(&self.hosts, &host.id) && (!host.on_request || self.hosts.contains(&host.id))
+    }
+}
+
+/// Whether a name is among those that are listed; all are where none is.
+fn listed(ids: &[String], id: &String) -> bool {
+    ids.is_empty() || ids.contains(id)
+}
+
 /// Everything a question may be answered with.
 #[derive(Clone, Debug)]
 pub struct Space<'a> {
@@ -39,21 +102,15 @@ impl<'a> Space<'a> {
         selection: &Selection,
         assumptions: &Assumptions,
     ) -> Self {
-        let listed = |ids: &[String], id: &String| ids.is_empty() || ids.contains(id);
         let systems = inventory
             .accelerators
             .iter()
-            .filter(|accelerator| {
-                listed(&selection.accelerators, &accelerator.id)
-                    && !selection.exclude.contains(&accelerator.id)
-                    && (accelerator.datacenter_licence || !selection.datacenter)
-            })
+            .filter(|accelerator| selection.names(accelerator) && selection.licenses(accelerator))
             .flat_map(|accelerator| {
                 inventory
                     .hosts
                     .iter()
-                    .filter(|host| listed(&selection.hosts, &host.id))
-                    .filter(|host| !host.on_request || selection.hosts.contains(&host.id))
+                    .filter(|host| selection.opens(host))
                     .filter(|host| can_be_had(accelerator, host))
                     .filter_map(|host| inventory.mount(accelerator, host, assumptions))
             })

@@ -13,7 +13,7 @@ mod saturation;
 mod spec;
 mod system;
 
-pub use self::available::{Selection, Space};
+pub use self::available::{LeftOut, Selection, Space};
 pub use self::fabric::{Fabric, Links};
 pub use self::instances::{Instances, RentRequest};
 pub use self::inventory::Inventory;

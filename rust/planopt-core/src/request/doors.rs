@@ -8,6 +8,7 @@ use std::fmt;
 use super::engine::SimulateServing;
 use super::pools::{DecodePool, SearchPools};
 use super::search::SearchTraining;
+use super::selection::Considered;
 use super::serving::{EvaluateServing, SearchServing};
 use super::training::EvaluateTraining;
 
@@ -23,6 +24,7 @@ pub fn groups(door: &str) -> Option<Groups> {
         "decode" => groups_of::<DecodePool>(),
         "search_pools" => groups_of::<SearchPools>(),
         "evaluate_training" | "evaluate_mixed" => groups_of::<EvaluateTraining>(),
+        "left_out" => groups_of::<Considered>(),
         "search_training" => groups_of::<SearchTraining>(),
         _ => return None,
     })

@@ -36,6 +36,7 @@ pub use self::model::{Engine, ModelRequest, Prompts, ServedModel, describe_model
 pub use self::offload::OffloadRequest;
 pub use self::pools::{DecodePool, Limits, PoolsOptions, SearchPools, find_pools};
 pub use self::search::{ClusterOptions, SearchTraining, search_serving, search_training};
+pub use self::selection::{Considered, left_out};
 pub use self::serving::{
     EvaluateServing, GivenBatching, Promises, SearchOptions, SearchServing, evaluate_serving,
 };

@@ -3,7 +3,34 @@
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::unknown_name;
-use crate::hardware::{Instances, Selection};
+use crate::hardware::{Instances, Inventory, LeftOut, RentRequest, Selection};
+use serde::Deserialize;
+
+/// What may be bought, or rented where that is said.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Considered {
+    /// What the question allows.
+    pub hardware: Selection,
+    /// From whom it rents.
+    #[serde(default)]
+    pub rent: Option<RentRequest>,
+}
+
+/// Accelerators that a question would allow and that nothing can be built of.
+///
+/// # Errors
+///
+/// Everything in the question that is not known.
+pub fn left_out(catalog: &Catalog, request: &Considered) -> Result<LeftOut, Vec<Diagnostic>> {
+    let hardware = &request.hardware;
+    let Some(rent) = &request.rent else {
+        return Ok(known(catalog, hardware.clone())?.left_out(&Inventory::of(catalog)));
+    };
+    let rented = Instances::rented(catalog, rent, &hardware.hosts)?;
+    let selection = select(catalog, hardware, Some(&rented))?;
+    Ok(selection.left_out(&rented.inventory(catalog)))
+}
 
 /// What the question allows.
 pub(super) fn select(

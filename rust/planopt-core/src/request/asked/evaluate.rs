@@ -3,11 +3,11 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::load::{LoadKind, seated};
+use super::load::seated;
 use super::market::{self, Assumed, model};
 use super::question::Question;
 use super::reader::Reader;
-use super::request::{OneReplica, OneRun};
+use super::request::{LoadKind, OneReplica, OneRun};
 use super::served::{Lengths, drafted};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};

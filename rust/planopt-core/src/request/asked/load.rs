@@ -1,11 +1,10 @@
 //! The load that a question is judged under: what arrives, and when.
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::market::Assumed;
 use super::reader::Reader;
-use super::request::Workload;
+use super::request::{LoadKind, Workload};
 use crate::catalog::Catalog;
 use crate::diagnostic::code;
 
@@ -45,20 +44,6 @@ pub(super) fn seated(
         requests: Some(requests),
         ..asked.clone()
     }
-}
-
-/// What is judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum LoadKind {
-    /// Requests that come of their own accord.
-    Open,
-    /// Users of whom each waits for his answer.
-    Closed,
-    /// As benchmark tools load an engine: lengths are fixed, and all users ask at once.
-    Benchmark,
-    /// No load: a step that decodes at full context, and a prompt that is read alone.
-    Steady,
 }
 
 impl LoadKind {

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::load::LoadKind;
 use crate::hardware::HardwareSpec;
 use crate::load::EngineOptions;
 use crate::parallel::Pins;
@@ -103,6 +102,20 @@ pub(super) struct Shares {
 pub(super) struct Sum {
     pub(super) usd: f64,
     pub(super) hourly: bool,
+}
+
+/// What is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum LoadKind {
+    /// Requests that come of their own accord.
+    Open,
+    /// Users of whom each waits for his answer.
+    Closed,
+    /// As benchmark tools load an engine: lengths are fixed, and all users ask at once.
+    Benchmark,
+    /// No load: a step that decodes at full context, and a prompt that is read alone.
+    Steady,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -2,10 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::load::LoadKind;
 use super::market::Assumed;
 use super::reader::Reader;
-use super::request::Workload;
+use super::request::{LoadKind, Workload};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
 use crate::request::{Prompts, ServedModel};

@@ -1,10 +1,10 @@
 //! The question of what to buy to serve a model, with what was assumed said aloud.
 
-use super::load::{LoadKind, seated};
+use super::load::seated;
 use super::market::{self, Acquisition, Assumed, architecture, look_up_model};
 use super::question::Question;
 use super::reader::Reader;
-use super::request::{Request, Sum};
+use super::request::{LoadKind, Request, Sum};
 use super::served::{Lengths, drafted};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};

@@ -1,0 +1,79 @@
+"""What was not considered, and what would bring it in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from planopt.documents.parts import NotConsidered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planopt.planning.question import ServingQuestion, TrainingQuestion
+
+
+class _LeftOut(Struct, frozen=True):
+    """Accelerators by what keeps them out."""
+
+    licence: tuple[str, ...]
+    price: tuple[str, ...]
+    power: tuple[str, ...]
+    host: tuple[str, ...]
+
+
+_BOUGHT: Final = {
+    "licence": ("licence forbids data centers", "leave out --datacenter"),
+    "price": ("no price {condition}", "--price ID=USD, or --acquire rent"),
+    "power": ("power is not known", "an overlay with --catalog DIR"),
+    "host": ("no host that holds them has a price", "an overlay with --catalog DIR"),
+}
+_RENTED: Final = {
+    "licence": ("licence forbids data centers", "leave out --datacenter"),
+    "price": ("nobody rents them out on these terms", "other --terms or --provider"),
+    "power": ("nobody rents them out on these terms", "other --terms or --provider"),
+    "host": ("nobody rents them out on these terms", "other --terms or --provider"),
+}
+
+
+def not_considered(
+    question: ServingQuestion | TrainingQuestion,
+) -> tuple[NotConsidered, ...]:
+    """Name accelerators that nothing can be built of, by what keeps them out."""
+    problem = question.problem
+    hardware = {
+        **problem.asked["hardware"],
+        "accelerators": problem.accelerators,
+        "exclude": problem.exclude,
+        "hosts": [],
+    }
+    rent = problem.acquisition.rent_request()
+    asked: list[dict[str, object]] = []
+    if problem.acquire != "rent":
+        asked.append({"hardware": hardware})
+    if problem.acquisition.rents:
+        asked.append({"hardware": hardware, "rent": rent})
+    first, *others = (question.catalog.ask("left_out", one, _LeftOut) for one in asked)
+    # What can be rented is considered where both are open.
+    kept = [{name for names in _names(each) for name in names} for each in others]
+    reasons = _RENTED if problem.acquire == "rent" else _BOUGHT
+    told: dict[tuple[str, str], list[str]] = {}
+    for names, reason in zip(_names(first), reasons.values(), strict=True):
+        left = [name for name in names if all(name in out for out in kept)]
+        told.setdefault(reason, []).extend(left)
+    return tuple(
+        NotConsidered(
+            what="accelerators",
+            count=len(names),
+            names=tuple(names),
+            why=why.format(condition=problem.condition),
+            help=help_,
+        )
+        for (why, help_), names in told.items()
+        if names
+    )
+
+
+def _names(left: _LeftOut) -> Iterator[tuple[str, ...]]:
+    yield from (left.licence, left.price, left.power, left.host)

@@ -1,0 +1,61 @@
+"""What could not be part of an answer is said, with what would bring it in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import planopt
+from planopt.planning.compare import compare
+from planopt.report.comparison import render_comparison
+from planopt.report.plan import render_plan
+
+SMALL: dict[str, Any] = {"model": "llama-3.1-8b", "target": "5tok/s"}
+
+
+def _left_out(**said: Any) -> dict[str, set[str]]:
+    plan = planopt.solve(**{**SMALL, "accelerators": "rtx-4090", **said})
+    assert all(each.count == len(each.names) for each in plan.not_considered)
+    return {each.why: set(each.names) for each in plan.not_considered}
+
+
+def test_an_accelerator_without_a_price_is_named() -> None:
+    assert _left_out() == {}
+    assert _left_out(accelerators="rtx-4090,b300") == {"no price new": {"b300"}}
+    priced = _left_out(accelerators="rtx-4090,b300", prices="b300=50000")
+    assert "b300" not in priced.get("no price new", set())
+
+
+def test_a_licence_is_no_price() -> None:
+    left = _left_out(accelerators="rtx-4090,l40s", datacenter=True)
+    assert left == {"licence forbids data centers": {"rtx-4090"}}
+
+
+def test_who_rents_has_more_to_choose_from() -> None:
+    assert _left_out(accelerators="rtx-4090,b300", acquire="both") == {}
+
+
+def test_a_machine_brings_its_accelerator() -> None:
+    assert _left_out(accelerators="gb10-dgx-spark,rtx-4090") == {}
+
+
+def test_nothing_to_choose_from_proves_nothing() -> None:
+    plan = planopt.solve(**SMALL, accelerators="b300")
+    shown = str(render_plan(plan))
+    assert plan.status == "infeasible"
+    assert "(proven)" not in shown
+    assert "1 accelerator, no price new: b300" in shown
+
+
+def test_a_comparison_tells_what_has_no_price() -> None:
+    plans = compare(**SMALL, accelerators="rtx-4090,b300")
+    shown = " ".join(str(render_comparison(plans)).split())
+    assert "b300 has no price" in shown
+
+
+@pytest.mark.parametrize("of_training", [{"tokens": "1B", "deadline": "30d"}])
+def test_training_says_so_too(of_training: dict[str, Any]) -> None:
+    asked = {"model": "llama-3.1-8b", "accelerators": "rtx-4090,b300", **of_training}
+    (left,) = planopt.train(**asked).not_considered
+    assert left.names == ("b300",)
