@@ -27,15 +27,17 @@ if TYPE_CHECKING:
 def other_builds(
     question: ServingQuestion, chosen: Build, builds: Sequence[Build]
 ) -> tuple[Alternative, ...]:
-    """List builds of other hardware, by price, with why each was not chosen."""
+    """List the cheapest build of each other accelerator, bought and rented, by price.
+
+    Hosts and networks of it are folded into that one.
+    """
     top, hourly = question.problem.top, question.problem.acquisition.hourly
     others: list[Alternative] = []
-    # A machine with NICs of two networks is the same purchase on either.
-    seen = {chosen.bill_of_materials}
+    seen = {_kind(chosen)}
     for other in builds:
-        if other.bill_of_materials in seen or len(others) == top:
+        if _kind(other) in seen or len(others) == top:
             continue
-        seen.add(other.bill_of_materials)
+        seen.add(_kind(other))
         deployment = other.deployments[0]
         others.append(
             Alternative(
@@ -56,6 +58,12 @@ def other_builds(
             )
         )
     return tuple(others)
+
+
+def _kind(build: Build) -> tuple[tuple[str, ...], bool]:
+    """Tell builds apart by their accelerators, and by whether they are rented."""
+    used = {each.candidate.accelerator for each in build.deployments}
+    return tuple(sorted(used)), build.rented
 
 
 def _why_no_build(other: Build, chosen: Build, *, hourly: bool) -> str:

@@ -239,27 +239,20 @@ fn copies_giving(one: &FoundUnit, other: &FoundUnit) -> u32 {
         .max(for_tokens)
 }
 
-/// Hardware of a whole build: the unit's kinds of part, and how many of those that are counted.
-type Signature<'u> = (
-    &'u str,
-    &'u str,
-    Option<&'u str>,
-    u32,
-    Option<&'u str>,
-    u64,
-    u64,
-);
+/// What a build is told by: its accelerator, and whether it is rented.
+type Kind<'u> = (&'u str, bool);
 
-/// The cheapest way of meeting the demand with copies of one unit, for each hardware.
+/// The cheapest way of meeting the demand with copies of one unit, of each kind: of hosts, networks
+/// and layouts the cheapest.
 fn cheapest_builds(units: &[FoundUnit], demand: &Demand) -> Vec<usize> {
-    let mut builds: Vec<(MicroUsd, f64, Signature, usize)> = units
+    let mut builds: Vec<(MicroUsd, f64, Kind, usize)> = units
         .iter()
         .enumerate()
         .map(|(place, unit)| {
             let copies = copies(unit, demand);
             let price = MicroUsd(unit.price.0.saturating_mul(copies.cast_signed()));
             let per_token = unit.usd_per_hour / unit.tokens_per_second;
-            (price, per_token, signature(unit, copies), place)
+            (price, per_token, kind(unit), place)
         })
         .collect();
     builds.sort_by(|one, other| {
@@ -271,7 +264,7 @@ fn cheapest_builds(units: &[FoundUnit], demand: &Demand) -> Vec<usize> {
     let mut seen = BTreeSet::new();
     builds
         .into_iter()
-        .filter(|(_, _, signature, _)| seen.insert(*signature))
+        .filter(|(_, _, kind, _)| seen.insert(*kind))
         .map(|(_, _, _, place)| place)
         .take(demand.builds)
         .collect()
@@ -293,16 +286,7 @@ fn copies(unit: &FoundUnit, demand: &Demand) -> u64 {
     copies.clamp(1, u64::from(u32::MAX))
 }
 
-fn signature<'u>(found: &'u FoundUnit, copies: u64) -> Signature<'u> {
-    let unit = &found.unit;
-    let network = unit.hardware.network;
-    (
-        &unit.hardware.accelerator.id,
-        &unit.hardware.host.id,
-        network.map(|(network, _)| network.id.as_str()),
-        network.map_or(0, |(_, nics)| nics),
-        unit.switch.map(|share| share.switch.id.as_str()),
-        u64::from(unit.accelerators_bought()) * copies,
-        u64::from(unit.hosts()) * copies,
-    )
+fn kind<'u>(found: &FoundUnit<'u>) -> Kind<'u> {
+    let hardware = &found.unit.hardware;
+    (&hardware.accelerator.id, hardware.host.rent.is_some())
 }
