@@ -224,10 +224,11 @@ def verify(plan: PlanDocument | str | PathLike[str]) -> Verdict:
     >>> bool(planopt.verify(plan))
     True
     """
-    from planopt.second_opinion import verified, verify_file
+    from planopt.second_opinion import verify as compute_again
+    from planopt.second_opinion import verify_file
 
     if isinstance(plan, PlanDocument):
-        return verified(plan.to_json().encode())
+        return compute_again(plan)
     return verify_file(Path(plan))
 
 

@@ -85,10 +85,10 @@ def age_days(date: str | None) -> int | None:
     if not parts:
         return None
     year, month, day = (*parts, *(12, 28)[len(parts) - 1 :])[:3]
-    return max(0, (_today() - datetime.date(year, month, day)).days)
+    return max(0, (today() - datetime.date(year, month, day)).days)
 
 
-def _today() -> datetime.date:
+def today() -> datetime.date:
     """Today, or the day that reproducible outputs are made for (SOURCE_DATE_EPOCH)."""
     utc = datetime.timezone.utc
     epoch = os.environ.get("SOURCE_DATE_EPOCH")

@@ -18,6 +18,7 @@ from planopt.documents.derivation import Derivation, Fact, Figure
 from planopt.documents.load import load_plan
 from planopt.documents.plan import Plan
 from planopt.documents.schema import marked_schema
+from planopt.facts import changed_since
 from planopt_reference import FactError, Facts, Mismatch, evaluate_serving, verify_plan
 from planopt_reference.communication import all_reduce, fabric, scale_up_ring
 from planopt_reference.derivation import recording
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.documents.base import Document
     from planopt.documents.evaluation import EvaluationDocument
+    from planopt.documents.facts import Changed
     from planopt.documents.parts import Hardware
+    from planopt.documents.plan import PlanDocument
     from planopt_reference.derivation import Node
 
 __all__ = [
@@ -42,7 +45,7 @@ __all__ = [
     "derivation_of_serving",
     "derivation_of_training",
     "schema",
-    "verified",
+    "verify",
     "verify_file",
 ]
 
@@ -63,25 +66,31 @@ class Verdict:
     """Figures that were computed."""
     buys: bool
     """Whether the plan buys anything: that nothing can be bought is not computed."""
+    changed: tuple[Changed, ...] = ()
+    """Facts of the plan that are others in the catalogs at hand."""
 
     def __bool__(self) -> bool:
         """Whether everything agrees."""
         return not self.mismatches
 
 
+def verify(plan: PlanDocument) -> Verdict:
+    """Compute a plan again, slowly and without the optimizer."""
+    return _verified(plan, msgspec.json.encode(plan))
+
+
 def verify_file(path: Path) -> Verdict:
     """Compute a saved plan again."""
-    load_plan(str(path))  # Refuses what is no plan.
-    return verified(path.read_bytes())
+    return _verified(load_plan(str(path)), path.read_bytes())
 
 
-def verified(plan: bytes) -> Verdict:
-    """Compute a plan again, slowly and without the optimizer."""
-    document = msgspec.json.decode(plan)
+def _verified(plan: PlanDocument, text: bytes) -> Verdict:
+    document = msgspec.json.decode(text)
     return Verdict(
         mismatches=verify_plan(document, bundled_folder()),
         figures=len(figures(document)),
-        buys=document["status"] != "infeasible",
+        buys=plan.status != "infeasible",
+        changed=changed_since(plan),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,11 +10,6 @@ if TYPE_CHECKING:
 
     from planopt_reference.facts import Facts
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 # Assumptions whose errors were measured, and the factor of all others.
 _MEASURED: Final = "calibrated"
 _OTHERWISE: Final = 1.25
@@ -23,7 +17,6 @@ _FEWEST_ROWS: Final = 20
 _FEWEST_GROUPS: Final = 3
 # Behind a class where no engine is named: errors of runs under any.
 _ANY_ENGINE: Final = ", any engine"
-_FILE: Final = ("measurements", "serving-residuals.toml")
 
 
 @dataclass(frozen=True)
@@ -72,6 +65,5 @@ def _has_experts(facts: Facts, request: Mapping[str, Any], model: str) -> bool:
 
 
 def _rows(facts: Facts) -> dict[tuple[str, str], Mapping[str, Any]]:
-    path = facts.bundled.joinpath(*_FILE)
-    read = tomllib.loads(path.read_text(encoding="utf-8"))
+    read = facts.residuals()
     return {(row["metric"], row["of"]): row for row in read["residual"]}

@@ -26,6 +26,7 @@ Table = Mapping[str, Any]
 _Entity = TypeVar("_Entity")
 
 _HARDWARE_KINDS: Final = ("accelerators", "hosts", "links", "networks", "offers")
+_RESIDUALS: Final = ("measurements", "serving-residuals.toml")
 _UNKNOWN_HOST_LINK: Final = "pcie4-x16"
 
 
@@ -83,6 +84,8 @@ class Facts:
         both prices (``any``). ``prices``: dollars of parts (of an hour of offers on
         demand) in place of the catalogs', by their ids. ``discount``: shares of list
         prices that vendors of accelerators take off. ``vat``: the share that is added.
+    carried : mapping, optional
+        Tables by kind and id, which are read in place of every folder.
 
     Raises
     ------
@@ -101,7 +104,11 @@ class Facts:
         engine: str | None = None,
         step_tokens: int | None = None,
         pricing: Mapping[str, Any] | None = None,
+        carried: Mapping[str, Table] | None = None,
     ) -> None:
+        self._carried = carried
+        if carried is not None:
+            overlays = ()
         for folder in overlays:
             if not folder.is_dir():
                 message = f"no catalog folder `{folder}`"
@@ -122,11 +129,12 @@ class Facts:
         self._hardware = ""
         self._read: dict[tuple[str, str], Any] = {}
         path = Path(assumptions)
-        stated = (
-            _built(path, assumptions_from_table)
-            if path.suffix == ".toml"
-            else self._entity("assumptions", assumptions, assumptions_from_table)
-        )
+        if carried is not None:
+            stated = assumptions_from_table(self._of_plan("assumptions"))
+        elif path.suffix == ".toml":
+            stated = _built(path, assumptions_from_table)
+        else:
+            stated = self._entity("assumptions", assumptions, assumptions_from_table)
         if engine is not None and engine not in stated.engines:
             message = f"the assumptions say nothing of an engine `{engine}`"
             raise FactError(message)
@@ -297,6 +305,8 @@ class Facts:
 
     def has_link(self, name: str) -> bool:
         """Return whether there is a link of that id."""
+        if self._carried is not None:
+            return f"links/{name}" in self._carried
         return self._path("links", name) is not None
 
     def network(self, name: str) -> Network:
@@ -324,7 +334,24 @@ class Facts:
         own = f"{self._hardware}/{kind}"
         return [own] if kind in _HARDWARE_KINDS else [kind, own]
 
+    def residuals(self) -> Table:
+        """Return errors of predictions of what was measured."""
+        if self._carried is not None:
+            return self._of_plan("residuals")
+        path = self.bundled.joinpath(*_RESIDUALS)
+        return _table(path.read_text(encoding="utf-8"))
+
+    def _of_plan(self, name: str) -> Table:
+        """Return a table that the plan carries."""
+        if self._carried is None or name not in self._carried:
+            message = f"the plan does not carry `{name}`"
+            raise FactError(message)
+        return self._carried[name]
+
     def _ids(self, kind: str) -> set[str]:
+        if self._carried is not None:
+            named = (name.partition("/") for name in self._carried)
+            return {id_ for known, _, id_ in named if known == kind}
         folders = (root / each for root in self._roots for each in self._folders(kind))
         return {path.stem for folder in folders for path in folder.glob("*.toml")}
 
@@ -339,6 +366,8 @@ class Facts:
     def _entity(
         self, kind: str, name: str, build: Callable[[Table], _Entity]
     ) -> _Entity:
+        if (kind, name) not in self._read and self._carried is not None:
+            self._read[kind, name] = build(self._of_plan(f"{kind}/{name}"))
         if (kind, name) not in self._read:
             path = self._path(kind, name)
             if path is None:

@@ -35,6 +35,16 @@ _COST: Final = (
     "usd_per_million_tokens",
     "tokens_per_usd",
 )
+_TOTALS: Final = (
+    "accelerators",
+    "hosts",
+    "replicas",
+    "tokens_per_second",
+    "requests_per_second",
+    "concurrency",
+    "power_watts",
+    "co2_kg_per_year",
+)
 _MESSAGES: Final = (
     "payload_bytes",
     "all_reduce_seconds",
@@ -214,6 +224,18 @@ FIELDS: Final[dict[str, Mark]] = {
     "assumed": "informative",
     "assumptions": "informative",
     "accuracy": "informative",
+    # Tables are held to their digests.
+    "facts": "checked",
+    "facts.prices": "verified",
+    "facts.rates": "verified",
+    "promises": "verified",
+    **{f"totals.{key}": "verified" for key in _TOTALS},
+    "capex_usd": "verified",
+    "tco_usd_per_hour": "verified",
+    "usd_per_million_tokens": "verified",
+    "provenance": "informative",
+    "provenance.catalog_digest": "verified",
+    "provenance.assumptions_digest": "verified",
 }
 
 _INDEX: Final = re.compile(r"\[\d+\]")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from planopt_reference.bill import bill_mismatches
+from planopt_reference.carried import carried_tables, fact_mismatches
 from planopt_reference.certainty import worst
 from planopt_reference.choices import choice_mismatches
 from planopt_reference.communication import PlacementError
@@ -21,13 +22,14 @@ from planopt_reference.fleet import fleet_mismatches
 from planopt_reference.layout import configuration, hardware_and_ranks
 from planopt_reference.limits import Deployment, limit_mismatches, outcome_mismatches
 from planopt_reference.mismatch import Mismatch, compared, compared_money
+from planopt_reference.promises import promise_mismatches
 from planopt_reference.purchase import PurchaseError, Unit, merged, unit
 from planopt_reference.rent import RentError, is_offer
 from planopt_reference.serving import evaluate_serving
 from planopt_reference.training.plan import training_plan_mismatches
 from planopt_reference.units import MICRO_USD_PER_USD
 
-SCHEMA: Final = "planopt.plan/1"
+SCHEMA: Final = "planopt.plan/2"
 
 Document = Mapping[str, Any]
 
@@ -68,7 +70,7 @@ def verify_plan(
     Parameters
     ----------
     plan : mapping
-        A plan document of schema `planopt.plan/1`.
+        A plan document of schema `planopt.plan/2`.
     catalog_root : Path
         Folder of the bundled catalog.
     overlays : sequence of Path, optional
@@ -97,10 +99,20 @@ def verify_plan(
             engine=request.get("engine_name"),
             step_tokens=(request.get("engine") or {}).get("token_budget"),
             pricing=request,
+            carried=carried_tables(plan),
         )
     except _NOT_RECOMPUTABLE as error:
         stated = request.get("assumptions")
         return [Mismatch("request.assumptions", stated, "known", _told(error))]
+    try:
+        found = list(fact_mismatches(plan, facts.assumptions.cost))
+        found += promise_mismatches(plan)
+    except _NOT_RECOMPUTABLE as error:
+        return [Mismatch("promises", "facts and promises", "readable", _told(error))]
+    return [*found, *_of_its_kind(plan, request, facts)]
+
+
+def _of_its_kind(plan: Document, request: Document, facts: Facts) -> list[Mismatch]:
     if plan.get("kind") == "fleet":
         try:
             return list(fleet_mismatches(plan, request, facts))

@@ -204,7 +204,7 @@ def evaluate_serving(
     Returns
     -------
     dict
-        A serving evaluation in the shape of `planopt.evaluation/1`, with the `hosts`
+        A serving evaluation in the shape of `planopt.evaluation/2`, with the `hosts`
         and `accelerators` of one replica. Figures that a rejection leaves undefined
         are none.
 

@@ -309,7 +309,7 @@ def test_a_plan_that_is_none(
     file = tmp_path / "plan.json"
     file.write_bytes(content)
 
-    said = refused(capsys, "planopt.plan/1", "verify", str(file))
+    said = refused(capsys, "planopt.plan/2", "verify", str(file))
 
     assert f"--> {file}" in said
 

@@ -108,7 +108,7 @@ def test_on_files_of_serving_and_of_training(
     assert "usd_per_hour" in shown
     assert run("diff", run_of, run_of, "--json") == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["schema"] == "planopt.diff/1"
+    assert told["schema"] == "planopt.diff/2"
     assert told["figures"] == []
     assert run("diff", a, str(tmp_path / "none.json")) == 2
     assert "E006" in capsys.readouterr().err

@@ -55,7 +55,7 @@ def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("train", *SMALL, "--budget", "100k", "--json") == 0
 
     document = json.loads(capsys.readouterr().out)
-    assert document["schema"] == "planopt.plan/1"
+    assert document["schema"] == "planopt.plan/2"
     assert document["kind"] == "training"
     assert document["deployments"][0]["evaluation"]["goodput"] < 1
 

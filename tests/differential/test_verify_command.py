@@ -56,8 +56,9 @@ def test_a_changed_figure_is_shown_with_what_it_should_be(saved: Path) -> None:
     assert f"price_usd says {price - 1}, recomputed {price}" in answer.stderr
     told = json.loads(verify(str(path), "--json").stdout)
     assert told["verified"] is False
-    (mismatch,) = told["mismatches"]
-    assert (mismatch["field"], mismatch["expected"]) == ("price_usd", price)
+    expected = {each["field"]: each["expected"] for each in told["mismatches"]}
+    assert expected["price_usd"] == price
+    assert expected.keys() <= {"price_usd", "capex_usd"}
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_what_is_no_plan_is_wrong_input(tmp_path: Path, content: str) -> None:
 
 def test_a_plan_without_its_question_does_not_hold(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    path.write_text('{"schema": "planopt.plan/1", "status": "optimal"}', "utf-8")
+    path.write_text('{"schema": "planopt.plan/2", "status": "optimal"}', "utf-8")
     answer = verify(str(path))
     assert answer.returncode == 1
     assert "request" in answer.stderr

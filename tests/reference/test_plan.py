@@ -42,7 +42,7 @@ def plan_of(facts: Facts) -> dict[str, Any]:
     cost = facts.assumptions.cost
     bill = [line.table() for line in merged([(UNITS, bought.lines)])]
     return {
-        "schema": "planopt.plan/1",
+        "schema": "planopt.plan/2",
         "status": "optimal",
         "objective": "cheapest",
         "price_usd": price / 1e6,
@@ -269,7 +269,7 @@ def test_candidates_that_cannot_be(
 def test_documents_that_are_no_plans(plan: dict[str, Any], catalog: Path) -> None:
     for broken, field in (
         ({}, "schema"),
-        ({"schema": "planopt.plan/1"}, "request"),
+        ({"schema": "planopt.plan/2"}, "request"),
         ({**plan, "deployments": []}, "deployments"),
         ({**plan, "deployments": [None]}, "deployments[0]"),
         ({**plan, "request": {}}, "request.assumptions"),

@@ -77,7 +77,7 @@ def test_unknown_figures_are_null() -> None:
         ("[]", "array"),
         ("{}", "status"),
         ('{"status": "perfect"}', "$.status"),
-        ('{"status": "optimal", "schema": "planopt.plan/2"}', "$.schema"),
+        ('{"status": "optimal", "schema": "planopt.plan/3"}', "$.schema"),
         ('{"status": "optimal", "price_usd": "cheap"}', "$.price_usd"),
         ('{"status": "optimal", "price_usd": NaN}', "malformed"),
         ('{"status": "optimal", "deployments": [{}]}', "$.deployments[0]"),
@@ -90,7 +90,7 @@ def test_what_is_no_plan_is_refused_with_the_place(text: str, place: str) -> Non
     (problem,) = raised.value.diagnostics
     assert place in problem.message
     assert problem.accepted is not None
-    assert "planopt.plan/1" in problem.accepted
+    assert "planopt.plan/2" in problem.accepted
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:

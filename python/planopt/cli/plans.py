@@ -9,15 +9,21 @@ from planopt.errors import Diagnostic
 from planopt.printable import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planopt.documents.facts import Changed
     from planopt.second_opinion import Mismatch
 
 LONGEST_SHOWN = 60
 """Characters of a value in a message: a whole deployment says nothing on a screen."""
 
 BOUGHT = """\
-Computed again from the catalogs and the assumptions, without the optimizer: {computed}
+Computed again from the facts that the plan carries, without the optimizer: {computed}
 figures of memory, times, parts, prices, power and cost. Held against them: limits,
 formats, bound and status. Taken as remarks: alternatives, answers and sensitivity."""
+CHANGED = "\n\nIn the catalogs at hand {count} since:\n{changes}"
+MOST_SHOWN = 20
+"""Changes that are shown one by one."""
 NOTHING_BOUGHT = """\
 The plan says that there is none, and buys nothing. That there is none is not computed
 again: it would take the search."""
@@ -32,17 +38,32 @@ def verify(*, plan: str, json: bool = False) -> int:
     problems = [_problem(plan, mismatch) for mismatch in verdict.mismatches]
     tell(problems)
     says_what = BOUGHT if verdict.buys else NOTHING_BOUGHT
-    computed = says_what.format(computed=verdict.figures)
+    computed = says_what.format(computed=verdict.figures) + _since(verdict.changed)
     show(
         {
             "verified": not problems,
             "figures": verdict.figures,
             "mismatches": verdict.mismatches,
+            "changed": verdict.changed,
         },
         lambda _: render_verification(printable(plan), problems, computed),
         json=json,
     )
     return NO_PLAN if problems else OK
+
+
+def _since(changed: "Sequence[Changed]") -> str:
+    """Say what is another fact by now."""
+    if not changed:
+        return ""
+    shown = [
+        f"  {each.entry} {each.field}: {_shown(each.before)} is {_shown(each.now)} now"
+        for each in changed[:MOST_SHOWN]
+    ]
+    shown += ["  ..."] if len(changed) > MOST_SHOWN else []
+    many = "1 fact has" if len(changed) == 1 else f"{len(changed)} facts have"
+    said = CHANGED.format(count=f"{many} changed", changes="\n".join(shown))
+    return printable(said)
 
 
 def _problem(plan: str, mismatch: "Mismatch") -> Diagnostic:

@@ -67,11 +67,15 @@ class Document(Struct, frozen=True, kw_only=True):
                 "E301",
                 f"this is no {cls._what}: {error}",
                 file=file,
-                accepted=f'a JSON document with "schema": "planopt.{cls._what}/1" '
+                accepted=f'a JSON document with "schema": "planopt.{cls._what}/2" '
                 f'and "kind": "{cls._about}"',
-                help="`planopt solve --out plan.json` writes a plan for serving, "
-                "`planopt train` one for training",
+                help=cls._help(text),
             ) from error
+
+    @classmethod
+    def _help(cls, text: str | bytes) -> str:  # noqa: ARG003 - of plans
+        """Say how to come by such a document."""
+        return f"`planopt` writes a document of {cls._what} with --json"
 
 
 class Renderer(Protocol):

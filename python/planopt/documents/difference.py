@@ -18,7 +18,7 @@ class Changed(Struct, frozen=True, kw_only=True):
 class Difference(Struct, frozen=True, kw_only=True):
     """What lies between two plans."""
 
-    schema: Literal["planopt.diff/1"] = "planopt.diff/1"
+    schema: Literal["planopt.diff/2"] = "planopt.diff/2"
     request: tuple[Changed, ...] = ()
     """What was asked for."""
     assumptions: tuple[Changed, ...] = ()

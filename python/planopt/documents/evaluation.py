@@ -201,7 +201,7 @@ class EvaluationDocument(ServingEvaluation, Document, frozen=True, kw_only=True)
 
     _what = "evaluation"
 
-    schema: Literal["planopt.evaluation/1"] = "planopt.evaluation/1"
+    schema: Literal["planopt.evaluation/2"] = "planopt.evaluation/2"
     kind: Literal["serving"] = "serving"
     model: str | None = None
     replicas: int = 1

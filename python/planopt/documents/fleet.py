@@ -1,4 +1,4 @@
-"""The plan of a fleet: a document of ``planopt.plan/1``, of kind ``fleet``."""
+"""The plan of a fleet: a document of ``planopt.plan/2``, of kind ``fleet``."""
 
 from __future__ import annotations
 

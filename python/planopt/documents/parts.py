@@ -6,12 +6,14 @@ modelled; it is never 0.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
 
 if TYPE_CHECKING:
     from typing import TypeAlias
+
+    import pyarrow
 
 
 class Rejection(Struct, frozen=True, kw_only=True):
@@ -142,7 +144,7 @@ class BillOfMaterials(tuple[BomLine, ...]):
 
     __slots__ = ()
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pyarrow.Table:
         """Table of pyarrow, a column for each field of a line.
 
         Units are in the names (dollars); the extra ``planopt[arrow]`` brings pyarrow.

@@ -1,4 +1,4 @@
-"""The plan of serving or training, ``planopt.plan/1``, and the question it answers.
+"""The plan of serving or training, ``planopt.plan/2``, and the question it answers.
 
 Every figure has its unit in its name. ``None`` says that a figure is not known or not
 modelled; it is never 0.
@@ -6,8 +6,10 @@ modelled; it is never 0.
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -25,6 +27,7 @@ from planopt.documents.explanations import (
     TrainingAlternative,
     Uncertainty,
 )
+from planopt.documents.facts import Facts
 from planopt.documents.parts import (
     Accuracy,
     Assumed,
@@ -39,6 +42,7 @@ from planopt.documents.parts import (
 )
 from planopt.documents.training import Renting, TrainingDeployment
 from planopt.errors import Infeasible, InputError
+from planopt.options import flag
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -161,12 +165,60 @@ class Request(Struct, frozen=True, kw_only=True):
         return self.acquire != "buy" and self.tokens is None
 
 
+PromiseName = Literal[
+    "tpot", "ttft", "throughput", "request_rate", "concurrency", "deadline"
+]
+
+
+class Promise(Struct, frozen=True, kw_only=True):
+    """What was asked for, and what is predicted of the very deployment."""
+
+    name: PromiseName
+    percentile: str | None = None
+    """Of latencies under a load; none of a steady step."""
+    asked: float
+    predicted: float | None = None
+    low: float | None = None
+    """The ends of the 80 % interval of the prediction."""
+    high: float | None = None
+    unit: Literal["s", "tok/s", "1/s", ""] = ""
+    held: bool
+
+
+class Totals(Struct, frozen=True, kw_only=True):
+    """All deployments together."""
+
+    accelerators: int | None = None
+    """Bought, or in what is rented and in machines."""
+    hosts: int | None = None
+    replicas: int | None = None
+    tokens_per_second: float | None = None
+    """Under the load, where one is asked for."""
+    requests_per_second: float | None = None
+    concurrency: int | None = None
+    """Sequences at the same time."""
+    power_watts: float | None = None
+    co2_kg_per_year: float | None = None
+
+
+class Provenance(Struct, frozen=True, kw_only=True):
+    """What made a plan, of what and when."""
+
+    planopt: str
+    """Version."""
+    command: str
+    date: str
+    catalog_digest: str
+    """Of the digests of all entries that it carries."""
+    assumptions_digest: str | None = None
+
+
 class PlanDocument(Document, frozen=True, kw_only=True):
     """What every plan says, whatever the cluster is for."""
 
     _what = "plan"
 
-    schema: Literal["planopt.plan/1"] = "planopt.plan/1"
+    schema: Literal["planopt.plan/2"] = "planopt.plan/2"
     status: Status
     objective: Objective = "cheapest"
     price_usd: float | None = None
@@ -191,6 +243,17 @@ class PlanDocument(Document, frozen=True, kw_only=True):
     assumptions: str | None = None
     """Name or file of the assumptions used."""
     accuracy: Accuracy | None = None
+    promises: tuple[Promise, ...] = ()
+    totals: Totals = msgspec.field(default_factory=Totals)
+    capex_usd: float | None = None
+    """What is paid once."""
+    tco_usd_per_hour: float | None = None
+    """Purchase written off, electricity, hosting and rent."""
+    usd_per_million_tokens: float | None = None
+    """At the load and the duty that were asked for."""
+    provenance: Provenance | None = None
+    facts: Facts | None = None
+    """What it was made from: `planopt verify` computes from that."""
 
     def __post_init__(self) -> None:
         """Let the lines of the bill be more than a tuple."""
@@ -217,6 +280,18 @@ class PlanDocument(Document, frozen=True, kw_only=True):
         )
 
     @classmethod
+    def _help(cls, text: str | bytes) -> str:
+        """Say how to come by a plan; by an old one, with the command to run again."""
+        try:
+            old = msgspec.json.decode(text, type=_Old)
+        except msgspec.MsgspecError:
+            return (
+                "`planopt solve --out plan.json` writes a plan for serving, "
+                "`planopt train` one for training"
+            )
+        return f"it is of another version; run `{old.command} --out plan.json` again"
+
+    @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a plan from a file.
 
@@ -235,6 +310,52 @@ class PlanDocument(Document, frozen=True, kw_only=True):
                 accepted="a file that `planopt solve --out plan.json` has written",
             ) from error
         return cls.from_json(content, file=str(path))
+
+
+def command(kind: str, request: _Question) -> str:
+    """Write the command that asks a question."""
+    verb = {"training": "train", "fleet": "fleet fleet.toml"}.get(kind, "solve")
+    words = [f"planopt {verb}"]
+    for name, said in getattr(request, "typed", {}).items():
+        words.append(flag(name))
+        words += [] if said == "True" else [shlex.quote(_OF_A_LIST.sub("", said))]
+    words += [f"--catalog {shlex.quote(folder)}" for folder in request.catalog]
+    if request.assumptions not in (None, "calibrated"):
+        words.append(f"--assumptions {shlex.quote(str(request.assumptions))}")
+    return " ".join(words)
+
+
+_OF_A_LIST = re.compile(r"[\[\]()'{} ]")
+"""What Python writes around the names of a list."""
+
+
+class _Question(Protocol):
+    """What a plan says of its question, of any kind."""
+
+    @property
+    def catalog(self) -> tuple[str, ...]: ...
+
+    @property
+    def assumptions(self) -> str | None: ...
+
+
+class _Asked(Struct):
+    typed: dict[str, str] = {}
+    catalog: tuple[str, ...] = ()
+    assumptions: str | None = None
+
+
+class _Old(Struct):
+    """What a plan of any version says of its question."""
+
+    schema: Literal["planopt.plan/1"]
+    kind: str = "serving"
+    request: _Asked = msgspec.field(default_factory=_Asked)
+
+    @property
+    def command(self) -> str:
+        """The command that asked."""
+        return command(self.kind, self.request)
 
 
 def _asked_again(change: Change) -> str:

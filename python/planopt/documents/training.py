@@ -262,7 +262,7 @@ class TrainingDocument(TrainingEvaluation, Document, frozen=True, kw_only=True):
     _what = "evaluation"
     _about = "training"
 
-    schema: Literal["planopt.evaluation/1"] = "planopt.evaluation/1"
+    schema: Literal["planopt.evaluation/2"] = "planopt.evaluation/2"
     kind: Literal["training"] = "training"
     model: str
     candidate: TrainingCandidate

@@ -28,6 +28,7 @@ from planopt.market import said_by_files
 from planopt.options import Asked
 from planopt.price_sources import oldest_price, sourced
 from planopt.procurement import Solver
+from planopt.summary import summed_up
 from planopt.units import CENTS
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ class _Planning:
         cost = answer.cost_cents or 0
         parts = sourced(self.catalog, layout.bill_of_materials())
         periods = layout.periods()
-        return replace(
+        plan = replace(
             empty,
             status="optimal" if answer.status == "optimal" else "feasible",
             price_usd=sum(each.price_usd for each in acquisitions),
@@ -192,6 +193,7 @@ class _Planning:
             streams=layout.streams(),
             periods=periods,
         )
+        return summed_up(plan, self.catalog)
 
     def _kg_co2e(self, acquisitions: Sequence[Acquisition]) -> float | None:
         """Add up the carbon dioxide of all electricity, where it is known."""

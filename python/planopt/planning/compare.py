@@ -58,6 +58,7 @@ def compare(**options: object) -> list[Plan] | list[TrainingPlan]:
     asked.typed.pop("accelerators", None)  # each plan is about one of them
     if _marks(options):
         return compared(Training(), _of_training(asked))
+    asked.finish()
     serving = Asked.by_user("compare", asked.given)
     serving.typed = asked.typed
     return compared(Serving(), serving)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,6 +15,7 @@ from planopt.serving.search import Aim, find_units
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
+    import pyarrow
     from typing_extensions import Unpack
 
     from planopt.option_types import FrontierOptions
@@ -50,7 +51,7 @@ class Frontier:
         rows = zip(*self.columns.values(), strict=True)
         return [dict(zip(names, row, strict=True)) for row in rows]
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pyarrow.Table:
         """Table of pyarrow, which the extra ``planopt[arrow]`` brings."""
         import pyarrow
 

@@ -13,6 +13,7 @@ from planopt.planning.not_considered import not_considered
 from planopt.planning.question import ServingQuestion, TrainingQuestion
 from planopt.procurement import Solver
 from planopt.procurement.purchase import PurchaseInterrupted
+from planopt.summary import summed_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,13 +97,16 @@ def answer(
         purchase = question.buy()
     except PurchaseInterrupted as stop:
         best = stop.purchase
-        plan = subject.so_far(question, best, started) if best.counts else None
-        raise Interrupted(plan) from None
+        if not best.counts:
+            raise Interrupted from None
+        plan = subject.so_far(question, best, started)
+        raise Interrupted(summed_up(plan, question.catalog)) from None
     if not purchase.counts:
         return subject.infeasible(question, purchase, started)
     on_progress(f"{purchase.status}: the best purchase, now under its load")
     question, purchase, chosen = subject.settled(question, purchase)
     plan = subject.plan(question, purchase, chosen, started)
+    plan = summed_up(plan, question.catalog)
     on_progress("kept: alternatives and what would change the choice")
     try:
         return subject.explained(question, plan, chosen)

@@ -1,7 +1,7 @@
 //! A catalog, and the questions that are asked of it.
 
 use planopt_core::request::space;
-use planopt_core::{bulk, catalog, plan, request};
+use planopt_core::{bulk, catalog, hardware, plan, request};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -133,6 +133,29 @@ impl Catalog {
     fn list(&self, py: Python<'_>, kind: &str) -> PyResult<Vec<u8>> {
         let kind = Kind::from_name(kind).map_err(|problem| input_error(py, &[problem]))?;
         answer(py, self.catalog.list(kind))
+    }
+
+    /// Whole files of entities, as JSON: `null` where there is none.
+    ///
+    /// Parameters
+    /// ----------
+    /// names : list of (str, str)
+    ///     Kind and id of each; of an offer the provider.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "arguments of Python are handed over by value"
+    )]
+    fn tables(&self, py: Python<'_>, names: Vec<(String, String)>) -> PyResult<Vec<u8>> {
+        let table = |(kind, id): &(String, String)| {
+            let kind = Kind::from_name(kind).map_err(|problem| vec![problem])?;
+            self.catalog.table(kind, id)
+        };
+        answer(py, names.iter().map(table).collect::<Result<Vec<_>, _>>())
+    }
+
+    /// Id of the host that an offer is like inside; none where there is none.
+    fn host_inside(&self, offer: &str) -> Option<String> {
+        hardware::host_inside(&self.catalog, offer).map(|host| host.id.clone())
     }
 
     /// One entity with its figures and their sources.

@@ -25,6 +25,7 @@ mod prices;
 mod pricing;
 mod read;
 mod residuals;
+mod tables;
 mod value;
 mod view;
 mod workload;

@@ -6,13 +6,14 @@
 
 use super::entry::{Entry, Figure};
 use super::fields::{Fields, Log};
+use super::value::json_of;
 use crate::diagnostic;
 use crate::diagnostic::{Diagnostic, Lines, Position, Problems};
 use crate::transformer::{Architecture, read_config};
 use serde::de::DeserializeOwned;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use toml::de::DeTable;
+use toml::de::{DeTable, DeValue};
 
 /// The entity that a file describes.
 pub(crate) fn read_file<T>(
@@ -63,6 +64,13 @@ pub(super) fn read_text<T>(
         aliases: log.aliases,
         file: file.to_path_buf(),
     })
+}
+
+/// A TOML file as JSON has it.
+pub(super) fn read_json(file: &Path) -> Result<serde_json::Value, Vec<Diagnostic>> {
+    let text = read_to_text(file)?;
+    let table = DeTable::parse(&text).map_err(|error| vec![syntax_problem(file, &text, &error)])?;
+    Ok(json_of(&DeValue::Table(table.into_inner())))
 }
 
 /// The model that a Hugging Face `config.json` describes.

@@ -250,7 +250,8 @@ fn instance(
     price: MicroUsd,
     rent: Rent,
 ) -> Host {
-    let alike = alike(catalog, accelerator, offer.count);
+    let alike = alike(catalog, accelerator, offer.count)
+        .map_or_else(|| unknown_host(accelerator, offer.count), Clone::clone);
     Host {
         id: offer.id(&provider.id),
         name: format!(
@@ -282,8 +283,23 @@ fn instance(
     }
 }
 
-/// The host of the catalog that an instance of `count` accelerators is like inside.
-fn alike(catalog: &Catalog, accelerator: &Accelerator, count: u32) -> Host {
+/// The host of the catalog that an offer is like inside; none where none is, or no such offer.
+pub fn host_inside<'c>(catalog: &'c Catalog, offer: &str) -> Option<&'c Host> {
+    let providers = catalog.providers().ok()?.values();
+    let mut offers = providers.flat_map(|own| {
+        let id = &own.entity.id;
+        own.entity
+            .offers
+            .iter()
+            .map(move |each| (each.id(id), each))
+    });
+    let (_, found) = offers.find(|(id, _)| id == offer)?;
+    let accelerator = catalog.accelerator(&found.accelerator).ok()?;
+    alike(catalog, accelerator, found.count)
+}
+
+/// The smallest host of the catalog that holds so many.
+fn alike<'c>(catalog: &'c Catalog, accelerator: &Accelerator, count: u32) -> Option<&'c Host> {
     let takes = |host: &&Host| match &host.includes {
         Some(included) => included.accelerator == accelerator.model_id(),
         None => host.form_factors.contains(&accelerator.form_factor),
@@ -293,5 +309,4 @@ fn alike(catalog: &Catalog, accelerator: &Accelerator, count: u32) -> Host {
         .filter(takes)
         .filter(|host| !host.on_request && host.slots >= count)
         .min_by_key(|host| (host.includes.is_some(), host.slots, &host.id))
-        .map_or_else(|| unknown_host(accelerator, count), Clone::clone)
 }

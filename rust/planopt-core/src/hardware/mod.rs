@@ -15,7 +15,7 @@ mod system;
 
 pub use self::available::{LeftOut, Selection, Space};
 pub use self::fabric::{Fabric, Links};
-pub use self::instances::{Instances, RentRequest};
+pub use self::instances::{Instances, RentRequest, host_inside};
 pub use self::inventory::Inventory;
 pub(crate) use self::line::ALL_REDUCE;
 pub use self::line::{Line, NetworkLine};

@@ -1,0 +1,258 @@
+"""Gathers what a plan was made from, and says what has changed since."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from planopt.catalog.open import (
+    DEFAULT_ASSUMPTIONS,
+    LIMITED_TO,
+    bundled_folder,
+    open_catalog,
+)
+from planopt.documents.facts import Changed, Fact, Facts, PricePaid
+from planopt.documents.plan import Plan
+from planopt.errors import InputError
+from planopt.toml import tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planopt.catalog.open import Catalog
+    from planopt.documents.plan import PlanDocument
+
+Table = dict[str, object]
+_NAMES = {
+    "accelerator": "accelerators",
+    "host": "hosts",
+    "network": "networks",
+    "offer": "hosts",
+    "model": "models",
+    "draft": "models",
+}
+"""Keys of a plan that name an entity, by its kind; an offer is a host."""
+
+_RESIDUALS = ("measurements", "serving-residuals.toml")
+
+
+def facts_of(plan: PlanDocument, catalog: Catalog) -> Facts:
+    """Gather what verifying a plan reads of a catalog."""
+    if not plan.bill_of_materials and plan.status == "infeasible":
+        return Facts()
+    entries = _entries(plan, catalog)
+    lines = {f"{line.kind}/{line.id}": line for line in plan.bill_of_materials}
+    return Facts(
+        entries={name: Fact.of(table) for name, table in sorted(entries.items())},
+        fits={name: Fact.of(table) for name, table in _fits(plan, catalog, entries)},
+        prices={
+            name: msgspec.convert(line, PricePaid, from_attributes=True)
+            for name, line in lines.items()
+        },
+        rates={
+            name: rate
+            for name, rate in msgspec.to_builtins(catalog.cost).items()
+            if name != "hosted_usd_per_million_tokens"  # of somebody else's machines
+        },
+    )
+
+
+def changed_since(plan: PlanDocument) -> tuple[Changed, ...]:
+    """Compare the facts of a plan with the catalogs at hand."""
+    return tuple(_changed(plan))
+
+
+def _changed(plan: PlanDocument) -> Iterator[Changed]:
+    if plan.facts is None:
+        return
+    folders, there = plan.request.catalog, []
+    for folder in folders:
+        if Path(folder).is_dir():
+            there.append(folder)
+        else:
+            yield Changed(entry="catalog", field=folder, before="a folder")
+    assumptions = plan.request.assumptions or DEFAULT_ASSUMPTIONS
+    if assumptions.endswith(".toml") and not Path(assumptions).is_file():
+        yield Changed(entry="assumptions", field=assumptions, before="a file")
+        assumptions = DEFAULT_ASSUMPTIONS
+    try:
+        now = facts_of(plan, open_catalog(there, assumptions))
+    except InputError as error:
+        yield Changed(entry="catalogs", field="", now=error.diagnostics[0].headline)
+        return
+    at_hand = {**now.entries, **now.fits}
+    for name, fact in {**plan.facts.entries, **plan.facts.fits}.items():
+        other = at_hand.get(name)
+        if other is None:
+            yield Changed(entry=name, field="", before="an entry")
+        elif other.digest != fact.digest:
+            before, after = dict(_leaves(fact.table)), dict(_leaves(other.table))
+            for field in sorted({*before, *after}):
+                if before.get(field) != after.get(field):
+                    yield Changed(
+                        entry=name,
+                        field=field,
+                        before=before.get(field),
+                        now=after.get(field),
+                    )
+
+
+def _leaves(value: object, field: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _leaves(each, f"{field}.{key}" if field else str(key))
+    else:
+        yield field.removesuffix(".value"), str(value)
+
+
+# --- What is read ---------------------------------------------------------------------
+
+
+def _entries(plan: PlanDocument, catalog: Catalog) -> dict[str, Table]:
+    """Read the entries that a plan names, and those that they name."""
+    named: dict[str, set[str]] = {kind: set() for kind in _NAMES.values()}
+    for kind, id_ in _named(msgspec.to_builtins(plan)):
+        named[kind].add(id_.partition(LIMITED_TO)[0])
+    offers = {id_ for id_ in named["hosts"] if "/" in id_}
+    inside = {catalog.native.host_inside(id_) for id_ in offers}
+    hosts = (named["hosts"] - offers) | {id_ for id_ in inside if id_}
+    providers = {id_.partition("/")[0] for id_ in offers}
+    found = _tables(catalog, "hosts", hosts)
+    found |= _tables(catalog, "networks", named["networks"])
+    found |= _tables(catalog, "models", named["models"])
+    for name, table in _tables(catalog, "offers", providers).items():
+        mine = {id_ for id_ in offers if f"offers/{id_.partition('/')[0]}" == name}
+        found[name] = _offered(table, mine)
+        named["accelerators"] |= {
+            str(each["accelerator"]) for each in _list(found[name], "offer")
+        }
+    for table in list(found.values()):
+        included = _table(table, "includes").get("accelerator")
+        named["accelerators"] |= {str(included)} if included else set()
+    cards = _tables(catalog, "accelerators", named["accelerators"])
+    links = {str(_plain(each["link"])) for each in found.values() if "link" in each}
+    links |= {_slot(card) for card in cards.values() if "pcie" in card}
+    found |= cards | _tables(catalog, "links", links)
+    return {name: _cited(table) for name, table in found.items()}
+
+
+def _named(value: object) -> Iterator[tuple[str, str]]:
+    """Find what a plan names: not in what lies beside the answer."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if isinstance(each, str) and key in _NAMES:
+                yield _NAMES[key], each
+            elif key not in _BESIDE:
+                yield from _named(each)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _named(each)
+
+
+_BESIDE = frozenset(
+    (
+        *("alternatives", "answers", "disaggregated", "infeasibility", "one_type"),
+        *("rent_or_buy", "renting", "sensitivity", "steps", "together", "uncertainty"),
+        *("facts", "typed", "architecture"),
+    )
+)
+"""Parts of a plan that nobody computes again, or that name something else."""
+
+
+def _tables(catalog: Catalog, kind: str, ids: set[str]) -> dict[str, Table]:
+    """Read whole files; what the catalog does not have is left out."""
+    names = [(kind, id_) for id_ in sorted(ids)]
+    read = msgspec.json.decode(
+        catalog.native.tables(names), type=list[dict[str, object] | None]
+    )
+    return {
+        f"{kind}/{id_}": table
+        for (_, id_), table in zip(names, read, strict=True)
+        if table is not None
+    }
+
+
+def _fits(
+    plan: PlanDocument, catalog: Catalog, entries: dict[str, Table]
+) -> Iterator[tuple[str, Table]]:
+    """Read the assumptions, as far as they are about what the plan names."""
+    cards = {
+        name.partition("/")[2]: str(_plain(table.get("family", "")))
+        for name, table in entries.items()
+        if name.startswith("accelerators/")
+    }
+    (entry,) = catalog.list("assumptions")
+    (whole,) = _tables(catalog, "assumptions", {entry.id}).values()
+    about = {*cards, *cards.values()}
+    engine = getattr(plan.request, "engine_name", None)
+    kept = dict(whole)
+    for key in ("accelerators", "families", "trainers"):
+        if key in kept:
+            kept[key] = _only(kept[key], about)
+    if isinstance(plan, Plan):
+        kept["engines"] = _only(kept.get("engines", {}), {engine})
+        for key in ("trainers", "frameworks"):
+            kept.pop(key, None)
+    yield "assumptions", _cited(kept)
+    if getattr(plan.request, "robust", False):
+        text = bundled_folder().joinpath(*_RESIDUALS).read_text(encoding="utf-8")
+        rows = _list(tomllib.loads(text), "residual")
+        classes = (*about, "all")
+        told = [row for row in rows if str(row["of"]).startswith(classes)]
+        yield "residuals", {"residual": told}
+
+
+def _only(table: object, names: set[str] | set[str | None]) -> Table:
+    own = table if isinstance(table, dict) else {}
+    return {name: each for name, each in own.items() if name in names}
+
+
+def _cited(table: Table) -> Table:
+    """Keep of the sources those that something cites."""
+    if "sources" not in table:
+        return table
+    rest = {key: each for key, each in table.items() if key != "sources"}
+    return {**rest, "sources": _only(table["sources"], set(_citations(rest)))}
+
+
+def _citations(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        if isinstance(value.get("source"), str):
+            yield value["source"]
+        for each in value.values():
+            yield from _citations(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _citations(each)
+
+
+def _offered(provider: Table, ids: set[str]) -> Table:
+    """Keep of a provider's offers those that are named."""
+
+    def id_of(offer: Table) -> str:
+        return f"{provider['id']}/{offer['instance']}/{offer['region']}"
+
+    offers = [each for each in _list(provider, "offer") if id_of(each) in ids]
+    return {**provider, "offer": offers}
+
+
+def _slot(card: Table) -> str:
+    pcie = _table(card, "pcie")
+    return f"pcie{_plain(pcie['generation'])}-x{_plain(pcie['lanes'])}"
+
+
+def _table(table: Table, key: str) -> Table:
+    found = table.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _list(table: Table, key: str) -> list[Table]:
+    found = table.get(key)
+    return found if isinstance(found, list) else []
+
+
+def _plain(value: object) -> object:
+    """Return a value without the source beside it."""
+    return value.get("value", value) if isinstance(value, dict) else value

@@ -1,0 +1,178 @@
+"""What a plan promises, what it comes to in all, and where it is from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from planopt._native import __version__
+from planopt.documents.facts import digest
+from planopt.documents.plan import (
+    Plan,
+    Promise,
+    Provenance,
+    Totals,
+    TrainingPlan,
+    command,
+)
+from planopt.facts import facts_of
+from planopt.price_sources import today
+from planopt.units import SECONDS_PER_DAY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import TypeVar
+
+    from planopt.catalog.open import Catalog
+    from planopt.documents.evaluation import Deployment
+    from planopt.documents.plan import PlanDocument, PromiseName
+    from planopt.documents.training import TrainingDeployment
+
+    PlanT = TypeVar("PlanT", bound=PlanDocument)
+
+ROUNDING = 1e-9
+"""Share by which a prediction may be off its promise: both have been divided."""
+
+
+def summed_up(plan: PlanT, catalog: Catalog) -> PlanT:
+    """Let a plan say what it promises, comes to, and was made from."""
+    facts = facts_of(plan, catalog)
+    entries = [fact.digest for fact in facts.entries.values()]
+    fit = facts.fits.get("assumptions")
+    kind = getattr(plan, "kind", "serving")
+    hourly = plan.cost.usd_per_hour
+    return structs.replace(
+        plan,
+        promises=tuple(_promises(plan)),
+        totals=_totals(plan),
+        capex_usd=plan.price_usd,
+        tco_usd_per_hour=hourly,
+        usd_per_million_tokens=plan.cost.usd_per_million_tokens,
+        facts=facts,
+        provenance=Provenance(
+            planopt=__version__,
+            command=command(kind, plan.request),
+            date=today().isoformat(),
+            catalog_digest=digest(entries),
+            assumptions_digest=fit.digest if fit else None,
+        ),
+    )
+
+
+def _promises(plan: PlanDocument) -> Iterator[Promise]:
+    if isinstance(plan, TrainingPlan):
+        for each in plan.deployments:
+            if plan.request.deadline_seconds and each.evaluation.days is not None:
+                seconds = each.evaluation.days * SECONDS_PER_DAY
+                yield _most("deadline", plan.request.deadline_seconds, seconds)
+    elif isinstance(plan, Plan) and plan.deployments:
+        yield from _of_serving(plan)
+
+
+def _of_serving(plan: Plan) -> Iterator[Promise]:
+    request, totals = plan.request, _totals(plan)
+    slowest = max(plan.deployments, key=lambda each: _tpot(each, request.percentile))
+    if request.target_tokens_per_second:
+        asked = 1 / request.target_tokens_per_second
+        interval = slowest.evaluation.intervals.get("tpot_seconds")
+        told = _most("tpot", asked, _tpot(slowest, request.percentile))
+        yield structs.replace(
+            told,
+            percentile=request.percentile,
+            low=interval.low if interval else None,
+            high=interval.high if interval else None,
+        )
+    if request.ttft_seconds and request.percentile:
+        waits = [
+            getattr(each.evaluation.ttft_seconds, request.percentile) or 0.0
+            for each in plan.deployments
+        ]
+        told = _most("ttft", request.ttft_seconds, max(waits))
+        yield structs.replace(told, percentile=request.percentile)
+    if request.throughput_tokens_per_second:
+        supplied = sum(
+            (each.evaluation.decode.tokens_per_second or 0.0) * each.replicas
+            for each in plan.deployments
+        )
+        asked = request.throughput_tokens_per_second
+        yield _least("throughput", asked, supplied, "tok/s")
+    if request.requests_per_second:
+        loads = [each.evaluation.under_load for each in plan.deployments]
+        carried = not any(load is None or load.overloaded for load in loads)
+        yield Promise(
+            name="request_rate",
+            asked=request.requests_per_second,
+            predicted=totals.requests_per_second,
+            unit="1/s",
+            held=carried,
+        )
+    elif request.users:
+        yield _least("concurrency", request.users, totals.concurrency or 0, "")
+
+
+def _tpot(deployment: Deployment, percentile: str | None) -> float:
+    evaluation = deployment.evaluation
+    judged = getattr(evaluation.tpot_seconds, percentile) if percentile else None
+    return judged or evaluation.decode.tpot_seconds or 0.0
+
+
+def _most(name: PromiseName, asked: float, predicted: float) -> Promise:
+    held = predicted <= asked * (1 + ROUNDING)
+    return Promise(name=name, asked=asked, predicted=predicted, unit="s", held=held)
+
+
+def _least(name: PromiseName, asked: float, predicted: float, unit: str) -> Promise:
+    return Promise(
+        name=name,
+        asked=asked,
+        predicted=predicted,
+        unit="tok/s" if unit else "",
+        held=predicted >= asked * (1 - ROUNDING),
+    )
+
+
+def _totals(plan: PlanDocument) -> Totals:
+    if isinstance(plan, TrainingPlan):
+        return Totals(
+            accelerators=_bought(plan.deployments),
+            hosts=sum(each.hardware.hosts * each.units for each in plan.deployments),
+            replicas=sum(each.replicas for each in plan.deployments),
+            tokens_per_second=_sum(
+                each.evaluation.tokens_per_second for each in plan.deployments
+            ),
+            power_watts=plan.power_watts,
+        )
+    if not isinstance(plan, Plan) or not plan.deployments:
+        return Totals()
+    loads = [each.evaluation.under_load for each in plan.deployments]
+    return Totals(
+        accelerators=_bought(plan.deployments),
+        hosts=sum(each.hardware.hosts * each.units for each in plan.deployments),
+        replicas=sum(each.replicas for each in plan.deployments),
+        tokens_per_second=_sum(
+            load.tokens_per_second
+            if load is not None
+            else (each.evaluation.decode.tokens_per_second or 0.0) * each.replicas
+            for each, load in zip(plan.deployments, loads, strict=True)
+        ),
+        requests_per_second=_sum(load.requests_per_second for load in loads if load),
+        concurrency=sum(each.users for each in plan.deployments),
+        power_watts=plan.power_watts,
+        co2_kg_per_year=plan.kg_co2e_per_year,
+    )
+
+
+def _bought(deployments: Iterable[Deployment | TrainingDeployment]) -> int:
+    """Count accelerators of the bill, else those of machines and instances."""
+    count = 0
+    for each in deployments:
+        lines = (one for one in each.bill_of_materials if one.kind == "accelerator")
+        used = (each.evaluation.accelerators or 0) * each.replicas
+        count += sum(line.quantity for line in lines) or used
+    return count
+
+
+def _sum(figures: Iterable[float | None]) -> float | None:
+    known = [figure for figure in figures if figure is not None]
+    return sum(known) if known else None

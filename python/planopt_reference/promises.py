@@ -1,0 +1,151 @@
+"""What a plan promises and comes to, from its deployments and its question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from planopt_reference.mismatch import Mismatch, compared
+
+Document = Mapping[str, Any]
+
+_SECONDS_PER_DAY: Final = 86_400.0
+# Both sides have been divided once or twice.
+_ROUNDING: Final = 1e-9
+_WHY: Final = "what its deployments do, beside what was asked for"
+
+
+def promise_mismatches(plan: Document) -> Iterator[Mismatch]:
+    """Compute promises and totals again; a plan that says none makes none."""
+    if "promises" not in plan:
+        return
+    # What a fleet must supply stands by its streams.
+    is_fleet = plan.get("kind") == "fleet"
+    deployments = [] if is_fleet else plan.get("deployments") or []
+    request = plan["request"]
+    training = plan.get("kind") == "training"
+    promised = _of_training if training else _of_serving
+    expected = list(promised(request, deployments)) if deployments else []
+    yield from compared("promises", plan["promises"], expected, _WHY)
+    if plan.get("status") == "optimal" and not all(one["held"] for one in expected):
+        missed = ", ".join(one["name"] for one in expected if not one["held"])
+        yield Mismatch("status", "optimal", "infeasible", f"{missed} is not held")
+    totals = _totals(plan, deployments, training=training)
+    for name, figure in plan["totals"].items():
+        yield from compared(f"totals.{name}", figure, totals.get(name), _WHY)
+    cost = plan.get("cost") or {}
+    for name, figure in (
+        ("capex_usd", plan.get("price_usd")),
+        ("tco_usd_per_hour", cost.get("usd_per_hour")),
+        ("usd_per_million_tokens", cost.get("usd_per_million_tokens")),
+    ):
+        yield from compared(name, plan.get(name), figure, "as the cost says")
+
+
+def _promise(name: str, asked: float, predicted: float | None, **more: Any) -> Document:
+    plain = {"percentile": None, "low": None, "high": None, "unit": "s"}
+    return {**plain, "name": name, "asked": asked, "predicted": predicted, **more}
+
+
+def _of_training(request: Document, deployments: Sequence[Document]) -> Iterator[Any]:
+    asked = request.get("deadline_seconds")
+    for one in deployments:
+        days = one["evaluation"].get("days")
+        if asked and days is not None:
+            seconds = days * _SECONDS_PER_DAY
+            held = seconds <= asked * (1 + _ROUNDING)
+            yield _promise("deadline", asked, seconds, held=held)
+
+
+def _of_serving(request: Document, deployments: Sequence[Document]) -> Iterator[Any]:
+    which = request.get("percentile")
+    evaluations = [one["evaluation"] for one in deployments]
+
+    def token(evaluation: Document) -> float:
+        judged = (evaluation.get("tpot_seconds") or {}).get(which) if which else None
+        return float(judged or evaluation["decode"]["tpot_seconds"] or 0.0)
+
+    slowest = max(evaluations, key=token)
+    speed = request.get("target_tokens_per_second")
+    if speed:
+        ends = (slowest.get("intervals") or {}).get("tpot_seconds") or {}
+        yield _promise(
+            "tpot",
+            1 / speed,
+            token(slowest),
+            percentile=which,
+            low=ends.get("low"),
+            high=ends.get("high"),
+            held=token(slowest) * speed <= 1 + _ROUNDING,
+        )
+    wait = request.get("ttft_seconds")
+    if wait and which:
+        longest = max((each["ttft_seconds"].get(which) or 0.0) for each in evaluations)
+        held = longest <= wait * (1 + _ROUNDING)
+        yield _promise("ttft", wait, longest, percentile=which, held=held)
+    rate = request.get("throughput_tokens_per_second")
+    if rate:
+        all_ = sum(map(_decoded, deployments))
+        held = all_ >= rate * (1 - _ROUNDING)
+        yield _promise("throughput", rate, all_, unit="tok/s", held=held)
+    arriving, users = request.get("requests_per_second"), request.get("users")
+    if arriving:
+        loads = [each.get("under_load") for each in evaluations]
+        held = all(load and not load["overloaded"] for load in loads)
+        carried = _sum(load and load["requests_per_second"] for load in loads)
+        yield _promise("request_rate", arriving, carried, unit="1/s", held=held)
+    elif users:
+        known = sum(map(_sequences, deployments))
+        yield _promise("concurrency", users, known, unit="", held=known >= users)
+
+
+def _decoded(one: Document) -> float:
+    each = one["evaluation"]["decode"]["tokens_per_second"] or 0.0
+    return float(each * one["replicas"])
+
+
+def _sequences(one: Document) -> int:
+    candidate = one["candidate"]
+    at_once = candidate["batch"] * candidate["in_flight"] * one["replicas"]
+    return int(at_once * (2 if candidate.get("overlap") == "two-batch" else 1))
+
+
+def _totals(
+    plan: Document, deployments: Sequence[Document], *, training: bool
+) -> dict[str, Any]:
+    if not deployments:
+        return {}
+    totals: dict[str, Any] = {
+        "accelerators": sum(map(_accelerators, deployments)),
+        "hosts": sum(one["hardware"]["hosts"] * one["units"] for one in deployments),
+        "replicas": sum(one["replicas"] for one in deployments),
+        "power_watts": plan.get("power_watts"),
+    }
+    if training:
+        rates = [one["evaluation"].get("tokens_per_second") for one in deployments]
+        return {**totals, "tokens_per_second": _sum(rates)}
+    loads = [one["evaluation"].get("under_load") for one in deployments]
+    rates = [
+        load["tokens_per_second"] if load else _decoded(one)
+        for one, load in zip(deployments, loads, strict=True)
+    ]
+    return {
+        **totals,
+        "tokens_per_second": _sum(rates),
+        "requests_per_second": _sum(
+            load["requests_per_second"] for load in loads if load
+        ),
+        "concurrency": sum(map(_sequences, deployments)),
+        "co2_kg_per_year": plan.get("kg_co2e_per_year"),
+    }
+
+
+def _accelerators(one: Document) -> int:
+    bill = one.get("bill_of_materials") or ()
+    bought = sum(line["quantity"] for line in bill if line["kind"] == "accelerator")
+    return int(bought or (one["evaluation"]["accelerators"] or 0) * one["replicas"])
+
+
+def _sum(figures: Any) -> float | None:
+    known = [figure for figure in figures if figure is not None]
+    return sum(known) if known else None
