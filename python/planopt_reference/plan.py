@@ -382,7 +382,7 @@ def _total_mismatches(
         price,
         power,
         sum(one.rack_units for one in deployments),
-        sum(one.tokens_per_second for one in deployments),
+        _tokens_under_load(plan) or sum(one.tokens_per_second for one in deployments),
         facts.assumptions.cost,
         rent_usd_per_hour(
             ((one.rent_per_hour, one.unit.rent) for one in deployments),
@@ -390,3 +390,16 @@ def _total_mismatches(
         ),
     )
     yield from compared("cost", plan.get("cost"), expected, _CATALOG)
+
+
+# Section 7, usd_per_million_tokens: of a plan that is judged under a load.
+def _tokens_under_load(plan: Document) -> float:
+    """Return the tokens that its simulation states, less what interruptions cost."""
+    total = 0.0
+    for each in plan.get("deployments") or ():
+        load = each["evaluation"].get("under_load") or {}
+        kept = each["hardware"].get("goodput")
+        total += (load.get("tokens_per_second") or 0.0) * (
+            1.0 if kept is None else kept
+        )
+    return total

@@ -12,6 +12,7 @@ from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.parts import Assumed
 from planopt.loads import Arrivals, Load, Sizes
 from planopt.market import said_by_files
+from planopt.money import at_load
 from planopt.options import Asked
 from planopt.planning.cold import cold_load
 from planopt.price_sources import sourced
@@ -121,6 +122,10 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
             tpot_seconds=latencies.tpot_seconds,
             under_load=latencies.under_load,
         )
+    if loaded and latencies is not None:
+        served = latencies.tokens_per_second
+        cost = at_load(document.cost, served, opened.cost.duty)
+        document = with_changes(document, cost=cost)
     document = with_changes(
         document,
         model=model["name"],

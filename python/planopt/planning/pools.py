@@ -9,18 +9,17 @@ from msgspec.structs import replace
 
 from planopt.documents.evaluation import Disaggregated  # noqa: TC001 - msgspec reads
 from planopt.loads import Arrivals
+from planopt.money import at_load
 from planopt.planning.tighten import ATTEMPTS
 from planopt.price_sources import sourced
 from planopt.serving.load import degrees, simulated
 from planopt.serving.pessimism import at_worst
 from planopt.serving.question_types import PERCENTILES
 from planopt.serving.search import sought
-from planopt.units import SECONDS_PER_HOUR, TOKENS_PER_MILLION
 
 if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import Pool
-    from planopt.documents.parts import Cost
     from planopt.planning.question import ServingQuestion
     from planopt.serving.question_types import Problem
 
@@ -130,7 +129,7 @@ def _simulated(
         ttft_seconds=latencies.ttft_seconds,
         tpot_seconds=latencies.tpot_seconds,
         price_usd=found.cost.price_usd,
-        cost=_cost(catalog, found.cost, latencies.tokens_per_second),
+        cost=at_load(found.cost, latencies.tokens_per_second, catalog.cost.duty),
         bill_of_materials=sourced(catalog, found.bill_of_materials),
     )
     late = _lateness(problem, answer)
@@ -152,17 +151,6 @@ def _configuration(
         },
         "layout": {**degrees(pool.candidate), "replicas": pool.replicas},
     }
-
-
-def _cost(catalog: Catalog, cost: Cost, tokens_per_second: float) -> Cost:
-    """Cost of tokens, at the share of hours that are busy."""
-    per_hour = tokens_per_second * SECONDS_PER_HOUR * catalog.cost.duty
-    usd_per_hour = cost.usd_per_hour or 0.0
-    return replace(
-        cost,
-        usd_per_million_tokens=usd_per_hour / (per_hour / TOKENS_PER_MILLION),
-        tokens_per_usd=per_hour / usd_per_hour,
-    )
 
 
 def _lateness(problem: Problem, answer: Disaggregated) -> dict[str, float]:

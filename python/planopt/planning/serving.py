@@ -16,6 +16,7 @@ from planopt.documents.explanations import (
 from planopt.documents.parts import Accuracy, BillOfMaterials, Status
 from planopt.documents.plan import Plan
 from planopt.market import read_market
+from planopt.money import at_load
 from planopt.planning.alternatives import other_builds
 from planopt.planning.nearest import why_no_purchase
 from planopt.planning.pools import disaggregated
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.catalog.open import Catalog
+    from planopt.documents.parts import Cost
     from planopt.options import Asked
     from planopt.procurement import Solver
     from planopt.procurement.problem import Objective, Purchase
@@ -100,7 +102,7 @@ class Serving:
             bill_of_materials=BillOfMaterials(chosen.bill_of_materials),
             oldest_price_date=oldest_price(chosen.bill_of_materials),
             deployments=chosen.deployments,
-            cost=chosen.cost,
+            cost=_cost(chosen, question.catalog.cost.duty),
             power_watts=None if chosen.rented else chosen.power_watts,
             kg_co2e_per_year=chosen.kg_co2e_per_year,
             warnings=serving_warnings(question, chosen),
@@ -193,6 +195,17 @@ class Serving:
             assumptions=problem.assumptions,
             accuracy=Accuracy(statement="no plan: nothing was predicted"),
         )
+
+
+def _cost(chosen: Build, duty: float) -> Cost:
+    """Cost of the tokens under the load; of a steady step where none is judged."""
+    loads = [(each.evaluation.under_load, each.hardware) for each in chosen.deployments]
+    tokens = sum(
+        (load.tokens_per_second or 0.0) * (hardware.goodput or 1.0)
+        for load, hardware in loads
+        if load is not None
+    )
+    return at_load(chosen.cost, tokens, duty)
 
 
 def missing(percentile: str | None, late: Mapping[str, float]) -> str:

@@ -17,7 +17,6 @@ from planopt.report.parts import (
     speed_under,
     warnings,
 )
-from planopt.report.promised import usd_per_million
 from planopt.report.style import bad, good
 from planopt.report.table import Report, Section, Sentence, listed
 from planopt.report.training import (
@@ -60,7 +59,6 @@ def render_evaluation(evaluation: EvaluationDocument | TrainingDocument) -> Repo
         running = cost(
             evaluation.cost,
             evaluation.power_watts,
-            under_load=usd_per_million(evaluation.cost, [evaluation]),
         )
     return Report(
         Sentence(what, "", "  "),

@@ -301,12 +301,11 @@ def cost(
     power: float | None,
     *,
     rented: bool = False,
-    under_load: float | None = None,
     kg_co2e_per_year: float | None = None,
 ) -> list[str]:
     """Say what it costs to run; what a token does under a load, where there is one."""
     span = "on average" if rented else "over its life"
-    per_million = under_load or of.usd_per_million_tokens
+    per_million = of.usd_per_million_tokens
     said = known(
         (of.usd_per_hour, f"{money_per_hour(of.usd_per_hour)} {span}"),
         (per_million, f"{money_per_million(per_million)} per million tokens"),

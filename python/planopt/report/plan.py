@@ -32,7 +32,6 @@ from planopt.report.pools import pools
 from planopt.report.promised import (
     over_target,
     promised_speed,
-    usd_per_million_under_load,
 )
 from planopt.report.renting import prices, rent_or_buy, rented_runs, steps
 from planopt.report.style import bad, good, head, warn
@@ -103,7 +102,6 @@ def _serving(plan: Plan) -> list[Block]:
         *cost(
             plan.cost,
             plan.power_watts,
-            under_load=usd_per_million_under_load(plan),
             rented=plan.price_usd == 0,
             kg_co2e_per_year=plan.kg_co2e_per_year,
         ),

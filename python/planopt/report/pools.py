@@ -13,7 +13,7 @@ from planopt.report.numbers import (
     size,
 )
 from planopt.report.parts import price
-from planopt.report.promised import tokens_under_load, usd_per_million_under_load
+from planopt.report.promised import tokens_under_load
 from planopt.report.table import Table, listed
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _of_one(plan: Plan, at: str) -> tuple[str, ...]:
         count(bought or used),
         rate(tokens_under_load(plan)),
         *map(milliseconds, worst),
-        money_per_million(usd_per_million_under_load(plan)),
+        money_per_million(plan.cost.usd_per_million_tokens),
         ", ".join(layouts),
     )
 

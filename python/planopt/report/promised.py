@@ -10,13 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.report.numbers import rate, share
-from planopt.units import SECONDS_PER_HOUR, TOKENS_PER_MILLION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from planopt.documents.evaluation import Deployment, ServingEvaluation
-    from planopt.documents.parts import Cost
     from planopt.documents.plan import Plan
 
 
@@ -45,21 +43,6 @@ def promised_speed(plan: Plan, deployment: Deployment) -> str | None:
 def tokens_under_load(plan: Plan) -> float | None:
     """Return the output tokens per second of the whole plan under its load."""
     return _tokens(each.evaluation for each in plan.deployments)
-
-
-def usd_per_million_under_load(plan: Plan) -> float | None:
-    """Return what a million output tokens of a plan cost under the load."""
-    return usd_per_million(plan.cost, [each.evaluation for each in plan.deployments])
-
-
-def usd_per_million(
-    cost: Cost, evaluations: Iterable[ServingEvaluation]
-) -> float | None:
-    """Return what a million output tokens cost under a simulated load."""
-    tokens, hourly = _tokens(evaluations), cost.usd_per_hour
-    if tokens is None or not hourly:
-        return None
-    return hourly / (tokens * SECONDS_PER_HOUR) * TOKENS_PER_MILLION
 
 
 def _tokens(evaluations: Iterable[ServingEvaluation]) -> float | None:
