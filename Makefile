@@ -9,7 +9,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help develop format lint types test test-rust test-python fuzz queueing options readme prices bench bench-fleet calibrate calibrate-training measurements accuracy ci wheel clean
+.PHONY: help develop format lint types test test-rust test-python fuzz queueing options readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements accuracy ci wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,6 +81,9 @@ calibrate-engines: $(BIN)/python ## Fit engines to serving figures: FILES= infer
 
 calibrate-training: $(BIN)/python ## Fit training and its error bars: DATA= files, DATE=
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.fits.training $(foreach file,$(DATA),--data "$(file)") --date "$(DATE)"
+
+fidelity-training: $(BIN)/python ## Errors of training in use and left out, seeded: DATA= files (ten minutes of a release build)
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.fits.fidelity --once $(foreach file,$(DATA),--data "$(file)")
 
 measurements: $(BIN)/python ## Bring sources of measurements into the schema: SOURCES= folder
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.prepare \

@@ -48,7 +48,7 @@ class Folds(Struct, frozen=True, kw_only=True):
     in_folds: tuple[Errors, ...]
     """By class; whole groups of source, accelerator and model left out."""
     without_source: tuple[Errors, ...]
-    """By class; whole sources left out, by fits that go six rounds from the priors."""
+    """By class; whole sources left out, by fits that go four rounds from the priors."""
     choices: Choices
     covered: float
     """Share of the rows within the 80 % interval of the errors of the other folds."""

@@ -26,7 +26,7 @@ def render_judged(judged: Judged) -> Report:
         "",
         head(
             "step time, whole sources left out (no threshold; the fits have gone "
-            "six rounds from the priors)"
+            "four rounds from the priors)"
         ),
         _errors(found.without_source),
         "",

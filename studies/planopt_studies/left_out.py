@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from planopt.accuracy.statistics import rank_correlation
 from planopt.catalog.open import bundled_folder
-from planopt.documents.parts import LEVEL
-from planopt_studies.documents import LEAST_ROWS, Choices, Errors, Folds
+from planopt_studies.documents import Choices, Errors, Folds
+from planopt_studies.intervals import EVERYTHING, Unseen, covered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,6 +31,7 @@ __all__ = [
     "folds",
     "read_left_out",
     "regrets",
+    "unseen",
 ]
 
 COLUMNS = (
@@ -51,7 +52,6 @@ COLUMNS = (
 _GRID = "vTrain"
 """The source of the grid of single hosts, which has a threshold of its own."""
 SINGLE_NODE = "single node (vTrain)"
-_EVERYTHING = "all"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,38 +188,17 @@ def regrets(rows: Iterable[LeftOut]) -> Choices:
     )
 
 
-def coverage(rows: Sequence[LeftOut]) -> float:
+def unseen(row: LeftOut) -> Unseen:
+    """Return the error of a row left out, with what it counts in."""
+    return Unseen(
+        metric="step_time",
+        classes=(*row.classes, EVERYTHING),
+        ratio=row.measured / row.in_folds,
+        fold=row.fold,
+        group=(row.source, row.accelerator, row.model),
+    )
+
+
+def coverage(rows: Iterable[LeftOut]) -> float:
     """Return the share of the rows within intervals made of the other folds alone."""
-    inside = 0
-    for fold in {row.fold for row in rows}:
-        quantiles = _quantiles(row for row in rows if row.fold != fold)
-        for row in (row for row in rows if row.fold == fold):
-            names = (*row.classes, _EVERYTHING)
-            low, high = next(quantiles[name] for name in names if name in quantiles)
-            inside += low <= row.measured / row.in_folds <= high
-    return inside / len(rows)
-
-
-def _quantiles(rows: Iterable[LeftOut]) -> dict[str, tuple[float, float]]:
-    """Return the interval of each class that has rows enough."""
-    ratios: dict[str, list[float]] = {}
-    for row in rows:
-        for name in (*row.classes, _EVERYTHING):
-            ratios.setdefault(name, []).append(row.measured / row.in_folds)
-    return {
-        name: (_quantile(own, (1 - LEVEL) / 2), _quantile(own, (1 + LEVEL) / 2))
-        for name, own in ratios.items()
-        if len(own) >= LEAST_ROWS or name == _EVERYTHING
-    }
-
-
-def _quantile(values: Sequence[float], share: float) -> float:
-    """Return a quantile that one more value falls below in that share of cases.
-
-    Weibull's plotting position: of `n` values the `share (n + 1)`-th.
-    """
-    ordered = sorted(values)
-    place = min(max(share * (len(ordered) + 1) - 1, 0.0), len(ordered) - 1.0)
-    below = int(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+    return covered(map(unseen, rows))["step_time"]

@@ -10,8 +10,8 @@ import pytest
 
 from planopt.errors import InputError
 from planopt_studies.fits.fit import OVERLAP, Bounds, fit, roofline
-from planopt_studies.fits.residuals import Unseen, covered, widened
 from planopt_studies.fits.write import BEGIN, END, replace_fitted, section
+from planopt_studies.intervals import Unseen, covered, widened
 
 
 def test_what_kernels_were_made_with_is_found_again() -> None:

@@ -128,24 +128,24 @@ def micro_batch(stage: Stage, fabric: Fabric) -> MicroBatch:
         + training.contention * dispatched
         + training.contention * hops * meanwhile,
     )
-    launched = _launched(stage)
-    return replace(device, host=max(0.0, launched - device.seconds))
+    launched, waited = _launched(stage)
+    return replace(device, host=max(0.0, launched - device.seconds) + waited)
 
 
-# Section 7, launched.
-def _launched(stage: Stage) -> float:
-    """Return the seconds in which the host launches a micro-batch on a stage."""
+# Section 7, launched and waited for.
+def _launched(stage: Stage) -> tuple[float, float]:
+    """Return how long the host launches a micro-batch, and is waited for in it."""
     work, body, machine = stage.whole, stage.body, stage.rank.machine
     again = stage.share_done_again
     kernels = (
         work.forward_kernels + work.backward_kernels + again * body.forward_kernels
     )
     kernels += stage.of_modules.forward_kernels
-    framework = machine.framework
-    seconds = framework.host_launch * kernels
     routed = (2 + again) * body.routed + stage.of_modules.routed
-    seconds += framework.expert_launch * routed
-    return seconds * machine.trainer.host
+    framework, host = machine.framework, machine.trainer.host
+    return host * framework.host_launch * kernels, (
+        host * framework.expert_launch * routed
+    )
 
 
 # Section 7, offload.

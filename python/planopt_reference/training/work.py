@@ -48,9 +48,13 @@ _MIXER_OUTPUTS: Final = ("attention_output", "mixer_output")
 _KEPT_LOGIT_BYTES: Final = 4
 
 
+# Section 3, Activation function: passes of the clamped one over those of a fused one.
+_CLAMPED: Final = (9 + 7) / 3
+
+
 # Section 3, Product.
 @formula(
-    "n_m t(rows; weights) forward, n_m t(...) for inputs and for weights backward",
+    "t(n_m, rows; weights) forward, t(n_m, ...) for inputs and for weights backward",
     section="3",
 )
 def _product(operation: MatMul, rank: Rank) -> Work:
@@ -72,8 +76,8 @@ def _product(operation: MatMul, rank: Rank) -> Work:
         rate *= machine.whole(inputs, outputs)
 
     def time(rows: float, columns: float, depth: float, moved: float) -> float:
-        one = Product(1.0, rows, columns, depth)
-        return count * machine.product_time(one, rate, moved)
+        together = Product(count, rows, columns, depth)
+        return machine.product_time(together, rate, count * moved)
 
     to_weights = (
         time(inputs, outputs, rows, moved + 2 * gradients)
@@ -84,8 +88,8 @@ def _product(operation: MatMul, rank: Rank) -> Work:
         forward=time(rows, outputs, inputs, moved + weights),
         backward=time(rows, inputs, outputs, moved + weights) + to_weights,
         to_weights=to_weights,
-        forward_kernels=count,
-        backward_kernels=count * (2 if candidate.lora_rank is None else 1),
+        forward_kernels=1,
+        backward_kernels=2 if candidate.lora_rank is None else 1,
         flops=2 * all_rows * inputs * outputs,
     )
     added = _added_biases(operation, all_rows * outputs, rank)
@@ -123,10 +127,14 @@ def _module(operation: MatMul) -> str | None:
     return "mlp" if operation.name in _NETWORK else None
 
 
+def _has_routed_biases(operation: MatMul) -> bool:
+    matrices = operation.experts * operation.inputs * operation.outputs
+    return operation.experts > 1 and operation.parameters > matrices
+
+
 # Section 3, "Biases of routed products".
 def _added_biases(operation: MatMul, elements: float, rank: Rank) -> Work:
-    matrices = operation.experts * operation.inputs * operation.outputs
-    if operation.experts == 1 or operation.parameters <= matrices:
+    if not _has_routed_biases(operation):
         return Work()
     each, machine = elements * rank.machine.activation_bytes, rank.machine
     return Work(
@@ -184,9 +192,10 @@ def _activation_function(columns: MatMul, rows: MatMul, rank: Rank) -> Work:
     t, element = rank.degree(columns), rank.machine.activation_bytes
     outputs, inputs = columns.divided(t)[1], rows.divided(t)[0]
     each = rank.tokens_of(columns) * rank.copies(columns) * element
+    moved = each * (_CLAMPED if _has_routed_biases(rows) else 1)
     passes = Work(
-        forward=rank.machine.elementwise_time(each * (outputs + inputs)),
-        backward=rank.machine.elementwise_time(each * (2 * outputs + inputs)),
+        forward=rank.machine.elementwise_time(moved * (outputs + inputs)),
+        backward=rank.machine.elementwise_time(moved * (2 * outputs + inputs)),
         forward_kernels=1,
         backward_kernels=1,
     )

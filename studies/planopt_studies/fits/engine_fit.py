@@ -26,7 +26,7 @@ from planopt_studies.fits.engine_rows import (
     Linear,
     engine_parameters,
 )
-from planopt_studies.fits.residuals import EVERYTHING, Unseen
+from planopt_studies.intervals import EVERYTHING, Unseen
 from planopt_studies.residuals import model_classes
 
 if TYPE_CHECKING:

@@ -30,6 +30,8 @@ class Parameter:
     spread: float
     unit: str = ""
     linear: bool = False
+    in_place: bool = False
+    """Whether its table stands elsewhere in the file, with a source of its own."""
     pool: Parameter | None = None
     """Figure of its kind that it is drawn to in place of `start`, fitted beside it.
 
@@ -61,6 +63,14 @@ class Parameter:
         """
         centre = self.coordinate(self.start) if pool is None else pool
         return (coordinate - centre) / self.spread
+
+    def put(self, text: str, value: float) -> str:
+        """Put the figure in its place in the text of a file."""
+        place = re.compile(
+            rf"(?m)^(\[{re.escape(self.table)}\]\n(?:(?!\[).*\n)*?"
+            rf"{self.key} = (?:\{{ value = )?)[0-9.e-]+"
+        )
+        return place.sub(rf"\g<1>{self.text(value)}", text, count=1)
 
     def text(self, value: float) -> str:
         """Write the figure as TOML."""

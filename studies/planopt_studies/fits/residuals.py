@@ -1,106 +1,22 @@
-"""Errors of rows that no fit had seen, as quantiles by class: what intervals are of."""
+"""Errors of rows that no fit had seen, as a file: what intervals are made of."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planopt.documents.parts import LEVEL
 from planopt.files import write
 from planopt_studies.documents import LEAST_GROUPS, LEAST_ROWS
+from planopt_studies.intervals import by_class, groups_of, widened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["EVERYTHING", "Unseen", "covered", "write_residuals"]
+    from planopt_studies.intervals import Unseen
 
-EVERYTHING: Final = "all"
-"""The class of everything."""
-_LOW, _HIGH = (1 - LEVEL) / 2, (1 + LEVEL) / 2
-_LEVELS: Final = tuple(np.arange(LEVEL, 1.0, 0.01))
-"""Shares of rows between two quantiles: the narrowest that will do is taken."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Unseen:
-    """The error of a figure that a fit had not seen."""
-
-    metric: str
-    classes: tuple[str, ...]
-    """That it counts in, from the narrowest to the widest."""
-    ratio: float
-    """Measured over predicted."""
-    fold: int = 0
-    group: tuple[str, ...] = ()
-    """What is left out as a whole: rows of one are alike."""
-
-
-def covered(errors: Iterable[Unseen]) -> dict[str, float]:
-    """Return by metric the share of figures within intervals of the other folds."""
-    inside: dict[str, list[bool]] = {}
-    errors = list(errors)
-    for fold in {each.fold for each in errors}:
-        quantiles = _quantiles(each for each in errors if each.fold != fold)
-        for each in (each for each in errors if each.fold == fold):
-            of = ((each.metric, name) for name in each.classes)
-            low, high = next(quantiles[key] for key in of if key in quantiles)
-            inside.setdefault(each.metric, []).append(low <= each.ratio <= high)
-    return {metric: fmean(within) for metric, within in sorted(inside.items())}
-
-
-def _quantiles(
-    errors: Iterable[Unseen],
-) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return the interval of each class that has rows and groups enough."""
-    return {
-        key: widened(own)
-        for key, own in _by_class(errors).items()
-        if key[1] == EVERYTHING
-        or (len(own) >= LEAST_ROWS and groups_of(own) >= LEAST_GROUPS)
-    }
-
-
-def _by_class(errors: Iterable[Unseen]) -> dict[tuple[str, str], list[Unseen]]:
-    found: dict[tuple[str, str], list[Unseen]] = {}
-    for each in errors:
-        for name in each.classes:
-            found.setdefault((each.metric, name), []).append(each)
-    return found
-
-
-def groups_of(errors: Iterable[Unseen]) -> int:
-    """Return how many groups figures are of: those of one are alike."""
-    return len({each.group for each in errors})
-
-
-def widened(errors: Sequence[Unseen]) -> tuple[float, float]:
-    """Return quantiles between which figures of another group are to be expected.
-
-    Rows of a group err alike, so that quantiles of rows cover too little of a group
-    that is not among them. They are taken so far out that groups lie as often as
-    `LEVEL` says within those of the others: a conformal interval over groups.
-    """
-    ratios = np.array([each.ratio for each in errors])
-    names = [each.group for each in errors]
-    groups = np.array([sorted(set(names)).index(name) for name in names])
-
-    def covers(level: float) -> bool:
-        inside = 0
-        for group in range(groups.max() + 1):
-            own = groups == group
-            if own.all():
-                return True
-            low, high = np.quantile(ratios[~own], ((1 - level) / 2, (1 + level) / 2))
-            inside += int(((low <= ratios[own]) & (ratios[own] <= high)).sum())
-        return inside >= LEVEL * len(ratios)
-
-    level = next((level for level in _LEVELS if covers(level)), _LEVELS[-1])
-    low, high = np.quantile(ratios, ((1 - level) / 2, (1 + level) / 2))
-    return float(low), float(high)
+__all__ = ["residual_table", "write_residuals"]
 
 
 def write_residuals(
@@ -133,7 +49,7 @@ def write_residuals(
         *(f"{metric} = {share:.4f}" for metric, share in covers.items()),
     ]
     print("within intervals of the other folds:", dict(covers), flush=True)
-    for (metric, name), own in sorted(_by_class(errors).items()):
+    for (metric, name), own in sorted(by_class(errors).items()):
         ratios = [each.ratio for each in own]
         lines += residual_table(metric, name, ratios, within=widened(own))
         lines.append(f"groups = {groups_of(own)}")
@@ -150,9 +66,8 @@ def residual_table(
     metric: str,
     name: str,
     ratios: Sequence[float],
-    method: Any = "linear",
     *,
-    within: tuple[float, float] | None = None,
+    within: tuple[float, float],
 ) -> list[str]:
     """Return the lines of one class: quantiles of measured over predicted, and errors.
 
@@ -162,13 +77,11 @@ def residual_table(
         What was predicted, and of which class.
     ratios : sequence of float
         Measured over predicted.
-    method : str
-        How quantiles are estimated, a method of `numpy.quantile`.
-    within : tuple of float, optional
-        The interval in place of quantiles at its level.
+    within : tuple of float
+        The interval.
     """
     off = np.abs(1 / np.asarray(ratios) - 1)
-    low, high = within or np.quantile(ratios, (_LOW, _HIGH), method=method)
+    low, high = within
     return [
         "",
         "[[residual]]",

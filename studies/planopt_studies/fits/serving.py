@@ -28,13 +28,14 @@ from planopt_studies.fits.engine_rows import (
     EngineRows,
     engine_parameters,
 )
-from planopt_studies.fits.residuals import EVERYTHING, Unseen, covered, write_residuals
+from planopt_studies.fits.residuals import write_residuals
 from planopt_studies.fits.write import (
     ENGINES_BEGIN,
     ENGINES_END,
     replace_fitted,
     sourced,
 )
+from planopt_studies.intervals import EVERYTHING, Unseen, covered
 from planopt_studies.residuals import ANY_ENGINE, model_classes
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ import argparse
 import csv
 import io
 import random
-import re
 import tempfile
 from collections import Counter
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ from planopt.accuracy.columns import read_rows
 from planopt.accuracy.measurements import Missing
 from planopt.accuracy.training import Question, questions
 from planopt.accuracy.training_rows import TrainingRow
-from planopt.catalog.open import Catalog, bundled_folder
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, bundled_folder
 from planopt.documents.training import TrainingEvaluation
 from planopt.files import write
 from planopt_studies.documents import LEAST_ROWS
@@ -42,6 +41,7 @@ from planopt_studies.fits.training_parameters import (
     SWITCHES,
     training_parameters,
 )
+from planopt_studies.intervals import EVERYTHING, Unseen, widened
 from planopt_studies.left_out import (
     COLUMNS,
     SINGLE_NODE,
@@ -49,6 +49,7 @@ from planopt_studies.left_out import (
     coverage,
     errors_by_class,
     regrets,
+    unseen,
     without_repeats,
 )
 
@@ -66,7 +67,7 @@ _CROWD: Final = 0.2
 """Each of `n` rows of one source on one accelerator pulls with `n` to minus this."""
 _MOST: Final = 120
 """Of more rows of one source on one accelerator every second, third ... is fitted."""
-_SOURCE_ROUNDS: Final = 6
+_SOURCE_ROUNDS: Final = 4
 """Rounds of the fits without one source, of which there are many."""
 _MARK: Final = "training"
 _GENERAL: Final = "training"
@@ -133,18 +134,12 @@ class Fit:
     def _with(
         self, text: str, values: Mapping[Parameter, float], source: str | None
     ) -> str:
-        tables = {
-            each: value
-            for each, value in values.items()
-            if not each.table.startswith(POOLS)
-        }
+        tables = {}
         for parameter, value in values.items():
-            if parameter.table == _GENERAL:
-                del tables[parameter]
-                place = re.compile(
-                    rf"(?m)^({parameter.key} = (?:\{{ value = )?)[0-9.e-]+"
-                )
-                text = place.sub(rf"\g<1>{parameter.text(value)}", text, count=1)
+            if parameter.in_place:
+                text = parameter.put(text, value)
+            elif not parameter.table.startswith(POOLS):
+                tables[parameter] = value
         return with_block(text, _MARK, sections(tables, SWITCHES, source))
 
     def _measured(self, asked: Iterable[Question]) -> list[Row]:
@@ -287,11 +282,17 @@ class Fit:
             found[out] = self.predicted(self.fit(seen, rounds=rounds), out)
         return found
 
-    def folds(self, seed: int) -> list[int]:
+    def stands(self) -> list[float]:
+        """Return the step times of every row by the assumptions in use."""
+        catalog = Catalog([str(self._overlay)], DEFAULT_ASSUMPTIONS)
+        answers = (_evaluated(catalog, row.question) for row in self.rows)
+        return [answer.step_seconds or 0.0 for answer in answers]
+
+    def folds(self, seed: int, many: int = _FOLDS) -> list[int]:
         """Return the fold of every row: whole groups are dealt to them at random."""
         groups = sorted({row.group for row in self.rows})
         random.Random(seed).shuffle(groups)
-        fold = {group: place % _FOLDS for place, group in enumerate(groups)}
+        fold = {group: place % many for place, group in enumerate(groups)}
         return [fold[row.group] for row in self.rows]
 
     def sources(self) -> list[int]:
@@ -330,7 +331,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="planopt_studies.fits.training")
     parser.add_argument("--data", type=Path, action="append", required=True)
     parser.add_argument("--seed", type=int, default=7, help="of the folds")
-    parser.add_argument("--rounds", type=int, default=25, help="of the fit")
+    parser.add_argument("--rounds", type=int, default=10, help="of the fit")
     parser.add_argument("--date", required=True, help="of the fit, cited")
     arguments = parser.parse_args()
     folder = bundled_folder()
@@ -355,7 +356,7 @@ def main() -> None:
         measurements / "training-left-out.csv",
         [row for row in left_out if not row.of_grid],
     )
-    write(measurements / "residuals.toml", _residuals(left_out, arguments.seed))
+    write(measurements / "residuals.toml", residuals_of(left_out, arguments.seed))
     _report(left_out)
 
 
@@ -452,23 +453,24 @@ def _cited(text: str, fit: Fit, date: str) -> str:
     return text.replace(place, "\n".join((*lines, place)), 1)
 
 
-def _residuals(rows: Sequence[LeftOut], seed: int) -> str:
-    """Write quantiles of measured over predicted by class, of rows left out."""
-    classes: dict[str, list[float]] = {}
+def residuals_of(rows: Iterable[LeftOut], seed: int) -> str:
+    """Write intervals of measured over predicted by class, of rows left out."""
+    classes: dict[str, list[Unseen]] = {}
     for row in rows:
-        names = (*row.classes, "all") if row.fitted else ()
+        names = (*row.classes, EVERYTHING) if row.fitted else ()
         for name in (*names, SINGLE_NODE) if row.of_grid else names:
-            classes.setdefault(name, []).append(row.measured / row.in_folds)
+            classes.setdefault(name, []).append(unseen(row))
     lines = [
         "# Measured over predicted, of rows that the fit had not seen (five grouped "
         f"folds, seed {seed}).",
-        "# An interval at 0.8 is the prediction times `low` to `high`: the tenth and "
-        "the ninetieth percentile.",
+        "# An interval at 0.8 is the prediction times `low` to `high`: quantiles so "
+        "far out that a group lies as often within those of the others.",
         "# Classes of fewer rows say nothing of their own.",
         f"least_rows = {LEAST_ROWS}",
     ]
-    for name, ratios in sorted(classes.items()):
-        lines += residual_table("step_time", name, ratios, method="weibull")
+    for name, own in sorted(classes.items()):
+        ratios = [each.ratio for each in own]
+        lines += residual_table("step_time", name, ratios, within=widened(own))
     return "\n".join((*lines, ""))
 
 

@@ -17,9 +17,11 @@ POOLS: Final = "pools."
 """Beginning of the tables of figures that others are drawn to; no file has them."""
 
 # Frameworks that launch the kernels of the newest transformer libraries.
-_NEW: Final = ("megatron", "nemo", "nemo-2026")
+_NEMO: Final = ("nemo", "nemo-2025", "nemo-2026")
+_NEW: Final = ("megatron", *_NEMO, "mlperf")
 _ALL: Final = (
     *_NEW,
+    "deepspeed",
     "megatron-2022",
     "megatron-2021",
     "megatron-deepspeed",
@@ -33,9 +35,13 @@ _ALL: Final = (
 _EAGER: Final = {
     "megatron-deepspeed": 60.0,
     "bigscience": 60.0,
+    "deepspeed": 60.0,
     "ddp": 20.0,
     "fsdp": 20.0,
 }
+
+# The same where kernels are launched from captured graphs of layers, or by C++.
+_LAUNCHED: Final = 5.0
 
 # Memory traffic between products over that of fused kernels (apex).
 _PASSES: Final = {"megatron-2022": 1.0}
@@ -52,7 +58,13 @@ _UNFUSED: Final = Parameter(
 _SCAN: Final = Parameter(
     table=f"{POOLS}scan", key="scan", start=3.0, low=0.5, high=30.0, spread=0.7
 )
-_LEAVES_IT_TO_PYTORCH: Final = ("bigscience", "internevo")
+# Hosts of one processor wait alike.
+_GRACE: Final = Parameter(
+    table=f"{POOLS}grace", key="host", start=0.5, low=0.2, high=1.2, spread=0.3
+)
+_LEAVES_IT_TO_PYTORCH: Final = ("bigscience", "internevo", "deepspeed")
+# They wait: for the last micro-batch, for the weights of the next module.
+_WAITS: Final = ("bigscience", "deepspeed")
 
 # Of one chip's kinds the clock that is held for hours follows the root of their power:
 # voltage is raised with it.
@@ -66,9 +78,10 @@ SWITCHES: Final[dict[str, dict[str, float | bool]]] = {
             "eight_bit_weights": True,
             "loss_in_place": True,
         }
-        for name in ("nemo", "nemo-2026")
+        for name in (*_NEMO, "mlperf")
     },
     "frameworks.fsdp": {"portable_attention": True},
+    "frameworks.deepspeed": {"portable_attention": True},
     "frameworks.bigscience": {
         "gradients_everywhere": True,
         "gradient_copy": 4,
@@ -110,7 +123,7 @@ def _frameworks() -> Iterator[Parameter]:
         yield _of(
             name, "step_overhead", 20.0, low=1.0, high=1000.0, spread=1.0, unit="ms"
         )
-        if name == "bigscience":  # It waits for the last micro-batch.
+        if name in _WAITS:
             yield _share(name, "data_overlap", 0.05, spread=0.05)
         elif name != "megatron-2022":
             yield _share(name, "data_overlap", 0.8, spread=0.25)
@@ -124,14 +137,25 @@ def _frameworks() -> Iterator[Parameter]:
                 spread=0.5,
                 unit="us",
             )
-    for name in ("fsdp", "internevo", "jax", "nemo", "bigscience"):
+        elif name in _NEW and name != "mlperf":
+            yield _of(
+                name,
+                "host_launch",
+                _LAUNCHED,
+                low=2.0,
+                high=12.0,
+                spread=0.3,
+                unit="us",
+            )
+    for name in ("fsdp", "internevo", "jax", "nemo", "mlperf", "bigscience"):
         yield _share(name, "data_contention", 0.15, spread=0.15)
-    for name in ("internevo", "nemo", "bigscience", "fsdp"):
+    for name in ("internevo", "nemo", "mlperf", "bigscience", "fsdp"):
         # InternEvo, configs/7B_sft.py: reduce_bucket_size.
         size = 537.0 if name == "internevo" else 200.0
         yield _of(name, "bucket", size, low=0.5, high=5000.0, spread=1.0, unit="MB")
-    for name in ("nemo", "nemo-2026"):
+    for name in (*_NEMO, "mlperf"):
         yield _share(name, "tensor_overlap", 0.1, spread=0.15)
+    for name in ("nemo", "nemo-2026"):
         yield _of(name, "casts_4bit", 2.0, low=0.5, high=20.0, spread=0.5)
     yield _share("megatron-2021", "gradient_overlap", 0.2, spread=0.2)
     for name in ("megatron-deepspeed", "bigscience"):
@@ -152,12 +176,13 @@ def _frameworks() -> Iterator[Parameter]:
         yield _of(name, "casts", 1.0, low=0.05, high=6.0, spread=0.6)
     for name in ("nemo", "nemo-2026"):
         yield replace(_SCAN, table=f"frameworks.{name}", spread=0.3, pool=_SCAN)
-    for name in _NEW:
-        launch = 2.0 if name == "nemo-2026" else 5.0
+    for name in ("megatron", *_NEMO):
+        # The host waits for counts of tokens, and launches some hundred kernels.
+        launch = {"nemo-2026": 0.5, "nemo-2025": 4.0}.get(name, 2.0)
         yield _of(name, "routing", 1.5, low=0.1, high=20.0, spread=0.6)
         yield _share(name, "expert_overlap", 0.2, spread=0.25)
         yield _of(
-            name, "expert_launch", launch, low=0.05, high=20.0, spread=0.7, unit="ms"
+            name, "expert_launch", launch, low=0.05, high=6.0, spread=0.7, unit="ms"
         )
 
 
@@ -182,7 +207,10 @@ def _trainers() -> Iterator[Parameter]:
     families = ("ampere", "hopper", "blackwell", "volta", "ada", "turing")
     for family in families:
         known = family == "ampere"
-        yield _trainer(family, "sustained", 1.0, 0.3, 1.6, 0.03 if known else 0.2)
+        if family != "volta":
+            yield _trainer(family, "sustained", 1.0, 0.3, 1.6, 0.03 if known else 0.2)
+    # 95 of 125 TFLOPS of a product; most rows are of DGX-2, whose boards have 450 W.
+    yield _trainer("volta", "sustained", 0.95, 0.75, 1.12, 0.05)
     for family, attention in (("ampere", 0.6), ("hopper", 0.6), ("blackwell", 0.5)):
         yield _trainer(family, "attention_forward", attention, 0.1, 1.0, 0.3)
         yield _trainer(family, "attention_backward", 0.8 * attention, 0.1, 1.0, 0.3)
@@ -201,13 +229,31 @@ def _trainers() -> Iterator[Parameter]:
     for name, watts in _WATTS.items():
         clock = sqrt(watts / _WATTS["gb200"])
         yield _trainer(name, "clock", clock, 0.6, 1.4, 0.05)
+    yield _GRACE
     for name in ("gb200", "gb300"):
-        yield _trainer(name, "host", 0.5, 0.05, 2.0, 0.5)
+        yield replace(_GRACE, table=f"trainers.{name}", spread=0.1, pool=_GRACE)
+
+
+# Chips with few rows: what they sustain is told by the catalog, with a range.
+_CHIPS: Final = (
+    ("gaudi2", "sustained", 0.8375, 0.775, 0.9),
+    ("gaudi2", "sustained_8bit", 1.1625, 1.0, 1.194),
+    ("mi300x", "sustained_8bit", 0.45, 0.3875, 0.5),
+    ("mi325x", "sustained_8bit", 0.525, 0.4625, 0.575),
+)
 
 
 def _general() -> Iterator[Parameter]:
+    for name, key, start, low, high in _CHIPS:
+        yield replace(_trainer(name, key, start, low, high, 0.1), in_place=True)
     yield Parameter(
-        table="training", key="unaligned", start=0.15, low=0.02, high=1.0, spread=0.4
+        table="training",
+        key="unaligned",
+        start=0.15,
+        low=0.02,
+        high=1.0,
+        spread=0.4,
+        in_place=True,
     )
     yield Parameter(
         table="training",
@@ -216,4 +262,5 @@ def _general() -> Iterator[Parameter]:
         low=0.0005,
         high=0.05,
         spread=0.7,
+        in_place=True,
     )

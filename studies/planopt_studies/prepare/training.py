@@ -37,6 +37,9 @@ _OUTSIDE = re.compile(r"SUSPECT|samples NOT packed")
 _OUT_OF_MEMORY = re.compile(r"\bOOM\b")
 _HISTORY = re.compile(r"optimisation step (\d+)")
 _GROUP = re.compile(r"group(\d+)")
+_WHOLE_HOST: Final = 8
+"""Accelerators of a host that has all of the usual NICs."""
+_SOME_LAYERS = re.compile(r"full on (\d+) of")
 
 # The row's word for a precision, by its beginning, and the core's.
 _PRECISIONS = (
@@ -202,6 +205,8 @@ def _row(
     per_host = _count(row, "accelerators_per_node") or min(accelerators, 8)
     tp, pp, ep = _count(row, "tp"), _count(row, "pp"), _count(row, "ep") or 1
     recompute = row["recompute"]
+    if some := _SOME_LAYERS.search(row.get("recompute_layers", "")):
+        recompute = f"block:{some[1]}"
     has_layout = all(row[name] for name in NO_LAYOUT)
     if not recompute and has_layout:
         recompute = source.recompute or framework.recompute
@@ -217,8 +222,10 @@ def _row(
     if framework.gradients == "weights":
         is_half = precision in ("bf16", "fp16")
         recipe["gradients"] = precision if is_half else "bf16"
+    if rank := _count(row, "lora_rank"):
+        recipe["lora_rank"] = rank
     for pattern, changes in _RECIPES:
-        if pattern.search(notes) and not ran_out(row):
+        if not rank and pattern.search(notes) and not ran_out(row):
             ledger.changed["recipe that its notes tell of"] += 1
             recipe |= changes
     network, nics = _network(row, source, families)
@@ -236,10 +243,12 @@ def _row(
         "accelerators": accelerators,
         "accelerators_per_host": min(per_host, accelerators),
         "network": network,
-        "nics_per_host": min(nics, per_host),
+        "nics_per_host": nics if per_host >= _WHOLE_HOST else min(nics, per_host),
         "tp": tp,
         # Sequence parallelism came to Megatron with selective recomputation.
-        "sequence_parallel": (tp or 1) > 1 and (flash or recompute == "selective"),
+        "sequence_parallel": said.lower() in ("1", "true")
+        if (said := row.get("sequence_parallel", ""))
+        else (tp or 1) > 1 and (flash or recompute == "selective"),
         "pp": pp,
         "vpp": (_count(row, "vpp") or 1) if (pp or 1) > 1 else 1,
         "cp": _count(row, "cp") or 1,

@@ -356,9 +356,10 @@ pub(crate) fn micro_batch(candidate: &Candidate, stage: &Stage) -> StageParts {
             + beyond(candidate, moved, parts.backward + parts.recompute);
     }
     // The host runs ahead of the accelerator until it is slower.
-    let launched = (framework.host_launch * kernels + framework.expert_launch * routed)
-        * candidate.rates.trainer.host;
-    parts.host = (launched - parts.total()).max(Seconds::ZERO);
+    let host = candidate.rates.trainer.host;
+    let launched = framework.host_launch * (kernels * host);
+    parts.host =
+        (launched - parts.total()).max(Seconds::ZERO) + framework.expert_launch * (routed * host);
     let backward = parts.backward + parts.recompute;
     let layout = candidate.layout;
     parts.waits = layout

@@ -109,10 +109,10 @@ fn experts_take_any_number_of_tokens() {
     assert!((odd / whole - 1.0).abs() < 0.005, "{odd} {whole}");
 }
 
-/// Few experts on a rank with many tokens each are faster than many with few: each product has
-/// waves of tiles of its own.
+/// Experts of a rank are multiplied beside each other and share the last wave of tiles: many with
+/// few tokens each take hardly longer than few with many.
 #[test]
-fn many_experts_with_few_tokens_each_take_longer() {
+fn many_experts_with_few_tokens_each_take_hardly_longer() {
     let catalog = catalog();
     let base = json!({
         "model": "qwen3-235b-a22b", "accelerator": "h100-sxm", "host": "hgx-8",
@@ -122,7 +122,8 @@ fn many_experts_with_few_tokens_each_take_longer() {
         let answer = ask(&catalog, &base, &json!({ "ep": ep }));
         answer.step.expect("laid out").forward_seconds
     };
-    assert!(forward(8) > 1.01 * forward(32));
+    let longer = forward(8) / forward(32);
+    assert!((1.0..1.01).contains(&longer), "{longer}");
 }
 
 /// Ranks that hold the same parameters, such as key/value heads that `tp` outnumbers, write one

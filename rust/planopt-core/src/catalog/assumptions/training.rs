@@ -104,8 +104,8 @@ pub struct FrameworkAssumptions {
     pub casts_4bit: f64,
     /// Memory traffic of sorting tokens by experts over that of fused kernels.
     pub routing: f64,
-    /// Time of the host to launch what brings the tokens of a layer to their experts and back,
-    /// in forward and again in backward.
+    /// Time in which the accelerator waits until the host has read how many tokens of a layer each
+    /// expert has, and has launched what follows: in forward and again in backward.
     pub expert_launch: Seconds,
     /// Whether a token crosses to another host once, however many of its experts are there
     /// (`deepseek-ai/DeepEP`).

@@ -16,6 +16,11 @@ const LOGIT: f64 = 4.0;
 /// Copies that a cast writes.
 const CAST_COPIES: f64 = 2.0;
 
+/// Memory traffic of the activation function of experts with biases over that of a fused one: both
+/// halves are clamped, and each operation is a pass of its own, 9 reads and 7 writes in place of 3
+/// (`NVIDIA-NeMo/Megatron-Bridge`, GPT-OSS: clamped `SwiGLU`).
+const CLAMPED_PASSES: f64 = 16.0 / 3.0;
+
 /// Where operations stand: it decides what lies around an all-reduce.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
@@ -167,10 +172,11 @@ impl Pricing<'_> {
             (1.0, 1.0)
         };
         let rows = tokens * copies / matrices;
+        let added = routed && operation.parameters > experts * k * n;
         let module = module(operation.role, routed);
         walk.cost.within(module, |cost| {
             self.products(operation, matrices, (rows, columns, depth), cost);
-            if routed && operation.parameters > experts * k * n {
+            if added {
                 // Kernels of many products add no biases: outputs are read and written again, and
                 // their gradients read once more (`NVIDIA/TransformerEngine`, `GroupedLinear`).
                 let traffic = tokens * copies * columns * self.activation();
@@ -195,8 +201,9 @@ impl Pricing<'_> {
                     (Module::Mlp, Module::Activation)
                 };
                 let elements = (before * copies, depth * copies);
+                let passes = if added { CLAMPED_PASSES } else { 1.0 };
                 walk.cost.within(Some(activation), |cost| {
-                    self.activation_function(tokens, elements, cost);
+                    self.activation_function(tokens * passes, elements, cost);
                 });
                 let output = tokens * elements.0 * self.between_products(operation);
                 walk.cost.keep(Some(whole), Bytes(output));
@@ -270,13 +277,13 @@ impl Pricing<'_> {
             }
             _ => input,
         };
-        // Each has waves of tiles of its own.
-        let time = |shape, bytes| self.time(rate, 1.0, shape, bytes) * matrices;
+        // Streams beside each other, or one kernel: the last wave of tiles is shared.
+        let time = |shape, bytes: f64| self.time(rate, matrices, shape, bytes * matrices);
         let moved = rows * (columns + depth) * self.activation();
         let stored = columns * depth;
         let of_weights = moved + stored * weight;
-        cost.add_forward_of(matrices, time((rows, columns, depth), of_weights));
-        cost.add_backward_of(matrices, time((rows, depth, columns), of_weights));
+        cost.add_forward(time((rows, columns, depth), of_weights));
+        cost.add_backward(time((rows, depth, columns), of_weights));
         if operation.quantised && self.recipe.precision.casts() {
             let elements = (matrices * rows * depth, matrices * rows * columns);
             self.casts(operation, elements, cost);
@@ -287,7 +294,7 @@ impl Pricing<'_> {
                 // The gradient is added to what is there: read and written.
                 let summed = moved + stored * 2.0 * self.recipe.gradients.bytes_per_element();
                 let gradients = time((depth, columns, rows), summed);
-                cost.add_backward_of(matrices, gradients);
+                cost.add_backward(gradients);
                 cost.weight_gradients += gradients;
             }
             Some(adapters) if is_adapted(self.recipe, operation) => {

@@ -1,0 +1,72 @@
+"""Errors of left-out rows by class: each row the same, and each group the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from planopt.accuracy.columns import read_rows
+from planopt.accuracy.training import Question
+from planopt.accuracy.training_rows import TrainingRow
+from planopt.catalog.open import bundled_folder
+from planopt_studies.fits.fidelity import classes_of, lines_of
+from planopt_studies.fits.parameters import Parameter
+from planopt_studies.fits.training import Row
+from planopt_studies.prepare.__main__ import prepare
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def some_row() -> Row:
+    rows = read_rows(bundled_folder() / "measurements" / "training.csv", (TrainingRow,))
+    asked = Question(
+        row=rows[0], model="one", family="hopper", has_experts=False, request={}
+    )
+    return Row(asked, seconds=1.0, weight=1.0, fitted=True)
+
+
+def test_a_class_counts_rows_and_groups_alike() -> None:
+    row = some_row()
+    other = replace(row, question=replace(row.question, model="other"))
+    _, of_all, dense = lines_of([row, row, row, other], [1.1, 1.1, 1.1, 1.5])
+    assert of_all.split()[:2] == ["all", "frameworks"]
+    # Rows: 10, 10, 10 and 50 %; groups: 10 and 50 %.
+    assert dense.split()[1:8] == [
+        *("4", "10.0%", "20.0%", "+20.0%", "2", "30.0%", "30.0%")
+    ]
+
+
+def test_boards_of_v100_are_judged_apart() -> None:
+    row = some_row()
+    old = replace(row, question=replace(row.question, family="volta"))
+    assert list(classes_of(row)) == ["all frameworks", "dense"]
+    assert list(classes_of(old)) == ["V100"]
+
+
+def test_a_figure_is_put_in_its_own_table() -> None:
+    of_chip = Parameter(
+        table="trainers.one",
+        key="sustained",
+        start=1.0,
+        low=0.5,
+        high=2.0,
+        spread=0.1,
+        in_place=True,
+    )
+    text = "[trainers.a]\nsustained = 0.5\n\n[trainers.one]\nclock = 1\nsustained = 0.6"
+    assert of_chip.put(text, 0.7) == text.replace("0.6", "0.7")
+    cited = '[trainers.one]\nsustained = { value = 0.6, source = "one" }\n'
+    assert of_chip.put(cited, 0.7) == cited.replace("0.6", "0.7")
+
+
+@pytest.mark.shared
+def test_recipes_of_mlperf_are_read_from_their_columns(shared: Path) -> None:
+    rows, _ = prepare(shared / "validation" / "mlperf_training.csv")
+    of = {row.id: row for row in rows if isinstance(row, TrainingRow)}
+    lora = of["mlt-50-llama270blora-086"]
+    assert (lora.lora_rank, lora.recompute, lora.loss_chunks) == (16, "block:21", 1)
+    assert (lora.framework, lora.network) == ("mlperf", "infiniband-400g")
+    assert of["mlt-31-gpt3-009"].nics_per_host == 24
