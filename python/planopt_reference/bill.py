@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
     from planopt_reference.purchase import Line
 
+_MONEY: Final = frozenset(
+    ("unit_price_usd", "price_usd", "unit_usd_per_hour", "usd_per_hour")
+)
 _CATALOG: Final = "recomputed from the catalogs"
 
 
@@ -50,6 +53,9 @@ def bill_mismatches(
             line.money_fields, (line.unit_price, line.price), strict=True
         ):
             yield from compared_money(f"{place}.{key}", table.get(key), price, _CATALOG)
+        for key in _MONEY - set(line.money_fields):
+            reason = "bought parts have a price, rented ones that of an hour"
+            yield from compared(f"{place}.{key}", table.get(key), None, reason)
         yield from compared(f"{place}.name", table.get("name"), line.name, _CATALOG)
     for line in missing.values():
         yield Mismatch(field, None, line.table(), "a part is missing")

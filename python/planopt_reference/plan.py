@@ -24,6 +24,12 @@ from planopt_reference.limits import Deployment, limit_mismatches, outcome_misma
 from planopt_reference.mismatch import Mismatch, compared, compared_money
 from planopt_reference.promises import promise_mismatches
 from planopt_reference.purchase import PurchaseError, Unit, merged, unit
+from planopt_reference.question import (
+    latency_mismatches,
+    nothing_mismatches,
+    question_mismatches,
+    rate_mismatches,
+)
 from planopt_reference.rent import RentError, is_offer
 from planopt_reference.serving import evaluate_serving
 from planopt_reference.training.plan import training_plan_mismatches
@@ -86,8 +92,14 @@ def verify_plan(
     request = plan.get("request")
     if not isinstance(request, Mapping):
         return [Mismatch("request", request, "a table", "a plan has its question")]
+    try:
+        asked = list(question_mismatches(plan, request))
+    except _NOT_RECOMPUTABLE as error:
+        return [Mismatch("request", "a question", "readable", _told(error))]
     if plan.get("status") == "infeasible":
-        return list(_infeasible_mismatches(plan))
+        return [*asked, *_infeasible_mismatches(plan), *nothing_mismatches(plan)]
+    if asked:
+        return asked
     try:
         named = [Path(folder) for folder in request.get("catalog") or ()]
         facts = Facts(
@@ -156,6 +168,9 @@ def _mismatches(plan: Document, request: Document, facts: Facts) -> Iterator[Mis
             found = list(
                 _deployment_mismatches(field, table, request, deployment, facts)
             )
+            found += latency_mismatches(
+                f"{field}.evaluation", table["evaluation"], deployment.evaluation
+            )
         except _NOT_RECOMPUTABLE as error:
             yield Mismatch(field, "a deployment", "recomputable", _told(error))
             continue
@@ -168,6 +183,7 @@ def _mismatches(plan: Document, request: Document, facts: Facts) -> Iterator[Mis
         yield from limit_mismatches(request, deployments, facts.assumptions.cost)
         for index, table in enumerate(stated):
             yield from choice_mismatches(f"deployments[{index}]", table, request, facts)
+        yield from rate_mismatches(plan, request)
         yield from _outcome_mismatches(plan, request, deployments, facts)
     except _NOT_RECOMPUTABLE as error:
         yield Mismatch("request", "limits", "comparable", _told(error))

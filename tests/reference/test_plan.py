@@ -282,11 +282,12 @@ def test_an_infeasible_plan_buys_nothing(plan: dict[str, Any], catalog: Path) ->
         "price_usd": None,
         "bill_of_materials": [],
         "deployments": [],
+        "infeasibility": {"note": "too dear"},
     }
     infeasible = {**plan, "status": "infeasible", **nothing}
     assert verify_plan(infeasible, catalog) == []
     found = verify_plan({**plan, "status": "infeasible"}, catalog)
-    expected = ["price_usd", "bill_of_materials", "deployments"]
+    expected = ["price_usd", "bill_of_materials", "deployments", "infeasibility"]
     assert [one.field for one in found] == expected
 
 

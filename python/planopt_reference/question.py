@@ -1,0 +1,106 @@
+"""Whether a plan answers the question that it says was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from planopt_reference.mismatch import Mismatch
+
+Document = Mapping[str, Any]
+
+# What was typed under a name is understood under another.
+_NAMED: Final = {
+    "accelerators": "accelerators",
+    "exclude": "exclude",
+    "host": "hosts",
+    "network": "networks",
+    "stock": "stock",
+    "prices": "prices",
+    "provider": "providers",
+    "region": "regions",
+    "budget": ("budget_usd", "budget_usd_per_hour"),
+    "target": "target_tokens_per_second",
+    "ttft": "ttft_seconds",
+    "deadline": "deadline_seconds",
+    "max_power": "max_power_watts",
+    "max_racks": "max_racks",
+    "max_accelerators": "max_accelerators",
+}
+# More modules of multi-token prediction than any model has.
+_MOST_MODULES: Final = 64
+# Of what a user may see, to what is computed of a full batch and of one whole prompt:
+# less load and shorter prompts are faster, but not by so much.
+_FASTEST: Final = 0.02
+# Share of the requests that come, which must be answered where nothing is overloaded.
+_CARRIED: Final = 0.9
+
+
+def question_mismatches(plan: Document, request: Document) -> Iterator[Mismatch]:
+    """Compare a plan with its question, and the question with itself."""
+    stated, asked = plan.get("objective"), request.get("objective", "cheapest")
+    if plan.get("kind") != "fleet" and stated != asked:
+        yield Mismatch("objective", stated, asked, "what the request asks for")
+    yield from _model_mismatches(request)
+    for name, value in request.items():
+        if isinstance(value, (int, float)) and value < 0:
+            yield Mismatch(f"request.{name}", value, "0 or more", "it is an amount")
+    modules = request.get("mtp_modules") or 0
+    if modules > _MOST_MODULES:
+        most = f"at most {_MOST_MODULES}"
+        yield Mismatch("request.mtp_modules", modules, most, "no model has so many")
+    typed = request.get("typed") or {}
+    if typed and asked != typed.get("objective", "cheapest"):
+        said = typed.get("objective", "cheapest")
+        yield Mismatch("request.objective", asked, said, "as it was typed")
+    for name, known in _NAMED.items():
+        fields = (known,) if isinstance(known, str) else known
+        understood = any(request.get(field) not in (None, [], {}) for field in fields)
+        if name in typed and typed[name] and not understood:
+            reason = "what was typed has a meaning"
+            yield Mismatch(f"request.{fields[0]}", None, typed[name], reason)
+
+
+def _model_mismatches(request: Document) -> Iterator[Mismatch]:
+    """Only a file is embedded: a model of the catalogs is looked up by its id."""
+    model, embedded = request.get("model"), request.get("architecture")
+    is_file = str(model).endswith((".json", ".toml"))
+    if model is not None and is_file != isinstance(embedded, Mapping):
+        reason = "a model that is a file, and no other, is in the plan"
+        yield Mismatch("request.model", model, "the file that was read", reason)
+
+
+def nothing_mismatches(plan: Document) -> Iterator[Mismatch]:
+    """Ask of a plan that says there is none why not."""
+    why = plan.get("infeasibility") or {}
+    stages = plan.get("kind") == "fleet" and plan.get("stages")
+    if not (why.get("binding") or why.get("note") or why.get("nearest") or stages):
+        reason = "a plan that buys nothing says what is in its way"
+        yield Mismatch("infeasibility", plan.get("infeasibility"), "a reason", reason)
+
+
+def latency_mismatches(
+    field: str, evaluation: Document, computed: Document
+) -> Iterator[Mismatch]:
+    """Hold what was simulated against the step and the prompt that are computed."""
+    for name, least in (
+        ("tpot_seconds", computed["decode"]["tpot_seconds"]),
+        ("ttft_seconds", computed["prefill"]["seconds"]),
+    ):
+        for which, seconds in (evaluation.get(name) or {}).items():
+            if seconds is not None and least and seconds < _FASTEST * least:
+                reason = "faster than anything that it computes"
+                place = f"{field}.{name}.{which}"
+                yield Mismatch(place, seconds, f"about {least:.3g}", reason)
+
+
+def rate_mismatches(plan: Document, request: Document) -> Iterator[Mismatch]:
+    """Ask that the requests that come are answered where nothing is overloaded."""
+    rate = request.get("requests_per_second")
+    loads = [one["evaluation"].get("under_load") for one in plan["deployments"]]
+    if not rate or not all(load and not load.get("overloaded") for load in loads):
+        return
+    carried = sum(load["requests_per_second"] or 0.0 for load in loads)
+    if not _CARRIED * rate <= carried:
+        place = "deployments[0].evaluation.under_load.requests_per_second"
+        yield Mismatch(place, carried, rate, "what comes is answered")
