@@ -79,7 +79,7 @@ calibrate: $(BIN)/python ## Fit what accelerators reach: TABLES= systems/data, P
 calibrate-engines: $(BIN)/python ## Fit engines to serving figures: FILES= inference.csv and others, DATE=
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.fits.serving $(FILES) --date "$(DATE)"
 
-calibrate-training: $(BIN)/python ## Fit training and its error bars: DATA= files, DATE=
+calibrate-training: $(BIN)/python ## Fit training and its error bars: DATA= files, DATE= (ten minutes of one core, release build)
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.fits.training $(foreach file,$(DATA),--data "$(file)") --date "$(DATE)"
 
 fidelity-training: $(BIN)/python ## Errors of training in use and left out, seeded: DATA= files (ten minutes of a release build)
