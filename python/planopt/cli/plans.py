@@ -72,7 +72,7 @@ def _problem(plan: str, mismatch: "Mismatch") -> Diagnostic:
         code="E302",
         message=f"{mismatch.field} says {stated}, recomputed {expected}",
         file=plan,
-        help=f"{mismatch.reason}; the plan has been changed, or the catalogs have",
+        help=f"{mismatch.reason}; the plan has been changed",
     )
 
 
