@@ -9,7 +9,7 @@ import pytest
 import planopt
 from planopt.documents.evaluation import Percentiles, ServingEvaluation, UnderLoad
 from planopt.planning.serving import missing
-from planopt.planning.tighten import missed
+from planopt.planning.settle import missed
 
 if TYPE_CHECKING:
     from planopt.serving.build import Build

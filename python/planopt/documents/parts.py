@@ -193,6 +193,10 @@ class Search(Struct, frozen=True, kw_only=True):
     candidates_pruned: int = 0
     rejected: dict[str, int] = {}
     """Candidates by the reason they were rejected for."""
+    simulations: int = 0
+    """Loads that were simulated for the proof."""
+    requests: int = 0
+    """Requests of them."""
     seconds: float | None = None
 
 

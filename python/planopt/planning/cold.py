@@ -13,7 +13,7 @@ from msgspec.structs import replace as with_changes
 
 from planopt.documents.parts import PlanWarning
 from planopt.loads import Arrivals, Length, Load, Sizes
-from planopt.planning.tighten import simulated_build
+from planopt.planning.settle import simulated_build
 from planopt.serving.load import configuration_of, estimated
 
 if TYPE_CHECKING:

@@ -35,8 +35,8 @@ class Subject(Protocol[QuestionT, BuildT, PlanT]):
 
     def settled(
         self, question: QuestionT, purchase: Purchase
-    ) -> tuple[QuestionT, Purchase, BuildT]:
-        """Lay a purchase out, and choose again while it does not keep its promise."""
+    ) -> tuple[QuestionT, Purchase, BuildT] | None:
+        """Lay out what keeps its promises, if anything is known to."""
 
     def plan(
         self, question: QuestionT, purchase: Purchase, chosen: BuildT, started: float
@@ -101,10 +101,11 @@ def answer(
             raise Interrupted from None
         plan = subject.so_far(question, best, started)
         raise Interrupted(summed_up(plan, question.catalog)) from None
-    if not purchase.counts:
-        return subject.infeasible(question, purchase, started)
     on_progress(f"{purchase.status}: the best purchase, now under its load")
-    question, purchase, chosen = subject.settled(question, purchase)
+    settled = subject.settled(question, purchase)
+    if settled is None:
+        return subject.infeasible(question, purchase, started)
+    question, purchase, chosen = settled
     plan = subject.plan(question, purchase, chosen, started)
     plan = summed_up(plan, question.catalog)
     on_progress("kept: alternatives and what would change the choice")

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from planopt.documents.evaluation import Disaggregated  # noqa: TC001 - msgspec reads
 from planopt.loads import Arrivals
 from planopt.money import at_load
-from planopt.planning.tighten import ATTEMPTS
+from planopt.planning.settle import ATTEMPTS
 from planopt.price_sources import sourced
 from planopt.serving.load import degrees, simulated
 from planopt.serving.pessimism import at_worst

@@ -145,6 +145,8 @@ class ServingQuestion(Question[Problem, Build]):
     """Price of a unit up to which is searched first, where nothing bounds it."""
     is_told: bool = False
     """Whether its plan is told, with what lies beside it."""
+    simulated: tuple[int, int] = (0, 0)
+    """Simulations of its proof, and their requests."""
 
     def search(self) -> Found:
         """Find units that meet the speed, as far as their price can matter.

@@ -24,7 +24,7 @@ from planopt.planning.price_ranges import uncertainty
 from planopt.planning.question import TOLD, ServingQuestion
 from planopt.planning.rent_or_buy import rent_or_buy
 from planopt.planning.sensitivity import sensitivities, steps
-from planopt.planning.tighten import missed, settled
+from planopt.planning.settle import missed, settled
 from planopt.planning.warnings import flipped, serving_warnings
 from planopt.price_sources import dollars, is_rough, oldest_price
 from planopt.procurement.problem import check
@@ -68,12 +68,13 @@ class Serving:
 
     def settled(
         self, question: ServingQuestion, purchase: Purchase
-    ) -> tuple[ServingQuestion, Purchase, Build]:
-        """Lay a purchase out; where latencies are promised, simulate and tighten."""
-        chosen = question.bought(purchase)
-        if question.problem.percentile is None:
-            return question, purchase, chosen
-        return settled(question, purchase, chosen)
+    ) -> tuple[ServingQuestion, Purchase, Build] | None:
+        """Lay a purchase out; where latencies are promised, what is shown to hold."""
+        if question.problem.percentile is not None:
+            return settled(question, purchase)
+        if not purchase.counts:
+            return None
+        return question, purchase, question.bought(purchase)
 
     def plan(
         self,
@@ -98,6 +99,7 @@ class Serving:
             bound_usd=None if hourly else bound,
             bound_usd_per_hour=bound if hourly else None,
             gap=purchase.gap,
+            why=purchase.why,
             request=question.problem.request(),
             bill_of_materials=BillOfMaterials(chosen.bill_of_materials),
             oldest_price_date=oldest_price(chosen.bill_of_materials),
@@ -106,7 +108,12 @@ class Serving:
             power_watts=None if chosen.rented else chosen.power_watts,
             kg_co2e_per_year=chosen.kg_co2e_per_year,
             warnings=serving_warnings(question, chosen),
-            search=replace(question.found.search, seconds=time.monotonic() - started),
+            search=replace(
+                question.found.search,
+                seconds=time.monotonic() - started,
+                simulations=question.simulated[0],
+                requests=question.simulated[1],
+            ),
             assumed=question.problem.assumed,
             assumptions=question.problem.assumptions,
             accuracy=Accuracy(statement=_statement(question, chosen)),

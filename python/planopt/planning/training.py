@@ -45,8 +45,10 @@ class Training:
 
     def settled(
         self, question: TrainingQuestion, purchase: Purchase
-    ) -> tuple[TrainingQuestion, Purchase, TrainingBuild]:
+    ) -> tuple[TrainingQuestion, Purchase, TrainingBuild] | None:
         """Lay the run out: it keeps its deadline without a simulation."""
+        if not purchase.counts:
+            return None
         return question, purchase, question.bought(purchase)
 
     def plan(

@@ -37,20 +37,22 @@ class PurchaseInterrupted(KeyboardInterrupt):
         super().__init__(purchase)
 
 
-def buy(offer: Offer, solver: Solver, time_limit: float) -> Purchase:
+def buy(
+    offer: Offer, solver: Solver, time_limit: float, *, ties: bool = True
+) -> Purchase:
     """Find the best purchase.
 
-    Ties go to the lower price, $/Mtok and power, and then to what comes first by name
-    (least sum of positions in the order of names). Status and bound are OR-Tools';
-    price and objective are computed from the purchase, exactly. The core checks it when
-    it lays it out.
+    Unless any will do, ties go to the lower price, $/Mtok and power, and then to what
+    comes first by name (least sum of positions in the order of names). Status and bound
+    are OR-Tools'; price and objective are computed from the purchase, exactly. The core
+    checks it when it lays it out.
     """
     started = time.monotonic()
     question = _Question(offer, solver, started + time_limit)
     proof = Proof(complete=False)
     try:
         proof = question.pursue(offer.objective)
-        if proof.complete:
+        if proof.complete and ties:
             question.break_ties(time.monotonic() + TIES_SECONDS)
     except KeyboardInterrupt:
         best = question.answer(proof, time.monotonic() - started)

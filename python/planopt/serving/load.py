@@ -92,7 +92,6 @@ def promised(problem: Problem) -> dict[str, Any]:
         "percentile": PERCENTILES[problem.percentile],
         "ttft_seconds": None if ttft is None else ttft * problem.ttft_margin,
         "tpot_seconds": problem.tpot_margin / target if target else None,
-        "bound": problem.bound,
     }
     scheduler = problem.asked["scheduler"]
     load = msgspec.to_builtins(problem.whole_load)

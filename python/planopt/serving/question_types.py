@@ -55,9 +55,6 @@ class Problem(Market, frozen=True, kw_only=True):
     """What the search may use of the time to the first token: less than all of it once
     a simulation has shown that it falls short."""
     tpot_margin: float = 1.0
-    bound: float | None = None
-    """Share of what none like it can exceed under the load that each unit supplies, in
-    place of what the closed form says; what is best at 1 bounds every plan."""
     pessimism: Pessimism = AS_PREDICTED
     """How much longer things may take than predicted; set for groups of hardware where
     the question is `robust`."""

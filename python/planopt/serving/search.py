@@ -43,13 +43,15 @@ def find_together(
 ) -> list[Found]:
     """Find the units for several questions at once."""
     told = [
-        [written(part) for part in _parts(catalog, problem, aim)]
+        [written(part) for part in parts_of(catalog, problem, aim)]
         for problem, aim in asked
     ]
     return [Found(native) for native in catalog.native.search(told)]
 
 
-def _parts(catalog: Catalog, problem: Problem, aim: Aim) -> Iterator[dict[str, object]]:
+def parts_of(
+    catalog: Catalog, problem: Problem, aim: Aim
+) -> Iterator[dict[str, object]]:
     """Tell the core what to search for: each format, bought and rented."""
     for weights in (problem.weights, *problem.allow_quantization):
         for one in each_at_worst(catalog, problem):

@@ -1,10 +1,12 @@
 //! A catalog, and the questions that are asked of it.
 
 use planopt_core::request::space;
-use planopt_core::{bulk, catalog, hardware, plan, request};
+use planopt_core::{bulk, catalog, hardware, plan, request, search};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use planopt_core::catalog::Kind;
 use planopt_core::diagnostic::Diagnostic;
@@ -15,10 +17,28 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::errors::input_error;
-use crate::found::Found;
+use crate::found::{Found, Rows};
 use crate::interrupt::{interruptible, watched};
 use crate::json::{answer, question, read, written};
 use crate::table::Table;
+
+/// The longest that a proof may take: a year is no limit.
+const LONGEST_SECONDS: f64 = 3.2e7;
+
+/// What a solver buys of rows.
+fn bought(
+    py: Python<'_>,
+    solver: &Py<PyAny>,
+    rows: Arc<search::Rows>,
+) -> PyResult<Option<search::Bought>> {
+    let bought: Option<(BTreeMap<usize, u64>, f64, f64)> =
+        solver.call1(py, (Rows::of(rows),))?.extract(py)?;
+    Ok(bought.map(|(counts, value, bound)| search::Bought {
+        counts,
+        value,
+        bound,
+    }))
+}
 
 /// What can be bought or evaluated, and the assumptions it is judged with.
 #[pyclass(frozen, module = "planopt._native")]
@@ -344,6 +364,78 @@ impl Catalog {
         })?;
         let found = found.map_err(|problems| input_error(py, &problems))?;
         Ok(found.into_iter().map(Found::of).collect())
+    }
+
+    /// Finds the best purchase that holds its promises when it is simulated, and proves it.
+    ///
+    /// Parameters
+    /// ----------
+    /// parts : list of bytes
+    ///     JSON of each part of a question, as for a search.
+    /// asked : bytes
+    ///     JSON: `limits`, `objective` and `guess`.
+    /// seconds : float
+    ///     What there is until the best that is known must do.
+    /// guess : Found
+    ///     What an estimate found, of whose rows `asked` names those that it would buy.
+    /// solver : callable
+    ///     Called with `Rows`: how many of each are the best purchase, what that is worth, the less
+    ///     the better, and what none is below; or none.
+    ///
+    /// Returns
+    /// -------
+    /// tuple of Found and bytes
+    ///     Units that are bought, and JSON of how many and of what is proven.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "arguments of Python are handed over by value"
+    )]
+    fn settle(
+        &self,
+        py: Python<'_>,
+        parts: Vec<Vec<u8>>,
+        asked: &[u8],
+        seconds: f64,
+        guess: PyRef<'_, Found>,
+        solver: Py<PyAny>,
+    ) -> PyResult<(Found, Vec<u8>)> {
+        let parts = parts.iter().map(|part| question(py, part));
+        let parts: Vec<request::SearchServing> = parts.collect::<PyResult<_>>()?;
+        let asked: request::SettleServing = read(asked)?;
+        let guess = guess.found();
+        let (over, failed) = (AtomicBool::new(false), Mutex::new(None));
+        let limit = Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_SECONDS));
+        let settled = watched(
+            py,
+            |stop| {
+                let mut solve = |rows| {
+                    let bought = Python::attach(|py| bought(py, &solver, rows));
+                    bought.unwrap_or_else(|error| {
+                        stop.store(true, Ordering::Relaxed);
+                        *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                        None
+                    })
+                };
+                request::settle_serving(
+                    &self.catalog,
+                    &parts,
+                    &asked,
+                    guess,
+                    &mut solve,
+                    stop,
+                    &over,
+                )
+            },
+            || {
+                over.fetch_or(Instant::now() >= limit, Ordering::Relaxed);
+                Ok(())
+            },
+        )?;
+        if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
+        let (found, told) = settled.map_err(|problems| input_error(py, &problems))?;
+        Ok((Found::of(found), written(&told)?))
     }
 
     /// Lines of a bill of materials with where each price comes from, as JSON.

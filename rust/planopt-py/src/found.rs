@@ -19,6 +19,12 @@ pub(crate) struct Rows {
     rows: Arc<search::Rows>,
 }
 
+impl Rows {
+    pub(crate) fn of(rows: Arc<search::Rows>) -> Self {
+        Self { rows }
+    }
+}
+
 #[pymethods]
 impl Rows {
     /// Rows that nobody searched for.
@@ -130,6 +136,10 @@ pub(crate) struct Found {
 impl Found {
     pub(crate) fn of(found: search::Found) -> Self {
         Self { found }
+    }
+
+    pub(crate) fn found(&self) -> &search::Found {
+        &self.found
     }
 }
 

@@ -10,7 +10,7 @@ use crate::catalog::{
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
 
 /// The links of a replica, as reached under the assumptions.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fabric {
     pub(crate) algorithm: AllReduceAlgorithm,
     pub(crate) all_reduce_share: f64,

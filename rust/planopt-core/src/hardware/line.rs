@@ -6,7 +6,7 @@ use crate::quantity::{Bytes, BytesPerSecond, Seconds};
 pub(crate) const ALL_REDUCE: f64 = 2.0;
 
 /// A line as a message meets it: bandwidth as reached and latency.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
     /// Bandwidth, one direction.
     pub bandwidth: BytesPerSecond,
@@ -48,7 +48,7 @@ impl Line {
 }
 
 /// What ranks reach that read each other's memory over a scale-up link.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Direct {
     pub(crate) bandwidth: BytesPerSecond,
     /// Of an all-reduce in one shot, in which each reads all of the others.

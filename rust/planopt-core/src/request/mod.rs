@@ -35,7 +35,10 @@ pub use self::lay_out::{ForUsers, LaidOut, LayOut, Purchase, lay_out};
 pub use self::model::{Engine, ModelRequest, Prompts, ServedModel, describe_model};
 pub use self::offload::OffloadRequest;
 pub use self::pools::{DecodePool, Limits, PoolsOptions, SearchPools, find_pools};
-pub use self::search::{ClusterOptions, SearchTraining, search_serving, search_training};
+pub use self::search::{
+    ClusterOptions, SearchTraining, SettleServing, Solver, search_serving, search_training,
+    settle_serving,
+};
 pub use self::selection::{Considered, left_out};
 pub use self::serving::{
     EvaluateServing, GivenBatching, Promises, SearchOptions, SearchServing, evaluate_serving,

@@ -10,10 +10,13 @@ use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::{Instances, Inventory, RentRequest, Selection, Space, System};
 use crate::quantity::{MicroUsd, Seconds, Watts};
 use crate::search::{
-    BatchPolicy, Demand, Finding, Found, Goal, Part, Payment, Trained, TrainingAim, TrainingGoal,
-    TrainingLimits, TrainingSearch, search,
+    self, BatchPolicy, Bought, Buyer, Demand, Ended, Finding, Found, FoundUnit, Goal, Objective,
+    Part, Payment, Ran, Rows, SettledPart, Settling, Trained, TrainingAim, TrainingGoal,
+    TrainingLimits, TrainingSearch, search, settle,
 };
+use crate::serving::engine::LoadReport;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -137,77 +140,265 @@ pub fn search_serving(
     stop: &AtomicBool,
 ) -> Result<Found, Vec<Diagnostic>> {
     let mut finding = Finding::default();
-    for part in parts {
-        search_part(catalog, part, &mut finding, stop)?;
+    for request in parts {
+        let part = PartRead::of(catalog, request)?;
+        let space = part.space(catalog);
+        let found = search(
+            &part.asked.transformer,
+            &part.asked.question,
+            &space,
+            &part.goal,
+            &part.demand(),
+            request.search.max_accelerators,
+            part.price_cap(),
+            &part.asked.assumptions,
+            stop,
+        );
+        let is_over_pcie = space.systems.iter().any(System::reduces_over_pcie);
+        finding.take(part.part(), &found, is_over_pcie, request.search.hourly);
     }
     Ok(finding.done(Arc::clone(catalog)))
 }
 
-fn search_part(
-    catalog: &Catalog,
-    request: &SearchServing,
-    finding: &mut Finding,
+/// A part of a question, with everything in it looked up.
+struct PartRead<'r> {
+    request: &'r SearchServing,
+    asked: Asked,
+    rented: Option<Instances>,
+    selection: Selection,
+    goal: Goal,
+}
+
+impl<'r> PartRead<'r> {
+    /// Reads it.
+    ///
+    /// # Errors
+    ///
+    /// Everything in it that is not known or cannot be.
+    fn of(catalog: &Catalog, request: &'r SearchServing) -> Result<Self, Vec<Diagnostic>> {
+        let mut asked = Asked::of(catalog, &request.model, &request.workload, &request.engine)?;
+        let (hardware, options, promises) = (&request.hardware, &request.search, &request.promises);
+        asked.question.context_ranks = options.context_ranks;
+        let rented = match &request.rent {
+            Some(rent) => Some(Instances::rented(catalog, rent, &hardware.hosts)?),
+            None => None,
+        };
+        let policy = match (options.each_batch_up_to, options.batches_that_share) {
+            (Some(most), _) => BatchPolicy::Each(most),
+            (None, Some(users)) => BatchPolicy::SharesOf(users),
+            (None, None) if options.exhaustive => BatchPolicy::LargestOfEach,
+            (None, None) => BatchPolicy::Largest,
+        };
+        Ok(Self {
+            selection: select(catalog, hardware, rented.as_ref())?,
+            goal: Goal {
+                tokens_per_second_per_user: promises.tokens_per_second_per_user,
+                prefill: promises.prefill_seconds.map(Seconds),
+                batch: request.layout.batch,
+                in_flight: request.layout.in_flight,
+                policy,
+                latency: promises.latencies(request.load.as_ref(), request.scheduler)?,
+            },
+            request,
+            asked,
+            rented,
+        })
+    }
+
+    /// What there is to choose from.
+    fn space<'a>(&'a self, catalog: &'a Catalog) -> Space<'a> {
+        let inventory = match &self.rented {
+            Some(rented) => rented.inventory(catalog),
+            None => Inventory::of(catalog),
+        };
+        Space::available(&inventory, &self.selection, &self.asked.assumptions)
+    }
+
+    fn price_cap(&self) -> Option<MicroUsd> {
+        self.request.search.price_cap_usd.map(MicroUsd::from_usd)
+    }
+
+    fn demand(&self) -> Demand {
+        let (options, promises) = (&self.request.search, &self.request.promises);
+        Demand {
+            users: promises.users,
+            tokens_per_second: promises.tokens_per_second,
+            redundancy: promises.redundancy,
+            builds: options.builds,
+            speed: options.each_batch_up_to.is_some() || options.batches_that_share.is_some(),
+            aim: options.aim,
+        }
+    }
+
+    /// What a handle keeps of it.
+    fn part(&self) -> Part {
+        let (model, asked) = (&self.request.model, &self.asked);
+        Part {
+            model: model.name.clone(),
+            draft: model.draft.clone(),
+            has_engine: self.request.engine.name.is_some(),
+            transformer: asked.transformer.clone(),
+            question: asked.question,
+            assumptions: asked.assumptions.clone(),
+        }
+    }
+}
+
+/// What a proof is asked about.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SettleServing {
+    /// What must be supplied and stayed within.
+    pub limits: search::Limits,
+    /// What is best.
+    pub objective: Objective,
+    /// Rows that an estimate would buy.
+    pub guess: Vec<u32>,
+}
+
+/// Which rows a solver buys, at their figures, and what it proves.
+pub type Solver<'b> = dyn FnMut(Arc<Rows>) -> Option<Bought> + 'b;
+
+/// What was bought and proven.
+#[derive(Clone, Debug, Serialize)]
+pub struct SettledAnswer {
+    /// How the proof ended.
+    pub ended: Ended,
+    /// How many of each row; none where no purchase passed its final run.
+    pub counts: BTreeMap<usize, u64>,
+    /// Final run of each.
+    pub runs: BTreeMap<usize, RunAnswer>,
+    /// What the purchase is worth: the less the better.
+    pub value: Option<f64>,
+    /// No purchase that holds is below it.
+    pub bound: Option<f64>,
+    /// Simulations.
+    pub simulations: u64,
+    /// Their requests.
+    pub requests: u64,
+}
+
+/// What came of a share of a load.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct RunAnswer {
+    /// Who each wait for their answer; none where requests come of their own accord.
+    pub users: Option<u32>,
+    /// Latencies and rates.
+    #[serde(flatten)]
+    pub report: LoadReport,
+}
+
+impl From<&Ran<'_>> for RunAnswer {
+    fn from(ran: &Ran) -> Self {
+        Self {
+            users: ran.users,
+            report: ran.report,
+        }
+    }
+}
+
+/// Finds the best purchase that holds its promises when it is simulated: its units, how many, and
+/// what is proven.
+///
+/// # Errors
+///
+/// Everything in the question that is not known or cannot be.
+pub fn settle_serving(
+    catalog: &Arc<Catalog>,
+    parts: &[SearchServing],
+    asked: &SettleServing,
+    guess: &Found,
+    solver: &mut Solver<'_>,
     stop: &AtomicBool,
-) -> Result<(), Vec<Diagnostic>> {
-    let Asked {
-        transformer,
-        mut question,
-        assumptions,
-    } = Asked::of(catalog, &request.model, &request.workload, &request.engine)?;
-    let (hardware, options, promises) = (&request.hardware, &request.search, &request.promises);
-    question.context_ranks = options.context_ranks;
-    let rented = match &request.rent {
-        Some(rent) => Some(Instances::rented(catalog, rent, &hardware.hosts)?),
-        None => None,
+    over: &AtomicBool,
+) -> Result<(Found, SettledAnswer), Vec<Diagnostic>> {
+    let read = parts.iter().map(|part| PartRead::of(catalog, part));
+    let read: Vec<PartRead> = read.collect::<Result<_, _>>()?;
+    let spaces: Vec<Space> = read.iter().map(|part| part.space(catalog)).collect();
+    let mut places = Vec::new();
+    let mut settled_parts = Vec::new();
+    for (place, (part, space)) in read.iter().zip(&spaces).enumerate() {
+        let (Some(latency), Some(load)) = (&part.goal.latency, &part.request.load) else {
+            continue;
+        };
+        places.push(place);
+        settled_parts.push(SettledPart {
+            transformer: &part.asked.transformer,
+            question: &part.asked.question,
+            space,
+            goal: &part.goal,
+            latency,
+            load,
+            accelerators: part.request.search.max_accelerators,
+            price_cap: part.price_cap(),
+            assumptions: &part.asked.assumptions,
+        });
+    }
+    let push = |finding: &mut Finding, part: usize, unit: &FoundUnit| {
+        let (part, place) = (&read[places[part]], places[part]);
+        let weights = part.asked.question.formats.weights.name();
+        let place = u32::try_from(place).unwrap_or(u32::MAX);
+        finding.push(unit, place, weights, part.request.search.hourly);
     };
-    let selection = select(catalog, hardware, rented.as_ref())?;
-    let inventory = rented.as_ref().map_or_else(
-        || Inventory::of(catalog),
-        |rented| rented.inventory(catalog),
+    let mut buy = |units: &[(usize, FoundUnit<'_>)]| {
+        let mut finding = Finding::default();
+        for (part, unit) in units {
+            push(&mut finding, *part, unit);
+        }
+        solver(finding.done(Arc::clone(catalog)).rows)
+    };
+    let limits = &asked.limits;
+    let guessed: Vec<_> = asked
+        .guess
+        .iter()
+        .map(|row| *row as usize)
+        .filter_map(|row| {
+            let part = places.iter().position(|place| *place == guess.part(row))?;
+            let names = guess.rows.system(row);
+            let (accelerator, host) = (names.accelerator.as_str(), names.host.as_str());
+            Some((part, accelerator, host, guess.layout(row)))
+        })
+        .collect();
+    let hourly = parts.iter().any(|part| part.search.hourly);
+    let is_plain = asked.objective == Objective::Cheapest && !hourly && limits.carries_one_demand();
+    let settled = settle(
+        &settled_parts,
+        Settling {
+            limits,
+            most: asked.objective != Objective::Cheapest,
+            hourly,
+            guess: &guessed,
+            stop,
+            over,
+        },
+        if is_plain {
+            Buyer::Fronts
+        } else {
+            Buyer::Solver(&mut buy)
+        },
     );
-    let space = Space::available(&inventory, &selection, &assumptions);
-    let policy = match (options.each_batch_up_to, options.batches_that_share) {
-        (Some(most), _) => BatchPolicy::Each(most),
-        (None, Some(users)) => BatchPolicy::SharesOf(users),
-        (None, None) if options.exhaustive => BatchPolicy::LargestOfEach,
-        (None, None) => BatchPolicy::Largest,
+    let mut finding = Finding::default();
+    for ran in &settled.bought {
+        push(&mut finding, ran.part, &ran.unit);
+    }
+    for (part, space) in read.iter().zip(&spaces) {
+        let is_over_pcie = space.systems.iter().any(System::reduces_over_pcie);
+        finding.keep(part.part(), is_over_pcie);
+    }
+    for searched in &settled.searched {
+        finding.add(searched);
+    }
+    let bought = || settled.bought.iter().enumerate();
+    let told = SettledAnswer {
+        ended: settled.ended,
+        counts: bought().map(|(row, ran)| (row, ran.count)).collect(),
+        runs: bought()
+            .map(|(row, ran)| (row, RunAnswer::from(ran)))
+            .collect(),
+        value: settled.value,
+        bound: settled.bound,
+        simulations: settled.simulations,
+        requests: settled.requests,
     };
-    let goal = Goal {
-        tokens_per_second_per_user: promises.tokens_per_second_per_user,
-        prefill: promises.prefill_seconds.map(Seconds),
-        batch: request.layout.batch,
-        in_flight: request.layout.in_flight,
-        policy,
-        latency: promises.latencies(request.load.as_ref(), request.scheduler)?,
-    };
-    let demand = Demand {
-        users: promises.users,
-        tokens_per_second: promises.tokens_per_second,
-        redundancy: promises.redundancy,
-        builds: options.builds,
-        speed: options.each_batch_up_to.is_some() || options.batches_that_share.is_some(),
-        aim: options.aim,
-    };
-    let found = search(
-        &transformer,
-        &question,
-        &space,
-        &goal,
-        &demand,
-        options.max_accelerators,
-        options.price_cap_usd.map(MicroUsd::from_usd),
-        &assumptions,
-        stop,
-    );
-    let reduces_over_pcie = space.systems.iter().any(System::reduces_over_pcie);
-    let part = Part {
-        model: request.model.name.clone(),
-        draft: request.model.draft.clone(),
-        has_engine: request.engine.name.is_some(),
-        transformer,
-        question,
-        assumptions: assumptions.clone(),
-    };
-    finding.take(part, &found, reduces_over_pcie, options.hourly);
-    Ok(())
+    Ok((finding.done(Arc::clone(catalog)), told))
 }

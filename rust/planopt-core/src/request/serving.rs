@@ -96,10 +96,6 @@ pub struct Promises {
     pub tpot_seconds: Option<f64>,
     /// Replicas that may fail.
     pub redundancy: u32,
-    /// Share of what none like it can exceed under the load that each unit supplies, in place of
-    /// what the closed form says: with 1 the best purchase is as good as any that keeps the
-    /// promises.
-    pub bound: Option<f64>,
 }
 
 impl Promises {
@@ -128,7 +124,6 @@ impl Promises {
             tpot: self.tpot_seconds,
             traffic,
             output: traffic.mean_output(),
-            bound: self.bound,
             at_random: !matches!(load.arrivals, Arrivals::Closed { .. }),
             arrival_cv: match load.arrivals {
                 Arrivals::Gamma { cv, .. } => Some(cv),

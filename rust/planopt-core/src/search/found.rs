@@ -154,12 +154,23 @@ impl Finding {
         for found in &result.units {
             self.push(found, place, weights, hourly);
         }
+        self.keep(part, reduces_over_pcie);
+        self.add(result);
+    }
+
+    /// Keeps a part that units were found for.
+    pub(crate) fn keep(&mut self, part: Part, reduces_over_pcie: bool) {
         self.parts.push(part);
-        self.summary.add(result);
         self.summary.reduces_over_pcie |= reduces_over_pcie;
     }
 
-    fn push(&mut self, found: &FoundUnit, part: u32, weights: &str, hourly: bool) {
+    /// Counts what a search looked at.
+    pub(crate) fn add(&mut self, result: &SearchResult) {
+        self.summary.add(result);
+    }
+
+    /// Takes in a unit that was found for a part.
+    pub(crate) fn push(&mut self, found: &FoundUnit, part: u32, weights: &str, hourly: bool) {
         let unit = &found.unit;
         let (placement, hardware) = (unit.placement, unit.hardware);
         let layout = Layout {
@@ -229,7 +240,7 @@ impl Finding {
 }
 
 /// Dollars of an hour, rounded up to a micro-dollar.
-fn hour(usd: f64) -> MicroUsd {
+pub(super) fn hour(usd: f64) -> MicroUsd {
     #[expect(
         clippy::cast_possible_truncation,
         reason = "prices are below 1e12 dollars"

@@ -88,6 +88,30 @@ pub struct Broken {
 }
 
 impl Limits {
+    /// Whether one demand is all that decides which purchase is the cheapest: nothing but the budget
+    /// limits it, and nothing may fail.
+    pub(crate) fn carries_one_demand(&self) -> bool {
+        let Self {
+            users,
+            tokens_per_second,
+            budget_micro_usd: _,
+            capital_micro_usd,
+            power_watts,
+            rack_units,
+            accelerators,
+            stock,
+            redundancy,
+        } = self;
+        // Whatever carries any load has a user.
+        (*users <= 1 || *tokens_per_second <= 0.0)
+            && *redundancy == 0
+            && stock.is_empty()
+            && capital_micro_usd.is_none()
+            && accelerators.is_none()
+            && power_watts.is_none()
+            && rack_units.is_none()
+    }
+
     /// Upper limits that are set, each with what rows need of it.
     pub(crate) fn needs<'r>(&self, rows: &'r Rows) -> Vec<Need<'r>> {
         let columns = &rows.columns;

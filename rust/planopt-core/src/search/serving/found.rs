@@ -1,7 +1,11 @@
 //! Units that were found, how many were looked at, and the nearest that fell short.
 
 use super::batch::Miss;
+use super::latency::Supply;
 use crate::bill::Unit;
+use crate::catalog::Assumptions;
+use crate::cost::{of_purchase, of_rent};
+use crate::load::serving::Overlap;
 use crate::parallel::Batching;
 use crate::quantity::{MicroUsd, Watts};
 use crate::search::front::Gives;
@@ -32,7 +36,59 @@ pub struct FoundUnit<'a> {
     pub is_build: bool,
 }
 
-impl FoundUnit<'_> {
+impl<'a> FoundUnit<'a> {
+    /// A unit whose replicas supply so much each.
+    pub(super) fn supplying(
+        supply: Supply,
+        in_flight: u32,
+        (unit, price): (Unit<'a>, MicroUsd),
+        overlap: Overlap,
+        assumptions: &Assumptions,
+    ) -> Self {
+        let batching = Batching {
+            batch: supply.batch,
+            in_flight,
+        };
+        let power = unit.power(assumptions).unwrap_or(Watts::ZERO);
+        let rack_units = unit.rack_units();
+        let rent = unit.hardware.host.rent;
+        let goodput = rent.map_or(1.0, |rent| rent.goodput);
+        let tokens_per_second = supply.tokens_per_second * f64::from(unit.replicas) * goodput;
+        let cost = match rent {
+            Some(rent) => of_rent(
+                price.usd(),
+                rent.paid(assumptions.cost.duty),
+                tokens_per_second,
+                assumptions.cost.duty,
+            ),
+            None => of_purchase(
+                price.usd(),
+                power,
+                rack_units,
+                tokens_per_second,
+                &assumptions.cost,
+            ),
+        };
+        Self {
+            unit,
+            batching,
+            users: batching.users(overlap) * u64::from(unit.replicas),
+            tokens_per_second_per_user: supply.tokens_per_second_per_user,
+            tokens_per_second,
+            price,
+            power,
+            rack_units,
+            usd_per_hour: cost.usd_per_hour,
+            is_build: false,
+        }
+    }
+
+    /// Replicas of it that are there and at work, on average.
+    pub(super) fn at_work(&self) -> f64 {
+        let rent = self.unit.hardware.host.rent;
+        f64::from(self.unit.replicas) * rent.map_or(1.0, |rent| rent.goodput)
+    }
+
     /// What it gives; speed beyond the target counts only where it is asked for.
     pub(super) fn gives(&self, speed: bool) -> Gives {
         #[expect(clippy::cast_precision_loss, reason = "users stay below 2^53")]

@@ -52,8 +52,6 @@ pub struct LatencyGoal {
     pub at_random: bool,
     /// How the times between them vary, where they are not independent.
     pub arrival_cv: Option<f64>,
-    /// Share of what no such layout can exceed that each supplies, in place of an estimate.
-    pub bound: Option<f64>,
     /// What is asked of the engine.
     pub engine: EngineOptions,
 }

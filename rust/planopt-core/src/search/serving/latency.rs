@@ -136,21 +136,6 @@ pub(crate) fn supply(
         count.evaluated += 1;
         return Err(miss);
     }
-    if let Some(share) = latency.bound {
-        let most = most.or_else(|| Most::of(replica, latency, in_flight, assumptions));
-        let one = replica.decode(Batching {
-            batch: smallest,
-            in_flight,
-        });
-        let most = most
-            .filter(|most| most.tokens_per_second > 0.0)
-            .ok_or(Miss::Target(one.tokens_per_second_per_user))?;
-        return Ok(Supply {
-            batch: whole(share * f64::from(most.batch)).max(smallest),
-            tokens_per_second: share * most.tokens_per_second,
-            tokens_per_second_per_user: one.tokens_per_second_per_user,
-        });
-    }
     let limits = limits(&latency.engine, replica, in_flight, overlap, assumptions);
     let steps = ReplicaSteps { replica, in_flight };
     let overhead = assumptions
@@ -180,7 +165,7 @@ pub(crate) fn supply(
 const FULL_CONTEXT: f64 = 1.2;
 
 /// What is too slow with nobody else in the engine is too slow with others.
-fn alone(replica: &Replica, latency: &LatencyGoal, batching: Batching) -> Option<Miss> {
+pub(super) fn alone(replica: &Replica, latency: &LatencyGoal, batching: Batching) -> Option<Miss> {
     let tpot = replica.decode(batching).tpot_seconds.0;
     if latency.tpot.is_some_and(|most| tpot > FULL_CONTEXT * most) {
         return Some(Miss::Target(1.0 / tpot));

@@ -9,6 +9,7 @@ mod latency;
 mod layouts;
 mod pools;
 mod reduce;
+mod settle;
 mod units;
 
 pub use self::fastest::{EvaluatedUnit, fastest_layout};
@@ -19,4 +20,5 @@ pub use self::pools::{
     Asked, FoundPool, FoundPools, PoolsAim, PoolsDemand, PoolsResult, search_pools,
 };
 pub use self::reduce::{Aim, Demand};
+pub use self::settle::{Bought, Buyer, Ended, Ran, Settled, SettledPart, Settling, settle};
 pub use self::units::search;

@@ -65,6 +65,17 @@ pub(crate) fn reduce<'a>(mut units: Vec<FoundUnit<'a>>, demand: &Demand) -> Vec<
     kept.collect()
 }
 
+/// Places of the units that no other one replaces, in their own order.
+pub(crate) fn undominated(units: &[FoundUnit]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..units.len()).collect();
+    order.sort_by(|&one, &other| by_needs(&units[one], &units[other]));
+    let sorted: Vec<FoundUnit> = order.iter().map(|&place| units[place]).collect();
+    let kept = unreplaced(&sorted, false);
+    let mut places: Vec<usize> = kept.into_iter().map(|place| order[place]).collect();
+    places.sort_unstable();
+    places
+}
+
 fn unreplaced(units: &[FoundUnit], speed: bool) -> BTreeSet<usize> {
     let worths: Vec<Worth> = units.iter().map(|unit| Worth::of(unit, speed)).collect();
     let mut kept = KeptBySpeed::new(&worths);

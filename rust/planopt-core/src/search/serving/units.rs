@@ -8,9 +8,8 @@ use super::latency::{Most, Supply, supply};
 use super::layouts::{all_layouts, context_ranks};
 use super::reduce::{Demand, reduce};
 use crate::bill::Unit;
-use crate::catalog::Assumptions;
-use crate::cost::{of_purchase, of_rent};
-use crate::hardware::{Connection, Hardware, Space, System};
+use crate::catalog::{Accelerator, Assumptions};
+use crate::hardware::{Connection, Fabric, Hardware, Space, System};
 use crate::load::serving::Question;
 use crate::parallel::{Batching, Layout, Placement, Stage, stages};
 use crate::quantity::{MicroUsd, Watts};
@@ -21,17 +20,94 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a search is about, shared by all its tasks.
-struct Task<'s> {
+/// Every way to divide a model, with the stages that it falls into.
+#[derive(Debug)]
+pub(crate) struct Divisions<'s> {
     transformer: &'s Transformer,
-    question: &'s Question,
-    assumptions: &'s Assumptions,
-    goal: &'s Goal,
-    demand: &'s Demand,
-    layouts: &'s [Layout],
-    stages: &'s [Vec<Stage>],
-    price_cap: Option<MicroUsd>,
-    stop: &'s AtomicBool,
+    layouts: Vec<Layout>,
+    /// By their number, from one.
+    stages: Vec<Vec<Stage>>,
+}
+
+impl<'s> Divisions<'s> {
+    /// Among at most so many accelerators.
+    pub(crate) fn of(
+        transformer: &'s Transformer,
+        question: &Question,
+        accelerators: u32,
+        assumptions: &Assumptions,
+    ) -> Self {
+        let context_ranks = context_ranks(question, assumptions);
+        Self {
+            transformer,
+            layouts: all_layouts(transformer, accelerators, context_ranks),
+            stages: stages(transformer, accelerators),
+        }
+    }
+
+    /// The model priced on an accelerator, where that has a rate for its format.
+    pub(crate) fn prepared(
+        &self,
+        question: &Question,
+        accelerator: &Accelerator,
+        assumptions: &Assumptions,
+    ) -> Option<Prepared> {
+        let layouts = &self.layouts;
+        Prepared::new(
+            self.transformer,
+            question,
+            accelerator,
+            assumptions,
+            layouts,
+        )
+        .ok()
+    }
+
+    /// A replica of a layout.
+    pub(crate) fn replica<'r>(
+        &'r self,
+        layout: Layout,
+        placement: Placement,
+        prepared: &'r Prepared,
+        fabric: &'r Fabric,
+        accelerator: &Accelerator,
+        question: &'r Question,
+        assumptions: &Assumptions,
+    ) -> Option<Replica<'r>> {
+        let rank = prepared.rank(layout.degrees())?;
+        let stages = self.stages.get(layout.pp as usize - 1)?;
+        Some(Replica::new(
+            rank,
+            stages,
+            fabric,
+            placement,
+            question,
+            accelerator,
+            assumptions,
+        ))
+    }
+}
+
+/// What a search is about, shared by all its tasks.
+pub(super) struct Task<'s> {
+    pub(super) question: &'s Question,
+    pub(super) assumptions: &'s Assumptions,
+    pub(super) goal: &'s Goal,
+    pub(super) demand: &'s Demand,
+    pub(super) divisions: &'s Divisions<'s>,
+    pub(super) price_cap: Option<MicroUsd>,
+    pub(super) stop: &'s AtomicBool,
+}
+
+/// A layout that can be had, the units of it in each shop, and what it cannot supply more than,
+/// where that is known.
+pub(super) struct Candidate<'r, 'a> {
+    pub(super) replica: Replica<'r>,
+    pub(super) layout: Layout,
+    pub(super) placement: Placement,
+    pub(super) in_flight: u32,
+    pub(super) affordable: Vec<Vec<(Unit<'a>, MicroUsd)>>,
+    pub(super) most: Option<Most>,
 }
 
 /// Finds the units of `space` that meet `goal`, at most `accelerators` to a replica and none
@@ -52,17 +128,12 @@ pub fn search<'a>(
     assumptions: &Assumptions,
     stop: &AtomicBool,
 ) -> SearchResult<'a> {
-    let context_ranks = context_ranks(question, assumptions);
-    let layouts = all_layouts(transformer, accelerators, context_ranks);
-    let stages = stages(transformer, accelerators);
     let task = Task {
-        transformer,
         question,
         assumptions,
         goal,
         demand,
-        layouts: &layouts,
-        stages: &stages,
+        divisions: &Divisions::of(transformer, question, accelerators, assumptions),
         price_cap,
         stop,
     };
@@ -101,24 +172,17 @@ impl Task<'_> {
         networks: &[Connection<'a>],
     ) -> SearchResult<'a> {
         let mut result = SearchResult::default();
-        let prepared = Prepared::new(
-            self.transformer,
-            self.question,
-            system.accelerator,
-            self.assumptions,
-            self.layouts,
-        );
-        let Ok(prepared) = prepared else {
+        let accelerator = system.accelerator;
+        let prepared = self
+            .divisions
+            .prepared(self.question, accelerator, self.assumptions);
+        let Some(prepared) = prepared else {
             result.covered += 1;
             result.rejected.format += 1;
             return result;
         };
-        let over = networks
-            .iter()
-            .filter(|connection| system.takes(connection))
-            .map(|connection| system.over(Some(*connection)));
-        let systems = std::iter::once(*system).chain(over);
-        let mut found: Vec<_> = of_equal_lines(systems, self.assumptions)
+        let mut found: Vec<_> = self
+            .lines(system, networks)
             .into_par_iter()
             .flat_map(|alike| self.search_line(&alike, &prepared))
             .collect();
@@ -129,6 +193,65 @@ impl Task<'_> {
         // What is on no front of one host is on none of all: fewer to carry on.
         result.units = reduce(result.units, self.demand);
         result
+    }
+
+    /// A host alone and over each network that it takes, those of one line together.
+    pub(super) fn lines<'a>(
+        &self,
+        system: &System<'a>,
+        networks: &[Connection<'a>],
+    ) -> Vec<Vec<Placed<'a>>> {
+        let over = networks
+            .iter()
+            .filter(|connection| system.takes(connection))
+            .map(|connection| system.over(Some(*connection)));
+        of_equal_lines(std::iter::once(*system).chain(over), self.assumptions)
+    }
+
+    /// The layouts that can be had on a system, of those that anything is `affordable` of.
+    pub(super) fn candidates<'r, 'a>(
+        &'r self,
+        system: &System<'a>,
+        fabric: &'r Fabric,
+        prepared: &'r Prepared,
+        mut affordable: impl FnMut(Placement) -> Vec<Vec<(Unit<'a>, MicroUsd)>>,
+    ) -> Vec<Candidate<'r, 'a>> {
+        let mut candidates = Vec::new();
+        for &layout in &self.divisions.layouts {
+            let Ok(placement) = layout.place(system.slots) else {
+                continue;
+            };
+            if (placement.hosts > 1) != system.network.is_some() {
+                continue;
+            }
+            let affordable = affordable(placement);
+            if affordable.iter().all(Vec::is_empty) {
+                continue;
+            }
+            let replica = self.divisions.replica(
+                layout,
+                placement,
+                prepared,
+                fabric,
+                system.accelerator,
+                self.question,
+                self.assumptions,
+            );
+            let Some(replica) = replica else {
+                continue;
+            };
+            let in_flight = self.goal.in_flight.unwrap_or(layout.pp);
+            let most = self.most(&replica, in_flight);
+            candidates.push(Candidate {
+                replica,
+                layout,
+                placement,
+                in_flight,
+                affordable,
+                most,
+            });
+        }
+        candidates
     }
 
     /// All layouts on one accelerator in one host, in one host alone or over networks of one line.
@@ -150,53 +273,25 @@ impl Task<'_> {
                 result: SearchResult::default(),
             })
             .collect();
-        let mut candidates = Vec::new();
-        for layout in self.layouts {
-            let Ok(placement) = layout.place(system.slots) else {
-                continue;
-            };
-            if (placement.hosts > 1) != system.network.is_some() {
-                continue;
-            }
-            let affordable: Vec<_> = shops
-                .iter_mut()
+        let mut candidates = self.candidates(system, &fabric, prepared, |placement| {
+            let shops = shops.iter_mut();
+            shops
                 .map(|shop| self.affordable(shop.hardware, placement, &mut shop.result))
-                .collect();
-            if affordable.iter().all(Vec::is_empty) {
-                continue;
-            }
-            let (Some(rank), Some(stages)) = (
-                prepared.rank(layout.degrees()),
-                self.stages.get(layout.pp as usize - 1),
-            ) else {
-                continue;
-            };
-            let replica = Replica::new(
-                rank,
-                stages,
-                &fabric,
-                placement,
-                self.question,
-                system.accelerator,
-                self.assumptions,
-            );
-            let in_flight = self.goal.in_flight.unwrap_or(layout.pp);
-            let most = self.most(&replica, in_flight);
-            candidates.push((replica, in_flight, affordable, most));
-        }
+                .collect()
+        });
         // Those that may supply most come first: the others are then seen to be beaten.
-        candidates.sort_by(|(.., one), (.., other)| {
-            let tokens = |most: &Option<Most>| most.map_or(0.0, |most| most.tokens_per_second);
+        candidates.sort_by(|one, other| {
+            let tokens = |each: &Candidate| each.most.map_or(0.0, |most| most.tokens_per_second);
             tokens(other).total_cmp(&tokens(one))
         });
-        for (replica, in_flight, affordable, most) in candidates {
+        for candidate in candidates {
             if self.stop.load(Ordering::Relaxed) {
                 for shop in &mut shops {
                     shop.result.interrupted = true;
                 }
                 break;
             }
-            self.supply_to(&mut shops, &replica, in_flight, &affordable, most);
+            self.supply_to(&mut shops, &candidate);
         }
         let speed = self.demand.speed;
         let told = |shop: Shop<'a>| {
@@ -211,14 +306,14 @@ impl Task<'_> {
     }
 
     /// Offers what a replica supplies to each shop that sells it, unless all have better.
-    fn supply_to<'a>(
-        &self,
-        shops: &mut [Shop<'a>],
-        replica: &Replica,
-        in_flight: u32,
-        affordable: &[Vec<(Unit<'a>, MicroUsd)>],
-        most: Option<Most>,
-    ) {
+    fn supply_to<'a>(&self, shops: &mut [Shop<'a>], candidate: &Candidate<'_, 'a>) {
+        let &Candidate {
+            ref replica,
+            in_flight,
+            ref affordable,
+            most,
+            ..
+        } = candidate;
         let open: Vec<usize> = (0..shops.len())
             .filter(|&shop| !affordable[shop].is_empty())
             .filter(|&shop| {
@@ -318,7 +413,7 @@ impl Task<'_> {
     }
 
     /// The units of a placement whose price is within the cap.
-    fn affordable<'a>(
+    pub(super) fn affordable<'a>(
         &self,
         hardware: Hardware<'a>,
         placement: Placement,
@@ -351,44 +446,14 @@ impl Task<'_> {
         units: &[(Unit<'a>, MicroUsd)],
         fronts: &mut Fronts<'a>,
     ) {
-        let batching = Batching {
-            batch: supply.batch,
-            in_flight,
-        };
         for &(unit, price) in units {
-            let power = unit.power(self.assumptions).unwrap_or(Watts::ZERO);
-            let rack_units = unit.rack_units();
-            let rent = unit.hardware.host.rent;
-            let tokens_per_second = supply.tokens_per_second
-                * f64::from(unit.replicas)
-                * rent.map_or(1.0, |rent| rent.goodput);
-            let cost = match rent {
-                Some(rent) => of_rent(
-                    price.usd(),
-                    rent.paid(self.assumptions.cost.duty),
-                    tokens_per_second,
-                    self.assumptions.cost.duty,
-                ),
-                None => of_purchase(
-                    price.usd(),
-                    power,
-                    rack_units,
-                    tokens_per_second,
-                    &self.assumptions.cost,
-                ),
-            };
-            let found = FoundUnit {
-                unit,
-                batching,
-                users: batching.users(self.question.overlap) * u64::from(unit.replicas),
-                tokens_per_second_per_user: supply.tokens_per_second_per_user,
-                tokens_per_second,
-                price,
-                power,
-                rack_units,
-                usd_per_hour: cost.usd_per_hour,
-                is_build: false,
-            };
+            let found = FoundUnit::supplying(
+                supply,
+                in_flight,
+                (unit, price),
+                self.question.overlap,
+                self.assumptions,
+            );
             let front = fronts.entry(purchase_of(&unit)).or_default();
             front.offer(found, |unit| unit.gives(self.demand.speed));
         }

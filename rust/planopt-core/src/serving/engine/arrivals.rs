@@ -62,6 +62,8 @@ pub(super) struct Request {
     pub(super) output: u32,
     /// Tokens that another pool puts out behind these.
     pub(super) later: u32,
+    /// The engine that it is given to.
+    pub(super) engine: usize,
     /// When it reached the engine: later than it arrived if its prompt was read elsewhere.
     pub(super) reached: f64,
 }
@@ -167,6 +169,7 @@ impl<'a> Source<'a> {
             },
             output,
             later: 0,
+            engine: 0,
             reached: arrival,
         }
     }

@@ -22,6 +22,9 @@ use super::step::{StepTime, StepWork};
 /// By how much each number of sequences that is looked at is smaller than the one before.
 const APART: f64 = 1.15;
 
+/// The same of those that are looked at first.
+const COARSE: f64 = 1.75;
+
 /// Share to which the most sequences are found that are fast enough.
 const CLOSE: f64 = 1e-3;
 
@@ -80,15 +83,33 @@ pub fn most_per_second(
             late = middle;
         }
     }
-    let mut most: f64 = 0.0;
-    while sequences >= 1.0 {
+    let carried = |sequences: f64| {
         let beside = (sequences * read / behind).min(budget - sequences).max(0.0);
         let hidden = (sequences / behind).min(beside / read) / again(beside, sequences);
         let decode = again(0.0, sequences);
         let added = (again(budget, sequences) - decode).max(0.0) / budget;
         let full = 1.0 / (behind * decode / sequences + read * added);
-        most = most.max(hidden).max(full);
-        sequences /= APART;
+        hidden.max(full)
+    };
+    // One number is best, and what is carried falls to both sides of it: coarse steps find about
+    // where.
+    let mut best = (sequences, carried(sequences));
+    for apart in [COARSE, APART] {
+        let (middle, most) = (best.0, sequences);
+        let mut at = (middle * COARSE).min(most);
+        let least = if apart == COARSE {
+            1.0
+        } else {
+            (middle / COARSE).max(1.0)
+        };
+        while at >= least {
+            let found = carried(at);
+            if found > best.1 {
+                best = (at, found);
+            }
+            at /= apart;
+        }
     }
+    let most = best.1;
     reads.min(lanes * most)
 }

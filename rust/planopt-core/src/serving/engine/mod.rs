@@ -16,6 +16,7 @@ mod report;
 mod scheduler;
 mod simulate;
 mod step;
+mod table;
 mod window;
 
 pub use self::bound::most_per_second;
@@ -25,6 +26,7 @@ pub use self::replica::{ReplicaSteps, limits};
 pub use self::report::{Late, Latency, LoadReport, Objectives, Share};
 pub use self::simulate::{Pool, Run, simulate, simulate_disaggregated};
 pub use self::step::{AffineStep, StepSeconds, StepTime, StepWork};
+pub use self::table::StepTable;
 
 #[cfg(test)]
 #[path = "../../../tests/unit/engine.rs"]

@@ -66,6 +66,20 @@ pub struct LoadReport {
     pub overloaded: bool,
 }
 
+impl LoadReport {
+    /// The same of `all` replicas, of which `some` were run.
+    #[must_use]
+    pub fn of(self, all: u32, some: u32) -> Self {
+        let times = f64::from(all) / f64::from(some);
+        Self {
+            requests_per_second: times * self.requests_per_second,
+            tokens_per_second: times * self.tokens_per_second,
+            goodput_requests_per_second: times * self.goodput_requests_per_second,
+            ..self
+        }
+    }
+}
+
 /// A share of requests, with the standard error of its batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Share {

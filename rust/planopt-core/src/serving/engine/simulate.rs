@@ -10,7 +10,8 @@ use crate::load::Load;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Replicas that are alike; requests are dealt to them in turn.
+/// Replicas that are alike; requests are dealt to them in turn, and who waits for his answer asks
+/// the same one again.
 #[derive(Clone, Debug)]
 pub struct Pool<'a, T> {
     /// How many there are.
@@ -56,8 +57,8 @@ struct Due<T> {
 
 #[derive(Clone, Copy, Debug)]
 enum What {
-    /// A user asks.
-    Asks,
+    /// A user asks, of the engine that has answered him before.
+    Asks(usize),
     /// A request with its cache has reached the pool that decodes.
     Reaches(Request),
 }
@@ -126,10 +127,15 @@ impl<'a, T: StepTime> Engines<'a, T> {
         self.touched.push(engine);
     }
 
-    /// Deals a request; whether any engine could ever hold it.
-    fn deal(&mut self, request: Request) -> bool {
+    /// Whose turn it is.
+    fn in_turn(&mut self) -> usize {
         let engine = self.turn;
         self.turn = (self.turn + 1) % self.each.len();
+        engine
+    }
+
+    /// Gives a request to an engine; whether it could ever hold it.
+    fn give(&mut self, engine: usize, request: Request) -> bool {
         self.touched.push(engine);
         self.each[engine].submit(request)
     }
@@ -284,14 +290,17 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                 Some(&due) if due.time <= self.source.next_arrival() => {
                     self.due.pop();
                     match due.what {
-                        What::Asks if self.doors_are_closed() => {}
-                        What::Asks => {
+                        What::Asks(_) if self.doors_are_closed() => {}
+                        What::Asks(engine) => {
                             let request = self.source.ask(due.time);
                             self.count(&request);
-                            self.enter(request);
+                            self.enter(Request { engine, ..request });
                         }
                         What::Reaches(request) => {
-                            let dealt = self.back.as_mut().map(|(back, _)| back.deal(request));
+                            let dealt = self.back.as_mut().map(|(back, _)| {
+                                let engine = back.in_turn();
+                                back.give(engine, request)
+                            });
                             if dealt == Some(false) {
                                 self.turn_away(request, now);
                             }
@@ -301,7 +310,8 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                 _ => {
                     let request = self.source.arrive();
                     self.count(&request);
-                    self.enter(request);
+                    let engine = self.front.in_turn();
+                    self.enter(Request { engine, ..request });
                 }
             }
         }
@@ -342,7 +352,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
         } else {
             request
         };
-        if !self.front.deal(asked) {
+        if !self.front.give(request.engine, asked) {
             self.turn_away(request, request.arrival);
         }
     }
@@ -393,7 +403,8 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                 self.measured.add(sample);
             }
             if let Some(think) = self.source.think_seconds() {
-                self.put(now + self.run.request_overhead + think, What::Asks);
+                let asks = What::Asks(request.engine);
+                self.put(now + self.run.request_overhead + think, asks);
             }
         }
     }
@@ -406,7 +417,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
             self.measured.refuse(place);
         }
         if let Some(think) = self.source.think_seconds() {
-            self.put(now + think.max(1.0), What::Asks);
+            self.put(now + think.max(1.0), What::Asks(request.engine));
         }
     }
 

@@ -1,0 +1,283 @@
+"""What keeps its promises when it is simulated, and what is proven of it.
+
+The core looks at rates, by simulation, until the cheapest purchase at those that nobody
+has refused is one at rates that are shown to hold (docs/reference/serving.md, section
+11). OR-Tools buys what the core's fronts do not know, and proves the bound.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace as with_changes
+
+from planopt.door import written
+from planopt.loads import Latencies  # noqa: TC001 - msgspec reads
+from planopt.procurement import buy
+from planopt.procurement.found import Found
+from planopt.procurement.problem import Purchase, offer
+from planopt.serving.build import build
+from planopt.serving.load import REQUESTS, simulated_deployment
+from planopt.serving.question_types import PERCENTILES
+from planopt.serving.search import Aim, parts_of
+from planopt.units import MICRO_USD
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from planopt._native import Rows
+    from planopt.documents.evaluation import Deployment, ServingEvaluation
+    from planopt.planning.question import ServingQuestion
+    from planopt.serving.build import Build
+    from planopt.serving.question_types import Problem
+
+ATTEMPTS = 5
+"""How often a late plan is looked for again with what it lacked, where the fastest is
+sought."""
+LEAST_CARE = 1.03
+"""By how much a promise that is not kept is taken more carefully, at least."""
+FINAL_REQUESTS = 16_000
+FINAL_SEED = 1
+"""Of the run that a purchase which nothing was proven of must pass."""
+SHARE_OF_TIME = 0.8
+"""Of the time limit, after which the best that is known must do: its final run and what
+lies beside it take the rest."""
+REACH = 2.0
+"""Units are looked at up to so many times the price of the closed form's purchase."""
+
+
+class _Told(Struct, frozen=True):
+    """What the core bought and proved."""
+
+    ended: Literal["proven", "edge", "time", "nothing"]
+    counts: dict[int, int]
+    runs: dict[int, Latencies]
+    """Final run of each row."""
+    value: float | None
+    """Of the purchase: millionths of a dollar, or what else is least."""
+    bound: float | None
+    """No purchase that holds is below it."""
+    simulations: int
+    requests: int
+
+
+_TOLD: Final = msgspec.json.Decoder(_Told)
+
+
+class Choice(NamedTuple):
+    """What is bought, by which question."""
+
+    question: ServingQuestion
+    purchase: Purchase
+    build: Build
+
+
+def settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
+    """Choose what keeps its promises in its own simulation, and say what is proven."""
+    problem = question.problem
+    if problem.objective == "latency" or problem.batch is not None:
+        return _unproven(question, purchase)
+    known = purchase.price_micro_usd
+    if problem.acquisition.hourly or problem.objective != "cheapest":
+        known = None
+    cap = problem.budget_usd
+    if known is not None:
+        cap = min(REACH * known / MICRO_USD, cap or math.inf)
+    found, told = _asked(question, purchase, cap)
+    while (
+        cap is not None and found.summary.is_cut_by_price and cap != problem.budget_usd
+    ):
+        if told.value is not None and told.value <= cap * MICRO_USD:
+            break
+        # What is dearer than all that is known can be in no better purchase.
+        cap = problem.budget_usd if told.value is None else told.value / MICRO_USD
+        found, told = _asked(question, purchase, cap)
+    if not told.counts:
+        # The closed form may know one that nobody had the time to look at.
+        return _unproven(question, purchase, told.bound)
+    chosen = build(found, problem, question.limits, told.counts)
+    ran = (told.runs[row] for row in sorted(told.counts))
+    deployments = (
+        _with(each, report)
+        for each, report in zip(chosen.deployments, ran, strict=True)
+    )
+    chosen = with_changes(chosen, deployments=tuple(deployments))
+    is_proven = told.ended == "proven"
+    proven = Purchase(
+        status="optimal" if is_proven else "feasible",
+        counts=told.counts,
+        why=None if is_proven else "time" if told.ended == "time" else "edge",
+        **_bounded(problem, told.value, told.bound),
+    )
+    question.simulated = told.simulations, told.requests
+    return Choice(question, proven, chosen)
+
+
+def _asked(
+    question: ServingQuestion, guess: Purchase, cap_usd: float | None
+) -> tuple[Found, _Told]:
+    """Ask the core to settle a question, with OR-Tools for what its fronts lack."""
+    objective = question.problem.objective
+    seconds = question.problem.time_limit_seconds
+    times = {"cheapest": MICRO_USD, "throughput": -1}.get(objective, 1)
+
+    def solver(rows: Rows) -> tuple[dict[int, int], float, float] | None:
+        offered = offer(rows, question.limits, objective)
+        best = buy(offered, question.solver, seconds, ties=False)
+        if best.objective_value is None:
+            return None
+        bound = best.objective_bound
+        value = best.objective_value
+        return best.counts, times * value, times * (value if bound is None else bound)
+
+    asked = {
+        "limits": question.limits.told(),
+        "objective": objective,
+        "guess": list(guess.counts),
+    }
+    parts = parts_of(question.catalog, question.problem, Aim(price_cap_usd=cap_usd))
+    found, told = question.catalog.native.settle(
+        [written(part) for part in parts],
+        msgspec.json.encode(asked),
+        SHARE_OF_TIME * seconds,
+        question.found.native,
+        solver,
+    )
+    return Found(found), _TOLD.decode(told)
+
+
+def _bounded(
+    problem: Problem, value: float | None, bound: float | None
+) -> dict[str, Any]:
+    """Tell how far a purchase is from what none that holds is below."""
+    if value is None or bound is None:
+        return {}
+    bound = min(value, bound)
+    is_price = problem.objective == "cheapest"
+    return {
+        "bound_micro_usd": math.floor(bound) if is_price else None,
+        "gap": (value - bound) / abs(value),
+    }
+
+
+def _unproven(
+    question: ServingQuestion, purchase: Purchase, bound: float | None = None
+) -> Choice | None:
+    """Simulate what the closed form buys, more carefully while it is late."""
+    if not purchase.counts:
+        return None
+    until = time.monotonic() + question.problem.time_limit_seconds
+    choice = _judged(Choice(question, purchase, question.bought(purchase)))
+    while time.monotonic() < until:
+        late = missed(question.problem, choice.build)
+        other = _more_carefully(choice, late) if late else None
+        if other is None:
+            break
+        choice = _judged(other)
+    price = choice.purchase.price_micro_usd
+    feasible = replace(
+        choice.purchase, status="feasible", bound_micro_usd=None, gap=None
+    )
+    return choice._replace(
+        purchase=replace(feasible, **_bounded(question.problem, price, bound))
+    )
+
+
+def _more_carefully(choice: Choice, late: Mapping[str, float]) -> Choice | None:
+    """Ask for the same with less of the promised times for the closed form."""
+    problem = choice.question.problem
+    share = {name: 1 / max(times, LEAST_CARE) for name, times in late.items()}
+    question = choice.question.about(
+        ttft_margin=problem.ttft_margin * share.get("TTFT", 1.0),
+        tpot_margin=problem.tpot_margin * share.get("TPOT", 1.0),
+    ).near(choice.build)
+    question.is_told = choice.question.is_told
+    purchase = question.buy()
+    if not purchase.counts:
+        return None
+    return Choice(question, purchase, question.bought(purchase))
+
+
+def _judged(choice: Choice) -> Choice:
+    """Simulate a choice: shortly, and where that holds for as long as a plan needs."""
+    question, chosen = choice.question, choice.build
+    shortly = simulated_build(question, chosen)
+    if missed(question.problem, shortly):
+        return choice._replace(build=shortly)
+    long = simulated_build(question, chosen, requests=FINAL_REQUESTS, seed=FINAL_SEED)
+    return choice._replace(build=long)
+
+
+def simulated_build(
+    question: ServingQuestion,
+    chosen: Build,
+    *,
+    prefix_hit_rate: float = 0.0,
+    requests: int = REQUESTS,
+    seed: int = 0,
+) -> Build:
+    """Put simulated latencies into the deployments of a build."""
+    places = sum(each.users for each in chosen.deployments)
+    deployments = []
+    for each in chosen.deployments:
+        latencies = simulated_deployment(
+            question.catalog,
+            question.problem,
+            each,
+            each.users / places,
+            prefix_hit_rate=prefix_hit_rate,
+            requests=requests,
+            seed=seed,
+        )
+        deployments.append(each if latencies is None else _with(each, latencies))
+    return with_changes(chosen, deployments=tuple(deployments))
+
+
+def _with(deployment: Deployment, latencies: Latencies) -> Deployment:
+    """Put what came of a load beside what a step takes."""
+    evaluation = with_changes(
+        deployment.evaluation,
+        ttft_seconds=latencies.ttft_seconds,
+        tpot_seconds=latencies.tpot_seconds,
+        under_load=latencies.under_load,
+    )
+    return with_changes(deployment, evaluation=evaluation)
+
+
+def missed(problem: Problem, build: Build) -> dict[str, float]:
+    """Name each promised latency that a build does not keep, as a multiple of it.
+
+    It is kept if no more requests than it leaves out are late, with 95 % confidence.
+    """
+    if problem.percentile is None:
+        return {}
+    out = 1 - PERCENTILES[problem.percentile]
+    found: dict[str, float] = {}
+    for each in (deployment.evaluation for deployment in build.deployments):
+        load = each.under_load
+        if load is None:
+            continue
+        late = {"TTFT": load.late_ttft, "TPOT": load.late_tpot}
+        promised = {"TTFT": problem.ttft_seconds, "TPOT": _seconds(problem.target)}
+        for name, most in promised.items():
+            share = late[name]
+            if most is None or (not load.overloaded and (share or 0.0) <= out):
+                continue
+            times = _at(problem, each, name) / most
+            found[name] = max(found.get(name, 0.0), times)
+    return found
+
+
+def _seconds(per_second: float) -> float | None:
+    return 1 / per_second if per_second else None
+
+
+def _at(problem: Problem, evaluation: ServingEvaluation, name: str) -> float:
+    """Return a latency at the promised percentile."""
+    percentiles = {"TTFT": evaluation.ttft_seconds, "TPOT": evaluation.tpot_seconds}
+    return getattr(percentiles[name], problem.percentile or "p95") or 0.0

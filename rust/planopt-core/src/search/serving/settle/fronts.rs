@@ -1,0 +1,228 @@
+//! The cheapest purchase of columns that carry a demand together: exact, and without a solver.
+//!
+//! All sums of price and rate that no cheaper sum reaches, made by merging a list with itself,
+//! shifted by one more copy, column by column. Sums that cannot become cheaper than a purchase that
+//! is known are dropped: what is missing costs no less than by the cheapest rate of all.
+
+use std::collections::BTreeMap;
+
+/// A column: so much money for so much rate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column {
+    /// Place in the caller's list.
+    pub(crate) place: usize,
+    /// In millionths of a dollar.
+    pub(crate) price: i64,
+    /// Of the demand's unit.
+    pub(crate) rate: f64,
+}
+
+/// First guess of the most that the best purchase costs, over the price of its rates: this share, or
+/// half of the cheapest column; three times as much until one is found.
+const ABOVE: f64 = 0.02;
+const WIDER: f64 = 3.0;
+
+/// A sum of columns: the last one that was added, and what it was added to.
+#[derive(Clone, Copy)]
+struct Sum {
+    price: i64,
+    rate: f64,
+    column: usize,
+    before: usize,
+}
+
+const NONE: usize = usize::MAX;
+
+/// The cheapest purchase that carries `demand`, as counts by place, and its price; nothing if no
+/// column carries anything, or if the best one is dearer than `most`.
+#[expect(clippy::cast_precision_loss, reason = "prices stay below 2^53")]
+pub(crate) fn cheapest(
+    columns: &[Column],
+    demand: f64,
+    most: Option<i64>,
+) -> Option<(BTreeMap<usize, u64>, i64)> {
+    let columns = undominated(columns, demand);
+    let least = |least: f64, column: &Column| least.min(column.price as f64 / column.rate);
+    let per_rate = columns.iter().fold(f64::INFINITY, least);
+    let cheapest = columns.iter().map(|column| column.price).min()?;
+    let lowest = per_rate * demand;
+    let mut above = (ABOVE * lowest).max(cheapest as f64 / 2.0);
+    let limit = most.map_or(f64::INFINITY, |most| most as f64);
+    loop {
+        let top = (lowest + above).min(limit);
+        if let Some(found) = within(&columns, demand, per_rate, top) {
+            return Some(found);
+        }
+        if top >= limit {
+            return None;
+        }
+        above *= WIDER;
+    }
+}
+
+/// The columns of which no copies of another one cost no more and carry as much.
+fn undominated(columns: &[Column], demand: f64) -> Vec<Column> {
+    let mut sorted: Vec<Column> = columns
+        .iter()
+        .filter(|column| column.rate > 0.0 && column.price > 0)
+        .map(|column| Column {
+            // What is beyond the demand is of no use.
+            rate: column.rate.min(demand),
+            ..*column
+        })
+        .collect();
+    sorted.sort_by(|one, other| {
+        let by_price = one.price.cmp(&other.price);
+        let by_rate = other.rate.total_cmp(&one.rate);
+        by_price.then(by_rate).then(one.place.cmp(&other.place))
+    });
+    let mut kept: Vec<Column> = Vec::new();
+    for column in sorted {
+        #[expect(clippy::cast_precision_loss, reason = "a count of copies")]
+        let carried = |other: &Column| (column.price / other.price) as f64 * other.rate;
+        if !kept.iter().any(|other| carried(other) >= column.rate) {
+            kept.push(column);
+        }
+    }
+    kept
+}
+
+#[expect(clippy::cast_precision_loss, reason = "prices stay below 2^53")]
+fn within(
+    columns: &[Column],
+    demand: f64,
+    per_rate: f64,
+    top: f64,
+) -> Option<(BTreeMap<usize, u64>, i64)> {
+    let mut sums = vec![Sum {
+        price: 0,
+        rate: 0.0,
+        column: NONE,
+        before: NONE,
+    }];
+    // The front, as places among all sums, by price.
+    let mut front = vec![0];
+    let mut best: Option<usize> = None;
+    for (at, column) in columns.iter().enumerate() {
+        let mut merged: Vec<usize> = Vec::with_capacity(front.len() * 2);
+        let (mut old, mut shifted) = (0, 0);
+        let mut most = -1.0;
+        loop {
+            // The next sum by price: of the front, or of what is merged with one copy more.
+            let next = merged.get(shifted).map(|&before| {
+                let sum: Sum = sums[before];
+                (sum.price + column.price, sum.rate + column.rate, before)
+            });
+            let place = match (front.get(old), next) {
+                (Some(&place), Some((price, rate, _)))
+                    if (sums[place].price, -sums[place].rate) <= (price, -rate) =>
+                {
+                    old += 1;
+                    place
+                }
+                (Some(&place), None) => {
+                    old += 1;
+                    place
+                }
+                (_, Some((price, rate, before))) => {
+                    shifted += 1;
+                    let missing = (demand - rate).max(0.0);
+                    let known = best.map_or(top, |best| sums[best].price as f64);
+                    if rate <= most || price as f64 + per_rate * missing > known {
+                        continue;
+                    }
+                    sums.push(Sum {
+                        price,
+                        rate,
+                        column: at,
+                        before,
+                    });
+                    sums.len() - 1
+                }
+                (None, None) => break,
+            };
+            let sum = sums[place];
+            if sum.rate <= most {
+                continue;
+            }
+            most = sum.rate;
+            if sum.rate >= demand {
+                if best.is_none_or(|best| sum.price < sums[best].price) {
+                    best = Some(place);
+                }
+                continue;
+            }
+            merged.push(place);
+        }
+        front = merged;
+    }
+    let best = best?;
+    let mut counts = BTreeMap::new();
+    let mut at = best;
+    while sums[at].column != NONE {
+        *counts.entry(columns[sums[at].column].place).or_default() += 1;
+        at = sums[at].before;
+    }
+    Some((counts, sums[best].price))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Column, cheapest};
+    use proptest::prelude::*;
+
+    /// The least price of any counts, tried one after the other.
+    fn brute(columns: &[Column], demand: f64) -> i64 {
+        fn go(columns: &[Column], left: f64, spent: i64, best: &mut i64) {
+            if left <= 0.0 {
+                *best = (*best).min(spent);
+                return;
+            }
+            let Some((first, others)) = columns.split_first() else {
+                return;
+            };
+            let mut copies = 0;
+            loop {
+                let (price, rate) = (copies * first.price, copies as f64 * first.rate);
+                if spent + price >= *best {
+                    return;
+                }
+                go(others, left - rate, spent + price, best);
+                if rate >= left {
+                    return;
+                }
+                copies += 1;
+            }
+        }
+        let mut best = i64::MAX;
+        go(columns, demand, 0, &mut best);
+        best
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_cheaper_than_the_cheapest(
+            columns in prop::collection::vec((1_i64..60, 1_u32..80), 1..7),
+            demand in 1_u32..300,
+        ) {
+            let columns: Vec<Column> = columns
+                .iter()
+                .enumerate()
+                .map(|(place, (price, rate))| Column {
+                    place,
+                    price: *price,
+                    rate: f64::from(*rate),
+                })
+                .collect();
+            let demand = f64::from(demand);
+            let (counts, price) = cheapest(&columns, demand, None).expect("each carries something");
+            let carried: f64 = counts.iter().map(|(at, n)| *n as f64 * columns[*at].rate).sum();
+            let paid: i64 = counts.iter().map(|(at, n)| n.cast_signed() * columns[*at].price).sum();
+            prop_assert!(carried >= demand * (1.0 - 1e-9));
+            prop_assert_eq!(paid, price);
+            prop_assert_eq!(price, brute(&columns, demand));
+            prop_assert!(cheapest(&columns, demand, Some(price - 1)).is_none());
+            prop_assert!(cheapest(&columns, demand, Some(price)).is_some());
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Whether a replica holds its promises at a rate, by simulation.
+//!
+//! Each look is longer than the one before and has random numbers of its own: looks of one seed
+//! share their first gaps, and a lucky start would be in all of them. Two looks in a row must agree.
+
+use crate::load::{Arrivals, Load};
+use crate::quantity::real;
+use crate::search::serving::goal::LatencyGoal;
+use crate::search::serving::latency::whole;
+use crate::serving::engine::{
+    EngineLimits, LoadReport, Objectives, Pool, Run, Share, StepTime, simulate,
+};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Requests of the first look.
+const FIRST_LOOK: u64 = 1_000;
+
+/// Requests of the last look, by how hard a rate has been to decide.
+pub(super) const LEVELS: [u64; 4] = [4_000, 16_000, 64_000, 256_000];
+
+/// Requests of the run that what is bought must pass.
+const FINAL_REQUESTS: u64 = 64_000;
+
+/// The same for each of its replicas, where there are many, and the most of all.
+const FINAL_OF_REPLICA: u64 = 4_000;
+const FINAL_MOST: u64 = 256_000;
+
+/// Seeds of looks, one for each length, and of the final run: numbers that nothing was chosen by.
+const FIRST_SEED: u64 = 100;
+const FINAL_SEED: u64 = 7;
+
+/// Standard errors within which a share of late requests is not told from what is allowed. Half as
+/// much stays open with 2 as with 2.86, and the final run catches what slips.
+const UNSURE: f64 = 2.0;
+
+/// Standard errors by which the last look and the final run must be below what is allowed: 95 %
+/// one-sided.
+const SURE: f64 = 1.645;
+
+/// Least requests of a look that shows that a rate is held: this many, and so many times the
+/// requests in the engine, so many times those that come while one may wait.
+const LEAST_GOOD: u64 = 2_000;
+const POPULATIONS: f64 = 20.0;
+const PATIENCES: f64 = 3.0;
+
+/// Squared share of a queue's memory that is slack, near saturation: requests of a look grow with
+/// its inverse.
+const SLACK: f64 = 40.0;
+
+/// Utilisation beyond which runs would have to grow without end.
+const BUSIEST: f64 = 0.98;
+
+/// Part of a run that comes before what is measured, and the least of it.
+const WARM_UP_PART: u64 = 6;
+const LEAST_WARM_UP: u64 = 150;
+
+/// What simulations have shown of a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The promises are held.
+    Good,
+    /// They are not.
+    Late,
+    /// So many requests cannot tell.
+    Open,
+}
+
+/// Who judges replicas under one load, and how often he has.
+#[derive(Debug)]
+pub(super) struct Judge<'j> {
+    pub(super) load: &'j Load,
+    pub(super) goal: &'j LatencyGoal,
+    /// What a request takes outside of the engine.
+    pub(super) overhead: f64,
+    pub(super) stop: &'j AtomicBool,
+    pub(super) simulations: AtomicU64,
+    pub(super) requests: AtomicU64,
+}
+
+impl Judge<'_> {
+    /// Whether users wait for their answers: rates are then numbers of them.
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self.load.arrivals, Arrivals::Closed { .. })
+    }
+
+    /// Whether a replica carries `rate`, of which `fluid` is the most that any can; looks grow up
+    /// to those of a level.
+    pub(super) fn decide(
+        &self,
+        step: &impl StepTime,
+        limits: EngineLimits,
+        rate: f64,
+        fluid: f64,
+        level: usize,
+    ) -> (Verdict, LoadReport) {
+        let mut before = Verdict::Open;
+        let mut report = LoadReport::default();
+        let mut requests = FIRST_LOOK;
+        let mut seed = FIRST_SEED;
+        while requests <= LEVELS[level] && !self.stop.load(Ordering::Relaxed) {
+            report = self.run(step, limits, 1, rate, requests, seed);
+            let is_last = requests == LEVELS[LEVELS.len() - 1];
+            let found = self.look(&report, rate, fluid, requests, is_last);
+            if found != Verdict::Open && (found == before || is_last) {
+                return (found, report);
+            }
+            before = found;
+            requests *= 2;
+            seed += 1;
+        }
+        (Verdict::Open, report)
+    }
+
+    /// What the final run of replicas shows of the rate of each, and what came of it.
+    pub(super) fn last(
+        &self,
+        step: &impl StepTime,
+        limits: EngineLimits,
+        replicas: u32,
+        rate: f64,
+    ) -> (Verdict, LoadReport) {
+        let of_replicas = FINAL_OF_REPLICA * u64::from(replicas);
+        let requests = FINAL_REQUESTS.max(of_replicas).min(FINAL_MOST);
+        let report = self.run(step, limits, replicas, rate, requests, FINAL_SEED);
+        let verdict = self.look(&report, rate, f64::INFINITY, requests, true);
+        if verdict != Verdict::Open || requests == FINAL_MOST {
+            return (verdict, report);
+        }
+        // So near the limit more requests tell.
+        let report = self.run(step, limits, replicas, rate, FINAL_MOST, FINAL_SEED + 1);
+        let verdict = self.look(&report, rate, f64::INFINITY, FINAL_MOST, true);
+        (verdict, report)
+    }
+
+    fn allowed(&self) -> f64 {
+        1.0 - self.goal.share
+    }
+
+    fn run(
+        &self,
+        step: &impl StepTime,
+        limits: EngineLimits,
+        replicas: u32,
+        rate: f64,
+        requests: u64,
+        seed: u64,
+    ) -> LoadReport {
+        self.simulations.fetch_add(1, Ordering::Relaxed);
+        self.requests.fetch_add(requests, Ordering::Relaxed);
+        let pool = Pool {
+            replicas,
+            limits,
+            step,
+        };
+        let load = Load {
+            arrivals: at(&self.load.arrivals, rate * f64::from(replicas)),
+            ..self.load.clone()
+        };
+        let run = Run {
+            seed,
+            warm_up: (requests / WARM_UP_PART).max(LEAST_WARM_UP),
+            requests,
+            doors_close: false,
+            request_overhead: self.overhead,
+            objectives: Objectives {
+                ttft_seconds: self.goal.ttft,
+                tpot_seconds: self.goal.tpot,
+            },
+        };
+        simulate(&pool, &load, run, self.stop)
+    }
+
+    /// What one look shows.
+    fn look(
+        &self,
+        report: &LoadReport,
+        rate: f64,
+        fluid: f64,
+        requests: u64,
+        is_last: bool,
+    ) -> Verdict {
+        let allowed = self.allowed();
+        let shares = [report.late.ttft, report.late.tpot];
+        let is_late = |late: &Share| late.mean - UNSURE * late.error > allowed;
+        if shares.iter().any(is_late) || (report.overloaded && requests >= LEAST_GOOD) {
+            return Verdict::Late;
+        }
+        let within = |errors: f64| {
+            let holds = |late: &Share| late.mean + errors * late.error <= allowed;
+            shares.iter().all(holds)
+        };
+        let enough = real(requests) >= self.enough(report, rate, fluid);
+        if (enough && within(UNSURE)) || (is_last && within(SURE)) {
+            Verdict::Good
+        } else {
+            Verdict::Open
+        }
+    }
+
+    /// Requests from which on a look can show that a rate is held: it must be long in times that
+    /// the engine's population turns over, and in those that a user waits before it is late.
+    fn enough(&self, report: &LoadReport, rate: f64, fluid: f64) -> f64 {
+        let least = real(LEAST_GOOD);
+        if self.is_closed() {
+            return least.max(POPULATIONS * rate);
+        }
+        let behind = self.goal.output - 1.0;
+        let inside = report.ttft_seconds.mean + behind * report.tpot_seconds.mean;
+        let of_tokens = self.goal.tpot.map_or(0.0, |tpot| tpot * behind);
+        let patience = self.goal.ttft.unwrap_or(0.0).max(of_tokens);
+        let busy = (rate / fluid).min(BUSIEST);
+        least
+            .max(POPULATIONS * rate * inside)
+            .max(PATIENCES * rate * patience)
+            .max(SLACK / (1.0 - busy).powi(2))
+    }
+}
+
+/// The same arrivals at another rate, or of as many users.
+fn at(arrivals: &Arrivals, rate: f64) -> Arrivals {
+    match *arrivals {
+        Arrivals::Closed {
+            think_seconds,
+            start,
+            ..
+        } => Arrivals::Closed {
+            users: whole(rate),
+            think_seconds,
+            start,
+        },
+        Arrivals::Gamma { cv, .. } => Arrivals::Gamma {
+            per_second: rate,
+            cv,
+        },
+        Arrivals::Poisson { .. } | Arrivals::Trace { .. } => Arrivals::Poisson { per_second: rate },
+    }
+}

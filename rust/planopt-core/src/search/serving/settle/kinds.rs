@@ -1,0 +1,609 @@
+//! Replicas that can be had, each with what has been shown of the rate that it carries in time.
+
+use super::judge::{Judge, LEVELS, Verdict};
+use crate::catalog::Assumptions;
+use crate::hardware::{Fabric, Space, System};
+use crate::load::Load;
+use crate::load::serving::Question;
+use crate::parallel::Batching;
+use crate::parallel::{Layout, Placement};
+use crate::quantity::MicroUsd;
+use crate::search::serving::batch::Count;
+use crate::search::serving::found::{FoundUnit, SearchResult};
+use crate::search::serving::goal::{Goal, LatencyGoal};
+use crate::search::serving::latency::{LEAST_LOAD, Most, Supply, alone, supply, whole};
+use crate::search::serving::reduce::{Demand, reduce};
+use crate::search::serving::units::{Candidate, Divisions, Task};
+use crate::serving::engine::{LoadReport, ReplicaSteps, StepTable, limits};
+use crate::serving::{Prepared, Replica};
+use crate::transformer::Transformer;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+/// A part of a question, in one format: what is served, on what, and what is promised.
+#[derive(Clone, Copy, Debug)]
+pub struct SettledPart<'s, 'a> {
+    /// Model.
+    pub transformer: &'s Transformer,
+    /// What is served.
+    pub question: &'s Question,
+    /// What there is to choose from.
+    pub space: &'s Space<'a>,
+    /// Goal; what is promised under the load is set.
+    pub goal: &'s Goal,
+    /// What is promised.
+    pub latency: &'s LatencyGoal,
+    /// The load.
+    pub load: &'s Load,
+    /// Accelerators of a replica, at most.
+    pub accelerators: u32,
+    /// Price of a unit, at most.
+    pub price_cap: Option<MicroUsd>,
+    /// Assumptions.
+    pub assumptions: &'s Assumptions,
+}
+
+/// An accelerator in its host, alone or over networks that are as fast as each other.
+#[derive(Debug)]
+struct Line<'a> {
+    system: System<'a>,
+    fabric: Fabric,
+    prepared: usize,
+}
+
+impl Line<'_> {
+    /// Whether replicas on both are as fast as each other.
+    fn is_like(&self, other: &Self) -> bool {
+        let networks = (
+            self.system.network.is_some(),
+            other.system.network.is_some(),
+        );
+        networks.0 == networks.1
+            && self.system.slots == other.system.slots
+            && self.joins_like(other)
+    }
+
+    /// Whether both join the same accelerators by the same links.
+    fn joins_like(&self, other: &Self) -> bool {
+        self.prepared == other.prepared && self.fabric == other.fabric
+    }
+}
+
+/// What has been shown of the rate of a replica: requests per second, or users of whom each waits
+/// for his answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bracket {
+    /// The largest that was decided to hold, or none.
+    pub(super) good: f64,
+    /// The smallest that was decided to be late; before that, what none can exceed.
+    pub(super) late: f64,
+    /// The smallest that the longest look left open.
+    pub(super) open: f64,
+    /// What none can exceed.
+    pub(super) fluid: f64,
+    /// How long looks may be.
+    pub(super) level: usize,
+    /// Rates that were decided to be late.
+    pub(super) lates: u32,
+    /// Output tokens per second at the good rate.
+    tokens: f64,
+    /// Time per output token at it, at the promised percentile.
+    tpot: f64,
+    /// The good one before it.
+    before: f64,
+}
+
+/// Rates so near to one that is refused are refused with it.
+const REFUSED: f64 = 0.998;
+
+impl Bracket {
+    /// Takes back that a rate holds, which the final run has shown to be late, or not surely good.
+    pub(super) fn refuse(&mut self, rate: f64, verdict: Verdict) {
+        let refused = match verdict {
+            Verdict::Late => &mut self.late,
+            _ => &mut self.open,
+        };
+        *refused = refused.min(rate);
+        self.good = if self.before < rate { self.before } else { 0.0 };
+        self.before = 0.0;
+        self.level = LEVELS.len() - 1;
+    }
+
+    /// Up to which rate nothing has been refused.
+    pub(super) fn worth(&self, is_closed: bool) -> f64 {
+        self.below(
+            self.late.min(self.open),
+            if is_closed { None } else { Some(REFUSED) },
+        )
+    }
+
+    /// Up to which rate nothing has been decided to be late.
+    pub(super) fn not_late(&self, is_closed: bool) -> f64 {
+        self.below(self.late, if is_closed { None } else { Some(1.0) })
+    }
+
+    /// Just below a rate that is refused, or what none can exceed: users are whole.
+    fn below(&self, refused: f64, share: Option<f64>) -> f64 {
+        if refused >= self.fluid {
+            self.fluid
+        } else {
+            share.map_or(refused - 1.0, |share| share * refused)
+        }
+    }
+}
+
+/// A replica that can be had.
+#[derive(Debug)]
+pub(super) struct Kind {
+    line: usize,
+    layout: Layout,
+    placement: Placement,
+    in_flight: u32,
+    /// Sequences of a micro-batch that fit.
+    capacity: u32,
+    lanes: f64,
+    /// What it cannot supply more than, per second.
+    most_tokens: f64,
+    pub(super) bracket: Bracket,
+    table: Option<StepTable>,
+}
+
+/// The kinds of one part, and who judges them.
+pub(super) struct Kinds<'s, 'a> {
+    part: SettledPart<'s, 'a>,
+    divisions: Divisions<'s>,
+    prepared: Vec<(&'a str, Prepared)>,
+    lines: Vec<Line<'a>>,
+    pub(super) judge: Judge<'s>,
+}
+
+/// A unit, and the kind of its replicas by its place.
+pub(super) type OfKind<'a> = (usize, FoundUnit<'a>);
+
+/// Ratio of bracket ends up to which a rate is sought, before a purchase asks for one.
+const NARROW: f64 = 1.03;
+
+/// Steps by which a bracket grows from where the closed form puts it.
+const STEPS: [f64; 2] = [1.1, 1.25];
+
+impl Kind {
+    /// How the replica is divided.
+    pub(super) fn layout(&self) -> Layout {
+        self.layout
+    }
+}
+
+impl<'s, 'a> Kinds<'s, 'a> {
+    /// Gathers them: all that are not too slow for one user alone, with their units.
+    pub(super) fn of(
+        part: SettledPart<'s, 'a>,
+        stop: &'s AtomicBool,
+    ) -> (Self, Vec<Kind>, Vec<OfKind<'a>>, SearchResult<'a>) {
+        let SettledPart {
+            question,
+            assumptions,
+            ..
+        } = part;
+        let divisions = Divisions::of(part.transformer, question, part.accelerators, assumptions);
+        let engine = assumptions.engine;
+        let mut all = Self {
+            part,
+            divisions,
+            prepared: Vec::new(),
+            lines: Vec::new(),
+            judge: Judge {
+                load: part.load,
+                goal: part.latency,
+                overhead: engine.map_or(0.0, |engine| engine.request_overhead.0),
+                stop,
+                simulations: AtomicU64::new(0),
+                requests: AtomicU64::new(0),
+            },
+        };
+        let demand = Demand::default();
+        let task = Task {
+            question,
+            assumptions,
+            goal: part.goal,
+            demand: &demand,
+            divisions: &all.divisions,
+            price_cap: part.price_cap,
+            stop,
+        };
+        // Hosts whose accelerators are joined alike make the same replicas.
+        let mut alike: Vec<(Line<'a>, Vec<System<'a>>)> = Vec::new();
+        for system in &part.space.systems {
+            let accelerator = system.accelerator;
+            let known = all
+                .prepared
+                .iter()
+                .position(|(id, _)| *id == accelerator.id);
+            let prepared = match known {
+                Some(place) => place,
+                None => {
+                    let prepared = all.divisions.prepared(question, accelerator, assumptions);
+                    let Some(prepared) = prepared else {
+                        continue;
+                    };
+                    all.prepared.push((&accelerator.id, prepared));
+                    all.prepared.len() - 1
+                }
+            };
+            for over in task.lines(system, &part.space.networks) {
+                let line = Line {
+                    system: over[0].1,
+                    fabric: over[0].1.fabric(assumptions),
+                    prepared,
+                };
+                let over = over.into_iter().map(|(_, system)| system);
+                match alike.iter_mut().find(|(other, _)| other.is_like(&line)) {
+                    Some((_, systems)) => systems.extend(over),
+                    None => alike.push((line, over.collect())),
+                }
+            }
+        }
+        let is_closed = all.judge.is_closed();
+        let found: Vec<_> = alike
+            .into_par_iter()
+            .map(|(line, systems)| {
+                let mut result = SearchResult::default();
+                let prepared = &all.prepared[line.prepared].1;
+                let affordable = |placement| {
+                    let shops = systems.iter();
+                    shops
+                        .map(|system| task.affordable(system.parts(), placement, &mut result))
+                        .collect()
+                };
+                let candidates = task.candidates(&line.system, &line.fabric, prepared, affordable);
+                let kinds: Vec<_> = candidates
+                    .iter()
+                    .filter_map(|candidate| of_candidate(&part, is_closed, candidate, &demand))
+                    .collect();
+                let covered = kinds.iter().map(|(kind, _)| u64::from(kind.capacity));
+                result.covered += covered.sum::<u64>();
+                result.evaluated += u64::try_from(kinds.len()).unwrap_or(u64::MAX);
+                (line, kinds, result)
+            })
+            .collect();
+        let (mut kinds, mut units, mut result) = (Vec::new(), Vec::new(), SearchResult::default());
+        // In one host it is of no matter how many more it takes.
+        let mut inside: BTreeMap<(usize, Layout), usize> = BTreeMap::new();
+        for (line, of_line, told) in found {
+            result.absorb(told);
+            let alone = line.system.network.is_none();
+            let same = |other: &Line| other.system.network.is_none() && other.joins_like(&line);
+            let first = all.lines.iter().position(same).unwrap_or(all.lines.len());
+            for (kind, of_kind) in of_line {
+                let next = kinds.len();
+                let place = match alone {
+                    true => *inside.entry((first, kind.layout)).or_insert(next),
+                    false => next,
+                };
+                units.extend(of_kind.into_iter().map(|unit| (place, unit)));
+                if place == next {
+                    kinds.push(Kind {
+                        line: all.lines.len(),
+                        ..kind
+                    });
+                }
+            }
+            all.lines.push(line);
+        }
+        (all, kinds, units, result)
+    }
+
+    fn replica(&self, kind: &Kind) -> Option<Replica<'_>> {
+        let line = &self.lines[kind.line];
+        self.divisions.replica(
+            kind.layout,
+            kind.placement,
+            &self.prepared[line.prepared].1,
+            &line.fabric,
+            line.system.accelerator,
+            self.part.question,
+            self.part.assumptions,
+        )
+    }
+
+    /// Decides a rate of a kind, and keeps what that shows.
+    pub(super) fn decide(&self, kind: &mut Kind, rate: f64) -> Verdict {
+        let Some(replica) = self.replica(kind) else {
+            return Verdict::Late;
+        };
+        let steps = ReplicaSteps {
+            replica: &replica,
+            in_flight: kind.in_flight,
+        };
+        let SettledPart {
+            question,
+            latency,
+            assumptions,
+            ..
+        } = self.part;
+        let limits = limits(
+            &latency.engine,
+            &replica,
+            kind.in_flight,
+            question.overlap,
+            assumptions,
+        );
+        let bracket = &mut kind.bracket;
+        let (fluid, level) = (bracket.fluid, bracket.level);
+        let (verdict, report) = if replica.attention_groups() > 1 {
+            // How many prompts share a step decides how many of the groups read: too much to tabulate.
+            self.judge.decide(&steps, limits, rate, fluid, level)
+        } else {
+            let tabulated = || StepTable::new(&steps, &limits, &latency.traffic);
+            let table = kind.table.get_or_insert_with(tabulated);
+            self.judge.decide(table, limits, rate, fluid, level)
+        };
+        match verdict {
+            Verdict::Good => {
+                bracket.before = bracket.good;
+                bracket.good = rate;
+                bracket.tokens = report.tokens_per_second;
+                bracket.tpot = report.tpot_seconds.p95;
+            }
+            Verdict::Late => {
+                bracket.late = bracket.late.min(rate);
+                bracket.lates += 1;
+            }
+            Verdict::Open if bracket.level + 1 < LEVELS.len() => bracket.level += 1,
+            Verdict::Open => bracket.open = bracket.open.min(rate),
+        }
+        verdict
+    }
+
+    /// Finds about where the rate of a kind lies: from where the closed form puts it.
+    pub(super) fn narrow(&self, kind: &mut Kind) {
+        let is_closed = self.judge.is_closed();
+        let least = LEAST_LOAD * kind.bracket.fluid;
+        if kind.bracket.good <= 0.0 && !kind.bracket.is_known() {
+            let mut rate = self
+                .estimated(kind)
+                .unwrap_or(least)
+                .clamp(least, kind.bracket.fluid);
+            let mut steps = STEPS
+                .into_iter()
+                .chain(std::iter::repeat(STEPS[1] * STEPS[1]));
+            let mut grows = None;
+            loop {
+                let rate_now = rounded(rate, is_closed);
+                let verdict = self.decide(kind, rate_now);
+                let Some(step) = steps.next() else { return };
+                match (verdict, grows) {
+                    (Verdict::Open, _)
+                    | (Verdict::Good, Some(false))
+                    | (Verdict::Late, Some(true)) => break,
+                    (Verdict::Good, _) => {
+                        grows = Some(true);
+                        rate *= step;
+                        if rate >= kind.bracket.worth(is_closed) {
+                            break;
+                        }
+                    }
+                    (Verdict::Late, _) => {
+                        grows = Some(false);
+                        rate /= step;
+                        if rate < least || (is_closed && rate < 1.0) {
+                            kind.bracket.late = kind.bracket.late.min(least);
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        loop {
+            let (good, worth) = (kind.bracket.good, kind.bracket.worth(is_closed));
+            if good <= 0.0 || worth / good <= NARROW || kind.bracket.level > 0 {
+                return;
+            }
+            let rate = rounded((good * worth).sqrt(), is_closed);
+            if rate <= good || self.decide(kind, rate) == Verdict::Open {
+                return;
+            }
+        }
+    }
+
+    /// The rate by the closed form, where it knows any.
+    fn estimated(&self, kind: &Kind) -> Option<f64> {
+        let replica = self.replica(kind)?;
+        let SettledPart {
+            latency,
+            goal,
+            assumptions,
+            ..
+        } = self.part;
+        let most = Most {
+            capacity: kind.capacity,
+            batch: whole(kind.bracket.fluid / kind.lanes),
+            tokens_per_second: kind.most_tokens,
+        };
+        let count = &mut Count::default();
+        let found = supply(
+            &replica,
+            goal,
+            latency,
+            kind.in_flight,
+            Some(most),
+            assumptions,
+            count,
+        );
+        let found = found.ok()?;
+        Some(if self.judge.is_closed() {
+            f64::from(found.batch) * kind.lanes
+        } else {
+            found.tokens_per_second / latency.output
+        })
+    }
+
+    /// Runs so many replicas at a rate of each for as long as a plan needs, by the steps themselves.
+    pub(super) fn last(&self, kind: &Kind, replicas: u32, rate: f64) -> (Verdict, LoadReport) {
+        let Some(replica) = self.replica(kind) else {
+            return (Verdict::Late, LoadReport::default());
+        };
+        let steps = ReplicaSteps {
+            replica: &replica,
+            in_flight: kind.in_flight,
+        };
+        let SettledPart {
+            question,
+            latency,
+            assumptions,
+            ..
+        } = self.part;
+        let limits = limits(
+            &latency.engine,
+            &replica,
+            kind.in_flight,
+            question.overlap,
+            assumptions,
+        );
+        self.judge.last(&steps, limits, replicas, rate)
+    }
+
+    /// What a replica of a kind supplies at a rate: users, where they wait for their answers, and
+    /// tokens per second.
+    pub(super) fn supplied(&self, kind: &Kind, rate: f64) -> (u32, f64) {
+        let bracket = &kind.bracket;
+        if !self.judge.is_closed() {
+            return (0, rate * self.part.latency.output);
+        }
+        let is_shown = rate <= bracket.good;
+        let tokens = if is_shown {
+            bracket.tokens
+        } else {
+            kind.most_tokens
+        };
+        (whole(rate), tokens)
+    }
+
+    /// A unit of a kind at a rate.
+    pub(super) fn supplying(&self, kind: &Kind, unit: &FoundUnit<'a>, rate: f64) -> FoundUnit<'a> {
+        let SettledPart {
+            question, latency, ..
+        } = self.part;
+        let (users, tokens) = self.supplied(kind, rate);
+        let shown = kind.bracket.tpot;
+        let tpot = if shown > 0.0 {
+            shown
+        } else {
+            latency.tpot.unwrap_or(1.0)
+        };
+        let sequences = if self.judge.is_closed() {
+            f64::from(users)
+        } else {
+            rate * tpot * (latency.output - 1.0).max(0.0)
+        };
+        let batching = Batching {
+            batch: whole((sequences / kind.lanes).ceil()).clamp(1, kind.capacity),
+            in_flight: kind.in_flight,
+        };
+        let of_replica = if self.judge.is_closed() {
+            u64::from(users)
+        } else {
+            batching.users(question.overlap)
+        };
+        FoundUnit {
+            batching,
+            users: of_replica * u64::from(unit.unit.replicas),
+            tokens_per_second_per_user: 1.0 / tpot,
+            tokens_per_second: tokens * unit.at_work(),
+            ..*unit
+        }
+    }
+}
+
+impl Bracket {
+    /// Whether any rate has been decided.
+    fn is_known(&self) -> bool {
+        self.late < self.fluid || self.good > 0.0
+    }
+}
+
+/// A rate that can be asked for: users are whole.
+pub(super) fn rounded(rate: f64, is_closed: bool) -> f64 {
+    if is_closed {
+        rate.floor().max(1.0)
+    } else {
+        rate
+    }
+}
+
+/// The kind of a candidate and its units, unless one user alone is served too slowly.
+fn of_candidate<'a>(
+    part: &SettledPart<'_, 'a>,
+    is_closed: bool,
+    candidate: &Candidate<'_, 'a>,
+    demand: &Demand,
+) -> Option<(Kind, Vec<FoundUnit<'a>>)> {
+    let Candidate {
+        replica,
+        layout,
+        placement,
+        in_flight,
+        affordable,
+        ..
+    } = candidate;
+    let SettledPart {
+        question,
+        latency,
+        assumptions,
+        ..
+    } = part;
+    let in_flight = *in_flight;
+    let most = candidate.most?;
+    let one = Batching {
+        batch: 1,
+        in_flight,
+    };
+    if most.tokens_per_second <= 0.0 || alone(replica, latency, one).is_some() {
+        return None;
+    }
+    let limits = limits(
+        &latency.engine,
+        replica,
+        in_flight,
+        question.overlap,
+        assumptions,
+    );
+    let lanes = f64::from(limits.micro_batches);
+    let fluid = if is_closed {
+        f64::from(most.batch) * lanes
+    } else {
+        most.tokens_per_second / latency.output
+    };
+    let supply = Supply {
+        batch: most.batch,
+        tokens_per_second: most.tokens_per_second,
+        tokens_per_second_per_user: 1.0,
+    };
+    let units = affordable
+        .iter()
+        .flatten()
+        .map(|&unit| FoundUnit::supplying(supply, in_flight, unit, question.overlap, assumptions));
+    let kind = Kind {
+        line: 0,
+        layout: *layout,
+        placement: *placement,
+        in_flight,
+        capacity: most.capacity,
+        lanes,
+        most_tokens: most.tokens_per_second,
+        bracket: Bracket {
+            good: 0.0,
+            late: fluid,
+            open: f64::INFINITY,
+            fluid,
+            level: 0,
+            lates: 0,
+            tokens: 0.0,
+            tpot: 0.0,
+            before: 0.0,
+        },
+        table: None,
+    };
+    // All of them supply as much a replica: what copies of another one replace is no loss.
+    Some((kind, reduce(units.collect(), demand)))
+}

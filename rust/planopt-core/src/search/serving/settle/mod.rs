@@ -1,0 +1,552 @@
+//! The loop that proves a plan: a bound, short simulations, and a final run.
+//!
+//! Each kind of replica has two rates: the largest that a simulation has shown to hold, and the
+//! smallest that one has shown to be late, before that the most that no engine exceeds. A purchase at
+//! the latter is cheaper than any plan that holds; one at the former is a plan. What the cheaper one
+//! uses is looked at until the two meet. Estimates only say where to look first.
+
+mod fronts;
+mod judge;
+mod kinds;
+
+use self::fronts::{Column, cheapest};
+use self::judge::Verdict;
+pub use self::kinds::SettledPart;
+use self::kinds::{Kind, Kinds, OfKind, rounded};
+use super::found::{FoundUnit, SearchResult};
+use super::latency::whole;
+use crate::parallel::Layout;
+use crate::quantity::real;
+use crate::search::found::hour;
+use crate::search::limits::Limits;
+use crate::search::serving::reduce::undominated;
+use crate::serving::engine::LoadReport;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A purchase: how many of each unit, by place, and what it is worth: the less the better.
+#[derive(Clone, Debug)]
+pub struct Bought {
+    /// How many of each.
+    pub counts: BTreeMap<usize, u64>,
+    /// Price, or what else is to be least.
+    pub value: f64,
+    /// No purchase is below it.
+    pub bound: f64,
+}
+
+/// Who finds the best purchase of units.
+pub enum Buyer<'b> {
+    /// The fronts of this module: the cheapest of what carries one demand.
+    Fronts,
+    /// A solver, which knows every limit.
+    Solver(&'b mut dyn FnMut(&[(usize, FoundUnit<'_>)]) -> Option<Bought>),
+}
+
+/// How a proof ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// Every better purchase has a rate that a run decided late, or one above the bound.
+    Proven,
+    /// Every better one has a rate that the longest look could not tell from a late one.
+    Edge,
+    /// The clock ended.
+    Time,
+    /// No purchase carries the load, whatever its rates within the bound.
+    Nothing,
+}
+
+/// What is bought, and what is proven of it.
+#[derive(Debug)]
+pub struct Settled<'a> {
+    /// How it ended.
+    pub ended: Ended,
+    /// What is bought; nothing where no purchase passed its final run.
+    pub bought: Vec<Ran<'a>>,
+    /// What the purchase is worth, in the unit of the objective: the less the better.
+    pub value: Option<f64>,
+    /// No purchase that holds is below it.
+    pub bound: Option<f64>,
+    /// Simulations, and their requests.
+    pub simulations: u64,
+    /// Requests of all of them.
+    pub requests: u64,
+    /// What was gathered.
+    pub searched: Vec<SearchResult<'a>>,
+}
+
+/// Units that are bought, with their final run.
+#[derive(Clone, Copy, Debug)]
+pub struct Ran<'a> {
+    /// Place of their part.
+    pub part: usize,
+    /// One of them.
+    pub unit: FoundUnit<'a>,
+    /// How many.
+    pub count: u64,
+    /// Users of all of them, where users wait for their answers.
+    pub users: Option<u32>,
+    /// What came of their share of the load.
+    pub report: LoadReport,
+}
+
+/// What a proof is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Settling<'s> {
+    /// What must be supplied and stayed within.
+    pub limits: &'s Limits,
+    /// Whether all is bought that the limits allow: the load is then what that carries.
+    pub most: bool,
+    /// Whether prices are those of an hour.
+    pub hourly: bool,
+    /// What an estimate would buy, to be looked at first: the part, the accelerator, the host and the
+    /// layout of each.
+    pub guess: &'s [(usize, &'s str, &'s str, Layout)],
+    /// Told to stop.
+    pub stop: &'s AtomicBool,
+    /// Told that the time is over.
+    pub over: &'s AtomicBool,
+}
+
+/// Share of a value by which two purchases are as good as each other.
+const AS_GOOD: f64 = 1e-9;
+
+/// The same where rates themselves are sought, which are known no closer.
+const RATES_AS_GOOD: f64 = 2e-3;
+
+/// Halvings of the way from the rates that hold to those that are not refused.
+const HALVINGS: usize = 20;
+
+/// Rates decided late after which it is worth knowing about where a kind's lies.
+const NARROWED_AFTER: u32 = 2;
+
+/// Rounds that there are whatever the clock says: so that something is known.
+const LEAST_ROUNDS: u32 = 3;
+
+struct Loop<'l, 's, 'a> {
+    parts: Vec<Kinds<'s, 'a>>,
+    /// Place of the part of each kind.
+    of_part: Vec<usize>,
+    kinds: Vec<Kind>,
+    units: Vec<OfKind<'a>>,
+    settling: Settling<'s>,
+    buyer: Buyer<'l>,
+}
+
+/// Which rate of each kind is counted with.
+#[derive(Clone, Copy, PartialEq)]
+enum At {
+    /// What is shown to hold.
+    Good,
+    /// What is not refused.
+    Worth,
+    /// What no run decided late.
+    Late,
+    /// So far from the first to the second.
+    Between(f64),
+}
+
+/// Finds the best purchase that holds its promises when it is simulated, and proves what it can.
+pub fn settle<'a>(
+    parts: &[SettledPart<'_, 'a>],
+    settling: Settling<'_>,
+    buyer: Buyer<'_>,
+) -> Settled<'a> {
+    let mut all = Loop {
+        parts: Vec::new(),
+        of_part: Vec::new(),
+        kinds: Vec::new(),
+        units: Vec::new(),
+        settling,
+        buyer,
+    };
+    let mut searched = Vec::new();
+    for &part in parts {
+        let (of_part, kinds, units, result) = Kinds::of(part, settling.stop);
+        let before = all.kinds.len();
+        all.units
+            .extend(units.into_iter().map(|(kind, unit)| (before + kind, unit)));
+        all.of_part.resize(before + kinds.len(), all.parts.len());
+        all.kinds.extend(kinds);
+        all.parts.push(of_part);
+        searched.push(result);
+    }
+    let (ended, found, bound) = all.settled();
+    let sum = |of: fn(&Kinds<'_, 'a>) -> u64| all.parts.iter().map(of).sum();
+    let simulations = sum(|part| part.judge.simulations.load(Ordering::Relaxed));
+    let requests = sum(|part| part.judge.requests.load(Ordering::Relaxed));
+    Settled {
+        ended,
+        value: found.as_ref().map(|(bought, _)| bought.value),
+        bought: found.map(|(_, runs)| runs).unwrap_or_default(),
+        bound,
+        simulations,
+        requests,
+        searched,
+    }
+}
+
+impl<'a> Loop<'_, '_, 'a> {
+    fn settled(&mut self) -> (Ended, Option<(Bought, Vec<Ran<'a>>)>, Option<f64>) {
+        let close = if self.settling.most {
+            RATES_AS_GOOD
+        } else {
+            AS_GOOD
+        };
+        let meet = |high: &Bought, low: f64| high.value <= low + close * low.abs();
+        self.look_at_guess();
+        let mut rounds = 0;
+        while rounds < LEAST_ROUNDS || !self.is_over() {
+            rounds += 1;
+            let Some(low) = self.buy(At::Worth) else {
+                return (self.edge_of_nothing(), None, None);
+            };
+            let high = self.buy(At::Good);
+            match &high {
+                Some(high) if meet(high, low.bound) => {
+                    if let Some(runs) = self.last(high) {
+                        let bound = self.buy(At::Late).map_or(low.bound, |late| late.bound);
+                        let ended = if meet(high, bound) {
+                            Ended::Proven
+                        } else {
+                            Ended::Edge
+                        };
+                        return (ended, Some((high.clone(), runs)), Some(bound));
+                    }
+                }
+                _ => self.look(&low, high.as_ref()),
+            }
+        }
+        // The clock ended: what holds is told, with its distance from what was not refused.
+        let bound = self.buy(At::Late).map(|late| late.bound);
+        while let Some(high) = self.buy(At::Good) {
+            if let Some(runs) = self.last(&high) {
+                return (Ended::Time, Some((high, runs)), bound);
+            }
+        }
+        (Ended::Time, None, bound)
+    }
+
+    /// Finds the rates of what an estimate would buy: what is soon known to hold says what need not be
+    /// looked at.
+    fn look_at_guess(&mut self) {
+        let guess = self.settling.guess;
+        let mut guessed = vec![false; self.kinds.len()];
+        for (kind, unit) in &self.units {
+            let hardware = &unit.unit.hardware;
+            let layout = self.kinds[*kind].layout();
+            guessed[*kind] |= guess.iter().any(|(part, accelerator, host, other)| {
+                *part == self.of_part[*kind]
+                    && *accelerator == hardware.accelerator.id
+                    && *host == hardware.host.id
+                    && (other.degrees(), other.pp) == (layout.degrees(), layout.pp)
+            });
+        }
+        let (parts, of_part) = (&self.parts, &self.of_part);
+        self.kinds
+            .par_iter_mut()
+            .enumerate()
+            .filter(|(place, _)| guessed[*place])
+            .for_each(|(place, kind)| parts[of_part[place]].narrow(kind));
+    }
+
+    /// Nothing carries the load: because runs were late, or because they left it open.
+    fn edge_of_nothing(&mut self) -> Ended {
+        if self.buy(At::Late).is_none() {
+            Ended::Nothing
+        } else {
+            Ended::Edge
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let told = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        told(self.settling.stop) || told(self.settling.over)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.parts
+            .first()
+            .is_some_and(|part| part.judge.is_closed())
+    }
+
+    fn rate(&self, kind: &Kind, at: At) -> f64 {
+        let is_closed = self.is_closed();
+        let (good, worth) = (kind.bracket.good, kind.bracket.worth(is_closed));
+        match at {
+            At::Good => good,
+            At::Worth => worth.max(good),
+            At::Late => kind.bracket.not_late(is_closed).max(good),
+            At::Between(share) => {
+                let rate = good + share * (worth.max(good) - good);
+                if is_closed { rate.ceil() } else { rate }
+            }
+        }
+    }
+
+    fn unit(&self, place: usize, at: At) -> FoundUnit<'a> {
+        let (kind, unit) = &self.units[place];
+        let rate = self.rate(&self.kinds[*kind], at);
+        self.parts[self.of_part[*kind]].supplying(&self.kinds[*kind], unit, rate)
+    }
+
+    /// The best purchase at some rates.
+    fn buy(&mut self, at: At) -> Option<Bought> {
+        let there: Vec<usize> = (0..self.units.len())
+            .filter(|&place| self.rate(&self.kinds[self.units[place].0], at) > 0.0)
+            .collect();
+        if let Buyer::Fronts = self.buyer {
+            let limits = self.settling.limits;
+            let by_users = limits.tokens_per_second <= 0.0;
+            let columns: Vec<Column> = there
+                .iter()
+                .map(|&place| {
+                    let (kind, unit) = &self.units[place];
+                    let part = &self.parts[self.of_part[*kind]];
+                    let kind = &self.kinds[*kind];
+                    let (users, tokens) = part.supplied(kind, self.rate(kind, at));
+                    let of_users = f64::from(users) * f64::from(unit.unit.replicas);
+                    Column {
+                        place,
+                        price: if self.settling.hourly {
+                            hour(unit.usd_per_hour)
+                        } else {
+                            unit.price
+                        }
+                        .0,
+                        rate: if by_users {
+                            of_users
+                        } else {
+                            tokens * unit.at_work()
+                        },
+                    }
+                })
+                .collect();
+            let demand = if by_users {
+                real(limits.users)
+            } else {
+                limits.tokens_per_second
+            };
+            let most = limits
+                .budget_micro_usd
+                .and_then(|most| i64::try_from(most).ok());
+            let (counts, price) = cheapest(&columns, demand, most)?;
+            let value = real(price.unsigned_abs());
+            return Some(Bought {
+                counts,
+                value,
+                bound: value,
+            });
+        }
+        let units: Vec<_> = there.iter().map(|&place| self.unit(place, at)).collect();
+        let units: Vec<_> = undominated(&units)
+            .into_iter()
+            .map(|each| (there[each], units[each]))
+            .collect();
+        let parts: Vec<_> = units
+            .iter()
+            .map(|(place, unit)| (self.of_part[self.units[*place].0], *unit))
+            .collect();
+        let Buyer::Solver(solver) = &mut self.buyer else {
+            return None;
+        };
+        let bought = solver(&parts)?;
+        let counts = bought
+            .counts
+            .iter()
+            .map(|(row, count)| (units[*row].0, *count));
+        Some(Bought {
+            counts: counts.collect(),
+            ..bought
+        })
+    }
+
+    /// Looks at the kinds of a purchase that nobody has shown to hold, at the least rates at which it
+    /// is one and beats what is known.
+    fn look(&mut self, low: &Bought, high: Option<&Bought>) {
+        let share = self.least_share(low, high);
+        let mut used: BTreeMap<usize, f64> = BTreeMap::new();
+        for place in low.counts.keys() {
+            let kind = self.units[*place].0;
+            // Where rates themselves are sought, what holds is soon known to hold more.
+            let known = self.settling.most && self.kinds[kind].bracket.good > 0.0;
+            let share = if known {
+                f64::midpoint(share, 1.0)
+            } else {
+                share
+            };
+            let rate = self.rate(&self.kinds[kind], At::Between(share));
+            let rate = match high {
+                Some(high) if self.kinds[kind].bracket.good <= 0.0 => {
+                    rate.min(self.rate_to_beat(*place, high).unwrap_or(rate))
+                }
+                _ => rate,
+            };
+            if rate > self.kinds[kind].bracket.good {
+                used.insert(kind, rate);
+            }
+        }
+        let is_closed = self.is_closed();
+        let (parts, of_part) = (&self.parts, &self.of_part);
+        let is_first = high.is_none();
+        let wanted: Vec<(usize, &mut Kind, f64)> = self
+            .kinds
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(place, kind)| Some((place, kind, *used.get(&place)?)))
+            .collect();
+        wanted.into_par_iter().for_each(|(place, kind, rate)| {
+            let part = &parts[of_part[place]];
+            let is_new = kind.bracket.good <= 0.0;
+            if is_first && is_new && kind.bracket.lates == 0 {
+                part.narrow(kind);
+            }
+            let rate = rounded(rate, is_closed);
+            if rate > kind.bracket.good && rate <= kind.bracket.worth(is_closed) {
+                part.decide(kind, rate);
+            }
+            if kind.bracket.lates == NARROWED_AFTER {
+                part.narrow(kind);
+            }
+        });
+    }
+
+    /// The rate at which copies of a unit are a purchase that is just cheaper than one that is known.
+    fn rate_to_beat(&self, place: usize, high: &Bought) -> Option<f64> {
+        let (kind, unit) = &self.units[place];
+        let Buyer::Fronts = self.buyer else {
+            return None;
+        };
+        let price = if self.settling.hourly {
+            hour(unit.usd_per_hour)
+        } else {
+            unit.price
+        };
+        let copies = ((high.value - 1.0) / real(price.0.unsigned_abs())).floor();
+        let part = &self.parts[self.of_part[*kind]];
+        let limits = self.settling.limits;
+        let of_copies = if limits.tokens_per_second > 0.0 {
+            let (_, tokens) = part.supplied(&self.kinds[*kind], 1.0);
+            limits.tokens_per_second * (1.0 + AS_GOOD) / (copies * unit.at_work() * tokens)
+        } else {
+            (real(limits.users) / (copies * f64::from(unit.unit.replicas))).ceil()
+        };
+        (copies >= 1.0).then_some(of_copies)
+    }
+
+    /// The least share of the way to the rates that are not refused, at which a purchase carries
+    /// what is demanded and is better than the one that is known.
+    fn least_share(&self, low: &Bought, high: Option<&Bought>) -> f64 {
+        let limits = self.settling.limits;
+        let enough = |share: f64| {
+            let mut replicas: Vec<(u64, u64)> = Vec::new();
+            let mut tokens = 0.0;
+            for (place, count) in &low.counts {
+                let unit = self.unit(*place, At::Between(share));
+                tokens += unit.tokens_per_second * real(*count);
+                let of_unit = u64::from(unit.unit.replicas);
+                replicas.push((unit.users / of_unit, of_unit * count));
+            }
+            replicas.sort_by_key(|(users, _)| std::cmp::Reverse(*users));
+            let mut lost = limits.redundancy;
+            let served: u64 = replicas
+                .iter()
+                .map(|(users, many)| {
+                    let down = lost.min(*many);
+                    lost -= down;
+                    users * (many - down)
+                })
+                .sum();
+            let better = match high {
+                Some(high) if self.settling.most => -tokens < high.value,
+                _ => true,
+            };
+            let demanded = limits.tokens_per_second * (1.0 + AS_GOOD);
+            better && served >= limits.users && tokens >= demanded
+        };
+        let (mut least, mut most) = (0.0, 1.0);
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(least, most);
+            if enough(middle) {
+                most = middle;
+            } else {
+                least = middle;
+            }
+        }
+        // Where rates themselves are sought, half of what is left at once.
+        if self.settling.most {
+            f64::midpoint(most, 1.0)
+        } else {
+            most
+        }
+    }
+
+    /// Runs what a purchase is made of for as long as a plan needs, each at its share of the load;
+    /// what fails loses its rate.
+    fn last(&mut self, bought: &Bought) -> Option<Vec<Ran<'a>>> {
+        let share = self.share_of_load(bought);
+        let is_closed = self.is_closed();
+        let of_counts = bought.counts.iter();
+        let units: Vec<_> = of_counts
+            .map(|(place, count)| (self.units[*place].0, self.unit(*place, At::Good), *count))
+            .collect();
+        let (parts, of_part, kinds) = (&self.parts, &self.of_part, &self.kinds);
+        let runs: Vec<(Verdict, Ran<'a>)> = units
+            .into_par_iter()
+            .map(|(kind, unit, count)| {
+                let part = of_part[kind];
+                let replicas = count.saturating_mul(u64::from(unit.unit.replicas));
+                let replicas = u32::try_from(replicas).unwrap_or(u32::MAX);
+                // Users stay with their replica: all of these are alike.
+                let some = replicas.min(if is_closed { 1 } else { MOST_REPLICAS });
+                let rate = share * kinds[kind].bracket.good;
+                let rate = if is_closed { rate.ceil() } else { rate };
+                let (verdict, report) = parts[part].last(&kinds[kind], some, rate);
+                let ran = Ran {
+                    part,
+                    unit,
+                    count,
+                    users: is_closed.then(|| whole(rate * f64::from(replicas))),
+                    report: report.of(replicas, some),
+                };
+                (verdict, ran)
+            })
+            .collect();
+        let failed = runs.iter().zip(bought.counts.keys());
+        for ((verdict, _), place) in failed {
+            if *verdict != Verdict::Good {
+                let bracket = &mut self.kinds[self.units[*place].0].bracket;
+                bracket.refuse(share * bracket.good, *verdict);
+            }
+        }
+        let held = runs.iter().all(|(verdict, _)| *verdict == Verdict::Good);
+        held.then(|| runs.into_iter().map(|(_, ran)| ran).collect())
+    }
+
+    /// The load as a share of what a purchase is shown to carry; with replicas down, or where all
+    /// that there is is sought, that is all of it.
+    fn share_of_load(&self, bought: &Bought) -> f64 {
+        let limits = self.settling.limits;
+        if self.settling.most || limits.redundancy > 0 {
+            return 1.0;
+        }
+        let (mut tokens, mut users) = (0.0, 0.0);
+        for (place, count) in &bought.counts {
+            let unit = self.unit(*place, At::Good);
+            tokens += unit.tokens_per_second * real(*count);
+            users += real(unit.users * count);
+        }
+        let demanded = if limits.tokens_per_second > 0.0 {
+            limits.tokens_per_second / tokens
+        } else {
+            real(limits.users) / users
+        };
+        demanded.min(1.0)
+    }
+}
+
+/// Replicas of a final run, at most: more of them are alike.
+const MOST_REPLICAS: u32 = 64;
