@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -112,8 +112,8 @@ def settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
         status="optimal" if is_proven else "feasible",
         counts=told.counts,
         why=None if is_proven else "time" if told.ended == "time" else "edge",
-        **_bounded(problem, told.value, told.bound),
     )
+    proven = _bounded(proven, problem, told.value, told.bound)
     question.simulated = told.simulations, told.requests
     return Choice(question, proven, chosen)
 
@@ -152,17 +152,18 @@ def _asked(
 
 
 def _bounded(
-    problem: Problem, value: float | None, bound: float | None
-) -> dict[str, Any]:
+    purchase: Purchase, problem: Problem, value: float | None, bound: float | None
+) -> Purchase:
     """Tell how far a purchase is from what none that holds is below."""
     if value is None or bound is None:
-        return {}
+        return replace(purchase, bound_micro_usd=None, gap=None)
     bound = min(value, bound)
     is_price = problem.objective == "cheapest"
-    return {
-        "bound_micro_usd": math.floor(bound) if is_price else None,
-        "gap": (value - bound) / abs(value),
-    }
+    return replace(
+        purchase,
+        bound_micro_usd=math.floor(bound) if is_price else None,
+        gap=(value - bound) / abs(value),
+    )
 
 
 def _unproven(
@@ -180,12 +181,8 @@ def _unproven(
             break
         choice = _judged(other)
     price = choice.purchase.price_micro_usd
-    feasible = replace(
-        choice.purchase, status="feasible", bound_micro_usd=None, gap=None
-    )
-    return choice._replace(
-        purchase=replace(feasible, **_bounded(question.problem, price, bound))
-    )
+    feasible = replace(choice.purchase, status="feasible", why="time")
+    return choice._replace(purchase=_bounded(feasible, question.problem, price, bound))
 
 
 def _more_carefully(choice: Choice, late: Mapping[str, float]) -> Choice | None:

@@ -1,11 +1,13 @@
 //! What queueing theory knows exactly, and laws of the engine.
 
 use super::arrivals::Source;
+use super::estimate::Traffic;
 use super::limits::{EngineLimits, Transfer};
 use super::report::{LoadReport, Objectives};
 use super::scheduler::Engine;
 use super::simulate::{Pool, Run, simulate, simulate_disaggregated};
 use super::step::{AffineStep, StepTime, StepWork};
+use super::table::StepTable;
 use crate::catalog::Policy;
 use crate::load::{Arrivals, KvPolicy, Lengths, Load, Sizes, Start};
 use std::sync::atomic::AtomicBool;
@@ -586,4 +588,79 @@ fn an_idle_engine_takes_a_request_at_once_however_seldom_it_looks() {
     let found = on_one(&STEP, seldom, &alone, run(50));
     let expected = on_one(&STEP, EngineLimits::default(), &alone, run(50));
     close(found.ttft_seconds.mean, expected.ttft_seconds.mean, 1e-12);
+}
+
+#[test]
+fn a_table_of_steps_that_grow_linearly_is_those_steps() {
+    let step = AffineStep {
+        fixed: 4e-3,
+        per_prefill_token: 2e-5,
+        per_prefill_token_context: 3e-9,
+        per_sequence: 1e-4,
+        per_cached_token: 2e-8,
+        stages: 2.0,
+    };
+    let limits = EngineLimits {
+        token_budget: 4096,
+        max_sequences: 200,
+        ..EngineLimits::default()
+    };
+    let traffic = Traffic::of(&load(
+        Arrivals::Poisson { per_second: 1.0 },
+        Lengths::Lognormal {
+            mean: 900.0,
+            cv: 1.0,
+        },
+        Lengths::Exponential { mean: 300.0 },
+    ));
+    let table = StepTable::new(&step, &limits, &traffic);
+    for prompt in [0.0, 1.0, 77.0, 1500.0, 4096.0] {
+        for sequences in [0.0, 1.0, 13.0, 97.0, 200.0] {
+            for context in [100.0, 1000.0, 9000.0] {
+                let work = StepWork {
+                    prefill_tokens: prompt,
+                    chunks: f64::from(u8::from(prompt > 0.0)),
+                    prefill_context: if prompt > 0.0 { context } else { 0.0 },
+                    decode_sequences: sequences,
+                    decode_context: if sequences > 0.0 { context } else { 0.0 },
+                };
+                if work.is_empty() {
+                    continue;
+                }
+                let (own, known) = (table.seconds(&work), step.seconds(&work));
+                close(own.latency, known.latency, 1e-9);
+                close(own.interval, known.interval, 1e-9);
+            }
+        }
+    }
+}
+
+#[test]
+fn users_stay_with_the_engine_that_answers_them() {
+    // Two engines of one place each, and two users: nobody ever waits for the other.
+    let step = AffineStep {
+        fixed: 0.01,
+        per_prefill_token: 1e-4,
+        ..AffineStep::default()
+    };
+    let limits = EngineLimits {
+        max_sequences: 1,
+        ..EngineLimits::default()
+    };
+    let load = load(
+        Arrivals::Closed {
+            users: 2,
+            think_seconds: 0.0,
+            start: Start::Spread,
+        },
+        Lengths::Fixed { tokens: 100 },
+        Lengths::Exponential { mean: 40.0 },
+    );
+    let pool = Pool {
+        replicas: 2,
+        limits,
+        step: &step,
+    };
+    let found = simulate(&pool, &load, run(2_000), &AtomicBool::new(false));
+    close(found.ttft_seconds.p99, 0.02, 1e-6);
 }

@@ -64,6 +64,10 @@ impl<'s> Divisions<'s> {
     }
 
     /// A replica of a layout.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "its parts; each has its own owner"
+    )]
     pub(crate) fn replica<'r>(
         &'r self,
         layout: Layout,

@@ -153,7 +153,7 @@ pub(super) struct Kind {
 pub(super) struct Kinds<'s, 'a> {
     part: SettledPart<'s, 'a>,
     divisions: Divisions<'s>,
-    prepared: Vec<(&'a str, Prepared)>,
+    prepared: PreparedOn<'a>,
     lines: Vec<Line<'a>>,
     pub(super) judge: Judge<'s>,
 }
@@ -211,38 +211,8 @@ impl<'s, 'a> Kinds<'s, 'a> {
             price_cap: part.price_cap,
             stop,
         };
-        // Hosts whose accelerators are joined alike make the same replicas.
-        let mut alike: Vec<(Line<'a>, Vec<System<'a>>)> = Vec::new();
-        for system in &part.space.systems {
-            let accelerator = system.accelerator;
-            let known = all
-                .prepared
-                .iter()
-                .position(|(id, _)| *id == accelerator.id);
-            let prepared = match known {
-                Some(place) => place,
-                None => {
-                    let prepared = all.divisions.prepared(question, accelerator, assumptions);
-                    let Some(prepared) = prepared else {
-                        continue;
-                    };
-                    all.prepared.push((&accelerator.id, prepared));
-                    all.prepared.len() - 1
-                }
-            };
-            for over in task.lines(system, &part.space.networks) {
-                let line = Line {
-                    system: over[0].1,
-                    fabric: over[0].1.fabric(assumptions),
-                    prepared,
-                };
-                let over = over.into_iter().map(|(_, system)| system);
-                match alike.iter_mut().find(|(other, _)| other.is_like(&line)) {
-                    Some((_, systems)) => systems.extend(over),
-                    None => alike.push((line, over.collect())),
-                }
-            }
-        }
+        let (prepared, alike) = alike(&task, &part);
+        all.prepared = prepared;
         let is_closed = all.judge.is_closed();
         let found: Vec<_> = alike
             .into_par_iter()
@@ -276,9 +246,10 @@ impl<'s, 'a> Kinds<'s, 'a> {
             let first = all.lines.iter().position(same).unwrap_or(all.lines.len());
             for (kind, of_kind) in of_line {
                 let next = kinds.len();
-                let place = match alone {
-                    true => *inside.entry((first, kind.layout)).or_insert(next),
-                    false => next,
+                let place = if alone {
+                    *inside.entry((first, kind.layout)).or_insert(next)
+                } else {
+                    next
                 };
                 units.extend(of_kind.into_iter().map(|unit| (place, unit)));
                 if place == next {
@@ -529,6 +500,45 @@ pub(super) fn rounded(rate: f64, is_closed: bool) -> f64 {
     } else {
         rate
     }
+}
+
+/// Accelerators that a model was priced on, by id.
+type PreparedOn<'a> = Vec<(&'a str, Prepared)>;
+
+/// Hosts whose accelerators are joined alike, which make the same replicas, and what the model takes
+/// of each accelerator.
+fn alike<'a>(
+    task: &Task,
+    part: &SettledPart<'_, 'a>,
+) -> (PreparedOn<'a>, Vec<(Line<'a>, Vec<System<'a>>)>) {
+    let (mut prepared, mut alike) = (PreparedOn::new(), Vec::<(Line, Vec<System>)>::new());
+    for system in &part.space.systems {
+        let id = system.accelerator.id.as_str();
+        let known = prepared.iter().position(|(other, _)| *other == id);
+        let place = known.unwrap_or(prepared.len());
+        if known.is_none() {
+            let priced =
+                task.divisions
+                    .prepared(part.question, system.accelerator, part.assumptions);
+            let Some(priced) = priced else {
+                continue;
+            };
+            prepared.push((id, priced));
+        }
+        for over in task.lines(system, &part.space.networks) {
+            let line = Line {
+                system: over[0].1,
+                fabric: over[0].1.fabric(part.assumptions),
+                prepared: place,
+            };
+            let over = over.into_iter().map(|(_, system)| system);
+            match alike.iter_mut().find(|(other, _)| other.is_like(&line)) {
+                Some((_, systems)) => systems.extend(over),
+                None => alike.push((line, over.collect())),
+            }
+        }
+    }
+    (prepared, alike)
 }
 
 /// The kind of a candidate and its units, unless one user alone is served too slowly.

@@ -37,12 +37,15 @@ pub struct Bought {
     pub bound: f64,
 }
 
+/// The best purchase of units, each with the place of its part.
+pub(super) type Solver<'b> = dyn FnMut(&[(usize, FoundUnit<'_>)]) -> Option<Bought> + 'b;
+
 /// Who finds the best purchase of units.
 pub enum Buyer<'b> {
     /// The fronts of this module: the cheapest of what carries one demand.
     Fronts,
     /// A solver, which knows every limit.
-    Solver(&'b mut dyn FnMut(&[(usize, FoundUnit<'_>)]) -> Option<Bought>),
+    Solver(&'b mut Solver<'b>),
 }
 
 /// How a proof ended.
@@ -126,6 +129,9 @@ const NARROWED_AFTER: u32 = 2;
 /// Rounds that there are whatever the clock says: so that something is known.
 const LEAST_ROUNDS: u32 = 3;
 
+/// What has passed its final run.
+type Passed<'a> = Option<(Bought, Vec<Ran<'a>>)>;
+
 struct Loop<'l, 's, 'a> {
     parts: Vec<Kinds<'s, 'a>>,
     /// Place of the part of each kind.
@@ -190,7 +196,8 @@ pub fn settle<'a>(
 }
 
 impl<'a> Loop<'_, '_, 'a> {
-    fn settled(&mut self) -> (Ended, Option<(Bought, Vec<Ran<'a>>)>, Option<f64>) {
+    /// How it ended, what is bought with its final runs, and what none that holds is below.
+    fn settled(&mut self) -> (Ended, Passed<'a>, Option<f64>) {
         let close = if self.settling.most {
             RATES_AS_GOOD
         } else {
