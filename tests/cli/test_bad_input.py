@@ -129,7 +129,7 @@ WRONG_COMMANDS = [
     ("solve --bugdet 3", "--budget"),
     ("solve --gpu h100-sxm", "--accelerators"),
     ("evaluate serving --gpu h100-sxm", "--accelerator`"),
-    ("solve --isl 3000", "--prompt"),
+    ("solve --promt 3000", "--prompt"),
     ("solve --tpot 30ms", "--target"),
     ("solve --target", "argument"),
     ("compare", "--accelerators"),

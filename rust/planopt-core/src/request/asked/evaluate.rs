@@ -3,11 +3,11 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::load::seated;
+use super::load::{kind_of, seated};
 use super::market::{self, Assumed, model};
 use super::question::Question;
 use super::reader::Reader;
-use super::request::{LoadKind, OneReplica, OneRun};
+use super::request::{OneReplica, OneRun};
 use super::served::{Lengths, drafted};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
@@ -41,7 +41,7 @@ pub(super) fn serving(
     let image_patches = images(reading, request, &mut assumed);
     let workload = &seated(reading, catalog, &request.workload, &mut assumed);
     let of_images = image_patches.and(workload.image_tokens).unwrap_or(0);
-    let load = LoadKind::of(reading, workload, None, &mut assumed);
+    let load = kind_of(reading, workload, None, &mut assumed);
     let lengths = Lengths::of(reading, catalog, workload, load, &mut assumed, of_images);
     model(reading, &request.model.name, &mut assumed);
     let model = drafted(reading, request.model.clone());

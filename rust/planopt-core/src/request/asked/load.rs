@@ -1,14 +1,11 @@
 //! The load that a question is judged under: what arrives, and when.
 
-use serde_json::{Value, json};
-
 use super::market::Assumed;
 use super::reader::Reader;
 use super::request::{LoadKind, Workload};
 use crate::catalog::Catalog;
 use crate::diagnostic::code;
-
-const SECONDS_PER_HOUR: f64 = 3600.0;
+use crate::quantity::SECONDS_PER_HOUR;
 
 /// The workload with the requests per second of its people, in their busy hour.
 pub(super) fn seated(
@@ -46,82 +43,64 @@ pub(super) fn seated(
     }
 }
 
-impl LoadKind {
-    /// As it is said, or as what is known of the load has it. Where `steps` says why, steps are judged
-    /// unless latencies are promised.
-    pub(super) fn of(
-        reader: &mut Reader,
-        asked: &Workload,
-        steps: Option<&'static str>,
-        assumed: &mut Vec<Assumed>,
-    ) -> Self {
-        let comes = asked.requests.is_some();
-        if asked.arrival_cv.is_some() && !comes && !reader.is_edited() {
-            let message = "of which requests do the times between vary?";
-            let accepted = "with --requests 3/s";
-            reader.wrong(code::MISSING_OPTION, "requests", message, accepted);
-        }
-        if let Some(said) = asked.load {
-            if !reader.is_edited() {
-                said.suits(reader, comes);
-            }
-            return said;
-        }
-        let has_percentile = reader.is_given("percentile") || reader.is_given("ttft");
-        if steps.is_some() && !has_percentile {
-            assumed.push(Assumed {
-                name: "load",
-                value: "steady: steps without prompts".to_owned(),
-                why: steps,
-            });
-            return Self::Steady;
-        }
-        if comes { Self::Open } else { Self::Closed }
+/// What is judged, as it is said, or as what is known of the load has it. Where `steps` says why, steps are judged
+/// unless latencies are promised.
+pub(super) fn kind_of(
+    reader: &mut Reader,
+    asked: &Workload,
+    steps: Option<&'static str>,
+    assumed: &mut Vec<Assumed>,
+) -> LoadKind {
+    let comes = asked.requests.is_some();
+    if asked.arrival_cv.is_some() && !comes && !reader.is_edited() {
+        let message = "of which requests do the times between vary?";
+        let accepted = "with --requests 3/s";
+        reader.wrong(code::MISSING_OPTION, "requests", message, accepted);
     }
-
-    /// Refuses what says another load than this one.
-    fn suits(self, reader: &mut Reader, comes: bool) {
-        if self == Self::Open && !comes {
-            let message = "how many requests come of their own accord?";
-            reader.wrong(
-                code::MISSING_OPTION,
-                "requests",
-                message,
-                "with --requests 3/s",
-            );
+    if let Some(said) = asked.load {
+        if !reader.is_edited() {
+            suits(said, reader, comes);
         }
-        if self == Self::Closed {
-            let why = "come whether or not anybody is answered, and users of a closed load wait";
-            reader.out_of_place(&["requests"], why, "--load open, or --users in their place");
-        }
-        if self == Self::Steady {
-            let why = "has nothing to say of steps that are all alike";
-            let accepted = "--load open or --load closed";
-            reader.out_of_place(
-                &["percentile", "arrival_cv", "prefix_hit_rate", "traffic"],
-                why,
-                accepted,
-            );
-        }
+        return said;
     }
-
-    /// Whether prompts and outputs differ as the workload says.
-    pub(super) fn is_spread(self) -> bool {
-        matches!(self, Self::Open | Self::Closed)
+    let has_percentile = reader.is_given("percentile") || reader.is_given("ttft");
+    if steps.is_some() && !has_percentile {
+        assumed.push(Assumed {
+            name: "load",
+            value: "steady: steps without prompts".to_owned(),
+            why: steps,
+        });
+        return LoadKind::Steady;
     }
+    if comes {
+        LoadKind::Open
+    } else {
+        LoadKind::Closed
+    }
+}
 
-    /// When requests arrive, as a load has it; nobody is said to come where there are no users either.
-    pub(super) fn arrivals(self, asked: &Workload, users: Option<u64>) -> Option<Value> {
-        if self == Self::Steady {
-            return None;
-        }
-        match (asked.requests, asked.arrival_cv) {
-            (Some(rate), None) => Some(json!({ "kind": "poisson", "per_second": rate })),
-            (Some(rate), cv) => Some(json!({ "kind": "gamma", "per_second": rate, "cv": cv })),
-            (None, _) => {
-                let together = (self == Self::Benchmark).then_some("together");
-                users.map(|users| json!({ "kind": "closed", "users": users, "start": together }))
-            }
-        }
+/// Refuses what says another load than that of a kind.
+fn suits(kind: LoadKind, reader: &mut Reader, comes: bool) {
+    if kind == LoadKind::Open && !comes {
+        let message = "how many requests come of their own accord?";
+        reader.wrong(
+            code::MISSING_OPTION,
+            "requests",
+            message,
+            "with --requests 3/s",
+        );
+    }
+    if kind == LoadKind::Closed {
+        let why = "come whether or not anybody is answered, and users of a closed load wait";
+        reader.out_of_place(&["requests"], why, "--load open, or --users in their place");
+    }
+    if kind == LoadKind::Steady {
+        let why = "has nothing to say of steps that are all alike";
+        let accepted = "--load open or --load closed";
+        reader.out_of_place(
+            &["percentile", "arrival_cv", "prefix_hit_rate", "traffic"],
+            why,
+            accepted,
+        );
     }
 }

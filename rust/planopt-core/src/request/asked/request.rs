@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
 
 use crate::hardware::HardwareSpec;
 use crate::load::EngineOptions;
@@ -116,6 +117,28 @@ pub(super) enum LoadKind {
     Benchmark,
     /// No load: a step that decodes at full context, and a prompt that is read alone.
     Steady,
+}
+
+impl LoadKind {
+    /// Whether prompts and outputs differ as the workload says.
+    pub(super) fn is_spread(self) -> bool {
+        matches!(self, Self::Open | Self::Closed)
+    }
+
+    /// When requests arrive, as a load has it; nobody is said to come where there are no users either.
+    pub(super) fn arrivals(self, asked: &Workload, users: Option<u64>) -> Option<Value> {
+        if self == Self::Steady {
+            return None;
+        }
+        match (asked.requests, asked.arrival_cv) {
+            (Some(rate), None) => Some(json!({ "kind": "poisson", "per_second": rate })),
+            (Some(rate), cv) => Some(json!({ "kind": "gamma", "per_second": rate, "cv": cv })),
+            (None, _) => {
+                let together = (self == Self::Benchmark).then_some("together");
+                users.map(|users| json!({ "kind": "closed", "users": users, "start": together }))
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

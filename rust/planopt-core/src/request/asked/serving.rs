@@ -1,6 +1,6 @@
 //! The question of what to buy to serve a model, with what was assumed said aloud.
 
-use super::load::seated;
+use super::load::{kind_of, seated};
 use super::market::{self, Acquisition, Assumed, architecture, look_up_model};
 use super::question::Question;
 use super::reader::Reader;
@@ -31,7 +31,7 @@ pub(super) fn question(
     request.workload = seated(reading, catalog, &request.workload, &mut assumed);
     let asked = &request.workload;
     let steps = steps(catalog, &request);
-    let load = LoadKind::of(reading, asked, steps, &mut assumed);
+    let load = kind_of(reading, asked, steps, &mut assumed);
     let lengths = Lengths::of(reading, catalog, asked, load, &mut assumed, 0);
     market::model(reading, &request.model.name, &mut assumed);
     let model = drafted(reading, request.model.clone());

@@ -169,6 +169,7 @@ fn within(
 #[cfg(test)]
 mod tests {
     use super::{Column, cheapest};
+    use crate::quantity::real;
     use proptest::prelude::*;
 
     /// The least price of any counts, tried one after the other.
@@ -181,9 +182,10 @@ mod tests {
             let Some((first, others)) = columns.split_first() else {
                 return;
             };
-            let mut copies = 0;
+            let mut copies: i64 = 0;
             loop {
-                let (price, rate) = (copies * first.price, copies as f64 * first.rate);
+                let rate = real(copies.unsigned_abs()) * first.rate;
+                let price = copies * first.price;
                 if spent + price >= *best {
                     return;
                 }
@@ -216,7 +218,7 @@ mod tests {
                 .collect();
             let demand = f64::from(demand);
             let (counts, price) = cheapest(&columns, demand, None).expect("each carries something");
-            let carried: f64 = counts.iter().map(|(at, n)| *n as f64 * columns[*at].rate).sum();
+            let carried: f64 = counts.iter().map(|(at, n)| real(*n) * columns[*at].rate).sum();
             let paid: i64 = counts.iter().map(|(at, n)| n.cast_signed() * columns[*at].price).sum();
             prop_assert!(carried >= demand * (1.0 - 1e-9));
             prop_assert_eq!(paid, price);
