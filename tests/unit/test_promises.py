@@ -84,6 +84,24 @@ def test_a_dearer_plan_than_the_bound_says_by_how_much() -> None:
     assert plan.gap == pytest.approx(1 - plan.bound_usd / plan.price_usd, rel=1e-6)
 
 
+def test_a_faster_promise_is_never_cheaper() -> None:
+    """The price staircase: what keeps a faster promise keeps the slower one as well."""
+    prices = [
+        planopt.solve(
+            model="llama-3.1-8b",
+            accelerators="l40s,rtx-4090",
+            ttft="1s",
+            requests="3/s",
+            prompt=400,
+            output=150,
+            target=f"{target}tok/s",
+        ).price_usd
+        for target in (12, 24, 36)
+    ]
+    assert None not in prices
+    assert prices == sorted(prices, key=float)  # type: ignore[arg-type]
+
+
 class _Asked:
     percentile = "p95"
     ttft_seconds = 1.0
