@@ -7,6 +7,7 @@ __all__ = [
     "Found",
     "Rows",
     "Table",
+    "__version__",
     "accelerators_to_finish",
     "bandwidth_to_keep_up",
     "break_even_days",
