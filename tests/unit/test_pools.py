@@ -14,7 +14,7 @@ QUESTION: dict[str, Any] = {
     "accelerators": "h100-sxm",
     "prompt": 3000,
     "output": 500,
-    "ttft": "1s",
+    "ttft": "2s",
     "target": "33.3tok/s",
 }
 KV_BYTES_PER_TOKEN = 80 * 2 * 8 * 128 * 2
@@ -34,7 +34,7 @@ def test_two_pools_stand_beside_the_plan(plan: planopt.Plan) -> None:
     assert two.in_time
     assert two.accelerators <= 8
     assert two.ttft_seconds.p95 is not None
-    assert two.ttft_seconds.p95 <= 1.01
+    assert two.ttft_seconds.p95 <= 2.02
     assert two.tpot_seconds.p95 is not None
     assert two.tpot_seconds.p95 <= 1.01 / 33.3
     used = sum(p.replicas * p.candidate.accelerators for p in (two.prefill, two.decode))

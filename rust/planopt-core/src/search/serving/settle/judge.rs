@@ -73,6 +73,8 @@ pub(super) struct Judge<'j> {
     /// What a request takes outside of the engine.
     pub(super) overhead: f64,
     pub(super) stop: &'j AtomicBool,
+    /// Told that there is no time for further looks; the final run is made nevertheless.
+    pub(super) over: &'j AtomicBool,
     pub(super) simulations: AtomicU64,
     pub(super) requests: AtomicU64,
 }
@@ -97,8 +99,11 @@ impl Judge<'_> {
         let mut report = LoadReport::default();
         let mut requests = FIRST_LOOK;
         let mut seed = FIRST_SEED;
-        while requests <= LEVELS[level] && !self.stop.load(Ordering::Relaxed) {
-            report = self.run(step, limits, 1, rate, requests, seed);
+        while requests <= LEVELS[level] {
+            report = self.run(step, limits, (1, rate), (requests, seed), self.over);
+            if report.interrupted || self.over.load(Ordering::Relaxed) {
+                break;
+            }
             let is_last = requests == LEVELS[LEVELS.len() - 1];
             let found = self.look(&report, rate, fluid, requests, is_last);
             if found != Verdict::Open && (found == before || is_last) {
@@ -121,13 +126,15 @@ impl Judge<'_> {
     ) -> (Verdict, LoadReport) {
         let of_replicas = FINAL_OF_REPLICA * u64::from(replicas);
         let requests = FINAL_REQUESTS.max(of_replicas).min(FINAL_MOST);
-        let report = self.run(step, limits, replicas, rate, requests, FINAL_SEED);
+        let load = (replicas, rate);
+        let report = self.run(step, limits, load, (requests, FINAL_SEED), self.stop);
         let verdict = self.look(&report, rate, f64::INFINITY, requests, true);
         if verdict != Verdict::Open || requests == FINAL_MOST {
             return (verdict, report);
         }
         // So near the limit more requests tell.
-        let report = self.run(step, limits, replicas, rate, FINAL_MOST, FINAL_SEED + 1);
+        let again = (FINAL_MOST, FINAL_SEED + 1);
+        let report = self.run(step, limits, load, again, self.stop);
         let verdict = self.look(&report, rate, f64::INFINITY, FINAL_MOST, true);
         (verdict, report)
     }
@@ -140,10 +147,9 @@ impl Judge<'_> {
         &self,
         step: &impl StepTime,
         limits: EngineLimits,
-        replicas: u32,
-        rate: f64,
-        requests: u64,
-        seed: u64,
+        (replicas, rate): (u32, f64),
+        (requests, seed): (u64, u64),
+        stop: &AtomicBool,
     ) -> LoadReport {
         self.simulations.fetch_add(1, Ordering::Relaxed);
         self.requests.fetch_add(requests, Ordering::Relaxed);
@@ -167,7 +173,7 @@ impl Judge<'_> {
                 tpot_seconds: self.goal.tpot,
             },
         };
-        simulate(&pool, &load, run, self.stop)
+        simulate(&pool, &load, run, stop)
     }
 
     /// What one look shows.

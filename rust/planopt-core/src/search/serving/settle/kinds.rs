@@ -179,6 +179,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
     pub(super) fn of(
         part: SettledPart<'s, 'a>,
         stop: &'s AtomicBool,
+        over: &'s AtomicBool,
     ) -> (Self, Vec<Kind>, Vec<OfKind<'a>>, SearchResult<'a>) {
         let SettledPart {
             question,
@@ -197,6 +198,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
                 goal: part.latency,
                 overhead: engine.map_or(0.0, |engine| engine.request_overhead.0),
                 stop,
+                over,
                 simulations: AtomicU64::new(0),
                 requests: AtomicU64::new(0),
             },

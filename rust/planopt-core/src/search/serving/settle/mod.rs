@@ -126,8 +126,8 @@ const HALVINGS: usize = 20;
 /// Rates decided late after which it is worth knowing about where a kind's lies.
 const NARROWED_AFTER: u32 = 2;
 
-/// Rounds that there are whatever the clock says: so that something is known.
-const LEAST_ROUNDS: u32 = 3;
+/// Purchases that are run for as long as a plan needs once the clock has ended.
+const LAST_TRIES: u32 = 3;
 
 /// What has passed its final run.
 type Passed<'a> = Option<(Bought, Vec<Ran<'a>>)>;
@@ -171,7 +171,7 @@ pub fn settle<'a>(
     };
     let mut searched = Vec::new();
     for &part in parts {
-        let (of_part, kinds, units, result) = Kinds::of(part, settling.stop);
+        let (of_part, kinds, units, result) = Kinds::of(part, settling.stop, settling.over);
         let before = all.kinds.len();
         all.units
             .extend(units.into_iter().map(|(kind, unit)| (before + kind, unit)));
@@ -205,9 +205,7 @@ impl<'a> Loop<'_, '_, 'a> {
         };
         let meet = |high: &Bought, low: f64| high.value <= low + close * low.abs();
         self.look_at_guess();
-        let mut rounds = 0;
-        while rounds < LEAST_ROUNDS || !self.is_over() {
-            rounds += 1;
+        while !self.is_over() {
             let Some(low) = self.buy(At::Worth) else {
                 return (self.edge_of_nothing(), None, None);
             };
@@ -229,7 +227,10 @@ impl<'a> Loop<'_, '_, 'a> {
         }
         // The clock ended: what holds is told, with its distance from what was not refused.
         let bound = self.buy(At::Late).map(|late| late.bound);
-        while let Some(high) = self.buy(At::Good) {
+        for _ in 0..LAST_TRIES {
+            let Some(high) = self.buy(At::Good) else {
+                break;
+            };
             if let Some(runs) = self.last(&high) {
                 return (Ended::Time, Some((high, runs)), bound);
             }
