@@ -19,7 +19,7 @@ from planopt.errors import InputError
 from planopt.toml import tomllib
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from planopt.catalog.open import Catalog
     from planopt.documents.plan import PlanDocument
@@ -119,10 +119,10 @@ def _entries(plan: PlanDocument, catalog: Catalog) -> dict[str, Table]:
     inside = {catalog.native.host_inside(id_) for id_ in offers}
     hosts = (named["hosts"] - offers) | {id_ for id_ in inside if id_}
     providers = {id_.partition("/")[0] for id_ in offers}
-    found = _tables(catalog, "hosts", hosts)
-    found |= _tables(catalog, "networks", named["networks"])
-    found |= _tables(catalog, "models", named["models"])
-    for name, table in _tables(catalog, "offers", providers).items():
+    wanted = {"hosts": hosts, "networks": named["networks"], "models": named["models"]}
+    found = _tables(catalog, {**wanted, "offers": providers})
+    of_offers = {name: found[name] for name in found if name.startswith("offers/")}
+    for name, table in of_offers.items():
         mine = {id_ for id_ in offers if f"offers/{id_.partition('/')[0]}" == name}
         found[name] = _offered(table, mine)
         named["accelerators"] |= {
@@ -131,10 +131,10 @@ def _entries(plan: PlanDocument, catalog: Catalog) -> dict[str, Table]:
     for table in list(found.values()):
         included = _table(table, "includes").get("accelerator")
         named["accelerators"] |= {str(included)} if included else set()
-    cards = _tables(catalog, "accelerators", named["accelerators"])
+    cards = _tables(catalog, {"accelerators": named["accelerators"]})
     links = {str(_plain(each["link"])) for each in found.values() if "link" in each}
     links |= {_slot(card) for card in cards.values() if "pcie" in card}
-    found |= cards | _tables(catalog, "links", links)
+    found |= cards | _tables(catalog, {"links": links})
     return {name: _cited(table) for name, table in found.items()}
 
 
@@ -161,15 +161,15 @@ _BESIDE = frozenset(
 """Parts of a plan that nobody computes again, or that name something else."""
 
 
-def _tables(catalog: Catalog, kind: str, ids: set[str]) -> dict[str, Table]:
-    """Read whole files; what the catalog does not have is left out."""
-    names = [(kind, id_) for id_ in sorted(ids)]
+def _tables(catalog: Catalog, wanted: Mapping[str, set[str]]) -> dict[str, Table]:
+    """Read whole files by kind and id; what the catalog does not have is left out."""
+    names = [(kind, id_) for kind, ids in wanted.items() for id_ in sorted(ids)]
     read = msgspec.json.decode(
         catalog.native.tables(names), type=list[dict[str, object] | None]
     )
     return {
         f"{kind}/{id_}": table
-        for (_, id_), table in zip(names, read, strict=True)
+        for (kind, id_), table in zip(names, read, strict=True)
         if table is not None
     }
 
@@ -184,7 +184,7 @@ def _fits(
         if name.startswith("accelerators/")
     }
     (entry,) = catalog.list("assumptions")
-    (whole,) = _tables(catalog, "assumptions", {entry.id}).values()
+    (whole,) = _tables(catalog, {"assumptions": {entry.id}}).values()
     about = {*cards, *cards.values()}
     engine = getattr(plan.request, "engine_name", None)
     kept = dict(whole)

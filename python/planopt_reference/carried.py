@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from planopt_reference.mismatch import Mismatch, compared
 
@@ -43,9 +43,11 @@ def fact_mismatches(plan: Document, cost: Cost) -> Iterator[Mismatch]:
             field = f"facts.{part}.{name}.digest"
             yield from compared(field, fact["digest"], expected, "of its table")
     counted = asdict(cost)
-    for name, rate in facts["rates"].items():
-        why = "as it is counted"
-        yield from compared(f"facts.rates.{name}", rate, counted.get(name), why)
+    rates = facts["rates"]
+    known = {name for name, rate in counted.items() if rate is not None} - _OF_FITS
+    for name in sorted({*rates, *known}):
+        why, field = "as it is counted", f"facts.rates.{name}"
+        yield from compared(field, rates.get(name), counted.get(name), why)
     provenance = plan.get("provenance") or {}
     entries = [fact["digest"] for fact in facts["entries"].values()]
     for name, expected in (
@@ -60,6 +62,10 @@ def fact_mismatches(plan: Document, cost: Cost) -> Iterator[Mismatch]:
         for line in lines
     }
     yield from compared("facts.prices", facts["prices"], paid, "of the bill")
+
+
+# What is no rate of money but of the assumptions, which are carried whole.
+_OF_FITS: Final = {"load_fraction"}
 
 
 def _digest(table: object) -> str:

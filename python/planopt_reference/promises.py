@@ -31,8 +31,9 @@ def promise_mismatches(plan: Document) -> Iterator[Mismatch]:
         missed = ", ".join(one["name"] for one in expected if not one["held"])
         yield Mismatch("status", "optimal", "infeasible", f"{missed} is not held")
     totals = _totals(plan, deployments, training=training)
-    for name, figure in plan["totals"].items():
-        yield from compared(f"totals.{name}", figure, totals.get(name), _WHY)
+    told = plan["totals"]
+    for name in sorted({*told, *totals}):
+        yield from compared(f"totals.{name}", told.get(name), totals.get(name), _WHY)
     cost = plan.get("cost") or {}
     for name, figure in (
         ("capex_usd", plan.get("price_usd")),

@@ -48,9 +48,9 @@ class Solver:
 def solver(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> Solver:
     stand_in = Solver()
     stand_in.answer = lambda: plan
-    module = types.ModuleType("planopt.planning.serving")
+    module = types.ModuleType("planopt.api")
     module.solve = stand_in.solve  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "planopt.planning.serving", module)
+    monkeypatch.setitem(sys.modules, "planopt.api", module)
     return stand_in
 
 

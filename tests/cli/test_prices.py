@@ -423,7 +423,8 @@ def test_a_machine_without_a_free_slot_takes_its_own_nics_only() -> None:
     document = json.loads(plan.to_json())
     document["deployments"][0]["hardware"]["network"] = "ethernet-25g-cx4"
     told = " ".join(str(each) for each in verify_plan(document, bundled_folder()))
-    assert "NICs do not fit" in told
+    # It carries the facts of what it bought, and of no other network.
+    assert "does not carry `networks/ethernet-25g-cx4`" in told
 
 
 def test_a_run_on_machines_with_nics_of_their_own_is_verified() -> None:

@@ -152,7 +152,6 @@ def test_beside_figures_the_parts_of_a_deployment_hold_together() -> None:
         ("request.seq_len", 2048),
         ("request.mtp_modules", 1),
         ("request.redundancy", 0),
-        ("request.assumptions", "article"),
         ("status", "feasible but unlikely"),
         ("bound_usd", 1e9),
         ("deployments", []),

@@ -9,16 +9,31 @@ from typing import Any
 def forged(document: Any, field: str, value: object) -> Any:
     """Copy a document with another value in one place, such as ``runs[0].days``."""
     document = copy.deepcopy(document)
-    part = document
-    *path, last = [_step(name) for name in field.replace("[", ".[").split(".")]
-    for step in path:
-        part = part[step]
-    part[last] = value
+    set_leaf(document, field, value)
     return document
 
 
-def _step(name: str) -> str | int:
-    return int(name[1:-1]) if name.startswith("[") else name
+def set_leaf(document: Any, field: str, value: object) -> None:
+    """Put another value into one place."""
+    holder, key = located(document, field)
+    holder[key] = value
+
+
+def located(document: Any, field: str) -> tuple[Any, str | int]:
+    """Find what holds a leaf, and its key there: keys may have dots of their own."""
+    if not isinstance(document, dict):
+        index, _, rest = field.removeprefix("[").partition("]")
+        if not rest:
+            return document, int(index)
+        return located(document[int(index)], rest.removeprefix("."))
+    if field in document:
+        return document, field
+    ends = [at for at, letter in enumerate(field) if letter in ".["]
+    for end in reversed(ends):
+        if field[:end] in document:
+            rest = field[end:].removeprefix(".")
+            return located(document[field[:end]], rest)
+    raise KeyError(field)
 
 
 def other_than(value: object, by: float = 1e-6) -> object:

@@ -34,14 +34,16 @@ plan = planopt.solve("llama-3.1-8b", targt="5tok/s")
 
 
 def checked(checker: list[str], script: Path) -> subprocess.CompletedProcess[str]:
-    python = str(Path(planopt.__file__).parents[1])
+    folder = Path(planopt.__file__).parents[1]
+    # Where it is installed, type checkers find it themselves.
+    there = {} if folder.name == "site-packages" else {"MYPYPATH": str(folder)}
     return subprocess.run(
         [sys.executable, "-m", *checker, str(script)],
         capture_output=True,
         text=True,
         check=False,
         cwd=script.parent,
-        env={**os.environ, "MYPYPATH": python},
+        env={**os.environ, **there},
     )
 
 
