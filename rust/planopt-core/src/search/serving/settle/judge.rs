@@ -21,6 +21,9 @@ pub(super) const LEVELS: [u64; 4] = [4_000, 16_000, 64_000, 256_000];
 /// Requests of the run that what is bought must pass.
 const FINAL_REQUESTS: u64 = 64_000;
 
+/// The same once the clock has ended: the answer says that nothing is proven.
+const HURRIED_REQUESTS: u64 = 8_000;
+
 /// The same for each of its replicas, where there are many, and the most of all.
 const FINAL_OF_REPLICA: u64 = 4_000;
 const FINAL_MOST: u64 = 256_000;
@@ -125,14 +128,20 @@ impl Judge<'_> {
         rate: f64,
     ) -> (Verdict, LoadReport) {
         let of_replicas = FINAL_OF_REPLICA * u64::from(replicas);
-        let requests = FINAL_REQUESTS.max(of_replicas).min(FINAL_MOST);
+        let is_over = self.over.load(Ordering::Relaxed);
+        let requests = if is_over {
+            HURRIED_REQUESTS
+        } else {
+            FINAL_REQUESTS.max(of_replicas).min(FINAL_MOST)
+        };
         let load = (replicas, rate);
         let report = self.run(step, limits, load, (requests, FINAL_SEED), self.stop);
         let verdict = self.look(&report, rate, f64::INFINITY, requests, true);
-        if verdict != Verdict::Open || requests == FINAL_MOST {
+        let is_told = verdict != Verdict::Open || requests == FINAL_MOST;
+        if is_told || is_over {
             return (verdict, report);
         }
-        // So near the limit more requests tell.
+        // So near the limit more requests tell, where there is the time.
         let again = (FINAL_MOST, FINAL_SEED + 1);
         let report = self.run(step, limits, load, again, self.stop);
         let verdict = self.look(&report, rate, f64::INFINITY, FINAL_MOST, true);

@@ -127,7 +127,7 @@ const HALVINGS: usize = 20;
 const NARROWED_AFTER: u32 = 2;
 
 /// Purchases that are run for as long as a plan needs once the clock has ended.
-const LAST_TRIES: u32 = 3;
+const LAST_TRIES: u32 = 2;
 
 /// What has passed its final run.
 type Passed<'a> = Option<(Bought, Vec<Ran<'a>>)>;
