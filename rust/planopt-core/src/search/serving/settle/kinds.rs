@@ -94,6 +94,9 @@ pub(super) struct Bracket {
     before: f64,
 }
 
+/// Rates that differ by less are one: which of them was run is a matter of rounding.
+const TOLD_APART: f64 = 1.0 - 1e-5;
+
 /// Rates so near to one that is refused are refused with it.
 const REFUSED: f64 = 0.998;
 
@@ -120,7 +123,7 @@ impl Bracket {
 
     /// Up to which rate nothing has been decided to be late.
     pub(super) fn not_late(&self, is_closed: bool) -> f64 {
-        self.below(self.late, if is_closed { None } else { Some(1.0) })
+        self.below(self.late, if is_closed { None } else { Some(TOLD_APART) })
     }
 
     /// Just below a rate that is refused, or what none can exceed: users are whole.
