@@ -14,7 +14,7 @@ use crate::search::serving::goal::{Goal, LatencyGoal};
 use crate::search::serving::latency::{LEAST_LOAD, Most, Supply, alone, supply, whole};
 use crate::search::serving::reduce::{Demand, reduce};
 use crate::search::serving::units::{Candidate, Divisions, Task};
-use crate::serving::engine::{LoadReport, ReplicaSteps, StepTable, limits};
+use crate::serving::engine::{EngineLimits, LoadReport, ReplicaSteps, StepTable, limits};
 use crate::serving::{Prepared, Replica};
 use crate::transformer::Transformer;
 use rayon::prelude::*;
@@ -282,6 +282,17 @@ impl<'s, 'a> Kinds<'s, 'a> {
         )
     }
 
+    fn limits(&self, kind: &Kind, replica: &Replica) -> EngineLimits {
+        let SettledPart {
+            question,
+            latency,
+            assumptions,
+            ..
+        } = self.part;
+        let (engine, overlap) = (&latency.engine, question.overlap);
+        limits(engine, replica, kind.in_flight, overlap, assumptions)
+    }
+
     /// Decides a rate of a kind, and keeps what that shows.
     pub(super) fn decide(&self, kind: &mut Kind, rate: f64) -> Verdict {
         let Some(replica) = self.replica(kind) else {
@@ -291,26 +302,14 @@ impl<'s, 'a> Kinds<'s, 'a> {
             replica: &replica,
             in_flight: kind.in_flight,
         };
-        let SettledPart {
-            question,
-            latency,
-            assumptions,
-            ..
-        } = self.part;
-        let limits = limits(
-            &latency.engine,
-            &replica,
-            kind.in_flight,
-            question.overlap,
-            assumptions,
-        );
+        let limits = self.limits(kind, &replica);
         let bracket = &mut kind.bracket;
         let (fluid, level) = (bracket.fluid, bracket.level);
         let (verdict, report) = if replica.attention_groups() > 1 {
             // How many prompts share a step decides how many of the groups read: too much to tabulate.
             self.judge.decide(&steps, limits, rate, fluid, level)
         } else {
-            let tabulated = || StepTable::new(&steps, &limits, &latency.traffic);
+            let tabulated = || StepTable::new(&steps, &limits, &self.part.latency.traffic);
             let table = kind.table.get_or_insert_with(tabulated);
             self.judge.decide(table, limits, rate, fluid, level)
         };
@@ -423,19 +422,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
             replica: &replica,
             in_flight: kind.in_flight,
         };
-        let SettledPart {
-            question,
-            latency,
-            assumptions,
-            ..
-        } = self.part;
-        let limits = limits(
-            &latency.engine,
-            &replica,
-            kind.in_flight,
-            question.overlap,
-            assumptions,
-        );
+        let limits = self.limits(kind, &replica);
         self.judge.last(&steps, limits, replicas, rate)
     }
 

@@ -16,7 +16,7 @@ use self::kinds::{Kind, Kinds, OfKind, rounded};
 use super::found::{FoundUnit, SearchResult};
 use super::latency::whole;
 use crate::parallel::Layout;
-use crate::quantity::real;
+use crate::quantity::{MicroUsd, real};
 use crate::search::found::hour;
 use crate::search::limits::Limits;
 use crate::search::serving::reduce::undominated;
@@ -301,6 +301,15 @@ impl<'a> Loop<'_, '_, 'a> {
         self.parts[self.of_part[*kind]].supplying(&self.kinds[*kind], unit, rate)
     }
 
+    /// What a unit costs, in the money that is asked about.
+    fn price(&self, unit: &FoundUnit) -> MicroUsd {
+        if self.settling.hourly {
+            hour(unit.usd_per_hour)
+        } else {
+            unit.price
+        }
+    }
+
     /// The best purchase at some rates.
     fn buy(&mut self, at: At) -> Option<Bought> {
         let there: Vec<usize> = (0..self.units.len())
@@ -319,12 +328,7 @@ impl<'a> Loop<'_, '_, 'a> {
                     let of_users = f64::from(users) * f64::from(unit.unit.replicas);
                     Column {
                         place,
-                        price: if self.settling.hourly {
-                            hour(unit.usd_per_hour)
-                        } else {
-                            unit.price
-                        }
-                        .0,
+                        price: self.price(unit).0,
                         rate: if by_users {
                             of_users
                         } else {
@@ -428,11 +432,7 @@ impl<'a> Loop<'_, '_, 'a> {
         let Buyer::Fronts = self.buyer else {
             return None;
         };
-        let price = if self.settling.hourly {
-            hour(unit.usd_per_hour)
-        } else {
-            unit.price
-        };
+        let price = self.price(unit);
         let copies = ((high.value - 1.0) / real(price.0.unsigned_abs())).floor();
         let part = &self.parts[self.of_part[*kind]];
         let limits = self.settling.limits;
