@@ -113,13 +113,13 @@ def matmul_time(operation: MatMul, step: Step, rank: Rank) -> Duration:
     section="3",
     unit="tokens",
 )
-def mean_tokens_looked_at(chunk: int, window: int | None, cached: int = 0) -> float:
+def mean_attended_tokens(chunk: int, window: int | None, cached: int = 0) -> float:
     """Return the tokens that a token of a causal chunk looks at, on average."""
     if window is None or cached + chunk <= window:
         return cached + (chunk + 1) / 2
     growing = max(window - cached, 0)
-    looked_at_by_growing = growing * cached + growing * (growing + 1) / 2
-    return (looked_at_by_growing + (chunk - growing) * window) / chunk
+    attended_by_growing = growing * cached + growing * (growing + 1) / 2
+    return (attended_by_growing + (chunk - growing) * window) / chunk
 
 
 # Section 3, Attention: l of decoding.
@@ -128,7 +128,7 @@ def mean_tokens_looked_at(chunk: int, window: int | None, cached: int = 0) -> fl
     section="3",
     unit="tokens",
 )
-def tokens_looked_at(context: int, window: int | None) -> int:
+def attended_tokens(context: int, window: int | None) -> int:
     """Return the tokens that a decoded token looks at."""
     return context if window is None else min(context, window)
 
@@ -151,11 +151,11 @@ def attention_work(
     per_token = kv_bytes_per_token(operation, rank)
     chunk = decoding = None
     if step.chunk:
-        looked_at = mean_tokens_looked_at(step.chunk, operation.window, step.cached)
-        read = step.chunk + tokens_looked_at(step.cached, operation.window)
-        chunk = (step.queries * flops * looked_at, read * per_token)
+        attended = mean_attended_tokens(step.chunk, operation.window, step.cached)
+        read = step.chunk + attended_tokens(step.cached, operation.window)
+        chunk = (step.queries * flops * attended, read * per_token)
     if step.decoding:
-        cached = tokens_looked_at(step.context, operation.window)
+        cached = attended_tokens(step.context, operation.window)
         seen = step.decoding * cached / step.ranks
         decoding = (seen * (1 + step.drafted) * flops, seen * per_token)
     return chunk, decoding
@@ -176,9 +176,9 @@ def latent_attention_work(
     per_token = kv_bytes_per_token(operation, rank)
     chunk = decoding = None
     if step.chunk:
-        looked_at = mean_tokens_looked_at(step.chunk, None, step.cached)
+        attended = mean_attended_tokens(step.chunk, None, step.cached)
         width = operation.nope + operation.rope + operation.value
-        flops = 2 * heads * step.queries * looked_at * width
+        flops = 2 * heads * step.queries * attended * width
         chunk = (flops, (step.chunk + step.cached) * per_token)
     if step.decoding:
         seen = step.decoding * step.context / step.ranks

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from planopt_reference.compute import (
+    attended_tokens,
     kv_bytes_per_token,
     operation_times,
-    tokens_looked_at,
 )
 from planopt_reference.derivation import formula
 from planopt_reference.operations import Attention, LatentAttention
@@ -37,7 +37,7 @@ def gathered_bytes(
 ) -> float:
     """Return the bytes of keys and values that attention of a chunk looks at."""
     window = operation.window if isinstance(operation, Attention) else None
-    tokens = step.chunk + tokens_looked_at(step.cached, window)
+    tokens = step.chunk + attended_tokens(step.cached, window)
     return tokens * kv_bytes_per_token(operation, rank)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from planopt_reference.adapters import adapters_bytes
-from planopt_reference.compute import kv_bytes_per_token, tokens_looked_at
+from planopt_reference.compute import attended_tokens, kv_bytes_per_token
 from planopt_reference.derivation import formula
 from planopt_reference.encoder import encoder_bytes
 from planopt_reference.offload import freed_bytes
@@ -128,7 +128,7 @@ def kv_cache_bytes(stage: Stage, rank: Rank, *, sequences: int, context: int) ->
 def _cached_tokens(operation: Attention | LatentAttention, context: int) -> int:
     if isinstance(operation, LatentAttention):
         return context
-    return tokens_looked_at(context, operation.window)
+    return attended_tokens(context, operation.window)
 
 
 # Section 5, activations.

@@ -28,13 +28,13 @@ class Step:
     stages: float
 
     def __call__(self, work: Work) -> tuple[float, float]:
-        looked_at = sum(
+        attended = sum(
             tokens * (cached + (tokens + 1) / 2) for tokens, cached in work.chunks
         )
         latency = (
             self.fixed
             + self.per_prefill_token * sum(tokens for tokens, _ in work.chunks)
-            + self.per_prefill_token_context * looked_at
+            + self.per_prefill_token_context * attended
             + self.per_sequence * len(work.contexts)
             + self.per_cached_token * sum(work.contexts)
         )

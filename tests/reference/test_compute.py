@@ -9,7 +9,7 @@ from planopt_reference.compute import (
     distinct_matrices,
     latent_attention_work,
     matmul_time,
-    mean_tokens_looked_at,
+    mean_attended_tokens,
     operation_times,
 )
 from planopt_reference.formats import FormatError, base_rate, quantised_rate
@@ -85,9 +85,9 @@ def test_attention_of_a_decoding_step(engine: Facts) -> None:
 
 def test_tokens_that_a_prompt_looks_at() -> None:
     # Causal: 1, 2, 3, 4 -> 2.5 on average; with a window of 2: 1, 2, 2, 2 -> 1.75.
-    assert mean_tokens_looked_at(4, None) == 2.5
-    assert mean_tokens_looked_at(4, 4) == 2.5
-    assert mean_tokens_looked_at(4, 2) == 1.75
+    assert mean_attended_tokens(4, None) == 2.5
+    assert mean_attended_tokens(4, 4) == 2.5
+    assert mean_attended_tokens(4, 2) == 1.75
 
 
 @pytest.mark.parametrize("window", [None, 1, 5, 9, 12, 40])
@@ -95,7 +95,7 @@ def test_a_chunk_looks_back_on_what_is_cached_before_it(window: int | None) -> N
     cached, chunk = 7, 4
     seen = [min(cached + i, window or cached + i) for i in range(1, chunk + 1)]
 
-    mean = mean_tokens_looked_at(chunk, window, cached)
+    mean = mean_attended_tokens(chunk, window, cached)
 
     assert mean == sum(seen) / chunk
 

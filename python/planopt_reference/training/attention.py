@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planopt_reference.compute import mean_tokens_looked_at
+from planopt_reference.compute import mean_attended_tokens
 from planopt_reference.derivation import formula
 from planopt_reference.operations import Attention, LatentAttention
 from planopt_reference.training.rates import Machine, Product
@@ -46,10 +46,10 @@ def heads_of(operation: Attention | LatentAttention, t: int) -> Heads:
 
 
 # Section 3, Attention: l.
-def tokens_looked_at(sequence: int, window: int | None, *, causal: bool) -> float:
+def attended_tokens(sequence: int, window: int | None, *, causal: bool) -> float:
     """Return the tokens that a token looks at, on average."""
     if causal:
-        return mean_tokens_looked_at(sequence, window)
+        return mean_attended_tokens(sequence, window)
     return sequence if window is None else min(sequence, window)
 
 
@@ -82,10 +82,8 @@ def attention_work(
 )
 def _flash(heads: Heads, candidate: Candidate, machine: Machine) -> Work:
     tokens = candidate.tokens_of_micro_batch
-    looked_at = tokens_looked_at(
-        candidate.seq_len, heads.window, causal=candidate.causal
-    )
-    flops = 2 * tokens * heads.query * heads.widths * looked_at
+    attended = attended_tokens(candidate.seq_len, heads.window, causal=candidate.causal)
+    flops = 2 * tokens * heads.query * heads.widths * attended
     moved = (
         tokens
         * (heads.query + heads.key_value)
@@ -96,7 +94,7 @@ def _flash(heads: Heads, candidate: Candidate, machine: Machine) -> Work:
     rate = machine.base * own.clock
     if machine.framework.portable_attention:
         rate *= own.portable_attention
-    rate *= looked_at / (looked_at + own.attention_half_length)
+    rate *= attended / (attended + own.attention_half_length)
     rate *= heads.widths / (heads.widths + 2 * own.attention_half_head)
 
     def time(passes: float, traffic: float, share: float) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from planopt_reference.cost import SECONDS_PER_HOUR, WATTS_PER_KILOWATT
 from planopt_reference.derivation import formula
 from planopt_reference.operations import Attention, LatentAttention, MatMul, StateSpace
-from planopt_reference.training.attention import heads_of, tokens_looked_at
+from planopt_reference.training.attention import attended_tokens, heads_of
 from planopt_reference.training.parameters import checkpoint_bytes
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def model_flops(rank: Rank) -> float:
     for one in executed:
         if isinstance(one, Attention | LatentAttention):
             heads = heads_of(one, 1)
-            seen = tokens_looked_at(
+            seen = attended_tokens(
                 candidate.seq_len,
                 heads.window,
                 causal=candidate.causal and candidate.model_flops == "causal",

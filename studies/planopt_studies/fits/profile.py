@@ -84,8 +84,8 @@ def _products(folder: Path, rate: float, bandwidth: float) -> Fit:
 def _prompts(rows: pd.DataFrame, rate: float) -> Fit:
     alone = rows[(rows["n_decode"] == 0) & (rows["prefill_chunk"] > 0)]
     chunk = np.asarray(alone["prefill_chunk"], dtype=float)
-    looked_at = np.asarray(alone["kv_prefill"], dtype=float) + (chunk + 1) / 2
-    flops = 4 * _HEADS * _HEAD_DIM * chunk * looked_at
+    attended = np.asarray(alone["kv_prefill"], dtype=float) + (chunk + 1) / 2
+    flops = 4 * _HEADS * _HEAD_DIM * chunk * attended
 
     def predict(reached: Mapping[str, float]) -> Array:
         share = chunk / (chunk + reached["half_prompt"])

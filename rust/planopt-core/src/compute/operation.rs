@@ -281,12 +281,12 @@ impl AttentionPrice {
     }
 
     fn prefill(self, step: Step, overlap: f64, overhead: f64) -> OperationTime {
-        let looked_at = causal_mean_behind(step.cached, step.chunk, self.window);
+        let attended_tokens = causal_mean_behind(step.cached, step.chunk, self.window);
         let cached = self.within_window(step.cached);
         // A context-parallel rank has its share of the queries, and sees the keys and values of all.
         let queries = step.chunk / step.split;
         let reached = saturation(queries, self.half_prompt);
-        let mut compute = queries * looked_at * self.prefill_compute / reached;
+        let mut compute = queries * attended_tokens * self.prefill_compute / reached;
         let of_others = cached + (step.chunk - queries);
         if of_others > 0.0 {
             compute += of_others * self.recover_compute / saturation(of_others, self.half_prompt);

@@ -30,7 +30,7 @@ impl Trained {
             catalog: Arc::clone(catalog),
             summary: Summary {
                 rows: rows.len(),
-                ..looked_at(result)
+                ..counted(result)
             },
             rows: Arc::new(rows),
             layouts,
@@ -88,7 +88,7 @@ fn times(price: MicroUsd, hours: f64) -> MicroUsd {
     MicroUsd((price.0 as f64 * hours).round_ties_even() as i64)
 }
 
-fn looked_at(result: &TrainingSearchResult) -> Summary {
+fn counted(result: &TrainingSearchResult) -> Summary {
     let rejected = match serde_json::to_value(result.rejected) {
         Ok(Value::Object(reasons)) => reasons,
         _ => serde_json::Map::new(),

@@ -52,7 +52,7 @@ pub fn most_per_second(
         let seconds = step.seconds(&StepWork {
             prefill_tokens: prompt,
             chunks,
-            prefill_context: traffic.mean_looked_at(),
+            prefill_context: traffic.mean_attended_tokens(),
             decode_sequences: sequences,
             decode_context: traffic.decode_context(),
         });

@@ -30,11 +30,11 @@ impl StepWork {
     /// The same step with one chunk of a prompt more, behind `cached` tokens of it.
     #[must_use]
     pub fn with_chunk(mut self, tokens: f64, cached: f64) -> Self {
-        let looked_at = self.prefill_tokens * self.prefill_context
+        let attended_tokens = self.prefill_tokens * self.prefill_context
             + tokens * (cached + f64::midpoint(tokens, 1.0));
         self.prefill_tokens += tokens;
         self.chunks += 1.0;
-        self.prefill_context = looked_at / self.prefill_tokens;
+        self.prefill_context = attended_tokens / self.prefill_tokens;
         self
     }
 

@@ -80,7 +80,7 @@ impl StepTable {
         let first = (0..=FIRST_SEQUENCES).map(f64::from);
         let sequences = Axis::new(first, places.max(1.0));
         let (prefill_context, decode_context) =
-            (traffic.mean_looked_at(), traffic.decode_context());
+            (traffic.mean_attended_tokens(), traffic.decode_context());
         let read = traffic.mean_read().max(1.0);
         let mut cells = Vec::with_capacity(tokens.0.len() * sequences.0.len());
         for &decoding in &sequences.0 {

@@ -74,7 +74,7 @@ impl Estimator {
             budget,
             places,
             traffic.mean_read(),
-            traffic.mean_looked_at(),
+            traffic.mean_attended_tokens(),
             traffic.decode_context(),
         );
         Self {

@@ -39,9 +39,11 @@ impl Machine<'_> {
         self.traffic.mean(|at| {
             let (steps, each) = reading.full[at];
             let tokens = reading.last[at].0 + others;
-            let looked_at = self.traffic.looked_at(at);
+            let attended_tokens = self.traffic.attended_tokens(at);
             let full = reading.chunk.min(tokens);
-            let last = self.surface.looking_at(full, reading.beside, looked_at);
+            let last = self
+                .surface
+                .attending_to(full, reading.beside, attended_tokens);
             let beyond = (tokens - full) / reading.chunk;
             steps * each + last + beyond * reading.full_step
         })

@@ -47,12 +47,15 @@ impl Machine<'_> {
                 continue;
             }
             let tokens = self.traffic.read(at);
-            let looked_at = self.traffic.looked_at(at);
+            let attended_tokens = self.traffic.attended_tokens(at);
             let steps = ((tokens / chunk).ceil() - 1.0).max(0.0);
             let rest = tokens - steps * chunk;
-            let full_step = self.surface.looking_at(chunk, beside, looked_at);
+            let full_step = self.surface.attending_to(chunk, beside, attended_tokens);
             full[at] = (steps, full_step);
-            last[at] = (rest, self.surface.looking_at(rest, beside, looked_at));
+            last[at] = (
+                rest,
+                self.surface.attending_to(rest, beside, attended_tokens),
+            );
         }
         let full_step = self.surface.at(chunk, beside);
         let half_step = self.surface.at(chunk / 2.0, beside);
@@ -122,8 +125,10 @@ impl Machine<'_> {
             let (steps, each) = reading.full[at];
             let (rest, _) = reading.last[at];
             let tokens = (rest + others).min(reading.chunk);
-            let looked_at = self.traffic.looked_at(at);
-            let last = self.surface.looking_at(tokens, reading.beside, looked_at);
+            let attended_tokens = self.traffic.attended_tokens(at);
+            let last = self
+                .surface
+                .attending_to(tokens, reading.beside, attended_tokens);
             steps * (each - reading.decode) + (last - reading.decode) * rest / tokens
         })
     }

@@ -15,9 +15,9 @@ pub(super) struct Surface {
     populations: [f64; POPULATIONS],
     seconds: [[f64; POPULATIONS]; READS],
     /// Tokens looked at that the grid was asked for.
-    looked_at: f64,
+    attended_tokens: f64,
     /// Seconds per token read and token looked at more.
-    per_looked_at: f64,
+    per_attended_token: f64,
 }
 
 impl Surface {
@@ -27,7 +27,7 @@ impl Surface {
         budget: f64,
         most: f64,
         prompt: f64,
-        looked_at: f64,
+        attended_tokens: f64,
         context: f64,
     ) -> Self {
         let mut reads = [0.0; READS];
@@ -35,7 +35,7 @@ impl Surface {
             *read = budget / f64::from(1_u32 << (READS - 1 - at));
         }
         let populations = [0.0, most / 16.0, most / 4.0, most / 2.0, most];
-        let time = |read: f64, population: f64, looked_at: f64| {
+        let time = |read: f64, population: f64, attended_tokens: f64| {
             let work = StepWork {
                 prefill_tokens: read,
                 chunks: if read > 0.0 {
@@ -43,7 +43,7 @@ impl Surface {
                 } else {
                     0.0
                 },
-                prefill_context: looked_at,
+                prefill_context: attended_tokens,
                 decode_sequences: population,
                 decode_context: context,
             };
@@ -59,17 +59,17 @@ impl Surface {
         let mut seconds = [[0.0; POPULATIONS]; READS];
         for (row, &read) in seconds.iter_mut().zip(&reads) {
             for (cell, &population) in row.iter_mut().zip(&populations) {
-                *cell = time(read, population, looked_at);
+                *cell = time(read, population, attended_tokens);
             }
         }
-        let farther = time(budget, 0.0, 2.0 * looked_at);
-        let per_looked_at = (farther - seconds[READS - 1][0]) / (budget * looked_at);
+        let farther = time(budget, 0.0, 2.0 * attended_tokens);
+        let per_attended_token = (farther - seconds[READS - 1][0]) / (budget * attended_tokens);
         Self {
             reads,
             populations,
             seconds,
-            looked_at,
-            per_looked_at: per_looked_at.max(0.0),
+            attended_tokens,
+            per_attended_token: per_attended_token.max(0.0),
         }
     }
 
@@ -85,9 +85,9 @@ impl Surface {
         between(low, high, along)
     }
 
-    /// The same for prompts whose tokens look at `looked_at`.
-    pub(super) fn looking_at(&self, read: f64, population: f64, looked_at: f64) -> f64 {
-        let more = read * (looked_at - self.looked_at) * self.per_looked_at;
+    /// The same for prompts whose tokens attend to `attended_tokens`.
+    pub(super) fn attending_to(&self, read: f64, population: f64, attended_tokens: f64) -> f64 {
+        let more = read * (attended_tokens - self.attended_tokens) * self.per_attended_token;
         (self.at(read, population) + more).max(f64::MIN_POSITIVE)
     }
 }

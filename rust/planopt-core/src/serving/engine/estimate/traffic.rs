@@ -209,7 +209,7 @@ impl Traffic {
     }
 
     /// Tokens that a token of it looks at: those found in the prefix cache, and half of the rest.
-    pub(super) fn looked_at(&self, at: usize) -> f64 {
+    pub(super) fn attended_tokens(&self, at: usize) -> f64 {
         self.prompt.strata[at] * f64::midpoint(1.0, self.hit_rate)
     }
 
@@ -234,7 +234,7 @@ impl Traffic {
     }
 
     /// Tokens that a token of any prompt looks at, on average.
-    pub(in crate::serving::engine) fn mean_looked_at(&self) -> f64 {
+    pub(in crate::serving::engine) fn mean_attended_tokens(&self) -> f64 {
         self.prompt.square / self.prompt.mean * f64::midpoint(1.0, self.hit_rate)
     }
 

@@ -150,8 +150,8 @@ impl Backlog {
         };
         let chunk = (machine.budget - beside).max(1.0);
         let time = |at: usize| {
-            let looked_at = traffic.looked_at(at);
-            machine.surface.looking_at(chunk, beside, looked_at) / chunk * traffic.read(at)
+            let attended_tokens = traffic.attended_tokens(at);
+            machine.surface.attending_to(chunk, beside, attended_tokens) / chunk * traffic.read(at)
         };
         let service = traffic.mean(time);
         let square = traffic.mean(|at| time(at).powi(2)) * traffic.lost_square();
