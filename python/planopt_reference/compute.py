@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     unit="matrices",
 )
 def distinct_matrices(experts: int, active: int, tokens: float) -> float:
-    """Return how many matrices `tokens` tokens meet, on average."""
+    """Return how many matrices `tokens` tokens are routed to, on average."""
     if experts == active:
         return float(experts)
-    not_met: float = (1 - active / experts) ** tokens
-    return experts * (1 - not_met)
+    unused: float = (1 - active / experts) ** tokens
+    return experts * (1 - unused)
 
 
 # Section 3, MatMul: e.
@@ -76,31 +76,31 @@ def matmul_time(operation: MatMul, step: Step, rank: Rank) -> Duration:
     """Return the time of a product on one rank."""
     reached = rank.products(operation)
     inputs, outputs = operation.divided(rank.dividing(operation))
-    met, rows_in_all = 1.0, float(step.tokens)
+    distinct, rows_in_all = 1.0, float(step.tokens)
     if is_choice(operation):
         tokens = step.tokens + step.elsewhere
         experts = distinct_matrices(operation.experts, operation.active, tokens)
-        met = experts / rank.e
+        distinct = experts / rank.e
         rows_in_all = tokens * rank.rows_per_token(operation)
     flops = 2 * rows_in_all * inputs * outputs
-    weight_bytes = met * inputs * outputs * rank.parameter_bytes(operation)
+    weight_bytes = distinct * inputs * outputs * rank.parameter_bytes(operation)
     moved = rows_in_all * (inputs + outputs) * rank.activation_bytes
     if rank.compute.own is not None:
         arithmetic, traffic = product_seconds(
             rank.compute.own,
             rank.accelerator,
-            weights=met * inputs * outputs,
+            weights=distinct * inputs * outputs,
             bytes_each=(rank.parameter_bytes(operation), rank.activation_bytes),
             flops=flops,
         )
         return duration(rank, arithmetic, traffic, 0.0)
-    efficiency = matmul_efficiency(reached, rows_in_all / met, inputs, outputs)
+    efficiency = matmul_efficiency(reached, rows_in_all / distinct, inputs, outputs)
     rate = rank.quantised_rate if operation.quantised else rank.base_rate
     bandwidth = rank.memory_bandwidth * reached.bandwidth_efficiency
     return duration(
         rank,
         arithmetic=flops / (rate * efficiency)
-        + met * inputs * outputs * widening_seconds(operation, rank),
+        + distinct * inputs * outputs * widening_seconds(operation, rank),
         traffic=(weight_bytes + (moved if rank.compute.activation_traffic else 0))
         / bandwidth,
         overhead=reached.operation_overhead,

@@ -88,10 +88,10 @@ def kept(layer: tuple[Operation, ...]) -> list[MatMul]:
     return [each for each in products if each.experts > 1] or products
 
 
-def kept_bytes(operation: MatMul, rank: Rank, *, met: float) -> float:
+def kept_bytes(operation: MatMul, rank: Rank, *, distinct: float) -> float:
     """Return the bytes of so many matrices of a product on one rank."""
     inputs, outputs = operation.divided(rank.dividing(operation))
-    return met * inputs * outputs * rank.parameter_bytes(operation)
+    return distinct * inputs * outputs * rank.parameter_bytes(operation)
 
 
 def _share(stage: Stage, layers: int, rank: Rank) -> float:
@@ -101,7 +101,7 @@ def _share(stage: Stage, layers: int, rank: Rank) -> float:
     if rank.compute.own is not None:
         held = (
             kept_bytes(
-                each, rank, met=each.experts / (rank.e if each.experts > 1 else 1)
+                each, rank, distinct=each.experts / (rank.e if each.experts > 1 else 1)
             )
             for layer in stage.layers
             for each in kept(layer)

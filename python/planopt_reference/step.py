@@ -171,7 +171,7 @@ def _kept_by_host(
     own = rank.compute.own
     if own is None or rank.offload is None:
         return [], 0.0
-    met, products = 0.0, []
+    distinct, products = 0.0, []
     for layer in stage.layers:
         for each in kept(layer):
             matrices = 1.0
@@ -179,13 +179,13 @@ def _kept_by_host(
                 tokens = step.tokens + step.elsewhere
                 matrices = distinct_matrices(each.experts, each.active, tokens)
                 matrices /= rank.e
-            met += kept_bytes(each, rank, met=matrices)
+            distinct += kept_bytes(each, rank, distinct=matrices)
             products.append(each)
-    met *= resting_share(stage, rank)
+    distinct *= resting_share(stage, rank)
     if step.tokens >= own.copied_from:
-        return [], met / read_bandwidth(rank.offload, links)
+        return [], distinct / read_bandwidth(rank.offload, links)
     spared = list(_durations(products, step, rank))
-    return spared, met / host_bandwidth(rank, links, own.host)
+    return spared, distinct / host_bandwidth(rank, links, own.host)
 
 
 # Serving, section 16, u.

@@ -221,11 +221,13 @@ def _layers_behind(rank: Rank) -> int:
     if not modules:
         return 0
 
-    def weights_met(operations: Sequence[Operation]) -> float:
+    def active_weights(operations: Sequence[Operation]) -> float:
         products = [each for each in operations if isinstance(each, MatMul)]
         return sum(each.inputs * each.outputs * each.active for each in products)
 
-    heads = (1 + modules) * weights_met(model.head) / weights_met(model.layers[-1])
+    heads = (
+        (1 + modules) * active_weights(model.head) / active_weights(model.layers[-1])
+    )
     return min(modules + floor(heads + 0.5), len(model.layers))
 
 

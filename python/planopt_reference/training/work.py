@@ -64,8 +64,8 @@ def _product(operation: MatMul, rank: Rank) -> Work:
     tokens = rank.tokens_of(operation)
     if operation.experts > 1:
         seen = tokens * candidate.ep
-        met = distinct_matrices(operation.experts, operation.active, seen)
-        count = met / candidate.ep
+        distinct = distinct_matrices(operation.experts, operation.active, seen)
+        count = distinct / candidate.ep
     all_rows = tokens * rank.copies(operation)
     rows = all_rows / count
     moved = rows * (inputs + outputs) * machine.activation_bytes
@@ -214,8 +214,8 @@ def _dispatch(operation: MatMul, rank: Rank) -> Work:
     across = 1.0
     if framework.send_once:
         hosts = experts.domains
-        met = min(hosts * (1 - (1 - 1 / hosts) ** copies), framework.expert_hosts)
-        across = min(met / copies, 1.0)
+        distinct = min(hosts * (1 - (1 - 1 / hosts) ** copies), framework.expert_hosts)
+        across = min(distinct / copies, 1.0)
     there = sent / element * rank.bytes_between_products(operation)
     messages = experts.all_to_all(there, across) + experts.all_to_all(sent, across)
     return Work(

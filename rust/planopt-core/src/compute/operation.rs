@@ -7,7 +7,7 @@ use super::step::{OperationTime, Step};
 use crate::catalog::ProductAssumptions;
 use crate::format::Formats;
 use crate::hardware::{OwnRates, Rates, saturation};
-use crate::parallel::{Degrees, local_shape, share_met};
+use crate::parallel::{Degrees, distinct_share, local_shape};
 use crate::quantity::{BITS_PER_BYTE, Bytes, FlopsPerSecond, real};
 use crate::transformer::{Operation, Work};
 
@@ -51,11 +51,11 @@ impl RankOperation {
         matches!(self.work, RankWork::MatMul { choice, .. } if choice.experts > 1.0)
     }
 
-    /// Bytes of weights of a product that so many tokens meet.
-    pub(super) fn met_bytes(&self, step: Step, tokens: f64) -> Bytes {
+    /// Bytes of weights of a product that so many tokens are routed to.
+    pub(super) fn distinct_bytes(&self, step: Step, tokens: f64) -> Bytes {
         match self.work {
             RankWork::MatMul { choice, price } => {
-                price.bytes_per_matrix * choice.met(choice.tokens(step, tokens))
+                price.bytes_per_matrix * choice.distinct_experts(choice.tokens(step, tokens))
             }
             _ => Bytes::ZERO,
         }
@@ -78,7 +78,7 @@ impl RankOperation {
         let (compute, memory) = match self.work {
             RankWork::MatMul { choice, price } => {
                 let tokens = choice.tokens(step, tokens);
-                price.work(choice.met(tokens), choice.rows(tokens))
+                price.work(choice.distinct_experts(tokens), choice.rows(tokens))
             }
             RankWork::Adapter {
                 resident,
@@ -88,7 +88,7 @@ impl RankOperation {
                 // Tokens of one adapter meet the matrices that they would meet without it.
                 let adapters = resident.min(choice.sequences(step));
                 let tokens = choice.tokens(step, tokens);
-                let matrices = adapters * choice.met(tokens / adapters);
+                let matrices = adapters * choice.distinct_experts(tokens / adapters);
                 price.work(matrices, choice.rows(tokens))
             }
             RankWork::Encoder {
@@ -152,10 +152,10 @@ impl Choice {
         }
     }
 
-    /// Distinct matrices of this rank that so many tokens meet.
-    fn met(self, tokens: f64) -> f64 {
+    /// Distinct matrices of this rank that so many tokens are routed to.
+    fn distinct_experts(self, tokens: f64) -> f64 {
         if self.experts > 1.0 {
-            self.held * share_met(self.experts, self.active, tokens)
+            self.held * distinct_share(self.experts, self.active, tokens)
         } else {
             1.0
         }
@@ -397,7 +397,7 @@ pub(super) fn price_of_adapter(
     }
 }
 
-/// An encoder whose `parameters` are met once for each token of a prompt.
+/// An encoder whose `parameters` are used once for each token of a prompt.
 pub(super) fn price_of_encoder(parameters: f64, rates: &Rates) -> RankOperation {
     let (rate, reached) = rates.of_operation(false, false);
     RankOperation {

@@ -373,13 +373,16 @@ impl RankBlock {
 
     /// Bytes of these that a step meets, and the time that it would take with them.
     pub fn kept_work(&self, step: Step, tokens: f64) -> (Bytes, OperationTime) {
-        let met = self.kept().map(|own| own.met_bytes(step, tokens)).sum();
+        let distinct = self
+            .kept()
+            .map(|own| own.distinct_bytes(step, tokens))
+            .sum();
         let time = self.kept().map(|own| match own.held_bytes() {
             Bytes::ZERO => OperationTime::default(),
             _ => own.time(step, tokens),
         });
         (
-            met,
+            distinct,
             time.fold(OperationTime::default(), OperationTime::then),
         )
     }

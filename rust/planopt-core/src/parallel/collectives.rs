@@ -1,6 +1,6 @@
 //! What collectives take on a placement.
 
-use super::experts::share_met;
+use super::experts::distinct_share;
 use super::placement::Placement;
 use crate::catalog::{AllReduceAlgorithm, HopPayload};
 use crate::hardware::{ALL_REDUCE, Fabric};
@@ -45,7 +45,7 @@ pub fn all_to_all(
     }
     let sent_by_rank = Bytes(tokens * exchange.bytes_per_token / f64::from(degrees.tp));
     let others = |all: u32| f64::from(all - 1) / f64::from(all);
-    let copies = f64::from(ranks) * share_met(f64::from(degrees.ep), 1.0, exchange.active);
+    let copies = f64::from(ranks) * distinct_share(f64::from(degrees.ep), 1.0, exchange.active);
     let local = |neighbours: u32| {
         let line = fabric.neighbour_line(neighbours);
         line.message(sent_by_rank * copies * others(neighbours))
@@ -58,7 +58,7 @@ pub fn all_to_all(
         return Seconds::ZERO;
     };
     let host_parts = f64::from(degrees.ep.min(hosts));
-    let host_copies = f64::from(hosts) * share_met(host_parts, 1.0, exchange.active);
+    let host_copies = f64::from(hosts) * distinct_share(host_parts, 1.0, exchange.active);
     let sent_by_host = sent_by_rank * f64::from(placement.slots);
     let across = network.message(sent_by_host * host_copies * others(hosts));
     if placement.slots == 1 {

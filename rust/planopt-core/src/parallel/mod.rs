@@ -17,7 +17,7 @@ pub use self::choices::{ContextParallel, Module, Modules, Recompute, Schedule, Z
 pub use self::collectives::{Exchange, all_reduce, all_to_all, hops};
 pub use self::degrees::Degrees;
 pub use self::experts::distinct_experts;
-pub(crate) use self::experts::share_met;
+pub(crate) use self::experts::distinct_share;
 pub use self::groups::{Group, Groups};
 pub use self::layout::{Batching, Layout, Pins};
 pub use self::placement::Placement;

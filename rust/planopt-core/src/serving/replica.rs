@@ -404,8 +404,8 @@ impl Replica<'_> {
         let mut bytes = Bytes::ZERO;
         let mut time = OperationTime::default();
         for (block, &layers) in self.rank.blocks.iter().zip(&stage.layers) {
-            let (met, spared) = block.kept_work(step, tokens);
-            bytes += met * (layers * share);
+            let (distinct, spared) = block.kept_work(step, tokens);
+            bytes += distinct * (layers * share);
             time = time.then(spared.times(layers * share));
         }
         (bytes, time)

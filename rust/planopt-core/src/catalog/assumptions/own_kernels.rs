@@ -32,7 +32,7 @@ pub struct OwnKernels {
     pub pipelining: f64,
     /// Share of its memory's bandwidth at which a host computes what rests in it.
     pub host: f64,
-    /// Tokens of a step from which on it does not: what is met then comes over the link.
+    /// Tokens of a step from which on it does not: distinct experts then come over the link.
     pub copied_from: f64,
 }
 

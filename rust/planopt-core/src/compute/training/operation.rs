@@ -166,8 +166,8 @@ impl Pricing<'_> {
         let tokens = self.tokens() * f64::from(tp) / self.tp();
         // Experts of this rank see the tokens of all ranks they are dealt among.
         let (matrices, copies) = if routed {
-            let met = distinct_experts(real(experts), real(active), tokens * ep) / ep;
-            (met, real(active) * self.training.expert_imbalance)
+            let distinct = distinct_experts(real(experts), real(active), tokens * ep) / ep;
+            (distinct, real(active) * self.training.expert_imbalance)
         } else {
             (1.0, 1.0)
         };
@@ -365,8 +365,8 @@ impl Pricing<'_> {
         // Experts of a token on the same distant host need it once.
         let across = if self.training.framework.send_once {
             let hosts = f64::from(group.domains());
-            let met = hosts * (1.0 - (1.0 - 1.0 / hosts).powf(copies));
-            (met.min(self.training.framework.expert_hosts) / copies).min(1.0)
+            let distinct = hosts * (1.0 - (1.0 - 1.0 / hosts).powf(copies));
+            (distinct.min(self.training.framework.expert_hosts) / copies).min(1.0)
         } else {
             1.0
         };
