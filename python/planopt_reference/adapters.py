@@ -78,7 +78,7 @@ def distinct_adapters(product: MatMul, rank: Rank, step: Step) -> float:
     """Return how many adapters a step meets: each sequence has its own."""
     sequences: float = step.decoding + (1 if step.chunk else 0)
     if is_choice(product):
-        sequences += step.elsewhere / (1 + step.drafted)
+        sequences += step.remote_tokens / (1 + step.drafted)
     return min(rank.lora_adapters, sequences)
 
 
@@ -112,7 +112,7 @@ def adapter_time(product: MatMul, shape: Shape, step: Step, rank: Rank) -> Durat
     adapters = distinct_adapters(product, rank, step)
     matrices, rows = adapters, step.tokens
     if is_choice(product):
-        tokens = step.tokens + step.elsewhere
+        tokens = step.tokens + step.remote_tokens
         missed = (1 - product.active / product.experts) ** (tokens / adapters)
         matrices = adapters * product.experts / rank.e * (1 - missed)
         rows = tokens * rank.rows_per_token(product)

@@ -78,7 +78,7 @@ def matmul_time(operation: MatMul, step: Step, rank: Rank) -> Duration:
     inputs, outputs = operation.divided(rank.dividing(operation))
     distinct, rows_in_all = 1.0, float(step.tokens)
     if is_choice(operation):
-        tokens = step.tokens + step.elsewhere
+        tokens = step.tokens + step.remote_tokens
         experts = distinct_matrices(operation.experts, operation.active, tokens)
         distinct = experts / rank.e
         rows_in_all = tokens * rank.rows_per_token(operation)

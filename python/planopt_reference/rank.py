@@ -149,7 +149,7 @@ class Step:
 
     `decoding` sequences gain one token each over `context` cached ones, and `chunk`
     tokens of one prompt are read behind `cached` ones. Meanwhile other groups of the
-    stage bring `elsewhere` tokens to the experts. Each sequence has `drafted` tokens
+    stage bring `remote_tokens` tokens to the experts. Each sequence has `drafted` tokens
     checked beside the one that it gains.
     """
 
@@ -157,7 +157,7 @@ class Step:
     context: int = 0
     chunk: int = 0
     cached: int = 0
-    elsewhere: int = 0
+    remote_tokens: int = 0
     drafted: int = 0
     ranks: int = 1
     """Ranks that divide the chunk, and contexts."""
@@ -167,8 +167,8 @@ class Step:
         """Return the step as the busiest of `d` groups sees it."""
         decoding = math.ceil(self.decoding / d)
         others = max(min(d, self.decoding) - 1, 0)
-        elsewhere = decoding * (1 + self.drafted) * others
-        return replace(self, decoding=decoding, elsewhere=elsewhere)
+        remote_tokens = decoding * (1 + self.drafted) * others
+        return replace(self, decoding=decoding, remote_tokens=remote_tokens)
 
     # Serving, section 13, s/c.
     @property
@@ -189,7 +189,7 @@ class Step:
     @property
     def in_head(self) -> Step:
         """Return what passes through the head: of a chunk the last token."""
-        return replace(self, chunk=min(self.chunk, 1), elsewhere=0, ranks=1)
+        return replace(self, chunk=min(self.chunk, 1), remote_tokens=0, ranks=1)
 
 
 # Section 3: rounding must not decide what bounds an operation.

@@ -176,7 +176,7 @@ def _kept_by_host(
         for each in kept(layer):
             matrices = 1.0
             if is_choice(each):
-                tokens = step.tokens + step.elsewhere
+                tokens = step.tokens + step.remote_tokens
                 matrices = distinct_matrices(each.experts, each.active, tokens)
                 matrices /= rank.e
             distinct += kept_bytes(each, rank, distinct=matrices)

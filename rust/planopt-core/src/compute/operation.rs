@@ -136,7 +136,7 @@ impl Choice {
     /// Tokens that may meet them: those of other groups come to experts as well.
     fn tokens(self, step: Step, tokens: f64) -> f64 {
         if self.experts > 1.0 {
-            tokens + step.elsewhere
+            tokens + step.remote_tokens
         } else {
             tokens
         }
@@ -146,7 +146,7 @@ impl Choice {
     fn sequences(self, step: Step) -> f64 {
         let here = step.prompts + step.sequences;
         if self.experts > 1.0 {
-            here + step.elsewhere / (1.0 + step.drafted)
+            here + step.remote_tokens / (1.0 + step.drafted)
         } else {
             here
         }

@@ -19,7 +19,7 @@ pub struct Step {
     /// Tokens that each of them has drafted beside the one it gains (speculative decoding).
     pub drafted: f64,
     /// Tokens that other attention data-parallel ranks bring to the experts meanwhile.
-    pub elsewhere: f64,
+    pub remote_tokens: f64,
     /// Context-parallel ranks among which the tokens of each chunk, and of each context, are divided.
     pub split: f64,
 }
@@ -34,7 +34,7 @@ impl Default for Step {
             sequences: 0.0,
             context: 0.0,
             drafted: 0.0,
-            elsewhere: 0.0,
+            remote_tokens: 0.0,
             split: 1.0,
         }
     }
@@ -99,7 +99,7 @@ impl Step {
         let decoded = busiest.decoded_tokens() * dp.min(self.sequences);
         let everywhere = self.prompts * self.chunk + decoded;
         Self {
-            elsewhere: everywhere - busiest.tokens(),
+            remote_tokens: everywhere - busiest.tokens(),
             ..busiest
         }
     }
