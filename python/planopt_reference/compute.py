@@ -250,9 +250,9 @@ def _attention_time(
         rate = rank.base_rate * compute.attention_efficiency
         share = step.queries / (step.queries + compute.half_prompt)
         arithmetic = chunk[0] / (rate * share)
-        made_again = _of_others(step)
-        if isinstance(operation, LatentAttention) and made_again:
-            share = made_again / (made_again + compute.half_prompt)
+        recomputed = _of_others(step)
+        if isinstance(operation, LatentAttention) and recomputed:
+            share = recomputed / (recomputed + compute.half_prompt)
             arithmetic += recovered_work(operation, step, rank) / (rate * share)
         times.append(duration(rank, arithmetic, chunk[1] / bandwidth, overhead))
     if decoding is not None:

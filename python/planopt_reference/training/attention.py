@@ -147,13 +147,13 @@ def _stored(heads: Heads, candidate: Candidate, machine: Machine) -> Work:
     core = scores * (with_mask if candidate.dropout else element)
     flops = 2 * scores * heads.widths
     masks = 1 if candidate.dropout else 0
-    again = Work(forward=forward + dropped, flops=flops, kept=core)
+    recomputed = Work(forward=forward + dropped, flops=flops, kept=core)
     rest = Work(
         backward=backward + dropped,
         forward_kernels=3 + masks,
         backward_kernels=5 + masks,
     )
-    return total([again.of("core_attn"), rest])
+    return total([recomputed.of("core_attn"), rest])
 
 
 # Section 3, Context.

@@ -105,8 +105,8 @@ class Candidate:
         return self.dense_ranks * self.folded // self.ep
 
     @property
-    def modules_done_again(self) -> set[str]:
-        """Return the modules that are made again in every layer."""
+    def recomputed_modules(self) -> set[str]:
+        """Return the modules that are recomputed in every layer."""
         named = set(self.recompute.split("+"))
         named |= {_INCLUDED[each] for each in named if each in _INCLUDED}
         return named & set(MODULES)

@@ -75,15 +75,15 @@ def _active_parameters(rank: Rank) -> float:
 
 # Section 8, hfu.
 def recomputed_share(stages: Sequence[Stage]) -> float:
-    """Return the FLOP done again over those of forward and backward."""
+    """Return the FLOP recomputed over those of forward and backward."""
     candidate = stages[0].rank.candidate
     forward = sum(stage.whole.flops for stage in stages)
-    again = sum(
-        stage.of_modules.flops + stage.share_done_again * stage.body.flops
+    recomputed = sum(
+        stage.of_modules.flops + stage.recompute_fraction * stage.body.flops
         for stage in stages
     )
     passes = 3 if candidate.lora_rank is None else 2
-    return again / (passes * forward)
+    return recomputed / (passes * forward)
 
 
 # Section 9, tau.

@@ -37,20 +37,20 @@ def scan_work(operation: StateSpace, rank: Rank) -> Work:
 
     states = chunks * heads * d * n * _STATE_BYTES * _STATE_PASSES
     slower = machine.framework.scan
-    again = slower * (
+    recomputed = slower * (
         product(chunks * groups, q, q, n)
         + product(chunks * heads, d, n, q)
         + machine.pass_time(states)
     )
     within, across = (product(chunks * heads, q, d, depth) for depth in (q, n))
-    forward = again + slower * (within + across)
+    forward = recomputed + slower * (within + across)
     around = rank.tokens * element
     return Work(
         forward=forward
         + machine.elementwise_time(2 * convolved * around)
         + machine.elementwise_time(3 * inner * around),
         backward=2 * forward
-        + again
+        + recomputed
         + machine.elementwise_time(5 * convolved * around)
         + machine.elementwise_time(5 * inner * around),
         forward_kernels=_SCAN_KERNELS + 2,

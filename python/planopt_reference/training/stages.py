@@ -32,7 +32,7 @@ Layer = tuple["Operation", ...]
 # Section 5, `recompute`.
 @dataclass(frozen=True)
 class Recomputed:
-    """What a layer keeps, what is there once besides, and the share done again."""
+    """What a layer keeps, what is there once besides, and the share recomputed."""
 
     kept: float
     working_set: float
@@ -101,9 +101,9 @@ class Stage:
         """Return what a micro-batch keeps of a layer of this stage."""
         layers, beginning = self.layer_count, layer.beginning
         kind, _, count = self.rank.candidate.recompute.partition(":")
-        again = done_again(layer, self.rank).kept
-        if again:
-            return Recomputed(layer.kept - again, again)
+        recomputed = recomputed_of(layer, self.rank).kept
+        if recomputed:
+            return Recomputed(layer.kept - recomputed, recomputed)
         if kind == "full":
             return Recomputed(beginning, layer.kept - beginning)
         if kind == "block":
@@ -122,13 +122,13 @@ class Stage:
     # Section 7, R of modules.
     @cached_property
     def of_modules(self) -> Work:
-        """Return the work that modules of its layers do again."""
-        return done_again(self.body, self.rank)
+        """Return the work that modules of its layers recompute."""
+        return recomputed_of(self.body, self.rank)
 
     # Section 7, R.
     @property
-    def share_done_again(self) -> float:
-        """Return the share of the layers' forward that is done again."""
+    def recompute_fraction(self) -> float:
+        """Return the share of the layers' forward that is recomputed."""
         kind, _, count = self.rank.candidate.recompute.partition(":")
         if kind in ("full", "block"):
             return 1.0
@@ -196,9 +196,9 @@ class Stage:
 
 
 # Section 5, modules of `recompute`.
-def done_again(work: Work, rank: Rank) -> Work:
-    """Return the parts of modules that are made again."""
-    named = rank.candidate.modules_done_again
+def recomputed_of(work: Work, rank: Rank) -> Work:
+    """Return the parts of modules that are recomputed."""
+    named = rank.candidate.recomputed_modules
     return total(part for module, part in work.modules if module in named)
 
 

@@ -80,7 +80,7 @@ def _hop(stage: Stage, fabric: Fabric) -> float:
 
 def _recompute_seconds(stage: Stage) -> float:
     """Return `R`."""
-    return stage.share_done_again * stage.body.forward + stage.of_modules.forward
+    return stage.recompute_fraction * stage.body.forward + stage.of_modules.forward
 
 
 # Section 7, T_j.
@@ -97,11 +97,13 @@ def _recompute_seconds(stage: Stage) -> float:
 )
 def micro_batch(stage: Stage, fabric: Fabric) -> MicroBatch:
     """Return what one micro-batch takes on a stage."""
-    rank, work, again = stage.rank, stage.whole, stage.share_done_again
+    rank, work, recomputed = stage.rank, stage.whole, stage.recompute_fraction
     training, body = rank.machine.training, stage.body
     recompute = _recompute_seconds(stage)
     modules = stage.of_modules
-    tensor = work.tensor_forward + work.tensor_backward + again * body.tensor_forward
+    tensor = (
+        work.tensor_forward + work.tensor_backward + recomputed * body.tensor_forward
+    )
     tensor += modules.tensor_forward
     arithmetic = work.forward + work.backward + recompute
     framework = rank.machine.framework
@@ -110,7 +112,9 @@ def micro_batch(stage: Stage, fabric: Fabric) -> MicroBatch:
     chunks = rank.candidate.vpp
     hops = 2 * chunks * _hop(stage, fabric)
     meanwhile = (framework if chunks > 1 else training).pipeline_overlap
-    experts = work.expert_forward + work.expert_backward + again * body.expert_forward
+    experts = (
+        work.expert_forward + work.expert_backward + recomputed * body.expert_forward
+    )
     experts += modules.expert_forward
     dispatched = min(experts, framework.expert_overlap * arithmetic)
     device = MicroBatch(
@@ -120,7 +124,7 @@ def micro_batch(stage: Stage, fabric: Fabric) -> MicroBatch:
         tensor=tensor - hidden + work.beside - beside,
         context=work.context_forward
         + work.context_backward
-        + again * body.context_forward,
+        + recomputed * body.context_forward,
         expert=experts - dispatched,
         pipeline=hops * (1 - meanwhile),
         offload=_offload_of_activations(stage, recompute, fabric),
@@ -136,12 +140,12 @@ def micro_batch(stage: Stage, fabric: Fabric) -> MicroBatch:
 def _launched(stage: Stage) -> tuple[float, float]:
     """Return how long the host launches a micro-batch, and is waited for in it."""
     work, body, machine = stage.whole, stage.body, stage.rank.machine
-    again = stage.share_done_again
+    recomputed = stage.recompute_fraction
     kernels = (
-        work.forward_kernels + work.backward_kernels + again * body.forward_kernels
+        work.forward_kernels + work.backward_kernels + recomputed * body.forward_kernels
     )
     kernels += stage.of_modules.forward_kernels
-    routed = (2 + again) * body.routed + stage.of_modules.routed
+    routed = (2 + recomputed) * body.routed + stage.of_modules.routed
     framework, host = machine.framework, machine.trainer.host
     return host * framework.host_launch * kernels, (
         host * framework.expert_launch * routed

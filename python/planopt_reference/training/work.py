@@ -380,7 +380,7 @@ def _unsummed(operations: Sequence[Operation], rank: Rank) -> set[int]:
     return found
 
 
-# Section 5: a network that is done again sums again.
+# Section 5: a network that is recomputed sums again.
 def _sums_of_networks(
     operations: Sequence[Operation], unsummed: set[int], rank: Rank
 ) -> Work:
@@ -391,8 +391,8 @@ def _sums_of_networks(
             network = "moe" if operation.experts > 1 else "mlp"
         if isinstance(operation, AllReduce) and network:
             forward = 0.0 if place in unsummed else _summed(rank).tensor_forward
-            again = Work(tensor_forward=forward)
-            parts.append(Work(modules=((network, again),)))
+            recomputed = Work(tensor_forward=forward)
+            parts.append(Work(modules=((network, recomputed),)))
             network = None
     return total(parts)
 

@@ -440,7 +440,7 @@ fn attention(work: Work, formats: Formats, rates: &Rates, tp: u32) -> RankWork {
                 None,
                 per_width * real(2 * latent + rope),
                 per_width * real(nope + rope + value),
-                // Keys and values of cached tokens are made again from their latents.
+                // Keys and values of cached tokens are recomputed from their latents.
                 per_width * real(latent * (nope + value)),
                 real(latent + rope),
             )

@@ -79,7 +79,7 @@ fn most_in_flight(layout: &Layout, index: u32) -> f64 {
 pub(crate) fn kept(cost: &LayerCost, recompute: Recompute, layers: f64) -> Bytes {
     match recompute {
         Recompute::None => cost.kept,
-        Recompute::Modules(_) => cost.kept - cost.again(recompute, layers).0.kept,
+        Recompute::Modules(_) => cost.kept - cost.recomputed(recompute, layers).0.kept,
         Recompute::Full => cost.input,
         Recompute::Block(run) => {
             let runs = (layers / f64::from(run)).ceil();
@@ -92,11 +92,11 @@ pub(crate) fn kept(cost: &LayerCost, recompute: Recompute, layers: f64) -> Bytes
     }
 }
 
-/// What is there once, while a layer is done again: all that it keeps beyond its input.
+/// What is there once, while a layer is recomputed: all that it keeps beyond its input.
 fn working_set(cost: &LayerCost, recompute: Recompute, layers: f64) -> Bytes {
     match recompute {
         Recompute::None => Bytes::ZERO,
-        Recompute::Modules(_) => cost.again(recompute, layers).0.kept,
+        Recompute::Modules(_) => cost.recomputed(recompute, layers).0.kept,
         Recompute::Full | Recompute::Layers(_) => cost.kept - cost.input,
         Recompute::Block(run) => cost.kept * f64::from(run).min(layers) - cost.input,
     }

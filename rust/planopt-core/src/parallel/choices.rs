@@ -60,7 +60,7 @@ impl Schedule {
     }
 }
 
-/// A module of a layer of which backward makes again what forward would keep, by the names of
+/// A module of a layer of which backward recomputes what forward would keep, by the names of
 /// Megatron-Core (`--recompute-modules`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Module {
@@ -113,7 +113,7 @@ impl Modules {
         self.0 & 1 << module as u8 != 0
     }
 
-    /// Whether what a module keeps is made again: a feed-forward network includes its activation.
+    /// Whether what a module keeps is recomputed: a feed-forward network includes its activation.
     pub(crate) fn cover(self, module: Module) -> bool {
         let whole = match module {
             Module::Activation => self.names(Module::Mlp),
@@ -124,7 +124,7 @@ impl Modules {
     }
 }
 
-/// What forward does again instead of keeping it.
+/// What backward recomputes instead of keeping it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Recompute {
     /// Nothing.

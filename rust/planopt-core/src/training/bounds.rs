@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn every_layer_is_done_again_from_the_first() {
+    fn every_layer_is_recomputed_from_the_first() {
         let counted: u32 = (1..=7).rev().sum();
         same(forwards_from_the_input(7.0), f64::from(counted));
     }

@@ -138,22 +138,22 @@ pub(crate) fn checkpoint(candidate: &Candidate) -> Bytes {
     }
 }
 
-/// Forward and backward with what is done again, over forward and backward.
+/// Forward and backward with what is recomputed, over forward and backward.
 pub(crate) fn recomputed_flop_ratio(candidate: &Candidate) -> f64 {
     let passes = candidate.recipe.passes();
-    let (mut useful, mut again) = (0.0, 0.0);
+    let (mut useful, mut recomputed) = (0.0, 0.0);
     for stage in candidate.stages {
         let layers: f64 = stage.layers.iter().sum();
         for (cost, &count) in candidate.priced.blocks.iter().zip(&stage.layers) {
             let count = count * stage.count;
             useful += passes * cost.forward_flop * count;
-            again += count * cost.again(candidate.layout.recompute, layers).0.flop;
+            recomputed += count * cost.recomputed(candidate.layout.recompute, layers).0.flop;
         }
     }
     useful +=
         passes * (candidate.priced.embedding.forward_flop + candidate.priced.head.forward_flop);
     if useful > 0.0 {
-        1.0 + again / useful
+        1.0 + recomputed / useful
     } else {
         1.0
     }

@@ -1,7 +1,7 @@
 //! Time of a step: micro-batches through the stages, then gradients and the optimizer.
 
 use crate::catalog::{HopPayload, TrainingAssumptions};
-use crate::compute::training::{Again, Candidate, LayerCost};
+use crate::compute::training::{Candidate, LayerCost, Recomputed};
 use crate::memory::{held_by, kept};
 use crate::parallel::{Layout, Stage, Zero};
 use crate::quantity::{Bytes, EQUALLY_LONG, Seconds};
@@ -13,7 +13,7 @@ pub struct StageParts {
     pub forward: Seconds,
     /// Backward, without recomputation.
     pub backward: Seconds,
-    /// Forward done again.
+    /// Forward done recomputed.
     pub recompute: Seconds,
     /// Tensor-parallel collectives that products wait for.
     pub tensor: Seconds,
@@ -57,14 +57,14 @@ impl StageParts {
         self.total() > other.total() * EQUALLY_LONG
     }
 
-    fn add(&mut self, cost: &LayerCost, (again, share): (Again, f64), count: f64) {
+    fn add(&mut self, cost: &LayerCost, (recomputed, share): (Recomputed, f64), count: f64) {
         self.forward += cost.forward * count;
         self.backward += cost.backward * count;
-        self.recompute += again.forward * count;
-        self.tensor += (cost.tensor_forward + cost.tensor_backward + again.tensor) * count;
+        self.recompute += recomputed.forward * count;
+        self.tensor += (cost.tensor_forward + cost.tensor_backward + recomputed.tensor) * count;
         self.beside += cost.tensor_beside * count;
         self.context += (cost.context_forward * (1.0 + share) + cost.context_backward) * count;
-        self.expert += (cost.expert_forward + cost.expert_backward + again.expert) * count;
+        self.expert += (cost.expert_forward + cost.expert_backward + recomputed.expert) * count;
     }
 }
 
@@ -304,10 +304,10 @@ pub(crate) fn micro_batch(candidate: &Candidate, stage: &Stage) -> StageParts {
     let mut kept_by_layers = Bytes::ZERO;
     for (cost, &count) in candidate.priced.blocks.iter().zip(&stage.layers) {
         if count > 0.0 {
-            let (again, share) = cost.again(recompute, layers);
-            parts.add(cost, (again, share), count);
-            kernels += (cost.forward_kernels + cost.backward_kernels + again.kernels) * count;
-            routed += cost.routed * (2.0 + again.routed) * count;
+            let (recomputed, share) = cost.recomputed(recompute, layers);
+            parts.add(cost, (recomputed, share), count);
+            kernels += (cost.forward_kernels + cost.backward_kernels + recomputed.kernels) * count;
+            routed += cost.routed * (2.0 + recomputed.routed) * count;
             kept_by_layers += kept(cost, recompute, layers) * count;
             weights += cost.weight_gradients * count;
         }

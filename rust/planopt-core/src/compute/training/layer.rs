@@ -34,8 +34,8 @@ pub struct LayerCost {
     pub expert_backward: Seconds,
     /// What backward needs of forward.
     pub kept: Bytes,
-    /// Of all that, what each module has a part in, as far as it can be done again.
-    pub modules: [Again; MODULES],
+    /// Of all that, what each module has a part in, as far as it can be recomputed.
+    pub modules: [Recomputed; MODULES],
     /// The input, from which full recomputation starts.
     pub input: Bytes,
     /// What lives only while forward turns to backward: gradients of logits.
@@ -50,9 +50,9 @@ pub struct LayerCost {
     pub weight_gradients: Seconds,
 }
 
-/// What a module keeps, and what it takes to make that again.
+/// What a module keeps, and what it takes to recompute that.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Again {
+pub struct Recomputed {
     /// Kept of forward.
     pub kept: Bytes,
     /// Forward: arithmetic and memory traffic.
@@ -69,7 +69,7 @@ pub struct Again {
     pub expert: Seconds,
 }
 
-impl Add for Again {
+impl Add for Recomputed {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self {
@@ -84,7 +84,7 @@ impl Add for Again {
     }
 }
 
-impl Mul<f64> for Again {
+impl Mul<f64> for Recomputed {
     type Output = Self;
     fn mul(self, factor: f64) -> Self {
         Self {
@@ -101,8 +101,8 @@ impl Mul<f64> for Again {
 
 impl LayerCost {
     /// Forward so far.
-    fn spent(&self) -> Again {
-        Again {
+    fn spent(&self) -> Recomputed {
+        Recomputed {
             kept: Bytes::ZERO,
             forward: self.forward,
             flop: self.forward_flop,
@@ -131,9 +131,9 @@ impl LayerCost {
         }
     }
 
-    /// What backward does again on a stage of so many layers, and the copies of context-parallel
+    /// What backward recomputes on a stage of so many layers, and the copies of context-parallel
     /// messages that go with it.
-    pub(crate) fn again(&self, recompute: Recompute, layers: f64) -> (Again, f64) {
+    pub(crate) fn recomputed(&self, recompute: Recompute, layers: f64) -> (Recomputed, f64) {
         let share = match recompute {
             Recompute::None => 0.0,
             Recompute::Modules(modules) => return (self.of_modules(modules), 0.0),
@@ -143,11 +143,13 @@ impl LayerCost {
         (self.spent() * share, share)
     }
 
-    /// What some modules do again.
-    fn of_modules(&self, modules: Modules) -> Again {
+    /// What some modules recompute.
+    fn of_modules(&self, modules: Modules) -> Recomputed {
         let own = Module::ALL.into_iter().zip(self.modules);
         own.filter(|((module, _), _)| modules.cover(*module))
-            .fold(Again::default(), |sum, (_, again)| sum + again)
+            .fold(Recomputed::default(), |sum, (_, recomputed)| {
+                sum + recomputed
+            })
     }
 }
 

@@ -12,6 +12,6 @@ mod scan;
 
 pub(crate) use self::candidate::Candidate;
 pub use self::flops::model_flops_per_token;
-pub use self::layer::{Again, LayerCost};
+pub use self::layer::{LayerCost, Recomputed};
 pub use self::model::PricedModel;
 pub use self::resident::Held;

@@ -238,8 +238,8 @@ impl Pricing<'_> {
             _ if walk.stream_kept || needed <= 0.0 => (0.0, None),
             _ => {
                 walk.stream_kept = true;
-                let again = walk.normalised.then_some(Module::LayerNorm);
-                (depth * self.stream(), again)
+                let recomputed = walk.normalised.then_some(Module::LayerNorm);
+                (depth * self.stream(), recomputed)
             }
         };
         let bytes = Bytes(tokens * kept * self.input_bytes(operation));

@@ -20,7 +20,7 @@ impl Pricing<'_> {
     /// Convolution, scan, and the gated normalisation behind it.
     ///
     /// Kept are the columns of the projection inward and what the scan leaves; convolution, scores
-    /// and states are made again in backward (`state-spaces/mamba`,
+    /// and states are recomputed in backward (`state-spaces/mamba`,
     /// `mamba_split_conv1d_scan_combined`).
     pub(super) fn scan(&self, mixer: &StateSpace, cost: &mut LayerCost) {
         let (tokens, tp, element) = (self.tokens(), self.tp(), self.activation());
@@ -30,7 +30,7 @@ impl Pricing<'_> {
         let convolved = inner + 2.0 * groups * state;
         let chunks = tokens / chunk;
 
-        // Read and written; in backward made again, its gradient read and that of its input written.
+        // Read and written; in backward recomputed, its gradient read and that of its input written.
         self.pass(cost, convolved, (2.0, 5.0), 0.0);
 
         let product = |matrices: f64, shape: (f64, f64, f64)| {
@@ -50,10 +50,10 @@ impl Pricing<'_> {
         let carried = chunks * heads * width * state * STATE_ELEMENT * STATE_PASSES;
         let passed = Bytes(carried) / self.rates.memory + self.launch();
         let slower = self.training.framework.scan;
-        let again = (scores + states + passed) * slower;
-        let forward = again + (within + across) * slower;
+        let recomputed = (scores + states + passed) * slower;
+        let forward = recomputed + (within + across) * slower;
         cost.forward += forward;
-        cost.backward += forward * GRADIENTS + again;
+        cost.backward += forward * GRADIENTS + recomputed;
         cost.forward_kernels += SCAN_KERNELS;
         cost.backward_kernels += SCAN_KERNELS * GRADIENTS;
 

@@ -36,7 +36,7 @@ pub(super) struct Candidate {
     pub(super) shape: usize,
     /// Among those with the same stages.
     pub(super) pipeline: usize,
-    /// Layouts that do the forward pass of some layers of a stage again, for which one of full
+    /// Layouts that recompute the forward pass of some layers of a stage, for which one of full
     /// recomputation stands: one less than its layers.
     pub(super) partial: u32,
 }
@@ -206,7 +206,7 @@ fn data_degrees(batch: u32) -> Vec<u32> {
 
 /// The layout over each number of data-parallel ranks, with all that goes with it.
 fn spread(layout: Layout, recipe: &Recipe, degrees: &[u32], accelerators: u32) -> Vec<Layout> {
-    // Attention that keeps no probabilities has nothing to gain from doing them again.
+    // Attention that keeps no probabilities has nothing to gain from recomputing them.
     let recomputes: &[Recompute] = if recipe.flash_attention {
         &[Recompute::None, Recompute::Full]
     } else {

@@ -19,8 +19,8 @@ const NEIGHBOURS: usize = 3;
 #[derive(Clone, Copy)]
 struct Pass {
     once: Seconds,
-    /// Of it, what full recomputation does again: forward of the layers.
-    again: Seconds,
+    /// Of it, what full recomputation repeats: forward of the layers.
+    recomputed: Seconds,
 }
 
 impl Pass {
@@ -28,13 +28,13 @@ impl Pass {
         let (embedding, head) = (&priced.embedding, &priced.head);
         let mut pass = Self {
             once: embedding.forward + embedding.backward + head.forward + head.backward,
-            again: Seconds::ZERO,
+            recomputed: Seconds::ZERO,
         };
         let mtp = (0..recipe.mtp_modules).map(|_| transformer.blocks.len());
         for kind in transformer.layers.iter().copied().chain(mtp) {
             let layer = &priced.blocks[kind];
             pass.once += layer.forward + layer.backward;
-            pass.again += layer.forward;
+            pass.recomputed += layer.forward;
         }
         pass
     }
@@ -65,7 +65,7 @@ pub(super) struct Subject<'s, 'a> {
     passes: Vec<Pass>,
     /// Candidates that are known not to fit in memory, over whatever network.
     too_large: Vec<bool>,
-    /// Layers of a stage that candidates of full recomputation have to do again at least.
+    /// Layers of a stage that candidates of full recomputation have to recompute at least.
     fewest: Vec<Option<u32>>,
     /// Accelerators that a tensor-parallel group may have: those joined without a network.
     reach: u32,
@@ -137,13 +137,13 @@ impl<'s, 'a> Subject<'s, 'a> {
     fn least_step(&self, candidate: &Candidate) -> Seconds {
         let layout = &candidate.layout;
         let pass = self.passes[candidate.shape];
-        let again = match layout.recompute {
+        let recomputed = match layout.recompute {
             // One layer of the largest stage, if no more.
-            Recompute::Full => pass.again / f64::from(candidate.partial + 1),
+            Recompute::Full => pass.recomputed / f64::from(candidate.partial + 1),
             _ => Seconds::ZERO,
         };
         let micro_batches = f64::from(layout.micro_batches(self.search.recipe));
-        (pass.once + again) * (micro_batches / f64::from(layout.pp))
+        (pass.once + recomputed) * (micro_batches / f64::from(layout.pp))
     }
 
     /// The candidate of a size whose run is shortest, if it is shorter than `latest`, with the
@@ -172,7 +172,7 @@ impl<'s, 'a> Subject<'s, 'a> {
                 result.rejected.memory += count;
                 continue;
             }
-            // Forward that is done again takes time; without need it is done once.
+            // Forward that is recomputed takes time; without need it is done once.
             let in_full = layout.recompute == Recompute::Full;
             let kept = Layout {
                 recompute: Recompute::None,
@@ -186,7 +186,7 @@ impl<'s, 'a> Subject<'s, 'a> {
             if late(least, latest, best, count, result) {
                 continue;
             }
-            match self.least_again(priced, place, result) {
+            match self.fewest_recomputed(priced, place, result) {
                 Err(rejection) => {
                     self.too_large[place] = matches!(rejection, Rejection::Memory { .. });
                     result.reject(&rejection, count);
@@ -210,10 +210,10 @@ impl<'s, 'a> Subject<'s, 'a> {
         best
     }
 
-    /// The fewest layers of a stage that have to be done again for a layout to fit which with all
+    /// The fewest layers of a stage that have to be recomputed for a layout to fit which with all
     /// activations kept does not: with each layer more there is less in memory, and no less to do.
     /// The memory is the same over every network, so they are found once.
-    fn least_again(
+    fn fewest_recomputed(
         &mut self,
         priced: &mut Priced,
         place: usize,
