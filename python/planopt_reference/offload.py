@@ -49,7 +49,7 @@ def _accelerators_of_a_host(links: Fabric) -> int:
     page="serving.md",
     unit="bytes",
 )
-def resting_bytes(stage: Stage, rank: Rank) -> float:
+def offloaded_bytes(stage: Stage, rank: Rank) -> float:
     """Return the bytes of one rank of a stage that rest in its host."""
     return _share(stage, _resting(stage, rank), rank)
 
@@ -61,7 +61,7 @@ def freed_bytes(stage: Stage, rank: Rank) -> float:
     return _share(stage, max(0, _resting(stage, rank) - at_hand), rank)
 
 
-def resting_share(stage: Stage, rank: Rank) -> float:
+def offloaded_share(stage: Stage, rank: Rank) -> float:
     """Return the share of a stage's layers that rest in its host."""
     return _resting(stage, rank) / len(stage.layers) if stage.layers else 0.0
 
@@ -132,7 +132,7 @@ def exposed_seconds(stage: Stage, work: float, rank: Rank, links: Fabric) -> flo
     """Return the seconds of reading that do not hide behind the work of a stage."""
     if rank.offload is None:
         return 0.0
-    moving = resting_bytes(stage, rank) / read_bandwidth(rank.offload, links)
+    moving = offloaded_bytes(stage, rank) / read_bandwidth(rank.offload, links)
     return max(0.0, moving - _training(links).offload_overlap * work)
 
 
@@ -146,7 +146,7 @@ def _training(links: Fabric) -> Training:
 # Section 10, "a host holds".
 def host_memory_bytes(stages: list[Stage], rank: Rank, links: Fabric) -> float:
     """Return the bytes of weights in the fullest host."""
-    of_rank = max(resting_bytes(stage, rank) for stage in stages)
+    of_rank = max(offloaded_bytes(stage, rank) for stage in stages)
     return of_rank * _accelerators_of_a_host(links)
 
 

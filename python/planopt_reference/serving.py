@@ -276,14 +276,14 @@ def evaluate_serving(
             capacity_bytes=memory.capacity,
         )
         rejections.append(overflow)
-    resting = host_memory_bytes(stages(transformer, pp), rank, links)
+    offloaded = host_memory_bytes(stages(transformer, pp), rank, links)
     usable = usable_host_memory(machine, rank)
-    if offload is not None and offload_to == "host" and resting > usable:
+    if offload is not None and offload_to == "host" and offloaded > usable:
         rejections.append(
             _rejection(
                 "host-memory",
-                f"{resting:.0f} bytes of weights in a host of {usable:.0f}",
-                needed_bytes=resting,
+                f"{offloaded:.0f} bytes of weights in a host of {usable:.0f}",
+                needed_bytes=offloaded,
                 memory_bytes=usable,
             )
         )

@@ -19,8 +19,8 @@ from planopt_reference.offload import (
     host_bandwidth,
     kept,
     kept_bytes,
+    offloaded_share,
     read_bandwidth,
-    resting_share,
 )
 from planopt_reference.operations import (
     AllReduce,
@@ -149,7 +149,7 @@ def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime
         encoding = encoder_seconds(rank, step)
         durations.append(Duration(encoding, 0.0, encoding))
     spared, handed = _kept_by_host(stage, step, rank, links)
-    share = resting_share(stage, rank)
+    share = offloaded_share(stage, rank)
     return StageTime(
         compute=math.fsum(duration.compute for duration in durations)
         - share * math.fsum(duration.compute for duration in spared),
@@ -181,7 +181,7 @@ def _kept_by_host(
                 matrices /= rank.e
             distinct += kept_bytes(each, rank, distinct=matrices)
             products.append(each)
-    distinct *= resting_share(stage, rank)
+    distinct *= offloaded_share(stage, rank)
     if step.tokens >= own.copied_from:
         return [], distinct / read_bandwidth(rank.offload, links)
     spared = list(_durations(products, step, rank))

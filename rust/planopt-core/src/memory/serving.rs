@@ -133,7 +133,7 @@ impl StageMemory {
         }
     }
 
-    /// The same with `weights` resting elsewhere.
+    /// The same with `weights` offloaded.
     #[must_use]
     pub(crate) fn without(self, weights: Bytes) -> Self {
         Self {

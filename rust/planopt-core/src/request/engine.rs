@@ -259,7 +259,7 @@ fn with_engine<T>(
     let layout = request.layout();
     let site = request.hardware.site(catalog, layout.accelerators())?;
     let system = site.resolve(catalog, &assumptions, Nics::One)?;
-    let question = request.resting_in(system.host, question, &assumptions)?;
+    let question = request.offloaded_to(system.host, question, &assumptions)?;
     let in_flight = layout.in_flight;
     let asked = |replica: &Replica, _| {
         let limits = limits(options, replica, in_flight, question.overlap, &assumptions);

@@ -260,7 +260,7 @@ impl EvaluateServing {
     /// # Errors
     ///
     /// A host that states no memory, or no disk, and an overlap of two batches.
-    pub(super) fn resting_in(
+    pub(super) fn offloaded_to(
         &self,
         host: &Host,
         question: Question,
@@ -323,7 +323,7 @@ impl EvaluateServing {
     }
 
     /// Numbers of layers to try: the one that is asked for, or each until it fits.
-    pub(super) fn resting_layers(&self, transformer: &Transformer) -> Vec<Option<u32>> {
+    pub(super) fn offloaded_layers(&self, transformer: &Transformer) -> Vec<Option<u32>> {
         match &self.offload {
             None => vec![None],
             Some(OffloadRequest {
@@ -385,13 +385,13 @@ pub fn evaluate_serving(
     let layout = request.layout();
     let site = request.hardware.site(catalog, layout.accelerators())?;
     let system = site.resolve(catalog, &assumptions, Nics::One)?;
-    let open = request.resting_in(system.host, question, &assumptions)?;
+    let open = request.offloaded_to(system.host, question, &assumptions)?;
     let evaluate = |layers| {
         let question = offload::with_layers(open, layers);
         let evaluated = evaluate_unit(&transformer, &question, &system, layout, &assumptions);
         (question, evaluated)
     };
-    let tried = request.resting_layers(&transformer);
+    let tried = request.offloaded_layers(&transformer);
     let (last, fewer) = tried.split_last().unwrap_or((&None, &[]));
     let is_enough = |(_, evaluated): &(_, Result<(_, ReplicaEvaluation), _>)| match evaluated {
         Ok((_, evaluation)) => evaluation.memory.fits(),

@@ -82,11 +82,11 @@ pub fn evaluate_unit(
                 largest: None,
             });
         }
-        let resting = replica.host_memory();
+        let offloaded = replica.host_memory();
         let host_memory = question.offload.and_then(|offload| offload.memory);
-        if let Some(there) = host_memory.filter(|there| resting > *there) {
+        if let Some(there) = host_memory.filter(|there| offloaded > *there) {
             rejections.push(Rejection::HostMemory {
-                needed_bytes: resting.0,
+                needed_bytes: offloaded.0,
                 memory_bytes: there.0,
             });
         }

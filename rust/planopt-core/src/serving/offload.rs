@@ -1,4 +1,4 @@
-//! Layers whose weights rest in the host's memory or on its disks, and are read over its link in
+//! Layers whose weights are offloaded to the host's memory or to its disks, and are read over its link in
 //! every step (Sheng et al., "`FlexGen`", arXiv 2303.06865). Formulas: `docs/reference/serving.md`,
 //! section 10.
 
@@ -7,13 +7,13 @@ use crate::load::serving::Offload;
 use crate::parallel::Stage;
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
 
-/// Layers that an accelerator has room for while it works on those that rest elsewhere: the one at
+/// Layers that an accelerator has room for while it works on those that are offloaded: the one at
 /// work, and the one that comes in meanwhile.
 const LAYERS_AT_HAND: f64 = 2.0;
 
-/// What of a stage rests in its host.
+/// What of a stage is offloaded to its host.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Resting {
+pub(crate) struct Offloaded {
     /// Share of its layers.
     pub(crate) share: f64,
     /// Weights of one rank.
@@ -22,12 +22,12 @@ pub(crate) struct Resting {
     pub(crate) freed: Bytes,
 }
 
-/// What of a stage rests in its host: so many of its layers, of every kind its share.
+/// What of a stage is offloaded to its host: so many of its layers, of every kind its share.
 /// Where the host computes them (`kept`), experts alone, and no layer of them has to be at hand.
-pub(crate) fn resting(offload: &Offload, stage: &Stage, rank: &Rank, kept: bool) -> Resting {
+pub(crate) fn offloaded(offload: &Offload, stage: &Stage, rank: &Rank, kept: bool) -> Offloaded {
     let layers: f64 = stage.layers.iter().sum();
     if layers <= 0.0 {
-        return Resting::default();
+        return Offloaded::default();
     }
     let of_each_kind = rank.blocks.iter().zip(&stage.layers);
     let weights: Bytes = of_each_kind
@@ -40,12 +40,12 @@ pub(crate) fn resting(offload: &Offload, stage: &Stage, rank: &Rank, kept: bool)
             bytes * count
         })
         .sum();
-    let resting = f64::from(offload.layers).min(layers);
+    let offloaded = f64::from(offload.layers).min(layers);
     let at_hand = if kept { 0.0 } else { LAYERS_AT_HAND };
-    let freed = resting - resting.min(at_hand);
-    Resting {
-        share: resting / layers,
-        weights: weights * (resting / layers),
+    let freed = offloaded - offloaded.min(at_hand);
+    Offloaded {
+        share: offloaded / layers,
+        weights: weights * (offloaded / layers),
         freed: weights * (freed / layers),
     }
 }

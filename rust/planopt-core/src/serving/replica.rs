@@ -3,7 +3,7 @@
 //! Formulas: `docs/reference/model.md`, sections 5 and 6.
 
 use super::evaluation::{Decode, Mixed, Prefill};
-use super::offload::{Resting, exposed_reading, reading_line, resting};
+use super::offload::{Offloaded, exposed_reading, offloaded, reading_line};
 use super::parts::TimeParts;
 use crate::catalog::{Accelerator, Assumptions, OwnKernels};
 use crate::compute::{OperationTime, Rank, RankBlock, Step};
@@ -20,7 +20,7 @@ pub struct Replica<'a> {
     stages: &'a [Stage],
     memory: Vec<StageMemory>,
     /// What of each kind of stage rests in the host, and the line that it is read over.
-    resting: Vec<Resting>,
+    offloaded: Vec<Offloaded>,
     host_line: BytesPerSecond,
     capacity: Bytes,
     fabric: &'a Fabric,
@@ -63,12 +63,12 @@ impl<'a> Replica<'a> {
         let Degrees { tp, cp, .. } = placement.degrees;
         let reached = assumptions.compute_of(accelerator);
         let own = assumptions.own_kernels(accelerator);
-        let resting: Vec<Resting> = stages
+        let offloaded: Vec<Offloaded> = stages
             .iter()
             .map(|stage| {
                 let offload = question.offload.as_ref();
-                offload.map_or_else(Resting::default, |offload| {
-                    resting(offload, stage, rank, own.is_some())
+                offload.map_or_else(Offloaded::default, |offload| {
+                    offloaded(offload, stage, rank, own.is_some())
                 })
             })
             .collect();
@@ -78,13 +78,13 @@ impl<'a> Replica<'a> {
             stages,
             memory: stages
                 .iter()
-                .zip(&resting)
-                .map(|(stage, resting)| {
+                .zip(&offloaded)
+                .map(|(stage, offloaded)| {
                     StageMemory::new(stage, rank, accelerators, question.context, assumptions)
-                        .without(resting.freed)
+                        .without(offloaded.freed)
                 })
                 .collect(),
-            resting,
+            offloaded,
             host_line: question.offload.map_or(link, |offload| {
                 reading_line(&offload, link, placement.accelerators_per_host())
             }),
@@ -122,7 +122,7 @@ impl<'a> Replica<'a> {
 
     /// Memory that weights take in the fullest host.
     pub fn host_memory(&self) -> Bytes {
-        let of_rank = self.resting.iter().map(|resting| resting.weights);
+        let of_rank = self.offloaded.iter().map(|offloaded| offloaded.weights);
         let fullest = of_rank.fold(Bytes::ZERO, Bytes::max);
         fullest * f64::from(self.placement.accelerators_per_host())
     }
@@ -358,7 +358,7 @@ impl Replica<'_> {
             ..TimeParts::default()
         };
         let mut slowest_stage = TimeParts::default();
-        for (stage, resting) in self.stages.iter().zip(&self.resting) {
+        for (stage, offloaded) in self.stages.iter().zip(&self.offloaded) {
             let mut time = StageTime::default();
             for (block, &layers) in blocks.iter().zip(&stage.layers) {
                 time.add(*block, layers);
@@ -372,7 +372,7 @@ impl Replica<'_> {
             }
             let mut handed = Seconds::ZERO;
             if let (Some(own), Some(offload)) = (self.own, self.question.offload) {
-                let (bytes, spared) = self.kept(stage, resting.share, step, tokens);
+                let (bytes, spared) = self.kept(stage, offloaded.share, step, tokens);
                 handed = if tokens < own.copied_from {
                     time.operations = time.operations.then(spared.times(-1.0));
                     bytes / self.in_the_host(&offload, own)
@@ -383,7 +383,7 @@ impl Replica<'_> {
             let mut parts = time.parts(overlap);
             parts.offload = match self.question.offload {
                 Some(offload) if self.own.is_none() => {
-                    exposed_reading(&offload, resting.weights, self.host_line, parts.total())
+                    exposed_reading(&offload, offloaded.weights, self.host_line, parts.total())
                 }
                 _ => handed,
             };

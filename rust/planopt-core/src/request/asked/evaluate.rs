@@ -49,7 +49,7 @@ pub(super) fn serving(
         image_patches,
         ..adapted(reading, model)
     };
-    let offload = resting(reading, request.offload.clone());
+    let offload = offloaded(reading, request.offload.clone());
     if reading.is_given("traffic") && image_patches.is_some() {
         let message = "--traffic says how long prompts are, with all that is in them";
         reading.wrong(
@@ -127,7 +127,7 @@ fn not_explained(reader: &mut Reader, arguments: &[&str]) {
 }
 
 /// Which layers rest in the host.
-fn resting(reader: &mut Reader, offload: Option<OffloadRequest>) -> Option<OffloadRequest> {
+fn offloaded(reader: &mut Reader, offload: Option<OffloadRequest>) -> Option<OffloadRequest> {
     if reader.is_given("offload") {
         return offload;
     }
