@@ -149,7 +149,7 @@ class Step:
 
     `decoding` sequences gain one token each over `context` cached ones, and `chunk`
     tokens of one prompt are read behind `cached` ones. Meanwhile other groups of the
-    stage bring `remote_tokens` tokens to the experts. Each sequence has `drafted` tokens
+    stage bring `remote_tokens` to the experts. Each sequence has `drafted` tokens
     checked beside the one that it gains.
     """
 

@@ -13,7 +13,7 @@ pub struct StageParts {
     pub forward: Seconds,
     /// Backward, without recomputation.
     pub backward: Seconds,
-    /// Forward done recomputed.
+    /// Forward recomputed.
     pub recompute: Seconds,
     /// Tensor-parallel collectives that products wait for.
     pub tensor: Seconds,
