@@ -29,7 +29,7 @@ class Limits:
     decode_first: bool
     reserve: bool
     """Whether whoever is admitted gets the pages of his whole answer."""
-    lanes: int = 1
+    micro_batches: int = 1
     """Micro-batches under way at the same time."""
 
 
@@ -44,7 +44,7 @@ class Work:
 
 
 StepSeconds: TypeAlias = "Callable[[Work], tuple[float, float]]"
-"""Seconds of a step, and until the next one of another lane may start."""
+"""Seconds of a step, and until the next one of another micro_batch may start."""
 
 
 @dataclass(eq=False)
@@ -69,7 +69,7 @@ class Sequence_:
 
 
 @dataclass(eq=False)
-class _Lane:
+class _MicroBatch:
     members: list[Sequence_] = field(default_factory=list)
     reading: list[tuple[Sequence_, int]] = field(default_factory=list)
     decoding: list[Sequence_] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Engine:
 
     def __init__(self, limits: Limits, seconds: StepSeconds) -> None:
         self.limits, self.seconds = limits, seconds
-        self.lanes = [_Lane() for _ in range(limits.lanes)]
+        self.micro_batches = [_MicroBatch() for _ in range(limits.micro_batches)]
         self.line: list[Sequence_] = []
         self.accepts = 0.0
         self.turn = count()
@@ -95,108 +95,122 @@ class Engine:
         now = 0.0
         while True:
             starts = self.accepts if self.accepts > now and self._wants() else math.inf
-            times = [lane.ends for lane in self.lanes]
+            times = [micro_batch.ends for micro_batch in self.micro_batches]
             times += [coming[0].arrival] if coming else []
             now = min([*times, starts])
             if now == math.inf:
                 return everybody
-            for lane in self.lanes:
-                if lane.ends <= now:
-                    self._finish(lane, now)
+            for micro_batch in self.micro_batches:
+                if micro_batch.ends <= now:
+                    self._finish(micro_batch, now)
             while coming and coming[0].arrival <= now:
                 self.line.append(coming.pop(0))
-            for lane in self.lanes:
-                if lane.ends == math.inf and self.accepts <= now:
-                    self._start(lane, now)
+            for micro_batch in self.micro_batches:
+                if micro_batch.ends == math.inf and self.accepts <= now:
+                    self._start(micro_batch, now)
 
     def _wants(self) -> bool:
-        idle = [lane for lane in self.lanes if lane.ends == math.inf]
-        return any(lane.members or self.line for lane in idle)
+        idle = [
+            micro_batch
+            for micro_batch in self.micro_batches
+            if micro_batch.ends == math.inf
+        ]
+        return any(micro_batch.members or self.line for micro_batch in idle)
 
-    def _start(self, lane: _Lane, now: float) -> None:
+    def _start(self, micro_batch: _MicroBatch, now: float) -> None:
         first = self.limits.decode_first
         if first:
-            self._make_room(lane)
-        decoding = sum(each.decodes for each in lane.members) if first else 0
-        lane.reading = list(self._chunks(lane, self.limits.token_budget - decoding))
-        if not first and not lane.reading:
-            self._make_room(lane)
-        lane.decoding = (
-            [each for each in lane.members if each.decodes]
-            if first or not lane.reading
+            self._make_room(micro_batch)
+        decoding = sum(each.decodes for each in micro_batch.members) if first else 0
+        micro_batch.reading = list(
+            self._chunks(micro_batch, self.limits.token_budget - decoding)
+        )
+        if not first and not micro_batch.reading:
+            self._make_room(micro_batch)
+        micro_batch.decoding = (
+            [each for each in micro_batch.members if each.decodes]
+            if first or not micro_batch.reading
             else []
         )
-        chunks = tuple((tokens, each.cached) for each, tokens in lane.reading)
-        contexts = tuple(each.cached for each in lane.decoding)
+        chunks = tuple((tokens, each.cached) for each, tokens in micro_batch.reading)
+        contexts = tuple(each.cached for each in micro_batch.decoding)
         if chunks or contexts:
             latency, interval = self.seconds(Work(chunks, contexts))
-            lane.ends, self.accepts = now + latency, now + interval
+            micro_batch.ends, self.accepts = now + latency, now + interval
 
-    def _finish(self, lane: _Lane, now: float) -> None:
-        lane.ends = math.inf
-        for each in lane.decoding:
+    def _finish(self, micro_batch: _MicroBatch, now: float) -> None:
+        micro_batch.ends = math.inf
+        for each in micro_batch.decoding:
             each.cached += 1
-            self._gain(lane, each, now)
-        for each, tokens in lane.reading:
+            self._gain(micro_batch, each, now)
+        for each, tokens in micro_batch.reading:
             each.cached += tokens
             if each.cached == each.to_read:
-                self._gain(lane, each, now)
+                self._gain(micro_batch, each, now)
 
-    def _gain(self, lane: _Lane, each: Sequence_, now: float) -> None:
+    def _gain(self, micro_batch: _MicroBatch, each: Sequence_, now: float) -> None:
         """Put out a token; the last one frees its place and pages."""
         each.put_out += 1
         if math.isnan(each.first):
             each.first = now
         if each.put_out == each.output:
             each.end, each.pages = now, 0
-            lane.members.remove(each)
+            micro_batch.members.remove(each)
 
     def _free(self) -> int:
-        held = sum(each.pages for lane in self.lanes for each in lane.members)
+        held = sum(
+            each.pages
+            for micro_batch in self.micro_batches
+            for each in micro_batch.members
+        )
         return self.all_pages - held
 
     def _of(self, tokens: int) -> int:
         return math.ceil(tokens / self.limits.page_tokens)
 
-    def _make_room(self, lane: _Lane) -> None:
+    def _make_room(self, micro_batch: _MicroBatch) -> None:
         """Give everybody who decodes the page of his next token; the latest go."""
         if self.limits.reserve:
             return
         while True:
             growing = {
-                each: self._of(each.cached + 1) for each in lane.members if each.decodes
+                each: self._of(each.cached + 1)
+                for each in micro_batch.members
+                if each.decodes
             }
             needed = sum(pages - each.pages for each, pages in growing.items())
             if needed <= self._free():
                 for each, pages in growing.items():
                     each.pages = pages
                 return
-            latest = max(lane.members, key=lambda each: each.admitted)
-            lane.members.remove(latest)
+            latest = max(micro_batch.members, key=lambda each: each.admitted)
+            micro_batch.members.remove(latest)
             latest.to_read = latest.prompt + latest.put_out
             latest.cached = latest.pages = 0
             self.line.insert(0, latest)
 
-    def _chunks(self, lane: _Lane, budget: int) -> Iterator[tuple[Sequence_, int]]:
+    def _chunks(
+        self, micro_batch: _MicroBatch, budget: int
+    ) -> Iterator[tuple[Sequence_, int]]:
         """Read those who are being read in their order, then those in the line."""
-        for each in [each for each in lane.members if not each.decodes]:
+        for each in [each for each in micro_batch.members if not each.decodes]:
             if budget <= 0:
                 return
             tokens = min(budget, each.to_read - each.cached)
             budget -= tokens
             yield each, tokens
-        while budget > 0 and self.line and self._admit(lane):
-            each = lane.members[-1]
+        while budget > 0 and self.line and self._admit(micro_batch):
+            each = micro_batch.members[-1]
             tokens = min(budget, each.to_read)
             budget -= tokens
             yield each, tokens
 
-    def _admit(self, lane: _Lane) -> bool:
-        here = sum(len(other.members) for other in self.lanes)
-        share = math.ceil((here + len(self.line)) / len(self.lanes))
-        if len(lane.members) >= self.limits.max_sequences:
+    def _admit(self, micro_batch: _MicroBatch) -> bool:
+        here = sum(len(other.members) for other in self.micro_batches)
+        share = math.ceil((here + len(self.line)) / len(self.micro_batches))
+        if len(micro_batch.members) >= self.limits.max_sequences:
             return False
-        if len(self.lanes) > 1 and len(lane.members) >= share:
+        if len(self.micro_batches) > 1 and len(micro_batch.members) >= share:
             return False
         each = self.line[0]
         whole = each.prompt + each.output if self.limits.reserve else 0
@@ -206,5 +220,5 @@ class Engine:
         if not fits_alone and pages + spare > free:
             return False
         each.pages, each.admitted = pages, next(self.turn)
-        lane.members.append(self.line.pop(0))
+        micro_batch.members.append(self.line.pop(0))
         return True

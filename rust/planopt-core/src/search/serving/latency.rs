@@ -90,10 +90,10 @@ impl Most {
         let tpot = latency.tpot.map(|most| BEYOND * most);
         let rate = BEYOND * most_per_second(&steps, &limits, &latency.traffic, tpot);
         let waiting = latency.ttft.map_or(f64::INFINITY, |ttft| rate * ttft);
-        let lanes = f64::from(limits.micro_batches);
+        let micro_batches = f64::from(limits.micro_batches);
         Some(Self {
             capacity,
-            batch: whole(f64::from(decoding) + waiting / lanes).min(capacity),
+            batch: whole(f64::from(decoding) + waiting / micro_batches).min(capacity),
             tokens_per_second: rate * latency.output,
         })
     }
@@ -145,7 +145,7 @@ pub(crate) fn supply(
     let asked = Asked {
         latency,
         estimator: &estimator,
-        lanes: f64::from(limits.micro_batches),
+        micro_batches: f64::from(limits.micro_batches),
     };
     let (batch, estimate) = if latency.at_random {
         asked.most_requests(capacity, count)?
@@ -189,7 +189,7 @@ const WHOLE: f64 = 0.999;
 struct Asked<'s> {
     latency: &'s LatencyGoal,
     estimator: &'s Estimator,
-    lanes: f64,
+    micro_batches: f64,
 }
 
 impl Asked<'_> {
@@ -201,7 +201,7 @@ impl Asked<'_> {
         count: &mut Count,
     ) -> Result<(u32, Estimate), Miss> {
         let users = |batch: u32| {
-            let users = (f64::from(batch) * self.lanes).round();
+            let users = (f64::from(batch) * self.micro_batches).round();
             self.estimator.at(
                 &Arrivals::Closed {
                     users: whole(users),
@@ -280,7 +280,7 @@ impl Asked<'_> {
             }
         }
         let best = best?;
-        let batch = whole((best.decoding / self.lanes).ceil()).clamp(1, capacity);
+        let batch = whole((best.decoding / self.micro_batches).ceil()).clamp(1, capacity);
         Ok((batch, best))
     }
 

@@ -40,7 +40,7 @@ pub fn most_per_second(
     traffic: &Traffic,
     tpot: Option<f64>,
 ) -> f64 {
-    let lanes = f64::from(limits.micro_batches.max(1));
+    let micro_batches = f64::from(limits.micro_batches.max(1));
     let budget = f64::from(limits.token_budget).clamp(1.0, LARGEST_STEP);
     let (behind, read) = (traffic.mean_output() - 1.0, traffic.mean_read());
     let again = |prompt: f64, sequences: f64| {
@@ -56,13 +56,13 @@ pub fn most_per_second(
             decode_sequences: sequences,
             decode_context: traffic.decode_context(),
         });
-        seconds.latency.max(lanes * seconds.interval)
+        seconds.latency.max(micro_batches * seconds.interval)
     };
-    let reads = lanes * budget / (read * again(budget, 0.0));
+    let reads = micro_batches * budget / (read * again(budget, 0.0));
     if behind <= 0.0 {
         return reads;
     }
-    let held = limits.kv_tokens as f64 / traffic.held(limits.kv_policy) / lanes;
+    let held = limits.kv_tokens as f64 / traffic.held(limits.kv_policy) / micro_batches;
     let places = f64::from(limits.max_sequences)
         .min(held)
         .min(budget)
@@ -111,5 +111,5 @@ pub fn most_per_second(
         }
     }
     let most = best.1;
-    reads.min(lanes * most)
+    reads.min(micro_batches * most)
 }

@@ -7,8 +7,8 @@
 mod arrivals;
 mod bound;
 mod estimate;
-mod lane;
 mod limits;
+mod micro_batch;
 mod pages;
 mod random;
 mod replica;

@@ -1,8 +1,8 @@
 //! An engine: continuous batching with chunked prefill over a paged KV cache.
 
 use super::arrivals::Request;
-use super::lane::{Doing, Jump, Lane, Ticket, pages_of};
 use super::limits::EngineLimits;
+use super::micro_batch::{Doing, Jump, MicroBatch, Ticket, pages_of};
 use super::pages::Pages;
 use super::step::{StepTime, StepWork};
 use crate::catalog::Policy;
@@ -27,7 +27,7 @@ struct Sequence {
     target: u32,
     /// Of these, tokens that are cached.
     cached: u32,
-    /// Steps of its lane when it joined.
+    /// Steps of its micro_batch when it joined.
     joined: u64,
     /// Whether it decodes.
     decodes: bool,
@@ -41,7 +41,7 @@ struct Sequence {
 pub(super) struct Engine<'a, T> {
     limits: EngineLimits,
     step: &'a T,
-    lanes: Vec<Lane>,
+    micro_batches: Vec<MicroBatch>,
     waiting: VecDeque<u32>,
     /// Who has arrived since the engine last looked.
     arrived: Vec<u32>,
@@ -58,11 +58,11 @@ pub(super) struct Engine<'a, T> {
 
 impl<'a, T: StepTime> Engine<'a, T> {
     pub(super) fn new(limits: EngineLimits, step: &'a T) -> Self {
-        let lane = Lane::new(limits.page_tokens);
+        let micro_batch = MicroBatch::new(limits.page_tokens);
         Self {
             limits,
             step,
-            lanes: vec![lane; limits.micro_batches.max(1) as usize],
+            micro_batches: vec![micro_batch; limits.micro_batches.max(1) as usize],
             waiting: VecDeque::new(),
             arrived: Vec::new(),
             unseen_steps: 0,
@@ -76,9 +76,9 @@ impl<'a, T: StepTime> Engine<'a, T> {
 
     /// When something happens next; never is infinity.
     pub(super) fn next(&self) -> f64 {
-        self.lanes
+        self.micro_batches
             .iter()
-            .map(|lane| lane.doing.until())
+            .map(|micro_batch| micro_batch.doing.until())
             .fold(f64::INFINITY, f64::min)
     }
 
@@ -137,17 +137,18 @@ impl<'a, T: StepTime> Engine<'a, T> {
 
     /// Ends a jump with the step that is under way: somebody has come for whom nobody waits.
     pub(super) fn look_up(&mut self, now: f64) {
-        let lane = &mut self.lanes[0];
-        if let Some(jump) = &mut lane.jump {
+        let micro_batch = &mut self.micro_batches[0];
+        if let Some(jump) = &mut micro_batch.jump {
             *jump = jump.left_at(now);
-            lane.doing = Doing::Steps(jump.until(jump.steps));
+            micro_batch.doing = Doing::Steps(jump.until(jump.steps));
         }
     }
 
-    /// Looks at what has arrived, unless the lane decodes and it is too early to look again.
+    /// Looks at what has arrived, unless the micro_batch decodes and it is too early to look again.
     fn receive(&mut self, index: usize) {
-        let lane = &self.lanes[index];
-        let only_decodes = lane.decoding > 0 && lane.reading.is_empty() && self.waiting.is_empty();
+        let micro_batch = &self.micro_batches[index];
+        let only_decodes =
+            micro_batch.decoding > 0 && micro_batch.reading.is_empty() && self.waiting.is_empty();
         self.unseen_steps += 1;
         if !only_decodes || self.unseen_steps >= self.limits.receive_interval {
             self.unseen_steps = 0;
@@ -155,26 +156,28 @@ impl<'a, T: StepTime> Engine<'a, T> {
         }
     }
 
-    /// Starts steps on lanes that have nothing to do but could.
+    /// Starts steps on micro_batches that have nothing to do but could.
     pub(super) fn wake(&mut self, now: f64) {
-        for index in 0..self.lanes.len() {
-            if self.lanes[index].doing == Doing::Idle {
+        for index in 0..self.micro_batches.len() {
+            if self.micro_batches[index].doing == Doing::Idle {
                 self.start(index, now);
             }
         }
     }
 
-    /// What happens at [`Self::next`]: a step ends, or a lane's turn to start one comes. Who is
+    /// What happens at [`Self::next`]: a step ends, or a micro_batch's turn to start one comes. Who is
     /// answered goes to `answered`; what can start then is started by [`Self::wake`].
     pub(super) fn advance(&mut self, answered: &mut Vec<Answered>) {
         let now = self.next();
-        for index in 0..self.lanes.len() {
-            match self.lanes[index].doing {
+        for index in 0..self.micro_batches.len() {
+            match self.micro_batches[index].doing {
                 Doing::Steps(until) if until <= now => {
                     self.end_step(index, now, answered);
-                    self.lanes[index].doing = Doing::Idle;
+                    self.micro_batches[index].doing = Doing::Idle;
                 }
-                Doing::Waits(until) if until <= now => self.lanes[index].doing = Doing::Idle,
+                Doing::Waits(until) if until <= now => {
+                    self.micro_batches[index].doing = Doing::Idle
+                }
                 _ => {}
             }
         }
@@ -184,11 +187,11 @@ impl<'a, T: StepTime> Engine<'a, T> {
 
     fn start(&mut self, index: usize, now: f64) {
         let nobody_waits = self.waiting.is_empty() && self.arrived.is_empty();
-        if nobody_waits && self.lanes[index].sequences() == 0 {
+        if nobody_waits && self.micro_batches[index].sequences() == 0 {
             return;
         }
         if self.accepts_from > now {
-            self.lanes[index].doing = Doing::Waits(self.accepts_from);
+            self.micro_batches[index].doing = Doing::Waits(self.accepts_from);
             return;
         }
         self.receive(index);
@@ -205,14 +208,14 @@ impl<'a, T: StepTime> Engine<'a, T> {
                 reading
             }
         };
-        let lane = &mut self.lanes[index];
+        let micro_batch = &mut self.micro_batches[index];
         // Who is admitted with his prompt cached decodes at once: so this is looked at last.
-        lane.decodes = lane.decoding > 0
+        micro_batch.decodes = micro_batch.decoding > 0
             && (self.limits.policy == Policy::DecodeFirst || work.prefill_tokens <= 0.0);
-        let work = if lane.decodes {
+        let work = if micro_batch.decodes {
             StepWork {
-                decode_sequences: f64::from(lane.decoding),
-                decode_context: lane.mean_context(),
+                decode_sequences: f64::from(micro_batch.decoding),
+                decode_context: micro_batch.mean_context(),
                 ..work
             }
         } else {
@@ -222,7 +225,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
             return;
         }
         let seconds = self.step.seconds(&work);
-        lane.doing = Doing::Steps(now + seconds.latency);
+        micro_batch.doing = Doing::Steps(now + seconds.latency);
         self.accepts_from = now + seconds.interval;
         self.jump(work, seconds.latency, now);
     }
@@ -232,20 +235,20 @@ impl<'a, T: StepTime> Engine<'a, T> {
     /// been let in. Somebody who arrives ends it (`look_up`). Several micro-batches share pages
     /// and the line, so theirs are taken one by one.
     fn jump(&mut self, work: StepWork, first: f64, now: f64) {
-        let lane = &self.lanes[0];
-        let alone = self.lanes.len() == 1 && lane.reading.is_empty();
+        let micro_batch = &self.micro_batches[0];
+        let alone = self.micro_batches.len() == 1 && micro_batch.reading.is_empty();
         if !alone || work.prefill_tokens > 0.0 || self.accepts_from > now + first {
             return;
         }
-        let mut steps = lane.steps_to_end();
+        let mut steps = micro_batch.steps_to_end();
         if !self.arrived.is_empty() && self.waiting.is_empty() {
             let until_look = self.limits.receive_interval - self.unseen_steps;
             steps = steps.min(u64::from(until_look.max(1)));
         }
         if self.limits.kv_policy == KvPolicy::Preempt {
             let free = self.pages.free();
-            if lane.pages_behind_next(steps - 1) > free {
-                let turns = free / u64::from(lane.decoding.max(1));
+            if micro_batch.pages_behind_next(steps - 1) > free {
+                let turns = free / u64::from(micro_batch.decoding.max(1));
                 let page = u64::from(self.limits.page_tokens);
                 // As far as whole turns of pages go: what is behind them is stepped.
                 steps = steps.min(turns * page + 1);
@@ -264,14 +267,14 @@ impl<'a, T: StepTime> Engine<'a, T> {
             growth: (last.latency - first) / real(steps - 1),
             steps,
         };
-        let lane = &mut self.lanes[0];
-        lane.doing = Doing::Steps(jump.until(steps));
-        lane.jump = Some(jump);
+        let micro_batch = &mut self.micro_batches[0];
+        micro_batch.doing = Doing::Steps(jump.until(steps));
+        micro_batch.jump = Some(jump);
     }
 
     /// What the steps of a jump behind its first have needed; tells how many there were in all.
     fn land(&mut self, index: usize, now: f64) -> u64 {
-        let Some(jump) = self.lanes[index].jump.take() else {
+        let Some(jump) = self.micro_batches[index].jump.take() else {
             return 1;
         };
         let behind = jump.steps - 1;
@@ -279,26 +282,26 @@ impl<'a, T: StepTime> Engine<'a, T> {
         let interval = u64::from(self.limits.receive_interval.max(1));
         self.unseen_steps = u32::try_from(looks % interval).unwrap_or(0);
         if self.limits.kv_policy == KvPolicy::Preempt {
-            let pages = self.lanes[index].pages_behind_next(behind);
+            let pages = self.micro_batches[index].pages_behind_next(behind);
             self.pages.take_since(pages, now);
         }
         jump.steps
     }
 
-    /// Gives every decoding sequence of a lane the page that its next token may need; the latest
+    /// Gives every decoding sequence of a micro_batch the page that its next token may need; the latest
     /// go back into the queue until there are enough.
     fn make_room(&mut self, index: usize, now: f64) {
         if self.limits.kv_policy == KvPolicy::Reserve {
             return;
         }
         loop {
-            let needed = self.lanes[index].pages_to_grow();
+            let needed = self.micro_batches[index].pages_to_grow();
             if self.pages.are_free(needed) {
                 self.pages.take(needed, now);
                 return;
             }
             let sequences = &self.sequences;
-            let latest = self.lanes[index]
+            let latest = self.micro_batches[index]
                 .latest(|ticket| sequences[ticket.place as usize].epoch == ticket.epoch);
             let Some(ticket) = latest else {
                 return;
@@ -309,17 +312,17 @@ impl<'a, T: StepTime> Engine<'a, T> {
 
     /// Takes everything from a sequence; it waits before all others to be read again.
     fn preempt(&mut self, index: usize, ticket: Ticket, now: f64) {
-        let lane = &mut self.lanes[index];
+        let micro_batch = &mut self.micro_batches[index];
         let sequence = &mut self.sequences[ticket.place as usize];
         if sequence.decodes {
-            let cached = sequence.cached_after(lane.steps);
-            lane.leave(cached);
+            let cached = sequence.cached_after(micro_batch.steps);
+            micro_batch.leave(cached);
             self.pages.give_back(self.pages.of(cached), now);
             sequence.remaining -= cached - sequence.cached;
             // The token it last put out has yet to be read, too.
             sequence.target = cached + 1;
         } else {
-            lane.reading.retain(|&other| other != ticket);
+            micro_batch.reading.retain(|&other| other != ticket);
             self.pages.give_back(self.pages.of(sequence.target), now);
         }
         sequence.cached = 0;
@@ -333,16 +336,16 @@ impl<'a, T: StepTime> Engine<'a, T> {
     /// those who wait.
     fn read(&mut self, index: usize, now: f64, beside_decoding: bool) -> StepWork {
         let decoding = if beside_decoding {
-            self.lanes[index].decoding
+            self.micro_batches[index].decoding
         } else {
             0
         };
         let mut budget = self.limits.token_budget.saturating_sub(decoding);
         let mut work = StepWork::default();
-        self.lanes[index].chunks.clear();
+        self.micro_batches[index].chunks.clear();
         let mut place = 0;
         while budget > 0 {
-            let ticket = match self.lanes[index].reading.get(place) {
+            let ticket = match self.micro_batches[index].reading.get(place) {
                 Some(&ticket) => ticket,
                 None => match self.admit(index, now) {
                     Some(ticket) => ticket,
@@ -357,7 +360,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
             }
             let tokens = budget.min(sequence.target - sequence.cached);
             work = work.with_chunk(f64::from(tokens), f64::from(sequence.cached));
-            self.lanes[index].chunks.push(tokens);
+            self.micro_batches[index].chunks.push(tokens);
             budget -= tokens;
             place += 1;
         }
@@ -367,15 +370,15 @@ impl<'a, T: StepTime> Engine<'a, T> {
     /// Admits the first who waits, if there is a place and there are pages for him.
     fn admit(&mut self, index: usize, now: f64) -> Option<Ticket> {
         let &place = self.waiting.front()?;
-        let lanes = self.lanes.len();
-        let sequences = self.lanes[index].sequences();
+        let micro_batches = self.micro_batches.len();
+        let sequences = self.micro_batches[index].sequences();
         if sequences >= self.limits.max_sequences as usize {
             return None;
         }
-        if lanes > 1 {
-            // No lane takes more than its share of all who are here.
-            let here: usize = self.lanes.iter().map(Lane::sequences).sum();
-            if sequences >= (here + self.waiting.len()).div_ceil(lanes) {
+        if micro_batches > 1 {
+            // No micro_batch takes more than its share of all who are here.
+            let here: usize = self.micro_batches.iter().map(MicroBatch::sequences).sum();
+            if sequences >= (here + self.waiting.len()).div_ceil(micro_batches) {
                 return None;
             }
         }
@@ -398,18 +401,18 @@ impl<'a, T: StepTime> Engine<'a, T> {
             place,
             epoch: sequence.epoch,
         };
-        let lane = &mut self.lanes[index];
+        let micro_batch = &mut self.micro_batches[index];
         if is_read {
             // Its first token came with the cache.
             sequence.remaining -= 1;
             sequence.decodes = true;
-            sequence.joined = lane.steps;
-            lane.join(ticket, sequence.target, sequence.remaining);
+            sequence.joined = micro_batch.steps;
+            micro_batch.join(ticket, sequence.target, sequence.remaining);
         } else {
-            lane.reading.push_back(ticket);
+            micro_batch.reading.push_back(ticket);
         }
         let sequences = &self.sequences;
-        lane.admit(ticket, |other| {
+        micro_batch.admit(ticket, |other| {
             sequences[other.place as usize].epoch == other.epoch
         });
         Some(ticket)
@@ -418,30 +421,30 @@ impl<'a, T: StepTime> Engine<'a, T> {
     // --- A step ends ----------------------------------------------------------------------
 
     fn end_step(&mut self, index: usize, now: f64, answered: &mut Vec<Answered>) {
-        if self.lanes[index].decodes {
-            self.lanes[index].decodes = false;
+        if self.micro_batches[index].decodes {
+            self.micro_batches[index].decodes = false;
             let steps = self.land(index, now);
-            self.lanes[index].step(steps);
-            while let Some(ticket) = self.lanes[index].next_ended() {
+            self.micro_batches[index].step(steps);
+            while let Some(ticket) = self.micro_batches[index].next_ended() {
                 let sequence = self.sequences[ticket.place as usize];
                 if sequence.epoch == ticket.epoch {
-                    let cached = sequence.cached_after(self.lanes[index].steps);
-                    self.lanes[index].leave(cached);
+                    let cached = sequence.cached_after(self.micro_batches[index].steps);
+                    self.micro_batches[index].leave(cached);
                     self.answer(ticket.place, cached, now, answered);
                 }
             }
         }
-        for place in 0..self.lanes[index].chunks.len() {
-            let tokens = self.lanes[index].chunks[place];
+        for place in 0..self.micro_batches[index].chunks.len() {
+            let tokens = self.micro_batches[index].chunks[place];
             self.end_chunk(index, tokens, now, answered);
         }
-        self.lanes[index].chunks.clear();
+        self.micro_batches[index].chunks.clear();
     }
 
     /// The first prompt that is read has got `tokens` further; whoever is through has a token.
     fn end_chunk(&mut self, index: usize, tokens: u32, now: f64, answered: &mut Vec<Answered>) {
-        let lane = &mut self.lanes[index];
-        let Some(&ticket) = lane.reading.front() else {
+        let micro_batch = &mut self.micro_batches[index];
+        let Some(&ticket) = micro_batch.reading.front() else {
             return;
         };
         let sequence = &mut self.sequences[ticket.place as usize];
@@ -449,7 +452,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
         if sequence.cached < sequence.target {
             return;
         }
-        lane.reading.pop_front();
+        micro_batch.reading.pop_front();
         sequence.first_token.get_or_insert(now);
         sequence.remaining -= 1;
         if sequence.remaining == 0 {
@@ -457,8 +460,8 @@ impl<'a, T: StepTime> Engine<'a, T> {
             self.answer(ticket.place, cached, now, answered);
         } else {
             sequence.decodes = true;
-            sequence.joined = lane.steps;
-            lane.join(ticket, sequence.cached, sequence.remaining);
+            sequence.joined = micro_batch.steps;
+            micro_batch.join(ticket, sequence.cached, sequence.remaining);
         }
     }
 
@@ -477,7 +480,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
 }
 
 impl Sequence {
-    /// Tokens cached once its lane has made so many steps.
+    /// Tokens cached once its micro_batch has made so many steps.
     fn cached_after(&self, steps: u64) -> u32 {
         self.cached + u32::try_from(steps - self.joined).unwrap_or(u32::MAX)
     }

@@ -30,7 +30,7 @@ pub(super) struct Side<'a> {
     pub(super) placement: Placement,
     pub(super) estimator: Estimator,
     /// Micro-batches under way in it.
-    pub(super) lanes: f64,
+    pub(super) micro_batches: f64,
     /// Requests per second that no replica exceeds; of one that answers, those it answers in time.
     pub(super) bound: f64,
 }
@@ -51,7 +51,7 @@ impl Side<'_> {
     /// Sequences of a micro-batch that decode at a rate of requests.
     pub(super) fn batch(&self, per_second: f64) -> u32 {
         let decoding = self.estimator.at(&poisson(per_second), 1.0).decoding;
-        whole((decoding / self.lanes).ceil())
+        whole((decoding / self.micro_batches).ceil())
     }
 
     /// The highest rate of requests at which `in_time` holds of what the closed form says; none
@@ -253,7 +253,7 @@ impl<'a> Ground<'_, 'a> {
             layout,
             placement,
             estimator: Estimator::new(&steps, limits, traffic, overhead),
-            lanes: f64::from(limits.micro_batches),
+            micro_batches: f64::from(limits.micro_batches),
             bound,
         }
     }

@@ -145,7 +145,7 @@ pub(super) struct Kind {
     in_flight: u32,
     /// Sequences of a micro-batch that fit.
     capacity: u32,
-    lanes: f64,
+    micro_batches: f64,
     /// What it cannot supply more than, per second.
     most_tokens: f64,
     pub(super) bracket: Bracket,
@@ -392,7 +392,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
         } = self.part;
         let most = Most {
             capacity: kind.capacity,
-            batch: whole(kind.bracket.fluid / kind.lanes),
+            batch: whole(kind.bracket.fluid / kind.micro_batches),
             tokens_per_second: kind.most_tokens,
         };
         let count = &mut Count::default();
@@ -407,7 +407,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
         );
         let found = found.ok()?;
         Some(if self.judge.is_closed() {
-            f64::from(found.batch) * kind.lanes
+            f64::from(found.batch) * kind.micro_batches
         } else {
             found.tokens_per_second / latency.output
         })
@@ -460,7 +460,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
             rate * tpot * (latency.output - 1.0).max(0.0)
         };
         let batching = Batching {
-            batch: whole((sequences / kind.lanes).ceil()).clamp(1, kind.capacity),
+            batch: whole((sequences / kind.micro_batches).ceil()).clamp(1, kind.capacity),
             in_flight: kind.in_flight,
         };
         let of_replica = if self.judge.is_closed() {
@@ -570,9 +570,9 @@ fn of_candidate<'a>(
         question.overlap,
         assumptions,
     );
-    let lanes = f64::from(limits.micro_batches);
+    let micro_batches = f64::from(limits.micro_batches);
     let fluid = if is_closed {
-        f64::from(most.batch) * lanes
+        f64::from(most.batch) * micro_batches
     } else {
         most.tokens_per_second / latency.output
     };
@@ -591,7 +591,7 @@ fn of_candidate<'a>(
         placement: *placement,
         in_flight,
         capacity: most.capacity,
-        lanes,
+        micro_batches,
         most_tokens: most.tokens_per_second,
         bracket: Bracket {
             good: 0.0,

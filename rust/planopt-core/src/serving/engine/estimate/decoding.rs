@@ -107,20 +107,20 @@ pub(super) fn decoding(estimator: &Estimator, rate: f64, source: Source) -> Deco
     match source {
         Source::Open { .. } => {
             let times = TokenTimes::new(machine, places, rate, behind);
-            let lanes = machine.micro_batches;
+            let micro_batches = machine.micro_batches;
             let usual = (rate * behind * times.at(1.0)).clamp(1.0, places);
             let reading = machine.reading(usual);
             let read = reading.own_mean();
             // All micro-batches share one line.
             let with = |places: f64| {
                 let of_all = Population::new(
-                    rate * lanes,
-                    places * lanes,
+                    rate * micro_batches,
+                    places * micro_batches,
                     read,
-                    |n| behind * times.at(n / lanes),
+                    |n| behind * times.at(n / micro_batches),
                     behind * times.in_line,
                 );
-                of_all.of_one(lanes)
+                of_all.of_one(micro_batches)
             };
             // Pages hold more of short sequences and fewer of long ones.
             let off = estimator.places_deviation;

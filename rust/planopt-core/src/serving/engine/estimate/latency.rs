@@ -17,8 +17,8 @@ pub(super) fn open(estimator: &Estimator, rate: f64, cv2: f64) -> Estimate {
 }
 
 pub(super) fn closed(estimator: &Estimator, users: f64, rate: f64, together: bool) -> Estimate {
-    let lanes = estimator.machine().micro_batches;
-    let users = users / lanes;
+    let micro_batches = estimator.machine().micro_batches;
+    let users = users / micro_batches;
     estimate(estimator, rate, Source::Users { users, together })
 }
 
@@ -162,7 +162,7 @@ fn first_token(estimator: &Estimator, point: &Point, backlog: &Backlog) -> First
             Source::Open { .. } => decode,
             Source::Users { .. } => 0.0,
         },
-        lanes: point.machine.micro_batches,
+        micro_batches: point.machine.micro_batches,
         next: point.next_takes_it(),
         rest: alone,
         more,

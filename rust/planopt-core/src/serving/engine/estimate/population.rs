@@ -109,10 +109,10 @@ impl Population {
     }
 
     /// Those of one of several micro-batches that share the line.
-    pub(super) fn of_one(self, lanes: f64) -> Self {
+    pub(super) fn of_one(self, micro_batches: f64) -> Self {
         Self {
-            decoding: self.decoding / lanes,
-            variance: self.variance / (lanes * lanes),
+            decoding: self.decoding / micro_batches,
+            variance: self.variance / (micro_batches * micro_batches),
             ..self
         }
     }

@@ -61,7 +61,7 @@ pub(super) struct FirstToken {
     /// Length of a decoding step.
     pub(super) step: f64,
     /// Micro-batches of which any may take it.
-    pub(super) lanes: f64,
+    pub(super) micro_batches: f64,
     /// Chance that the next of them to start does.
     pub(super) next: f64,
     /// Chance of the rest of a decoding step alone.
@@ -118,7 +118,7 @@ impl FirstToken {
                 0.0
             }
         };
-        self.next * within(self.step / self.lanes) + (1.0 - self.next) * within(self.step)
+        self.next * within(self.step / self.micro_batches) + (1.0 - self.next) * within(self.step)
     }
 
     pub(super) fn percentile(&self, share: f64) -> f64 {

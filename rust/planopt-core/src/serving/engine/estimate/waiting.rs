@@ -173,13 +173,13 @@ impl Backlog {
         // Prompts are only in the way if they overflow a step: the exponent is that of Kraemer and
         // Langenbach-Belz for arrivals at even intervals, which steps are.
         let chance = busy * (-2.0 / 3.0 * left * chunk / size).exp();
-        let lanes = machine.micro_batches;
-        let mut mean = square / service / 2.0 / left / lanes;
+        let micro_batches = machine.micro_batches;
+        let mut mean = square / service / 2.0 / left / micro_batches;
         let chance = match source {
             Source::Users { users, .. } if users <= 1.0 => 0.0,
             Source::Users { users, .. } => {
                 mean = mean.min(users * service);
-                let all = users * lanes;
+                let all = users * micro_batches;
                 chance.min(1.0) * (all - 1.0) / all
             }
             Source::Open { cv2 } => {
@@ -213,8 +213,8 @@ pub(super) fn wait(
     rate: f64,
     source: Source,
 ) -> (f64, f64, f64) {
-    let lanes = f64::from(estimator.limits.micro_batches.max(1));
-    let places = estimator.places * lanes;
+    let micro_batches = f64::from(estimator.limits.micro_batches.max(1));
+    let places = estimator.places * micro_batches;
     let output = estimator.traffic.output.cv2();
     match source {
         Source::Open { .. } if population.full <= 0.0 => (0.0, 0.0, 1.0),
@@ -239,9 +239,10 @@ pub(super) fn wait(
             let wait = population.until_free * service * arrivals;
             (population.full, wait, 1.0)
         }
-        Source::Users { users, .. } if users * lanes > places && rate > 0.0 => {
-            let ahead = users * lanes - places;
-            let cv2 = output.max(0.1) / ahead.max(1.0) * (2.0 * places / (users * lanes)).min(1.0);
+        Source::Users { users, .. } if users * micro_batches > places && rate > 0.0 => {
+            let ahead = users * micro_batches - places;
+            let cv2 = output.max(0.1) / ahead.max(1.0)
+                * (2.0 * places / (users * micro_batches)).min(1.0);
             (1.0, ahead / rate, cv2.min(1.0))
         }
         Source::Users { .. } => (0.0, 0.0, 1.0),

@@ -13,7 +13,7 @@ pub(super) struct Ticket {
     pub(super) epoch: u32,
 }
 
-/// What a lane is doing.
+/// What a micro_batch is doing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Doing {
     /// Nothing.
@@ -72,11 +72,11 @@ impl Jump {
 
 /// One micro-batch.
 #[derive(Clone, Debug)]
-pub(super) struct Lane {
+pub(super) struct MicroBatch {
     pub(super) doing: Doing,
     /// The steps under way, where they are several that only decode.
     pub(super) jump: Option<Jump>,
-    /// Tokens that every decoding sequence has got since the lane began.
+    /// Tokens that every decoding sequence has got since the micro_batch began.
     pub(super) steps: u64,
     /// Sequences that decode.
     pub(super) decoding: u32,
@@ -96,7 +96,7 @@ pub(super) struct Lane {
     admitted: Vec<Ticket>,
 }
 
-impl Lane {
+impl MicroBatch {
     pub(super) fn new(page_tokens: u32) -> Self {
         Self {
             doing: Doing::Idle,
