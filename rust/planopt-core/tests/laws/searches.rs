@@ -374,7 +374,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_the_shelf_does_not_matter(hunt in hunts(), by in 1_usize..6, builds in 0_usize..6) {
+    fn the_order_of_the_inventory_does_not_matter(hunt in hunts(), by in 1_usize..6, builds in 0_usize..6) {
         let mut hunt = hunt;
         hunt.demand.builds = builds;
         let mut turned = hunt.clone();

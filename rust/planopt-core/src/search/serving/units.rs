@@ -103,7 +103,7 @@ pub(super) struct Task<'s> {
     pub(super) stop: &'s AtomicBool,
 }
 
-/// A layout that can be had, the units of it in each shop, and what it cannot supply more than,
+/// A layout that can be had, the units of it in each listing, and what it cannot supply more than,
 /// where that is known.
 pub(super) struct Candidate<'r, 'a> {
     pub(super) replica: Replica<'r>,
@@ -161,7 +161,7 @@ type Purchase = (u32, u32, Option<(usize, Option<(u32, u32)>)>);
 type Fronts<'a> = BTreeMap<Purchase, Front<FoundUnit<'a>>>;
 
 /// Where hosts of one kind are bought with one network, and the best of what was found there.
-struct Shop<'a> {
+struct Listing<'a> {
     place: usize,
     hardware: Hardware<'a>,
     fronts: Fronts<'a>,
@@ -268,9 +268,9 @@ impl Task<'_> {
             return Vec::new();
         };
         let fabric = system.fabric(self.assumptions);
-        let mut shops: Vec<Shop> = alike
+        let mut listings: Vec<Listing> = alike
             .iter()
-            .map(|(place, system)| Shop {
+            .map(|(place, system)| Listing {
                 place: *place,
                 hardware: system.parts(),
                 fronts: Fronts::new(),
@@ -278,9 +278,9 @@ impl Task<'_> {
             })
             .collect();
         let mut candidates = self.candidates(system, &fabric, prepared, |placement| {
-            let shops = shops.iter_mut();
-            shops
-                .map(|shop| self.affordable(shop.hardware, placement, &mut shop.result))
+            let listings = listings.iter_mut();
+            listings
+                .map(|listing| self.affordable(listing.hardware, placement, &mut listing.result))
                 .collect()
         });
         // Those that may supply most come first: the others are then seen to be beaten.
@@ -290,27 +290,27 @@ impl Task<'_> {
         });
         for candidate in candidates {
             if self.stop.load(Ordering::Relaxed) {
-                for shop in &mut shops {
-                    shop.result.interrupted = true;
+                for listing in &mut listings {
+                    listing.result.interrupted = true;
                 }
                 break;
             }
-            self.supply_to(&mut shops, &candidate);
+            self.supply_to(&mut listings, &candidate);
         }
         let speed = self.demand.speed;
-        let told = |shop: Shop<'a>| {
-            let mut result = shop.result;
-            for front in shop.fronts.into_values() {
+        let told = |listing: Listing<'a>| {
+            let mut result = listing.result;
+            for front in listing.fronts.into_values() {
                 let units = front.into_unbeaten(|unit| unit.gives(speed));
                 result.units.extend(units);
             }
-            (shop.place, result)
+            (listing.place, result)
         };
-        shops.into_iter().map(told).collect()
+        listings.into_iter().map(told).collect()
     }
 
-    /// Offers what a replica supplies to each shop that sells it, unless all have better.
-    fn supply_to<'a>(&self, shops: &mut [Shop<'a>], candidate: &Candidate<'_, 'a>) {
+    /// Offers what a replica supplies to each listing, unless all have better.
+    fn supply_to<'a>(&self, listings: &mut [Listing<'a>], candidate: &Candidate<'_, 'a>) {
         let &Candidate {
             ref replica,
             in_flight,
@@ -318,12 +318,12 @@ impl Task<'_> {
             most,
             ..
         } = candidate;
-        let open: Vec<usize> = (0..shops.len())
-            .filter(|&shop| !affordable[shop].is_empty())
-            .filter(|&shop| {
-                let Shop { fronts, result, .. } = &mut shops[shop];
-                let beaten =
-                    most.filter(|&most| self.is_beaten(most, in_flight, &affordable[shop], fronts));
+        let open: Vec<usize> = (0..listings.len())
+            .filter(|&listing| !affordable[listing].is_empty())
+            .filter(|&listing| {
+                let Listing { fronts, result, .. } = &mut listings[listing];
+                let beaten = most
+                    .filter(|&most| self.is_beaten(most, in_flight, &affordable[listing], fronts));
                 if let Some(most) = beaten {
                     result.covered += u64::from(most.capacity);
                 }
@@ -335,15 +335,15 @@ impl Task<'_> {
         };
         let mut count = Count::default();
         let found = self.supplies(replica, in_flight, most, &mut count);
-        shops[first].result.evaluated += count.evaluated;
-        for shop in open {
-            let Shop { fronts, result, .. } = &mut shops[shop];
+        listings[first].result.evaluated += count.evaluated;
+        for listing in open {
+            let Listing { fronts, result, .. } = &mut listings[listing];
             result.covered += count.covered;
             match &found {
                 Err(miss) => result.miss(*miss),
                 Ok(found) => {
                     for &supply in found {
-                        self.offer(supply, in_flight, &affordable[shop], fronts);
+                        self.offer(supply, in_flight, &affordable[listing], fronts);
                     }
                 }
             }

@@ -225,8 +225,8 @@ impl<'s, 'a> Kinds<'s, 'a> {
                 let mut result = SearchResult::default();
                 let prepared = &all.prepared[line.prepared].1;
                 let affordable = |placement| {
-                    let shops = systems.iter();
-                    shops
+                    let listings = systems.iter();
+                    listings
                         .map(|system| task.affordable(system.parts(), placement, &mut result))
                         .collect()
                 };
