@@ -19,7 +19,7 @@ pub use self::instances::{Instances, RentRequest, host_inside};
 pub use self::inventory::Inventory;
 pub(crate) use self::line::ALL_REDUCE;
 pub use self::line::{Line, NetworkLine};
-pub(crate) use self::named::Bench;
+pub(crate) use self::named::TestSystem;
 pub use self::rates::{OwnRates, Rates};
 pub(crate) use self::saturation::saturation;
 pub use self::spec::HardwareSpec;

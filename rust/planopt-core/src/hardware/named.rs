@@ -11,7 +11,7 @@ use crate::quantity::Watts;
 const UNKNOWN_HOST_LINK: &str = "pcie4-x16";
 
 /// Accelerator and host of an evaluation, made to measure where the question overrides them.
-pub(crate) struct Bench {
+pub(crate) struct TestSystem {
     accelerator: Accelerator,
     host: Host,
     pcie: Option<Link>,
@@ -25,7 +25,7 @@ pub(super) struct PerHost {
     pub(super) value: u32,
 }
 
-impl Bench {
+impl TestSystem {
     /// An accelerator in a host by its id, else in the smallest that holds what a host must.
     ///
     /// # Errors
@@ -46,15 +46,15 @@ impl Bench {
                 .clone(),
             None => smallest_host(catalog, &accelerator, count, accelerators),
         };
-        let mut bench = Self {
+        let mut test_system = Self {
             accelerator,
             host,
             pcie: None,
         };
         if let Some(per_host) = per_host {
-            bench.spread(per_host, accelerators)?;
+            test_system.spread(per_host, accelerators)?;
         }
-        Ok(bench)
+        Ok(test_system)
     }
 
     /// Puts so many of the accelerators into each host; the rest of it stays empty.

@@ -1,7 +1,7 @@
 //! Hardware as questions name it, and what the names come to.
 
 use super::instances::Instances;
-use super::named::{Bench, PerHost, line_of};
+use super::named::{PerHost, TestSystem, line_of};
 use super::system::System;
 use crate::catalog::{Accelerator, Assumptions, Catalog, LIMITED_TO, Terms};
 use crate::diagnostic::option::{
@@ -143,24 +143,24 @@ impl HardwareSpec {
     /// # Errors
     ///
     /// Unknown ids, with the nearest ones, and counts that cannot be.
-    pub(crate) fn bench(
+    pub(crate) fn test_system(
         &self,
         catalog: &Catalog,
         accelerator: &str,
         accelerators: u32,
-    ) -> Result<Bench, Vec<Diagnostic>> {
+    ) -> Result<TestSystem, Vec<Diagnostic>> {
         let per_host = self
             .per_host(accelerators)
             .map_err(|problem| vec![problem])?;
         let accelerator = self.limited(catalog, accelerator)?;
         let host = self.host.as_deref();
-        let mut bench = Bench::new(catalog, accelerator, host, per_host, accelerators)?;
+        let mut test_system = TestSystem::new(catalog, accelerator, host, per_host, accelerators)?;
         if let Some(id) = &self.link {
             let link = catalog.link(id);
             let link = link.map_err(|problem| vec![problem.field("--link")])?;
-            bench.join(link.clone(), accelerators)?;
+            test_system.join(link.clone(), accelerators)?;
         }
-        Ok(bench)
+        Ok(test_system)
     }
 
     /// Where so many accelerators run.
@@ -178,7 +178,11 @@ impl HardwareSpec {
             Place::Rented(self.rented(catalog, terms)?)
         } else {
             let accelerator = self.accelerator()?;
-            Place::Bench(Box::new(self.bench(catalog, accelerator, accelerators)?))
+            Place::TestSystem(Box::new(self.test_system(
+                catalog,
+                accelerator,
+                accelerators,
+            )?))
         };
         Ok(Site {
             hardware: self,
@@ -233,7 +237,7 @@ enum Place {
     /// An instance.
     Rented(Instances),
     /// What the names put together.
-    Bench(Box<Bench>),
+    TestSystem(Box<TestSystem>),
 }
 
 impl Site<'_> {
@@ -250,8 +254,8 @@ impl Site<'_> {
     ) -> Result<System<'c>, Vec<Diagnostic>> {
         match &self.place {
             Place::Rented(instances) => self.rented(catalog, instances, assumptions),
-            Place::Bench(bench) => {
-                let system = bench.system(catalog, assumptions)?;
+            Place::TestSystem(test_system) => {
+                let system = test_system.system(catalog, assumptions)?;
                 self.hardware.connected(catalog, system, nics)
             }
         }

@@ -6,7 +6,7 @@ use crate::catalog::{Catalog, TrainingAssumptions};
 use crate::diagnostic::option::wrong_option;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::document::{HardwareAnswer, MixedAnswer, ShareAnswer, TrainingAnswer};
-use crate::hardware::{Bench, Fabric, Nics, Rates};
+use crate::hardware::{Fabric, Nics, Rates, TestSystem};
 use crate::parallel::Rejection;
 use crate::plan::training::{Ground, Told};
 use crate::plan::training_problem::Subject;
@@ -41,16 +41,16 @@ pub fn evaluate_mixed(
         training: &training,
     };
     let hardware = &request.hardware;
-    let benches: Vec<Bench> = request
+    let test_systems: Vec<TestSystem> = request
         .shares
         .iter()
-        .map(|share| hardware.bench(catalog, &share.accelerator, share.accelerators))
+        .map(|share| hardware.test_system(catalog, &share.accelerator, share.accelerators))
         .collect::<Result<_, _>>()?;
     let told = &told;
-    let subjects: Vec<Subject> = benches
+    let subjects: Vec<Subject> = test_systems
         .iter()
-        .map(|bench| {
-            let system = bench.system(catalog, assumptions)?;
+        .map(|test_system| {
+            let system = test_system.system(catalog, assumptions)?;
             let system = hardware.connected(catalog, system, Nics::AllThatFit)?;
             Ok(Subject { told, system })
         })
