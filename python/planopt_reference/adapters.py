@@ -95,7 +95,7 @@ def adapter_times(stage: Stage, step: Step, rank: Rank) -> list[Duration]:
 
 # Section 11, the two products.
 @formula(
-    "a product k' x f r or r x n' of R rows dealt to A matrices, or to those of "
+    "a product k' x f r or r x n' of R rows assigned to A matrices, or to those of "
     "experts that the tokens of A adapters meet",
     section="11",
     page="serving.md",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Rank:
     """One accelerator of a stage of `t` x `c` x `d`, and the formats it works in.
 
-    The experts are dealt to `e` parts of `t` x `d`; `c` ranks divide contexts.
+    The experts are assigned to `e` parts of `t` x `d`; `c` ranks divide contexts.
     """
 
     accelerator: Accelerator

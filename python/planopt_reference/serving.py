@@ -179,7 +179,7 @@ def evaluate_serving(
         Tensor-parallel ranks and pipeline stages.
     cp, dp, ep : int
         Ranks that divide contexts, groups of these ranks in a stage, and parts that the
-        experts are dealt to.
+        experts are assigned to.
     in_flight, batch : int
         Micro-batches in the pipeline, and sequences of each.
     context, prompt : int

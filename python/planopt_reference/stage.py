@@ -31,12 +31,12 @@ class Stage:
 
 # Section 5, "Layers per stage".
 @formula(
-    "floor(L/p), and one more for stages p-2, p-3, ... until the rest is dealt",
+    "floor(L/p), and one more for stages p-2, p-3, ... until the rest is assigned",
     section="5",
     unit="layers",
 )
 def layers_per_stage(layers: int, p: int) -> list[int]:
-    """Deal layers to `p` stages, the rest from the last but one stage backwards."""
+    """Partition layers into `p` stages, the rest from the last but one backwards."""
     each, rest = divmod(layers, p)
     return [each + (p - 1 - rest <= stage < p - 1) for stage in range(p)]
 
@@ -44,10 +44,10 @@ def layers_per_stage(layers: int, p: int) -> list[int]:
 # Section 5, "The embedding is on the first stage, the head on the last".
 def stages(model: Model, p: int) -> list[Stage]:
     """Cut a model into `p` stages."""
-    dealt: list[Stage] = []
+    assigned: list[Stage] = []
     first = 0
     for stage, layers in enumerate(layers_per_stage(len(model.layers), p)):
-        dealt.append(
+        assigned.append(
             Stage(
                 embedding=model.embedding if stage == 0 else (),
                 layers=model.layers[first : first + layers],
@@ -57,4 +57,4 @@ def stages(model: Model, p: int) -> list[Stage]:
             )
         )
         first += layers
-    return dealt
+    return assigned

@@ -343,13 +343,13 @@ def step_time(
     if rank.drafter is not None:
         step = replace(step, drafted=rank.drafter.tokens)
     step = replace(step.of_group(rank.d), ranks=rank.c)
-    dealt = stages(model, links.p)
-    times = [stage_time(stage, step, rank, links) for stage in dealt]
+    assigned = stages(model, links.p)
+    times = [stage_time(stage, step, rank, links) for stage in assigned]
     if rank.drafter is not None and step.decoding:
         times[-1] = times[-1].and_then(draft_time(rank.drafter, one_token, links))
     parts = [
         stage_parts(time, stage, overlap, rank, links)
-        for time, stage in zip(times, dealt, strict=True)
+        for time, stage in zip(times, assigned, strict=True)
     ]
     turn = _turn(parts, step, model, rank, links)
     slowest = max(stage.seconds for stage in parts)

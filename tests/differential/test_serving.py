@@ -404,14 +404,14 @@ EXPERTS = ("mixtral-8x7b", "deepseek-r1", "qwen3-235b-a22b", "gpt-oss-120b")
 
 @differential(1000)
 @given(st.data())
-def test_core_and_reference_deal_experts_alike(data: st.DataObject) -> None:
+def test_core_and_reference_assign_experts_alike(data: st.DataObject) -> None:
     pick = picker(data)
     side = any_sides(pick)
     asked = candidate(pick, side, pick(EXPERTS))
     tp, dp = pick([1, 2, 4, 8]), pick([1, 2, 4, 8, 16])
     ep = pick([tp * dp // part for part in (1, 2, 4) if tp * dp % part == 0])
-    dealt = {**asked, "tp": tp, "cp": 1, "dp": dp, "ep": ep, "pp": pick([1, 1, 2])}
-    assert_same_evaluation(side, dealt)
+    assigned = {**asked, "tp": tp, "cp": 1, "dp": dp, "ep": ep, "pp": pick([1, 1, 2])}
+    assert_same_evaluation(side, assigned)
 
 
 @differential(1000)

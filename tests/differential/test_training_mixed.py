@@ -106,7 +106,7 @@ def test_core_and_reference_balance_alike() -> None:
     assert compared > 100
 
 
-def test_dealt_evenly_a_run_goes_at_the_pace_of_the_slowest() -> None:
+def test_partitioned_evenly_a_run_goes_at_the_pace_of_the_slowest() -> None:
     rng = random.Random(7)
     for _ in range(40):
         run, shares = made_up(rng)
@@ -132,8 +132,8 @@ def test_dealt_evenly_a_run_goes_at_the_pace_of_the_slowest() -> None:
 
 
 @pytest.mark.parametrize("capacity_binds", [False, True])
-def test_no_other_deal_has_a_faster_slowest_stage(capacity_binds: bool) -> None:
-    # A model of one kind of layer on two stages: all deals can be looked at.
+def test_no_other_partition_has_a_faster_slowest_stage(capacity_binds: bool) -> None:
+    # A model of one kind of layer on two stages: all partitions can be looked at.
     run: dict[str, Any] = {
         "model": "llama-2-70b" if capacity_binds else "llama-2-13b",
         "tp": 8,
@@ -149,23 +149,23 @@ def test_no_other_deal_has_a_faster_slowest_stage(capacity_binds: bool) -> None:
     first, second = in_order(answer)
     everything = first.layers[0] + second.layers[0]
 
-    def dealt(layers: int) -> dict[str, Any]:
+    def partitioned(layers: int) -> dict[str, Any]:
         shares = [
             Share(first.accelerator, first.host, 32, [layers]),
             Share(second.accelerator, second.host, 32, [everything - layers]),
         ]
         return evaluate_balanced(facts(), network=NETWORK, shares=shares, **run)
 
-    def fits(deal: dict[str, Any]) -> bool:
-        memory = deal["memory"]
+    def fits(partition: dict[str, Any]) -> bool:
+        memory = partition["memory"]
         return bool(memory["total_bytes"] <= memory["capacity_bytes"])
 
-    deals = [dealt(layers) for layers in range(1, everything)]
-    fitting = [deal for deal in deals if fits(deal)]
-    assert (len(fitting) < len(deals)) == capacity_binds
-    best = min(deal["slowest_stage_seconds"] for deal in fitting)
+    partitions = [partitioned(layers) for layers in range(1, everything)]
+    fitting = [partition for partition in partitions if fits(partition)]
+    assert (len(fitting) < len(partitions)) == capacity_binds
+    best = min(partition["slowest_stage_seconds"] for partition in fitting)
     assert answer["balanced"]["feasible"]
-    assert dealt(first.layers[0])["slowest_stage_seconds"] == best
+    assert partitioned(first.layers[0])["slowest_stage_seconds"] == best
 
 
 def evaluate(accelerators: str, **changes: Any) -> TrainingDocument:

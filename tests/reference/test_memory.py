@@ -34,7 +34,7 @@ def rank(facts: Facts, t: int, weights: str = "bf16") -> Rank:
 
 
 @pytest.mark.parametrize(
-    ("layers", "p", "dealt"),
+    ("layers", "p", "assigned"),
     [
         (8, 4, [2, 2, 2, 2]),
         (9, 4, [2, 2, 3, 2]),
@@ -43,9 +43,9 @@ def rank(facts: Facts, t: int, weights: str = "bf16") -> Rank:
     ],
 )
 def test_layers_left_over_spare_the_last_stage(
-    layers: int, p: int, dealt: list[int]
+    layers: int, p: int, assigned: list[int]
 ) -> None:
-    assert layers_per_stage(layers, p) == dealt
+    assert layers_per_stage(layers, p) == assigned
 
 
 def test_weights_of_one_accelerator(engine: Facts) -> None:

@@ -47,7 +47,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
     dp: int = 1
     """Groups of ``tp`` ranks in a stage, each with sequences of its own."""
     ep: int = 1
-    """Parts that the experts are dealt to, of the ``tp * dp`` ranks of a stage."""
+    """Parts that the experts are assigned to, of the ``tp * dp`` ranks of a stage."""
     batch: int = 1
     """Sequences per micro-batch."""
     in_flight: int = 1

@@ -73,7 +73,7 @@ class NumpyDevice:
         return lambda: self._np.matmul(left, right, out=product)
 
     def copy(self, size_bytes: int) -> Work:
-        """Prepare a copy, dealt to all cores: one does not fill the memory bus."""
+        """Prepare a copy, spread over all cores: one does not fill the memory bus."""
         source = self._np.ones(size_bytes // 4, dtype=self._np.float32)
         target = self._np.empty_like(source)
         cores = os.cpu_count() or 1

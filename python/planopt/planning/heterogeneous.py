@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from planopt.training.problem import TrainingProblem
 
 WAYS: Final = {
-    "slowest": "evenly dealt, at the pace of the slowest",
+    "slowest": "evenly partitioned, at the pace of the slowest",
     "balanced": "stages balanced by speed",
 }
 LARGEST_TENSOR: Final = 8

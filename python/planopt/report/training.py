@@ -84,7 +84,9 @@ def layers(mixed: Mixed | None) -> list[Block]:
     if mixed is None:
         return []
     pace, even = "evenly, at the pace of the slowest", mixed.stages == "even"
-    done, otherwise = (f"dealt {pace}", "by speed") if even else ("by speed", pace)
+    done, otherwise = (
+        (f"partitioned {pace}", "by speed") if even else ("by speed", pace)
+    )
     reasons = "; ".join(rejection.message for rejection in mixed.other.rejections)
     takes = reasons or f"{duration(mixed.other.step_seconds)} a step"
     blocks: list[Block] = [Sentence(f" Layers {done}   {otherwise}: {takes}", "", "  ")]

@@ -1,4 +1,4 @@
-"""One run over several kinds of accelerator, dealt evenly or by their speed."""
+"""One run over several kinds of accelerator, partitioned evenly or by their speed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Both(Struct, frozen=True, kw_only=True):
     """Both ways of sharing a run, as the core evaluates them."""
 
     slowest: TrainingDocument
-    """Dealt evenly: every step waits for the slowest kind."""
+    """Partitioned evenly: every step waits for the slowest kind."""
     balanced: TrainingDocument
     """Layers by the speed of what is under them."""
     shares: tuple[Share, ...]

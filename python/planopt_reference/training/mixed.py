@@ -71,7 +71,7 @@ def evaluate_balanced(
     nics_per_host: int,
     **options: Any,
 ) -> dict[str, Any]:
-    """Evaluate a run whose stages are dealt so many layers each.
+    """Evaluate a run whose stages are assigned so many layers each.
 
     Parameters
     ----------

@@ -250,14 +250,14 @@ def _sizes(rank: Rank) -> list[int]:
     return layers_per_stage(layers, chunks) if v == 1 else _chunks(layers, chunks)
 
 
-# Section 5, "Layers are dealt".
+# Section 5, "Layers are partitioned".
 def stages_of(rank: Rank) -> list[Stage]:
-    """Deal the layers of the model to stages."""
+    """Partition the layers of the model into stages."""
     layers, candidate = rank.model.layers, rank.candidate
     p, v = candidate.pp, candidate.vpp
     sizes = _sizes(rank)
     starts = [sum(sizes[:chunk]) for chunk in range(p * v)]
-    dealt = [
+    assigned = [
         tuple(
             layer
             for turn in range(v)
@@ -265,4 +265,4 @@ def stages_of(rank: Rank) -> list[Stage]:
         )
         for stage in range(p)
     ]
-    return [Stage(rank, number, own) for number, own in enumerate(dealt)]
+    return [Stage(rank, number, own) for number, own in enumerate(assigned)]

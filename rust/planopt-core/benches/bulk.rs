@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 #[expect(dead_code, reason = "spaces are read by their own door")]
 mod support;
 
-use support::dealt;
+use support::grouped;
 
 /// Candidates of a measurement of bulk evaluation: a few milliseconds.
 const BULK: u64 = 1 << 20;
@@ -39,7 +39,7 @@ fn space<T: DeserializeOwned>(text: &str) -> T {
     }
     let mut tables = serde_json::to_value(tables).expect("plain values");
     if let Some(run) = tables.get_mut("run") {
-        *run = dealt("evaluate_training", run);
+        *run = grouped("evaluate_training", run);
     }
     read(&Given::from(tables)).expect("a space that ships")
 }

@@ -181,7 +181,7 @@ def solve(linears: Mapping[str, Linear], weights: Mapping[str, Array]) -> Coordi
 
 
 def folds_of(fits: Sequence[EngineFit], seed: int) -> dict[str, Array]:
-    """Deal whole groups of source, accelerator and model to folds, row by row."""
+    """Assign whole groups of source, accelerator and model to folds, row by row."""
     groups = sorted({each.group for fit in fits for each in fit.linear.rows})
     random.Random(seed).shuffle(groups)
     fold = {group: place % _FOLDS for place, group in enumerate(groups)}

@@ -2,7 +2,7 @@
 
 By class of rows: errors of the assumptions in use, and of fits from the priors that had
 not seen the row's group of source, accelerator and model. Five folds are for choosing
-what is fitted; three more, dealt by another seed, are looked at once. Each row counts
+what is fitted; three more, of another seed, are looked at once. Each row counts
 the same, and beside that each group; the floor is how far rows lie apart that nothing
 tells from each other. Nothing is written.
 """

@@ -289,7 +289,7 @@ class Fit:
         return [answer.step_seconds or 0.0 for answer in answers]
 
     def folds(self, seed: int, many: int = _FOLDS) -> list[int]:
-        """Return the fold of every row: whole groups are dealt to them at random."""
+        """Return the fold of every row: whole groups are assigned to them at random."""
         groups = sorted({row.group for row in self.rows})
         random.Random(seed).shuffle(groups)
         fold = {group: place % many for place, group in enumerate(groups)}
@@ -306,7 +306,7 @@ def _evaluated(catalog: Catalog, asked: Question) -> TrainingEvaluation:
 
 
 def moved_together(scopes: Sequence[set[int]], places: set[int]) -> list[list[int]]:
-    """Deal figures to groups of which no two have a part in the same row.
+    """Assign figures to groups of which no two have a part in the same row.
 
     Moved together, each row tells of one of them (Curtis, Powell and Reid, 1974): a
     derivative by all figures takes as many evaluations as there are groups.

@@ -162,11 +162,11 @@ def _row(row: Raw, models: frozenset[str], ledger: Ledger) -> ServingRow:
     accelerators = count(row["n_accelerators"])
     tp, pp, dp = count(row["tp"]), count(row["pp"]), 1
     if not row["tp"]:
-        # DEPn: attention of every rank for itself, experts dealt among all.
+        # DEPn: attention of every rank for itself, experts assigned among all.
         ledger.changed["attention of every rank for itself (DEPn)"] += 1
         tp, dp = 1, accelerators
     if engine == _LAYERS_SPLIT and accelerators > 1:
-        ledger.changed["llama.cpp deals layers to several cards"] += 1
+        ledger.changed["llama.cpp partitions layers among several cards"] += 1
         tp, pp = 1, accelerators
     cache = kv_of(row["kv_format"]) or _CHECKPOINT_CACHE.get((engine, weights.format))
     if cache and not row["kv_format"]:

@@ -242,7 +242,7 @@ impl ProductPrice {
         }
     }
 
-    /// Arithmetic and memory traffic of `rows` dealt to `matrices`.
+    /// Arithmetic and memory traffic of `rows` assigned to `matrices`.
     fn work(self, matrices: f64, rows: f64) -> (f64, f64) {
         let rows_of_each = rows / matrices;
         let products = rows * self.compute_per_row / saturation(rows_of_each, self.half_rows);

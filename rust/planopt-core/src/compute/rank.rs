@@ -58,7 +58,7 @@ impl Cache {
             .map_or(tokens, |window| tokens.min(real(window)))
     }
 
-    /// Bytes of one sequence of `context` tokens, in whole pages: tokens are dealt to ranks.
+    /// Bytes of one sequence of `context` tokens, in whole pages: tokens are assigned to ranks.
     fn bytes(&self, context: u64, page_tokens: u32) -> Bytes {
         let page = u64::from(page_tokens);
         let tokens = self.window.map_or(context, |window| window.min(context));

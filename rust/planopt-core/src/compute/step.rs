@@ -83,10 +83,10 @@ impl Step {
     }
 
     /// The same step as the busiest of `dp` attention data-parallel ranks sees it, to which
-    /// prompts and sequences are dealt one by one.
+    /// prompts and sequences are assigned one by one.
     #[must_use]
     #[inline]
-    pub fn dealt_to(self, dp: f64) -> Self {
+    pub fn divided_among(self, dp: f64) -> Self {
         if dp <= 1.0 {
             return self;
         }

@@ -305,7 +305,7 @@ pub struct ShareAnswer {
 /// Both ways of sharing a job.
 #[derive(Clone, Debug, Serialize)]
 pub struct MixedAnswer {
-    /// Layers dealt evenly: every step waits for the slowest kind.
+    /// Layers assigned evenly: every step waits for the slowest kind.
     pub slowest: TrainingAnswer,
     /// Layers by the speed of the accelerators under each stage.
     pub balanced: TrainingAnswer,

@@ -27,7 +27,7 @@ pub struct EngineOptions {
     pub kv_tokens: Option<u64>,
     /// Who goes first.
     pub policy: Option<Policy>,
-    /// How the cache is dealt.
+    /// How the cache is allocated.
     pub kv_policy: KvPolicy,
     /// Steps that only decode from one look at what has arrived to the next.
     pub receive_interval: Option<u32>,

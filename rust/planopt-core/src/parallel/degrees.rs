@@ -11,7 +11,7 @@ pub struct Degrees {
     pub cp: u32,
     /// Groups of them, each with sequences of its own (attention data parallel).
     pub dp: u32,
-    /// Parts that the experts are dealt to; `tp` x `dp` ranks together hold each expert once.
+    /// Parts that the experts are assigned to; `tp` x `dp` ranks together hold each expert once.
     pub ep: u32,
 }
 
@@ -33,7 +33,7 @@ impl Degrees {
         self.expert_ranks() * self.cp
     }
 
-    /// Ranks among which the experts are dealt: each context-parallel rank has all of them again.
+    /// Ranks among which the experts are assigned: each context-parallel rank has all of them again.
     #[inline]
     pub const fn expert_ranks(self) -> u32 {
         self.tp * self.dp
@@ -62,7 +62,7 @@ impl Degrees {
         }
     }
 
-    /// Parts that so many matrices are dealt to.
+    /// Parts that so many matrices are assigned to.
     #[inline]
     pub(crate) const fn parts(self, experts: u64) -> u32 {
         if experts > 1 { self.ep } else { 1 }

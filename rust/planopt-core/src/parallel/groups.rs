@@ -1,7 +1,7 @@
 //! Groups of ranks on the tiers they are placed on, and the time of their collectives.
 //!
 //! Order of ranks, innermost first: tensor, context, the data-parallel ranks among which experts
-//! are dealt, then a pipeline that a host holds and the other data-parallel ranks, or these and then
+//! are assigned, then a pipeline that a host holds and the other data-parallel ranks, or these and then
 //! a longer pipeline. Every rank of a host sends at the same time
 //! as the others, so that it has its share of the host's NICs.
 
@@ -141,7 +141,7 @@ pub struct Groups {
     pub tensor: Group,
     /// Context-parallel.
     pub context: Group,
-    /// Among which experts are dealt.
+    /// Among which experts are assigned.
     pub expert: Group,
     /// Neighbouring stages.
     pub pipeline: Group,

@@ -166,7 +166,7 @@ impl Layout {
         if self.whole_experts { 1 } else { self.tp }
     }
 
-    /// Ranks of a stage among which whole experts can be dealt.
+    /// Ranks of a stage among which whole experts can be assigned.
     pub fn expert_places(&self) -> u32 {
         self.data_ranks() * (self.tp / self.expert_tp())
     }

@@ -25,4 +25,4 @@ pub use self::rejection::Rejection;
 pub(crate) use self::shard::weights;
 pub use self::shard::{local_shape, parameter_fraction};
 pub(crate) use self::stages::stages;
-pub use self::stages::{Stage, deal, deal_chunks, deal_model};
+pub use self::stages::{Stage, partition, partition_chunks, partition_model};

@@ -46,7 +46,7 @@ pub enum Rejection {
         /// Sequences of a micro-batch.
         micro_batch: u32,
     },
-    /// The experts cannot be dealt to so many parts.
+    /// The experts cannot be assigned to so many parts.
     Experts {
         /// Expert-parallel degree.
         ep: u32,
@@ -221,7 +221,7 @@ impl fmt::Display for Rejection {
                 dp * micro_batch,
                 multiples_around(global_batch, dp * micro_batch)
             ),
-            Self::Experts { ep, ranks, experts } => undealt(f, ep, ranks, experts),
+            Self::Experts { ep, ranks, experts } => unassignable(f, ep, ranks, experts),
             Self::ExpertRanks { ep, dp, cp } => write!(
                 f,
                 "expert parallel degree {ep} does not divide the {} ranks of dp x cp; {} would",
@@ -299,7 +299,7 @@ fn too_few(f: &mut fmt::Formatter<'_>, pp: u32, vpp: u32, layers: u64) -> fmt::R
     )
 }
 
-fn undealt(f: &mut fmt::Formatter<'_>, ep: u32, ranks: Option<u32>, experts: u64) -> fmt::Result {
+fn unassignable(f: &mut fmt::Formatter<'_>, ep: u32, ranks: Option<u32>, experts: u64) -> fmt::Result {
     write!(f, "expert parallel degree {ep}")?;
     match (ranks, experts) {
         (Some(_), 1) => f.write_str(" for a model without a choice of experts"),

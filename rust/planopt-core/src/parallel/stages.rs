@@ -1,8 +1,8 @@
-//! How the layers of a model are dealt to the stages of a pipeline.
+//! How the layers of a model are partitioned to the stages of a pipeline.
 
 mod model;
 
-pub use self::model::deal_model;
+pub use self::model::partition_model;
 
 use crate::transformer::Transformer;
 
@@ -21,18 +21,18 @@ pub struct Stage {
     pub index: u32,
 }
 
-/// Deals `layers` (the kind of each) to `pp` stages: as many to each, the rest one by one to the
+/// Partitions `layers` (the kind of each) to `pp` stages: as many to each, the rest one by one to the
 /// stages before the last, which has the head to carry already (as vLLM does).
-pub fn deal(layers: &[usize], kinds: usize, pp: u32) -> Vec<Stage> {
-    deal_chunks(layers, kinds, pp, 1, 0)
+pub fn partition(layers: &[usize], kinds: usize, pp: u32) -> Vec<Stage> {
+    partition_chunks(layers, kinds, pp, 1, 0)
 }
 
-/// Deals `layers` to `pp` stages in `chunks` rounds (the interleaved schedule of Narayanan et al.,
+/// Partitions `layers` to `pp` stages in `chunks` rounds (the interleaved schedule of Narayanan et al.,
 /// arXiv 2104.04473). Where they do not divide evenly, embedding and head count as a layer each
 /// (Megatron-LM, `account_for_embedding_in_pipeline_split`), and the first chunks take the rest.
 /// What else stands on the last stage may count as so many layers `behind` those of the model
 /// (Megatron-LM, `pipeline_model_parallel_layout`): the last chunk has as many fewer.
-pub fn deal_chunks(
+pub fn partition_chunks(
     layers: &[usize],
     kinds: usize,
     pp: u32,
@@ -49,7 +49,7 @@ pub fn deal_chunks(
         }
         start += size;
     }
-    let mut dealt: Vec<Stage> = Vec::new();
+    let mut assigned: Vec<Stage> = Vec::new();
     for ((index, stage), counts) in (0..stages).zip(0..pp).zip(counts) {
         let last = index + 1 == stages;
         let stage = Stage {
@@ -59,12 +59,12 @@ pub fn deal_chunks(
             count: 1.0,
             index: stage,
         };
-        match dealt.iter_mut().find(|other| alike(other, &stage)) {
+        match assigned.iter_mut().find(|other| alike(other, &stage)) {
             Some(other) => other.count += 1.0,
-            None => dealt.push(stage),
+            None => assigned.push(stage),
         }
     }
-    dealt
+    assigned
 }
 
 /// Layers of each chunk, in the order of the layers.
@@ -109,16 +109,16 @@ pub(crate) fn stages(transformer: &Transformer, longest: u32) -> Vec<Vec<Stage>>
     let kinds = transformer.blocks.len();
     let longest = longest.min(u32::try_from(transformer.layers.len()).unwrap_or(u32::MAX));
     (1..=longest)
-        .map(|pp| deal(&transformer.layers, kinds, pp))
+        .map(|pp| partition(&transformer.layers, kinds, pp))
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Stage, deal};
+    use super::{Stage, partition};
 
     fn sizes(layers: usize, pp: u32) -> Vec<(f64, f64)> {
-        deal(&vec![0; layers], 1, pp)
+        partition(&vec![0; layers], 1, pp)
             .iter()
             .map(|stage| (stage.layers[0], stage.count))
             .collect()
@@ -135,9 +135,9 @@ mod tests {
     }
 
     #[test]
-    fn every_layer_is_dealt_once() {
+    fn every_layer_is_partitioned_once() {
         for pp in 1..=80 {
-            let total: f64 = deal(&[0; 80], 1, pp)
+            let total: f64 = partition(&[0; 80], 1, pp)
                 .iter()
                 .map(|stage| stage.layers[0] * stage.count)
                 .sum();
@@ -157,6 +157,6 @@ mod tests {
             count: 1.0,
             index: 0,
         };
-        assert_eq!(deal(&[0, 1, 1], 2, 1), [all]);
+        assert_eq!(partition(&[0, 1, 1], 2, 1), [all]);
     }
 }

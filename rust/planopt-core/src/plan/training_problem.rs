@@ -5,7 +5,7 @@ use crate::bill::{Cluster, HostSet};
 use crate::compute::training::PricedModel;
 use crate::document::{HardwareAnswer, TrainingAnswer};
 use crate::hardware::{Fabric, Rates, System};
-use crate::parallel::{Groups, Rejection, deal_model};
+use crate::parallel::{Groups, Rejection, partition_model};
 use crate::training::{AtWork, TrainingEvaluation, TrainingHardware, evaluate};
 
 /// What an answer is about.
@@ -50,7 +50,7 @@ impl<'a> Subject<'_, 'a> {
         let groups = Groups::placed(layout, &fabric, self.system.slots)?;
         let rates = self.rates()?;
         let priced = PricedModel::new(transformer, recipe, layout, &rates, &groups, training);
-        let stages = deal_model(transformer, recipe, layout.pp, layout.vpp);
+        let stages = partition_model(transformer, recipe, layout.pp, layout.vpp);
         let hardware = TrainingHardware {
             system: &self.system,
             rates: &rates,

@@ -194,7 +194,7 @@ pub struct TrainingLayout {
     pub cp: u32,
     /// How context-parallel ranks meet; else in a ring.
     pub context_parallel: Option<ContextParallel>,
-    /// Expert-parallel degree: a divisor of `dp * cp`, over whose ranks experts are dealt.
+    /// Expert-parallel degree: a divisor of `dp * cp`, over whose ranks experts are assigned.
     pub ep: u32,
     /// Tensor-parallel degree of experts: `tp` (default), or 1, where its ranks hold experts of
     /// their own and `ep` divides `tp * dp * cp`.

@@ -8,7 +8,7 @@ use crate::parallel::{Degrees, Layout, Rejection};
 use crate::transformer::Transformer;
 use std::collections::BTreeMap;
 
-/// A model dealt to stages and priced on the ranks of one accelerator: shared by all layouts.
+/// A model partitioned to stages and priced on the ranks of one accelerator: shared by all layouts.
 #[derive(Debug)]
 pub struct Prepared {
     ranks: BTreeMap<Degrees, Rank>,

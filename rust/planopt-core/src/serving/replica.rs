@@ -49,7 +49,7 @@ pub fn tokens_per_second(batch: f64, in_flight: f64, step: Seconds) -> f64 {
 }
 
 impl<'a> Replica<'a> {
-    /// Prepares a replica of the model priced in `rank`, dealt to `stages`.
+    /// Prepares a replica of the model priced in `rank`, assigned to `stages`.
     pub fn new(
         rank: &'a Rank,
         stages: &'a [Stage],
@@ -325,13 +325,13 @@ impl Replica<'_> {
     pub(super) fn path_with(&self, step: Step, overlap: Overlap) -> PathTime {
         let drafted = self.rank.draft.as_ref().map_or(0.0, |draft| draft.tokens);
         let groups = f64::from(self.placement.degrees.dp);
-        let one_token = Step::decode(step.sequences, step.context).dealt_to(groups);
+        let one_token = Step::decode(step.sequences, step.context).divided_among(groups);
         let step = Step {
             drafted,
             split: f64::from(self.placement.degrees.cp),
             ..step
         };
-        let step = step.dealt_to(groups);
+        let step = step.divided_among(groups);
         let tokens = step.tokens();
         let kinds = &self.rank.blocks;
         let mut few = [StageTime::default(); FEW_KINDS];

@@ -61,7 +61,7 @@ impl TrainingEvaluation {
 /// Below this share of useful time a run does not end in any sensible time.
 pub(crate) const LEAST_GOODPUT: f64 = 1e-3;
 
-/// Evaluates a candidate that is checked, placed, priced and dealt to stages.
+/// Evaluates a candidate that is checked, placed, priced and assigned to stages.
 #[expect(
     clippy::too_many_arguments,
     reason = "what a search prepares apart, each for many candidates"

@@ -69,7 +69,7 @@ impl Job<'_> {
     }
 
     /// Whole stages on one kind of accelerator each, the kind with the most memory first, as the
-    /// first stages hold the most micro-batches; layers are dealt so that the slowest stage is as
+    /// first stages hold the most micro-batches; layers are partitioned so that the slowest stage is as
     /// fast as can be.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl Job<'_> {
                 (&candidates[share], memory * self.training.usable_fraction)
             })
             .collect();
-        let layers = self.deal(&asked);
+        let layers = self.partition(&asked);
         let stages = self.stages(&layers);
         Ok(Balanced {
             evaluation: self.evaluate(shares, &asked, &stages),
@@ -157,9 +157,9 @@ impl Job<'_> {
     }
 
     /// Layers of each stage: one each, then one after another to the stage that is fastest with
-    /// it, as long as it holds them. As no stage gets faster by a layer more, no other deal of
+    /// it, as long as it holds them. As no stage gets faster by a layer more, no other partition of
     /// equal layers has a faster slowest stage.
-    fn deal(&self, asked: &[(&Candidate, Bytes)]) -> Vec<u32> {
+    fn partition(&self, asked: &[(&Candidate, Bytes)]) -> Vec<u32> {
         let stages = asked.len();
         let mut layers = vec![1_u32; stages];
         let micro_batches = f64::from(self.layout.micro_batches(self.recipe));
@@ -196,16 +196,16 @@ impl Job<'_> {
         mean
     }
 
-    /// The stages with the layers dealt to them, in the model's order.
+    /// The stages with the layers partitioned to them, in the model's order.
     fn stages(&self, layers: &[u32]) -> Vec<Stage> {
         let mut start = 0;
-        let mut dealt = Vec::with_capacity(layers.len());
+        let mut assigned = Vec::with_capacity(layers.len());
         for (stage, &own) in layers.iter().enumerate() {
             let end = start + own as usize;
-            dealt.push(self.stage(start..end, stage, layers.len()));
+            assigned.push(self.stage(start..end, stage, layers.len()));
             start = end;
         }
-        dealt
+        assigned
     }
 
     fn stage(&self, layers: std::ops::Range<usize>, stage: usize, stages: usize) -> Stage {

@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::stock::bundled;
-use crate::support::{asked, dealt};
+use crate::support::{asked, grouped};
 
 /// Single and bulk evaluation may differ by rounding: sums in another order, inverses that are
 /// multiplied with.
@@ -80,7 +80,7 @@ fn training_request(model: &str, flash: bool) -> TrainingSpaceRequest {
         "flash_attention": flash, "dropout": !flash,
     });
     serde_json::from_value(json!({
-        "run": dealt("evaluate_training", &run),
+        "run": grouped("evaluate_training", &run),
         "accelerators": ["a100-sxm-80", "h100-sxm", "rtx-4090"],
         "hosts": ["hgx-8", "pcie-8gpu", "pcie-4gpu"],
         "networks": ["infiniband-400g", "ethernet-25g"],

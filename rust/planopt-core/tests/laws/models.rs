@@ -1,7 +1,7 @@
 //! Shapes of a model that are special cases of others, and how it is divided.
 
 use planopt_core::load::serving::Adapters;
-use planopt_core::parallel::{Degrees, Layout, Placement, deal, local_shape, parameter_fraction};
+use planopt_core::parallel::{Degrees, Layout, Placement, partition, local_shape, parameter_fraction};
 use planopt_core::transformer::{Architecture, MlpShape, Role, Shard, Transformer, Work};
 
 use proptest::prelude::*;
@@ -134,19 +134,19 @@ proptest! {
     }
 
     #[test]
-    fn every_layer_is_dealt_once_and_evenly(
+    fn every_layer_is_partitioned_once_and_evenly(
         layers in prop::collection::vec(0_usize..3, 1..130),
         pick in any::<prop::sample::Index>(),
     ) {
         let pp = u32::try_from(pick.index(layers.len()) + 1).expect("few stages");
-        let stages = deal(&layers, 3, pp);
+        let stages = partition(&layers, 3, pp);
 
         let count: f64 = stages.iter().map(|stage| stage.count).sum();
         prop_assert!(alike(count, f64::from(pp)));
         for kind in 0..3_usize {
-            let dealt: f64 = stages.iter().map(|stage| stage.layers[kind] * stage.count).sum();
+            let assigned: f64 = stages.iter().map(|stage| stage.layers[kind] * stage.count).sum();
             let there = layers.iter().filter(|&&layer| layer == kind).count();
-            prop_assert!(alike(dealt, f64::from(u32::try_from(there).expect("few layers"))));
+            prop_assert!(alike(assigned, f64::from(u32::try_from(there).expect("few layers"))));
         }
         let sizes = || stages.iter().map(|stage| stage.layers.iter().sum::<f64>());
         let (least, most) = (sizes().fold(f64::MAX, f64::min), sizes().fold(0.0, f64::max));

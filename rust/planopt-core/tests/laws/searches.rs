@@ -7,7 +7,7 @@ use planopt_core::catalog::{Assumptions, SwitchSale};
 use planopt_core::cost::of_purchase;
 use planopt_core::hardware::{Inventory, Selection, Space, System};
 use planopt_core::load::serving::Question;
-use planopt_core::parallel::{Batching, Layout, deal};
+use planopt_core::parallel::{Batching, Layout, partition};
 use planopt_core::quantity::{MicroUsd, Seconds};
 use planopt_core::search::{
     Aim, BatchPolicy, Demand, FoundUnit, Goal, SearchResult, all_layouts, search,
@@ -139,7 +139,7 @@ impl Hunt {
             if (placement.hosts > 1) != system.network.is_some() {
                 continue;
             }
-            let stages = deal(
+            let stages = partition(
                 &self.transformer.layers,
                 self.transformer.blocks.len(),
                 layout.pp,

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// Options as the groups of a question; what no group has stays where it is.
-pub(crate) fn dealt(door: &str, options: &Value) -> Value {
+pub(crate) fn grouped(door: &str, options: &Value) -> Value {
     let groups = groups(door).expect("a door");
     let mut question = json!({});
     for (name, value) in options.as_object().expect("options have names") {
@@ -28,5 +28,5 @@ pub(crate) fn dealt(door: &str, options: &Value) -> Value {
 
 /// The question of a door.
 pub(crate) fn asked<T: DeserializeOwned>(door: &str, options: &Value) -> T {
-    read(&Given::from(dealt(door, options))).expect("a question")
+    read(&Given::from(grouped(door, options))).expect("a question")
 }

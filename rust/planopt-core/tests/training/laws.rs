@@ -6,7 +6,7 @@ use planopt_core::compute::training::PricedModel;
 use planopt_core::document::RunEvaluation;
 use planopt_core::hardware::{Fabric, Links, NetworkLine, Rates, System};
 use planopt_core::load::training::{Optimizer, Precision, Recipe};
-use planopt_core::parallel::{Groups, Layout, Recompute, Schedule, Zero, deal_model};
+use planopt_core::parallel::{Groups, Layout, Recompute, Schedule, Zero, partition_model};
 use planopt_core::quantity::{BytesPerSecond, Seconds};
 use planopt_core::training::{TrainingEvaluation, TrainingHardware, evaluate};
 use planopt_core::transformer::{Architecture, AttentionShape, MlpShape, Role, Transformer};
@@ -306,7 +306,7 @@ impl<'c> Candidate<'c> {
             &groups,
             &training,
         );
-        let stages = deal_model(&self.transformer, &self.recipe, self.layout.pp, 1);
+        let stages = partition_model(&self.transformer, &self.recipe, self.layout.pp, 1);
         let hardware = TrainingHardware {
             system: &system,
             rates: &rates,

@@ -11,7 +11,7 @@ mod laws;
 #[path = "../support/mod.rs"]
 mod support;
 
-use support::{asked, dealt};
+use support::{asked, grouped};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -329,7 +329,7 @@ fn words_that_are_no_choice_are_refused_with_those_that_are() {
         if key == "dp" {
             changes.insert("tp".to_owned(), json!(65536));
         }
-        let question = Given::from(dealt("evaluate_training", &Value::Object(changes)));
+        let question = Given::from(grouped("evaluate_training", &Value::Object(changes)));
         let request = read(&question);
         let answer = request.and_then(|request| evaluate_training(&catalog, &request));
         let problems = answer.expect_err("must be refused");

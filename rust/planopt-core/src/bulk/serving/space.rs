@@ -9,7 +9,7 @@ use crate::cost::of_purchase;
 use crate::format::Formats;
 use crate::hardware::{Fabric, Rates, System};
 use crate::load::serving::{Overlap, Question};
-use crate::parallel::{Degrees, Layout, Placement, Stage, deal};
+use crate::parallel::{Degrees, Layout, Placement, Stage, partition};
 use crate::quantity::{MicroUsd, Watts};
 use crate::transformer::Transformer;
 use rayon::prelude::*;
@@ -135,8 +135,8 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
                 .map(|&pp| {
                     let degrees = Degrees::tensor(1);
                     let checked = Layout::staged(degrees, pp).check_served(transformer);
-                    let dealt = checked.map(|()| deal(&transformer.layers, kinds, pp));
-                    dealt.unwrap_or_default()
+                    let assigned = checked.map(|()| partition(&transformer.layers, kinds, pp));
+                    assigned.unwrap_or_default()
                 })
                 .collect(),
             batches: axes.batch.iter().copied().map(f64::from).collect(),

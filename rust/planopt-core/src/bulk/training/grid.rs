@@ -41,7 +41,7 @@ impl<'s, 'a> Grid<'s, 'a> {
             stages: axes
                 .pipeline
                 .iter()
-                .map(|line| subject.deal(line))
+                .map(|line| subject.partition(line))
                 .collect(),
             platforms: systems
                 .iter()
@@ -75,7 +75,7 @@ impl<'s, 'a> Grid<'s, 'a> {
         let layout = Layout {
             pp: 1,
             vpp: 1,
-            ..with_experts_dealt(self.axes.layout(digits))
+            ..with_experts_assigned(self.axes.layout(digits))
         };
         Some(PricedModel::new(
             self.subject.transformer,
@@ -104,8 +104,8 @@ impl<'s, 'a> Grid<'s, 'a> {
     }
 }
 
-/// With enough replicas to deal the experts to; to one micro-batch more make no difference.
-pub(super) fn with_experts_dealt(layout: Layout) -> Layout {
+/// With enough replicas to assign the experts to; to one micro-batch more make no difference.
+pub(super) fn with_experts_assigned(layout: Layout) -> Layout {
     Layout {
         dp: layout.ep,
         ..layout

@@ -6,7 +6,7 @@ use super::axes::{
     AXES, CONTEXT, DATA, Digits, EXPERT, MICRO_BATCH, PIPELINE, PLATFORM, RECOMPUTE, SHARDING,
     TENSOR,
 };
-use super::grid::{Grid, with_experts_dealt};
+use super::grid::{Grid, with_experts_assigned};
 use crate::bulk::level::{Last, Level};
 use crate::bulk::radix::{Part, Radix};
 use crate::compute::training::Candidate;
@@ -283,7 +283,7 @@ fn work_out<T: OfStage, const SOME: usize>(
 ) {
     let mut layout = grid.axes.layout(digits);
     if !axes.has(DATA) {
-        layout = with_experts_dealt(layout);
+        layout = with_experts_assigned(layout);
     } else if grid.accelerators(&layout).is_err() {
         return;
     }

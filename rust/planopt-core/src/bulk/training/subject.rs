@@ -3,7 +3,7 @@
 use super::axes::Pipeline;
 use crate::catalog::{Assumptions, TrainingAssumptions};
 use crate::load::training::{FlopsConvention, Recipe};
-use crate::parallel::{Layout, Stage, deal_model};
+use crate::parallel::{Layout, Stage, partition_model};
 use crate::transformer::Transformer;
 
 /// What all candidates of a space share.
@@ -25,7 +25,7 @@ pub struct TrainingSubject<'s> {
 
 impl TrainingSubject<'_> {
     /// Stages of a pipeline; none where there are more of them than layers.
-    pub(super) fn deal(&self, line: &Pipeline) -> Vec<Stage> {
+    pub(super) fn partition(&self, line: &Pipeline) -> Vec<Stage> {
         let &Pipeline { pp, vpp, schedule } = line;
         let layout = Layout {
             pp,
@@ -38,7 +38,7 @@ impl TrainingSubject<'_> {
             ..*self.recipe
         };
         match layout.check_trained(self.transformer, &recipe) {
-            Ok(()) => deal_model(self.transformer, self.recipe, pp, vpp),
+            Ok(()) => partition_model(self.transformer, self.recipe, pp, vpp),
             Err(_) => Vec::new(),
         }
     }

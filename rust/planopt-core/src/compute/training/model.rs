@@ -15,7 +15,7 @@ use crate::transformer::{Operation, Transformer, Work};
 /// Cost of each kind of layer, of the embedding and of the head, for one micro-batch.
 ///
 /// It depends on the model, the recipe, the accelerator and its links, and of the layout on `tp`,
-/// `sequence_parallel`, `cp`, `context`, `ep`, `micro_batch` and, where experts are dealt among
+/// `sequence_parallel`, `cp`, `context`, `ep`, `micro_batch` and, where experts are assigned among
 /// hosts, on where that puts them; not on `pp`, `vpp`, `dp`, `recompute` and sharding.
 #[derive(Clone, Debug)]
 pub struct PricedModel {

@@ -164,7 +164,7 @@ impl Pricing<'_> {
         let (depth, columns) = local_shape(k, n, shard, tp);
         // Tensor-parallel ranks with experts of their own have a share of the tokens each.
         let tokens = self.tokens() * f64::from(tp) / self.tp();
-        // Experts of this rank see the tokens of all ranks they are dealt among.
+        // Experts of this rank see the tokens of all ranks they are assigned among.
         let (matrices, copies) = if routed {
             let distinct = distinct_experts(real(experts), real(active), tokens * ep) / ep;
             (distinct, real(active) * self.training.expert_imbalance)

@@ -1,17 +1,17 @@
 //! Which stage has which layers.
 
-use super::{Stage, deal_chunks};
+use super::{Stage, partition_chunks};
 use crate::load::training::Recipe;
 use crate::quantity::real;
 use crate::transformer::{Operation, Transformer};
 
-/// Deals the layers of a model to the stages of a pipeline. Modules of multi-token prediction are
+/// Partitions the layers of a model to the stages of a pipeline. Modules of multi-token prediction are
 /// one more kind of layer, behind those of the model; all of them are on the last stage, with the
 /// head they share.
-pub fn deal_model(transformer: &Transformer, recipe: &Recipe, pp: u32, vpp: u32) -> Vec<Stage> {
+pub fn partition_model(transformer: &Transformer, recipe: &Recipe, pp: u32, vpp: u32) -> Vec<Stage> {
     let mtp = transformer.blocks.len();
     let behind = layers_behind(transformer, recipe);
-    let mut stages = deal_chunks(&transformer.layers, mtp + 1, pp, vpp, behind);
+    let mut stages = partition_chunks(&transformer.layers, mtp + 1, pp, vpp, behind);
     for stage in stages.iter_mut().filter(|stage| stage.last) {
         stage.layers[mtp] = f64::from(recipe.mtp_modules);
     }
@@ -19,7 +19,7 @@ pub fn deal_model(transformer: &Transformer, recipe: &Recipe, pp: u32, vpp: u32)
 }
 
 /// As how many layers modules of multi-token prediction count, with the head that each of them
-/// passes once more: as many as have its arithmetic. A model without any is dealt by its layers.
+/// passes once more: as many as have its arithmetic. A model without any is assigned by its layers.
 fn layers_behind(transformer: &Transformer, recipe: &Recipe) -> usize {
     let modules = real(u64::from(recipe.mtp_modules));
     let Some(&last) = transformer.layers.last() else {

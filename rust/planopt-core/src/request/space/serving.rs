@@ -93,13 +93,13 @@ impl ServingSpaceRequest {
             .tp
             .iter()
             .flat_map(|&tp| self.dp.iter().map(move |&dp| (tp, dp)));
-        let dealt = groups.flat_map(|(tp, dp)| self.ep.iter().map(move |&ep| (tp, dp, ep)));
+        let assigned = groups.flat_map(|(tp, dp)| self.ep.iter().map(move |&ep| (tp, dp, ep)));
         let degrees = |(tp, dp, ep)| Degrees {
             dp,
             ep,
             ..Degrees::tensor(tp)
         };
-        dealt.map(degrees).collect()
+        assigned.map(degrees).collect()
     }
 }
 

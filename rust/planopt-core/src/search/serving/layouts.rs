@@ -6,7 +6,7 @@ use crate::parallel::{Degrees, Layout};
 use crate::transformer::Transformer;
 
 /// Every layout of at most `accelerators` that is worth a look: each tensor-parallel degree; of
-/// a choice of experts also each with all of them dealt out, and attention data parallel then.
+/// a choice of experts also each with all of them assigned out, and attention data parallel then.
 /// Contexts are whole, or divided among each power of two up to `context_ranks`.
 pub fn all_layouts(
     transformer: &Transformer,
@@ -24,14 +24,14 @@ pub fn all_layouts(
     for tp in 1..=accelerators {
         let groups = if is_choice { accelerators / tp } else { 1 };
         for dp in 1..=groups {
-            let dealt = Degrees {
+            let assigned = Degrees {
                 dp,
                 ep: tp * dp,
                 ..Degrees::tensor(tp)
             };
             let whole = (dp == 1).then_some(Degrees::tensor(tp));
-            let dealt = (is_choice && dealt.ranks() > 1).then_some(dealt);
-            for degrees in whole.into_iter().chain(dealt) {
+            let assigned = (is_choice && assigned.ranks() > 1).then_some(assigned);
+            for degrees in whole.into_iter().chain(assigned) {
                 let divided = divided(degrees, context_ranks);
                 layouts
                     .extend(divided.flat_map(|degrees| staged(degrees, transformer, accelerators)));

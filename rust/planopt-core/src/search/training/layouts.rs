@@ -1,7 +1,7 @@
 //! Which layouts of a run are tried.
 
 use crate::load::training::Recipe;
-use crate::parallel::{ContextParallel, Layout, Recompute, Schedule, Stage, Zero, deal_model};
+use crate::parallel::{ContextParallel, Layout, Recompute, Schedule, Stage, Zero, partition_model};
 use crate::transformer::{Transformer, Work};
 
 /// Largest tensor-parallel degree tried: that of a rack joined by one scale-up link.
@@ -71,7 +71,7 @@ impl Layouts {
         let degrees = data_degrees(recipe.global_batch);
         for (pp, vpp) in pipelines(transformer) {
             let pipeline = all.pipelines.len();
-            let stages = deal_model(transformer, recipe, pp, vpp);
+            let stages = partition_model(transformer, recipe, pp, vpp);
             let largest = most_layers(&stages);
             all.pipelines.push(stages);
             for (place, shape) in shapes.iter().enumerate() {
@@ -141,7 +141,7 @@ fn shapes(transformer: &Transformer, recipe: &Recipe) -> Vec<Layout> {
                     cp,
                     context_parallel,
                     ep,
-                    // Enough replicas to deal the experts to; more change nothing.
+                    // Enough replicas to assign the experts to; more change nothing.
                     dp: ep,
                     batch,
                     ..Layout::SINGLE

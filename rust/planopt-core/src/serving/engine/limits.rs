@@ -19,7 +19,7 @@ pub struct EngineLimits {
     pub micro_batches: u32,
     /// Who goes first.
     pub policy: Policy,
-    /// How the KV cache is dealt.
+    /// How the KV cache is allocated.
     pub kv_policy: KvPolicy,
     /// Steps that only decode from one look at what has arrived to the next (`SGLang`'s
     /// `--scheduler-recv-interval`).

@@ -10,7 +10,7 @@ use crate::load::Load;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Replicas that are alike; requests are dealt to them in turn, and who waits for his answer asks
+/// Replicas that are alike; requests are assigned to them in turn, and who waits for his answer asks
 /// the same one again.
 #[derive(Clone, Debug)]
 pub struct Pool<'a, T> {
@@ -297,11 +297,11 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                             self.enter(Request { engine, ..request });
                         }
                         What::Reaches(request) => {
-                            let dealt = self.back.as_mut().map(|(back, _)| {
+                            let assigned = self.back.as_mut().map(|(back, _)| {
                                 let engine = back.in_turn();
                                 back.give(engine, request)
                             });
-                            if dealt == Some(false) {
+                            if assigned == Some(false) {
                                 self.turn_away(request, now);
                             }
                         }
