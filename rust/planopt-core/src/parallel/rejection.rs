@@ -299,7 +299,12 @@ fn too_few(f: &mut fmt::Formatter<'_>, pp: u32, vpp: u32, layers: u64) -> fmt::R
     )
 }
 
-fn unassignable(f: &mut fmt::Formatter<'_>, ep: u32, ranks: Option<u32>, experts: u64) -> fmt::Result {
+fn unassignable(
+    f: &mut fmt::Formatter<'_>,
+    ep: u32,
+    ranks: Option<u32>,
+    experts: u64,
+) -> fmt::Result {
     write!(f, "expert parallel degree {ep}")?;
     match (ranks, experts) {
         (Some(_), 1) => f.write_str(" for a model without a choice of experts"),

@@ -1,7 +1,9 @@
 //! Shapes of a model that are special cases of others, and how it is divided.
 
 use planopt_core::load::serving::Adapters;
-use planopt_core::parallel::{Degrees, Layout, Placement, partition, local_shape, parameter_fraction};
+use planopt_core::parallel::{
+    Degrees, Layout, Placement, local_shape, parameter_fraction, partition,
+};
 use planopt_core::transformer::{Architecture, MlpShape, Role, Shard, Transformer, Work};
 
 use proptest::prelude::*;

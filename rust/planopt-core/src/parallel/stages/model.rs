@@ -8,7 +8,12 @@ use crate::transformer::{Operation, Transformer};
 /// Partitions the layers of a model to the stages of a pipeline. Modules of multi-token prediction are
 /// one more kind of layer, behind those of the model; all of them are on the last stage, with the
 /// head they share.
-pub fn partition_model(transformer: &Transformer, recipe: &Recipe, pp: u32, vpp: u32) -> Vec<Stage> {
+pub fn partition_model(
+    transformer: &Transformer,
+    recipe: &Recipe,
+    pp: u32,
+    vpp: u32,
+) -> Vec<Stage> {
     let mtp = transformer.blocks.len();
     let behind = layers_behind(transformer, recipe);
     let mut stages = partition_chunks(&transformer.layers, mtp + 1, pp, vpp, behind);
