@@ -13,7 +13,7 @@ pub(super) struct Ticket {
     pub(super) epoch: u32,
 }
 
-/// What a micro_batch is doing.
+/// What a micro-batch is doing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Doing {
     /// Nothing.
@@ -76,7 +76,7 @@ pub(super) struct MicroBatch {
     pub(super) doing: Doing,
     /// The steps under way, where they are several that only decode.
     pub(super) jump: Option<Jump>,
-    /// Tokens that every decoding sequence has got since the micro_batch began.
+    /// Tokens that every decoding sequence has got since the micro-batch began.
     pub(super) steps: u64,
     /// Sequences that decode.
     pub(super) decoding: u32,

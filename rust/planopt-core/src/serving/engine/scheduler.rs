@@ -27,7 +27,7 @@ struct Sequence {
     target: u32,
     /// Of these, tokens that are cached.
     cached: u32,
-    /// Steps of its micro_batch when it joined.
+    /// Steps of its micro-batch when it joined.
     joined: u64,
     /// Whether it decodes.
     decodes: bool,
@@ -144,7 +144,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
         }
     }
 
-    /// Looks at what has arrived, unless the micro_batch decodes and it is too early to look again.
+    /// Looks at what has arrived, unless the micro-batch decodes and it is too early to look again.
     fn receive(&mut self, index: usize) {
         let micro_batch = &self.micro_batches[index];
         let only_decodes =
@@ -156,7 +156,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
         }
     }
 
-    /// Starts steps on micro_batches that have nothing to do but could.
+    /// Starts steps on micro-batches that have nothing to do but could.
     pub(super) fn wake(&mut self, now: f64) {
         for index in 0..self.micro_batches.len() {
             if self.micro_batches[index].doing == Doing::Idle {
@@ -165,7 +165,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
         }
     }
 
-    /// What happens at [`Self::next`]: a step ends, or a micro_batch's turn to start one comes. Who is
+    /// What happens at [`Self::next`]: a step ends, or a micro-batch's turn to start one comes. Who is
     /// answered goes to `answered`; what can start then is started by [`Self::wake`].
     pub(super) fn advance(&mut self, answered: &mut Vec<Answered>) {
         let now = self.next();
@@ -176,7 +176,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
                     self.micro_batches[index].doing = Doing::Idle;
                 }
                 Doing::Waits(until) if until <= now => {
-                    self.micro_batches[index].doing = Doing::Idle
+                    self.micro_batches[index].doing = Doing::Idle;
                 }
                 _ => {}
             }
@@ -288,7 +288,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
         jump.steps
     }
 
-    /// Gives every decoding sequence of a micro_batch the page that its next token may need; the latest
+    /// Gives every decoding sequence of a micro-batch the page that its next token may need; the latest
     /// go back into the queue until there are enough.
     fn make_room(&mut self, index: usize, now: f64) {
         if self.limits.kv_policy == KvPolicy::Reserve {
@@ -376,7 +376,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
             return None;
         }
         if micro_batches > 1 {
-            // No micro_batch takes more than its share of all who are here.
+            // No micro-batch takes more than its share of all who are here.
             let here: usize = self.micro_batches.iter().map(MicroBatch::sequences).sum();
             if sequences >= (here + self.waiting.len()).div_ceil(micro_batches) {
                 return None;
@@ -480,7 +480,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
 }
 
 impl Sequence {
-    /// Tokens cached once its micro_batch has made so many steps.
+    /// Tokens cached once its micro-batch has made so many steps.
     fn cached_after(&self, steps: u64) -> u32 {
         self.cached + u32::try_from(steps - self.joined).unwrap_or(u32::MAX)
     }
