@@ -64,7 +64,7 @@ impl RankBlock {
         let inward = (k_local, rank * real(operation.fused_matrices()));
         let outward = (rank, n_local);
         for shape in [inward, outward] {
-            let elements = count * choice.held() * shape.0 * shape.1;
+            let elements = count * choice.resident() * shape.0 * shape.1;
             self.adapters += Bytes(elements * formats.activation_bytes());
             self.operations
                 .push(price_of_adapter(shape, (count, choice), formats, rates));

@@ -62,9 +62,9 @@ impl RankOperation {
     }
 
     /// Bytes of its weights on this rank.
-    pub(super) fn held_bytes(&self) -> Bytes {
+    pub(super) fn resident_bytes(&self) -> Bytes {
         match self.work {
-            RankWork::MatMul { choice, price } => price.bytes_per_matrix * choice.held,
+            RankWork::MatMul { choice, price } => price.bytes_per_matrix * choice.resident,
             _ => Bytes::ZERO,
         }
     }
@@ -111,7 +111,7 @@ impl RankOperation {
 pub(super) struct Choice {
     /// Matrices to choose from, and those of them on this rank.
     experts: f64,
-    held: f64,
+    resident: f64,
     /// Matrices that a token meets, and those of them on this rank if it is the busiest.
     active: f64,
     active_here: f64,
@@ -122,7 +122,7 @@ impl Choice {
         let parts = f64::from(degrees.parts(experts));
         Self {
             experts: real(experts),
-            held: real(experts) / parts,
+            resident: real(experts) / parts,
             active: real(active),
             active_here: real(active) * rates.share_of_busiest(parts),
         }
@@ -130,7 +130,7 @@ impl Choice {
 
     /// Matrices on this rank.
     pub(super) fn held(self) -> f64 {
-        self.held
+        self.resident
     }
 
     /// Tokens that may meet them: those of other groups come to experts as well.
@@ -155,7 +155,7 @@ impl Choice {
     /// Distinct matrices of this rank that so many tokens are routed to.
     fn distinct_experts(self, tokens: f64) -> f64 {
         if self.experts > 1.0 {
-            self.held * distinct_share(self.experts, self.active, tokens)
+            self.resident * distinct_share(self.experts, self.active, tokens)
         } else {
             1.0
         }

@@ -368,7 +368,7 @@ impl RankBlock {
 
     /// Bytes of these on this rank.
     pub fn kept_bytes(&self) -> Bytes {
-        self.kept().map(RankOperation::held_bytes).sum()
+        self.kept().map(RankOperation::resident_bytes).sum()
     }
 
     /// Bytes of these that a step meets, and the time that it would take with them.
@@ -377,7 +377,7 @@ impl RankBlock {
             .kept()
             .map(|own| own.distinct_bytes(step, tokens))
             .sum();
-        let time = self.kept().map(|own| match own.held_bytes() {
+        let time = self.kept().map(|own| match own.resident_bytes() {
             Bytes::ZERO => OperationTime::default(),
             _ => own.time(step, tokens),
         });

@@ -5,4 +5,4 @@ mod training;
 
 pub use self::serving::{ServingMemory, StageMemory, capacity};
 pub use self::training::TrainingMemory;
-pub(crate) use self::training::{held_by, kept, stage_memory};
+pub(crate) use self::training::{kept, resident_on, stage_memory};

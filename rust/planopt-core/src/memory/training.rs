@@ -1,6 +1,6 @@
 //! Memory of the fullest accelerator.
 
-use crate::compute::training::{Candidate, Held, LayerCost};
+use crate::compute::training::{Candidate, LayerCost, Resident};
 use crate::parallel::{Layout, Recompute, Schedule, Stage, Zero};
 use crate::quantity::Bytes;
 use serde::Serialize;
@@ -115,7 +115,7 @@ fn sharers(layout: &Layout, from: Zero, ranks: u32) -> f64 {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StageMemory {
     /// Weights, gradients, optimizer, overhead.
-    pub(crate) held: TrainingMemory,
+    pub(crate) resident: TrainingMemory,
     /// Micro-batches in flight, where there are enough of them.
     pub(crate) most_in_flight: f64,
     /// Micro-batches whose logits are there at once, where there are enough of them.
@@ -143,13 +143,13 @@ impl StageMemory {
     /// With another stage on the same rank: what a process takes for itself is there once.
     fn beside(self, other: Self) -> Self {
         Self {
-            held: TrainingMemory {
-                weights: self.held.weights + other.held.weights,
-                gradients: self.held.gradients + other.held.gradients,
-                optimizer: self.held.optimizer + other.held.optimizer,
-                host: self.held.host + other.held.host,
-                per_layer: self.held.per_layer.max(other.held.per_layer),
-                ..self.held
+            resident: TrainingMemory {
+                weights: self.resident.weights + other.resident.weights,
+                gradients: self.resident.gradients + other.resident.gradients,
+                optimizer: self.resident.optimizer + other.resident.optimizer,
+                host: self.resident.host + other.resident.host,
+                per_layer: self.resident.per_layer.max(other.resident.per_layer),
+                ..self.resident
             },
             kept_by_layers: self.kept_by_layers + other.kept_by_layers,
             most_resident: self.most_resident.max(other.most_resident),
@@ -171,14 +171,15 @@ impl StageMemory {
             self.kept_by_embedding * in_flight + (self.kept_by_head * logits + self.transient);
         let offloaded = self.most_resident.0.is_finite();
         let activations = resident + self.working + kept_by_ends;
-        let used = self.held.weights + self.held.gradients + self.held.optimizer + activations;
-        let room = (self.capacity - used - self.held.overhead).max(Bytes::ZERO);
+        let used =
+            self.resident.weights + self.resident.gradients + self.resident.optimizer + activations;
+        let room = (self.capacity - used - self.resident.overhead).max(Bytes::ZERO);
         TrainingMemory {
             activations,
-            overhead: self.held.overhead + (used * (self.reserve - 1.0)).min(room),
+            overhead: self.resident.overhead + (used * (self.reserve - 1.0)).min(room),
             in_flight,
-            host: self.held.host + if offloaded { through } else { Bytes::ZERO },
-            ..self.held
+            host: self.resident.host + if offloaded { through } else { Bytes::ZERO },
+            ..self.resident
         }
     }
 }
@@ -208,7 +209,7 @@ fn opposite<'c>(candidate: &'c Candidate, stage: &'c Stage) -> &'c Stage {
 
 fn one_stage(candidate: &Candidate, stage: &Stage) -> StageMemory {
     let layout = candidate.layout;
-    let mut held = TrainingMemory {
+    let mut resident = TrainingMemory {
         overhead: candidate.training.overhead
             + candidate.training.overhead_group * candidate.groups.in_use(),
         ..TrainingMemory::default()
@@ -226,7 +227,7 @@ fn one_stage(candidate: &Candidate, stage: &Stage) -> StageMemory {
         if count > 0.0 {
             let own = kept(cost, layout.recompute, layers);
             memory.kept_by_layers += own * count;
-            held.per_layer = held.per_layer.max(own);
+            resident.per_layer = resident.per_layer.max(own);
             let working = working_set(cost, layout.recompute, layers);
             memory.working = memory.working.max(working);
             let one = cost.dense + cost.experts;
@@ -242,37 +243,37 @@ fn one_stage(candidate: &Candidate, stage: &Stage) -> StageMemory {
     }
     memory.transient += table_gradient(candidate, stage);
     memory.most_resident = if layout.offload_activations {
-        held.per_layer * RESIDENT_LAYERS
+        resident.per_layer * RESIDENT_LAYERS
     } else {
         Bytes(f64::INFINITY)
     };
-    let (dense, experts) = held_by(candidate, stage);
+    let (dense, experts) = resident_on(candidate, stage);
     for (kind, group) in [
         (dense, candidate.groups.shard),
         (experts, candidate.groups.expert_shard),
     ] {
         let ranks = group.ranks;
-        held.weights += kind.weights / sharers(layout, Zero::Zero3, ranks);
+        resident.weights += kind.weights / sharers(layout, Zero::Zero3, ranks);
         let mut share = 1.0 / sharers(layout, Zero::Zero2, ranks);
         if layout.zero == Zero::Zero2 && layout.pp > 1 {
             // Those of the chunk at work are whole until they are scattered.
             share = (share + 1.0 / f64::from(layout.vpp)).min(1.0);
         }
-        held.gradients += kind.gradients * share;
+        resident.gradients += kind.gradients * share;
         let copies = kind.trained
             * (candidate.training.framework.gradient_copy
                 / candidate.recipe.precision.activation_bytes());
         let state = (kind.state + copies) / sharers(layout, Zero::Zero1, ranks);
         if layout.offload_optimizer {
-            held.host += state;
+            resident.host += state;
         } else {
-            held.optimizer += state;
+            resident.optimizer += state;
         }
     }
     if layout.zero == Zero::Zero3 && candidate.groups.shard.ranks > 1 {
-        held.weights += gathered;
+        resident.weights += gathered;
     }
-    StageMemory { held, ..memory }
+    StageMemory { resident, ..memory }
 }
 
 /// The gradient of the token table or of the head as products make it, where gradients are
@@ -304,9 +305,9 @@ fn most_logits(candidate: &Candidate) -> f64 {
 }
 
 /// What a rank of the stage holds, dense and of experts, before data-parallel ranks share it.
-pub(crate) fn held_by(candidate: &Candidate, stage: &Stage) -> (Held, Held) {
-    let mut dense = Held::default();
-    let mut experts = Held::default();
+pub(crate) fn resident_on(candidate: &Candidate, stage: &Stage) -> (Resident, Resident) {
+    let mut dense = Resident::default();
+    let mut experts = Resident::default();
     for (cost, &count) in candidate.priced.blocks.iter().zip(&stage.layers) {
         dense = dense + cost.dense * count;
         experts = experts + cost.experts * count;

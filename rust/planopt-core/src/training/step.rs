@@ -2,7 +2,7 @@
 
 use crate::catalog::{HopPayload, TrainingAssumptions};
 use crate::compute::training::{Candidate, LayerCost, Recomputed};
-use crate::memory::{held_by, kept};
+use crate::memory::{kept, resident_on};
 use crate::parallel::{Layout, Stage, Zero};
 use crate::quantity::{Bytes, EQUALLY_LONG, Seconds};
 
@@ -400,7 +400,7 @@ fn hop(candidate: &Candidate) -> Seconds {
 
 /// What data-parallel ranks exchange, and the optimizer.
 pub(crate) fn following(candidate: &Candidate, stage: &Stage, parts: &StageParts) -> Following {
-    let (dense, experts) = held_by(candidate, stage);
+    let (dense, experts) = resident_on(candidate, stage);
     let groups = candidate.groups;
     let kinds = [
         (dense, groups.shard, groups.replicate),
@@ -427,7 +427,7 @@ pub(crate) fn following(candidate: &Candidate, stage: &Stage, parts: &StageParts
         optimizer,
         ..
     } = &mut following;
-    for (held, shard, replicate) in kinds {
+    for (resident, shard, replicate) in kinds {
         let share = if zero == Zero::None {
             1.0
         } else {
@@ -447,25 +447,27 @@ pub(crate) fn following(candidate: &Candidate, stage: &Stage, parts: &StageParts
             in_buckets(bytes, &|part| shard.all_gather(part))
         };
         let whole = candidate.training.framework.gradients_everywhere;
-        let reduce = in_buckets(held.gradients, &|part| {
+        let reduce = in_buckets(resident.gradients, &|part| {
             if whole {
                 shard.all_reduce(part)
             } else {
                 shard.reduce_scatter(part)
             }
         });
-        let across = in_buckets(held.gradients / share, &|part| replicate.all_reduce(part));
+        let across = in_buckets(resident.gradients / share, &|part| {
+            replicate.all_reduce(part)
+        });
         let read = if candidate.recipe.adapters.is_some() {
-            held.weights
+            resident.weights
         } else {
-            held.trained
+            resident.trained
         };
         match zero {
             Zero::None => {
-                once[1] += in_buckets(held.gradients, &|part| shard.all_reduce(part)) + across;
+                once[1] += in_buckets(resident.gradients, &|part| shard.all_reduce(part)) + across;
             }
             Zero::Zero1 | Zero::Zero2 => {
-                once[0] += gather(held.trained);
+                once[0] += gather(resident.trained);
                 // A pipeline keeps the gradients of a chunk until its last micro-batch, and
                 // shards them once (Llama 3, arXiv 2407.21783, section 3.3.2).
                 let often = zero == Zero::Zero2 && candidate.layout.pp == 1;
@@ -481,13 +483,13 @@ pub(crate) fn following(candidate: &Candidate, stage: &Stage, parts: &StageParts
             }
         }
         if candidate.layout.offload_optimizer {
-            let moved = (held.gradients + held.trained) / share;
+            let moved = (resident.gradients + resident.trained) / share;
             *offload += moved / candidate.host_line.bandwidth;
-            *optimizer += held.optimizer_traffic() / share / candidate.host_memory;
+            *optimizer += resident.optimizer_traffic() / share / candidate.host_memory;
         } else {
-            *optimizer += held.optimizer_traffic() / share / candidate.rates.memory
+            *optimizer += resident.optimizer_traffic() / share / candidate.rates.memory
                 + Seconds(
-                    held.optimizer_flop
+                    resident.optimizer_flop
                         / share
                         / (candidate.rates.base.0 * candidate.rates.base_products.dense.efficiency),
                 );

@@ -5,7 +5,7 @@
 //! no branch, no call: the compiler turns it into vectors of whatever width the machine has.
 
 use super::columns::TrainingColumns;
-use super::levels::{StageExchange, StageHeld, StageKept, StagePace};
+use super::levels::{StageExchange, StageKept, StagePace, StageResident};
 use crate::bulk::columns::{Column, LANES};
 use crate::bulk::lane::{least, most, pick};
 use crate::parallel::Stage;
@@ -18,7 +18,7 @@ const TERA: f64 = 1e12;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StageTerms {
     kept: StageKept,
-    held: StageHeld,
+    resident: StageResident,
     /// Exposed exchange of every micro-batch but the last, and of the last.
     usual: f64,
     last: f64,
@@ -41,7 +41,7 @@ impl StageTerms {
         pace: &StagePace,
         exchange: &StageExchange,
         kept: StageKept,
-        held: StageHeld,
+        resident: StageResident,
     ) -> Self {
         let [forward, backward] = [0, 1].map(|pass| {
             let (each, once) = (exchange.each[pass], exchange.once[pass]);
@@ -49,7 +49,7 @@ impl StageTerms {
         });
         Self {
             kept,
-            held,
+            resident,
             usual: forward.0 + backward.0,
             last: forward.1 + backward.1 + pace.tied,
             each: exchange.each[0] + exchange.each[1],
@@ -61,15 +61,15 @@ impl StageTerms {
     /// Memory with so many micro-batches, as `StageMemory::with` has it.
     #[inline]
     fn used(&self, micro_batches: f64) -> Used {
-        let Self { kept, held, .. } = self;
+        let Self { kept, resident, .. } = self;
         let in_flight = least(kept.most_in_flight, micro_batches);
         let logits = least(kept.most_logits, micro_batches);
         let activations = kept.by_layers * in_flight
             + kept.working
             + (kept.by_embedding * in_flight + (kept.by_head * logits + kept.transient));
-        let used = held.weights + held.gradients + held.optimizer + activations;
-        let room = most(held.capacity - used - held.overhead, 0.0);
-        let overhead = held.overhead + least(used * (held.reserve - 1.0), room);
+        let used = resident.weights + resident.gradients + resident.optimizer + activations;
+        let room = most(resident.capacity - used - resident.overhead, 0.0);
+        let overhead = resident.overhead + least(used * (resident.reserve - 1.0), room);
         Used {
             activations,
             overhead,
@@ -182,15 +182,15 @@ pub(super) fn evaluate(
 
     to.total_bytes[..count].fill(f64::NEG_INFINITY);
     for stage in &row.stages {
-        let StageTerms { held, .. } = stage;
+        let StageTerms { resident, .. } = stage;
         for lane in 0..count {
             let used = stage.used(micro_batches[lane]);
             let fuller = used.total > to.total_bytes[lane];
             to.total_bytes[lane] = pick(fuller, used.total, to.total_bytes[lane]);
             to.activations_bytes[lane] = pick(fuller, used.activations, to.activations_bytes[lane]);
-            to.weights_bytes[lane] = pick(fuller, held.weights, to.weights_bytes[lane]);
-            to.gradients_bytes[lane] = pick(fuller, held.gradients, to.gradients_bytes[lane]);
-            to.optimizer_bytes[lane] = pick(fuller, held.optimizer, to.optimizer_bytes[lane]);
+            to.weights_bytes[lane] = pick(fuller, resident.weights, to.weights_bytes[lane]);
+            to.gradients_bytes[lane] = pick(fuller, resident.gradients, to.gradients_bytes[lane]);
+            to.optimizer_bytes[lane] = pick(fuller, resident.optimizer, to.optimizer_bytes[lane]);
             to.overhead_bytes[lane] = pick(fuller, used.overhead, to.overhead_bytes[lane]);
         }
     }

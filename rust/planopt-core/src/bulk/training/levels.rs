@@ -124,7 +124,7 @@ impl OfStage for StageKept {
 
 /// Bytes of a stage, whatever the number of micro-batches.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct StageHeld {
+pub(super) struct StageResident {
     pub(super) weights: f64,
     pub(super) gradients: f64,
     pub(super) optimizer: f64,
@@ -134,14 +134,14 @@ pub(super) struct StageHeld {
     pub(super) capacity: f64,
 }
 
-impl OfStage for StageHeld {
+impl OfStage for StageResident {
     fn of_stage(candidate: &Candidate, stage: &Stage) -> Self {
         let memory = stage_memory(candidate, stage);
         Self {
-            weights: memory.held.weights.0,
-            gradients: memory.held.gradients.0,
-            optimizer: memory.held.optimizer.0,
-            overhead: memory.held.overhead.0,
+            weights: memory.resident.weights.0,
+            gradients: memory.resident.gradients.0,
+            optimizer: memory.resident.optimizer.0,
+            overhead: memory.resident.overhead.0,
             reserve: memory.reserve,
             capacity: memory.capacity.0,
         }
@@ -158,7 +158,7 @@ pub(super) struct Known {
     pub(super) paces: Last<StagePace>,
     pub(super) exchanges: Last<StageExchange>,
     pub(super) kept: Last<StageKept>,
-    pub(super) held: Last<StageHeld>,
+    pub(super) resident: Last<StageResident>,
 }
 
 /// Values of each kind of stage, by the axes that they depend on.
@@ -216,7 +216,7 @@ pub(super) struct Keys {
     pub(super) paces: u64,
     pub(super) exchanges: u64,
     pub(super) kept: u64,
-    pub(super) held: u64,
+    pub(super) resident: u64,
 }
 
 /// The levels between a block of layers and a row.
@@ -225,21 +225,21 @@ pub(super) struct Levels {
     pub(super) paces: StageLevel<StagePace, 7>,
     pub(super) exchanges: StageLevel<StageExchange, 7>,
     pub(super) kept: StageLevel<StageKept, 6>,
-    pub(super) held: StageLevel<StageHeld, 6>,
+    pub(super) resident: StageLevel<StageResident, 6>,
 }
 
 impl Levels {
     /// With no values yet.
     pub(super) fn by(radix: &Radix<AXES>) -> Self {
         let kept = [TENSOR, CONTEXT, EXPERT, MICRO_BATCH, PIPELINE, RECOMPUTE];
-        let held = [TENSOR, CONTEXT, EXPERT, PIPELINE, DATA, SHARDING];
+        let resident = [TENSOR, CONTEXT, EXPERT, PIPELINE, DATA, SHARDING];
         let pace = with_hardware(kept);
-        let exchange = with_hardware(held);
+        let exchange = with_hardware(resident);
         Self {
             paces: StageLevel::by(Part::of(radix, pace)),
             exchanges: StageLevel::by(Part::of(radix, exchange)),
             kept: StageLevel::by(Part::of(radix, kept)),
-            held: StageLevel::by(Part::of(radix, held)),
+            resident: StageLevel::by(Part::of(radix, resident)),
         }
     }
 
@@ -249,7 +249,7 @@ impl Levels {
             paces: self.paces.of_all(grid),
             exchanges: self.exchanges.of_all(grid),
             kept: self.kept.of_all(grid),
-            held: self.held.of_all(grid),
+            resident: self.resident.of_all(grid),
         }
     }
 
@@ -260,7 +260,7 @@ impl Levels {
             paces: self.paces.axes.place(digits),
             exchanges: self.exchanges.axes.place(digits),
             kept: self.kept.axes.place(digits),
-            held: self.held.axes.place(digits),
+            resident: self.resident.axes.place(digits),
         }
     }
 
@@ -270,7 +270,7 @@ impl Levels {
         self.exchanges
             .fetch(keys.clone().map(|keys| keys.exchanges));
         self.kept.fetch(keys.clone().map(|keys| keys.kept));
-        self.held.fetch(keys.map(|keys| keys.held));
+        self.resident.fetch(keys.map(|keys| keys.resident));
     }
 }
 

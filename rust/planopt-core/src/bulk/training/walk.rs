@@ -142,13 +142,13 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
         let kept = levels
             .kept
             .of(&space.grid, digits, keys.kept, &mut known.kept);
-        let held = levels
-            .held
-            .of(&space.grid, digits, keys.held, &mut known.held);
+        let resident = levels
+            .resident
+            .of(&space.grid, digits, keys.resident, &mut known.resident);
         row.stages.clear();
         for stage in 0..stages.len() {
-            let (kept, held) = (kept[stage], held[stage]);
-            let terms = StageTerms::new(&paces[stage], &exchanges[stage], kept, held);
+            let (kept, resident) = (kept[stage], resident[stage]);
+            let terms = StageTerms::new(&paces[stage], &exchanges[stage], kept, resident);
             row.stages.push(terms);
         }
         // With the fewest micro-batches; more of them never need less.

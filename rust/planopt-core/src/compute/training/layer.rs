@@ -1,6 +1,6 @@
 //! What the operations of one layer cost one rank for one micro-batch.
 
-use super::resident::Held;
+use super::resident::Resident;
 use crate::parallel::{MODULES, Module, Modules, Recompute};
 use crate::quantity::{Bytes, Seconds};
 use std::ops::{Add, Mul};
@@ -41,9 +41,9 @@ pub struct LayerCost {
     /// What lives only while forward turns to backward: gradients of logits.
     pub transient: Bytes,
     /// Weights, gradients and state that all of `dp * cp` ranks hold alike.
-    pub dense: Held,
+    pub dense: Resident,
     /// The same of routed experts.
-    pub experts: Held,
+    pub experts: Resident,
     /// Arithmetic of forward as executed, in floating-point operations.
     pub forward_flop: f64,
     /// Of backward, the gradients of weights.

@@ -14,4 +14,4 @@ pub(crate) use self::candidate::Candidate;
 pub use self::flops::model_flops_per_token;
 pub use self::layer::{LayerCost, Recomputed};
 pub use self::model::PricedModel;
-pub use self::resident::Held;
+pub use self::resident::Resident;

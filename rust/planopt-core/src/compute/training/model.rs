@@ -27,7 +27,7 @@ pub struct PricedModel {
     pub head: LayerCost,
     /// What the last stage holds again of the table of the first: for a head that is the same
     /// matrix, or for the tokens that modules of multi-token prediction look up.
-    pub tied: resident::Held,
+    pub tied: resident::Resident,
     /// What a checkpoint writes, of every parameter once.
     pub checkpoint: Bytes,
     /// What it writes besides of a matrix that is on two stages.
@@ -83,7 +83,7 @@ impl PricedModel {
             embedding: price(&transformer.embedding, Part::Embedding),
             head,
             tied: shared.map_or_else(Default::default, |operation| {
-                hold(recipe, operation, layout)
+                resident(recipe, operation, layout)
             }),
             checkpoint: whole_checkpoint(transformer, recipe),
             tied_checkpoint: shared

@@ -52,11 +52,11 @@ impl Pricing<'_> {
         let mut walk = Walk::default();
         walk.cost.input = Bytes(self.tokens() * real(hidden) * self.stream() * self.activation());
         for operation in operations {
-            let held = self.held(operation);
+            let resident = self.resident(operation);
             if is_routed(operation) {
-                walk.cost.experts = walk.cost.experts + held;
+                walk.cost.experts = walk.cost.experts + resident;
             } else {
-                walk.cost.dense = walk.cost.dense + held;
+                walk.cost.dense = walk.cost.dense + resident;
             }
             match operation.work {
                 Work::MatMul { .. } => self.product(operation, part, &mut walk),

@@ -1,7 +1,7 @@
 //! What products, attention and scans have in common when they are priced.
 
 use super::layer::LayerCost;
-use super::resident::{Held, hold, is_routed};
+use super::resident::{Resident, hold, is_routed};
 use crate::catalog::TrainingAssumptions;
 use crate::compute::step::roofline;
 use crate::hardware::{Rates, saturation};
@@ -30,20 +30,24 @@ pub(super) struct Pricing<'a> {
 
 impl Pricing<'_> {
     /// What a rank holds of an operation; weights in the copies that the framework has of them.
-    pub(crate) fn held(&self, operation: &Operation) -> Held {
-        let held = hold(self.recipe, operation, self.layout);
+    pub(crate) fn held(&self, operation: &Operation) -> Resident {
+        let resident = resident(self.recipe, operation, self.layout);
         let precision = self.recipe.precision;
         if !precision.casts() || self.recipe.adapters.is_some() || !operation.quantised {
             return held;
         }
         let framework = &self.training.framework;
-        let parameters = held.trained / self.activation();
+        let parameters = resident.trained / self.activation();
         let copies = framework.weight_copies * precision.format().bytes_per_element();
         let narrow = framework.eight_bit_weights && precision == Precision::Fp8;
-        let wide = if narrow { Bytes::ZERO } else { held.trained };
-        Held {
+        let wide = if narrow {
+            Bytes::ZERO
+        } else {
+            resident.trained
+        };
+        Resident {
             weights: wide + parameters * copies,
-            ..held
+            ..resident
         }
     }
 

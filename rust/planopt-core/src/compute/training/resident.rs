@@ -22,7 +22,7 @@ const GRADIENT_PASSES: f64 = 5.0;
 
 /// Bytes on one rank, before data-parallel ranks share them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Held {
+pub struct Resident {
     /// Weights as products read them.
     pub weights: Bytes,
     /// Gradients as they are summed.
@@ -35,7 +35,7 @@ pub struct Held {
     pub optimizer_flop: f64,
 }
 
-impl Held {
+impl Resident {
     /// Bytes that the optimizer's pass moves: its state read and written, gradients read for
     /// their norm, clipped, read for the update and set to zero, weights written.
     pub fn optimizer_traffic(&self) -> Bytes {
@@ -43,7 +43,7 @@ impl Held {
     }
 }
 
-impl Add for Held {
+impl Add for Resident {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl Add for Held {
     }
 }
 
-impl Mul<f64> for Held {
+impl Mul<f64> for Resident {
     type Output = Self;
     fn mul(self, factor: f64) -> Self {
         Self {
@@ -94,7 +94,7 @@ fn state_bytes(recipe: &Recipe, matrix: Option<(f64, f64)>) -> f64 {
 }
 
 /// What a rank holds of `operation`, without copies in fewer bits.
-pub(crate) fn hold(recipe: &Recipe, operation: &Operation, layout: &Layout) -> Held {
+pub(crate) fn resident(recipe: &Recipe, operation: &Operation, layout: &Layout) -> Resident {
     let (tp, ep) = if is_routed(operation) {
         (layout.expert_tp(), layout.ep)
     } else {
@@ -119,9 +119,9 @@ pub(crate) fn hold(recipe: &Recipe, operation: &Operation, layout: &Layout) -> H
         recipe.precision.activation_bytes()
     };
     let weights = Bytes(parameters * frozen);
-    let own = Held {
+    let own = Resident {
         weights,
-        ..Held::default()
+        ..Resident::default()
     };
     own + trained(recipe, adapter_parameters(recipe, operation, tp, ep), None)
 }
@@ -175,16 +175,16 @@ pub(super) fn is_adapted(recipe: &Recipe, operation: &Operation) -> bool {
 /// What a checkpoint writes of `operation`, once for all ranks: the state, and the weights
 /// where they are their own master.
 pub(crate) fn checkpoint_bytes(recipe: &Recipe, operation: &Operation) -> Bytes {
-    let whole = hold(recipe, operation, &Layout::SINGLE);
+    let whole = resident(recipe, operation, &Layout::SINGLE);
     match recipe.precision {
         Precision::Fp32 => whole.state + whole.trained,
         _ => whole.state,
     }
 }
 
-fn trained(recipe: &Recipe, parameters: f64, matrix: Option<(f64, f64)>) -> Held {
+fn trained(recipe: &Recipe, parameters: f64, matrix: Option<(f64, f64)>) -> Resident {
     let state = state_bytes(recipe, matrix);
-    Held {
+    Resident {
         weights: Bytes(parameters * recipe.precision.activation_bytes()),
         gradients: Bytes(parameters * recipe.gradients.bytes_per_element()),
         state: Bytes(parameters * state),

@@ -62,9 +62,10 @@ pub fn most_per_second(
     if behind <= 0.0 {
         return reads;
     }
-    let held = limits.kv_tokens as f64 / traffic.held(limits.kv_policy) / micro_batches;
+    let resident =
+        limits.kv_tokens as f64 / traffic.resident_tokens(limits.kv_policy) / micro_batches;
     let places = f64::from(limits.max_sequences)
-        .min(held)
+        .min(resident)
         .min(budget)
         .max(1.0);
     let in_time = |sequences| tpot.is_none_or(|most| again(0.0, sequences) <= most);

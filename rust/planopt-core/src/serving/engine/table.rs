@@ -75,8 +75,8 @@ impl StepTable {
     pub fn new(step: &impl StepTime, limits: &EngineLimits, traffic: &Traffic) -> Self {
         let budget = f64::from(limits.token_budget.min(MOST_TOKENS)).max(1.0);
         let tokens = Axis::new(FIRST_TOKENS.into_iter(), budget);
-        let held = real(limits.kv_tokens) / traffic.mean_prompt().max(1.0);
-        let places = f64::from(limits.max_sequences).min(held.ceil());
+        let resident = real(limits.kv_tokens) / traffic.mean_prompt().max(1.0);
+        let places = f64::from(limits.max_sequences).min(resident.ceil());
         let first = (0..=FIRST_SEQUENCES).map(f64::from);
         let sequences = Axis::new(first, places.max(1.0));
         let (prefill_context, decode_context) =

@@ -45,7 +45,7 @@ impl Estimator {
     ) -> Self {
         let (prompt, output) = (&traffic.prompt, &traffic.output);
         let micro_batches = f64::from(limits.micro_batches.max(1));
-        let held = traffic.held(limits.kv_policy);
+        let resident = traffic.resident_tokens(limits.kv_policy);
         // What a sequence needs to be admitted.
         let (needed, grown) = match limits.kv_policy {
             KvPolicy::Reserve => (prompt.mean + output.mean, 1.0),
@@ -56,15 +56,15 @@ impl Estimator {
             prompt.square - prompt.mean.powi(2) + (output.square - output.mean.powi(2)) * grown;
         let room = (limits.kv_tokens as f64 * (1.0 - WATERMARK) - needed / 2.0).max(0.0);
         let spare = SPARE_DEVIATIONS * variance.max(0.0).sqrt();
-        // n held + spare sqrt(n) = room.
-        let root = ((spare * spare + 4.0 * held * room).sqrt() - spare) / (2.0 * held);
+        // n resident + spare sqrt(n) = room.
+        let root = ((spare * spare + 4.0 * resident * room).sqrt() - spare) / (2.0 * resident);
         let places = f64::from(limits.max_sequences)
             .min(root * root / micro_batches)
             .min(MOST_SEQUENCES)
             .floor()
             .max(1.0);
         let places_deviation = if places < f64::from(limits.max_sequences) {
-            LASTING * variance.max(0.0).sqrt() * root / held / micro_batches
+            LASTING * variance.max(0.0).sqrt() * root / resident / micro_batches
         } else {
             0.0
         };

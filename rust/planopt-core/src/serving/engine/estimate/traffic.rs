@@ -244,7 +244,7 @@ impl Traffic {
     }
 
     /// Tokens that a sequence holds on average, long ones for longer.
-    pub(in crate::serving::engine) fn held(&self, policy: KvPolicy) -> f64 {
+    pub(in crate::serving::engine) fn resident_tokens(&self, policy: KvPolicy) -> f64 {
         match policy {
             KvPolicy::Reserve => self.prompt.mean + self.output.square / self.output.mean,
             KvPolicy::Preempt => self.decode_context(),
