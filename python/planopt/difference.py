@@ -170,11 +170,11 @@ def _why(found: Difference, one: PlanDocument, other: PlanDocument) -> Iterator[
 
 
 def _told(
-    plan: PlanDocument, beside: PlanDocument, when: str, where: str
+    plan: PlanDocument, other: PlanDocument, when: str, where: str
 ) -> Iterator[str]:
     """Find a plan's choice among what another one did not choose, and why not."""
-    if isinstance(beside, (Plan, TrainingPlan)):
-        for each in beside.alternatives:
+    if isinstance(other, (Plan, TrainingPlan)):
+        for each in other.alternatives:
             if each.bill_of_materials and _parts(each) == _parts(plan):
                 yield f"{where} knows the choice {when}, and why not: {each.why_not}"
                 return

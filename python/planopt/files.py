@@ -59,9 +59,9 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
         # What must not be written must not be replaced either.
         os.close(os.open(target, os.O_WRONLY))
     # Not named after the target: names of files have a greatest length.
-    beside = target.with_name(f".planopt-{os.urandom(8).hex()}.tmp")
+    temporary = target.with_name(f".planopt-{os.urandom(8).hex()}.tmp")
     try:
-        with beside.open("xb") as file:
+        with temporary.open("xb") as file:
             if known is not None:
                 with suppress(OSError):  # Only root may give a file to others.
                     os.fchown(file.fileno(), known.st_uid, known.st_gid)
@@ -69,9 +69,9 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(target)
+        temporary.replace(target)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def _status(path: Path) -> os.stat_result | None:

@@ -90,7 +90,7 @@ class Question(ABC, Generic[AskedT, BuildT]):
 
     @property
     @abstractmethod
-    def builds_beside(self) -> int:
+    def alternatives_listed(self) -> int:
         """Builds of one kind of row that are listed beside the answer, at most."""
 
     @abstractmethod
@@ -102,7 +102,7 @@ class Question(ABC, Generic[AskedT, BuildT]):
         """What OR-Tools is offered."""
         if self._offered is None:
             asked = [(self.found.rows, self.limits, self.objectives)]
-            (self._offered,) = offers(asked, self.builds_beside)
+            (self._offered,) = offers(asked, self.alternatives_listed)
         return self._offered
 
     def buy(self) -> Purchase:
@@ -229,7 +229,7 @@ class ServingQuestion(Question[Problem, Build]):
         return own, *(each for each in TOLD if each != own)
 
     @property
-    def builds_beside(self) -> int:
+    def alternatives_listed(self) -> int:
         """Twice as many as are told: some are the same purchase."""
         return 2 * self.problem.top if self.is_told else 0
 
@@ -365,7 +365,7 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
         return ("latency",) if fastest else ("cheapest",)
 
     @property
-    def builds_beside(self) -> int:
+    def alternatives_listed(self) -> int:
         """All: the best of each accelerator are told."""
         return len(self.found)
 

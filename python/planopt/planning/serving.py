@@ -130,7 +130,7 @@ class Serving:
         if plan.status == "infeasible":
             return plan
         flips = sensitivities(question, chosen)
-        answers, others = _beside(question, plan.status, chosen)
+        answers, others = _alternatives(question, plan.status, chosen)
         return replace(
             plan,
             answers=answers,
@@ -235,7 +235,7 @@ def _statement(question: ServingQuestion, chosen: Build) -> str:
     return f"{sure}; {SIMULATED}" if question.problem.percentile else sure
 
 
-def _beside(
+def _alternatives(
     question: ServingQuestion, status: Status, chosen: Build
 ) -> tuple[Answers, tuple[Alternative, ...]]:
     """Tell what is best by the other objectives, and builds of other hardware."""

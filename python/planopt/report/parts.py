@@ -20,7 +20,7 @@ from planopt.report.numbers import (
     watts,
 )
 from planopt.report.style import warn
-from planopt.report.table import Beside, Section, Sentence, Table, listed
+from planopt.report.table import Section, Sentence, SideBySide, Table, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -124,7 +124,10 @@ def known(*parts: tuple[float | None, str]) -> str:
 
 def figures(evaluation: ServingEvaluation) -> list[Block]:
     """Show where a token's time and an accelerator's memory go, side by side."""
-    return [Beside(_time(evaluation), held(evaluation.memory)), *_prompt(evaluation)]
+    return [
+        SideBySide(_time(evaluation), held(evaluation.memory)),
+        *_prompt(evaluation),
+    ]
 
 
 def bars(

@@ -78,9 +78,9 @@ def render_plan(
 
 
 def _serving(plan: Plan) -> list[Block]:
-    beside = Section("Aggregated or disaggregated", *pools(plan))
+    pooled = Section("Aggregated or disaggregated", *pools(plan))
     if plan.status == "infeasible":
-        return [*infeasible(plan), beside]
+        return [*infeasible(plan), pooled]
     layouts, several = laid_out(plan), len(plan.deployments) > 1
     return [
         *_bought(plan),
@@ -108,7 +108,7 @@ def _serving(plan: Plan) -> list[Block]:
         Section("A step of each limit", steps(plan)),
         Section("If prices or assumptions move", *prices(plan)),
         Section("Rent or buy", *rent_or_buy(plan.rent_or_buy)),
-        beside,
+        pooled,
         Section("Three answers", *_answers(plan)),
         Section("Next best", _alternatives(plan)),
         _flips(plan),

@@ -102,7 +102,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Beside:
+class SideBySide:
     """Two blocks of plain lines side by side, or one below the other."""
 
     left: Sequence[str]

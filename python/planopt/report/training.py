@@ -16,7 +16,7 @@ from planopt.report.numbers import (
     watts,
 )
 from planopt.report.parts import bars, held, known
-from planopt.report.table import Beside, Sentence
+from planopt.report.table import Sentence, SideBySide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +129,7 @@ def training_figures(evaluation: TrainingEvaluation) -> list[Block]:
     }
     whole = f" Step              {duration(evaluation.step_seconds):>10}"
     time = [whole, *bars(parts, duration, 17)]
-    return [Beside(time, held(evaluation.memory))]
+    return [SideBySide(time, held(evaluation.memory))]
 
 
 def run(evaluation: TrainingEvaluation) -> list[str]:

@@ -108,7 +108,7 @@ def micro_batch(stage: Stage, fabric: Fabric) -> MicroBatch:
     arithmetic = work.forward + work.backward + recompute
     framework = rank.machine.framework
     hidden = min(tensor, framework.tensor_overlap * arithmetic)
-    beside = min(work.beside, framework.gradient_overlap * work.backward)
+    overlapped = min(work.overlapped, framework.gradient_overlap * work.backward)
     chunks = rank.candidate.vpp
     hops = 2 * chunks * _hop(stage, fabric)
     meanwhile = (framework if chunks > 1 else training).pipeline_overlap
@@ -121,14 +121,14 @@ def micro_batch(stage: Stage, fabric: Fabric) -> MicroBatch:
         forward=work.forward,
         backward=work.backward,
         recompute=recompute,
-        tensor=tensor - hidden + work.beside - beside,
+        tensor=tensor - hidden + work.overlapped - overlapped,
         context=work.context_forward
         + work.context_backward
         + recomputed * body.context_forward,
         expert=experts - dispatched,
         pipeline=hops * (1 - meanwhile),
         offload=_offload_of_activations(stage, recompute, fabric),
-        contention=training.tensor_contention * (hidden + beside)
+        contention=training.tensor_contention * (hidden + overlapped)
         + training.contention * dispatched
         + training.contention * hops * meanwhile,
     )
@@ -247,7 +247,7 @@ class Closing:
 
 
 # Section 7, "with `v > 1`".
-def _beside(candidate: Candidate) -> tuple[float, float]:
+def _overlapping(candidate: Candidate) -> tuple[float, float]:
     """Return the micro-batches beside an exchange, and the share that stays bare."""
     v = candidate.vpp
     if v == 1 or candidate.shard == "zero3":
@@ -288,7 +288,7 @@ def closing(stage: Stage, fabric: Fabric, slots: int) -> Closing:
     behind_backward = _together(dense[1], experts[1])
     recompute = _recompute_seconds(stage)
     overlap = rank.machine.framework.data_overlap
-    wide, bare = _beside(candidate)
+    wide, bare = _overlapping(candidate)
     overlap *= wide
     broadcasts = rank.machine.framework.broadcasts
     forward_window = 0.0 if broadcasts else overlap * stage.whole.forward

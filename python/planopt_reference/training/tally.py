@@ -14,7 +14,7 @@ class Work:
     """Seconds, FLOP and bytes of one micro-batch on one rank.
 
     `kept` is what backward needs and `beginning` what a layer starts from;
-    `tensor_*` are collectives that are waited for, `beside` those beside the
+    `tensor_*` are collectives that are waited for, `overlapped` those that overlap the
     gradients; `modules` is what each module has of it; `to_weights` of `backward`
     are gradients of weights.
     """
@@ -29,7 +29,7 @@ class Work:
     beginning: float = 0.0
     tensor_forward: float = 0.0
     tensor_backward: float = 0.0
-    beside: float = 0.0
+    overlapped: float = 0.0
     context_forward: float = 0.0
     context_backward: float = 0.0
     expert_forward: float = 0.0

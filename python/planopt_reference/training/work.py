@@ -243,7 +243,7 @@ def _elementwise(operation: Elementwise, rank: Rank) -> Work:
     return total([passes.of("layernorm" if is_norm else None), kept])
 
 
-# Section 3, All-reduce: "waited for" and "beside gradients".
+# Section 3, All-reduce: "waited for" and "overlapped with gradients".
 def _summed(rank: Rank) -> Work:
     """Return the collectives of a layer's sum."""
     whole = rank.groups.tensor.all_reduce(rank.payload)
@@ -256,7 +256,7 @@ def _summed(rank: Rank) -> Work:
     return Work(
         tensor_forward=whole,
         tensor_backward=gathered,
-        beside=whole,
+        overlapped=whole,
         forward_kernels=launched,
         backward_kernels=launched,
     )
@@ -280,7 +280,7 @@ def _dropout_and_residual(rank: Rank) -> Work:
 # Section 3, "Behind that of the embedding, with dropout".
 def _embedded(rank: Rank) -> Work:
     messages = _summed(rank)
-    sums = replace(messages, beside=0.0)
+    sums = replace(messages, overlapped=0.0)
     if not rank.candidate.dropout:
         return sums
     moved = rank.stream * (2 * rank.machine.activation_bytes + 1)
@@ -486,7 +486,7 @@ def _one_head(operations: Sequence[Operation], rank: Rank) -> Work:
         )
         kept = of_logit * logits(rank) / rank.candidate.loss_chunks
         parts += [
-            Work(beside=_summed(rank).beside),
+            Work(overlapped=_summed(rank).overlapped),
             Work(
                 forward=loss,
                 backward=loss,

@@ -14,12 +14,12 @@ pub(crate) struct Packed {
 pub(crate) fn packed(first: (Placement, u32), second: (Placement, u32)) -> Packed {
     let (hosts, left) = filled(first.0, first.1);
     let (placement, replicas) = second;
-    let beside = if placement.hosts == 1 {
+    let in_one_host = if placement.hosts == 1 {
         (left / placement.accelerators()).min(replicas)
     } else {
         0
     };
-    let (more, _) = filled(placement, replicas - beside);
+    let (more, _) = filled(placement, replicas - in_one_host);
     Packed {
         hosts: hosts + more,
         accelerators: first.0.accelerators() * first.1 + placement.accelerators() * replicas,

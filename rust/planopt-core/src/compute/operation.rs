@@ -231,9 +231,9 @@ impl ProductPrice {
         let read = bytes / (own.bandwidth.0 * reached.bandwidth);
         let multiplied = bytes * BITS_PER_BYTE / (own.clocks * reached.bits_per_clock);
         let products = 1.0 / (own.rate.0 * reached.efficiency);
-        let beside = 1.0 / (own.clocks * reached.flops_per_clock);
+        let conversion = 1.0 / (own.clocks * reached.flops_per_clock);
         Self {
-            compute_per_row: 2.0 * weights * (products + beside),
+            compute_per_row: 2.0 * weights * (products + conversion),
             half_rows: 0.0,
             widening_per_matrix: 0.0,
             memory_per_matrix: (read.powi(4) + multiplied.powi(4)).sqrt().sqrt(),

@@ -124,9 +124,9 @@ pub fn roofline(compute: f64, memory: f64, overlap: f64) -> f64 {
 #[inline]
 fn exposed(compute: f64, memory: f64, overlap: f64) -> f64 {
     let apart = (compute - memory).abs();
-    let beside = (1.0 - overlap) * compute * memory;
-    if beside > 0.0 {
-        2.0 * beside / (apart + (apart * apart + 4.0 * beside).sqrt())
+    let product = (1.0 - overlap) * compute * memory;
+    if product > 0.0 {
+        2.0 * product / (apart + (apart * apart + 4.0 * product).sqrt())
     } else {
         0.0
     }

@@ -335,7 +335,7 @@ pub(crate) fn step_answer(step: &StepTime) -> StepAnswer {
         forward_seconds: parts.forward.0,
         backward_seconds: parts.backward.0,
         recompute_seconds: parts.recompute.0,
-        tensor_seconds: (parts.tensor + parts.beside).0,
+        tensor_seconds: (parts.tensor + parts.overlapped).0,
         context_seconds: parts.context.0,
         expert_seconds: parts.expert.0,
         pipeline_seconds: parts.pipeline.0,

@@ -141,7 +141,7 @@ pub(crate) struct StageMemory {
 
 impl StageMemory {
     /// With another stage on the same rank: what a process takes for itself is there once.
-    fn beside(self, other: Self) -> Self {
+    fn joined(self, other: Self) -> Self {
         Self {
             resident: TrainingMemory {
                 weights: self.resident.weights + other.resident.weights,
@@ -188,7 +188,7 @@ impl StageMemory {
 pub(crate) fn stage_memory(candidate: &Candidate, stage: &Stage) -> StageMemory {
     let own = one_stage(candidate, stage);
     if candidate.layout.schedule == Schedule::DualPipe {
-        own.beside(one_stage(candidate, opposite(candidate, stage)))
+        own.joined(one_stage(candidate, opposite(candidate, stage)))
     } else {
         own
     }

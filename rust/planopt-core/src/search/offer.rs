@@ -159,7 +159,7 @@ impl Rows {
 
 /// Leaves out rows whose throughput is lost among the digits that count.
 ///
-/// Beside what is asked for, or what the best of them supplies, it is no more than the noise that
+/// Overlapping what is asked for, or what the best of them supplies, it is no more than the noise that
 /// [`Exact::of`] takes off. As many copies as would make up for that are beyond what any solver
 /// counts to.
 fn noticeable(rows: &Rows, kept: Vec<usize>, limits: &Limits) -> Vec<usize> {

@@ -18,5 +18,5 @@ pub use self::evaluate::{TrainingEvaluation, TrainingHardware, evaluate};
 pub use self::heterogeneous::{Balanced, Share};
 pub use self::job::Job;
 pub use self::run::{AtWork, Failures, failure_interval};
-pub(crate) use self::step::{Beside, following, micro_batch, straggling};
+pub(crate) use self::step::{Overlapping, following, micro_batch, straggling};
 pub use self::step::{StageParts, StepTime};

@@ -17,8 +17,8 @@ pub struct StageParts {
     pub recompute: Seconds,
     /// Tensor-parallel collectives that products wait for.
     pub tensor: Seconds,
-    /// Of those beside the gradients of products, what outlasts them.
-    pub beside: Seconds,
+    /// Exposed time of the collectives that overlap the weight-gradient products.
+    pub overlapped: Seconds,
     /// Context-parallel messages.
     pub context: Seconds,
     /// Expert all-to-all.
@@ -42,7 +42,7 @@ impl StageParts {
             + self.backward
             + self.recompute
             + self.tensor
-            + self.beside
+            + self.overlapped
             + self.context
             + self.expert
             + self.pipeline
@@ -62,7 +62,7 @@ impl StageParts {
         self.backward += cost.backward * count;
         self.recompute += recomputed.forward * count;
         self.tensor += (cost.tensor_forward + cost.tensor_backward + recomputed.tensor) * count;
-        self.beside += cost.tensor_beside * count;
+        self.overlapped += cost.tensor_overlapped * count;
         self.context += (cost.context_forward * (1.0 + share) + cost.context_backward) * count;
         self.expert += (cost.expert_forward + cost.expert_backward + recomputed.expert) * count;
     }
@@ -103,7 +103,7 @@ impl StepTime {
     pub fn exposed_communication(&self) -> Seconds {
         let parts = &self.parts;
         parts.tensor
-            + parts.beside
+            + parts.overlapped
             + parts.context
             + parts.expert
             + parts.pipeline
@@ -135,7 +135,7 @@ impl StageParts {
             backward: self.backward * count,
             recompute: self.recompute * count,
             tensor: self.tensor * count,
-            beside: self.beside * count,
+            overlapped: self.overlapped * count,
             context: self.context * count,
             expert: self.expert * count,
             pipeline: self.pipeline * count,
@@ -172,8 +172,8 @@ pub(crate) struct Following {
     pub(crate) once: [Seconds; 2],
     /// What the arithmetic of one micro-batch can hide.
     pub(crate) window: [Seconds; 2],
-    /// How much of it goes on beside what is exchanged.
-    pub(crate) beside: Beside,
+    /// How much of it overlaps what is exchanged.
+    pub(crate) overlapping: Overlapping,
     /// Gradients of the matrix that first and last stage share, sent once.
     pub(crate) tied: Seconds,
     /// Transfers to and from the host, once a step.
@@ -182,16 +182,16 @@ pub(crate) struct Following {
     pub(crate) optimizer: Seconds,
 }
 
-/// How much arithmetic goes on beside what data-parallel ranks exchange.
+/// Computation that overlaps what data-parallel ranks exchange.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Beside {
+pub(crate) struct Overlapping {
     /// Micro-batches of a stage.
     pub(crate) micro_batches: f64,
     /// Share of what is exchanged once a step that nothing can hide.
     pub(crate) bare: f64,
 }
 
-impl Default for Beside {
+impl Default for Overlapping {
     fn default() -> Self {
         Self {
             micro_batches: 1.0,
@@ -203,7 +203,7 @@ impl Default for Beside {
 /// Pieces of a stage at least, of which half of the last one's exchange is bare.
 const LEAST_PIECES: f64 = 4.0;
 
-impl Beside {
+impl Overlapping {
     /// Of a layout. With several chunks of a stage a chunk is complete after `pp` micro-batches of
     /// it: the other chunks' work hides its exchange, and that of the last is waited for
     /// (Megatron-LM, `--overlap-grad-reduce` and `--overlap-param-gather`). Weights that each
@@ -235,7 +235,7 @@ impl Following {
             ..Closing::default()
         };
         for ((each, once), window) in self.each.into_iter().zip(self.once).zip(self.window) {
-            let (usual, last) = self.beside.exposed(each.0, once.0, window.0);
+            let (usual, last) = self.overlapping.exposed(each.0, once.0, window.0);
             let exposed = Seconds(usual * (micro_batches - 1.0) + last);
             closing.data += exposed;
             closing.hidden += each * micro_batches + once - exposed;
@@ -327,12 +327,12 @@ pub(crate) fn micro_batch(candidate: &Candidate, stage: &Stage) -> StageParts {
     let behind = parts
         .tensor
         .min(arithmetic * candidate.training.framework.tensor_overlap);
-    let beside = parts
-        .beside
+    let overlapped = parts
+        .overlapped
         .min(parts.backward * framework.gradient_overlap);
     parts.tensor = parts.tensor - behind;
-    parts.beside = parts.beside - beside;
-    parts.contention += (behind + beside) * candidate.training.tensor_contention;
+    parts.overlapped = parts.overlapped - overlapped;
+    parts.contention += (behind + overlapped) * candidate.training.tensor_contention;
     let dispatched = parts.expert.min(arithmetic * framework.expert_overlap);
     parts.expert = parts.expert - dispatched;
     parts.contention += dispatched * candidate.training.contention;
@@ -417,7 +417,7 @@ pub(crate) fn following(candidate: &Candidate, stage: &Stage, parts: &StageParts
             },
             (parts.backward + parts.recompute) * hidden,
         ],
-        beside: Beside::of(candidate.layout),
+        overlapping: Overlapping::of(candidate.layout),
         ..Following::default()
     };
     let Following {

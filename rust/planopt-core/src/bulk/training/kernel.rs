@@ -45,7 +45,7 @@ impl StageTerms {
     ) -> Self {
         let [forward, backward] = [0, 1].map(|pass| {
             let (each, once) = (exchange.each[pass], exchange.once[pass]);
-            exchange.beside.exposed(each, once, pace.window[pass])
+            exchange.overlapping.exposed(each, once, pace.window[pass])
         });
         Self {
             kept,

@@ -12,7 +12,7 @@ use crate::bulk::radix::{Part, Radix};
 use crate::compute::training::Candidate;
 use crate::memory::stage_memory;
 use crate::parallel::{Groups, Stage};
-use crate::training::{Beside, Job, StageParts, candidate, following, micro_batch};
+use crate::training::{Job, Overlapping, StageParts, candidate, following, micro_batch};
 use std::hint::black_box;
 
 /// What is worked out of a stage.
@@ -64,8 +64,8 @@ pub(super) struct StageExchange {
     /// With each micro-batch, behind forward and behind backward, and once a step.
     pub(super) each: [f64; 2],
     pub(super) once: [f64; 2],
-    /// How much arithmetic goes on beside.
-    pub(super) beside: Beside,
+    /// How much arithmetic goes on overlapping.
+    pub(super) overlapping: Overlapping,
     /// The optimizer's pass.
     pub(super) update: f64,
 }
@@ -77,7 +77,7 @@ impl OfStage for StageExchange {
         Self {
             each: following.each.map(|time| time.0),
             once: following.once.map(|time| time.0),
-            beside: following.beside,
+            overlapping: following.overlapping,
             update: following.optimizer.0,
         }
     }

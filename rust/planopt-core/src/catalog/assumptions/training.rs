@@ -117,7 +117,7 @@ pub struct FrameworkAssumptions {
     pub tensor_overlap: f64,
     /// Share of the gradients of weights that tensor-parallel collectives can hide behind.
     pub gradient_overlap: f64,
-    /// Share of the messages between stages that goes on beside arithmetic where each stage has
+    /// Share of the messages between stages that overlaps computation where each stage has
     /// several chunks.
     pub pipeline_overlap: f64,
     /// What a message between stages on different hosts takes besides.

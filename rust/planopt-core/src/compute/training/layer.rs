@@ -22,8 +22,8 @@ pub struct LayerCost {
     pub tensor_forward: Seconds,
     /// Of backward, those that products wait for.
     pub tensor_backward: Seconds,
-    /// Of backward, those beside the gradients of products.
-    pub tensor_beside: Seconds,
+    /// Of backward, those that overlap the weight-gradient products.
+    pub tensor_overlapped: Seconds,
     /// Context-parallel messages of forward that attention does not hide.
     pub context_forward: Seconds,
     /// Of backward.
@@ -188,7 +188,7 @@ impl Add for LayerCost {
             backward_kernels: self.backward_kernels + other.backward_kernels,
             tensor_forward: self.tensor_forward + other.tensor_forward,
             tensor_backward: self.tensor_backward + other.tensor_backward,
-            tensor_beside: self.tensor_beside + other.tensor_beside,
+            tensor_overlapped: self.tensor_overlapped + other.tensor_overlapped,
             context_forward: self.context_forward + other.context_forward,
             context_backward: self.context_backward + other.context_backward,
             expert_forward: self.expert_forward + other.expert_forward,

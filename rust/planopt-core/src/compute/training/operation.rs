@@ -108,8 +108,8 @@ impl Pricing<'_> {
     /// residual. Under sequence parallelism it is a reduce-scatter here and an all-gather before
     /// the next product, of the same volume.
     ///
-    /// In backward the sum of a product's input gradients goes on beside its weight gradients;
-    /// under sequence parallelism the input is gathered again beside its input gradients, while
+    /// In backward the sum of a product's input gradients overlaps its weight gradients;
+    /// under sequence parallelism the input is gathered again while its input gradients are computed, while
     /// the gradient of the output is waited for (Megatron-LM, `tensor_parallel/layers.py`).
     fn reduction(&self, width: f64, part: Part, summed: bool, cost: &mut LayerCost) {
         let payload = if summed {
@@ -123,7 +123,7 @@ impl Pricing<'_> {
             cost.tensor_backward += self.groups.tensor.all_gather(payload);
         }
         if part == Part::Layer {
-            cost.tensor_beside += time;
+            cost.tensor_overlapped += time;
         }
         if self.layout.tp > 1 && summed {
             cost.forward_kernels += 1.0;
@@ -398,7 +398,7 @@ impl Pricing<'_> {
             cost.transient += Bytes(at_once * self.activation());
         }
         let payload = Bytes(self.tokens() * hidden * self.activation());
-        cost.tensor_beside += self.groups.tensor.all_reduce(payload);
+        cost.tensor_overlapped += self.groups.tensor.all_reduce(payload);
     }
 }
 
