@@ -263,22 +263,22 @@ impl Catalog {
 
     /// Evaluates one serving configuration, whether or not it works.
     fn evaluate_serving(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
-        self.asked(py, request, request::evaluate_serving)
+        self.respond(py, request, request::evaluate_serving)
     }
 
     /// Evaluates one configuration of a training run, whether or not it works.
     fn evaluate_training(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
-        self.asked(py, request, request::evaluate_training)
+        self.respond(py, request, request::evaluate_training)
     }
 
     /// Evaluates one configuration over several kinds of accelerator.
     fn evaluate_mixed(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
-        self.asked(py, request, request::evaluate_mixed)
+        self.respond(py, request, request::evaluate_mixed)
     }
 
     /// Accelerators that a question would allow and that nothing can be built of.
     fn left_out(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
-        self.asked(py, request, request::left_out)
+        self.respond(py, request, request::left_out)
     }
 
     /// Candidates of a space.
@@ -353,14 +353,14 @@ impl Catalog {
         reason = "arguments of Python are handed over by value"
     )]
     fn search(&self, py: Python<'_>, questions: Vec<Vec<Vec<u8>>>) -> PyResult<Vec<Found>> {
-        let mut asked: Vec<Vec<request::SearchServing>> = Vec::new();
+        let mut requested: Vec<Vec<request::SearchServing>> = Vec::new();
         for parts in &questions {
             let read = parts.iter().map(|part| question(py, part));
-            asked.push(read.collect::<PyResult<_>>()?);
+            requested.push(read.collect::<PyResult<_>>()?);
         }
         let found = interruptible(py, |stop| {
             let search = |parts: &Vec<_>| request::search_serving(&self.catalog, parts, stop);
-            asked.iter().map(search).collect::<Result<Vec<_>, _>>()
+            requested.iter().map(search).collect::<Result<Vec<_>, _>>()
         })?;
         let found = found.map_err(|problems| input_error(py, &problems))?;
         Ok(found.into_iter().map(Found::of).collect())
@@ -372,7 +372,7 @@ impl Catalog {
     /// ----------
     /// parts : list of bytes
     ///     JSON of each part of a question, as for a search.
-    /// asked : bytes
+    /// requested : bytes
     ///     JSON: `limits`, `objective` and `guess`.
     /// seconds : float
     ///     What there is until the best that is known must do.
@@ -394,14 +394,14 @@ impl Catalog {
         &self,
         py: Python<'_>,
         parts: Vec<Vec<u8>>,
-        asked: &[u8],
+        requested: &[u8],
         seconds: f64,
         guess: PyRef<'_, Found>,
         solver: Py<PyAny>,
     ) -> PyResult<(Found, Vec<u8>)> {
         let parts = parts.iter().map(|part| question(py, part));
         let parts: Vec<request::SearchServing> = parts.collect::<PyResult<_>>()?;
-        let asked: request::SettleServing = read(asked)?;
+        let requested: request::SettleServing = read(requested)?;
         let guess = guess.found();
         let (over, failed) = (AtomicBool::new(false), Mutex::new(None));
         let limit = Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_SECONDS));
@@ -419,7 +419,7 @@ impl Catalog {
                 request::settle_serving(
                     &self.catalog,
                     &parts,
-                    &asked,
+                    &requested,
                     guess,
                     &mut solve,
                     stop,
@@ -470,7 +470,7 @@ impl Catalog {
 
     /// Estimates a load on one configuration by the closed form.
     fn estimate_serving(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
-        self.asked(py, request, request::estimate_serving)
+        self.respond(py, request, request::estimate_serving)
     }
 }
 
@@ -482,7 +482,7 @@ impl Catalog {
     }
 
     /// Answers a short question without holding the interpreter's lock.
-    fn asked<Q: DeserializeOwned + Sync, A: Serialize + Send>(
+    fn respond<Q: DeserializeOwned + Sync, A: Serialize + Send>(
         &self,
         py: Python<'_>,
         request: &[u8],

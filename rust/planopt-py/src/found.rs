@@ -172,7 +172,7 @@ impl Found {
 /// A question of what to buy of some rows.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct OffersRequest {
     limits: Limits,
     objectives: Vec<Objective>,
     /// Builds of one kind of row that are told beside it.
@@ -204,7 +204,7 @@ struct Offered {
 )]
 pub(crate) fn offers(asked: Vec<(PyRef<'_, Rows>, Vec<u8>)>) -> PyResult<Vec<Vec<u8>>> {
     let offered = asked.iter().map(|(rows, json)| {
-        let asked: Asked = read(json)?;
+        let asked: OffersRequest = read(json)?;
         let offer =
             |objective: &Objective| (*objective, rows.rows.offer(&asked.limits, *objective));
         let builds = &rows.rows.columns.is_build;

@@ -58,7 +58,7 @@ pub(crate) struct Fields<'s> {
     /// The table's name with a dot behind, or nothing for the whole file.
     path: String,
     /// The keys that were asked for.
-    asked: Vec<&'static str>,
+    requested: Vec<&'static str>,
     log: &'s mut Log,
 }
 
@@ -73,7 +73,7 @@ impl<'s> Fields<'s> {
             table: Some(table),
             start: 0,
             path: String::new(),
-            asked: Vec::new(),
+            requested: Vec::new(),
             log,
         };
         root.log.sources = root
@@ -265,7 +265,7 @@ impl<'s> Fields<'s> {
         key: &'static str,
         read: impl FnOnce(&mut Self, &'static str) -> T,
     ) -> Option<T> {
-        self.asked.push(key);
+        self.requested.push(key);
         self.table
             .is_some_and(|table| table.contains_key(key))
             .then(|| read(self, key))
@@ -317,7 +317,7 @@ impl<'s> Fields<'s> {
         key: &'static str,
         mut read: impl FnMut(&mut Fields<'_>) -> T,
     ) -> Vec<T> {
-        self.asked.push(key);
+        self.requested.push(key);
         let Some(value) = self.table.and_then(|table| table.get(key)) else {
             return Vec::new();
         };
@@ -340,7 +340,7 @@ impl<'s> Fields<'s> {
         key: &'static str,
         mut read: impl FnMut(&mut Fields<'_>) -> T,
     ) -> Vec<(String, T)> {
-        self.asked.push(key);
+        self.requested.push(key);
         let Some(value) = self.table.and_then(|table| table.get(key)) else {
             return Vec::new();
         };
@@ -445,7 +445,7 @@ impl<'s> Fields<'s> {
             table,
             start,
             path,
-            asked: Vec::new(),
+            requested: Vec::new(),
             log: self.log,
         };
         let value = read(&mut inner);
@@ -529,7 +529,7 @@ impl<'s> Fields<'s> {
 
     /// The value of a key, which is reported if it is absent.
     pub(super) fn required(&mut self, key: &'static str) -> Option<&'s Spanned<DeValue<'s>>> {
-        self.asked.push(key);
+        self.requested.push(key);
         let found = self.table?.get(key);
         if found.is_none() {
             let field = format!("{}{key}", self.path);
@@ -557,10 +557,10 @@ impl<'s> Fields<'s> {
 
     pub(super) fn report_unknown_keys(&mut self) {
         let Some(table) = self.table else { return };
-        self.asked.dedup(); // a key that may be absent is looked at before it is read
+        self.requested.dedup(); // a key that may be absent is looked at before it is read
         for (key, value) in table {
             let name = key.get_ref().as_ref();
-            if !self.asked.contains(&name) {
+            if !self.requested.contains(&name) {
                 let given = Given {
                     offset: key.span().start,
                     ..self.given(name, value)
@@ -568,7 +568,7 @@ impl<'s> Fields<'s> {
                 let message = format!("nothing reads `{}`", given.field);
                 let problem = Diagnostic::new(diagnostic::UNKNOWN_KEY, message)
                     .help("remove it")
-                    .one_of(name, self.asked.iter().copied());
+                    .one_of(name, self.requested.iter().copied());
                 self.log
                     .problems
                     .push((given.offset, problem.field(given.field)));

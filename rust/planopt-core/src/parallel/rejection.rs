@@ -461,7 +461,7 @@ mod tests {
                 json!({"needed_bytes": 2e9, "capacity_bytes": 1e9, "largest": "optimizer"}),
             ),
         ] {
-            assert_eq!(told(rejection), (code, words.to_owned(), numbers));
+            assert_eq!(response(rejection), (code, words.to_owned(), numbers));
         }
     }
 }

@@ -136,7 +136,7 @@ impl<'c> Errors<'c> {
             if name == "tpot_seconds" {
                 of_token = Some(interval);
             }
-            intervals.insert(name.to_owned(), told(&interval));
+            intervals.insert(name.to_owned(), as_json(&interval));
         }
         if let Some(seconds) = of_token {
             let speed = Interval {
@@ -144,7 +144,7 @@ impl<'c> Errors<'c> {
                 high: 1.0 / seconds.low,
                 ..seconds
             };
-            intervals.insert("tokens_per_second_per_user".to_owned(), told(&speed));
+            intervals.insert("tokens_per_second_per_user".to_owned(), as_json(&speed));
         }
         Ok(intervals)
     }
@@ -158,13 +158,13 @@ impl<'c> Errors<'c> {
         let mut intervals = Intervals::new();
         if let (Some(memory), Some(known)) = (&run.memory, self.known("memory")?) {
             let bytes = around(memory.total_bytes, &known, false);
-            intervals.insert("memory_bytes".to_owned(), told(&bytes));
+            intervals.insert("memory_bytes".to_owned(), as_json(&bytes));
         }
         let (Some(step), Some(known)) = (run.step_seconds, self.known("step_time")?) else {
             return Ok(intervals);
         };
         let seconds = around(step, &known, false);
-        intervals.insert("step_seconds".to_owned(), told(&seconds));
+        intervals.insert("step_seconds".to_owned(), as_json(&seconds));
         let (slow, fast) = (seconds.high / step, seconds.low / step);
         for (name, value, low, high) in [
             (
@@ -182,14 +182,14 @@ impl<'c> Errors<'c> {
                     high,
                     ..seconds
                 };
-                intervals.insert(name.to_owned(), told(&interval));
+                intervals.insert(name.to_owned(), as_json(&interval));
             }
         }
         Ok(intervals)
     }
 }
 
-fn told(interval: &Interval) -> serde_json::Value {
+fn as_json(interval: &Interval) -> serde_json::Value {
     serde_json::to_value(interval).unwrap_or_default()
 }
 

@@ -16,9 +16,9 @@ use crate::transformer::Transformer;
 
 const TERA: f64 = 1e12;
 
-/// What is told of: a run, whatever it runs on.
+/// A run, whatever it runs on.
 #[derive(Clone, Copy)]
-pub(crate) struct Told<'s> {
+pub(crate) struct RunContext<'s> {
     /// Model, as it was asked for.
     pub(crate) model: &'s str,
     /// Id of the accelerator; of several kinds, all of them.
@@ -34,7 +34,7 @@ pub(crate) struct Told<'s> {
 }
 
 /// What it runs on.
-pub(crate) struct Ground {
+pub(crate) struct ClusterContext {
     /// Peak of all accelerators together, in floating-point operations per second.
     pub(crate) peak: f64,
     pub(crate) hosts: u32,
@@ -45,7 +45,7 @@ pub(crate) struct Ground {
     pub(crate) hardware: HardwareAnswer,
 }
 
-impl Told<'_> {
+impl RunContext<'_> {
     /// The answer to a layout that cannot be laid out.
     pub(crate) fn unplaced(
         &self,
@@ -88,13 +88,17 @@ impl Told<'_> {
     }
 
     /// The answer to one that can, whether or not it works.
-    pub(crate) fn answer(&self, ground: Ground, evaluation: &TrainingEvaluation) -> TrainingAnswer {
+    pub(crate) fn answer(
+        &self,
+        cluster_context: ClusterContext,
+        evaluation: &TrainingEvaluation,
+    ) -> TrainingAnswer {
         let layout = self.layout;
         let accelerators = f64::from(layout.accelerators());
         let tokens_per_step = f64::from(self.recipe.global_batch) * f64::from(self.recipe.seq_len);
         let flops = model_flops_per_token(self.transformer, self.recipe, self.run.convention)
             * tokens_per_step;
-        let utilisation = |step: &StepTime| flops / (step.total().0 * ground.peak);
+        let utilisation = |step: &StepTime| flops / (step.total().0 * cluster_context.peak);
         let computed = evaluation.step;
         let step = match self.run.mfu {
             Some(wanted) => computed.scaled(utilisation(&computed) / wanted),
@@ -104,9 +108,9 @@ impl Told<'_> {
         let tokens_per_second = tokens_per_step / seconds;
         let mfu = utilisation(&step);
         let rejection = evaluation.rejection();
-        let power = ground.power;
+        let power = cluster_context.power;
         let goodput = evaluation.failures.goodput;
-        let cost = self.cost(&ground, tokens_per_second * goodput);
+        let cost = self.cost(&cluster_context, tokens_per_second * goodput);
         // A run that makes no headway has no length.
         let advances = !matches!(rejection, Some(Rejection::Failures { .. }));
         let tokens = self.run.tokens.filter(|_| advances);
@@ -163,30 +167,30 @@ impl Told<'_> {
                 cost,
                 power_watts: power.map(|power| power.0),
                 accelerators: layout.accelerators(),
-                hosts: Some(ground.hosts),
+                hosts: Some(cluster_context.hosts),
                 intervals: Intervals::new(),
             },
             model: self.model.to_owned(),
             candidate: TrainingCandidate::of(self.accelerator, layout, self.recipe, true),
-            hardware: ground.hardware,
-            bill_of_materials: BomLine::each(&ground.bill),
+            hardware: cluster_context.hardware,
+            bill_of_materials: BomLine::each(&cluster_context.bill),
         }
     }
 
     /// What an hour of the hardware costs, where all of it has a price.
-    fn cost(&self, ground: &Ground, tokens_per_second: f64) -> Option<Cost> {
-        if ground.bill.is_empty() {
+    fn cost(&self, cluster_context: &ClusterContext, tokens_per_second: f64) -> Option<Cost> {
+        if cluster_context.bill.is_empty() {
             return None;
         }
-        let price: MicroUsd = ground.bill.iter().map(BillLine::price).sum();
+        let price: MicroUsd = cluster_context.bill.iter().map(BillLine::price).sum();
         if self.rented {
             // A run is paid for as long as it lasts, and busy all of it.
             return Some(of_rent(price.usd(), 1.0, tokens_per_second, 1.0));
         }
         Some(of_purchase(
             price.usd(),
-            ground.power?,
-            ground.rack_units,
+            cluster_context.power?,
+            cluster_context.rack_units,
             tokens_per_second,
             &self.assumptions.cost,
         ))

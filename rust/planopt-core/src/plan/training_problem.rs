@@ -1,6 +1,6 @@
 //! One accelerator in its host, and what runs on it.
 
-use super::training::{Ground, Told};
+use super::training::{ClusterContext, RunContext};
 use crate::bill::{Cluster, HostSet};
 use crate::compute::training::PricedModel;
 use crate::document::{HardwareAnswer, TrainingAnswer};
@@ -10,7 +10,7 @@ use crate::training::{AtWork, TrainingEvaluation, TrainingHardware, evaluate};
 
 /// What an answer is about.
 pub(crate) struct Subject<'s, 'a> {
-    pub(crate) told: &'s Told<'s>,
+    pub(crate) context: &'s RunContext<'s>,
     pub(crate) system: System<'a>,
 }
 
@@ -18,33 +18,35 @@ impl<'a> Subject<'_, 'a> {
     /// The answer for it, whether or not it works.
     pub(crate) fn answer(&self) -> TrainingAnswer {
         match self.evaluate() {
-            Ok((rates, evaluation)) => self.told.answer(self.ground(&rates), &evaluation),
-            Err(rejection) => self.told.unplaced(&rejection, self.hardware(None)),
+            Ok((rates, evaluation)) => self
+                .context
+                .answer(self.cluster_context(&rates), &evaluation),
+            Err(rejection) => self.context.unplaced(&rejection, self.hardware(None)),
         }
     }
 
     /// Rates in the precision of the run.
     pub(crate) fn rates(&self) -> Result<Rates, Rejection> {
-        let format = self.told.recipe.precision.format();
+        let format = self.context.recipe.precision.format();
         let precision = format.name();
-        Rates::of(self.system.accelerator, format, self.told.assumptions)
+        Rates::of(self.system.accelerator, format, self.context.assumptions)
             .ok_or(Rejection::Precision { precision })
     }
 
     /// Its links.
     pub(crate) fn fabric(&self) -> Fabric {
-        self.system.fabric(self.told.assumptions)
+        self.system.fabric(self.context.assumptions)
     }
 
     pub(crate) fn evaluate(&self) -> Result<(Rates, TrainingEvaluation), Rejection> {
-        let Told {
+        let RunContext {
             transformer,
             recipe,
             layout,
             assumptions,
             training,
             ..
-        } = self.told;
+        } = self.context;
         layout.check_trained(transformer, recipe)?;
         let fabric = self.fabric();
         let groups = Groups::placed(layout, &fabric, self.system.slots)?;
@@ -72,12 +74,12 @@ impl<'a> Subject<'_, 'a> {
 
     fn hosts(&self) -> u32 {
         let slots = self.system.slots;
-        self.told.layout.accelerators().div_ceil(slots)
+        self.context.layout.accelerators().div_ceil(slots)
     }
 
     fn cluster(&self) -> Option<Cluster<'a>> {
-        let accelerators = self.told.layout.accelerators();
-        let (spares, _) = self.at_work(accelerators).spares(self.told.training);
+        let accelerators = self.context.layout.accelerators();
+        let (spares, _) = self.at_work(accelerators).spares(self.context.training);
         Cluster::of(vec![HostSet::of(&self.system, accelerators, spares)])
     }
 
@@ -90,11 +92,11 @@ impl<'a> Subject<'_, 'a> {
     }
 
     /// What it runs on, at the peak of so many operations a second.
-    pub(crate) fn ground(&self, rates: &Rates) -> Ground {
+    pub(crate) fn cluster_context(&self, rates: &Rates) -> ClusterContext {
         let cluster = self.cluster();
         let cluster = cluster.as_ref();
-        let accelerators = f64::from(self.told.layout.accelerators());
-        Ground {
+        let accelerators = f64::from(self.context.layout.accelerators());
+        ClusterContext {
             peak: rates.quantised.0 * accelerators,
             hosts: self.hosts(),
             bill: cluster
@@ -103,7 +105,7 @@ impl<'a> Subject<'_, 'a> {
             // Whoever rents an instance out pays for its power.
             power: match self.system.host.rent {
                 Some(_) => None,
-                None => cluster.and_then(|cluster| cluster.power(self.told.assumptions)),
+                None => cluster.and_then(|cluster| cluster.power(self.context.assumptions)),
             },
             rack_units: cluster.map_or(0.0, Cluster::rack_units),
             hardware: self.hardware(cluster),
@@ -113,7 +115,7 @@ impl<'a> Subject<'_, 'a> {
     /// Where it runs.
     pub(crate) fn hardware(&self, cluster: Option<&Cluster>) -> HardwareAnswer {
         let link = match self.system.scale_up() {
-            Some(link) if self.told.layout.tp <= link.domain => link.name.clone(),
+            Some(link) if self.context.layout.tp <= link.domain => link.name.clone(),
             _ => self.system.host.link.clone(),
         };
         let switching = cluster.and_then(|cluster| cluster.switching);

@@ -3,7 +3,7 @@
 use super::model::{Engine, Prompts, ServedModel};
 use super::offload::OffloadRequest;
 use super::pools::{DecodePool, transfer_between};
-use super::serving::{Asked, EvaluateServing};
+use super::serving::{EvaluateServing, ServedRequest};
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::{LARGEST_COUNT, wrong_option};
@@ -250,11 +250,11 @@ fn with_engine<T>(
     options: &EngineOptions,
     ask: impl FnOnce(&ReplicaSteps<'_, '_>, EngineLimits) -> Outcome<T>,
 ) -> Outcome<T> {
-    let Asked {
+    let ServedRequest {
         transformer,
         question,
         assumptions,
-    } = Asked::of(catalog, &request.model, &request.workload, &request.engine)?;
+    } = ServedRequest::of(catalog, &request.model, &request.workload, &request.engine)?;
     request.check()?;
     let layout = request.layout();
     let site = request.hardware.site(catalog, layout.accelerators())?;

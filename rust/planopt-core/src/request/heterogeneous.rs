@@ -8,7 +8,7 @@ use crate::diagnostic::{Diagnostic, Problems};
 use crate::document::{HardwareAnswer, MixedAnswer, ShareAnswer, TrainingAnswer};
 use crate::hardware::{Fabric, Nics, Rates, TestSystem};
 use crate::parallel::Rejection;
-use crate::plan::training::{Ground, Told};
+use crate::plan::training::{ClusterContext, RunContext};
 use crate::plan::training_problem::Subject;
 use crate::training::{Balanced, Job, Share, TrainingEvaluation, TrainingHardware};
 
@@ -29,7 +29,7 @@ pub fn evaluate_mixed(
     let training = training_with(assumptions, &request.recipe, &request.run, false)?;
     request.check_shares(layout.accelerators())?;
     let kinds = request.kinds();
-    let told = Told {
+    let context = RunContext {
         model: &request.model.name,
         accelerator: &kinds,
         transformer: &transformer,
@@ -46,16 +46,16 @@ pub fn evaluate_mixed(
         .iter()
         .map(|share| hardware.test_system(catalog, &share.accelerator, share.accelerators))
         .collect::<Result<_, _>>()?;
-    let told = &told;
+    let context = &context;
     let subjects: Vec<Subject> = test_systems
         .iter()
         .map(|test_system| {
             let system = test_system.system(catalog, assumptions)?;
             let system = hardware.connected(catalog, system, Nics::AllThatFit)?;
-            Ok(Subject { told, system })
+            Ok(Subject { context, system })
         })
         .collect::<Result<_, Vec<Diagnostic>>>()?;
-    Ok(request.answer(told, &subjects))
+    Ok(request.answer(context, &subjects))
 }
 
 /// What comes of the two ways, or why it cannot be laid out.
@@ -115,16 +115,16 @@ impl EvaluateTraining {
         Err(vec![wrong_option("accelerators", said.join(","), accepted)])
     }
 
-    fn answer(&self, told: &Told, subjects: &[Subject]) -> MixedAnswer {
+    fn answer(&self, context: &RunContext, subjects: &[Subject]) -> MixedAnswer {
         let alone: Result<Vec<TrainingEvaluation>, Rejection> = subjects
             .iter()
             .map(|subject| subject.evaluate().map(|(_, alone)| alone))
             .collect();
-        let both = self.both(told, subjects, &alone);
-        let unplaced = |rejection| told.unplaced(rejection, self.hardware(subjects, None));
+        let both = self.both(context, subjects, &alone);
+        let unplaced = |rejection| context.unplaced(rejection, self.hardware(subjects, None));
         let tell = |evaluation| {
-            let ground = self.ground(told, subjects, both.peak);
-            told.answer(ground, evaluation)
+            let cluster_context = self.cluster_context(context, subjects, both.peak);
+            context.answer(cluster_context, evaluation)
         };
         let asked = |answer: TrainingAnswer| TrainingAnswer {
             candidate: as_asked(answer.candidate, &self.layout, &self.recipe),
@@ -155,12 +155,14 @@ impl EvaluateTraining {
 
     fn both(
         &self,
-        told: &Told,
+        context: &RunContext,
         subjects: &[Subject],
         alone: &Result<Vec<TrainingEvaluation>, Rejection>,
     ) -> Both {
         let rates: Result<Vec<Rates>, Rejection> = subjects.iter().map(Subject::rates).collect();
-        let layout = told.layout.check_trained(told.transformer, told.recipe);
+        let layout = context
+            .layout
+            .check_trained(context.transformer, context.recipe);
         let rates = match (layout, rates) {
             (Ok(()), Ok(rates)) => rates,
             (Err(rejection), _) | (Ok(()), Err(rejection)) => {
@@ -185,11 +187,11 @@ impl EvaluateTraining {
             })
             .collect();
         let job = Job {
-            transformer: told.transformer,
-            recipe: told.recipe,
-            layout: told.layout,
-            assumptions: told.assumptions,
-            training: told.training,
+            transformer: context.transformer,
+            recipe: context.recipe,
+            layout: context.layout,
+            assumptions: context.assumptions,
+            training: context.training,
         };
         Both {
             peak: shares
@@ -221,17 +223,22 @@ impl EvaluateTraining {
         Cluster::of(sets)
     }
 
-    fn ground(&self, told: &Told, subjects: &[Subject], peak: f64) -> Ground {
-        let cluster = self.cluster(subjects, told.training);
+    fn cluster_context(
+        &self,
+        context: &RunContext,
+        subjects: &[Subject],
+        peak: f64,
+    ) -> ClusterContext {
+        let cluster = self.cluster(subjects, context.training);
         let bill = cluster.as_ref().and_then(Cluster::bill_of_materials);
         let hardware = self.hardware(subjects, cluster.as_ref());
-        Ground {
+        ClusterContext {
             peak,
             hosts: hardware.hosts,
             bill: bill.unwrap_or_default(),
             power: cluster
                 .as_ref()
-                .and_then(|cluster| cluster.power(told.assumptions)),
+                .and_then(|cluster| cluster.power(context.assumptions)),
             rack_units: cluster.map_or(0.0, |cluster| cluster.rack_units()),
             hardware,
         }

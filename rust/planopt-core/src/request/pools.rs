@@ -3,7 +3,7 @@
 use super::model::{Engine, Prompts, ServedModel};
 use super::offload::OffloadRequest;
 use super::selection::select;
-use super::serving::{Asked, EvaluateServing, Promises};
+use super::serving::{EvaluateServing, Promises, ServedRequest};
 use crate::catalog::Catalog;
 use crate::cost::of_purchase;
 use crate::diagnostic;
@@ -15,9 +15,7 @@ use crate::load::{EngineOptions, Load};
 use crate::parallel::{Layout, Pins};
 use crate::plan::serving::Subject;
 use crate::quantity::{MicroUsd, Watts};
-use crate::search::{
-    Asked as PoolsAsked, FoundPool, FoundPools, PoolsAim, PoolsDemand, search_pools,
-};
+use crate::search::{FoundPool, FoundPools, PoolsAim, PoolsDemand, PoolsRequest, search_pools};
 use crate::serving::engine::Transfer;
 use crate::serving::{End, evaluate_unit, prompt_cache, transfer};
 use serde::{Deserialize, Serialize};
@@ -96,11 +94,11 @@ pub fn find_pools(
     request: &SearchPools,
     stop: &AtomicBool,
 ) -> Result<PoolsSearchAnswer, Vec<Diagnostic>> {
-    let Asked {
+    let ServedRequest {
         transformer,
         mut question,
         assumptions,
-    } = Asked::of(catalog, &request.model, &request.workload, &request.engine)?;
+    } = ServedRequest::of(catalog, &request.model, &request.workload, &request.engine)?;
     let (limits, search) = (&request.limits, &request.search);
     question.context_ranks = search.context_ranks;
     let selection = select(catalog, &request.hardware, None)?;
@@ -123,7 +121,7 @@ pub fn find_pools(
         rack_units: limits.rack_units,
         stock: limits.stock.clone(),
     };
-    let asked = PoolsAsked {
+    let asked = PoolsRequest {
         transformer: &transformer,
         question: &question,
         goal: &goal,
@@ -146,7 +144,7 @@ pub fn find_pools(
 fn pool(
     found: &FoundPool,
     network: Option<Connection>,
-    asked: &PoolsAsked,
+    asked: &PoolsRequest,
     model: &ServedModel,
 ) -> PoolAnswer {
     let system = found.system.over(network);
@@ -180,7 +178,7 @@ fn pool(
     }
 }
 
-fn answer(found: &FoundPools, asked: &PoolsAsked, model: &ServedModel) -> PoolsAnswer {
+fn answer(found: &FoundPools, asked: &PoolsRequest, model: &ServedModel) -> PoolsAnswer {
     let cluster = &found.cluster;
     let tokens_per_second = found.requests_per_second * asked.goal.output;
     let power = cluster.power(asked.assumptions).unwrap_or(Watts::ZERO);
@@ -227,11 +225,11 @@ pub(super) fn transfer_between(
     from: &EvaluateServing,
     to: &EvaluateServing,
 ) -> Result<TransferAnswer, Vec<Diagnostic>> {
-    let Asked {
+    let ServedRequest {
         transformer,
         question,
         assumptions,
-    } = Asked::of(catalog, &from.model, &from.workload, &from.engine)?;
+    } = ServedRequest::of(catalog, &from.model, &from.workload, &from.engine)?;
     let unknown = |option: &str, accepted: &str| {
         vec![wrong_option(option, "this".to_owned(), accepted.to_owned())]
     };

@@ -3,7 +3,7 @@
 use super::model::ModelRequest;
 use super::pools::Limits;
 use super::selection::{known, select};
-use super::serving::{Asked, SearchServing};
+use super::serving::{SearchServing, ServedRequest};
 use super::training::{RecipeRequest, TrainingRun, training_with};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Problems};
@@ -163,7 +163,7 @@ pub fn search_serving(
 /// A part of a question, with everything in it looked up.
 struct PartRead<'r> {
     request: &'r SearchServing,
-    asked: Asked,
+    asked: ServedRequest,
     rented: Option<Instances>,
     selection: Selection,
     goal: Goal,
@@ -176,7 +176,8 @@ impl<'r> PartRead<'r> {
     ///
     /// Everything in it that is not known or cannot be.
     fn of(catalog: &Catalog, request: &'r SearchServing) -> Result<Self, Vec<Diagnostic>> {
-        let mut asked = Asked::of(catalog, &request.model, &request.workload, &request.engine)?;
+        let mut asked =
+            ServedRequest::of(catalog, &request.model, &request.workload, &request.engine)?;
         let (hardware, options, promises) = (&request.hardware, &request.search, &request.promises);
         asked.question.context_ranks = options.context_ranks;
         let rented = match &request.rent {

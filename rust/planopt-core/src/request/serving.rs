@@ -339,13 +339,13 @@ impl EvaluateServing {
 }
 
 /// What is asked about serving, whatever the hardware.
-pub(super) struct Asked {
+pub(super) struct ServedRequest {
     pub(super) transformer: Transformer,
     pub(super) question: Question,
     pub(super) assumptions: Assumptions,
 }
 
-impl Asked {
+impl ServedRequest {
     /// From the groups that every question about serving has.
     ///
     /// # Errors
@@ -375,11 +375,11 @@ pub fn evaluate_serving(
     catalog: &Catalog,
     request: &EvaluateServing,
 ) -> Result<EvaluationAnswer, Vec<Diagnostic>> {
-    let Asked {
+    let ServedRequest {
         transformer,
         question,
         assumptions,
-    } = Asked::of(catalog, &request.model, &request.workload, &request.engine)?;
+    } = ServedRequest::of(catalog, &request.model, &request.workload, &request.engine)?;
     request.check()?;
     request.check_states(&transformer)?;
     let layout = request.layout();

@@ -15,7 +15,7 @@ use crate::load::training::{
 };
 use crate::parallel::{ContextParallel, Layout, Recompute, Schedule, Zero};
 use crate::plan::Errors;
-use crate::plan::training::Told;
+use crate::plan::training::RunContext;
 use crate::plan::training_problem::Subject;
 use crate::transformer::{MOST_MTP_MODULES, Transformer};
 use serde::{Deserialize, Serialize};
@@ -565,7 +565,7 @@ pub fn evaluate_training(
     let assumptions = &catalog.assumptions.entity;
     let rented = request.hardware.terms.is_some();
     let training = training_with(assumptions, &request.recipe, &request.run, rented)?;
-    let told = Told {
+    let context = RunContext {
         model: &request.model.name,
         accelerator: request.hardware.accelerator.as_deref().unwrap_or_default(),
         transformer: &transformer,
@@ -578,8 +578,8 @@ pub fn evaluate_training(
     };
     let site = request.hardware.site(catalog, layout.accelerators())?;
     let system = site.resolve(catalog, assumptions, Nics::AllThatFit)?;
-    let told = &told;
-    let mut answer = Subject { told, system }.answer();
+    let context = &context;
+    let mut answer = Subject { context, system }.answer();
     answer.candidate = as_asked(answer.candidate, &request.layout, &request.recipe);
     if request.run.mfu.is_none() {
         let experts = transformer.experts().is_some();

@@ -24,10 +24,10 @@ pub use self::mix::{Cheapest, Cover, Price, Templates, Way, cheapest_cover, undo
 pub use self::offer::{Demanded, Offer, OfferedNeed};
 pub use self::rows::{Columns, Described, Resources, Row, Rows, Said, SystemNames, Values};
 pub use self::serving::{
-    Aim, Asked, BatchPolicy, Bought, Buyer, Demand, Ended, EvaluatedUnit, FoundPool, FoundPools,
-    FoundUnit, Goal, LatencyGoal, Nearest, PoolsAim, PoolsDemand, PoolsResult, Ran, SearchResult,
-    Settled, SettledPart, Settling, Tally, all_layouts, context_ranks, fastest_layout, search,
-    search_pools, settle,
+    Aim, BatchPolicy, Bought, Buyer, Demand, Ended, EvaluatedUnit, FoundPool, FoundPools,
+    FoundUnit, Goal, LatencyGoal, Nearest, PoolsAim, PoolsDemand, PoolsRequest, PoolsResult, Ran,
+    SearchResult, Settled, SettledPart, Settling, Tally, all_layouts, context_ranks,
+    fastest_layout, search, search_pools, settle,
 };
 pub use self::trained::Trained;
 pub use self::training::{

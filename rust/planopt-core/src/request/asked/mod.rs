@@ -82,19 +82,19 @@ fn whole(
     match command {
         "train" => {
             let (reader, request) = typed(reader)?;
-            told(training::question(reader, catalog, request))
+            response(training::question(reader, catalog, request))
         }
         "evaluate serving" => {
             let (reader, request) = typed(reader)?;
-            told(evaluate::serving(reader, catalog, &request))
+            response(evaluate::serving(reader, catalog, &request))
         }
         "evaluate training" => {
             let (reader, request) = typed(reader)?;
-            told(evaluate::training(reader, catalog, request))
+            response(evaluate::training(reader, catalog, request))
         }
         "solve" | "compare" | "compare --per-dollar" | "frontier" => {
             let (reader, request) = typed(reader)?;
-            told(serving::question(reader, catalog, request))
+            response(serving::question(reader, catalog, request))
         }
         _ => {
             let (mut reader, request) = typed::<Priced>(reader)?;
@@ -117,7 +117,7 @@ fn typed<T: DeserializeOwned>(reader: Reader) -> Result<(Reader, T), Vec<Diagnos
     }
 }
 
-fn told(question: Result<impl Serialize, Vec<Diagnostic>>) -> Result<Value, Vec<Diagnostic>> {
+fn response(question: Result<impl Serialize, Vec<Diagnostic>>) -> Result<Value, Vec<Diagnostic>> {
     question.map(|question| serde_json::to_value(question).unwrap_or_default())
 }
 

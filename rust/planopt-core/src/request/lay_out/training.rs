@@ -4,7 +4,7 @@ use super::purchase::LayOut;
 use crate::diagnostic::Diagnostic;
 use crate::document::{HardwareAnswer, TrainingCandidate};
 use crate::hardware::{HardwareSpec, Nics};
-use crate::plan::training::Told;
+use crate::plan::training::RunContext;
 use crate::plan::training_problem::Subject;
 use crate::plan::{Errors, TrainingBuild, TrainingDeployment, sourced};
 use crate::search::{Found, Trained};
@@ -42,7 +42,7 @@ fn deploy(found: &Found, run: &Trained, row: usize) -> Result<TrainingDeployment
     let site = hardware.site(catalog, layout.accelerators())?;
     let system = site.resolve(catalog, assumptions, Nics::AllThatFit)?;
     let subject = Subject {
-        told: &Told {
+        context: &RunContext {
             model: &run.model,
             accelerator: &names.accelerator,
             transformer: &run.transformer,

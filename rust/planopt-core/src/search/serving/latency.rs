@@ -142,7 +142,7 @@ pub(crate) fn supply(
         .engine
         .map_or(0.0, |engine| engine.request_overhead.0);
     let estimator = Estimator::new(&steps, limits, latency.traffic, overhead);
-    let asked = Asked {
+    let asked = LatencyRequest {
         latency,
         estimator: &estimator,
         micro_batches: f64::from(limits.micro_batches),
@@ -186,13 +186,13 @@ const MEAN_IS_BELOW: f64 = 0.9;
 /// Of a prompt, where nothing of it is found in a cache; strata are a millionth off.
 const WHOLE: f64 = 0.999;
 
-struct Asked<'s> {
+struct LatencyRequest<'s> {
     latency: &'s LatencyGoal,
     estimator: &'s Estimator,
     micro_batches: f64,
 }
 
-impl Asked<'_> {
+impl LatencyRequest<'_> {
     /// The largest batch whose users are all served in time.
     fn most_users(
         &self,

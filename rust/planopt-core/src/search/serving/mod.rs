@@ -17,7 +17,7 @@ pub use self::found::{FoundUnit, Nearest, SearchResult, Tally};
 pub use self::goal::{BatchPolicy, Goal, LatencyGoal};
 pub use self::layouts::{all_layouts, context_ranks};
 pub use self::pools::{
-    Asked, FoundPool, FoundPools, PoolsAim, PoolsDemand, PoolsResult, search_pools,
+    FoundPool, FoundPools, PoolsAim, PoolsDemand, PoolsRequest, PoolsResult, search_pools,
 };
 pub use self::reduce::{Aim, Demand};
 pub use self::settle::{Bought, Buyer, Ended, Ran, Settled, SettledPart, Settling, settle};

@@ -47,7 +47,7 @@ pub struct PoolsDemand {
 
 /// A question, shared by all that work on it.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'q> {
+pub struct PoolsRequest<'q> {
     /// Model.
     pub transformer: &'q Transformer,
     /// What is served.

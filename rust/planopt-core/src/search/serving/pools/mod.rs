@@ -8,11 +8,11 @@ mod found;
 mod pair;
 mod side;
 
-pub use self::found::{Asked, FoundPool, FoundPools, PoolsAim, PoolsDemand, PoolsResult};
+pub use self::found::{FoundPool, FoundPools, PoolsAim, PoolsDemand, PoolsRequest, PoolsResult};
 
 use self::found::better;
 use self::pair::Pair;
-use self::side::{Ground, Pool, Side};
+use self::side::{Pool, PoolContext, Side};
 use crate::hardware::{Connection, NetworkLine, Rates, Space, System};
 use crate::parallel::Layout;
 use crate::quantity::{Bytes, MicroUsd};
@@ -46,19 +46,19 @@ fn same_hardware(one: &System, other: &System) -> bool {
 }
 
 /// Finds the best two pools in `space`.
-pub fn search_pools<'a>(asked: &Asked, space: &Space<'a>) -> PoolsResult<'a> {
-    let context_ranks = context_ranks(asked.question, asked.assumptions);
-    let layouts = all_layouts(asked.transformer, asked.accelerators, context_ranks);
+pub fn search_pools<'a>(request: &PoolsRequest, space: &Space<'a>) -> PoolsResult<'a> {
+    let context_ranks = context_ranks(request.question, request.assumptions);
+    let layouts = all_layouts(request.transformer, request.accelerators, context_ranks);
     let prepared: Vec<(System<'a>, Prepared)> = space
         .systems
         .iter()
         .filter(|system| system.host.rent.is_none())
         .filter_map(|system| {
             let prepared = Prepared::new(
-                asked.transformer,
-                asked.question,
+                request.transformer,
+                request.question,
                 system.accelerator,
-                asked.assumptions,
+                request.assumptions,
                 &layouts,
             );
             Some((*system, prepared.ok()?))
@@ -68,14 +68,16 @@ pub fn search_pools<'a>(asked: &Asked, space: &Space<'a>) -> PoolsResult<'a> {
         prepared
             .par_iter()
             .filter(|(system, _)| network.is_none_or(|network| system.takes(&network)))
-            .filter_map(|(system, prepared)| kind(asked, &layouts, system.over(network), prepared))
+            .filter_map(|(system, prepared)| {
+                kind(request, &layouts, system.over(network), prepared)
+            })
             .collect()
     };
     let alone = kinds(None);
     let mut result = PoolsResult::default();
-    matched(asked, None, &alone, &[], &mut result);
+    matched(request, None, &alone, &[], &mut result);
     for joined in worth_joining(&space.networks, &space.systems) {
-        if asked.stop.load(Ordering::Relaxed) {
+        if request.stop.load(Ordering::Relaxed) {
             break;
         }
         let mut spread = kinds(Some(joined));
@@ -88,7 +90,7 @@ pub fn search_pools<'a>(asked: &Asked, space: &Space<'a>) -> PoolsResult<'a> {
                 kind.prefill.clear();
             }
         }
-        matched(asked, Some(joined), &alone, &spread, &mut result);
+        matched(request, Some(joined), &alone, &spread, &mut result);
     }
     result
 }
@@ -132,37 +134,37 @@ fn worth_joining<'a>(networks: &[Connection<'a>], systems: &[System<'a>]) -> Vec
 }
 
 fn kind<'a>(
-    asked: &Asked,
+    request: &PoolsRequest,
     layouts: &[Layout],
     system: System<'a>,
     prepared: &Prepared,
 ) -> Option<Kind<'a>> {
-    let formats = asked.question.formats;
-    let rates = Rates::of(system.accelerator, formats.weights, asked.assumptions)?;
-    let ground = Ground {
-        asked,
+    let formats = request.question.formats;
+    let rates = Rates::of(system.accelerator, formats.weights, request.assumptions)?;
+    let context = PoolContext {
+        request,
         layouts,
         system,
         prepared,
     };
-    let page = asked.assumptions.memory.page_tokens;
+    let page = request.assumptions.memory.page_tokens;
     Some(Kind {
         system,
         cache: prompt_cache(
-            asked.transformer,
+            request.transformer,
             formats,
             &rates,
-            asked.question.prompt,
+            request.question.prompt,
             page,
         ),
-        prefill: ground.sides(Pool::Prefill),
-        decode: ground.sides(Pool::Decode),
+        prefill: context.sides(Pool::Prefill),
+        decode: context.sides(Pool::Decode),
     })
 }
 
 /// Pairs the pools of hosts on one network, or inside of one host.
 fn matched<'a>(
-    asked: &Asked,
+    request: &PoolsRequest,
     network: Option<Connection<'a>>,
     alone: &[Kind<'a>],
     spread: &[Kind<'a>],
@@ -193,7 +195,7 @@ fn matched<'a>(
                     for other in &decode.decode {
                         pairs += 1;
                         let pair = Pair {
-                            asked,
+                            request,
                             network,
                             prefill: one,
                             decode: other,

@@ -1,6 +1,6 @@
 //! A layout of each pool, and the numbers of replicas that match their rates.
 
-use super::found::{Asked, FoundPool, FoundPools, PoolsAim, better};
+use super::found::{FoundPool, FoundPools, PoolsAim, PoolsRequest, better};
 use super::side;
 use super::side::Side;
 use crate::bill::{Cluster, HostSet, Packed, filled, packed};
@@ -23,7 +23,7 @@ const BUSIEST_LINE: f64 = 0.8;
 
 /// A layout of each pool.
 pub(super) struct Pair<'p, 'a> {
-    pub(super) asked: &'p Asked<'p>,
+    pub(super) request: &'p PoolsRequest<'p>,
     pub(super) network: Option<Connection<'a>>,
     pub(super) prefill: &'p Side<'a>,
     pub(super) decode: &'p Side<'a>,
@@ -44,7 +44,7 @@ impl<'a> Pair<'_, 'a> {
     /// The best numbers of replicas, if any will do.
     pub(super) fn best(&self, known: &mut Option<(f64, f64)>) -> Option<FoundPools<'a>> {
         let carried = self.carried(known)?;
-        match self.asked.demand.aim {
+        match self.request.demand.aim {
             PoolsAim::Cheapest => {
                 let (x, y) = self.for_demand(carried)?;
                 self.found(carried, x, y)
@@ -56,11 +56,11 @@ impl<'a> Pair<'_, 'a> {
     /// What replicas carry; `known` is for how long a cache is on its way and at what rate prompts
     /// are then read in time, for those that follow.
     fn carried(&self, known: &mut Option<(f64, f64)>) -> Option<Carried> {
-        let Asked { goal, question, .. } = self.asked;
+        let PoolsRequest { goal, question, .. } = self.asked;
         let fabrics = [self.prefill, self.decode].map(|side| {
             side.system
                 .over(self.network)
-                .fabric(self.asked.assumptions)
+                .fabric(self.request.assumptions)
         });
         let neighbours = self
             .network
@@ -108,13 +108,13 @@ impl<'a> Pair<'_, 'a> {
             latency_seconds,
             seconds_per_token,
         } = carried.transfer;
-        let sent = seconds_per_token * self.asked.goal.traffic.mean_prompt();
+        let sent = seconds_per_token * self.request.goal.traffic.mean_prompt();
         first.ttft_mean() + latency_seconds + sent
     }
 
     /// Replicas of each pool that carry what is asked for.
     fn for_demand(&self, carried: Carried) -> Option<(u32, u32)> {
-        let demand = self.asked.demand;
+        let demand = self.request.demand;
         let (rate, answering) = if demand.requests_per_second > 0.0 {
             let rate = demand.requests_per_second;
             (rate, whole((rate / carried.decode).ceil()))
@@ -136,7 +136,7 @@ impl<'a> Pair<'_, 'a> {
 
     /// Users that keep one answering replica as busy as it may be (Little).
     fn users(&self, carried: Carried, first_token: f64) -> f64 {
-        let behind = (self.asked.goal.output - 1.0).max(0.0);
+        let behind = (self.request.goal.output - 1.0).max(0.0);
         let tokens = self
             .decode
             .estimator
@@ -147,7 +147,7 @@ impl<'a> Pair<'_, 'a> {
     /// The numbers of replicas that are best within the limits.
     fn most(&self, carried: Carried) -> Option<FoundPools<'a>> {
         let mut best = None;
-        let limit = self.asked.demand.accelerators.unwrap_or(u32::MAX);
+        let limit = self.request.demand.accelerators.unwrap_or(u32::MAX);
         let (a, b) = (self.prefill.accelerators(), self.decode.accelerators());
         for x in 1..=MOST_REPLICAS {
             let left = limit.saturating_sub(a.saturating_mul(x)) / b;
@@ -176,7 +176,7 @@ impl<'a> Pair<'_, 'a> {
 
     /// So many replicas of each, if that is within the limits.
     fn found(&self, carried: Carried, x: u32, y: u32) -> Option<FoundPools<'a>> {
-        let demand = self.asked.demand;
+        let demand = self.request.demand;
         let cluster = self.cluster(x, y)?;
         let bought = cluster.accelerators();
         let in_stock = cluster.sets().iter().all(|set| {
@@ -184,7 +184,9 @@ impl<'a> Pair<'_, 'a> {
             stock.is_none_or(|&stock| set.accelerators_bought() <= stock)
         });
         let price = cluster.price()?;
-        let power = cluster.power(self.asked.assumptions).unwrap_or(Watts::ZERO);
+        let power = cluster
+            .power(self.request.assumptions)
+            .unwrap_or(Watts::ZERO);
         let within = in_stock
             && demand.accelerators.is_none_or(|most| bought <= most)
             && demand.price.is_none_or(|most| price <= most)
@@ -200,13 +202,13 @@ impl<'a> Pair<'_, 'a> {
             f64::from(y) * carried.decode,
         );
         let rate = rates.0.min(rates.1);
-        let tokens = rate * self.asked.goal.output;
+        let tokens = rate * self.request.goal.output;
         let cost = of_purchase(
             price.usd(),
             power,
             cluster.rack_units(),
             tokens,
-            &self.asked.assumptions.cost,
+            &self.request.assumptions.cost,
         );
         let score = match demand.aim {
             PoolsAim::Cheapest => [price.usd(), cost.usd_per_million_tokens, -tokens],

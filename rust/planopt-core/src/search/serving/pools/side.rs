@@ -1,6 +1,6 @@
 //! One pool's part: the layouts that do it, and the rate of requests that each carries in time.
 
-use super::found::Asked;
+use super::found::PoolsRequest;
 use crate::compute::Step;
 use crate::hardware::{Fabric, System};
 use crate::load::Arrivals;
@@ -99,20 +99,20 @@ pub(super) fn poisson(per_second: f64) -> Arrivals {
 }
 
 /// A model on one kind of hardware, with or without a network between its hosts.
-pub(super) struct Ground<'g, 'a> {
-    pub(super) asked: &'g Asked<'g>,
+pub(super) struct PoolContext<'g, 'a> {
+    pub(super) request: &'g PoolsRequest<'g>,
     pub(super) layouts: &'g [Layout],
     pub(super) system: System<'a>,
     pub(super) prepared: &'g Prepared,
 }
 
-impl<'a> Ground<'_, 'a> {
+impl<'a> PoolContext<'_, 'a> {
     /// The layouts worth asking about for one pool.
     pub(super) fn sides(&self, pool: Pool) -> Vec<Side<'a>> {
-        let asked = self.asked;
-        let fabric = self.system.fabric(asked.assumptions);
+        let request = self.asked;
+        let fabric = self.system.fabric(request.assumptions);
         let longest = self.layouts.iter().map(|layout| layout.pp).max();
-        let stages = stages(asked.transformer, longest.unwrap_or(1));
+        let stages = stages(request.transformer, longest.unwrap_or(1));
         let mut bounds: Vec<(f64, Layout, Placement)> = self
             .layouts
             .par_iter()
@@ -144,7 +144,7 @@ impl<'a> Ground<'_, 'a> {
                 let replica = self.replica(layout, placement, &fabric, &stages)?;
                 let mut side = self.side(&replica, layout, placement, bound, pool);
                 if pool == Pool::Decode {
-                    let goal = self.asked.goal;
+                    let goal = self.request.goal;
                     side.bound = side.rate(|side, rate| side.answers_in_time(rate, goal));
                 }
                 (side.bound > 0.0).then_some(side)
@@ -164,15 +164,15 @@ impl<'a> Ground<'_, 'a> {
             stages.get(layout.pp as usize - 1)?,
             fabric,
             placement,
-            self.asked.question,
+            self.request.question,
             self.system.accelerator,
-            self.asked.assumptions,
+            self.request.assumptions,
         ))
     }
 
     /// Requests per second that a replica cannot exceed; nothing if it is too slow for one alone.
     fn bound(&self, replica: &Replica, layout: Layout, pool: Pool) -> Option<f64> {
-        let (goal, question) = (self.asked.goal, self.asked.question);
+        let (goal, question) = (self.request.goal, self.request.question);
         let in_flight = layout.pp;
         let fits = |batch| replica.memory(Batching { batch, in_flight }).fits();
         if !fits(1) {
@@ -185,7 +185,7 @@ impl<'a> Ground<'_, 'a> {
                     return None;
                 }
                 let prompt = goal.traffic.mean_prompt();
-                let budget = f64::from(self.asked.assumptions.memory.workspace_tokens).max(1.0);
+                let budget = f64::from(self.request.assumptions.memory.workspace_tokens).max(1.0);
                 let budget = budget * f64::from(layout.cp);
                 let full = Step {
                     prompts: (budget / prompt).max(1.0),
@@ -223,7 +223,7 @@ impl<'a> Ground<'_, 'a> {
         bound: f64,
         pool: Pool,
     ) -> Side<'a> {
-        let Asked {
+        let PoolsRequest {
             goal,
             question,
             assumptions,
