@@ -129,7 +129,7 @@ impl Choice {
     }
 
     /// Matrices on this rank.
-    pub(super) fn held(self) -> f64 {
+    pub(super) fn resident(self) -> f64 {
         self.resident
     }
 

@@ -4,7 +4,7 @@ use super::layer::LayerCost;
 use super::operation::Part;
 use super::pricing::Pricing;
 use super::resident;
-use super::resident::{checkpoint_bytes, hold};
+use super::resident::{checkpoint_bytes, resident_state};
 use crate::catalog::TrainingAssumptions;
 use crate::hardware::Rates;
 use crate::load::training::Recipe;
@@ -83,7 +83,7 @@ impl PricedModel {
             embedding: price(&transformer.embedding, Part::Embedding),
             head,
             tied: shared.map_or_else(Default::default, |operation| {
-                resident(recipe, operation, layout)
+                resident_state(recipe, operation, layout)
             }),
             checkpoint: whole_checkpoint(transformer, recipe),
             tied_checkpoint: shared

@@ -1,7 +1,7 @@
 //! What products, attention and scans have in common when they are priced.
 
 use super::layer::LayerCost;
-use super::resident::{Resident, hold, is_routed};
+use super::resident::{Resident, is_routed, resident_state};
 use crate::catalog::TrainingAssumptions;
 use crate::compute::step::roofline;
 use crate::hardware::{Rates, saturation};
@@ -30,11 +30,11 @@ pub(super) struct Pricing<'a> {
 
 impl Pricing<'_> {
     /// What a rank holds of an operation; weights in the copies that the framework has of them.
-    pub(crate) fn held(&self, operation: &Operation) -> Resident {
-        let resident = resident(self.recipe, operation, self.layout);
+    pub(crate) fn resident(&self, operation: &Operation) -> Resident {
+        let resident = resident_state(self.recipe, operation, self.layout);
         let precision = self.recipe.precision;
         if !precision.casts() || self.recipe.adapters.is_some() || !operation.quantised {
-            return held;
+            return resident;
         }
         let framework = &self.training.framework;
         let parameters = resident.trained / self.activation();

@@ -94,7 +94,7 @@ fn state_bytes(recipe: &Recipe, matrix: Option<(f64, f64)>) -> f64 {
 }
 
 /// What a rank holds of `operation`, without copies in fewer bits.
-pub(crate) fn resident(recipe: &Recipe, operation: &Operation, layout: &Layout) -> Resident {
+pub(crate) fn resident_state(recipe: &Recipe, operation: &Operation, layout: &Layout) -> Resident {
     let (tp, ep) = if is_routed(operation) {
         (layout.expert_tp(), layout.ep)
     } else {
@@ -175,7 +175,7 @@ pub(super) fn is_adapted(recipe: &Recipe, operation: &Operation) -> bool {
 /// What a checkpoint writes of `operation`, once for all ranks: the state, and the weights
 /// where they are their own master.
 pub(crate) fn checkpoint_bytes(recipe: &Recipe, operation: &Operation) -> Bytes {
-    let whole = resident(recipe, operation, &Layout::SINGLE);
+    let whole = resident_state(recipe, operation, &Layout::SINGLE);
     match recipe.precision {
         Precision::Fp32 => whole.state + whole.trained,
         _ => whole.state,
