@@ -379,7 +379,7 @@ mod tests {
 
     #[test]
     fn a_reason_is_told_with_the_numbers_that_it_was_judged_by() {
-        let told = |rejection: Rejection| {
+        let response = |rejection: Rejection| {
             let numbers = serde_json::to_value(rejection).expect("numbers");
             (rejection.code(), rejection.to_string(), numbers)
         };

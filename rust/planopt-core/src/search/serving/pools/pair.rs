@@ -56,7 +56,7 @@ impl<'a> Pair<'_, 'a> {
     /// What replicas carry; `known` is for how long a cache is on its way and at what rate prompts
     /// are then read in time, for those that follow.
     fn carried(&self, known: &mut Option<(f64, f64)>) -> Option<Carried> {
-        let PoolsRequest { goal, question, .. } = self.asked;
+        let PoolsRequest { goal, question, .. } = self.request;
         let fabrics = [self.prefill, self.decode].map(|side| {
             side.system
                 .over(self.network)

@@ -109,7 +109,7 @@ pub(super) struct PoolContext<'g, 'a> {
 impl<'a> PoolContext<'_, 'a> {
     /// The layouts worth asking about for one pool.
     pub(super) fn sides(&self, pool: Pool) -> Vec<Side<'a>> {
-        let request = self.asked;
+        let request = self.request;
         let fabric = self.system.fabric(request.assumptions);
         let longest = self.layouts.iter().map(|layout| layout.pp).max();
         let stages = stages(request.transformer, longest.unwrap_or(1));
@@ -228,7 +228,7 @@ impl<'a> PoolContext<'_, 'a> {
             question,
             assumptions,
             ..
-        } = self.asked;
+        } = self.request;
         let in_flight = layout.pp;
         let limits = limits(
             &goal.engine,
