@@ -48,14 +48,14 @@ def nearest_rank(values: list[float], share: float) -> float:
 @pytest.mark.parametrize("number", range(60))
 def test_both_simulators_say_the_same(number: int) -> None:
     dice = random.Random(number)
-    lanes = dice.choice([1, 1, 1, 2, 4])
+    micro_batches = dice.choice([1, 1, 1, 2, 4])
     step = Step(
         dice.uniform(1e-3, 2e-2),
         dice.uniform(1e-5, 2e-4),
         dice.uniform(0, 1e-8),
         dice.uniform(0, 2e-4),
         dice.uniform(0, 2e-7),
-        float(lanes),
+        float(micro_batches),
     )
     prompts = [dice.randint(1, 900) for _ in range(REQUESTS)]
     outputs = [dice.randint(1, 60) for _ in range(REQUESTS)]
@@ -70,7 +70,7 @@ def test_both_simulators_say_the_same(number: int) -> None:
         page_tokens=PAGE,
         decode_first=dice.random() < 0.5,
         reserve=dice.random() < 0.3,
-        lanes=lanes,
+        micro_batches=micro_batches,
     )
     slow = Engine(limits, step).run(list(zip(seconds, prompts, outputs, strict=True)))
     report = simulated(limits, step, seconds, prompts, outputs)
@@ -105,7 +105,7 @@ def simulated(
         "pp": 1,
         "replicas": 1,
         "batch": 1,
-        "in_flight": limits.lanes,
+        "in_flight": limits.micro_batches,
         "load": {
             "arrivals": {"kind": "trace", "seconds": seconds},
             "sizes": {"kind": "pairs", "prompt": prompts, "output": outputs},
