@@ -11,6 +11,7 @@ mod made_up;
 mod messages;
 mod models;
 mod money;
+mod prefixes;
 mod questions;
 mod resources;
 mod searches;
