@@ -115,7 +115,7 @@ class Request(Struct, frozen=True, kw_only=True):
     price_band: float | None = None
     """Share by which each price may be off."""
     robust: bool = False
-    """Whether targets are met at the pessimistic end of the model's error."""
+    """Whether targets are met at the slow end of the model's error."""
     cost: dict[str, float] = {}
     """What is counted otherwise than the assumptions do: ``years``, ``duty``, ``pue``,
     ``electricity_usd_per_kwh``."""

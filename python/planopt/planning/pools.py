@@ -13,8 +13,8 @@ from planopt.money import at_load
 from planopt.planning.settle import ATTEMPTS
 from planopt.price_sources import sourced
 from planopt.serving.load import degrees, simulated
-from planopt.serving.pessimism import at_worst
 from planopt.serving.question_types import PERCENTILES
+from planopt.serving.safety_margin import at_worst
 from planopt.serving.search import sought
 
 if TYPE_CHECKING:

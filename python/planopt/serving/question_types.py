@@ -19,15 +19,15 @@ PERCENTILES: dict[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 @dataclass(frozen=True)
-class Pessimism:
+class SafetyMargin:
     """How much longer than predicted things may take."""
 
     # Measured over predicted at the upper end of the interval; never below 1.
-    time_per_token: float = 1.0
-    time_to_first_token: float = 1.0
+    tpot: float = 1.0
+    ttft: float = 1.0
 
 
-AS_PREDICTED: Final = Pessimism()
+AS_PREDICTED: Final = SafetyMargin()
 
 
 Goal = Literal["cheapest", "throughput", "cost-per-token", "latency"]
@@ -55,7 +55,7 @@ class Problem(Market, frozen=True, kw_only=True):
     """What the search may use of the time to the first token: less than all of it once
     a simulation has shown that it falls short."""
     tpot_margin: float = 1.0
-    pessimism: Pessimism = AS_PREDICTED
+    safety_margin: SafetyMargin = AS_PREDICTED
     """How much longer things may take than predicted; set for groups of hardware where
     the question is `robust`."""
     within_host: bool = False
@@ -106,14 +106,14 @@ class Problem(Market, frozen=True, kw_only=True):
     @property
     def predicted_target(self) -> float:
         """Speed of each user that must be predicted for the target to be met."""
-        return self.target * self.pessimism.time_per_token
+        return self.target * self.safety_margin.tpot
 
     @property
     def predicted_ttft_seconds(self) -> float | None:
         """Time to the first token that must be predicted."""
         if self.ttft_seconds is None:
             return None
-        return self.ttft_seconds / self.pessimism.time_to_first_token
+        return self.ttft_seconds / self.safety_margin.ttft
 
     def counted(self, catalog: Catalog) -> Catalog:
         """Return the catalog with the prices and the costs that are asked for."""
@@ -128,7 +128,7 @@ class Problem(Market, frozen=True, kw_only=True):
         return structs.replace(
             self,
             sizes=other.sizes if other.sizes.kind == "pairs" else self.sizes,
-            pessimism=other.pessimism,
+            safety_margin=other.safety_margin,
             ttft_margin=other.ttft_margin,
             tpot_margin=other.tpot_margin,
         )

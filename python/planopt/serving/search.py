@@ -10,7 +10,7 @@ from planopt.acquisition import is_offer
 from planopt.door import written
 from planopt.procurement.found import Found
 from planopt.serving.load import promised
-from planopt.serving.pessimism import each_at_worst
+from planopt.serving.safety_margin import each_at_worst
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What a robust plan counts on: the pessimistic end of the intervals of predictions."""
+"""What a robust plan counts on: the slow end of the intervals of predictions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from planopt.accuracy.residuals import errors
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS
-from planopt.serving.question_types import Pessimism
+from planopt.serving.question_types import SafetyMargin
 
 if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
@@ -23,13 +23,13 @@ _TIMES: Final = ("tpot", "ttft")
 """Metrics that were measured as times; others were measured as rates."""
 
 
-def pessimism(catalog: Catalog, problem: Problem, accelerator: str) -> Pessimism:
+def safety_margin(catalog: Catalog, problem: Problem, accelerator: str) -> SafetyMargin:
     """Tell how much longer things may take on an accelerator.
 
     Of a token the worse of two: of one user alone, and under a load.
     """
     if catalog.assumptions != DEFAULT_ASSUMPTIONS:
-        return Pessimism(WHERE_UNKNOWN, WHERE_UNKNOWN)
+        return SafetyMargin(WHERE_UNKNOWN, WHERE_UNKNOWN)
     known = errors(
         catalog,
         accelerator,
@@ -44,23 +44,23 @@ def pessimism(catalog: Catalog, problem: Problem, accelerator: str) -> Pessimism
             return WHERE_UNKNOWN
         return max(1.0, found.high if metric in _TIMES else 1 / found.low)
 
-    return Pessimism(max(longer("tpot"), longer("decode")), longer("ttft"))
+    return SafetyMargin(max(longer("tpot"), longer("decode")), longer("ttft"))
 
 
 def each_at_worst(catalog: Catalog, problem: Problem) -> list[Problem]:
-    """Split a robust question by what may be counted on: one for each pessimism."""
+    """Split a robust question by what may be counted on: one for each margin."""
     if not problem.robust:
         return [problem]
-    groups: dict[Pessimism, list[str]] = {}
+    groups: dict[SafetyMargin, list[str]] = {}
     named = problem.accelerators or [each.id for each in catalog.list("accelerators")]
     for accelerator in named:
         if accelerator not in problem.exclude:
-            worst = pessimism(catalog, problem, accelerator)
+            worst = safety_margin(catalog, problem, accelerator)
             groups.setdefault(worst, []).append(accelerator)
     return [
         replace(
             problem,
-            pessimism=worst,
+            safety_margin=worst,
             accelerators=tuple(group) if problem.accelerators else (),
             exclude=tuple(
                 {*problem.exclude, *(name for name in named if name not in group)}
@@ -72,11 +72,11 @@ def each_at_worst(catalog: Catalog, problem: Problem) -> list[Problem]:
 
 def at_worst(catalog: Catalog, problem: Problem) -> Problem:
     """Put a robust question as if the worst were true of all hardware."""
-    each = [one.pessimism for one in each_at_worst(catalog, problem)]
+    each = [one.safety_margin for one in each_at_worst(catalog, problem)]
     return replace(
         problem,
-        pessimism=Pessimism(
-            max((one.time_per_token for one in each), default=1.0),
-            max((one.time_to_first_token for one in each), default=1.0),
+        safety_margin=SafetyMargin(
+            max((one.tpot for one in each), default=1.0),
+            max((one.ttft for one in each), default=1.0),
         ),
     )
