@@ -236,11 +236,11 @@ def _facts(catalog: Catalog, entities: Mapping[str, str]) -> dict[str, Fact]:
 
 
 def _fact(name: str, figure: Known) -> Fact:
-    sure = ", ".join(word for word in (figure.date, figure.status) if word)
+    known = ", ".join(word for word in (figure.date, figure.status) if word)
     return Fact(
         name=name,
         text=figure.text,
-        source=f"{figure.cite} ({sure})" if figure.cite else None,
+        source=f"{figure.cite} ({known})" if figure.cite else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""How sure a prediction is: quantiles of errors of rows that no fit had seen.
+"""Prediction intervals: quantiles of errors of rows that no fit had seen.
 
 ``measurements/residuals.toml`` and ``serving-residuals.toml`` have, for a metric and a
 class of hardware and model, the tenth and the ninetieth percentile of measured over

@@ -15,7 +15,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     text : str
         Value with its unit, as the file has it.
     source : str or None
-        Where it comes from, and how sure that is.
+        Where it comes from, and how well it is known.
     """
 
     name: str

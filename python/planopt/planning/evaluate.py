@@ -17,8 +17,8 @@ from planopt.options import Asked
 from planopt.planning.cold import cold_load
 from planopt.price_sources import sourced
 from planopt.serving.load import estimated, simulated
+from planopt.serving.prediction_interval import intervals
 from planopt.serving.prefill_pool import simulated_with
-from planopt.serving.sure import intervals
 from planopt.traffic import read_traffic
 
 if TYPE_CHECKING:

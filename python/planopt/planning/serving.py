@@ -29,8 +29,8 @@ from planopt.planning.warnings import flipped, serving_warnings
 from planopt.price_sources import dollars, is_rough, oldest_price
 from planopt.procurement.problem import check
 from planopt.serving.build import lay_out_together
+from planopt.serving.prediction_interval import statement
 from planopt.serving.question_types import Problem
-from planopt.serving.sure import statement
 from planopt.traffic import read_traffic
 from planopt.units import MICRO_USD
 
@@ -220,19 +220,19 @@ def missing(percentile: str | None, late: Mapping[str, float]) -> str:
     return " and ".join(
         f"{name} at {percentile} is {times - 1:.0%} longer than promised"
         if times > 1
-        else f"{name} is too near its promise at {percentile} to be sure of it"
+        else f"{name} is too near its promise at {percentile} to be held for certain"
         for name, times in late.items()
     )
 
 
 def _statement(question: ServingQuestion, chosen: Build) -> str:
-    """Say how sure the figures are, and which are of a simulation."""
-    sure = statement(
+    """Say within what the figures lie, and which are of a simulation."""
+    interval = statement(
         (each.evaluation for each in chosen.deployments),
         question.problem.engine_name,
         chosen.facts.measured,
     )
-    return f"{sure}; {SIMULATED}" if question.problem.percentile else sure
+    return f"{interval}; {SIMULATED}" if question.problem.percentile else interval
 
 
 def _alternatives(

@@ -1,4 +1,4 @@
-"""Buying: the best purchase of units under the limits, and how sure that is."""
+"""Buying: the best purchase of units under the limits, and whether that is proven."""
 
 from __future__ import annotations
 

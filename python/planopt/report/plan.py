@@ -297,7 +297,10 @@ def _epilogue(plan: PlanDocument, saved: str | Path | None) -> list[Block]:
     return [
         assumed(plan.assumed),
         not_considered(plan.not_considered),
-        Section("How sure", Sentence(plan.accuracy.statement if plan.accuracy else "")),
+        Section(
+            "80 % prediction interval",
+            Sentence(plan.accuracy.statement if plan.accuracy else ""),
+        ),
         warnings(plan.warnings),
         "",
         Sentence(f"{done} ({', '.join(details)}).", "", "  "),

@@ -1,4 +1,4 @@
-//! How sure figures are.
+//! Prediction intervals.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! How sure figures are: 80 % intervals, from errors of rows that no fit had seen.
+//! Prediction intervals: 80 % intervals, from errors of rows that no fit had seen.
 //!
 //! Few plans name an engine. The errors behind the intervals of the others are those of the same
 //! figures without one: of measured runs under any engine.

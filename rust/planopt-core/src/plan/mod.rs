@@ -1,5 +1,5 @@
 //! Plans put together from evaluations: models on hardware, a bill with the sources of its prices,
-//! totals, and how sure the figures are. In the words of the contract's JSON.
+//! totals, and prediction intervals.
 
 mod bill;
 mod cluster;

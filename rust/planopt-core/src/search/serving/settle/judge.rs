@@ -34,11 +34,11 @@ const FINAL_SEED: u64 = 7;
 
 /// Standard errors within which a share of late requests is not told from what is allowed. Half as
 /// much stays open with 2 as with 2.86, and the final run catches what slips.
-const UNSURE: f64 = 2.0;
+const TWO_SIGMA: f64 = 2.0;
 
 /// Standard errors by which the last look and the final run must be below what is allowed: 95 %
 /// one-sided.
-const SURE: f64 = 1.645;
+const CONFIDENCE_95: f64 = 1.645;
 
 /// Least requests of a look that shows that a rate is held: this many, and so many times the
 /// requests in the engine, so many times those that come while one may wait.
@@ -196,7 +196,7 @@ impl Judge<'_> {
     ) -> Verdict {
         let allowed = self.allowed();
         let shares = [report.late.ttft, report.late.tpot];
-        let is_late = |late: &Share| late.mean - UNSURE * late.error > allowed;
+        let is_late = |late: &Share| late.mean - TWO_SIGMA * late.error > allowed;
         if shares.iter().any(is_late) || (report.overloaded && requests >= LEAST_GOOD) {
             return Verdict::Late;
         }
@@ -205,7 +205,7 @@ impl Judge<'_> {
             shares.iter().all(holds)
         };
         let enough = real(requests) >= self.enough(report, rate, fluid);
-        if (enough && within(UNSURE)) || (is_last && within(SURE)) {
+        if (enough && within(TWO_SIGMA)) || (is_last && within(CONFIDENCE_95)) {
             Verdict::Good
         } else {
             Verdict::Open

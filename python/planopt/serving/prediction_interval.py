@@ -1,4 +1,4 @@
-"""How sure figures of serving are: 80 % intervals, and the sentence of a plan.
+"""80 % prediction intervals of serving's figures, and the sentence of a plan.
 
 Few plans name an engine. The errors behind the intervals of the others are those of
 the same figures without one: of measured runs under any engine.
@@ -44,7 +44,7 @@ def intervals(catalog: Catalog, evaluation: EvaluationDocument) -> dict[str, Int
 def statement(
     evaluations: Iterable[ServingEvaluation], engine: str | None, measured: int | None
 ) -> str:
-    """Say how sure the speeds of a plan are, under an engine if it names one.
+    """Say within what the speeds of a plan lie, under an engine if it names one.
 
     ``measured`` rows are what the errors are known from.
     """
@@ -58,7 +58,7 @@ def statement(
         return "no measured run is like this one: nothing is known of its errors"
     low, high = min(each[0] for each in shares), max(each[1] for each in shares)
     said = (
-        f"80 % interval of the time per token: {low - 1:+.0%} to {high - 1:+.0%}, from "
+        f"TPOT: {low - 1:+.0%} to {high - 1:+.0%}, from "
         f"{measured} measured serving runs under "
         f"{'any engine' if engine is None else 'engines that were fitted to others'}"
     )

@@ -1,4 +1,4 @@
-"""Evaluations of serving say how sure they are, where anything is known of it."""
+"""Evaluations of serving have prediction intervals, where anything is known of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import planopt
 from planopt.catalog.open import bundled_folder
 from planopt.documents.base import to_json
 from planopt.report.evaluation import render_evaluation
-from planopt.serving.sure import statement
+from planopt.serving.prediction_interval import statement
 from planopt_reference import verify_plan
 
 if TYPE_CHECKING:
