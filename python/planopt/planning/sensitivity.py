@@ -14,7 +14,7 @@ from planopt.documents.explanations import Sensitivity, Step
 from planopt.options import Edit
 from planopt.planning.held_back import span
 from planopt.planning.question import best_of
-from planopt.planning.warnings import KNIFE_EDGE, PCIE_CHANGE
+from planopt.planning.warnings import LOW_MARGIN, PCIE_CHANGE
 from planopt.price_sources import dollars, is_rough
 from planopt.serving.load import configuration_of
 from planopt.units import SECONDS_PER_DAY
@@ -73,7 +73,7 @@ def _told(change: str, chosen: Build, other: Build | None) -> Sensitivity:
 
 def _higher_target(problem: Problem, chosen: Build) -> dict[str, Edit]:
     """Ask for the next plan that clears the target, where this one barely does."""
-    higher = problem.target * (1 + KNIFE_EDGE)
+    higher = problem.target * (1 + LOW_MARGIN)
     if problem.target and chosen.tokens_per_second_per_user < higher:
         return {f"--target {higher:g}tok/s": Edit({"target": higher})}
     return {}

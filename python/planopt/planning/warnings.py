@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 PCIE_CHANGE = "all-reduce over PCIe"
 """How `sensitivity` calls a change of the class of a host's all-reduce."""
-KNIFE_EDGE = 0.2
+LOW_MARGIN = 0.2
 """Share of the target by which a speed must clear it to be believed."""
 FULL_MEMORY = 0.97
-"""Share of the memory that may be used above which a fit is a knife edge: the overheads
+"""Share of the memory that may be used above which a fit has a low margin: the overheads
 assumed differ by more from engine to engine."""
 SAY_TODAYS = "say today's: --price ID=USD, or an overlay with --catalog DIR"
 _WIDE = frozenset({"fp32", "bf16", "fp16"})
@@ -42,7 +42,7 @@ def serving_warnings(
     """Look for what a buyer should hear of."""
     return (
         *_context(question, chosen),
-        *_knife_edge(question, chosen),
+        *_low_margin(question, chosen),
         *cold_plan(question, chosen),
         *(
             warning
@@ -94,15 +94,15 @@ def _context(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
         )
 
 
-def _knife_edge(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
+def _low_margin(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
     target = question.problem.target
     speed = chosen.tokens_per_second_per_user
-    if target and speed < target * (1 + KNIFE_EDGE):
+    if target and speed < target * (1 + LOW_MARGIN):
         yield PlanWarning(
             code="W001",
             message=(
                 f"{speed:.2f} tok/s is only {speed / target - 1:.0%} above the target "
-                f"of {target:g}: a knife edge"
+                f"of {target:g}: a low margin"
             ),
             help="see what --target 20 % higher would cost, under sensitivity",
         )
@@ -181,12 +181,12 @@ def _late_run(
             help=f"`--deadline {asked / (days.high / chosen.days):.3g}d` asks for a "
             "plan whose interval clears it",
         )
-    elif spare < KNIFE_EDGE:
+    elif spare < LOW_MARGIN:
         yield PlanWarning(
             code="W001",
             message=(
                 f"{span(chosen.days)} are only {spare:.0%} below the deadline of "
-                f"{span(asked)}: a knife edge"
+                f"{span(asked)}: a low margin"
             ),
             help="see what an earlier --deadline would cost, under sensitivity",
         )
@@ -207,7 +207,7 @@ def _full_memory(
             code="W001",
             message=(
                 f"the fullest accelerator is {full:.1%} full of what may be used: "
-                "a knife edge"
+                "a low margin"
             ),
             help=help,
         )
