@@ -54,7 +54,7 @@ def facts_of(plan: PlanDocument, catalog: Catalog) -> Facts:
         rates={
             name: rate
             for name, rate in msgspec.to_builtins(catalog.cost).items()
-            if name != "hosted_usd_per_million_tokens"  # of somebody else's machines
+            if name != "hosted_usd_per_million_tokens"  # a hosted API's price
         },
     )
 

@@ -115,7 +115,7 @@ def test_a_model_that_nobody_asks_for_has_the_price_of_the_assumptions() -> None
     assert ways.hosted_date == "2023-09"
     assert "seed article" in str(ways.hosted_source)
     shown = " ".join(str(render_plan(plan)).split())
-    assert "from somebody else's models, of whichever (2023-09)" in shown
+    assert "hosted API prices, of whichever model (2023-09)" in shown
 
 
 def test_hosted_prices_lie_within_what_providers_ask(shared: Path) -> None:

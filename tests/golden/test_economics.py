@@ -35,7 +35,7 @@ SERVED: dict[str, Any] = {
         ("rtx-4090", "home-8x-rtx-4090", 330, 1.5, 29.0, 30.0),
     ],
 )
-def test_tokens_of_a_dollar(
+def test_tokens_per_dollar(
     accelerator: str,
     host: str,
     batch: int,
@@ -51,7 +51,7 @@ def test_tokens_of_a_dollar(
     assert low < cost.tokens_per_usd / MILLION < high
 
 
-def test_the_home_built_machine_gives_twice_the_tokens_of_a_dollar() -> None:
+def test_the_home_built_machine_gives_twice_the_tokens_per_dollar() -> None:
     """`Exactly twice the 15M token per dollar of 8-card H100`."""
     costs = [
         planopt.evaluate_serving(

@@ -11,7 +11,7 @@ class Value(Struct, frozen=True, kw_only=True):
     usd_per_million_tokens: float
     tokens_per_usd: float
     relative: float = 0.0
-    """Tokens of a dollar, as a share of the best of all accelerators and ways."""
+    """Tokens per dollar, as a share of the best of all accelerators and ways."""
     unit_usd: float
     """Price of the unit that they are put out by; rented, of an hour."""
     host: str

@@ -29,7 +29,7 @@ def render_ranking(ranking: Ranking) -> Report:
         )
         for each in ranking.standings
     ]
-    titles = ("", ">memory", ">needs", ">new", ">used", ">rented", "tokens of a dollar")
+    titles = ("", ">memory", ">needs", ">new", ">used", ">rented", "tokens per dollar")
     said = (
         f"$ per million tokens at {ranking.context_tokens:,} tokens of context, "
         f"with the host's share, over {ranking.years:g} years busy "
@@ -39,7 +39,7 @@ def render_ranking(ranking: Ranking) -> Report:
     )
     without = f"without a price, or too small: {', '.join(ranking.without)}"
     return Report(
-        head(f"Tokens of a dollar, {ranking.model}"),
+        head(f"Tokens per dollar, {ranking.model}"),
         Table(titles, rows),
         Sentence(said),
         *([Sentence(without)] if ranking.without else []),
@@ -63,7 +63,7 @@ def chart(ranking: Ranking) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
         'font-family="sans-serif" font-size="12">',
         '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="10" y="18" font-size="14">Tokens of a dollar, relative to the best: '
+        f'<text x="10" y="18" font-size="14">Tokens per dollar, relative to the best: '
         f"{escape(ranking.model)}, {ranking.years:g} years, busy "
         f"{ranking.duty:.0%}, ${ranking.electricity_usd_per_kwh:g}/kWh</text>",
     ]

@@ -58,7 +58,7 @@ def _from_whom(ways: RentOrBuy) -> str:
     when = f" ({ways.hosted_date})" if ways.hosted_date else ""
     low, high = ways.hosted_low_usd, ways.hosted_high_usd
     if low is None or high is None:
-        return f"tokens from somebody else's models, of whichever{when}"
+        return f"hosted API prices, of whichever model{when}"
     seen = f"{money_per_million(low)} to {money_per_million(high)}"
     return f"tokens of this model from others, with their prompts: {seen}{when}"
 

@@ -35,7 +35,7 @@ pub struct Prefill {
 }
 
 /// A step in which the last chunk of a prompt is read beside the decoding batch: the longest step
-/// that a user waits for a token while somebody else's prompt comes in.
+/// that a user waits for a token while another user's prompt comes in.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Mixed {
     /// Tokens of the chunk.
