@@ -154,7 +154,14 @@ def _named(value: object) -> Iterator[tuple[str, str]]:
 _BESIDE = frozenset(
     (
         *("alternatives", "answers", "disaggregated", "infeasibility", "one_type"),
-        *("rent_or_buy", "renting", "sensitivity", "steps", "together", "uncertainty"),
+        *(
+            "rent_or_buy",
+            "renting",
+            "sensitivity",
+            "steps",
+            "heterogeneous",
+            "uncertainty",
+        ),
         *("facts", "typed", "architecture"),
     )
 )

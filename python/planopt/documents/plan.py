@@ -400,7 +400,7 @@ class TrainingPlan(PlanDocument, frozen=True, kw_only=True):
     kind: Literal["training"] = "training"
     deployments: tuple[TrainingDeployment, ...] = ()
     alternatives: tuple[TrainingAlternative, ...] = ()
-    together: tuple[TrainingAlternative, ...] = ()
+    heterogeneous: tuple[TrainingAlternative, ...] = ()
     """All accelerators that there are in one run, where several kinds are given with
     their numbers: at the pace of the slowest, and with stages balanced by speed."""
     renting: Renting | None = None

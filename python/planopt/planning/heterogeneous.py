@@ -28,7 +28,7 @@ RECOMPUTES: Final = ("none", "full")
 SHARDINGS: Final = ("zero1", "zero3")
 
 
-def together(question: TrainingQuestion) -> tuple[TrainingAlternative, ...]:
+def heterogeneous(question: TrainingQuestion) -> tuple[TrainingAlternative, ...]:
     """Find the fastest layout of each way to share a run among several kinds.
 
     Asked where every kind is given with its number. All hosts are on the network of the

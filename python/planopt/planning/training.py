@@ -13,7 +13,7 @@ from planopt.documents.plan import TrainingPlan
 from planopt.market import read_market
 from planopt.options import Asked, Edit
 from planopt.planning.alternatives import other_clusters
-from planopt.planning.heterogeneous import together
+from planopt.planning.heterogeneous import heterogeneous
 from planopt.planning.nearest import why_no_cluster
 from planopt.planning.question import TrainingQuestion
 from planopt.planning.rented_runs import renting
@@ -95,7 +95,7 @@ class Training:
             plan,
             alternatives=other_clusters(question, chosen),
             sensitivity=run_sensitivities(question, chosen),
-            together=together(question),
+            heterogeneous=heterogeneous(question),
             renting=renting(question, chosen),
         )
 
@@ -109,7 +109,7 @@ class Training:
             objective=problem.objective,
             request=problem.request(),
             infeasibility=why_no_cluster(question, purchase),
-            together=together(question),
+            heterogeneous=heterogeneous(question),
             renting=renting(question, None),
             search=_timed(question, started),
             assumed=problem.assumed,

@@ -116,10 +116,12 @@ def _serving(plan: Plan) -> list[Block]:
 
 
 def _training(plan: TrainingPlan) -> list[Block]:
-    together = Section("All of them in one run", _clusters(plan.together, "limits"))
+    heterogeneous = Section(
+        "All of them in one run", _clusters(plan.heterogeneous, "limits")
+    )
     rented = Section("Rented instead, on demand", *rented_runs(plan.renting))
     if plan.status == "infeasible":
-        return [*infeasible(plan), together, rented]
+        return [*infeasible(plan), heterogeneous, rented]
     of = " for the run" if plan.request.acquire == "rent" else ""
     budget, deadline = plan.request.budget_usd, plan.request.deadline_seconds
     of += f" of {money(budget)}" if budget is not None else ""
@@ -140,7 +142,7 @@ def _training(plan: TrainingPlan) -> list[Block]:
         "",
         bill(plan.bill_of_materials),
         Section("Next best by hardware", _clusters(plan.alternatives, "why not")),
-        together,
+        heterogeneous,
         rented,
         _flips(plan),
     ]

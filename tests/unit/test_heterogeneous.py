@@ -22,7 +22,7 @@ def test_both_ways_of_sharing_a_run_stand_beside_the_plan() -> None:
 
     assert plan.status == "optimal"
     assert plan.request.stock == {"a100-sxm-80": 16, "h100-sxm": 16}
-    evenly, balanced = plan.together
+    evenly, balanced = plan.heterogeneous
     assert "at the pace of the slowest" in evenly.summary
     assert "balanced" in balanced.summary
     assert balanced.days is not None
@@ -38,11 +38,11 @@ def test_what_no_kind_does_alone_all_of_them_may_do() -> None:
     plan = planopt.train(**RUN, deadline="26d")
 
     assert plan.status == "infeasible"
-    assert [each.why_not for each in plan.together] == ["too late", "in time"]
+    assert [each.why_not for each in plan.heterogeneous] == ["too late", "in time"]
 
 
 def test_no_layout_of_either_way_is_faster_than_the_one_that_is_offered() -> None:
-    _, balanced = planopt.train(**RUN, deadline="60d").together
+    _, balanced = planopt.train(**RUN, deadline="60d").heterogeneous
     assert balanced.candidate is not None
     assert balanced.days is not None
     layout = balanced.candidate
@@ -66,7 +66,7 @@ def test_no_layout_of_either_way_is_faster_than_the_one_that_is_offered() -> Non
 
 def test_accelerators_without_numbers_share_no_run() -> None:
     question = {**RUN, "accelerators": "a100-sxm-80,h100-sxm"}
-    assert planopt.train(**question, deadline="60d").together == ()
+    assert planopt.train(**question, deadline="60d").heterogeneous == ()
 
 
 @pytest.mark.parametrize(
