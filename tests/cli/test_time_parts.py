@@ -53,17 +53,18 @@ def _told(**asked: Any) -> str:
 @pytest.mark.parametrize(
     ("asked", "named"),
     [
-        ({"batch": 16}, {"arithmetic", "memory", "host"}),
-        ({"tp": 4, "batch": 16}, {"arithmetic", "memory", "communication", "host"}),
-        ({"batch": 16, "overlap": "two-batch"}, {"memory", "host"}),
-        ({"batch": 16, **SPOKEN}, {"memory", "host"}),
-        ({"pp": 4, "in_flight": 12, "batch": 64}, {"memory", "waiting"}),
-        ({"batch": 16, "offload": 20}, {"memory", "offload", "host"}),
+        ({"batch": 16}, {"compute", "memory traffic", "host"}),
+        (
+            {"tp": 4, "batch": 16},
+            {"compute", "memory traffic", "communication", "host"},
+        ),
+        ({"batch": 16, "overlap": "two-batch"}, {"memory traffic", "host"}),
+        ({"batch": 16, **SPOKEN}, {"memory traffic", "host"}),
+        ({"pp": 4, "in_flight": 12, "batch": 64}, {"memory traffic", "waiting"}),
+        ({"batch": 16, "offload": 20}, {"memory traffic", "offload", "host"}),
     ],
 )
-def test_printed_parts_give_the_time_per_token(
-    asked: dict[str, Any], named: set[str]
-) -> None:
+def test_printed_parts_give_the_tpot(asked: dict[str, Any], named: set[str]) -> None:
     block = _block(_told(**asked), "Time per token")
     whole = block.pop("Time per token")
     block.pop("with a prompt")

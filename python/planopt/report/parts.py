@@ -175,19 +175,19 @@ def _time(evaluation: ServingEvaluation) -> list[str]:
     steps = (decode.tpot_seconds or 0.0) / (decode.step_seconds or 1.0)
     causes = _causes(decode) | {"waiting": decode.waiting_seconds}
     lines = [
-        f" Time per token       {milliseconds(decode.tpot_seconds)}",
+        f" TPOT                 {milliseconds(decode.tpot_seconds)}",
         *bars(causes, lambda seconds: milliseconds(seconds * steps), 15),
     ]
     if mixed is not None and mixed.chunk_tokens:
-        lines.append(f"  with a prompt  {milliseconds(mixed.step_seconds):>10}")
+        lines.append(f"  mixed step     {milliseconds(mixed.step_seconds):>10}")
     return lines
 
 
 def _causes(parts: TimeParts) -> dict[str, float | None]:
     """Name what a time consists of."""
     return {
-        "arithmetic": parts.compute_seconds,
-        "memory": parts.memory_seconds,
+        "compute": parts.compute_seconds,
+        "memory traffic": parts.memory_seconds,
         "communication": parts.communication_seconds,
         "offload": parts.offload_seconds,
         "host": parts.host_seconds,
@@ -195,7 +195,7 @@ def _causes(parts: TimeParts) -> dict[str, float | None]:
 
 
 def _prompt(evaluation: ServingEvaluation) -> list[Block]:
-    """Show what reading one prompt alone takes, and of what."""
+    """Show what prefill of one prompt alone takes, and of what."""
     prefill = evaluation.prefill
     if prefill.seconds is None:
         return []
@@ -204,7 +204,7 @@ def _prompt(evaluation: ServingEvaluation) -> list[Block]:
         for cause, seconds in _causes(prefill).items()
         if seconds
     ]
-    said = "   ".join([f" One prompt  {milliseconds(prefill.seconds)}", *causes])
+    said = "   ".join([f" Prefill  {milliseconds(prefill.seconds)}", *causes])
     return [Sentence(said, "", "  ")]
 
 

@@ -63,7 +63,7 @@ struct Slowed {
     seconds: f64,
     /// Seconds per token, at most.
     most: f64,
-    /// Whether the usual time per token has it in it.
+    /// Whether the usual TPOT has it in it.
     counted: bool,
 }
 
@@ -108,7 +108,7 @@ impl Slowed {
     }
 
     /// Seconds per token by which an output of so many behind the first is slower than the usual
-    /// time per token, which is that of one of `usual`.
+    /// TPOT, which is that of one of `usual`.
     fn beyond(&self, behind: f64, usual: f64) -> f64 {
         let usual = if self.counted {
             self.per_token(usual)
