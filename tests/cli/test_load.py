@@ -194,7 +194,7 @@ def test_solve_shows_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
         )
     assert left.value.code == 0
     shown = capsys.readouterr().out
-    assert "Aggregated or disaggregated" in shown
+    assert "Colocated or disaggregated" in shown
 
 
 def test_the_headline_of_a_promise_is_the_load() -> None:

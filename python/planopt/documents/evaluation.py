@@ -209,7 +209,7 @@ class EvaluationDocument(ServingEvaluation, Document, frozen=True, kw_only=True)
     hardware: Hardware
     bill_of_materials: tuple[BomLine, ...] = ()
     prefill_pool: Pool | None = None
-    """What reads the prompts, where the configuration only answers them."""
+    """The prefill pool, where the configuration only decodes."""
     transfer: Transfer | None = None
     """How the cache of a prompt gets from there."""
     context_tokens: int | None = None
@@ -252,10 +252,10 @@ class Disaggregated(Struct, frozen=True, kw_only=True):
 
     @property
     def layout(self) -> str:
-        """Both pools in short, such as ``2x TP2 read, 1x TP4 answers``."""
-        reading, answering = self.prefill, self.decode
+        """Both pools in short, such as ``2P1D: prefill 2x TP2, decode 1x TP4``."""
+        prefill, decode = self.prefill, self.decode
         return (
-            f"{reading.replicas}P{answering.replicas}D: "
-            f"{reading.replicas}x {reading.candidate.layout} reads, "
-            f"{answering.replicas}x {answering.candidate.layout} answers"
+            f"{prefill.replicas}P{decode.replicas}D: "
+            f"prefill {prefill.replicas}x {prefill.candidate.layout}, "
+            f"decode {decode.replicas}x {decode.candidate.layout}"
         )

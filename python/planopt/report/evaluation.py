@@ -75,7 +75,7 @@ def render_evaluation(evaluation: EvaluationDocument | TrainingDocument) -> Repo
 
 
 def _prefill_pool(evaluation: EvaluationDocument) -> list[Block]:
-    """Say what reads the prompts, where that is a pool of its own."""
+    """Say what the prefill pool is, where there is one."""
     pool, way = evaluation.prefill_pool, evaluation.transfer
     if pool is None or way is None:
         return []

@@ -78,7 +78,7 @@ def render_plan(
 
 
 def _serving(plan: Plan) -> list[Block]:
-    pooled = Section("Aggregated or disaggregated", *pools(plan))
+    pooled = Section("Colocated or disaggregated", *pools(plan))
     if plan.status == "infeasible":
         return [*infeasible(plan), pooled]
     layouts, several = laid_out(plan), len(plan.deployments) > 1

@@ -38,7 +38,7 @@ def pools(plan: Plan) -> list[Block]:
 
 def _of_one(plan: Plan, at: str) -> tuple[str, ...]:
     if not plan.deployments:
-        return ("aggregated", *[UNKNOWN] * 6, "no plan")
+        return ("colocated", *[UNKNOWN] * 6, "no plan")
     layouts = (f"{each.replicas}x {each.candidate.layout}" for each in plan.deployments)
     worst = [
         max(
@@ -52,7 +52,7 @@ def _of_one(plan: Plan, at: str) -> tuple[str, ...]:
     )
     used = sum(one.candidate.accelerators * one.replicas for one in plan.deployments)
     return (
-        "aggregated",
+        "colocated",
         price(plan),
         count(bought or used),
         rate(tokens_under_load(plan)),
@@ -79,8 +79,8 @@ def _way(two: Disaggregated) -> str:
     """Say how the cache gets across, and how evenly matched the pools are."""
     way = two.transfer
     over = f"over {way.network}" if way.network else "inside of the host"
-    reads, answers = (pool.candidate.accelerator for pool in (two.prefill, two.decode))
-    kinds = "" if reads == answers else f"; {reads} reads, {answers} answers"
+    prefill, decode = (pool.candidate.accelerator for pool in (two.prefill, two.decode))
+    kinds = "" if prefill == decode else f"; prefill on {prefill}, decode on {decode}"
     return (
         f"a prompt's cache of {size(way.bytes)} takes {milliseconds(way.seconds)} "
         f"{over}; the pools carry {rate(two.prefill.requests_per_second)} and "
