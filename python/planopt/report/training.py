@@ -37,7 +37,7 @@ def training_layout(candidate: TrainingCandidate) -> str:
     several = [f"{name}{degree}" for name, degree in degrees.items() if degree > 1]
     parts = [" x ".join(several) or "one accelerator"]
     if candidate.vpp > 1:
-        parts.append(f"{candidate.vpp} chunks a stage")
+        parts.append(f"interleaved (VPP {candidate.vpp})")
     if candidate.sequence_parallel:
         parts.append("sequence parallel")
     if candidate.context_parallel == "all-to-all":
