@@ -1,4 +1,4 @@
-"""How hardware is come by: bought, rented, or whichever is cheaper over its life."""
+"""How hardware is come by: bought, rented, or whichever is cheaper by TCO."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def test_hosted_prices_lie_within_what_providers_ask(shared: Path) -> None:
     assert told == 2 * 43
 
 
-def test_owning_has_paid_off_on_the_day_that_it_says() -> None:
+def test_owning_breaks_even_on_the_day_that_it_says() -> None:
     ways = solve(acquire="both").rent_or_buy
     assert ways is not None
     assert ways.rent is not None
@@ -197,7 +197,7 @@ def test_the_screen_shows_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("solve", "--target", "5tok/s", "--acquire", "both") == 0
     shown = capsys.readouterr().out
     assert "Rent or buy" in shown
-    assert "owning has paid off on day" in shown
+    assert "break-even after" in shown
     assert "tokens of this model from others" in shown
 
 

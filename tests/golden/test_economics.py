@@ -93,7 +93,7 @@ def _offer(accelerator: str, count: int, usd_per_hour: float) -> str:
     )
 
 
-def test_a_desktop_has_paid_off_against_the_cloud_on_day_293(tmp_path: Path) -> None:
+def test_a_desktop_breaks_even_with_the_cloud_after_293_days(tmp_path: Path) -> None:
     """The GPU guide: $2200 of desktop with an RTX 3090 against a V100 at $2.14/h."""
     catalog = _overlay(
         tmp_path,

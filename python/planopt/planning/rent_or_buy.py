@@ -1,4 +1,4 @@
-"""Renting against owning: the cheapest way of each, and when owning has paid off."""
+"""Renting against owning: the cheapest way of each, and the break-even."""
 
 from __future__ import annotations
 

@@ -307,12 +307,12 @@ def cost(
     kg_co2e_per_year: float | None = None,
 ) -> list[str]:
     """Say what it costs to run; what a token does under a load, where there is one."""
-    span = "on average" if rented else "over its life"
+    span = "on average" if rented else "amortized (TCO)"
     per_million = of.usd_per_million_tokens
     said = known(
         (of.usd_per_hour, f"{money_per_hour(of.usd_per_hour)} {span}"),
         (per_million, f"{money_per_million(per_million)} per million tokens"),
-        (power, f"{watts(power)} at work"),
+        (power, f"{watts(power)} at full load"),
         (kg_co2e_per_year, f"{tonnes(kg_co2e_per_year)} a year"),
     )
     return [f"  {said}"] if said else []

@@ -109,8 +109,8 @@ def _serving(plan: Plan) -> list[Block]:
         Section("If prices or assumptions move", *prices(plan)),
         Section("Rent or buy", *rent_or_buy(plan.rent_or_buy)),
         pooled,
-        Section("Three answers", *_answers(plan)),
-        Section("Next best", _alternatives(plan)),
+        Section("Best by objective", *_answers(plan)),
+        Section("Alternatives", _alternatives(plan)),
         _flips(plan),
     ]
 
@@ -141,7 +141,7 @@ def _training(plan: TrainingPlan) -> list[Block]:
         ),
         "",
         bill(plan.bill_of_materials),
-        Section("Next best by hardware", _clusters(plan.alternatives, "why not")),
+        Section("Alternatives by hardware", _clusters(plan.alternatives, "why not")),
         heterogeneous,
         rented,
         _flips(plan),
@@ -278,7 +278,7 @@ def _clusters(clusters: Sequence[TrainingAlternative], last: str) -> Table:
 def _flips(plan: PlanDocument) -> Section:
     """List what the answer becomes when one thing is different."""
     flips = (f"{each.change}: {each.result}" for each in plan.sensitivity)
-    return Section("If things were different", *listed(flips))
+    return Section("Sensitivity", *listed(flips))
 
 
 # --- What was assumed, and what was looked at -----------------------------------------

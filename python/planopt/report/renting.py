@@ -28,7 +28,7 @@ MONTHS_PER_YEAR = 12
 
 
 def rent_or_buy(ways: RentOrBuy | None) -> list[Block]:
-    """Show the cheapest way of each, and when owning has paid off."""
+    """Show the cheapest way of each, and the break-even."""
     if ways is None:
         return []
     rows = [
@@ -69,7 +69,7 @@ def _break_even(ways: RentOrBuy) -> str:
         return f"compared {span}"
     if ways.break_even_days is None:
         return f"{span}: owning never pays"
-    said = f"{span}: owning has paid off on day {count(ways.break_even_days)}"
+    said = f"{span}: break-even after {count(ways.break_even_days)} days"
     months = ways.break_even_days / DAYS_PER_YEAR * MONTHS_PER_YEAR
     said += f" (so long it takes whoever rents it out for as much: {months:.1f} months)"
     if ways.break_even_days > ways.years * DAYS_PER_YEAR:

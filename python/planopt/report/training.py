@@ -163,7 +163,7 @@ def run(evaluation: TrainingEvaluation) -> list[str]:
         (of.energy_kwh, f"{count(of.energy_kwh)} kWh"),
         (of.kg_co2e, f"{count(of.kg_co2e)} kg CO2e"),
         (of.usd, f"{money(of.usd, whole=True)} {paid_for}"),
-        (evaluation.power_watts, f"{watts(evaluation.power_watts)} at work"),
+        (evaluation.power_watts, f"{watts(evaluation.power_watts)} at full load"),
     )
     lines += [f"       {said}"] if said else []
     return ["", *lines] if lines else []
