@@ -33,7 +33,7 @@ def statistics_of(comparisons: Iterable[Comparison], *, missing: int = 0) -> Sta
         median_ape=median(sizes),
         p90_ape=quantile(sizes, _HIGH),
         bias=fmean(errors),
-        spearman=rank_correlation(
+        spearman=spearman_rho(
             [each.predicted for each in compared], [each.measured for each in compared]
         ),
         floor=median(apart) if apart else None,
@@ -61,7 +61,7 @@ def quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[max(ceil(share * len(ordered)) - 1, 0)]
 
 
-def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
+def spearman_rho(first: Sequence[float], second: Sequence[float]) -> float | None:
     """Return Spearman's correlation: Pearson's, of ranks, equal values sharing theirs.
 
     ``None`` for fewer than three pairs, and where one side is the same throughout.

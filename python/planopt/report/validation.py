@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from planopt.documents.validation import Dataset, Statistics, Validation, Worst
 
-_ERRORS = (">n", ">of", ">MAPE", ">median", ">p90", ">bias", ">ranks", ">floor")
+_ERRORS = (">n", ">of", ">MAPE", ">median", ">p90", ">bias", ">Spearman", ">floor")
 _PARTS_SHOWN = 4  # of a derivation
 
 

@@ -7,7 +7,7 @@ import pytest
 from planopt.accuracy.measurements import Comparison
 from planopt.accuracy.statistics import (
     quantile,
-    rank_correlation,
+    spearman_rho,
     spread,
     statistics_of,
 )
@@ -48,9 +48,9 @@ def test_nine_of_ten_stay_below_the_quantile() -> None:
 
 def test_equal_values_share_their_rank() -> None:
     # By hand: ranks 1.5, 1.5, 3 and 1, 2, 3 correlate with sqrt(3) / 2.
-    assert rank_correlation([1, 1, 2], [1, 2, 3]) == pytest.approx(0.75**0.5)
-    assert rank_correlation([1, 2, 3], [3, 2, 1]) == pytest.approx(-1.0)
-    assert rank_correlation([1, 1, 1], [1, 2, 3]) is None
+    assert spearman_rho([1, 1, 2], [1, 2, 3]) == pytest.approx(0.75**0.5)
+    assert spearman_rho([1, 2, 3], [3, 2, 1]) == pytest.approx(-1.0)
+    assert spearman_rho([1, 1, 1], [1, 2, 3]) is None
 
 
 def test_the_floor_is_what_the_median_of_alike_rows_leaves() -> None:
