@@ -206,7 +206,7 @@ def test_the_headline_of_a_promise_is_the_load() -> None:
         users=8,
         max_accelerators=1,
     )
-    headline = str(plan).split("Time per token")[0]
+    headline = str(plan).split(" TPOT   ")[0]
     (evaluation,) = [each.evaluation for each in plan.deployments]
     assert evaluation.under_load is not None
     tokens = evaluation.under_load.tokens_per_second

@@ -65,16 +65,16 @@ def _told(**asked: Any) -> str:
     ],
 )
 def test_printed_parts_give_the_tpot(asked: dict[str, Any], named: set[str]) -> None:
-    block = _block(_told(**asked), "Time per token")
-    whole = block.pop("Time per token")
-    block.pop("with a prompt")
+    block = _block(_told(**asked), " TPOT   ")
+    whole = block.pop("TPOT")
+    block.pop("mixed step")
     assert named <= block.keys()
     assert sum(block.values()) == pytest.approx(whole, rel=ROUNDING)
 
 
 def test_printed_parts_give_the_time_of_a_prompt() -> None:
     lines = _told(tp=4, batch=16).splitlines()
-    (line,) = (line for line in lines if "One prompt" in line)
+    (line,) = (line for line in lines if "Prefill" in line)
     whole, *parts = _seconds(line)
     assert len(parts) == 4
     assert sum(parts) == pytest.approx(whole, rel=ROUNDING)
@@ -82,7 +82,7 @@ def test_printed_parts_give_the_time_of_a_prompt() -> None:
 
 def test_a_plan_shows_them_too() -> None:
     plan = planopt.solve(model="llama-3.1-8b", target="20tok/s", users=4, top=1)
-    assert "host" in _block(str(plan), "Time per token")
+    assert "host" in _block(str(plan), " TPOT   ")
 
 
 def test_printed_parts_give_the_step_of_training() -> None:

@@ -27,7 +27,7 @@ PCIE_CHANGE = "all-reduce over PCIe"
 LOW_MARGIN = 0.2
 """Share of the target by which a speed must clear it to be believed."""
 FULL_MEMORY = 0.97
-"""Share of the memory that may be used above which a fit has a low margin: the overheads
+"""Share of the usable memory above which a fit has a low margin: the overheads
 assumed differ by more from engine to engine."""
 SAY_TODAYS = "say today's: --price ID=USD, or an overlay with --catalog DIR"
 _WIDE = frozenset({"fp32", "bf16", "fp16"})
