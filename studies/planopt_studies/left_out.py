@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
-from planopt.accuracy.statistics import rank_correlation
+from planopt.accuracy.statistics import spearman_rho
 from planopt.catalog.open import bundled_folder
 from planopt_studies.documents import Choices, Errors, Folds
 from planopt_studies.intervals import EVERYTHING, Unseen, covered
@@ -156,7 +156,7 @@ def _errors(
         median_ape=median(map(abs, errors)),
         mape=fmean(map(abs, errors)),
         bias=fmean(errors),
-        spearman=rank_correlation(
+        spearman=spearman_rho(
             [predicted(row) for row in rows], [row.measured for row in rows]
         ),
     )
