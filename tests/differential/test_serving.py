@@ -33,7 +33,10 @@ SIDES: tuple[tuple[str, str | None, str | None], ...] = (
     *(("calibrated", None, engine) for engine in ENGINES),
 )
 """Assumptions, class of PCIe all-reduce, and engine."""
-FORMATS = ("fp32", "bf16", "fp16", "fp8", "int8", "int4", "mxfp4", "nvfp4")
+FORMATS = (
+    *("fp32", "bf16", "fp16", "fp8", "int8", "int4", "mxfp4", "nvfp4"),
+    *("w4a8", "fp8-2:4"),
+)
 
 
 @dataclass(frozen=True)
@@ -389,6 +392,29 @@ def test_core_and_reference_evaluate_alike(data: st.DataObject) -> None:
     assert_same_evaluation(side, candidate(pick, side))
 
 
+PROMPTS_OF_ONE_CARD: dict[str, Any] = {
+    "model": "llama-3.1-8b",
+    "accelerator": "h100-sxm",
+    "host": "hgx-8",
+    "prompt": 4096,
+    "context": 4608,
+    "batch": 8,
+    "tp": 1,
+    "cp": 1,
+    "dp": 1,
+    "pp": 1,
+    "ep": 1,
+    "kv": None,
+    "kv_heads": None,
+    "offload": None,
+    "draft": None,
+    "draft_tokens": 0,
+    "acceptance": 0.0,
+    "lora_adapters": 0,
+    "lora_rank": 0,
+}
+
+
 def test_prompts_that_an_engine_reads_in_chunks() -> None:
     rng = random.Random(20261121)
     side = sides("calibrated", engine="llama-cpp")
@@ -397,6 +423,14 @@ def test_prompts_that_an_engine_reads_in_chunks() -> None:
         asked = {**candidate(rng.choice, side), "prompt": rng.choice([512, 513, 2000])}
         read += assert_same_evaluation(side, asked)["prefill"] is not None
     assert read > ENOUGH // 2
+
+
+@pytest.mark.parametrize("weights", ["fp8", "fp8-2:4", "w4a8"])
+def test_every_rate_of_products_is_that_of_the_reference(weights: str) -> None:
+    side = sides("calibrated")
+    asked = {**candidate(random.Random(1).choice, side), **PROMPTS_OF_ONE_CARD}
+    evaluation = assert_same_evaluation(side, {**asked, "weights": weights})
+    assert evaluation["prefill"]["compute_seconds"] > 0
 
 
 EXPERTS = ("mixtral-8x7b", "deepseek-r1", "qwen3-235b-a22b", "gpt-oss-120b")

@@ -205,6 +205,22 @@ def test_the_better_of_both_ways_is_evaluated() -> None:
     assert [one.code for one in uneven.mixed.other.rejections] == ["balance"]
 
 
+@pytest.mark.parametrize("recompute", ["none", "selective", "full", "layers:3"])
+def test_what_is_recomputed_depends_on_the_layout_alone(recompute: str) -> None:
+    both = evaluate("a100-sxm-80:32,h100-sxm:32", recompute=recompute)
+    alone = evaluate("h100-sxm:32,h100-sxm:32", recompute=recompute)
+    assert both.mixed is not None
+    assert both.mixed.stages == "balanced"
+    hardware_over_model = [
+        one.hfu / one.mfu for one in (both, alone) if one.hfu and one.mfu
+    ]
+    assert len(hardware_over_model) == 2
+    assert isclose(*hardware_over_model, rel_tol=RELATIVE)
+    # Of three passes of the model one is done twice, but for its head.
+    whole = {"none": 1.0, "full": 4 / 3}.get(recompute, hardware_over_model[0])
+    assert isclose(hardware_over_model[0], whole, rel_tol=0.01)
+
+
 def test_accelerators_of_one_kind_are_no_mixture() -> None:
     alone = planopt.evaluate_training(
         accelerator="a100-sxm-80",

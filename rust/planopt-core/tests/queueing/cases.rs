@@ -227,3 +227,34 @@ impl Case {
         simulate(&pool, &self.load, run, &AtomicBool::new(false))
     }
 }
+
+/// Prompts of a thousand tokens that take 50 ms each, as many as have come in one step; answers are
+/// short, and a step without prompts takes 5 ms.
+pub(crate) fn prompts_in_one_step(per_second: f64) -> Case {
+    Case {
+        step: Roofline {
+            overhead: 5e-3,
+            weights: 0.0,
+            per_token: 50e-6,
+            per_token_context: 0.0,
+            per_sequence: 0.0,
+            per_cached_token: 0.0,
+            stages: 1.0,
+        },
+        limits: EngineLimits {
+            token_budget: 16_384,
+            max_sequences: 256,
+            kv_tokens: 1_000_000,
+            ..EngineLimits::default()
+        },
+        load: Load {
+            arrivals: Arrivals::Poisson { per_second },
+            sizes: Sizes::Independent {
+                prompt: Lengths::Fixed { tokens: 1000 },
+                output: Lengths::Fixed { tokens: 8 },
+            },
+            prefix_hit_rate: 0.0,
+        },
+        busy: 0.05 * per_second,
+    }
+}

@@ -1,0 +1,40 @@
+"""What a unit of a fleet is charged: its price written off, electricity, hosting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planopt.fleets import charges
+
+
+class Of:
+    """Fields that a charge reads, and no others."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.__dict__.update(fields)
+
+
+@pytest.mark.parametrize(
+    ("residual", "price_usd", "cents"),
+    [(0.0, 1000, [25000, 12500]), (0.2, 1000, [20000, 10000]), (0.2, 0, [0, 0])],
+)
+def test_what_a_unit_is_sold_for_is_not_written_off(
+    residual: float, price_usd: int, cents: list[int]
+) -> None:
+    cost: Any = Of(
+        years=4,
+        residual=residual,
+        duty=1.0,
+        pue=1.0,
+        electricity_usd_per_kwh=0.1,
+        rack_units=42.0,
+        rack_usd_per_month=0.0,
+    )
+    request: Any = Of(periods=2, period_hours=4380)
+    region: Any = Of(electricity_usd_per_kwh=None)
+    unit: Any = Of(power_watts=0.0, rack_units=2.0)
+    found = charges.charges_cents(cost, request, region, unit, price_usd * 10**6)
+    # One and a half year of four: a year, and half of one, of the loss.
+    assert list(found) == cents
