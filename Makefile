@@ -9,7 +9,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help develop format lint types test test-rust test-python fuzz queueing options readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements accuracy ci wheel clean
+.PHONY: help develop format lint types test test-rust test-python fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements accuracy ci wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ queueing: ## The closed form of an engine against its simulation, 200 random cas
 
 options: ## Write types of keywords and docs/reference/options.md from the table of options
 	$(BIN)/python tests/support/write_options.py
+
+schema: ## Write docs/reference/plan.md from the documents
+	$(BIN)/python tests/support/write_schema.py
 
 readme: ## Show in README what its first command prints now
 	COLUMNS=100 SOURCE_DATE_EPOCH=$(TODAY) $(BIN)/planopt solve --target 5tok/s --budget 20000 \

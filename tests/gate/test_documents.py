@@ -16,7 +16,7 @@ OURS = ("benchmarks", "catalogs", "python", "rust", "studies", "tests")
 OF_OTHERS = {"parallel_state.py", "tensor_parallel/layers.py"}  # Of Megatron-LM
 _SOURCE = re.compile(r"[\w./-]*\w\.(?:rs|py|pyi)\b")
 _PLACE = re.compile(rf"(?<![\w./-])(?:{'|'.join(OURS)})/[\w./-]*\w")
-_DOTTED = re.compile(r"\bplanopt(?:_reference|_studies)?(?:\.[A-Za-z_]\w*)+")
+_DOTTED = re.compile(r"\bplanopt(?:_reference|_studies)?(?:\.[A-Za-z_]\w*)+(?!\w|/\d)")
 _LEFT_OUT = {"target", "__pycache__", ".venv"}
 
 

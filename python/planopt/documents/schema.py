@@ -1,28 +1,127 @@
-"""Documents as JSON Schema, each figure marked as `planopt verify` treats it."""
+"""Documents as JSON Schema: what each property is, its unit, and how verify treats it.
+
+The sentence under a field says what it is; where there is none, the one of its name in
+``properties.toml``. The end of the name says the unit.
+"""
 
 from __future__ import annotations
 
+import ast
+import inspect
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from planopt.documents.plan import PlanDocument
+from planopt.toml import tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from planopt.documents.base import Document
 
+COUNT = "1"
+"""The unit of counts and shares."""
 
-def marked_schema(
-    kind: type[Document], mark_of: Callable[[str], str | None]
-) -> dict[str, Any]:
+OF_THE_FIGURE = "of the figure"
+"""The unit of values, ends of intervals and tables whose own names say it."""
+
+
+_Node = dict[str, Any]
+"""A part of a schema."""
+
+
+class Properties(msgspec.Struct, frozen=True):
+    """What names mean, the units that they end in, and what they were before."""
+
+    descriptions: dict[str, str]
+    units: dict[str, str]
+    of_the_whole: tuple[str, ...]
+    renamed: dict[str, str]
+
+
+@cache
+def properties() -> Properties:
+    """Read the table of names."""
+    text = Path(__file__).with_name("properties.toml").read_text(encoding="utf-8")
+    return msgspec.convert(tomllib.loads(text), Properties)
+
+
+@cache
+def sentences(struct: type) -> dict[str, str]:
+    """Return the sentences under the fields of a struct, by the field's name."""
+    found: dict[str, str] = {}
+    for each in reversed(struct.__mro__):
+        if issubclass(each, msgspec.Struct) and each is not msgspec.Struct:
+            (body,) = ast.parse(dedent(inspect.getsource(each))).body
+            lines = body.body if isinstance(body, ast.ClassDef) else []
+            for field, below in pairwise(lines):
+                match field, below:
+                    case (
+                        ast.AnnAssign(target=ast.Name(id=name)),
+                        ast.Expr(value=ast.Constant(value=str(said))),
+                    ):
+                        found[name] = " ".join(said.split())
+    return found
+
+
+def unit_of(path: str) -> str:
+    """Return the unit that the last name of a path ends in, or the one of the whole."""
+    around, _, name = path.replace("[]", "").rpartition(".")
+    units, words = properties().units, name.split("_")
+    for start in range(len(words)):
+        if known := units.get("_".join(words[start:])):
+            return known
+    if name not in properties().of_the_whole:
+        return COUNT
+    of_the_whole = unit_of(around)
+    return OF_THE_FIGURE if of_the_whole == COUNT else of_the_whole
+
+
+def _structs(kind: type) -> dict[str, type]:
+    """Return the structs that a document is made of, by their names."""
+    found: dict[str, type] = {}
+
+    def visit(part: msgspec.inspect.Type) -> None:
+        match part:
+            case msgspec.inspect.StructType(cls=struct, fields=fields):
+                if struct.__name__ not in found:
+                    found[struct.__name__] = struct
+                    for field in fields:
+                        visit(field.type)
+            case msgspec.inspect.UnionType(types=types):
+                for each in types:
+                    visit(each)
+            case msgspec.inspect.VarTupleType(item_type=item):
+                visit(item)
+            case msgspec.inspect.TupleType(item_types=items):
+                for each in items:
+                    visit(each)
+            case msgspec.inspect.DictType(value_type=value):
+                visit(value)
+
+    visit(msgspec.inspect.type_info(kind))
+    return found
+
+
+def _is_number(forms: list[_Node]) -> bool:
+    each = [other for form in forms for other in (form, *form.get("anyOf", ()))]
+    return any(form.get("type") in ("number", "integer") for form in each)
+
+
+def marked_schema(kind: type[Document], mark_of: Callable[[str], str | None]) -> _Node:
     """JSON Schema of a document, its figures marked where it is a plan."""
     published = msgspec.json.schema(kind)
     definitions = published.pop("$defs")
+    known = properties().descriptions
+    structs = _structs(kind)
 
     spelling: list[str] = []
-    recursive: dict[str, Any] = {}
+    recursive: _Node = {}
 
     def spelt_out(node: Any, path: str) -> Any:
         """Put definitions in place of references: a mark depends on the path."""
@@ -51,10 +150,18 @@ def marked_schema(
         return spelt
 
     def marked(node: Any, path: str) -> Any:
-        """Mark a figure; what holds figures is marked through them."""
+        """Describe a property and mark a figure; what holds any is marked by them."""
+        name = path.rpartition(".")[2]
+        said = sentences(structs[spelling[-1]]).get(name) or known.get(name)
         spelt = spelt_out(node, path)
+        if said is not None:
+            spelt["description"] = said
         forms = [spelt, *spelt.get("anyOf", ())]
         forms += [form["items"] for form in forms if form.get("items")]
+        by_name = [each for form in forms if (each := form.get("additionalProperties"))]
+        if _is_number([*forms, *by_name]):
+            unit = unit_of(path)
+            spelt["x-unit"] = OF_THE_FIGURE if by_name and unit == COUNT else unit
         holds_figures = any("properties" in form for form in forms)
         if issubclass(kind, PlanDocument) and not holds_figures:
             spelt["x-planopt"] = mark_of(path) or "informative"
