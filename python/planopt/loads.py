@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec import Struct
 
-from planopt.documents.evaluation import Percentiles, Transfer, UnderLoad
+from planopt.documents.evaluation import (
+    Percentiles,
+    Sessions,
+    Transfer,
+    UnderLoad,
+)
 from planopt.documents.parts import Rejection  # noqa: TC001 - msgspec reads
 
 if TYPE_CHECKING:
@@ -75,6 +80,8 @@ class Load(Struct, frozen=True, kw_only=True):
     sizes: Sizes
     prefix_hit_rate: float = 0.0
     """Share of every prompt that is found in a cache."""
+    sessions: dict[str, object] | None = None
+    """How turns follow each other where users are sessions, as the core takes it."""
 
     def of_users(self, users: int) -> Load:
         """Return the same from so many users, of whom each waits for his answer."""
@@ -138,6 +145,11 @@ class Late(Struct, frozen=True, kw_only=True):
 class Latencies(Struct, frozen=True, kw_only=True):
     """What came of a load."""
 
+    hit_rate: float | None = None
+    """Share of the tokens of prompts that were found in the cache."""
+    sessions_ended: int = 0
+    sessions: Sessions | None = None
+
     ttft_seconds: Percentiles
     tpot_seconds: Percentiles
     tokens_per_second: float
@@ -165,6 +177,7 @@ class Latencies(Struct, frozen=True, kw_only=True):
         """What it puts out meanwhile."""
         return UnderLoad(
             users=self.users,
+            sessions=self.sessions,
             requests_per_second=self.requests_per_second,
             tokens_per_second=self.tokens_per_second,
             concurrency=self.concurrency,
@@ -176,12 +189,21 @@ class Latencies(Struct, frozen=True, kw_only=True):
         )
 
 
+class SessionsKept(Struct, frozen=True, kw_only=True):
+    """What the sessions of a replica keep, and what there is room for."""
+
+    all_hit_rate: float
+    kv_tokens_needed: float
+    kv_tokens: int
+
+
 class Outcome(Struct, frozen=True, kw_only=True):
     """The core's answer about a load on a configuration."""
 
     report: Latencies | None = None
     """None if the configuration does not work, or cannot keep up."""
     rejections: tuple[Rejection, ...] = ()
+    sessions: SessionsKept | None = None
     transfer: Transfer | None = None
     """How caches get to the replicas that answer, where those are others."""
 
@@ -206,6 +228,21 @@ def outcome(
         users=load.arrivals.users,
         goodput_share=found.report.goodput_share if promised else None,
         late=found.report.late if promised else None,
+        sessions=_sessions(found, load),
         by="simulation" if door == "simulate_serving" else "estimate",
     )
     return msgspec.structs.replace(found, report=report)
+
+
+def _sessions(found: Outcome, load: Load) -> Sessions | None:
+    kept, report = found.sessions, found.report
+    if kept is None or report is None:
+        return None
+    return Sessions(
+        alive=load.arrivals.users or 0,
+        hit_rate=report.hit_rate or 0.0,
+        all_hit_rate=kept.all_hit_rate,
+        kv_tokens=kept.kv_tokens,
+        kv_tokens_needed=round(kept.kv_tokens_needed),
+        ended=report.sessions_ended,
+    )

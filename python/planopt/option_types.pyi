@@ -130,6 +130,11 @@ class FleetOptions(OfAll, total=False):
 class ServingOptions(OfAll, OfModels, OfServing, OfConfigurations, total=False):
     lora_adapters: float | str | None
     encoder_parameters: float | str | None
+    sessions: float | str | None
+    turns: float | str | None
+    grow: float | str | None
+    shared: float | str | None
+    think: float | str | None
     traffic: str | None
     image_tokens: float | str | None
     patches_per_token: float | str | None

@@ -61,6 +61,8 @@ class Sequence_:
     end: float = math.nan
     admitted: int = 0
     pages: int = 0
+    found: int = 0
+    """Pages that were here before, beside its own."""
 
     @property
     def decodes(self) -> bool:
@@ -87,11 +89,17 @@ class Engine:
         self.accepts = 0.0
         self.turn = count()
         self.all_pages = limits.kv_tokens // limits.page_tokens
+        self.coming: list[Sequence_] = []
 
     def run(self, requests: Sequence[tuple[float, int, int]]) -> list[Sequence_]:
         """Answer requests: when they arrive, tokens of the prompt and of the answer."""
         everybody = [Sequence_(*each, to_read=each[1]) for each in requests]
-        coming = list(everybody)
+        self.coming = list(everybody)
+        self._serve()
+        return everybody
+
+    def _serve(self) -> None:
+        coming = self.coming
         now = 0.0
         while True:
             starts = self.accepts if self.accepts > now and self._wants() else math.inf
@@ -99,7 +107,7 @@ class Engine:
             times += [coming[0].arrival] if coming else []
             now = min([*times, starts])
             if now == math.inf:
-                return everybody
+                return
             for micro_batch in self.micro_batches:
                 if micro_batch.ends <= now:
                     self._finish(micro_batch, now)
@@ -154,8 +162,20 @@ class Engine:
         if math.isnan(each.first):
             each.first = now
         if each.put_out == each.output:
-            each.end, each.pages = now, 0
+            each.end = now
             micro_batch.members.remove(each)
+            self._leave(each)
+
+    def _found(self, _: Sequence_, /) -> tuple[int, int]:
+        """Say how many pages of a prompt are here, and how many nobody holds."""
+        return 0, 0
+
+    def _hold(self, _: Sequence_, __: int, /) -> None:
+        """Keep what was found for a sequence that is let in."""
+
+    def _leave(self, each: Sequence_) -> None:
+        """Take back the pages of a sequence."""
+        each.pages = 0
 
     def _free(self) -> int:
         held = sum(
@@ -174,7 +194,7 @@ class Engine:
             return
         while True:
             growing = {
-                each: self._of(each.cached + 1)
+                each: self._of(each.cached + 1) - each.found
                 for each in micro_batch.members
                 if each.decodes
             }
@@ -185,8 +205,9 @@ class Engine:
                 return
             latest = max(micro_batch.members, key=lambda each: each.admitted)
             micro_batch.members.remove(latest)
+            self._leave(latest)
             latest.to_read = latest.prompt + latest.put_out
-            latest.cached = latest.pages = 0
+            latest.cached = 0
             self.line.insert(0, latest)
 
     def _chunks(
@@ -201,7 +222,7 @@ class Engine:
             yield each, tokens
         while budget > 0 and self.line and self._admit(micro_batch):
             each = micro_batch.members[-1]
-            tokens = min(budget, each.to_read)
+            tokens = min(budget, each.to_read - each.cached)
             budget -= tokens
             yield each, tokens
 
@@ -214,11 +235,13 @@ class Engine:
             return False
         each = self.line[0]
         whole = each.prompt + each.output if self.limits.reserve else 0
-        pages, free = self._of(max(each.to_read, whole)), self._free()
+        found, idle = self._found(each)
+        pages, free = self._of(max(each.to_read, whole)) - found, self._free()
         spare = math.floor(self.all_pages * WATERMARK)
-        fits_alone = free == self.all_pages and pages <= free
-        if not fits_alone and pages + spare > free:
+        fits_alone = free == self.all_pages and pages + idle <= free
+        if not fits_alone and pages + idle + spare > free:
             return False
+        self._hold(each, found)
         each.pages, each.admitted = pages, next(self.turn)
         micro_batch.members.append(self.line.pop(0))
         return True

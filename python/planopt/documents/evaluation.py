@@ -87,11 +87,39 @@ class Percentiles(Struct, frozen=True, kw_only=True):
     p99: float | None = None
 
 
+THRASH = 0.2
+"""Share of prompts' tokens from which on what is read in vain says that sessions
+displace each other: the hit rate falls off a cliff (docs/reference/serving.md, 18)."""
+
+
+class Sessions(Struct, frozen=True, kw_only=True):
+    """Sessions under a load, and what they find of what was said before."""
+
+    alive: int
+    hit_rate: float
+    """Tokens of prompts that were found in the cache, over all tokens of prompts."""
+    all_hit_rate: float
+    """The same where nothing is ever forgotten."""
+    kv_tokens: int
+    """Tokens that the KV cache of a replica holds."""
+    kv_tokens_needed: int
+    """Tokens that its sessions keep between their turns, on average."""
+    ended: int
+    """Sessions that ended in the simulation."""
+
+    @property
+    def thrashes(self) -> bool:
+        """Whether what is read again takes the room of what would be found."""
+        return self.all_hit_rate - self.hit_rate > THRASH
+
+
 class UnderLoad(Struct, frozen=True, kw_only=True):
     """What comes out of all replicas under the load that latencies are of."""
 
     users: int | None = None
     """Who each wait for their answer; none where requests come of their own accord."""
+    sessions: Sessions | None = None
+    """What sessions find, where these are the users."""
     requests_per_second: float | None = None
     tokens_per_second: float | None = None
     """Output tokens of the requests that are answered."""

@@ -54,6 +54,22 @@ def cold_load(
     yield from _warning(load.mean_prompt, outcome, help_)
 
 
+def displaced(latencies: Latencies | None) -> Iterator[PlanWarning]:
+    """Warn of sessions that push each other out of the cache."""
+    sessions = None if latencies is None else latencies.sessions
+    if sessions is None or not sessions.thrashes:
+        return
+    yield PlanWarning(
+        code="W013",
+        message=f"thrash: {sessions.hit_rate:.1%} of prompts found, of "
+        f"{sessions.all_hit_rate:.1%} that could be: KV for "
+        f"{sessions.kv_tokens / 1e6:.3g}M tokens a replica, sessions keep "
+        f"{sessions.kv_tokens_needed / 1e6:.3g}M",
+        help="more replicas, --kv fp8, or fewer sessions: what is read again takes the "
+        "room of what would be found",
+    )
+
+
 def cold_plan(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
     """Warn of a plan whose prompts are long."""
     if question.problem.prefix_hit_rate is not None:

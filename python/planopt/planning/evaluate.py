@@ -14,7 +14,7 @@ from planopt.loads import Arrivals, Load, Sizes
 from planopt.market import said_by_files
 from planopt.money import at_load
 from planopt.options import Asked
-from planopt.planning.cold import cold_load
+from planopt.planning.cold import cold_load, displaced
 from planopt.price_sources import sourced
 from planopt.serving.load import estimated, simulated
 from planopt.serving.prediction_interval import intervals
@@ -45,6 +45,8 @@ class Configuration(Pricing, frozen=True, kw_only=True):
     arrivals: Arrivals | None = None
     """When requests come, where that is said."""
     prefix_hit_rate: float | None = None
+    session_load: dict[str, object] | None = None
+    """How the turns of sessions follow each other, where users are these."""
     assumptions: str
     assumed: tuple[Assumed, ...]
 
@@ -101,6 +103,7 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
             arrivals=arrivals or Arrivals(kind="closed", users=in_batches),
             sizes=sizes,
             prefix_hit_rate=hits or 0.0,
+            sessions=read.session_load,
         )
         predicted = simulated if loaded else estimated
 
@@ -114,7 +117,10 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
         if reading is not None:
             two = simulated_with(opened, scheduler, reading, request, load)
         latencies = two.latencies if two is not None else under(load)
-        warnings = () if hits is not None else tuple(cold_load(load, latencies, under))
+        if load.sessions is not None:
+            warnings = tuple(displaced(latencies))
+        elif hits is None:
+            warnings = tuple(cold_load(load, latencies, under))
     if latencies is not None:
         document = with_changes(
             document,

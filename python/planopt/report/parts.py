@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Deployment,
         Memory,
         ServingEvaluation,
+        Sessions,
         TimeParts,
         UnderLoad,
     )
@@ -225,10 +226,23 @@ def latencies(evaluation: ServingEvaluation) -> list[str]:
         lines += [f" {name}  {said}"] if said else []
     if load is not None:
         who = f"{count(load.users)} users" if load.users else "at random"
+        if load.sessions is not None:
+            who = f"{count(load.sessions.alive)} sessions"
         if not load.users and load.concurrency is not None:
             who += f", {load.concurrency:.3g} at the same time on average"
         lines.append(f" Load  {who}: {carried(load)}")
+        lines += [f" Cache {_found(load.sessions)}"] if load.sessions else []
     return lines
+
+
+def _found(sessions: Sessions) -> str:
+    """Say what of prompts is found, and what sessions keep."""
+    return (
+        f"{percent(sessions.hit_rate)} of prompts found, of "
+        f"{percent(sessions.all_hit_rate)} that could be; KV for "
+        f"{sessions.kv_tokens / 1e6:.3g}M tokens a replica, sessions keep "
+        f"{sessions.kv_tokens_needed / 1e6:.3g}M"
+    )
 
 
 def carried(load: UnderLoad) -> str:

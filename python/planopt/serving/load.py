@@ -24,6 +24,11 @@ MEASURED_TO_WARM_UP = 5
 """Requests that are measured for each that is served before."""
 ROUNDS_OF_USERS = 10
 """Questions of each user that are measured, if that is more."""
+TURNS = 20_000
+"""Turns of sessions that are measured: what must be many is ended sessions, whose lives
+and pauses have long tails."""
+TURNS_OF_EACH = 100
+"""The same of each of many sessions."""
 ONE_REQUEST: Final = Run(requests=1)
 """The closed form asks for no more."""
 
@@ -58,6 +63,9 @@ def run_of(load: Load, requests: int = REQUESTS) -> Run:
     if load.arrivals.seconds is not None:
         return Run(requests=len(load.arrivals.seconds), doors_close=True)
     users = load.arrivals.users or 0
+    if load.sessions is not None:
+        turns = max(TURNS, TURNS_OF_EACH * users)
+        return Run(requests=turns, warm_up=turns // MEASURED_TO_WARM_UP)
     return Run(
         requests=max(requests, ROUNDS_OF_USERS * users),
         warm_up=max(requests // MEASURED_TO_WARM_UP, 2 * users),

@@ -365,6 +365,37 @@ pub struct Workload {
     pub output_cv: Option<f64>,
     /// Requests of a seat in the hour that has the most of them; none where nobody sits there.
     pub requests_per_seat_hour: Option<f64>,
+    /// How turns of sessions follow each other; none where requests stand for themselves.
+    pub sessions: Option<SessionsOfWorkload>,
+}
+
+/// How the turns of sessions follow each other: tokens on average, with standard deviations over
+/// them where they differ.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct SessionsOfWorkload {
+    /// Tokens that every prompt of a group begins with.
+    pub shared: u32,
+    /// Groups.
+    pub groups: u32,
+    /// Tokens of the first prompt behind that.
+    pub first: f64,
+    #[expect(missing_docs, reason = "as of all")]
+    pub first_cv: Option<f64>,
+    /// Tokens of input that a further turn adds.
+    pub grow: f64,
+    #[expect(missing_docs, reason = "as of all")]
+    pub grow_cv: Option<f64>,
+    /// Turns; without a deviation each may be the last.
+    pub turns: f64,
+    #[expect(missing_docs, reason = "as of all")]
+    pub turns_cv: Option<f64>,
+    /// Times between an answer and the next prompt, by kind: share of all, seconds on average, and
+    /// standard deviation over these.
+    pub think: Vec<[f64; 3]>,
+    /// Seconds that none of them exceeds.
+    pub longest_think: f64,
+    /// Tokens of prompt and answer beyond which a session ends.
+    pub max_context: u32,
 }
 
 /// What parts the name of an accelerator from its power limit.

@@ -43,7 +43,7 @@ pub use self::condition::{Condition, Offered};
 pub(crate) use self::entities::LIMITED_TO;
 pub use self::entities::{
     Accelerator, BusBandwidth, Cable, Connecting, Host, Included, IncludedNics, Link, LinkKind,
-    Network, Nic, Peak, PeerToPeer, ScaleUp, Stores, Switch, Workload,
+    Network, Nic, Peak, PeerToPeer, ScaleUp, SessionsOfWorkload, Stores, Switch, Workload,
 };
 pub use self::entry::{Entry, Figure, Source, Status, Tag};
 pub(crate) use self::fields::Fields;

@@ -14,10 +14,23 @@ pub struct SimulationAnswer {
     pub rejections: Vec<RejectionAnswer>,
     /// Latencies and rates, if it does.
     pub report: Option<LoadReport>,
+    /// What sessions keep in the cache, where the load is of these.
+    pub sessions: Option<SessionsAnswer>,
     /// Limits of an engine, and of the one that answers where that is another.
     pub engines: Vec<EngineAnswer>,
     /// How caches get to the replicas that answer, where those are others and it was not given.
     pub transfer: Option<TransferAnswer>,
+}
+
+/// What the sessions of a replica keep between their turns, beside what there is room for.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct SessionsAnswer {
+    /// Share of the tokens of prompts that is found where nothing is ever forgotten.
+    pub all_hit_rate: f64,
+    /// Tokens that the sessions of one replica keep, on average.
+    pub kv_tokens_needed: f64,
+    /// Tokens that its KV cache holds.
+    pub kv_tokens: u64,
 }
 
 /// Limits that an engine was simulated with.

@@ -1,5 +1,7 @@
 //! What arrives: when, and of which size.
 
+use super::lengths::Lengths;
+use super::sessions::Sessions;
 use serde::Deserialize;
 
 /// When requests arrive.
@@ -49,43 +51,6 @@ pub enum Start {
     Together,
 }
 
-/// How many tokens a prompt or an output has.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Lengths {
-    /// Always as many.
-    Fixed {
-        /// Tokens.
-        tokens: u32,
-    },
-    /// Evenly between two lengths, as the random data sets of benchmarks are.
-    Uniform {
-        /// Fewest tokens.
-        least: u32,
-        /// Most tokens.
-        most: u32,
-    },
-    /// Geometric: an output that may end after every token.
-    Exponential {
-        /// Tokens on average.
-        mean: f64,
-    },
-    /// Lognormal: what traces of production look like.
-    Lognormal {
-        /// Tokens on average.
-        mean: f64,
-        /// Standard deviation over the mean.
-        cv: f64,
-    },
-    /// As counted in one's own traffic.
-    Histogram {
-        /// Tokens.
-        tokens: Vec<u32>,
-        /// How often each was seen.
-        weights: Vec<f64>,
-    },
-}
-
 /// Prompts and outputs together.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -117,7 +82,8 @@ pub struct Load {
     /// Share of every prompt that is found in the prefix cache; the last token never is.
     #[serde(default)]
     pub prefix_hit_rate: f64,
+    /// How requests follow each other, where users of a closed load are sessions; sizes then say
+    /// what a turn is by itself. Unless `prefix_hit_rate` is given, what is found comes of it.
+    #[serde(default)]
+    pub sessions: Option<Sessions>,
 }
-
-/// Longest prompt or output that is drawn: far beyond any context.
-pub(crate) const LONGEST: f64 = 1e7;

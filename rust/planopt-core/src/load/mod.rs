@@ -2,9 +2,13 @@
 
 mod arrivals;
 mod engine;
+mod lengths;
 pub mod serving;
+mod sessions;
 pub mod training;
 
-pub(crate) use self::arrivals::LONGEST;
-pub use self::arrivals::{Arrivals, Lengths, Load, Sizes, Start};
+pub use self::arrivals::{Arrivals, Load, Sizes, Start};
 pub use self::engine::{EngineOptions, KvPolicy};
+pub(crate) use self::lengths::LONGEST;
+pub use self::lengths::Lengths;
+pub use self::sessions::{Sessions, Think};

@@ -7,13 +7,15 @@ use super::serving::{EvaluateServing, ServedRequest};
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::{LARGEST_COUNT, wrong_option};
-use crate::document::{EngineAnswer, EstimateAnswer, EstimateReport, SimulationAnswer};
+use crate::document::{
+    EngineAnswer, EstimateAnswer, EstimateReport, SessionsAnswer, SimulationAnswer,
+};
 use crate::hardware::{HardwareSpec, Nics};
-use crate::load::{Arrivals, EngineOptions, Lengths, Load, Sizes};
+use crate::load::{Arrivals, EngineOptions, Lengths, Load, Sessions, Sizes};
 use crate::parallel::{Batching, Pins, Rejection};
 use crate::serving::engine::{
     AffineStep, EngineLimits, Estimator, Objectives, Pool, ReplicaSteps, Run, Traffic, Transfer,
-    limits, simulate, simulate_disaggregated,
+    Turns, limits, simulate, simulate_disaggregated,
 };
 use crate::serving::{Replica, with_replica};
 use serde::Deserialize;
@@ -167,11 +169,13 @@ pub fn simulate_serving(
         },
     )?;
     let engines = front.unwrap_or_default();
+    let sessions = request.sessions(configuration.layout().replicas, &engines);
     Ok(match outcome {
         Ok(report) => SimulationAnswer {
             feasible: true,
             rejections: Vec::new(),
             report: Some(report),
+            sessions,
             engines: engines.into_iter().map(EngineAnswer::from).collect(),
             transfer: worked_out,
         },
@@ -304,6 +308,21 @@ impl SimulateServing {
         })
     }
 
+    /// What the sessions of one of so many replicas keep, if the load is of these.
+    fn sessions(&self, replicas: u32, engines: &[EngineLimits]) -> Option<SessionsAnswer> {
+        let sessions = self.load.sessions.as_ref()?;
+        let Arrivals::Closed { users, .. } = self.load.arrivals else {
+            return None;
+        };
+        let turns = Turns::of(sessions);
+        let alive = f64::from(users) / f64::from(replicas);
+        engines.first().map(|limits| SessionsAnswer {
+            all_hit_rate: turns.all_hit_rate,
+            kv_tokens_needed: turns.footprint(sessions, alive),
+            kv_tokens: limits.kv_tokens,
+        })
+    }
+
     /// Checks that the load can be one.
     fn check(&self) -> Result<(), Vec<Diagnostic>> {
         let mut problems = Vec::new();
@@ -361,6 +380,17 @@ impl SimulateServing {
             let accepted = "lengths above 0, weights from 0";
             wrong("lengths", format!("{:?}", self.load.sizes), accepted);
         }
+        if let Some(sessions) = &self.load.sessions {
+            if !sessions_can_be(sessions) {
+                let accepted = "lengths above 0, shares of times that add up to 1, a longest \
+                                context beyond what is shared";
+                wrong("sessions", format!("{sessions:?}"), accepted);
+            }
+            if !matches!(self.load.arrivals, Arrivals::Closed { .. }) || self.decode.is_some() {
+                let accepted = "a closed load of as many users, on one pool";
+                wrong("sessions", "of another load".to_owned(), accepted);
+            }
+        }
         if !(0.0..=1.0).contains(&self.load.prefix_hit_rate) {
             let rate = self.load.prefix_hit_rate.to_string();
             wrong("prefix_hit_rate", rate, "a share from 0 to 1");
@@ -371,6 +401,33 @@ impl SimulateServing {
             Err(problems)
         }
     }
+}
+
+/// Shares are typed with a few digits.
+const SHARES_ADD_UP: f64 = 1e-6;
+
+/// Beyond what any times differ by.
+const LARGEST_CV: f64 = 1e6;
+
+fn sessions_can_be(sessions: &Sessions) -> bool {
+    let Sessions {
+        first,
+        grow,
+        output,
+        turns,
+        ..
+    } = sessions;
+    let share: f64 = sessions.think.iter().map(|think| think.share).sum();
+    let known = |seconds: f64| (0.0..f64::INFINITY).contains(&seconds);
+    let times = sessions.think.iter().all(|think| {
+        think.share > 0.0 && known(think.mean_seconds) && (0.0..LARGEST_CV).contains(&think.cv)
+    });
+    [first, grow, output, turns].into_iter().all(lengths_can_be)
+        && times
+        && (share - 1.0).abs() < SHARES_ADD_UP
+        && known(sessions.longest_think_seconds)
+        && sessions.groups > 0
+        && sessions.max_context > sessions.shared
 }
 
 fn lengths_can_be(lengths: &Lengths) -> bool {

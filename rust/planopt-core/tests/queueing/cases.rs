@@ -162,6 +162,7 @@ pub(crate) fn case(number: u64) -> Case {
         },
         sizes: sizes.clone(),
         prefix_hit_rate,
+        sessions: None,
     };
     let with = |load: Load, busy: f64| Case {
         step,

@@ -5,11 +5,12 @@ use super::estimate::Traffic;
 use super::limits::{EngineLimits, Transfer};
 use super::report::{LoadReport, Objectives};
 use super::scheduler::Engine;
+use super::sessions::Turns;
 use super::simulate::{Pool, Run, simulate, simulate_disaggregated};
 use super::step::{AffineStep, StepTime, StepWork};
 use super::table::StepTable;
 use crate::catalog::Policy;
-use crate::load::{Arrivals, KvPolicy, Lengths, Load, Sizes, Start};
+use crate::load::{Arrivals, KvPolicy, Lengths, Load, Sessions, Sizes, Start, Think};
 use std::sync::atomic::AtomicBool;
 
 fn load(arrivals: Arrivals, prompt: Lengths, output: Lengths) -> Load {
@@ -17,6 +18,7 @@ fn load(arrivals: Arrivals, prompt: Lengths, output: Lengths) -> Load {
         arrivals,
         sizes: Sizes::Independent { prompt, output },
         prefix_hit_rate: 0.0,
+        sessions: None,
     }
 }
 
@@ -389,7 +391,7 @@ fn every_page_is_given_back_and_every_token_put_out() {
             let mut answered = Vec::new();
             let mut held = 0;
             for _ in 0..500 {
-                let request = source.ask(0.0);
+                let request = source.ask(0.0, 0);
                 held += usize::from(engine.submit(request));
             }
             engine.wake(0.0);
@@ -663,4 +665,104 @@ fn users_stay_with_the_engine_that_answers_them() {
     };
     let found = simulate(&pool, &load, run(2_000), &AtomicBool::new(false));
     close(found.ttft_seconds.p99, 0.02, 1e-6);
+}
+
+// --- Sessions -----------------------------------------------------------------------------
+
+/// So many sessions of ten turns on average, which keep some 2,700 tokens each.
+fn sessions(alive: u32) -> Load {
+    let about = |mean| Lengths::Lognormal { mean, cv: 1.0 };
+    let talk = Sessions {
+        shared: 1_000,
+        groups: 1,
+        first: about(400.0),
+        grow: about(250.0),
+        output: about(50.0),
+        turns: Lengths::Exponential { mean: 10.0 },
+        think: vec![Think {
+            share: 1.0,
+            mean_seconds: 10.0,
+            cv: 1.0,
+        }],
+        longest_think_seconds: 3600.0,
+        max_context: 20_000,
+    };
+    let closed = Arrivals::Closed {
+        users: alive,
+        think_seconds: 0.0,
+        start: Start::Spread,
+    };
+    Load {
+        sessions: Some(talk),
+        ..load(closed, about(3_000.0), about(50.0))
+    }
+}
+
+fn found(load: &Load, kv_tokens: u64) -> LoadReport {
+    let step = AffineStep {
+        fixed: 5e-3,
+        per_prefill_token: 1e-5,
+        ..AffineStep::default()
+    };
+    let limits = EngineLimits {
+        kv_tokens,
+        token_budget: 2048,
+        ..EngineLimits::default()
+    };
+    on_one(&step, limits, load, run(20_000))
+}
+
+#[test]
+fn more_room_finds_more_up_to_all_that_was_said() {
+    let load = sessions(40);
+    let talk = load.sessions.as_ref().expect("sessions");
+    let turns = Turns::of(talk);
+    let all = turns.footprint(talk, 40.0);
+    let rooms = [0.25, 0.5, 1.0, 2.0, 4.0, 1e3].map(|times| {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "tokens"
+        )]
+        found(&load, (times * all) as u64).hit_rate
+    });
+    // Who comes when depends on how long others wait: a thousandth is chance.
+    let grows = |pair: &[f64]| pair[1] > pair[0] - 1e-3;
+    assert!(rooms.windows(2).all(grows), "{rooms:?}");
+    assert!(rooms[0] < 0.6 * turns.all_hit_rate, "{rooms:?}");
+    // Half of a block is lost at the end of each answer, and the drawn prompts are others.
+    assert!(
+        (rooms[5] - turns.all_hit_rate).abs() < 0.01,
+        "{rooms:?} {turns:?}"
+    );
+}
+
+#[test]
+fn one_session_finds_its_history_wherever_it_fits() {
+    let load = sessions(1);
+    let all = Turns::of(load.sessions.as_ref().expect("sessions")).all_hit_rate;
+    let report = found(&load, 24_000);
+    assert!(report.sessions_ended > 1_000, "{report:?}");
+    assert!((report.hit_rate - all).abs() < 0.01, "{report:?} {all}");
+}
+
+#[test]
+fn a_hit_rate_that_is_said_is_the_one_that_is_found() {
+    let load = Load {
+        prefix_hit_rate: 0.5,
+        ..sessions(40)
+    };
+    let report = found(&load, 1 << 40);
+    assert!((report.hit_rate - 0.5).abs() < 1e-3, "{report:?}");
+}
+
+#[test]
+fn sessions_that_displace_each_other_are_slower_the_more_there_are() {
+    let few = found(&sessions(30), 100_000);
+    let many = found(&sessions(300), 100_000);
+    assert!(many.hit_rate < few.hit_rate, "{few:?} {many:?}");
+    assert!(
+        many.ttft_seconds.mean > 2.0 * few.ttft_seconds.mean,
+        "{few:?} {many:?}"
+    );
 }

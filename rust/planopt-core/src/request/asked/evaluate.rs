@@ -9,6 +9,7 @@ use super::question::Question;
 use super::reader::Reader;
 use super::request::{OneReplica, OneRun};
 use super::served::{Lengths, drafted};
+use super::sessions::Talk;
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
 use crate::load::EngineOptions;
@@ -39,10 +40,27 @@ pub(super) fn serving(
     let mut assumed = Vec::new();
     reading.require("accelerator", WHICH);
     let image_patches = images(reading, request, &mut assumed);
-    let workload = &seated(reading, catalog, &request.workload, &mut assumed);
+    let mut workload = seated(reading, catalog, &request.workload, &mut assumed);
+    let talk = Talk::of(
+        reading,
+        catalog,
+        &request.sessions,
+        &mut workload,
+        &mut assumed,
+    );
+    let workload = &workload;
     let of_images = image_patches.and(workload.image_tokens).unwrap_or(0);
     let load = kind_of(reading, workload, None, &mut assumed);
-    let lengths = Lengths::of(reading, catalog, workload, load, &mut assumed, of_images);
+    let turns = talk.as_ref().map(|talk| &talk.turns);
+    let lengths = Lengths::of(
+        reading,
+        catalog,
+        workload,
+        load,
+        &mut assumed,
+        of_images,
+        turns,
+    );
     model(reading, &request.model.name, &mut assumed);
     let model = drafted(reading, request.model.clone());
     let model = ServedModel {
@@ -74,6 +92,9 @@ pub(super) fn serving(
     };
     let mut recorded = reader.recorded();
     lengths.record(&mut recorded);
+    if let Some(talk) = talk {
+        talk.record(&mut recorded);
+    }
     recorded.insert("load".to_owned(), json!(load));
     let arrivals = load.arrivals(workload, workload.users);
     recorded.insert("arrivals".to_owned(), arrivals.into());

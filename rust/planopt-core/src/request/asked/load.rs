@@ -98,7 +98,13 @@ fn suits(kind: LoadKind, reader: &mut Reader, comes: bool) {
         let why = "has nothing to say of steps that are all alike";
         let accepted = "--load open or --load closed";
         reader.out_of_place(
-            &["percentile", "arrival_cv", "prefix_hit_rate", "traffic"],
+            &[
+                "percentile",
+                "arrival_cv",
+                "prefix_hit_rate",
+                "traffic",
+                "sessions",
+            ],
             why,
             accepted,
         );

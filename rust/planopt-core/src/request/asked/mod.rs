@@ -11,6 +11,7 @@ mod reader;
 mod request;
 mod served;
 mod serving;
+mod sessions;
 mod training;
 
 use serde::Serialize;

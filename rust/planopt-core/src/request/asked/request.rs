@@ -35,6 +35,7 @@ pub(super) struct Request {
 pub(super) struct OneReplica {
     pub(super) model: ServedModel,
     pub(super) workload: Workload,
+    pub(super) sessions: Sessions,
     pub(super) hardware: HardwareSpec,
     pub(super) layout: Pins,
     pub(super) offload: Option<OffloadRequest>,
@@ -155,6 +156,17 @@ pub(super) struct Workload {
     pub(super) arrival_cv: Option<f64>,
     pub(super) image_tokens: Option<u64>,
     pub(super) patches_per_token: Option<u64>,
+}
+
+/// Sessions, as far as they are not those of the workload.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Sessions {
+    pub(super) alive: Option<u64>,
+    pub(super) turns: Option<u64>,
+    pub(super) grow: Option<u64>,
+    pub(super) shared: Option<u64>,
+    pub(super) think: Option<f64>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

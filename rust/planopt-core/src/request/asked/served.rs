@@ -8,6 +8,7 @@ use super::request::{LoadKind, Workload};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
 use crate::request::{Prompts, ServedModel};
+use crate::serving::engine::Turns;
 
 /// The model with what drafts for it; how often a draft is accepted must be known.
 pub(super) fn drafted(reader: &mut Reader, model: ServedModel) -> ServedModel {
@@ -35,6 +36,20 @@ pub(super) fn drafted(reader: &mut Reader, model: ServedModel) -> ServedModel {
     model
 }
 
+/// Lengths as a load has them: about a mean, or all alike.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "whole tokens"
+)]
+pub(super) fn lengths(mean: f64, cv: Option<f64>) -> Value {
+    let tokens = mean.round() as u64;
+    match cv {
+        None => json!({ "kind": "fixed", "tokens": tokens }),
+        Some(cv) => json!({ "kind": "lognormal", "mean": tokens, "cv": cv }),
+    }
+}
+
 /// Tokens of a prompt, of an output, and cached when speed is judged.
 #[derive(Clone, Debug)]
 pub(super) struct Lengths {
@@ -54,7 +69,11 @@ impl Lengths {
         load: LoadKind,
         assumed: &mut Vec<Assumed>,
         image_tokens: u64,
+        turns: Option<&Turns>,
     ) -> Self {
+        if let Some(turns) = turns {
+            return Self::of_turns(turns);
+        }
         let workload = asked.name.clone().unwrap_or_default();
         let mut lengths = Self {
             prompt: 1,
@@ -109,6 +128,24 @@ impl Lengths {
         lengths
     }
 
+    /// Those of the turns of sessions, each by itself; speed is judged at the usual one.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "tokens"
+    )]
+    fn of_turns(turns: &Turns) -> Self {
+        let whole = |tokens: f64| tokens.round().max(1.0) as u64;
+        let (prompt, output) = (whole(turns.prompt.0), whole(turns.output.0));
+        Self {
+            prompt,
+            output,
+            context: prompt + output,
+            prompt_cv: Some(turns.prompt.1).filter(|cv| *cv > 0.0),
+            output_cv: Some(turns.output.1).filter(|cv| *cv > 0.0),
+        }
+    }
+
     /// In words, how much lengths differ; nothing where they are fixed.
     fn spread(&self) -> String {
         match (self.prompt_cv, self.output_cv) {
@@ -122,10 +159,8 @@ impl Lengths {
 
     /// As a plan records them, with the sizes of a load of them.
     pub(super) fn record(&self, recorded: &mut Map<String, Value>) {
-        let of = |tokens: u64, cv: Option<f64>| match cv {
-            None => json!({ "kind": "fixed", "tokens": tokens }),
-            Some(cv) => json!({ "kind": "lognormal", "mean": tokens, "cv": cv }),
-        };
+        #[expect(clippy::cast_precision_loss, reason = "at most 2^31 tokens")]
+        let of = |tokens: u64, cv| lengths(tokens as f64, cv);
         let prompt = of(self.prompt, self.prompt_cv);
         let output = of(self.output, self.output_cv);
         for (name, value) in [

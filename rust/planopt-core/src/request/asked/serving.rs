@@ -32,7 +32,7 @@ pub(super) fn question(
     let asked = &request.workload;
     let steps = steps(catalog, &request);
     let load = kind_of(reading, asked, steps, &mut assumed);
-    let lengths = Lengths::of(reading, catalog, asked, load, &mut assumed, 0);
+    let lengths = Lengths::of(reading, catalog, asked, load, &mut assumed, 0, None);
     market::model(reading, &request.model.name, &mut assumed);
     let model = drafted(reading, request.model.clone());
     #[expect(clippy::cast_precision_loss, reason = "at most 2^31 tokens")]

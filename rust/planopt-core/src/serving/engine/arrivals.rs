@@ -1,51 +1,9 @@
 //! Requests of a simulation, drawn at random.
 
-use super::random::{Random, normal_quantile};
-use crate::load::{Arrivals, LONGEST, Lengths, Load, Sizes, Start};
-use crate::quantity::real;
-
-/// The length that a share `u` of all are not above, `u` above 0 and up to 1.
-pub(super) fn quantile(lengths: &Lengths, u: f64) -> u32 {
-    match lengths {
-        Lengths::Fixed { tokens } => (*tokens).max(1),
-        Lengths::Uniform { least, most } => {
-            let span = f64::from(*most) - f64::from(*least) + 1.0;
-            whole((f64::from(*least) + (span * u).ceil() - 1.0).max(1.0))
-        }
-        Lengths::Exponential { mean } => {
-            if *mean <= 1.0 {
-                1
-            } else {
-                // A geometric one by inversion: ends after each token with chance 1/mean.
-                whole(((1.0 - u).ln() / (1.0 - 1.0 / mean).ln()).ceil())
-            }
-        }
-        Lengths::Lognormal { mean, cv } => {
-            let variance = (1.0 + cv * cv).ln();
-            let log = mean.ln() - variance / 2.0 + variance.sqrt() * normal_quantile(u);
-            whole(log.exp().round())
-        }
-        Lengths::Histogram { tokens, weights } => {
-            let mut left = u * weights.iter().sum::<f64>();
-            for (tokens, weight) in tokens.iter().zip(weights) {
-                left -= weight;
-                if left <= 0.0 {
-                    return (*tokens).max(1);
-                }
-            }
-            tokens.last().map_or(1, |&tokens| tokens.max(1))
-        }
-    }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "held between 1 and ten million"
-)]
-fn whole(tokens: f64) -> u32 {
-    tokens.clamp(1.0, LONGEST) as u32
-}
+use super::draws::{Deck, quantile, whole};
+use super::random::Random;
+use super::sessions::{Beginning, Talks};
+use crate::load::{Arrivals, Load, Sizes, Start};
 
 /// A request as it arrives.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,35 +24,10 @@ pub(super) struct Request {
     pub(super) engine: usize,
     /// When it reached the engine: later than it arrived if its prompt was read elsewhere.
     pub(super) reached: f64,
-}
-
-/// Even shares of a distribution, shuffled: of as many draws the mean is exact, and so is every
-/// percentile, which halves the error of independent ones; their order is as random.
-#[derive(Clone, Debug)]
-struct Deck {
-    cards: Vec<u32>,
-    next: usize,
-    random: Random,
-}
-
-impl Deck {
-    fn new(cards: u32, random: Random) -> Self {
-        Self {
-            cards: (0..cards.max(1)).collect(),
-            next: 0,
-            random,
-        }
-    }
-
-    /// Above 0 and below 1.
-    fn draw(&mut self) -> f64 {
-        if self.next == 0 {
-            self.random.shuffle(&mut self.cards);
-        }
-        let card = self.cards[self.next];
-        self.next = (self.next + 1) % self.cards.len();
-        (f64::from(card) + 0.5) / real(self.cards.len() as u64)
-    }
+    /// Which of the sessions asks, by its place among those that are alive.
+    pub(super) session: usize,
+    /// What its prompt begins with that others may have left in the cache.
+    pub(super) begins: Option<Beginning>,
 }
 
 /// Cards of a deck, at most; behind them it is shuffled again.
@@ -109,6 +42,7 @@ pub(super) struct Source<'a> {
     outputs: Deck,
     /// Parts of their first answers that users have behind them.
     behind: Deck,
+    talks: Option<Talks<'a>>,
     number: u64,
     next: f64,
 }
@@ -127,10 +61,16 @@ impl<'a> Source<'a> {
             prompts: Deck::new(cards, Random::new(seed, 2)),
             outputs: Deck::new(cards, Random::new(seed, 3)),
             behind: Deck::new(users, Random::new(seed, 4)),
+            talks: load
+                .sessions
+                .as_ref()
+                .map(|sessions| Talks::new(sessions, users, seed, cards)),
             number: 0,
             next: 0.0,
         };
-        if !matches!(load.arrivals, Arrivals::Closed { .. }) {
+        if source.talks.is_some() {
+            source.next = f64::INFINITY;
+        } else if !matches!(load.arrivals, Arrivals::Closed { .. }) {
             source.next = source.following(0.0);
         }
         source
@@ -143,14 +83,19 @@ impl<'a> Source<'a> {
 
     /// The request of [`Self::next_arrival`].
     pub(super) fn arrive(&mut self) -> Request {
-        let request = self.ask(self.next);
+        let request = self.ask(self.next, 0);
         self.next = self.following(self.next);
         request
     }
 
-    /// A request at a time that its user chose.
-    pub(super) fn ask(&mut self, arrival: f64) -> Request {
-        let (prompt, mut output) = self.size();
+    /// A request at a time that its user chose, or his session.
+    pub(super) fn ask(&mut self, arrival: f64, session: usize) -> Request {
+        let (prompt, mut output, begins) = if let Some(talks) = &mut self.talks {
+            talks.turn(session)
+        } else {
+            let (prompt, output) = self.size();
+            (prompt, output, None)
+        };
         let number = self.number;
         if number < self.spread_users() {
             let left = 1.0 - self.behind.draw();
@@ -171,6 +116,8 @@ impl<'a> Source<'a> {
             later: 0,
             engine: 0,
             reached: arrival,
+            session,
+            begins: begins.filter(|_| self.load.prefix_hit_rate <= 0.0),
         }
     }
 
@@ -181,7 +128,7 @@ impl<'a> Source<'a> {
                 users,
                 start: Start::Spread,
                 ..
-            } => u64::from(users),
+            } if self.talks.is_none() => u64::from(users),
             _ => 0,
         }
     }
@@ -206,10 +153,16 @@ impl<'a> Source<'a> {
         self.number
     }
 
+    /// The sessions, if there are some.
+    pub(super) fn talks(&self) -> Option<&Talks<'a>> {
+        self.talks.as_ref()
+    }
+
     /// Seconds that a user thinks, if users wait for answers.
-    pub(super) fn think_seconds(&self) -> Option<f64> {
-        match self.load.arrivals {
-            Arrivals::Closed { think_seconds, .. } => Some(think_seconds),
+    pub(super) fn think_seconds(&mut self) -> Option<f64> {
+        match (&mut self.talks, &self.load.arrivals) {
+            (Some(talks), _) => Some(talks.think()),
+            (None, Arrivals::Closed { think_seconds, .. }) => Some(*think_seconds),
             _ => None,
         }
     }

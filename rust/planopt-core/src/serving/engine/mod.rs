@@ -6,6 +6,7 @@
 
 mod arrivals;
 mod bound;
+mod draws;
 mod estimate;
 mod limits;
 mod micro_batch;
@@ -15,6 +16,7 @@ mod random;
 mod replica;
 mod report;
 mod scheduler;
+mod sessions;
 mod simulate;
 mod step;
 mod table;
@@ -26,6 +28,7 @@ pub use self::limits::{EngineLimits, Transfer};
 pub use self::prefixes::{Found, Prefixes, Stretch};
 pub use self::replica::{ReplicaSteps, limits};
 pub use self::report::{Late, Latency, LoadReport, Objectives, Share};
+pub use self::sessions::Turns;
 pub use self::simulate::{Pool, Run, simulate, simulate_disaggregated};
 pub use self::step::{AffineStep, StepSeconds, StepTime, StepWork};
 pub use self::table::StepTable;

@@ -59,6 +59,10 @@ pub struct LoadReport {
     pub preemptions: u64,
     /// Requests that no empty engine could hold.
     pub refused: u64,
+    /// Tokens of prompts that were found in the prefix cache, over all tokens of prompts.
+    pub hit_rate: f64,
+    /// Sessions that have ended.
+    pub sessions_ended: u64,
     /// Whether the simulation was told to stop.
     pub interrupted: bool,
     /// Whether more came than could be served: the line grew all the time, latencies are those of
@@ -110,6 +114,8 @@ pub(super) struct Measured {
     /// The same; not a number, too, where there is one token.
     tpot: Vec<f64>,
     tokens: f64,
+    prompts: f64,
+    found: f64,
     answered: u64,
     refused: u64,
     first_arrival: f64,
@@ -124,6 +130,9 @@ pub(super) struct Sample {
     pub(super) first_token: f64,
     pub(super) end: f64,
     pub(super) output: u32,
+    pub(super) prompt: u32,
+    /// Tokens of the prompt that were found in the prefix cache.
+    pub(super) found: u32,
 }
 
 impl Measured {
@@ -148,6 +157,8 @@ impl Measured {
             self.tpot[sample.place] = (sample.end - sample.first_token) / behind;
         }
         self.tokens += f64::from(sample.output);
+        self.prompts += f64::from(sample.prompt);
+        self.found += f64::from(sample.found);
         self.answered += 1;
         self.first_arrival = self.first_arrival.min(sample.arrival);
         self.last_answer = self.last_answer.max(sample.end);
@@ -187,6 +198,7 @@ impl Measured {
             seconds: rates.seconds,
             requests_per_second: rates.requests_per_second,
             tokens_per_second: rates.tokens_per_second,
+            hit_rate: self.found / self.prompts,
             late,
             goodput_share: 1.0 - late.any.mean,
             goodput_requests_per_second: (1.0 - late.any.mean) * rates.requests_per_second,

@@ -4,6 +4,8 @@ use super::arrivals::Request;
 use super::limits::EngineLimits;
 use super::micro_batch::{Doing, Jump, MicroBatch, Ticket, pages_of};
 use super::pages::Pages;
+use super::prefixes::{Found, Prefixes};
+use super::sessions::Beginning;
 use super::step::{StepTime, StepWork};
 use crate::catalog::Policy;
 use crate::load::KvPolicy;
@@ -27,6 +29,8 @@ struct Sequence {
     target: u32,
     /// Of these, tokens that are cached.
     cached: u32,
+    /// Blocks of the prefix cache that it holds: the first pages of those tokens.
+    held: u64,
     /// Steps of its micro-batch when it joined.
     joined: u64,
     /// Whether it decodes.
@@ -50,6 +54,8 @@ pub(super) struct Engine<'a, T> {
     sequences: Vec<Sequence>,
     free: Vec<u32>,
     pages: Pages,
+    /// What others have left in the pages that nobody needs.
+    prefixes: Prefixes,
     /// When the first stage can take the next micro-batch.
     accepts_from: f64,
     /// Sequences that lost their pages.
@@ -69,6 +75,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
             sequences: Vec::new(),
             free: Vec::new(),
             pages: Pages::new(limits.kv_tokens, limits.page_tokens),
+            prefixes: Prefixes::default(),
             accepts_from: 0.0,
             preemptions: 0,
         }
@@ -111,6 +118,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
             epoch: 0,
             target: request.prompt,
             cached: request.cached,
+            held: 0,
             joined: 0,
             decodes: false,
             remaining: request.output,
@@ -317,14 +325,17 @@ impl<'a, T: StepTime> Engine<'a, T> {
         if sequence.decodes {
             let cached = sequence.cached_after(micro_batch.steps);
             micro_batch.leave(cached);
-            self.pages.give_back(self.pages.of(cached), now);
+            self.vacate(ticket.place, self.pages.of(cached), cached, now);
+            let sequence = &mut self.sequences[ticket.place as usize];
             sequence.remaining -= cached - sequence.cached;
             // The token it last put out has yet to be read, too.
             sequence.target = cached + 1;
         } else {
             micro_batch.reading.retain(|&other| other != ticket);
-            self.pages.give_back(self.pages.of(sequence.target), now);
+            let (target, cached) = (sequence.target, sequence.cached);
+            self.vacate(ticket.place, self.pages.of(target), cached, now);
         }
+        let sequence = &mut self.sequences[ticket.place as usize];
         sequence.cached = 0;
         sequence.decodes = false;
         sequence.epoch += 1;
@@ -392,11 +403,28 @@ impl<'a, T: StepTime> Engine<'a, T> {
             tokens,
             reserved(self.limits.kv_policy, sequence),
         );
+        let page = self.limits.page_tokens;
+        let path = sequence.request.begins.map(|begins| begins.path(page));
+        let found = path.map_or(Found::default(), |path| {
+            // One token of a prompt is always read: the first of the answer comes of it.
+            let most = u64::from((sequence.target - 1) / page);
+            self.prefixes.trim(self.pages.free());
+            self.prefixes.find(&path, most)
+        });
+        let pages = pages - found.blocks + found.idle;
         if !self.pages.are_spare(pages) {
             return None;
         }
         self.pages.take(pages, now);
         self.waiting.pop_front();
+        if let Some(path) = path {
+            self.prefixes.hold(&path, found.blocks);
+            sequence.held = found.blocks;
+            sequence.cached = u32::try_from(found.blocks).unwrap_or(0) * page;
+            if sequence.target == sequence.request.prompt {
+                sequence.request.cached = sequence.cached;
+            }
+        }
         let ticket = Ticket {
             place,
             epoch: sequence.epoch,
@@ -468,14 +496,40 @@ impl<'a, T: StepTime> Engine<'a, T> {
     fn answer(&mut self, place: u32, cached: u32, now: f64, answered: &mut Vec<Answered>) {
         let sequence = &mut self.sequences[place as usize];
         let reserved = reserved(self.limits.kv_policy, sequence);
-        self.pages
-            .give_back(pages_of(&self.pages, cached, reserved), now);
+        let pages = pages_of(&self.pages, cached, reserved);
+        self.vacate(place, pages, cached, now);
+        let sequence = &mut self.sequences[place as usize];
         sequence.epoch += 1;
         answered.push(Answered {
             request: sequence.request,
             first_token: sequence.first_token.unwrap_or(now),
         });
         self.free.push(place);
+    }
+
+    /// Gives the pages of a sequence back; what of it others may begin with stays in them until
+    /// somebody needs the room.
+    fn vacate(&mut self, place: u32, pages: u64, cached: u32, now: f64) {
+        let sequence = &mut self.sequences[place as usize];
+        let mut free = pages - sequence.held;
+        if let Some(begins) = sequence.request.begins {
+            let page = self.limits.page_tokens;
+            self.prefixes.trim(self.pages.free());
+            let blocks = u64::from(cached / page);
+            free += self
+                .prefixes
+                .leave(&begins.path(page), sequence.held, blocks);
+            sequence.held = 0;
+        }
+        self.pages.give_back(free, now);
+    }
+
+    /// What a session has left here before the doors open.
+    pub(super) fn remember(&mut self, begins: Beginning, tokens: u32) {
+        let page = self.limits.page_tokens;
+        let blocks = u64::from(tokens / page);
+        self.prefixes.leave(&begins.path(page), 0, blocks);
+        self.prefixes.trim(self.pages.free());
     }
 }
 

@@ -4,6 +4,7 @@ use super::arrivals::{Request, Source};
 use super::limits::{EngineLimits, Transfer};
 use super::report::{LoadReport, Measured, Objectives, Sample};
 use super::scheduler::{Answered, Engine};
+use super::sessions::Talks;
 use super::step::StepTime;
 use super::window::Window;
 use crate::load::Load;
@@ -57,8 +58,9 @@ struct Due<T> {
 
 #[derive(Clone, Copy, Debug)]
 enum What {
-    /// A user asks, of the engine that has answered him before.
-    Asks(usize),
+    /// A user asks, of the engine that has answered him before; or a session, by its place among those
+    /// that are alive.
+    Asks { engine: usize, session: usize },
     /// A request with its cache has reached the pool that decodes.
     Reaches(Request),
 }
@@ -204,14 +206,26 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
         load: &'a Load,
         run: Run,
     ) -> Self {
-        let front = Engines::new(front);
+        let mut front = Engines::new(front);
         let source = Source::new(load, run.seed, run.warm_up + run.requests);
+        let mut due = BinaryHeap::new();
+        let starts = source.talks().map_or_else(Vec::new, Talks::starts);
+        for (session, time, begins, said) in starts {
+            // A session goes to the replica that has fewest, and stays.
+            let engine = session % front.each.len();
+            front.each[engine].remember(begins, said);
+            due.push(Due {
+                time,
+                order: due.len() as u64,
+                what: What::Asks { engine, session },
+            });
+        }
         Self {
             links: vec![0.0; front.each.len()],
             front,
             back: back.map(|(pool, transfer)| (Engines::new(pool), transfer)),
-            due: BinaryHeap::new(),
-            order: 0,
+            order: due.len() as u64,
+            due,
             window: Window::new(run.warm_up.max(source.spread_users()), run.requests),
             source,
             run,
@@ -290,9 +304,9 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                 Some(&due) if due.time <= self.source.next_arrival() => {
                     self.due.pop();
                     match due.what {
-                        What::Asks(_) if self.doors_are_closed() => {}
-                        What::Asks(engine) => {
-                            let request = self.source.ask(due.time);
+                        What::Asks { .. } if self.doors_are_closed() => {}
+                        What::Asks { engine, session } => {
+                            let request = self.source.ask(due.time, session);
                             self.count(&request);
                             self.enter(Request { engine, ..request });
                         }
@@ -399,12 +413,13 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                     first_token: each.first_token + self.run.request_overhead,
                     end: now + self.run.request_overhead,
                     output: request.output,
+                    prompt: request.prompt,
+                    found: request.cached,
                 };
                 self.measured.add(sample);
             }
             if let Some(think) = self.source.think_seconds() {
-                let asks = What::Asks(request.engine);
-                self.put(now + self.run.request_overhead + think, asks);
+                self.put(now + self.run.request_overhead + think, again(&request));
             }
         }
     }
@@ -417,7 +432,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
             self.measured.refuse(place);
         }
         if let Some(think) = self.source.think_seconds() {
-            self.put(now + think.max(1.0), What::Asks(request.engine));
+            self.put(now + think.max(1.0), again(&request));
         }
     }
 
@@ -449,10 +464,19 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
         LoadReport {
             kv_occupancy: occupancies,
             preemptions: preemptions + behind,
+            sessions_ended: self.source.talks().map_or(0, Talks::ended),
             interrupted,
             overloaded: offered.is_some() && self.window.falls_behind(),
             ..self.measured.report(rates, self.run.objectives)
         }
+    }
+}
+
+/// Who has been answered asks again, where he was.
+fn again(request: &Request) -> What {
+    What::Asks {
+        engine: request.engine,
+        session: request.session,
     }
 }
 

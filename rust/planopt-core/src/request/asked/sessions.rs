@@ -1,0 +1,118 @@
+//! Sessions that are asked about: those of a workload, with what is said of them in its place.
+
+use super::market::Assumed;
+use super::reader::Reader;
+use super::request::{Sessions, Workload};
+use super::served::lengths;
+use crate::catalog::{Catalog, SessionsOfWorkload};
+use crate::diagnostic::code;
+use crate::load;
+use crate::request::{Given, read};
+use crate::serving::engine::Turns;
+use serde_json::{Map, Value, json};
+
+/// The workload of sessions where none is named.
+const USUAL: &str = "agentic-coding";
+
+/// Sessions as a load has them, with what their turns come to.
+#[derive(Debug)]
+pub(super) struct Talk {
+    load: Value,
+    pub(super) turns: Turns,
+}
+
+impl Talk {
+    /// The sessions, if some are asked about, and the workload with what they make of it.
+    pub(super) fn of(
+        reader: &mut Reader,
+        catalog: &Catalog,
+        asked: &Sessions,
+        workload: &mut Workload,
+        assumed: &mut Vec<Assumed>,
+    ) -> Option<Self> {
+        if asked.alive.is_none() {
+            for name in ["turns", "grow", "shared", "think"] {
+                if reader.is_given(name) {
+                    let accepted = "with --sessions N";
+                    reader.wrong(code::MISSING_OPTION, name, "of which sessions?", accepted);
+                }
+            }
+            return None;
+        }
+        if !reader.is_given("workload") {
+            workload.name = Some(USUAL.to_owned());
+            assumed.push(Assumed {
+                name: "workload",
+                value: format!("{USUAL}: sessions as its sources have them"),
+                why: Some("say --workload NAME; `planopt catalog show` has the sources"),
+            });
+        }
+        let usual = catalog
+            .workload(workload.name.as_deref().unwrap_or(USUAL))
+            .ok()?;
+        let Some(sessions) = &usual.sessions else {
+            let message = format!("`{}` says nothing of sessions", usual.id);
+            let accepted = "agentic-coding, assistant or rag-chat, or a workload with `[sessions]`";
+            reader.wrong(code::MISSING_KEY, "workload", message, accepted);
+            return None;
+        };
+        #[expect(clippy::cast_precision_loss, reason = "at most 2^31 tokens")]
+        let output = workload
+            .output
+            .map_or(f64::from(usual.output), |said| said as f64);
+        let load = as_load(
+            sessions,
+            asked,
+            &lengths(output, usual.output_cv),
+            workload.context,
+        );
+        let drawn: load::Sessions = read(&Given::from(load.clone())).ok()?;
+        workload.users = asked.alive;
+        Some(Self {
+            turns: Turns::of(&drawn),
+            load,
+        })
+    }
+
+    /// As a plan records them, in the shape of a load.
+    pub(super) fn record(self, recorded: &mut Map<String, Value>) {
+        recorded.insert("session_load".to_owned(), self.load);
+    }
+}
+
+/// Sessions of a workload, where nothing else is said, as the load of a simulation has them.
+#[expect(clippy::cast_precision_loss, reason = "at most 2^31 tokens")]
+fn as_load(
+    usual: &SessionsOfWorkload,
+    asked: &Sessions,
+    output: &Value,
+    context: Option<u64>,
+) -> Value {
+    let turns = asked.turns.map_or(usual.turns, |turns| turns as f64);
+    let turns = match usual.turns_cv {
+        Some(_) if turns > 1.0 => lengths(turns, usual.turns_cv),
+        _ => json!({ "kind": "exponential", "mean": turns }),
+    };
+    let mean: f64 = usual
+        .think
+        .iter()
+        .map(|[share, mean, _]| share * mean)
+        .sum();
+    let times = asked.think.map_or(1.0, |think| think / mean);
+    let think = usual
+        .think
+        .iter()
+        .map(|[share, mean, cv]| json!({ "share": share, "mean_seconds": times * mean, "cv": cv }));
+    let grow = asked.grow.map_or(usual.grow, |grow| grow as f64);
+    json!({
+        "shared": asked.shared.unwrap_or(u64::from(usual.shared)),
+        "groups": usual.groups,
+        "first": lengths(usual.first, usual.first_cv),
+        "grow": lengths(grow, usual.grow_cv),
+        "output": output,
+        "turns": turns,
+        "think": think.collect::<Vec<_>>(),
+        "longest_think_seconds": usual.longest_think,
+        "max_context": context.unwrap_or(u64::from(usual.max_context)),
+    })
+}

@@ -1,0 +1,78 @@
+//! Lengths drawn at random.
+
+use super::random::{Random, normal_quantile};
+use crate::load::{LONGEST, Lengths};
+use crate::quantity::real;
+
+/// The length that a share `u` of all are not above, `u` above 0 and up to 1.
+pub(super) fn quantile(lengths: &Lengths, u: f64) -> u32 {
+    match lengths {
+        Lengths::Fixed { tokens } => (*tokens).max(1),
+        Lengths::Uniform { least, most } => {
+            let span = f64::from(*most) - f64::from(*least) + 1.0;
+            whole((f64::from(*least) + (span * u).ceil() - 1.0).max(1.0))
+        }
+        Lengths::Exponential { mean } => {
+            if *mean <= 1.0 {
+                1
+            } else {
+                // A geometric one by inversion: ends after each token with chance 1/mean.
+                whole(((1.0 - u).ln() / (1.0 - 1.0 / mean).ln()).ceil())
+            }
+        }
+        Lengths::Lognormal { mean, cv } => {
+            let variance = (1.0 + cv * cv).ln();
+            let log = mean.ln() - variance / 2.0 + variance.sqrt() * normal_quantile(u);
+            whole(log.exp().round())
+        }
+        Lengths::Histogram { tokens, weights } => {
+            let mut left = u * weights.iter().sum::<f64>();
+            for (tokens, weight) in tokens.iter().zip(weights) {
+                left -= weight;
+                if left <= 0.0 {
+                    return (*tokens).max(1);
+                }
+            }
+            tokens.last().map_or(1, |&tokens| tokens.max(1))
+        }
+    }
+}
+
+/// Whole tokens, at least one.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "held between 1 and ten million"
+)]
+pub(super) fn whole(tokens: f64) -> u32 {
+    tokens.clamp(1.0, LONGEST) as u32
+}
+
+/// Even shares of a distribution, shuffled: of as many draws the mean is exact, and so is every
+/// percentile, which halves the error of independent ones; their order is as random.
+#[derive(Clone, Debug)]
+pub(super) struct Deck {
+    cards: Vec<u32>,
+    next: usize,
+    random: Random,
+}
+
+impl Deck {
+    pub(super) fn new(cards: u32, random: Random) -> Self {
+        Self {
+            cards: (0..cards.max(1)).collect(),
+            next: 0,
+            random,
+        }
+    }
+
+    /// Above 0 and below 1.
+    pub(super) fn draw(&mut self) -> f64 {
+        if self.next == 0 {
+            self.random.shuffle(&mut self.cards);
+        }
+        let card = self.cards[self.next];
+        self.next = (self.next + 1) % self.cards.len();
+        (f64::from(card) + 0.5) / real(self.cards.len() as u64)
+    }
+}

@@ -1,0 +1,95 @@
+"""Sessions as they are asked about: what is found is an outcome."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import planopt
+
+if TYPE_CHECKING:
+    from planopt.documents.evaluation import EvaluationDocument, Sessions
+
+ON_ONE_HOST: dict[str, Any] = {
+    "model": "glm-4.5",
+    "weights": "fp8",
+    "accelerator": "b200",
+    "tp": 8,
+}
+
+
+def asked(**options: Any) -> EvaluationDocument:
+    return planopt.evaluate(**{**ON_ONE_HOST, **options})
+
+
+def sessions_of(document: EvaluationDocument) -> Sessions:
+    assert document.under_load is not None
+    assert document.under_load.sessions is not None
+    return document.under_load.sessions
+
+
+def test_agents_find_what_they_have_said() -> None:
+    document = asked(sessions=30)
+    sessions = sessions_of(document)
+    assert sessions.alive == 30
+    # TraceLab: 98 % after tools; the mean prompt stands in the catalog too.
+    assert sessions.all_hit_rate == pytest.approx(0.98, abs=0.005)
+    assert document.context_tokens == pytest.approx(85_600 + 520, rel=0.02)
+    assert 0.96 < sessions.hit_rate <= sessions.all_hit_rate
+    assert sessions.kv_tokens_needed < sessions.kv_tokens
+    assert sessions.ended > 500
+    assert (document.ttft_seconds.p50 or 9.0) < 0.5
+    assert not document.warnings
+
+
+def test_past_the_cliff_they_thrash_and_it_says_so() -> None:
+    document = asked(sessions=64)
+    sessions = sessions_of(document)
+    assert sessions.thrashes
+    assert sessions.hit_rate < 0.6
+    assert (document.ttft_seconds.p50 or 0.0) > 60
+    (warning,) = document.warnings
+    assert warning.code == "W013"
+    assert "thrash" in warning.message
+    assert sessions_of(asked(sessions=64, kv="fp8")).hit_rate > 0.95
+
+
+@pytest.mark.parametrize(
+    ("workload", "all_hit_rate", "prompt"),
+    [("assistant", 0.908, 4_200), ("rag-chat", 0.698, 15_500)],
+)
+def test_workloads_come_to_what_their_sources_say(
+    workload: str, all_hit_rate: float, prompt: int
+) -> None:
+    document = asked(sessions=10, workload=workload)
+    sessions = sessions_of(document)
+    assert sessions.all_hit_rate == pytest.approx(all_hit_rate, abs=0.01)
+    assert document.context_tokens == pytest.approx(prompt + 320, rel=0.05)
+
+
+def test_what_is_said_of_sessions_takes_the_place_of_the_workloads() -> None:
+    long = sessions_of(asked(sessions=10, turns=40, grow=500, shared=0, think="20s"))
+    short = sessions_of(asked(sessions=10, turns=2, grow=500, shared=0, think="20s"))
+    assert short.all_hit_rate < long.all_hit_rate
+    assert short.kv_tokens_needed < long.kv_tokens_needed
+
+
+def test_a_hit_rate_that_is_given_is_taken() -> None:
+    sessions = sessions_of(asked(sessions=10, prefix_hit_rate="50%"))
+    assert sessions.hit_rate == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("options", "about"),
+    [
+        ({"turns": 3}, "of which sessions?"),
+        ({"sessions": 3, "workload": "chat"}, "says nothing of sessions"),
+        ({"sessions": 3, "users": 3}, "both say how many ask"),
+        ({"sessions": 3, "prompt": 900}, "both say how long prompts are"),
+        ({"sessions": 3, "load": "steady"}, "steps that are all alike"),
+    ],
+)
+def test_what_cannot_be_is_told(options: dict[str, Any], about: str) -> None:
+    with pytest.raises(planopt.InputError, match=about.replace("?", r"\?")):
+        asked(**options)
