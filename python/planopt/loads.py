@@ -193,7 +193,7 @@ class SessionsKept(Struct, frozen=True, kw_only=True):
     """What the sessions of a replica keep, and what there is room for."""
 
     all_hit_rate: float
-    kv_tokens_needed: float
+    needed_kv_tokens: float
     kv_tokens: int
 
 
@@ -243,6 +243,6 @@ def _sessions(found: Outcome, load: Load) -> Sessions | None:
         hit_rate=report.hit_rate or 0.0,
         all_hit_rate=kept.all_hit_rate,
         kv_tokens=kept.kv_tokens,
-        kv_tokens_needed=round(kept.kv_tokens_needed),
+        needed_kv_tokens=round(kept.needed_kv_tokens),
         ended=report.sessions_ended,
     )

@@ -37,7 +37,7 @@ def test_agents_find_what_they_have_said() -> None:
     assert sessions.all_hit_rate == pytest.approx(0.98, abs=0.005)
     assert document.context_tokens == pytest.approx(85_600 + 520, rel=0.02)
     assert 0.96 < sessions.hit_rate <= sessions.all_hit_rate
-    assert sessions.kv_tokens_needed < sessions.kv_tokens
+    assert sessions.needed_kv_tokens < sessions.kv_tokens
     assert sessions.ended > 500
     assert (document.ttft_seconds.p50 or 9.0) < 0.5
     assert not document.warnings
@@ -72,7 +72,7 @@ def test_what_is_said_of_sessions_takes_the_place_of_the_workloads() -> None:
     long = sessions_of(asked(sessions=10, turns=40, grow=500, shared=0, think="20s"))
     short = sessions_of(asked(sessions=10, turns=2, grow=500, shared=0, think="20s"))
     assert short.all_hit_rate < long.all_hit_rate
-    assert short.kv_tokens_needed < long.kv_tokens_needed
+    assert short.needed_kv_tokens < long.needed_kv_tokens
 
 
 def test_a_hit_rate_that_is_given_is_taken() -> None:

@@ -96,13 +96,14 @@ class Sessions(Struct, frozen=True, kw_only=True):
     """Sessions under a load, and what they find of what was said before."""
 
     alive: int
+    """Sessions at the same time, on all replicas."""
     hit_rate: float
     """Tokens of prompts that were found in the cache, over all tokens of prompts."""
     all_hit_rate: float
     """The same where nothing is ever forgotten."""
     kv_tokens: int
     """Tokens that the KV cache of a replica holds."""
-    kv_tokens_needed: int
+    needed_kv_tokens: int
     """Tokens that its sessions keep between their turns, on average."""
     ended: int
     """Sessions that ended in the simulation."""

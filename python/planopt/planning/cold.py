@@ -64,7 +64,7 @@ def displaced(latencies: Latencies | None) -> Iterator[PlanWarning]:
         message=f"thrash: {sessions.hit_rate:.1%} of prompts found, of "
         f"{sessions.all_hit_rate:.1%} that could be: KV for "
         f"{sessions.kv_tokens / 1e6:.3g}M tokens a replica, sessions keep "
-        f"{sessions.kv_tokens_needed / 1e6:.3g}M",
+        f"{sessions.needed_kv_tokens / 1e6:.3g}M",
         help="more replicas, --kv fp8, or fewer sessions: what is read again takes the "
         "room of what would be found",
     )

@@ -241,7 +241,7 @@ def _found(sessions: Sessions) -> str:
         f"{percent(sessions.hit_rate)} of prompts found, of "
         f"{percent(sessions.all_hit_rate)} that could be; KV for "
         f"{sessions.kv_tokens / 1e6:.3g}M tokens a replica, sessions keep "
-        f"{sessions.kv_tokens_needed / 1e6:.3g}M"
+        f"{sessions.needed_kv_tokens / 1e6:.3g}M"
     )
 
 

@@ -28,7 +28,7 @@ pub struct SessionsAnswer {
     /// Share of the tokens of prompts that is found where nothing is ever forgotten.
     pub all_hit_rate: f64,
     /// Tokens that the sessions of one replica keep, on average.
-    pub kv_tokens_needed: f64,
+    pub needed_kv_tokens: f64,
     /// Tokens that its KV cache holds.
     pub kv_tokens: u64,
 }

@@ -318,7 +318,7 @@ impl SimulateServing {
         let alive = f64::from(users) / f64::from(replicas);
         engines.first().map(|limits| SessionsAnswer {
             all_hit_rate: turns.all_hit_rate,
-            kv_tokens_needed: turns.footprint(sessions, alive),
+            needed_kv_tokens: turns.footprint(sessions, alive),
             kv_tokens: limits.kv_tokens,
         })
     }
