@@ -135,7 +135,7 @@ class Share(Struct, frozen=True, kw_only=True):
         return self.mean + ONE_SIDED * self.error
 
 
-class Late(Struct, frozen=True, kw_only=True):
+class SloViolation(Struct, frozen=True, kw_only=True):
     """Shares of requests that broke a promise."""
 
     ttft: Share
@@ -156,7 +156,7 @@ class Latencies(Struct, frozen=True, kw_only=True):
     requests_per_second: float
     goodput_share: float | None = None
     """Share of requests that kept all promises; none where nothing was promised."""
-    late: Late | None = None
+    slo_violation: SloViolation | None = None
     """Of those that did not."""
     overloaded: bool = False
     users: int | None = None
@@ -182,8 +182,12 @@ class Latencies(Struct, frozen=True, kw_only=True):
             tokens_per_second=self.tokens_per_second,
             concurrency=self.concurrency,
             goodput=self.goodput_share,
-            late_ttft=None if self.late is None else self.late.ttft.at_most,
-            late_tpot=None if self.late is None else self.late.tpot.at_most,
+            ttft_slo_violation=None
+            if self.slo_violation is None
+            else self.slo_violation.ttft.at_most,
+            tpot_slo_violation=None
+            if self.slo_violation is None
+            else self.slo_violation.tpot.at_most,
             overloaded=self.overloaded,
             by=self.by,
         )
@@ -227,7 +231,7 @@ def outcome(
         found.report,
         users=load.arrivals.users,
         goodput_share=found.report.goodput_share if promised else None,
-        late=found.report.late if promised else None,
+        slo_violation=found.report.slo_violation if promised else None,
         sessions=_sessions(found, load),
         by="simulation" if door == "simulate_serving" else "estimate",
     )

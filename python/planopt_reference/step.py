@@ -306,8 +306,8 @@ def stage_parts(
     messages = time.all_reduce
     if overlap == "two-batch":
         messages = max(0.0, messages - operations)
-    late = max(0.0, time.launches - operations - messages)
-    work = operations + messages + late
+    exposed = max(0.0, time.launches - operations - messages)
+    work = operations + messages + exposed
     return Parts(
         compute=time.compute,
         memory=time.memory,
@@ -317,7 +317,7 @@ def stage_parts(
             if rank.compute.own is None
             else time.handed
         ),
-        host=time.overhead + late,
+        host=time.overhead + exposed,
     )
 
 
@@ -404,7 +404,7 @@ def prefill_time(model: Model, rank: Rank, links: Fabric, prompt: int) -> Prefil
         alone = _alone(model, rank, links, step)
         slowest = max(alone, key=lambda stage: stage.seconds)
         turn = _turn(alone, step, model, rank, links)
-        before.append(_times(slowest, _late(turn, slowest, rank)))
+        before.append(_times(slowest, _exposed_launches(turn, slowest, rank)))
         cached += chunk
     last = Step(chunk=prompt - cached, cached=cached, ranks=rank.c)
     turn = _turn(_alone(model, rank, links, last), last, model, rank, links)
@@ -413,7 +413,7 @@ def prefill_time(model: Model, rank: Rank, links: Fabric, prompt: int) -> Prefil
 
 
 # Serving, section 16, "from one chunk to the next".
-def _late(turn: Parts, slowest: Parts, rank: Rank) -> float:
+def _exposed_launches(turn: Parts, slowest: Parts, rank: Rank) -> float:
     own = rank.compute.own
     if own is None:
         return 1.0

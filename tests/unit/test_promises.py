@@ -25,10 +25,10 @@ def kept(plan: planopt.Plan) -> None:
         load = each.evaluation.under_load
         assert load is not None
         assert not load.overloaded
-        assert load.late_ttft is not None
-        assert load.late_tpot is not None
-        assert load.late_ttft <= MOST_LATE
-        assert load.late_tpot <= MOST_LATE
+        assert load.ttft_slo_violation is not None
+        assert load.tpot_slo_violation is not None
+        assert load.ttft_slo_violation <= MOST_LATE
+        assert load.tpot_slo_violation <= MOST_LATE
 
 
 def test_most_throughput_keeps_its_promises() -> None:
@@ -124,10 +124,12 @@ def _missed(**load: Any) -> dict[str, float]:
 
 
 def test_a_promise_is_missed_by_its_share_of_late_requests() -> None:
-    assert _missed(late_ttft=0.05, late_tpot=0.05) == {}
+    assert _missed(ttft_slo_violation=0.05, tpot_slo_violation=0.05) == {}
     # Within the percentile, but not with confidence.
-    assert _missed(late_ttft=0.051, late_tpot=0.0) == {"TTFT": 0.99}
-    assert _missed(late_ttft=0.0, late_tpot=0.2) == {"TPOT": pytest.approx(1.2)}
+    assert _missed(ttft_slo_violation=0.051, tpot_slo_violation=0.0) == {"TTFT": 0.99}
+    assert _missed(ttft_slo_violation=0.0, tpot_slo_violation=0.2) == {
+        "TPOT": pytest.approx(1.2)
+    }
 
 
 def test_what_is_missed_is_told_as_it_is() -> None:
@@ -137,5 +139,5 @@ def test_what_is_missed_is_told_as_it_is() -> None:
 
 
 def test_a_line_that_grows_keeps_no_promise() -> None:
-    found = _missed(late_ttft=0.0, late_tpot=0.0, overloaded=True)
+    found = _missed(ttft_slo_violation=0.0, tpot_slo_violation=0.0, overloaded=True)
     assert set(found) == {"TTFT", "TPOT"}

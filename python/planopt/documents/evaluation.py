@@ -128,10 +128,10 @@ class UnderLoad(Struct, frozen=True, kw_only=True):
     """Requests at the same time, on average (Little's law)."""
     goodput: float | None = None
     """Share of requests that kept all promises; none where nothing was promised."""
-    late_ttft: float | None = None
+    ttft_slo_violation: float | None = None
     """Share of requests that waited too long for their first token, at most: with 1.645
     standard errors, which 95 of 100 runs stay below."""
-    late_tpot: float | None = None
+    tpot_slo_violation: float | None = None
     """The same of the tokens behind it."""
     overloaded: bool = False
     """Whether more is asked than can be served: the rates are what can be carried, and

@@ -96,7 +96,7 @@ def _closest(question: ServingQuestion) -> str | None:
     if question.found:
         return None
     if question.problem.percentile is not None:
-        return _late(question)
+        return _slo_violation(question)
     if nearest.tokens_per_second_per_user is not None:
         speed = nearest.tokens_per_second_per_user
         return f"the fastest that fits reaches {speed:.2f} tok/s"
@@ -105,7 +105,7 @@ def _closest(question: ServingQuestion) -> str | None:
     return None
 
 
-def _late(question: ServingQuestion) -> str | None:
+def _slo_violation(question: ServingQuestion) -> str | None:
     """Say which percentile is too long wherever the model fits, and by how much."""
     problem, nearest = question.problem, question.found.summary.nearest
     ttft = _shortest_wait(question)

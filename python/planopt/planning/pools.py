@@ -54,11 +54,11 @@ def disaggregated(
         best = _simulated(question.catalog, problem, found.best)
         if best is None or best.in_time:
             return best
-        late = _lateness(problem, best)
+        violated = _slo_violations(problem, best)
         problem = replace(
             problem,
-            ttft_margin=problem.ttft_margin / max(1.0, late["ttft"]),
-            tpot_margin=problem.tpot_margin / max(1.0, late["tpot"]),
+            ttft_margin=problem.ttft_margin / max(1.0, violated["ttft"]),
+            tpot_margin=problem.tpot_margin / max(1.0, violated["tpot"]),
         )
     return best
 
@@ -132,8 +132,8 @@ def _simulated(
         cost=at_load(found.cost, latencies.tokens_per_second, catalog.cost.duty),
         bill_of_materials=sourced(catalog, found.bill_of_materials),
     )
-    late = _lateness(problem, answer)
-    return replace(answer, in_time=max(late.values()) <= 1 + TOLERANCE)
+    violated = _slo_violations(problem, answer)
+    return replace(answer, in_time=max(violated.values()) <= 1 + TOLERANCE)
 
 
 def _configuration(
@@ -153,7 +153,7 @@ def _configuration(
     }
 
 
-def _lateness(problem: Problem, answer: Disaggregated) -> dict[str, float]:
+def _slo_violations(problem: Problem, answer: Disaggregated) -> dict[str, float]:
     """Give each latency as a multiple of what was promised."""
     name = problem.percentile or next(iter(PERCENTILES))
     ttft = getattr(answer.ttft_seconds, name) or 0.0

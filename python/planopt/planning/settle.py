@@ -259,7 +259,7 @@ def missed(problem: Problem, build: Build) -> dict[str, float]:
         load = each.under_load
         if load is None:
             continue
-        late = {"TTFT": load.late_ttft, "TPOT": load.late_tpot}
+        late = {"TTFT": load.ttft_slo_violation, "TPOT": load.tpot_slo_violation}
         promised = {"TTFT": problem.ttft_seconds, "TPOT": _seconds(problem.target)}
         for name, most in promised.items():
             share = late[name]

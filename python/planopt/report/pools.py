@@ -27,12 +27,12 @@ def pools(plan: Plan) -> list[Block]:
     at, two = plan.request.percentile, plan.disaggregated
     if at is None or two is None:
         return []
-    late = "simulated, the two pools are late"
+    missed = "simulated, the two pools miss their promises"
     latencies = f">{at} TTFT", f">{at} TPOT"
     titles = ("", ">price", ">accelerators", ">tok/s", *latencies, ">$/Mtok", "layout")
     return [
         Table(titles, [_of_one(plan, at), _of_two(two, at)]),
-        *listed([_way(two)] if two.in_time else [_way(two), late]),
+        *listed([_way(two)] if two.in_time else [_way(two), missed]),
     ]
 
 

@@ -157,7 +157,7 @@ impl<'a> Replica<'a> {
         let mut parts = TimeParts::default();
         while cached + chunk < prompt {
             let path = alone(chunk, cached);
-            parts.add(&path.slowest_stage, self.late(&path));
+            parts.add(&path.slowest_stage, self.exposed_launches(&path));
             cached += chunk;
         }
         parts.add(&alone(prompt - cached, cached).turn, 1.0);
@@ -168,7 +168,7 @@ impl<'a> Replica<'a> {
     }
 
     /// How many times longer than the slowest stage it takes from one chunk of a prompt to the next.
-    fn late(&self, path: &PathTime) -> f64 {
+    fn exposed_launches(&self, path: &PathTime) -> f64 {
         let longer = path.turn.total() / path.slowest_stage.total();
         self.own
             .map_or(1.0, |own| longer.powf(1.0 - own.pipelining))
@@ -286,13 +286,13 @@ impl StageTime {
             Overlap::None => self.messages,
             Overlap::TwoBatch => (self.messages - operations).max(Seconds::ZERO),
         };
-        let late = (self.launches - (operations + communication)).max(Seconds::ZERO);
+        let exposed = (self.launches - (operations + communication)).max(Seconds::ZERO);
         TimeParts {
             compute: self.operations.compute,
             memory: self.operations.memory,
             communication,
             offload: Seconds::ZERO,
-            host: self.operations.host + late,
+            host: self.operations.host + exposed,
         }
     }
 }

@@ -549,11 +549,15 @@ fn what_no_engine_can_hold_is_refused_and_told() {
     assert_eq!(found.refused + found.requests, 1000);
     // Nothing is promised but an answer.
     close(
-        found.late.any.mean,
+        found.slo_violation.any.mean,
         f64::from(u32::try_from(found.refused).expect("few")) / 1000.0,
         1e-9,
     );
-    close(found.goodput_share, 1.0 - found.late.any.mean, 1e-9);
+    close(
+        found.goodput_share,
+        1.0 - found.slo_violation.any.mean,
+        1e-9,
+    );
 }
 
 #[test]

@@ -183,7 +183,7 @@ impl<'s, 'a> Subject<'s, 'a> {
                 continue;
             }
             let least = self.least_step(&candidate) * steps;
-            if late(least, latest, best, count, result) {
+            if misses_deadline(least, latest, best, count, result) {
                 continue;
             }
             match self.fewest_recomputed(priced, place, result) {
@@ -195,7 +195,7 @@ impl<'s, 'a> Subject<'s, 'a> {
                     if recompute == Recompute::None {
                         keeps = Some(layout);
                     }
-                    if !late(run, latest, best, 1, result) {
+                    if !misses_deadline(run, latest, best, 1, result) {
                         best = Some((
                             Layout {
                                 recompute,
@@ -302,7 +302,7 @@ impl<'s, 'a> Subject<'s, 'a> {
 }
 
 /// Whether a run is of no use because it is too long, or no shorter than the best of its size.
-fn late(
+fn misses_deadline(
     run: Seconds,
     latest: Seconds,
     best: Option<(Layout, Seconds)>,

@@ -27,7 +27,7 @@ pub use self::estimate::{Estimate, Estimator, Quantiles, Traffic};
 pub use self::limits::{EngineLimits, Transfer};
 pub use self::prefixes::{Found, Prefixes, Stretch};
 pub use self::replica::{ReplicaSteps, limits};
-pub use self::report::{Late, Latency, LoadReport, Objectives, Share};
+pub use self::report::{Latency, LoadReport, Objectives, Share, SloViolation};
 pub use self::sessions::Turns;
 pub use self::simulate::{Pool, Run, simulate, simulate_disaggregated};
 pub use self::step::{AffineStep, StepSeconds, StepTime, StepWork};

@@ -48,7 +48,7 @@ pub struct LoadReport {
     /// Output tokens of these per second.
     pub tokens_per_second: f64,
     /// Shares of the measured requests that broke a promise.
-    pub late: Late,
+    pub slo_violation: SloViolation,
     /// Share of the measured requests that kept every promise.
     pub goodput_share: f64,
     /// The rate of those that did.
@@ -96,7 +96,7 @@ pub struct Share {
 /// Shares of requests that broke a promise. Who was refused has broken both; who had one token has
 /// kept that of further ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Late {
+pub struct SloViolation {
     /// Of the first token.
     pub ttft: Share,
     /// Of the tokens behind it.
@@ -189,7 +189,7 @@ impl Measured {
                 ..LoadReport::default()
             };
         }
-        let late = self.late(objectives);
+        let slo_violation = self.slo_violation(objectives);
         LoadReport {
             ttft_seconds: latency(&self.ttft),
             tpot_seconds: latency(&self.tpot),
@@ -199,15 +199,15 @@ impl Measured {
             requests_per_second: rates.requests_per_second,
             tokens_per_second: rates.tokens_per_second,
             hit_rate: self.found / self.prompts,
-            late,
-            goodput_share: 1.0 - late.any.mean,
-            goodput_requests_per_second: (1.0 - late.any.mean) * rates.requests_per_second,
+            slo_violation,
+            goodput_share: 1.0 - slo_violation.any.mean,
+            goodput_requests_per_second: (1.0 - slo_violation.any.mean) * rates.requests_per_second,
             ..LoadReport::default()
         }
     }
 
     /// Who waited for too long; of whom nothing is known, as the run was stopped, is left out.
-    fn late(&self, objectives: Objectives) -> Late {
+    fn slo_violation(&self, objectives: Objectives) -> SloViolation {
         let known = self.ttft.iter().zip(&self.tpot);
         let known: Vec<(bool, bool)> = known
             .filter(|(ttft, _)| !ttft.is_nan())
@@ -218,7 +218,7 @@ impl Measured {
                 )
             })
             .collect();
-        Late {
+        SloViolation {
             ttft: share(&known, |late| late.0),
             tpot: share(&known, |late| late.1),
             any: share(&known, |late| late.0 || late.1),

@@ -195,7 +195,7 @@ impl Judge<'_> {
         is_last: bool,
     ) -> Verdict {
         let allowed = self.allowed();
-        let shares = [report.late.ttft, report.late.tpot];
+        let shares = [report.slo_violation.ttft, report.slo_violation.tpot];
         let is_late = |late: &Share| late.mean - TWO_SIGMA * late.error > allowed;
         if shares.iter().any(is_late) || (report.overloaded && requests >= LEAST_GOOD) {
             return Verdict::Late;
