@@ -1,7 +1,6 @@
 //! Questions in names and numbers, as scripts and people put them, answered from a catalog: the
 //! one place where ids become entities.
 
-mod asked;
 mod assumptions;
 mod doors;
 mod engine;
@@ -12,6 +11,7 @@ mod heterogeneous;
 mod lay_out;
 mod model;
 mod offload;
+mod parse;
 mod pools;
 mod search;
 mod selection;
@@ -19,9 +19,6 @@ mod serving;
 pub mod space;
 mod training;
 
-pub use self::asked::{
-    DefaultOption, Options, read_defaults, read_edited, read_options, read_question,
-};
 pub use self::doors::{Groups, groups};
 pub use self::engine::{RunRequest, SimulateServing, estimate_serving, simulate_serving};
 pub use self::errors::{ErrorsRequest, errors_of};
@@ -34,6 +31,9 @@ pub use self::heterogeneous::evaluate_mixed;
 pub use self::lay_out::{ForUsers, LaidOut, LayOut, Purchase, lay_out};
 pub use self::model::{Engine, ModelRequest, Prompts, ServedModel, describe_model};
 pub use self::offload::OffloadRequest;
+pub use self::parse::{
+    DefaultOption, Options, read_defaults, read_edited, read_options, read_question,
+};
 pub use self::pools::{DecodePool, Limits, PoolsOptions, SearchPools, find_pools};
 pub use self::search::{
     ClusterOptions, SearchTraining, SettleServing, Solver, search_serving, search_training,
