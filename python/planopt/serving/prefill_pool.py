@@ -36,12 +36,12 @@ class Simulated:
 def simulated_with(
     catalog: Catalog,
     scheduler: Mapping[str, object],
-    reading: Mapping[str, object],
-    answering: Mapping[str, object],
+    prefill: Mapping[str, object],
+    decode: Mapping[str, object],
     load: Load,
 ) -> Simulated:
     """Simulate a load on a pool that reads prompts and another one that answers."""
-    alone = catalog.ask("evaluate_serving", reading, EvaluationDocument)
+    alone = catalog.ask("evaluate_serving", prefill, EvaluationDocument)
     if not alone.feasible:
         why = "; ".join(each.message for each in alone.rejections)
         raise InputError.of(
@@ -50,7 +50,7 @@ def simulated_with(
             field="--prefill-tp",
             accepted="degrees and an accelerator that hold the model",
         )
-    both = {**reading, "decode": {**answering, "scheduler": scheduler}}
+    both = {**prefill, "decode": {**decode, "scheduler": scheduler}}
     run = run_of(load)
     found = outcome(catalog, "simulate_serving", both, load, run, scheduler)
     evaluation = msgspec.convert(alone, ServingEvaluation, from_attributes=True)

@@ -69,7 +69,7 @@ impl SimulateServing {
     }
 
     /// The configuration of a pool of its own that answers.
-    fn answering(&self, pool: &DecodePool) -> EvaluateServing {
+    fn decoding(&self, pool: &DecodePool) -> EvaluateServing {
         EvaluateServing {
             model: self.model.clone(),
             workload: self.workload,
@@ -123,14 +123,14 @@ pub fn simulate_serving(
     request.check()?;
     let run = request.run(catalog)?;
     let configuration = request.configuration();
-    let answering = request
+    let decoding = request
         .decode
         .as_ref()
-        .map(|pool| (pool, request.answering(pool)));
+        .map(|pool| (pool, request.decoding(pool)));
     let mut front = None;
-    let worked_out = match &answering {
-        Some((pool, answering)) if pool.transfer.is_none() => {
-            Some(transfer_between(catalog, &configuration, answering)?)
+    let worked_out = match &decoding {
+        Some((pool, decoding)) if pool.transfer.is_none() => {
+            Some(transfer_between(catalog, &configuration, decoding)?)
         }
         _ => None,
     };
@@ -144,7 +144,7 @@ pub fn simulate_serving(
         catalog,
         &configuration,
         &request.scheduler,
-        |steps, limits| match &answering {
+        |steps, limits| match &decoding {
             None => {
                 front = Some(vec![limits]);
                 let load = &request.load;
@@ -153,13 +153,13 @@ pub fn simulate_serving(
                     None => simulate(&pool(&configuration, limits, steps), load, run, stop),
                 }))
             }
-            Some((decode, answering)) => {
-                with_engine(catalog, answering, &decode.scheduler, |answers, other| {
+            Some((decode, decoding)) => {
+                with_engine(catalog, decoding, &decode.scheduler, |answers, other| {
                     front = Some(vec![limits, other]);
                     Ok(Ok(simulate_disaggregated(
                         &pool(&configuration, limits, steps),
                         decode.transfer.unwrap_or(way),
-                        &pool(answering, other, answers),
+                        &pool(decoding, other, answers),
                         &request.load,
                         run,
                         stop,

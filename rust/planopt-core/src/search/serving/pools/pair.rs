@@ -115,26 +115,33 @@ impl<'a> Pair<'_, 'a> {
     /// Replicas of each pool that carry what is asked for.
     fn for_demand(&self, carried: Carried) -> Option<(u32, u32)> {
         let demand = self.request.demand;
-        let (rate, answering) = if demand.requests_per_second > 0.0 {
+        let (rate, decode_replicas) = if demand.requests_per_second > 0.0 {
             let rate = demand.requests_per_second;
             (rate, whole((rate / carried.decode).ceil()))
         } else {
             let first = self.first_token(carried, carried.prefill);
             let users = f64::from(demand.users);
-            let answering = whole((users / self.users(carried, first)).ceil());
+            let decode_replicas = whole((users / self.users(carried, first)).ceil());
             let asking = Arrivals::Closed {
                 users: demand.users,
                 think_seconds: first,
                 start: Start::Spread,
             };
-            let of_one = self.decode.estimator.at(&asking, f64::from(answering));
-            (of_one.requests_per_second * f64::from(answering), answering)
+            let of_one = self
+                .decode
+                .estimator
+                .at(&asking, f64::from(decode_replicas));
+            (
+                of_one.requests_per_second * f64::from(decode_replicas),
+                decode_replicas,
+            )
         };
-        let reading = whole((rate / carried.prefill).ceil());
-        (reading.max(answering) <= MOST_REPLICAS).then_some((reading, answering))
+        let prefill_replicas = whole((rate / carried.prefill).ceil());
+        (prefill_replicas.max(decode_replicas) <= MOST_REPLICAS)
+            .then_some((prefill_replicas, decode_replicas))
     }
 
-    /// Users that keep one answering replica as busy as it may be (Little).
+    /// Users that keep one decode replica as busy as it may be (Little).
     fn users(&self, carried: Carried, first_token: f64) -> f64 {
         let behind = (self.request.goal.output - 1.0).max(0.0);
         let tokens = self
