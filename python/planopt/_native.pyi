@@ -86,7 +86,7 @@ class Catalog:
     def settle(
         self,
         parts: Sequence[bytes],
-        asked: bytes,
+        requested: bytes,
         seconds: float,
         guess: Found,
         solver: Callable[[Rows], tuple[dict[int, int], float, float] | None],

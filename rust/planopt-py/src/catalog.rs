@@ -377,7 +377,7 @@ impl Catalog {
     /// seconds : float
     ///     What there is until the best that is known must do.
     /// guess : Found
-    ///     What an estimate found, of whose rows `asked` names those that it would buy.
+    ///     What an estimate found, of whose rows `requested` names those that it would buy.
     /// solver : callable
     ///     Called with `Rows`: how many of each are the best purchase, what that is worth, the less
     ///     the better, and what none is below; or none.
