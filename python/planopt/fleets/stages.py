@@ -100,7 +100,7 @@ class Answer:
         return (self.cost_cents - self.bound_cents) / max(1, self.cost_cents)
 
 
-Told: TypeAlias = "Callable[[Answer], None]"
+Progress: TypeAlias = "Callable[[Answer], None]"
 
 
 class StagesInterrupted(KeyboardInterrupt):
@@ -115,7 +115,7 @@ def solve(
     fleet: Fleet,
     solvers: Sequence[Solver],
     time_limit: float,
-    told: Told | None = None,
+    told: Progress | None = None,
 ) -> Answer:
     """Find the cheapest answer."""
     search = _Search(fleet, time_limit, told)
@@ -129,7 +129,7 @@ def solve(
 class _Search:
     """The stages of one question, and the best that they have come to."""
 
-    def __init__(self, fleet: Fleet, time_limit: float, told: Told | None) -> None:
+    def __init__(self, fleet: Fleet, time_limit: float, told: Progress | None) -> None:
         self._fleet = fleet
         self._told = told
         self._time_limit = time_limit

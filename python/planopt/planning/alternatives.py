@@ -89,8 +89,8 @@ def other_clusters(
 ) -> tuple[TrainingAlternative, ...]:
     """List the best cluster of each accelerator, with why it was not chosen.
 
-    Of the accelerator that was chosen it is the next best. Accelerators that were named
-    and have no cluster are listed with what keeps them from it.
+    Of the accelerator that was chosen it is the best of the others. Those that were
+    named and have no cluster are listed with what keeps them from it.
     """
     runs = question.found.runs()
     listed = list(question.offered.builds)
