@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from planopt.documents.evaluation import (
+    CacheTier,
     Percentiles,
     Sessions,
     Transfer,
@@ -147,6 +148,8 @@ class Latencies(Struct, frozen=True, kw_only=True):
 
     hit_rate: float | None = None
     """Share of the tokens of prompts that were found in the cache."""
+    host_hit_rate: float = 0.0
+    """The part of it that came from the host's memory."""
     sessions_ended: int = 0
     sessions: Sessions | None = None
 
@@ -199,6 +202,7 @@ class SessionsKept(Struct, frozen=True, kw_only=True):
     all_hit_rate: float
     needed_kv_tokens: float
     kv_tokens: int
+    host_tokens: int | None = None
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -249,4 +253,7 @@ def _sessions(found: Outcome, load: Load) -> Sessions | None:
         kv_tokens=kept.kv_tokens,
         needed_kv_tokens=round(kept.needed_kv_tokens),
         ended=report.sessions_ended,
+        tiers=()
+        if kept.host_tokens is None
+        else (CacheTier("host", kept.host_tokens, report.host_hit_rate),),
     )

@@ -151,6 +151,7 @@ class ServingOptions(OfAll, OfModels, OfServing, OfConfigurations, total=False):
     prefill_cp: float | str | None
     prefill_dp: float | str | None
     prefill_ep: float | str | None
+    host_cache: float | str | None
     software_latency: float | str | None
     condition: str | None
 

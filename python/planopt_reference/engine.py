@@ -64,6 +64,14 @@ class Sequence_:
     found: int = 0
     """Pages that were here before, beside its own."""
 
+    ready: float = -math.inf
+    """When what others have of its prompt is here."""
+
+    @property
+    def comes(self) -> float:
+        """When it is put in the line."""
+        return max(self.arrival, self.ready)
+
     @property
     def decodes(self) -> bool:
         """Whether its prompt, and what it lost when it was preempted, is read."""
@@ -104,18 +112,21 @@ class Engine:
         while True:
             starts = self.accepts if self.accepts > now and self._wants() else math.inf
             times = [micro_batch.ends for micro_batch in self.micro_batches]
-            times += [coming[0].arrival] if coming else []
+            times += [coming[0].comes] if coming else []
             now = min([*times, starts])
             if now == math.inf:
                 return
             for micro_batch in self.micro_batches:
                 if micro_batch.ends <= now:
                     self._finish(micro_batch, now)
-            while coming and coming[0].arrival <= now:
-                self.line.append(coming.pop(0))
+            while coming and coming[0].comes <= now:
+                self._arrive(coming.pop(0), now)
             for micro_batch in self.micro_batches:
                 if micro_batch.ends == math.inf and self.accepts <= now:
                     self._start(micro_batch, now)
+
+    def _arrive(self, each: Sequence_, _: float) -> None:
+        self.line.append(each)
 
     def _wants(self) -> bool:
         idle = [

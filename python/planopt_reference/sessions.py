@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from planopt_reference.engine import Engine, Limits, Sequence_, StepSeconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Callable, Container, Hashable, Iterator
 
 Block = tuple["Hashable", int]
 
@@ -31,6 +31,14 @@ class Turns:
     think: Callable[[], float]
 
 
+@dataclass(frozen=True)
+class Host:
+    """Memory behind the engine, which gets a copy of all that is left in the cache."""
+
+    kv_tokens: int
+    seconds_per_token: float
+
+
 @dataclass(eq=False)
 class _Session:
     name: int
@@ -42,6 +50,9 @@ class _Session:
 class _Turn(Sequence_):
     session: _Session | None = None
     held: list[Block] = field(default_factory=list)
+    looked: bool = False
+    fetched: int = 0
+    """Blocks of its beginning that the host has brought."""
     hit: int = 0
     """Tokens of its prompt that were found."""
 
@@ -50,9 +61,16 @@ class Sessions(Engine):
     """One replica with so many sessions, of which each is followed by another."""
 
     def __init__(
-        self, limits: Limits, seconds: StepSeconds, turns: Turns, alive: int
+        self,
+        limits: Limits,
+        seconds: StepSeconds,
+        turns: Turns,
+        alive: int,
+        host: Host | None = None,
     ) -> None:
         super().__init__(limits, seconds)
+        self.host, self.link = host, 0.0
+        self.copies: OrderedDict[Block, None] = OrderedDict()
         self.turns, self.alive = turns, alive
         self.names = 0
         self.holders: dict[Block, int] = {}
@@ -77,7 +95,32 @@ class Sessions(Engine):
         turn = _Turn(when, session.said, self.turns.output(), to_read=session.said)
         turn.session = session
         self.coming.append(turn)
-        self.coming.sort(key=lambda each: each.arrival)
+        self.coming.sort(key=lambda each: each.comes)
+
+    def _arrive(self, each: Sequence_, now: float) -> None:
+        """Put a turn in the line, once what the host alone has of it is here."""
+        if self.host is None or not isinstance(each, _Turn) or each.looked:
+            super()._arrive(each, now)
+            return
+        each.looked = True
+        self._trim()
+        here, there = (
+            self._beginning(each, self.holders),
+            self._beginning(each, self.copies),
+        )
+        if there > here:
+            each.fetched = there
+            tokens = (there - here) * self.limits.page_tokens
+            self.link = max(self.link, now) + tokens * self.host.seconds_per_token
+            each.ready = self.link
+        self.coming.append(each)
+        self.coming.sort(key=lambda other: other.comes)
+
+    def _beginning(self, turn: _Turn, where: Container[Block]) -> int:
+        """Count the first blocks of a prompt that are somewhere."""
+        most = (turn.to_read - 1) // self.limits.page_tokens
+        blocks = zip(self._blocks(turn), range(most), strict=False)
+        return next((at for block, at in blocks if block not in where), most)
 
     def _blocks(self, turn: _Turn) -> Iterator[Block]:
         page, session = self.limits.page_tokens, turn.session
@@ -101,13 +144,9 @@ class Sessions(Engine):
         if not isinstance(each, _Turn):
             return super()._found(each)
         self._trim()
-        most = (each.to_read - 1) // self.limits.page_tokens
-        here = []
-        for block, _ in zip(self._blocks(each), range(most), strict=False):
-            if block not in self.holders:
-                break
-            here.append(block)
-        return len(here), sum(1 for block in here if not self.holders[block])
+        found = self._beginning(each, self.holders)
+        first = zip(self._blocks(each), range(found), strict=False)
+        return found, sum(1 for block, _ in first if not self.holders[block])
 
     def _hold(self, each: Sequence_, found: int, /) -> None:
         if not isinstance(each, _Turn):
@@ -119,7 +158,7 @@ class Sessions(Engine):
         for block in each.held:
             self.holders[block] += 1
             self.idle.pop(block, None)
-        each.cached = found * self.limits.page_tokens
+        each.cached = max(found, each.fetched) * self.limits.page_tokens
         if each.to_read == each.prompt:
             each.hit = each.cached
 
@@ -140,6 +179,12 @@ class Sessions(Engine):
             if not self.holders.setdefault(block, 0):
                 self.idle[block] = None
                 self.idle.move_to_end(block)
+            self.copies[block] = None
+            self.copies.move_to_end(block)
+        room = self.host.kv_tokens // self.limits.page_tokens if self.host else 0
+        while len(self.copies) > room:
+            self.copies.popitem(last=False)
+        each.fetched = 0
         if math.isnan(each.end):
             return
         self.answered.append(each)

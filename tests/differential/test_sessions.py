@@ -14,11 +14,15 @@ import pytest
 
 from planopt.catalog.open import open_catalog
 from planopt_reference.engine import Limits, Work
-from planopt_reference.sessions import Sessions, Turns
+from planopt_reference.sessions import Host, Sessions, Turns
 
 TURNS = 1500
 WARM_UP = 300
 PAGE = 16
+KV_BYTES = 32 * 2 * 8 * 128 * 2
+"""Of a token of Llama 3.1 8B: layers, keys and values, heads, their width, 16 bits."""
+LINK = 51e9
+"""Bytes a second of PCIe 5.0 x16, as the catalog has it."""
 STEP = {
     "fixed": 0.01,
     "per_prefill_token": 2e-5,
@@ -42,9 +46,17 @@ def seconds(work: Work) -> tuple[float, float]:
     return latency, latency
 
 
-@pytest.mark.parametrize("kv_tokens", [8_000, 16_000, 32_000, 48_000, 160_000])
-@pytest.mark.parametrize("reserve", [False, True])
-def test_both_find_as_much_of_prompts(kv_tokens: int, reserve: bool) -> None:
+@pytest.mark.parametrize(
+    ("kv_tokens", "reserve", "host_gb"),
+    [
+        *((kv, False, 0.0) for kv in (8_000, 16_000, 32_000, 48_000, 160_000)),
+        *((kv, True, 0.0) for kv in (8_000, 16_000, 32_000, 48_000, 160_000)),
+        *((8_000, False, gb) for gb in (1.5, 3.0, 8.0)),
+    ],
+)
+def test_both_find_as_much_of_prompts(
+    kv_tokens: int, reserve: bool, host_gb: float
+) -> None:
     dice = random.Random(kv_tokens)
     alive, shared = 12, 500
     limits = Limits(
@@ -70,9 +82,10 @@ def test_both_find_as_much_of_prompts(kv_tokens: int, reserve: bool) -> None:
             ),
         ),
         alive,
+        Host(int(host_gb * 1e9 / KV_BYTES), KV_BYTES / LINK) if host_gb else None,
     )
     served = slow.serve(TURNS + WARM_UP)[WARM_UP:]
-    report = simulated(limits, alive, shared, lives)
+    report = simulated(limits, alive, shared, lives, host_gb)
     hits = sum(each.hit for each in served) / sum(each.prompt for each in served)
     assert report["hit_rate"] == pytest.approx(hits, abs=0.025)
     ttft = fmean(each.first - each.arrival for each in served)
@@ -81,7 +94,9 @@ def test_both_find_as_much_of_prompts(kv_tokens: int, reserve: bool) -> None:
     assert report["tpot_seconds"]["mean"] == pytest.approx(tpot, rel=0.05)
 
 
-def simulated(limits: Limits, alive: int, shared: int, lives: int) -> Any:
+def simulated(
+    limits: Limits, alive: int, shared: int, lives: int, host_gb: float
+) -> Any:
     def between(least: int, most: int) -> dict[str, Any]:
         return {"kind": "uniform", "least": least, "most": most}
 
@@ -115,6 +130,7 @@ def simulated(limits: Limits, alive: int, shared: int, lives: int) -> Any:
             "max_sequences": limits.max_sequences,
             "kv_tokens": limits.kv_tokens,
             "policy": "decode-first",
+            "host_cache_bytes": host_gb * 1e9 or None,
             "kv_policy": "reserve" if limits.reserve else "preempt",
         },
         "step": STEP,

@@ -92,6 +92,16 @@ THRASH = 0.2
 displace each other: the hit rate falls off a cliff (docs/reference/serving.md, 18)."""
 
 
+class CacheTier(Struct, frozen=True):
+    """A memory behind that of the accelerators of a replica."""
+
+    name: str
+    kv_tokens: int
+    """Tokens that it holds."""
+    hit_rate: float
+    """Tokens of prompts that were fetched from it, over all tokens of prompts."""
+
+
 class Sessions(Struct, frozen=True, kw_only=True):
     """Sessions under a load, and what they find of what was said before."""
 
@@ -107,6 +117,8 @@ class Sessions(Struct, frozen=True, kw_only=True):
     """Tokens that its sessions keep between their turns, on average."""
     ended: int
     """Sessions that ended in the simulation."""
+    tiers: tuple[CacheTier, ...] = ()
+    """Where caches are kept beside the accelerators' memory."""
 
     @property
     def thrashes(self) -> bool:

@@ -242,6 +242,11 @@ def _found(sessions: Sessions) -> str:
         f"{percent(sessions.all_hit_rate)} that could be; KV for "
         f"{sessions.kv_tokens / 1e6:.3g}M tokens a replica, sessions keep "
         f"{sessions.needed_kv_tokens / 1e6:.3g}M"
+        + "".join(
+            f"; {percent(tier.hit_rate)} from the {tier.name}'s memory, which holds "
+            f"{tier.kv_tokens / 1e6:.3g}M"
+            for tier in sessions.tiers
+        )
     )
 
 

@@ -6,7 +6,7 @@ use self::compute::{compute, compute_over};
 use super::assumptions::{
     AllReduceAlgorithm, Assumptions, CommunicationAssumptions, CostAssumptions, EngineAssumptions,
     EngineKernels, EngineShares, ExpertAssumptions, FrameworkAssumptions, HardwareAssumptions,
-    HardwareChanges, HopPayload, KernelRates, MemoryAssumptions, OwnKernels, Policy,
+    HardwareChanges, HopPayload, HostCache, KernelRates, MemoryAssumptions, OwnKernels, Policy,
     ScaleUpAssumptions, Scheduling, Spares, SwitchSale, TrainingAssumptions,
 };
 use super::fields::{Fields, share};
@@ -146,6 +146,12 @@ fn engine_shares(
             token_budget: fields.optional("token_budget", Fields::positive),
             policy: fields.or("policy", Policy::default(), |fields, key| {
                 fields.choice(key, POLICIES)
+            }),
+            host_cache: fields.or("host_cache", HostCache::default(), |fields, key| {
+                fields.section(key, |own| HostCache {
+                    layerwise: own.choice("fetch", &[("layerwise", true), ("waits", false)]),
+                    on_eviction: own.choice("write", &[("on-eviction", true), ("through", false)]),
+                })
             }),
         },
     }

@@ -34,9 +34,9 @@ pub use self::architecture::describe_architecture;
 pub use self::assumptions::{
     AllReduceAlgorithm, Assumptions, CommunicationAssumptions, ComputeAssumptions, CostAssumptions,
     EngineAssumptions, EngineKernels, EngineShares, ExpertAssumptions, FrameworkAssumptions,
-    HardwareAssumptions, HardwareChanges, HopPayload, KernelRates, MemoryAssumptions, OwnKernels,
-    Policy, ProductAssumptions, Products, ScaleUpAssumptions, Scheduling, Spares, SwitchSale,
-    TrainingAssumptions,
+    HardwareAssumptions, HardwareChanges, HopPayload, HostCache, KernelRates, MemoryAssumptions,
+    OwnKernels, Policy, ProductAssumptions, Products, ScaleUpAssumptions, Scheduling, Spares,
+    SwitchSale, TrainingAssumptions,
 };
 pub use self::changes::{CostChoice, PriceChoice};
 pub use self::condition::{Condition, Offered};

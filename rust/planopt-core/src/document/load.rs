@@ -31,6 +31,8 @@ pub struct SessionsAnswer {
     pub needed_kv_tokens: f64,
     /// Tokens that its KV cache holds.
     pub kv_tokens: u64,
+    /// Tokens that the memory of its hosts holds, where that has caches.
+    pub host_tokens: Option<u64>,
 }
 
 /// Limits that an engine was simulated with.

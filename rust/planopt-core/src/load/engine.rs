@@ -31,4 +31,6 @@ pub struct EngineOptions {
     pub kv_policy: KvPolicy,
     /// Steps that only decode from one look at what has arrived to the next.
     pub receive_interval: Option<u32>,
+    /// Memory of a replica's hosts for caches that accelerators give up, in bytes.
+    pub host_cache_bytes: Option<f64>,
 }

@@ -265,6 +265,18 @@ fn with_engine<T>(
     let system = site.resolve(catalog, &assumptions, Nics::One)?;
     let question = request.offloaded_to(system.host, question, &assumptions)?;
     let in_flight = layout.in_flight;
+    if let (Some(wanted), Some(memory)) = (options.host_cache_bytes, system.host.stores.memory) {
+        let hosts = layout.accelerators().div_ceil(system.slots).max(1);
+        let most = memory.0 * f64::from(hosts);
+        if wanted > most {
+            let accepted = format!("at most {:.0} GB, the memory of its hosts", most / 1e9);
+            return Err(vec![wrong_option(
+                "host_cache",
+                format!("{:.0} GB", wanted / 1e9),
+                accepted,
+            )]);
+        }
+    }
     let asked = |replica: &Replica, _| {
         let limits = limits(options, replica, in_flight, question.overlap, &assumptions);
         if limits.kv_tokens < u64::from(limits.page_tokens) {
@@ -320,6 +332,7 @@ impl SimulateServing {
             all_hit_rate: turns.all_hit_rate,
             needed_kv_tokens: turns.footprint(sessions, alive),
             kv_tokens: limits.kv_tokens,
+            host_tokens: limits.host.map(|tier| tier.tokens),
         })
     }
 

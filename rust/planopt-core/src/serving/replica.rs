@@ -248,6 +248,20 @@ impl<'a> Replica<'a> {
         sequences * f64::from(self.placement.degrees.dp) * real(self.question.context)
     }
 
+    /// Tokens whose caches fit so much memory of its hosts, and the seconds that one takes from there:
+    /// each accelerator fetches what it held, over its own line.
+    pub fn in_host(&self, memory: Bytes) -> (f64, f64) {
+        let one = Batching {
+            batch: 1,
+            in_flight: 1,
+        };
+        let held = self.memory(one).kv_cache / real(self.question.context);
+        let groups = f64::from(self.placement.degrees.dp);
+        let ranks = f64::from(self.placement.accelerators()) / groups;
+        let line = self.fabric.host_line().bandwidth;
+        (memory / (held * ranks), (held / line).0 / groups)
+    }
+
     /// What is served.
     pub(crate) fn question(&self) -> &Question {
         self.question

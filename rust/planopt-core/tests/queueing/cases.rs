@@ -145,6 +145,7 @@ pub(crate) fn case(number: u64) -> Case {
         ]),
         kv_policy: dice.one_of(&[KvPolicy::Preempt, KvPolicy::Preempt, KvPolicy::Reserve]),
         receive_interval: 1,
+        host: None,
     };
     let sizes = Sizes::Independent {
         prompt: dice.lengths(prompt_mean),
@@ -255,6 +256,7 @@ pub(crate) fn prompts_in_one_step(per_second: f64) -> Case {
                 output: Lengths::Fixed { tokens: 8 },
             },
             prefix_hit_rate: 0.0,
+            sessions: None,
         },
         busy: 0.05 * per_second,
     }

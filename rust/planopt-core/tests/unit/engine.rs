@@ -2,14 +2,14 @@
 
 use super::arrivals::Source;
 use super::estimate::Traffic;
-use super::limits::{EngineLimits, Transfer};
+use super::limits::{EngineLimits, HostTier, Transfer};
 use super::report::{LoadReport, Objectives};
 use super::scheduler::Engine;
 use super::sessions::Turns;
 use super::simulate::{Pool, Run, simulate, simulate_disaggregated};
 use super::step::{AffineStep, StepTime, StepWork};
 use super::table::StepTable;
-use crate::catalog::Policy;
+use crate::catalog::{HostCache, Policy};
 use crate::load::{Arrivals, KvPolicy, Lengths, Load, Sessions, Sizes, Start, Think};
 use std::sync::atomic::AtomicBool;
 
@@ -703,6 +703,10 @@ fn sessions(alive: u32) -> Load {
 }
 
 fn found(load: &Load, kv_tokens: u64) -> LoadReport {
+    found_behind(load, kv_tokens, None)
+}
+
+fn found_behind(load: &Load, kv_tokens: u64, host: Option<HostTier>) -> LoadReport {
     let step = AffineStep {
         fixed: 5e-3,
         per_prefill_token: 1e-5,
@@ -710,6 +714,7 @@ fn found(load: &Load, kv_tokens: u64) -> LoadReport {
     };
     let limits = EngineLimits {
         kv_tokens,
+        host,
         token_budget: 2048,
         ..EngineLimits::default()
     };
@@ -769,4 +774,60 @@ fn sessions_that_displace_each_other_are_slower_the_more_there_are() {
         many.ttft_seconds.mean > 2.0 * few.ttft_seconds.mean,
         "{few:?} {many:?}"
     );
+}
+
+fn host(tokens: u64, seconds_per_token: f64, does: HostCache) -> HostTier {
+    HostTier {
+        tokens,
+        seconds_per_token,
+        does,
+    }
+}
+
+#[test]
+fn a_host_that_copies_gives_what_it_holds_beyond_the_engine() {
+    let (load, through) = (sessions(60), HostCache::default());
+    let room = 80_000;
+    let alone = found(&load, room);
+    let small = found_behind(&load, room, Some(host(room / 2, 1e-6, through)));
+    assert!(
+        (small.hit_rate - alone.hit_rate).abs() < 0.02,
+        "{alone:?} {small:?}"
+    );
+    let large = found_behind(&load, room, Some(host(10 * room, 1e-6, through)));
+    let all = Turns::of(load.sessions.as_ref().expect("sessions")).all_hit_rate;
+    assert!((large.hit_rate - all).abs() < 0.02, "{large:?}");
+    assert!(large.host_hit_rate > 0.1, "{large:?}");
+    // Whoever gets what is given up needs no more than what is wanted beyond the engine.
+    let given_up = HostCache {
+        on_eviction: true,
+        ..through
+    };
+    let behind = found_behind(&load, room, Some(host(10 * room, 1e-6, given_up)));
+    assert!(
+        (behind.hit_rate - large.hit_rate).abs() < 0.01,
+        "{behind:?}"
+    );
+}
+
+#[test]
+fn what_is_fetched_is_waited_for_and_less_so_by_layers() {
+    let layerwise = HostCache {
+        layerwise: true,
+        ..HostCache::default()
+    };
+    let wait = |alive, seconds, does| {
+        let room = 2_000 * u64::from(alive);
+        let report = found_behind(&sessions(alive), room, Some(host(1 << 40, seconds, does)));
+        report.ttft_seconds.mean
+    };
+    let quick = wait(60, 1e-7, HostCache::default());
+    let slow = wait(60, 3e-5, HostCache::default());
+    assert!(slow > 1.2 * quick, "{quick} {slow}");
+    // Among few: a step that waits for one of many holds up all of them.
+    let (after, during) = (
+        wait(6, 3e-5, HostCache::default()),
+        wait(6, 3e-5, layerwise),
+    );
+    assert!(during < after, "{after} {during}");
 }

@@ -98,6 +98,18 @@ pub struct Scheduling {
     pub token_budget: Option<u32>,
     /// Who goes first.
     pub policy: Policy,
+    /// What it does with caches in the host's memory.
+    pub host_cache: HostCache,
+}
+
+/// What an engine does with caches that it keeps in the host's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostCache {
+    /// Whether layers are computed while further ones are fetched; else a prompt waits for all of
+    /// its cache before it is read.
+    pub layerwise: bool,
+    /// Whether the host gets only what accelerators give up; else it has a copy of what they hold.
+    pub on_eviction: bool,
 }
 
 /// Products of one matrix, and of the matrices of experts side by side.

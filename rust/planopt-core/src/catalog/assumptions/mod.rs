@@ -11,7 +11,7 @@ pub use self::communication::{
     AllReduceAlgorithm, CommunicationAssumptions, HopPayload, ScaleUpAssumptions,
 };
 pub use self::compute::{
-    ComputeAssumptions, EngineShares, ProductAssumptions, Products, Scheduling,
+    ComputeAssumptions, EngineShares, HostCache, ProductAssumptions, Products, Scheduling,
 };
 pub use self::memory::MemoryAssumptions;
 pub use self::own_kernels::{EngineKernels, KernelRates, OwnKernels};

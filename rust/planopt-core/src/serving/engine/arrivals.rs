@@ -26,6 +26,9 @@ pub(super) struct Request {
     pub(super) reached: f64,
     /// Which of the sessions asks, by its place among those that are alive.
     pub(super) session: usize,
+    /// Tokens of its prompt that the host has, or has had, and when they are with the engine.
+    pub(super) fetched: u32,
+    pub(super) ready: f64,
     /// What its prompt begins with that others may have left in the cache.
     pub(super) begins: Option<Beginning>,
 }
@@ -117,6 +120,8 @@ impl<'a> Source<'a> {
             engine: 0,
             reached: arrival,
             session,
+            fetched: 0,
+            ready: arrival,
             begins: begins.filter(|_| self.load.prefix_hit_rate <= 0.0),
         }
     }

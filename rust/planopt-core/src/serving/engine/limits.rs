@@ -1,6 +1,6 @@
 //! What an engine may do in a step, and how much it holds.
 
-use crate::catalog::Policy;
+use crate::catalog::{HostCache, Policy};
 use crate::load::KvPolicy;
 use serde::Deserialize;
 
@@ -24,6 +24,19 @@ pub struct EngineLimits {
     /// Steps that only decode from one look at what has arrived to the next (`SGLang`'s
     /// `--scheduler-recv-interval`).
     pub receive_interval: u32,
+    /// Where caches are kept that it gives up.
+    pub host: Option<HostTier>,
+}
+
+/// Host memory behind the KV cache of an engine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HostTier {
+    /// Tokens that it holds, with those that the engine holds too where it has a copy of these.
+    pub tokens: u64,
+    /// Seconds per token that is fetched, one prompt after the other.
+    pub seconds_per_token: f64,
+    /// What the engine does with it.
+    pub does: HostCache,
 }
 
 impl Default for EngineLimits {
@@ -38,6 +51,7 @@ impl Default for EngineLimits {
             policy: Policy::default(),
             kv_policy: KvPolicy::default(),
             receive_interval: 1,
+            host: None,
         }
     }
 }

@@ -1,12 +1,13 @@
 //! A replica of a model as an engine: its step times, and what its memory and the assumptions
 //! leave it.
 
-use super::limits::EngineLimits;
+use super::limits::{EngineLimits, HostTier};
 use super::step::{StepSeconds, StepTime, StepWork};
 use crate::catalog::Assumptions;
 use crate::compute::Step;
 use crate::load::EngineOptions;
 use crate::load::serving::Overlap;
+use crate::quantity::Bytes;
 use crate::serving::replica::Replica;
 
 /// Step times of a replica.
@@ -63,16 +64,28 @@ pub fn limits(
         Overlap::None => 1,
         Overlap::TwoBatch => 2,
     };
+    let kv_tokens = options.kv_tokens.unwrap_or_else(|| {
+        let sequences = max_sequences.unwrap_or(1);
+        replica.kv_capacity_tokens(sequences) as u64
+    });
+    let does = scheduling.host_cache;
+    let host = options.host_cache_bytes.map(|bytes| {
+        let (tokens, seconds_per_token) = replica.in_host(Bytes(bytes));
+        let behind = if does.on_eviction { kv_tokens } else { 0 };
+        HostTier {
+            tokens: tokens as u64 + behind,
+            seconds_per_token,
+            does,
+        }
+    });
     EngineLimits {
         token_budget: token_budget
             .unwrap_or(unlimited.token_budget)
             .max(1)
             .saturating_mul(replica.prompt_readers()),
         max_sequences: max_sequences.unwrap_or(unlimited.max_sequences).max(1),
-        kv_tokens: options.kv_tokens.unwrap_or_else(|| {
-            let sequences = max_sequences.unwrap_or(1);
-            replica.kv_capacity_tokens(sequences) as u64
-        }),
+        kv_tokens,
+        host,
         page_tokens: assumptions.memory.page_tokens,
         micro_batches: in_flight.max(1) * resident,
         policy: options.policy.unwrap_or(scheduling.policy),

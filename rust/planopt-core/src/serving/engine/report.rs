@@ -61,6 +61,8 @@ pub struct LoadReport {
     pub refused: u64,
     /// Tokens of prompts that were found in the prefix cache, over all tokens of prompts.
     pub hit_rate: f64,
+    /// The part of it that was fetched from the host's memory.
+    pub host_hit_rate: f64,
     /// Sessions that have ended.
     pub sessions_ended: u64,
     /// Whether the simulation was told to stop.
@@ -116,6 +118,7 @@ pub(super) struct Measured {
     tokens: f64,
     prompts: f64,
     found: f64,
+    fetched: f64,
     answered: u64,
     refused: u64,
     first_arrival: f64,
@@ -133,6 +136,8 @@ pub(super) struct Sample {
     pub(super) prompt: u32,
     /// Tokens of the prompt that were found in the prefix cache.
     pub(super) found: u32,
+    /// Of these, tokens that the host had.
+    pub(super) fetched: u32,
 }
 
 impl Measured {
@@ -159,6 +164,7 @@ impl Measured {
         self.tokens += f64::from(sample.output);
         self.prompts += f64::from(sample.prompt);
         self.found += f64::from(sample.found);
+        self.fetched += f64::from(sample.fetched);
         self.answered += 1;
         self.first_arrival = self.first_arrival.min(sample.arrival);
         self.last_answer = self.last_answer.max(sample.end);
@@ -199,6 +205,7 @@ impl Measured {
             requests_per_second: rates.requests_per_second,
             tokens_per_second: rates.tokens_per_second,
             hit_rate: self.found / self.prompts,
+            host_hit_rate: self.fetched / self.prompts,
             slo_violation,
             goodput_share: 1.0 - slo_violation.any.mean,
             goodput_requests_per_second: (1.0 - slo_violation.any.mean) * rates.requests_per_second,

@@ -6,7 +6,7 @@ use super::micro_batch::{Doing, Jump, MicroBatch, Ticket, pages_of};
 use super::pages::Pages;
 use super::prefixes::{Found, Prefixes};
 use super::sessions::Beginning;
-use super::step::{StepTime, StepWork};
+use super::step::{StepSeconds, StepTime, StepWork};
 use crate::catalog::Policy;
 use crate::load::KvPolicy;
 use crate::quantity::real;
@@ -56,6 +56,9 @@ pub(super) struct Engine<'a, T> {
     pages: Pages,
     /// What others have left in the pages that nobody needs.
     prefixes: Prefixes,
+    /// What the host's memory has of it, and when its link is free again.
+    host: Prefixes,
+    link: f64,
     /// When the first stage can take the next micro-batch.
     accepts_from: f64,
     /// Sequences that lost their pages.
@@ -76,6 +79,8 @@ impl<'a, T: StepTime> Engine<'a, T> {
             free: Vec::new(),
             pages: Pages::new(limits.kv_tokens, limits.page_tokens),
             prefixes: Prefixes::default(),
+            host: Prefixes::default(),
+            link: 0.0,
             accepts_from: 0.0,
             preemptions: 0,
         }
@@ -233,6 +238,15 @@ impl<'a, T: StepTime> Engine<'a, T> {
             return;
         }
         let seconds = self.step.seconds(&work);
+        // Layers are not computed before what they look at is here.
+        let read = micro_batch.reading.iter().zip(&micro_batch.chunks);
+        let waits = read.fold(0.0_f64, |waits, (ticket, _)| {
+            waits.max(self.sequences[ticket.place as usize].request.ready - now)
+        });
+        let seconds = StepSeconds {
+            latency: seconds.latency.max(waits),
+            interval: seconds.interval.max(waits),
+        };
         micro_batch.doing = Doing::Steps(now + seconds.latency);
         self.accepts_from = now + seconds.interval;
         self.jump(work, seconds.latency, now);
@@ -337,6 +351,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
         }
         let sequence = &mut self.sequences[ticket.place as usize];
         sequence.cached = 0;
+        sequence.request.fetched = 0;
         sequence.decodes = false;
         sequence.epoch += 1;
         self.waiting.push_front(ticket.place);
@@ -420,9 +435,11 @@ impl<'a, T: StepTime> Engine<'a, T> {
         if let Some(path) = path {
             self.prefixes.hold(&path, found.blocks);
             sequence.held = found.blocks;
-            sequence.cached = u32::try_from(found.blocks).unwrap_or(0) * page;
+            let found = u32::try_from(found.blocks).unwrap_or(0) * page;
+            sequence.cached = found.max(sequence.request.fetched);
             if sequence.target == sequence.request.prompt {
                 sequence.request.cached = sequence.cached;
+                sequence.request.fetched = sequence.cached - found;
             }
         }
         let ticket = Ticket {
@@ -512,23 +529,55 @@ impl<'a, T: StepTime> Engine<'a, T> {
     fn vacate(&mut self, place: u32, pages: u64, cached: u32, now: f64) {
         let sequence = &mut self.sequences[place as usize];
         let mut free = pages - sequence.held;
+        let held = std::mem::take(&mut sequence.held);
         if let Some(begins) = sequence.request.begins {
-            let page = self.limits.page_tokens;
-            self.prefixes.trim(self.pages.free());
-            let blocks = u64::from(cached / page);
-            free += self
-                .prefixes
-                .leave(&begins.path(page), sequence.held, blocks);
-            sequence.held = 0;
+            free += self.keep(begins, held, cached);
         }
         self.pages.give_back(free, now);
     }
 
+    /// Begins to fetch what of a prompt only the host has; tells the request as it then is.
+    pub(super) fn fetch(&mut self, request: Request) -> Request {
+        let (Some(tier), Some(begins)) = (self.limits.host, request.begins) else {
+            return request;
+        };
+        let page = self.limits.page_tokens;
+        let (path, most) = (begins.path(page), u64::from((request.prompt - 1) / page));
+        self.prefixes.trim(self.pages.free());
+        let here = self.prefixes.find(&path, most).blocks;
+        let there = self.host.find(&path, most).blocks;
+        if there <= here {
+            return request;
+        }
+        let tokens = real((there - here) * u64::from(page));
+        self.link = self.link.max(request.arrival) + tokens * tier.seconds_per_token;
+        Request {
+            fetched: u32::try_from(there).unwrap_or(0) * page,
+            ready: self.link,
+            ..request
+        }
+    }
+
+    /// Whether a prompt waits until all that the host has of it is here.
+    pub(super) fn fetches_first(&self) -> bool {
+        self.limits.host.is_some_and(|tier| !tier.does.layerwise)
+    }
+
+    /// Leaves blocks for those who come back: here, and with the host.
+    fn keep(&mut self, begins: Beginning, held: u64, tokens: u32) -> u64 {
+        let page = self.limits.page_tokens;
+        let (path, blocks) = (begins.path(page), u64::from(tokens / page));
+        if let Some(tier) = self.limits.host {
+            self.host.leave(&path, 0, blocks);
+            self.host.trim(tier.tokens / u64::from(page));
+        }
+        self.prefixes.trim(self.pages.free());
+        self.prefixes.leave(&path, held, blocks)
+    }
+
     /// What a session has left here before the doors open.
     pub(super) fn remember(&mut self, begins: Beginning, tokens: u32) {
-        let page = self.limits.page_tokens;
-        let blocks = u64::from(tokens / page);
-        self.prefixes.leave(&begins.path(page), 0, blocks);
+        self.keep(begins, 0, tokens);
         self.prefixes.trim(self.pages.free());
     }
 }

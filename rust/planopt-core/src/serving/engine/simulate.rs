@@ -61,6 +61,8 @@ enum What {
     /// A user asks, of the engine that has answered him before; or a session, by its place among those
     /// that are alive.
     Asks { engine: usize, session: usize },
+    /// What the host has of a prompt has been fetched.
+    Fetched(Request),
     /// A request with its cache has reached the pool that decodes.
     Reaches(Request),
 }
@@ -308,8 +310,12 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                         What::Asks { engine, session } => {
                             let request = self.source.ask(due.time, session);
                             self.count(&request);
-                            self.enter(Request { engine, ..request });
+                            self.fetch(Request { engine, ..request });
                         }
+                        What::Fetched(request) => self.enter(Request {
+                            reached: due.time,
+                            ..request
+                        }),
                         What::Reaches(request) => {
                             let assigned = self.back.as_mut().map(|(back, _)| {
                                 let engine = back.in_turn();
@@ -353,6 +359,17 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
     fn line(&self) -> usize {
         let back = self.back.as_ref().map_or(0, |(pool, _)| pool.line());
         self.front.line() + back
+    }
+
+    /// Lets a session's request in, once what the host has of it is here.
+    fn fetch(&mut self, request: Request) {
+        let engine = &mut self.front.each[request.engine];
+        let request = engine.fetch(request);
+        if request.ready > request.arrival && engine.fetches_first() {
+            self.put(request.ready, What::Fetched(request));
+        } else {
+            self.enter(request);
+        }
     }
 
     fn enter(&mut self, request: Request) {
@@ -415,6 +432,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                     output: request.output,
                     prompt: request.prompt,
                     found: request.cached,
+                    fetched: request.fetched,
                 };
                 self.measured.add(sample);
             }
