@@ -155,7 +155,8 @@ class MeasuredReplica:
     ) -> Latencies:
         """Return the latencies and rates of a load of prompts and answers so long."""
         request = self.request(batch=1, prompt=lengths[0], context=sum(lengths))
-        request |= {"replicas": replicas, "decode": decode}
+        # One user alone has one micro-batch; a load fills the pipeline.
+        request |= {"replicas": replicas, "decode": decode, "in_flight": None}
         run = Run(requests=requests, doors_close=True)
         catalog = catalog_of(self.assumptions)
         with _predictable():
