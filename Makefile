@@ -9,7 +9,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help develop format lint types test test-rust test-python fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements accuracy ci wheel clean
+.PHONY: help develop format lint types test test-rust test-python fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty accuracy ci wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ measurements: $(BIN)/python ## Bring sources of measurements into the schema: SO
 	  $(addprefix $(SOURCES)/,training.csv inference.csv microbench.csv) \
 	  --out catalogs/measurements --page docs/reference/measurements.md \
 	  --floor $(addprefix $(SOURCES)/,serving_silicon.csv serving_silicon_dense_b200.csv mlperf_training.csv nonnvidia_inference.csv nonnvidia_training.csv)
+
+sixty: ## Sixty questions of a SEED: status, price, CPU seconds, and late requests with a seed never used
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.sixty $(if $(SEED),--seed $(SEED))
 
 accuracy: $(BIN)/python ## Write the error tables of README and docs from catalogs/measurements
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.accuracy
