@@ -198,7 +198,8 @@ def asked(command: str, folder: Path) -> Outcome:
     if toml:
         (folder / "fleet.toml").write_text(toml)
         head += f" {folder / 'fleet.toml'}"
-    words = [sys.executable, "-m", "planopt", *head.split(), "--json"]
+    tool = str(Path(sys.executable).with_name("planopt"))
+    words = [tool, *head.split(), "--json"]
     with file.open("wb") as out:
         code = subprocess.run(
             words, stdout=out, stderr=subprocess.DEVNULL, check=False,

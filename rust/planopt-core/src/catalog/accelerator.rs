@@ -9,6 +9,7 @@ use crate::quantity::Watts;
 pub(super) const FORM_FACTORS: &[&str] = &[
     "pcie",
     "sxm",
+    "sxm6",
     "oam",
     "superchip",
     "soc",
