@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from planopt.documents.parts import NotConsidered
+from planopt.planning.question import TrainingQuestion
+from planopt.planning.sensitivity import is_wide
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planopt.planning.question import ServingQuestion, TrainingQuestion
+    from planopt.planning.question import ServingQuestion
 
 
 class _LeftOut(Struct, frozen=True):
@@ -62,7 +64,7 @@ def not_considered(
     for names, reason in zip(_names(first), reasons.values(), strict=True):
         left = [name for name in names if all(name in out for out in kept)]
         told.setdefault(reason, []).extend(left)
-    return tuple(
+    accelerators = tuple(
         NotConsidered(
             what="accelerators",
             count=len(names),
@@ -73,6 +75,16 @@ def not_considered(
         for (why, help_), names in told.items()
         if names
     )
+    if isinstance(question, TrainingQuestion) or not is_wide(question):
+        return accelerators
+    near = NotConsidered(
+        what="changes of the question",
+        count=1,
+        names=("sensitivity",),
+        why="the question is wide: each would take as long again",
+        help="fewer --accelerators, or ask with the change",
+    )
+    return (*accelerators, near)
 
 
 def _names(left: _LeftOut) -> Iterator[tuple[str, ...]]:

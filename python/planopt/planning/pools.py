@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from planopt.documents.evaluation import Disaggregated  # noqa: TC001 - msgspec reads
 from planopt.loads import Arrivals
 from planopt.money import at_load
+from planopt.planning.question import MUCH_DEARER
 from planopt.planning.settle import ATTEMPTS
 from planopt.price_sources import sourced
 from planopt.serving.load import degrees, simulated
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import Pool
     from planopt.planning.question import ServingQuestion
+    from planopt.serving.build import Build
     from planopt.serving.question_types import Problem
 
 TOLERANCE = 0.01
@@ -37,14 +39,20 @@ class _Found(Struct):
 
 
 def disaggregated(
-    question: ServingQuestion, weights: str | None
+    question: ServingQuestion, chosen: Build | None = None
 ) -> Disaggregated | None:
-    """Find the best two pools for a question, and simulate them."""
+    """Find the best two pools for a question, and simulate them.
+
+    Beside a plan it is of its weights, and not much dearer.
+    """
     problem = question.problem
     if not _is_asked(problem):
         return None
-    if weights is not None:
-        problem = replace(problem, weights=weights)
+    if chosen is not None:
+        problem = replace(problem, weights=chosen.deployments[0].candidate.weights)
+        if problem.objective == "cheapest" and not problem.acquisition.hourly:
+            most = MUCH_DEARER * chosen.price_usd
+            problem = replace(problem, budget_usd=min(most, problem.budget_usd or most))
     best = None
     for _ in range(ATTEMPTS):
         request = _request(question.catalog, problem)

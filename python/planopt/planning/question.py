@@ -152,8 +152,8 @@ class ServingQuestion(Question[Problem, Build]):
         """Find units that meet the speed, as far as their price can matter.
 
         No unit of a purchase costs more than the whole purchase. So the search stops
-        somewhat beyond the budget, or beyond the price of a purchase that is known: it
-        goes on for a while only to show what lies there.
+        at the budget, or at the price of a purchase that is known; of a plan that is
+        told, somewhat beyond, only to show what lies there.
         """
         return self._far_enough(self.find(self.first_aim))
 
@@ -186,7 +186,8 @@ class ServingQuestion(Question[Problem, Build]):
         while cap is not None and found.summary.is_cut_by_price:
             known = found.rows.best_build(msgspec.json.encode(self.limits.told()))
             if known is not None:
-                enough = REACH * known / MICRO_USD * (self._reach or 1.0)
+                further = REACH if self.is_told else 1.0
+                enough = further * known / MICRO_USD * (self._reach or 1.0)
                 if enough > cap:
                     found = self.find(Aim(price_cap_usd=enough))
                 break
@@ -265,7 +266,7 @@ class ServingQuestion(Question[Problem, Build]):
         """Look first up to about the price of a known answer to another question."""
         if not self.problem.acquisition.hourly:
             about = MUCH_DEARER * chosen.price_usd
-            self.first_cap_usd = max(FIRST_CAP_USD, REACH * about)
+            self.first_cap_usd = max(FIRST_CAP_USD, about)
         return self
 
     def aiming(self, objective: Objective) -> ServingQuestion:

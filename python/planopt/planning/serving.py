@@ -135,9 +135,7 @@ class Serving:
             plan,
             answers=answers,
             alternatives=others,
-            disaggregated=disaggregated(
-                question.as_asked, chosen.deployments[0].candidate.weights
-            ),
+            disaggregated=disaggregated(question.as_asked, chosen),
             rent_or_buy=rent_or_buy(question, chosen),
             steps=steps(question, chosen),
             uncertainty=uncertainty(question, chosen, others),
@@ -167,7 +165,7 @@ class Serving:
             objective=problem.objective,
             request=problem.request(),
             infeasibility=Infeasibility(note=nearest),
-            disaggregated=disaggregated(question.as_asked, None),
+            disaggregated=disaggregated(question.as_asked),
             search=replace(question.found.search, seconds=seconds),
             assumed=problem.assumed,
             assumptions=problem.assumptions,
@@ -180,7 +178,7 @@ class Serving:
         """Say why there is no plan, and what is nearest to one."""
         problem = question.problem
         why = why_no_purchase(question, purchase, started + problem.time_limit_seconds)
-        two = disaggregated(question.as_asked, None)
+        two = disaggregated(question.as_asked)
         if two is not None and two.in_time:
             rough = is_rough(two.bill_of_materials)
             price = dollars(two.price_usd or 0.0, rough=rough, whole=True)

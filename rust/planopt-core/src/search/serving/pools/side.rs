@@ -1,5 +1,6 @@
 //! One pool's part: the layouts that do it, and the rate of requests that each carries in time.
 
+use super::affordable;
 use super::found::PoolsRequest;
 use crate::compute::Step;
 use crate::hardware::{Fabric, System};
@@ -119,6 +120,10 @@ impl<'a> PoolContext<'_, 'a> {
             .filter_map(|&layout| {
                 let placement = layout.place(self.system.slots).ok()?;
                 if (placement.hosts > 1) != self.system.network.is_some() {
+                    return None;
+                }
+                let (accelerators, hosts) = (placement.accelerators(), placement.hosts);
+                if !affordable(request, &self.system, accelerators, hosts) {
                     return None;
                 }
                 let replica = self.replica(layout, placement, &fabric, &stages)?;

@@ -484,12 +484,7 @@ impl<'a> Loop<'_, '_, 'a> {
                 least = middle;
             }
         }
-        // Where rates themselves are sought, half of what is left at once.
-        if self.settling.most {
-            f64::midpoint(most, 1.0)
-        } else {
-            most
-        }
+        most
     }
 
     /// Runs what a purchase is made of for as long as a plan needs, each at its share of the load;
