@@ -189,7 +189,7 @@ def test_solve_shows_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
         main(
             [
                 *("solve", "--model", "llama-3.1-8b", "--accelerators", "l40s"),
-                *("--ttft", "1s", "--target", "20tok/s", "--requests", "4/s"),
+                *("--ttft", "1s", "--target", "20tok/s", "--requests", "20/s"),
             ]
         )
     assert left.value.code == 0
