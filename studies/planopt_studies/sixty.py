@@ -232,16 +232,16 @@ def _late(command: str, file: Path) -> float | None:
     plan = msgspec.json.decode(file.read_bytes(), type=Plan, strict=False)
     catalog = open_catalog()
     problem = Serving().read(_asked(command), catalog, Solver()).problem
-    if problem.percentile is None:
+    whole = problem.whole_load
+    if problem.percentile is None or whole is None:
         return None
     catalog = problem.counted(catalog)
     allowed = 1 - PERCENTILES[problem.percentile]
     rates = [_rate(each) for each in plan.deployments]
     late = 0.0
     for each, rate in zip(plan.deployments, rates, strict=True):
-        load = problem.whole_load
         users = each.evaluation.under_load and each.evaluation.under_load.users
-        load = load.of_users(users) if users else load.shared(rate / sum(rates))
+        load = whole.of_users(users) if users else whole.shared(rate / sum(rates))
         report = simulated(
             catalog,
             configuration_of(problem, each),
@@ -252,9 +252,9 @@ def _late(command: str, file: Path) -> float | None:
             ttft_seconds=problem.ttft_seconds,
             tpot_seconds=1 / problem.target if problem.target else None,
         )
-        if report is None or report.overloaded or report.late is None:
+        if report is None or report.overloaded or report.slo_violation is None:
             return 1.0
-        late = max(late, report.late.ttft.mean, report.late.tpot.mean)
+        late = max(late, report.slo_violation.ttft.mean, report.slo_violation.tpot.mean)
     return late - allowed
 
 
