@@ -228,9 +228,10 @@ class PlanDocument(Document, frozen=True, kw_only=True):
     """The same of an hour, where anything may be rented."""
     gap: float | None = None
     """Share of the price by which it may be above the bound."""
-    why: Literal["edge", "time"] | None = None
+    why: Literal["edge", "time", "space"] | None = None
     """Why a feasible plan is not proven: no cheaper one can be shown to hold, as rates
-    are too near their limits to be told from late ones; or the time ended."""
+    are too near their limits to be told from late ones; or the time ended; or better
+    ones were not searched through, such as two pools."""
     request: Request = msgspec.field(default_factory=Request)
     bill_of_materials: Bill = BillOfMaterials()
     oldest_price_date: str | None = None

@@ -21,6 +21,7 @@ from planopt.serving.search import sought
 if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import Pool
+    from planopt.documents.plan import Plan
     from planopt.planning.question import ServingQuestion
     from planopt.serving.build import Build
     from planopt.serving.question_types import Problem
@@ -69,6 +70,21 @@ def disaggregated(
             tpot_margin=problem.tpot_margin / max(1.0, violated["tpot"]),
         )
     return best
+
+
+def beats(two: Disaggregated, plan: Plan) -> bool:
+    """Whether two pools that keep the promises are better than a plan."""
+    if not two.in_time:
+        return False
+    if plan.objective == "throughput":
+        loads = [each.evaluation.under_load for each in plan.deployments]
+        ours = sum((load and load.tokens_per_second) or 0.0 for load in loads)
+        return (two.tokens_per_second or 0.0) > ours
+    if plan.objective == "cost-per-token":
+        one, other = (each.cost.usd_per_million_tokens for each in (plan, two))
+    else:
+        one, other = plan.price_usd, two.price_usd
+    return one is not None and other is not None and other < one
 
 
 def _is_asked(problem: Problem) -> bool:

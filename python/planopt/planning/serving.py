@@ -13,13 +13,18 @@ from planopt.documents.explanations import (
     Answers,
     Infeasibility,
 )
-from planopt.documents.parts import Accuracy, BillOfMaterials, Status
+from planopt.documents.parts import (
+    Accuracy,
+    BillOfMaterials,
+    PlanWarning,
+    Status,
+)
 from planopt.documents.plan import Plan
 from planopt.market import read_market
 from planopt.money import at_load
 from planopt.planning.alternatives import other_builds
 from planopt.planning.nearest import why_no_purchase
-from planopt.planning.pools import disaggregated
+from planopt.planning.pools import beats, disaggregated
 from planopt.planning.price_ranges import uncertainty
 from planopt.planning.question import TOLD, ServingQuestion
 from planopt.planning.rent_or_buy import rent_or_buy
@@ -38,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.catalog.open import Catalog
+    from planopt.documents.evaluation import Disaggregated
     from planopt.documents.parts import Cost
     from planopt.options import Asked
     from planopt.procurement import Solver
@@ -130,12 +136,15 @@ class Serving:
         if plan.status == "infeasible":
             return plan
         flips = sensitivities(question, chosen)
+        two = disaggregated(question.as_asked, chosen)
+        if two is not None and beats(two, plan):
+            plan = _beaten(plan, two)
         answers, others = _alternatives(question, plan.status, chosen)
         return replace(
             plan,
             answers=answers,
             alternatives=others,
-            disaggregated=disaggregated(question.as_asked, chosen),
+            disaggregated=two,
             rent_or_buy=rent_or_buy(question, chosen),
             steps=steps(question, chosen),
             uncertainty=uncertainty(question, chosen, others),
@@ -231,6 +240,26 @@ def _statement(question: ServingQuestion, chosen: Build) -> str:
         chosen.facts.measured,
     )
     return f"{interval}; {SIMULATED}" if question.problem.percentile else interval
+
+
+def _beaten(plan: Plan, two: Disaggregated) -> Plan:
+    """Say of a plan that two pools are better, which are no part of its proof."""
+    price = two.price_usd or 0.0
+    warning = PlanWarning(
+        code="W014",
+        message=f"two pools do better, simulated: {two.layout} for ${price:,.0f}, "
+        f"{two.tokens_per_second:,.0f} tok/s; the plan is the best of one pool",
+        help="take what stands under `disaggregated`",
+    )
+    return replace(
+        plan,
+        status="feasible",
+        why="space",
+        bound_usd=None,
+        bound_usd_per_hour=None,
+        gap=None,
+        warnings=(*plan.warnings, warning),
+    )
 
 
 def _alternatives(

@@ -18,6 +18,7 @@ from msgspec.structs import replace as with_changes
 
 from planopt.door import written
 from planopt.loads import Latencies  # noqa: TC001 - msgspec reads
+from planopt.planning.question import MUCH_DEARER
 from planopt.procurement import buy
 from planopt.procurement.found import Found
 from planopt.procurement.problem import Purchase, offer
@@ -97,9 +98,12 @@ def settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
         # What is dearer than all that is known can be in no better purchase.
         cap = problem.budget_usd if told.value is None else told.value / MICRO_USD
         found, told = _asked(question, purchase, cap)
-    if not told.counts:
+    dear = known is not None and (told.value or 0.0) > MUCH_DEARER * known
+    if not told.counts or (told.ended == "time" and dear):
         # The closed form may know one that nobody had the time to look at.
-        return _unproven(question, purchase, told.bound)
+        other = _unproven(question, purchase, told.bound)
+        if not told.counts or (other and _is_better(other, problem, told.value)):
+            return other
     chosen = build(found, problem, question.limits, told.counts)
     ran = (told.runs[row] for row in sorted(told.counts))
     deployments = (
@@ -116,6 +120,12 @@ def settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
     proven = _bounded(proven, problem, told.value, told.bound)
     question.simulated = told.simulations, told.requests
     return Choice(question, proven, chosen)
+
+
+def _is_better(choice: Choice, problem: Problem, value: float | None) -> bool:
+    """Whether a choice holds, and is cheaper than so many millionths of a dollar."""
+    price = choice.build.price_usd * MICRO_USD
+    return not missed(problem, choice.build) and (value is None or price < value)
 
 
 def _asked(
@@ -181,7 +191,9 @@ def _unproven(
             break
         choice = _judged(other)
     price = choice.purchase.price_micro_usd
-    feasible = replace(choice.purchase, status="feasible", why="time")
+    no_method = question.problem.objective == "latency" or question.problem.batch
+    why: Literal["space", "time"] = "space" if no_method else "time"
+    feasible = replace(choice.purchase, status="feasible", why=why)
     return choice._replace(purchase=_bounded(feasible, question.problem, price, bound))
 
 

@@ -182,8 +182,8 @@ class Purchase:
     objective_value: float | None = None
     objective_bound: float | None = None
     gap: float | None = None  # Their distance as a share of the value
-    # Why it is not proven: a rate too near its limit to be told, or the time.
-    why: Literal["edge", "time"] | None = None
+    # Why it is not proven: a rate too near its limit to be told, the time, no method.
+    why: Literal["edge", "time", "space"] | None = None
     seconds: float = 0.0  # Time it took
 
 
