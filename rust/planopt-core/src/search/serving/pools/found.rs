@@ -64,6 +64,21 @@ pub struct PoolsRequest<'q> {
     pub stop: &'q AtomicBool,
 }
 
+impl PoolsRequest<'_> {
+    /// Whether the machines of a replica alone are within the price.
+    pub(super) fn affords(&self, system: &System, accelerators: u32, hosts: u32) -> bool {
+        let of_hosts = system.host.price.map(|price| price * hosts);
+        let bought = match system.host.includes {
+            Some(_) => of_hosts,
+            None => of_hosts
+                .zip(system.accelerator.price)
+                .map(|(price, each)| price + each * accelerators),
+        };
+        let most = self.demand.price;
+        most.is_none_or(|most| bought.is_some_and(|price| price <= most))
+    }
+}
+
 /// One pool of what was found.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundPool<'a> {

@@ -52,7 +52,7 @@ pub fn search_pools<'a>(request: &PoolsRequest, space: &Space<'a>) -> PoolsResul
     let prepared: Vec<(System<'a>, Prepared)> = space
         .systems
         .iter()
-        .filter(|system| system.host.rent.is_none() && affordable(request, system, 1, 1))
+        .filter(|system| system.host.rent.is_none() && request.affords(system, 1, 1))
         .filter_map(|system| {
             let prepared = Prepared::new(
                 request.transformer,
@@ -93,19 +93,6 @@ pub fn search_pools<'a>(request: &PoolsRequest, space: &Space<'a>) -> PoolsResul
         matched(request, Some(joined), &alone, &spread, &mut result);
     }
     result
-}
-
-/// Whether the machines of a replica alone are within the price.
-fn affordable(request: &PoolsRequest, system: &System, accelerators: u32, hosts: u32) -> bool {
-    let of_hosts = system.host.price.map(|price| price * hosts);
-    let bought = match system.host.includes {
-        Some(_) => of_hosts,
-        None => of_hosts
-            .zip(system.accelerator.price)
-            .map(|(price, each)| price + each * accelerators),
-    };
-    let most = request.demand.price;
-    most.is_none_or(|most| bought.is_some_and(|price| price <= most))
 }
 
 /// The networks of which no other one is both faster and cheaper, to any host.

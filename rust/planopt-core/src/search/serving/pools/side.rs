@@ -1,6 +1,5 @@
 //! One pool's part: the layouts that do it, and the rate of requests that each carries in time.
 
-use super::affordable;
 use super::found::PoolsRequest;
 use crate::compute::Step;
 use crate::hardware::{Fabric, System};
@@ -122,8 +121,7 @@ impl<'a> PoolContext<'_, 'a> {
                 if (placement.hosts > 1) != self.system.network.is_some() {
                     return None;
                 }
-                let (accelerators, hosts) = (placement.accelerators(), placement.hosts);
-                if !affordable(request, &self.system, accelerators, hosts) {
+                if !request.affords(&self.system, placement.accelerators(), placement.hosts) {
                     return None;
                 }
                 let replica = self.replica(layout, placement, &fabric, &stages)?;
