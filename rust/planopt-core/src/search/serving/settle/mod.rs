@@ -484,7 +484,12 @@ impl<'a> Loop<'_, '_, 'a> {
                 least = middle;
             }
         }
-        most
+        // Where rates themselves are sought, and nothing is known, any is enough: half of the most.
+        if self.settling.most && high.is_none() {
+            f64::midpoint(most, 1.0)
+        } else {
+            most
+        }
     }
 
     /// Runs what a purchase is made of for as long as a plan needs, each at its share of the load;
