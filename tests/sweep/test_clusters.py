@@ -21,7 +21,7 @@ from planopt.sweeps.parts import Parts
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-CANDIDATES = 1_012_435_200
+CANDIDATES = 1_002_792_960
 STUDY = 'space = "gpt3-175b"\n'
 WAIT_SECONDS = 240
 STORE_BYTES = 100_000_000
