@@ -23,7 +23,7 @@ from planopt.documents.plan import Plan
 from planopt.options import Asked, table
 from planopt.planning.serving import Serving
 from planopt.procurement import Solver
-from planopt.serving.load import configuration_of, simulated
+from planopt.serving.load import simulated_deployment
 from planopt.serving.question_types import PERCENTILES
 
 if TYPE_CHECKING:
@@ -232,25 +232,20 @@ def _late(command: str, file: Path) -> float | None:
     plan = msgspec.json.decode(file.read_bytes(), type=Plan, strict=False)
     catalog = open_catalog()
     problem = Serving().read(_asked(command), catalog, Solver()).problem
-    whole = problem.whole_load
-    if problem.percentile is None or whole is None:
+    if problem.percentile is None:
         return None
     catalog = problem.counted(catalog)
     allowed = 1 - PERCENTILES[problem.percentile]
-    rates = [_rate(each) for each in plan.deployments]
+    loads = [_load(each) for each in plan.deployments]
     late = 0.0
-    for each, rate in zip(plan.deployments, rates, strict=True):
-        users = each.evaluation.under_load and each.evaluation.under_load.users
-        load = whole.of_users(users) if users else whole.shared(rate / sum(rates))
-        report = simulated(
+    for each, of_it in zip(plan.deployments, loads, strict=True):
+        report = simulated_deployment(
             catalog,
-            configuration_of(problem, each),
-            load,
-            engine=problem.asked["scheduler"],
+            problem,
+            each,
+            of_it / sum(loads),
             requests=JUDGED_REQUESTS,
             seed=UNUSED_SEED,
-            ttft_seconds=problem.ttft_seconds,
-            tpot_seconds=1 / problem.target if problem.target else None,
         )
         if report is None or report.overloaded or report.slo_violation is None:
             return 1.0
@@ -258,9 +253,9 @@ def _late(command: str, file: Path) -> float | None:
     return late - allowed
 
 
-def _rate(deployment: Deployment) -> float:
+def _load(deployment: Deployment) -> float:
     load = deployment.evaluation.under_load
-    return (load and load.requests_per_second) or 1.0
+    return float((load and (load.users or load.requests_per_second)) or 1)
 
 
 def _asked(command: str) -> Asked:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import planopt
+from planopt.planning.pools import beats
 
 QUESTION: dict[str, Any] = {
     "model": "llama-3.1-70b",
@@ -39,6 +41,30 @@ def test_two_pools_stand_beside_the_plan(plan: planopt.Plan) -> None:
     assert two.tpot_seconds.p95 <= 1.01 / 33.3
     used = sum(p.replicas * p.candidate.accelerators for p in (two.prefill, two.decode))
     assert used <= two.accelerators
+
+
+def test_a_plan_that_two_pools_beat_is_not_called_proven(plan: planopt.Plan) -> None:
+    two = plan.disaggregated
+    assert two is not None
+    faster = replace(two, tokens_per_second=1e9)
+    assert beats(faster, plan, hourly=False)
+    assert not beats(replace(faster, in_time=False), plan, hourly=False)
+    assert not beats(replace(two, tokens_per_second=1.0), plan, hourly=False)
+    warned = any(each.code == "W014" for each in plan.warnings)
+    is_beaten = beats(two, plan, hourly=False)
+    assert warned == is_beaten == (plan.why == "space")
+    assert not is_beaten or (plan.status, plan.gap) == ("feasible", None)
+
+
+def test_the_cheaper_is_better_by_the_money_that_is_asked_about(
+    plan: planopt.Plan,
+) -> None:
+    two = plan.disaggregated
+    assert two is not None
+    ours = replace(plan, objective="cheapest", price_usd=100.0)
+    theirs = replace(two, price_usd=99.0, cost=replace(two.cost, usd_per_hour=1e9))
+    assert beats(theirs, ours, hourly=False)
+    assert not beats(theirs, ours, hourly=True)
 
 
 def test_what_they_cost_is_the_sum_of_their_parts(plan: planopt.Plan) -> None:

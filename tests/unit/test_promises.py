@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 import planopt
 from planopt.documents.evaluation import Percentiles, ServingEvaluation, UnderLoad
+from planopt.planning import settle
 from planopt.planning.serving import missing
 from planopt.planning.settle import missed
 
@@ -80,6 +82,28 @@ def test_a_dearer_plan_is_proven_where_the_cheaper_one_is_late() -> None:
     assert plan.status == "optimal"
     assert plan.bound_usd == plan.price_usd
     assert sum(line.quantity for line in plan.bill_of_materials[:1]) > 1
+
+
+def test_a_clock_that_ends_over_much_dearer_kinds_is_no_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What the closed form buys is simulated then, and is the plan if it holds."""
+    usual = on_l40s(ttft="1s", requests="4/s")
+    asked = settle._asked
+
+    def ended(*of: Any) -> Any:
+        found, told = asked(*of)
+        assert told.value is not None
+        return found, replace(told, ended="time", value=100 * told.value)
+
+    monkeypatch.setattr(settle, "_asked", ended)
+    plan = on_l40s(ttft="1s", requests="4/s")
+    kept(plan)
+    assert (plan.status, plan.why) == ("feasible", "time")
+    assert usual.price_usd is not None
+    assert plan.price_usd is not None
+    # The distance is that of what was bought, not of the dear one.
+    assert plan.gap == pytest.approx(1 - usual.price_usd / plan.price_usd)
 
 
 def test_a_faster_promise_is_never_cheaper() -> None:

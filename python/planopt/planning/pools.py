@@ -72,7 +72,7 @@ def disaggregated(
     return best
 
 
-def beats(two: Disaggregated, plan: Plan) -> bool:
+def beats(two: Disaggregated, plan: Plan, *, hourly: bool) -> bool:
     """Whether two pools that keep the promises are better than a plan."""
     if not two.in_time:
         return False
@@ -82,6 +82,8 @@ def beats(two: Disaggregated, plan: Plan) -> bool:
         return (two.tokens_per_second or 0.0) > ours
     if plan.objective == "cost-per-token":
         one, other = (each.cost.usd_per_million_tokens for each in (plan, two))
+    elif hourly:
+        one, other = (each.cost.usd_per_hour for each in (plan, two))
     else:
         one, other = plan.price_usd, two.price_usd
     return one is not None and other is not None and other < one

@@ -137,7 +137,8 @@ class Serving:
             return plan
         flips = sensitivities(question, chosen)
         two = disaggregated(question.as_asked, chosen)
-        if two is not None and beats(two, plan):
+        hourly = question.problem.acquisition.hourly
+        if two is not None and beats(two, plan, hourly=hourly):
             plan = _beaten(plan, two)
         answers, others = _alternatives(question, plan.status, chosen)
         return replace(
@@ -189,11 +190,9 @@ class Serving:
         why = why_no_purchase(question, purchase, started + problem.time_limit_seconds)
         two = disaggregated(question.as_asked)
         if two is not None and two.in_time:
-            rough = is_rough(two.bill_of_materials)
-            price = dollars(two.price_usd or 0.0, rough=rough, whole=True)
             pools = (
                 "two pools do it, one that reads prompts and one that answers: "
-                f"{two.layout}, {price}"
+                f"{_in_short(two)}"
             )
             note = f"{why.note}; {pools}" if why.note else pools
             why = replace(why, note=note)
@@ -242,13 +241,17 @@ def _statement(question: ServingQuestion, chosen: Build) -> str:
     return f"{interval}; {SIMULATED}" if question.problem.percentile else interval
 
 
+def _in_short(two: Disaggregated) -> str:
+    rough = is_rough(two.bill_of_materials)
+    return f"{two.layout}, {dollars(two.price_usd or 0.0, rough=rough, whole=True)}"
+
+
 def _beaten(plan: Plan, two: Disaggregated) -> Plan:
     """Say of a plan that two pools are better, which are no part of its proof."""
-    price = two.price_usd or 0.0
     warning = PlanWarning(
         code="W014",
-        message=f"two pools do better, simulated: {two.layout} for ${price:,.0f}, "
-        f"{two.tokens_per_second:,.0f} tok/s; the plan is the best of one pool",
+        message=f"two pools do better, simulated: {_in_short(two)}; "
+        "the plan is the best of one pool",
         help="take what stands under `disaggregated`",
     )
     return replace(

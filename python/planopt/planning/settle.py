@@ -18,7 +18,7 @@ from msgspec.structs import replace as with_changes
 
 from planopt.door import written
 from planopt.loads import Latencies  # noqa: TC001 - msgspec reads
-from planopt.planning.question import MUCH_DEARER
+from planopt.planning.question import MUCH_DEARER, REACH
 from planopt.procurement import buy
 from planopt.procurement.found import Found
 from planopt.procurement.problem import Purchase, offer
@@ -48,8 +48,6 @@ FINAL_SEED = 1
 SHARE_OF_TIME = 0.8
 """Of the time limit, after which the best that is known must do: its final run and what
 lies beside it take the rest."""
-REACH = 2.0
-"""Units are looked at up to so many times the price of the closed form's purchase."""
 
 
 class _Told(Struct, frozen=True):

@@ -1,9 +1,9 @@
 //! Hosts full of accelerators, whatever runs on them.
 
-use super::parts::{Line, Part};
+use super::parts::{Line, Part, price_of};
 use crate::catalog::{Assumptions, Connecting};
 use crate::hardware::{Hardware, System};
-use crate::quantity::Watts;
+use crate::quantity::{MicroUsd, Watts};
 
 /// Hosts of one kind, with their accelerators and NICs.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +75,11 @@ impl<'a> HostSet<'a> {
         }
         line(Part::Host(host), self.hosts_bought(), host.price?);
         Some(())
+    }
+
+    /// Price of accelerators and hosts; nothing if one has none.
+    pub fn price(&self) -> Option<MicroUsd> {
+        price_of(|line| self.parts(line))
     }
 
     /// Draw of accelerators and hosts at work; nothing if the vendor publishes no power of the

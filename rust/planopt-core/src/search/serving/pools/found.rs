@@ -1,6 +1,7 @@
 //! What is asked of two pools, and what was found.
 
 use crate::bill::Cluster;
+use crate::bill::HostSet;
 use crate::catalog::Assumptions;
 use crate::hardware::{Connection, System};
 use crate::load::serving::Question;
@@ -66,16 +67,10 @@ pub struct PoolsRequest<'q> {
 
 impl PoolsRequest<'_> {
     /// Whether the machines of a replica alone are within the price.
-    pub(super) fn affords(&self, system: &System, accelerators: u32, hosts: u32) -> bool {
-        let of_hosts = system.host.price.map(|price| price * hosts);
-        let bought = match system.host.includes {
-            Some(_) => of_hosts,
-            None => of_hosts
-                .zip(system.accelerator.price)
-                .map(|(price, each)| price + each * accelerators),
-        };
+    pub(super) fn affords(&self, system: &System, accelerators: u32) -> bool {
+        let machines = HostSet::of(system, accelerators, 0).price();
         let most = self.demand.price;
-        most.is_none_or(|most| bought.is_some_and(|price| price <= most))
+        most.is_none_or(|most| machines.is_some_and(|price| price <= most))
     }
 }
 

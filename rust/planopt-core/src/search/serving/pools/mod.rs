@@ -52,7 +52,7 @@ pub fn search_pools<'a>(request: &PoolsRequest, space: &Space<'a>) -> PoolsResul
     let prepared: Vec<(System<'a>, Prepared)> = space
         .systems
         .iter()
-        .filter(|system| system.host.rent.is_none() && request.affords(system, 1, 1))
+        .filter(|system| system.host.rent.is_none() && request.affords(system, 1))
         .filter_map(|system| {
             let prepared = Prepared::new(
                 request.transformer,

@@ -121,7 +121,7 @@ impl<'a> PoolContext<'_, 'a> {
                 if (placement.hosts > 1) != self.system.network.is_some() {
                     return None;
                 }
-                if !request.affords(&self.system, placement.accelerators(), placement.hosts) {
+                if !request.affords(&self.system, placement.accelerators()) {
                     return None;
                 }
                 let replica = self.replica(layout, placement, &fabric, &stages)?;
