@@ -136,4 +136,4 @@ def adapter_time(product: MatMul, shape: Shape, step: Step, rank: Rank) -> Durat
         arithmetic=2 * rows * inputs * outputs / (rank.base_rate * efficiency),
         traffic=moved * rank.activation_bytes / bandwidth,
         overhead=reached.operation_overhead,
-    )
+    ).slower(rank.compute.engine.prefill_factor if step.chunk else 1.0)

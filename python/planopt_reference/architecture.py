@@ -65,6 +65,9 @@ def _grouped_projections(
         key_value=key_value,
         kv_heads=attention.kv_heads,
     )
+    # Section 1: normalised over all heads, not over each.
+    if units.count(table.get("query_key_norm", 0)) > 2 * attention.head_dim:
+        yield from (AllReduce(1), AllReduce(1))
     yield attention
     yield MatMul(
         "attention_output",

@@ -128,6 +128,8 @@ class Fabric:
         """Return the bus bandwidth of an all-reduce of `n` ranks of one host."""
         classes = self.host.all_reduce
         wanted = self.assumptions.pcie_all_reduce
+        if wanted == "default" and self.accelerator.peer_to_peer:
+            wanted = "peer-to-peer"
         groups = classes.get(wanted, classes.get("default"))
         if groups is None:
             return self.pcie_bandwidth
@@ -269,11 +271,6 @@ def all_reduce(message: float, fabric: Fabric) -> float:
     """
     if fabric.t == 1:
         return 0.0
-    share = fabric.assumptions.reached.engine.all_reduce
-    return share * _measured_all_reduce(message, fabric)
-
-
-def _measured_all_reduce(message: float, fabric: Fabric) -> float:
     t = fabric.t
     if fabric.assumptions.communication.all_reduce == "transfer":
         return _transfer_all_reduce(message, fabric)

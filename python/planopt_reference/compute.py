@@ -104,7 +104,7 @@ def matmul_time(operation: MatMul, step: Step, rank: Rank) -> Duration:
         traffic=(weight_bytes + (moved if rank.compute.activation_traffic else 0))
         / bandwidth,
         overhead=reached.operation_overhead,
-    )
+    ).slower(rank.compute.engine.prefill_factor if step.chunk else 1.0)
 
 
 # Section 3, Attention: l of a chunk. The sum of min(c + i, w) over its tokens i.
@@ -228,12 +228,14 @@ def kv_bytes_per_token(operation: Attention | LatentAttention, rank: Rank) -> fl
         "compute.attention_efficiency",
         "compute.half_prompt",
         "compute.kv_bandwidth_efficiency",
+        "compute.kv_bandwidth_efficiency_8bit",
         "compute.attention_overhead",
     ),
 )
-def _attention_time(
+def attention_times(
     operation: Attention | LatentAttention, step: Step, rank: Rank
 ) -> list[Duration]:
+    """Return the times of attention: of the chunk, and of what decodes."""
     compute = rank.compute
     if not compute.attention_time:
         return []
@@ -242,7 +244,12 @@ def _attention_time(
         if isinstance(operation, LatentAttention)
         else attention_work(operation, step, rank)
     )
-    bandwidth = rank.memory_bandwidth * compute.kv_bandwidth_efficiency
+    reached = (
+        compute.kv_bandwidth_efficiency_8bit
+        if rank.kv_bytes <= 1
+        else compute.kv_bandwidth_efficiency
+    )
+    bandwidth = rank.memory_bandwidth * reached
     overhead = compute.attention_overhead
     chunk, decoding = parts
     times = []
@@ -254,7 +261,8 @@ def _attention_time(
         if isinstance(operation, LatentAttention) and recomputed:
             share = recomputed / (recomputed + compute.half_prompt)
             arithmetic += recovered_work(operation, step, rank) / (rate * share)
-        times.append(duration(rank, arithmetic, chunk[1] / bandwidth, overhead))
+        alone = duration(rank, arithmetic, chunk[1] / bandwidth, overhead)
+        times.append(alone.slower(compute.engine.prefill_factor))
     if decoding is not None:
         flops, moved = decoding
         rate = rank.base_rate * compute.decode_attention_efficiency
@@ -282,8 +290,27 @@ def elementwise_time(width: int, step: Step, rank: Rank) -> Duration:
         rank,
         arithmetic=0.0,
         traffic=moved / bandwidth if rank.compute.activation_traffic else 0.0,
-        overhead=reached.operation_overhead,
-    )
+        overhead=(
+            reached.operation_overhead
+            if rank.compute.engine.layer_overhead is None
+            else 0.0
+        ),
+    ).slower(rank.compute.engine.prefill_factor if step.chunk else 1.0)
+
+
+# Section 3, small kernels.
+@formula(
+    "layer_overhead for each layer, in place of the launches of small kernels",
+    section="3",
+    unit="s",
+)
+def small_kernels(operation: Operation, rank: Rank) -> list[Duration]:
+    """Return the time of a layer's small kernels beside what mixes its tokens."""
+    seconds = rank.compute.engine.layer_overhead
+    mixes = isinstance(operation, Attention | LatentAttention | StateSpace)
+    if seconds is None or not mixes:
+        return []
+    return [Duration(0.0, 0.0, seconds, launch=seconds)]
 
 
 def operation_times(operation: Operation, step: Step, rank: Rank) -> list[Duration]:
@@ -291,7 +318,10 @@ def operation_times(operation: Operation, step: Step, rank: Rank) -> list[Durati
     if isinstance(operation, MatMul):
         return [matmul_time(operation, step, rank)]
     if isinstance(operation, Attention | LatentAttention):
-        return _attention_time(operation, step, rank)
+        return [
+            *attention_times(operation, step, rank),
+            *small_kernels(operation, rank),
+        ]
     # A scan has a page of its own (`scan.py`).
     if isinstance(operation, AllReduce | StateSpace):
         return []

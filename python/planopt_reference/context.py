@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from planopt_reference.compute import (
     attended_tokens,
+    attention_times,
     kv_bytes_per_token,
-    operation_times,
 )
 from planopt_reference.derivation import formula
 from planopt_reference.operations import Attention, LatentAttention
@@ -104,6 +104,6 @@ def layer_messages(
     worked = math.fsum(
         time.seconds
         for operation in attention
-        for time in operation_times(operation, chunk_alone, rank)
+        for time in attention_times(operation, chunk_alone, rank)
     )
     return max(0.0, gathered - overlap * worked) + combined

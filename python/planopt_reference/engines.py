@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from planopt_reference import units
@@ -22,11 +22,11 @@ class Engine:
     cache: float = 1.0
     bandwidth: float = 1.0
     overhead: float = 1.0
-    experts: float = 1.0
     quantised: float = 1.0
-    all_reduce: float = 1.0
     kernels: Table | None = None
     """Of its own, as the file has them."""
+    experts: Mapping[str, list[str]] = field(default_factory=dict)
+    """Families of kernels of experts by format, the first that was measured."""
     prompt_chunk: int | None = None
     """Tokens of a prompt that go through the stages at once, if not all."""
     half_rows: float | None = None
@@ -35,8 +35,16 @@ class Engine:
     """Seconds of passing a micro-batch on to the next stage, besides its message."""
     step_overhead: float | None = None
     """Seconds; none leaves those of the kernels' table."""
+    layer_overhead: float | None = None
+    """Seconds of all small kernels of a layer; none leaves the launch of each."""
+    per_sequence: float = 0.0
+    """Seconds of a step for each sequence that gains a token."""
+    streamed: float = 0.0
+    """Seconds besides of sending it, each token for itself."""
     prompt_launch: float = 0.0
     """Seconds of each operation and message of a step that reads prompts, at least."""
+    prefill_factor: float = 1.0
+    """Time of products and attention of such a step over that of the best kernels."""
 
 
 KERNELS: Final = Engine()
@@ -47,11 +55,15 @@ def _as_it_is(figure: object) -> object:
     return figure
 
 
-_READ: Final[Mapping[str, Callable[[object], object]]] = {
+_READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "kernels": _as_it_is,
+    "experts": _as_it_is,
     "prompt_chunk": units.count,
     "hop_overhead": units.seconds,
     "step_overhead": units.seconds,
+    "layer_overhead": units.seconds,
+    "per_sequence": units.seconds,
+    "streamed": units.seconds,
     "prompt_launch": units.seconds,
 }
 

@@ -207,6 +207,17 @@ class Duration:
     """Of the shorter of the two, what does not hide behind the longer."""
     launch: float = 0.0
 
+    def slower(self, factor: float) -> Duration:
+        """Return arithmetic and traffic so many times as long, launches as they are."""
+        work = self.seconds - self.launch
+        return Duration(
+            self.arithmetic * factor,
+            self.traffic * factor,
+            work * factor + self.launch,
+            self.exposed * factor,
+            self.launch,
+        )
+
     # Section 3, "A time is counted to what bounds it".
     @property
     def compute(self) -> float:

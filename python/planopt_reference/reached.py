@@ -81,6 +81,15 @@ class Compute:
             * engine.bandwidth
             * engine.cache
         )
+        self.kv_bandwidth_efficiency_8bit = (
+            units.share(
+                table.get(
+                    "kv_bandwidth_efficiency_8bit", table["kv_bandwidth_efficiency"]
+                )
+            )
+            * engine.bandwidth
+            * engine.cache
+        )
         self.attention_overhead = engine.overhead * units.seconds(
             table.get("attention_overhead", table["operation_overhead"])
         )
@@ -110,16 +119,23 @@ class Compute:
             Whether of one matrix for each expert.
         """
         base = self._table
-        of_format = base.get("formats", {}).get(weights, {})
+        # Section 3: those of 16 bits were measured apart from training's.
+        name = "bf16" if weights in (None, "fp16") else weights
+        of_format = base.get("formats", {}).get(name, {})
         layers: list[Table] = [of_format, base]
         if experts:
             layers = [of_format.get("experts", {}), base.get("experts", {}), *layers]
+            measured = of_format.get("kernels", {})
+            preferred = self.engine.experts.get(str(name), [])
+            layers = [measured[each] for each in preferred if each in measured][
+                :1
+            ] + layers
 
         def found(key: str) -> object:
             return next(layer[key] for layer in layers if key in layer)
 
         engine = self.engine
-        share = engine.experts if experts else 1.0
+        share = 1.0
         if weights is not None and weights not in _PLAIN:
             share *= engine.quantised
         return Products(
@@ -137,9 +153,7 @@ class Compute:
             operation_overhead=(
                 0.0
                 if self.own is not None
-                else units.seconds(found("operation_overhead"))
-                * engine.overhead
-                / (engine.experts if experts else 1.0)
+                else units.seconds(found("operation_overhead")) * engine.overhead
             ),
         )
 

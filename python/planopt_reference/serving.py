@@ -100,7 +100,8 @@ def _memory_table(memory: Memory) -> dict[str, float]:
 def _messages(model: Model, rank: Rank, links: Fabric, batch: int) -> dict[str, float]:
     """Return the messages of a step of one micro-batch; a lone rank sends none."""
     payload = message_bytes(math.ceil(batch / rank.d), model.hidden, rank)
-    reductions = sum(isinstance(one, AllReduce) for one in model.operations())
+    residual = AllReduce(model.hidden)
+    reductions = sum(one == residual for one in model.operations())
     return {
         "payload_bytes": payload,
         "all_reduce_seconds": all_reduce(payload, links),

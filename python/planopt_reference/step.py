@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Final
 from planopt_reference.adapters import adapter_times
 from planopt_reference.architecture import model_from_table
 from planopt_reference.communication import Fabric, all_reduce, pipeline_hops
-from planopt_reference.compute import distinct_matrices, operation_times
+from planopt_reference.compute import (
+    distinct_matrices,
+    operation_times,
+    small_kernels,
+)
 from planopt_reference.context import context_messages
 from planopt_reference.derivation import formula
 from planopt_reference.encoder import encoder_seconds
@@ -147,7 +151,8 @@ def stage_time(stage: Stage, step: Step, rank: Rank, links: Fabric) -> StageTime
     ]
     if stage.first:
         encoding = encoder_seconds(rank, step)
-        durations.append(Duration(encoding, 0.0, encoding))
+        alone = Duration(encoding, 0.0, encoding)
+        durations.append(alone.slower(rank.compute.engine.prefill_factor))
     spared, handed = _kept_by_host(stage, step, rank, links)
     share = offloaded_share(stage, rank)
     return StageTime(
@@ -289,6 +294,7 @@ def _durations(
         yield from operation_times(operation, step, rank)
         if isinstance(operation, StateSpace):
             yield from scan_times(operation, step, rank)
+            yield from small_kernels(operation, rank)
 
 
 # Section 6, stage_j, and its parts.
@@ -323,8 +329,8 @@ def stage_parts(
 
 # Section 6, turn and step.
 @formula(
-    "turn = step_overhead + sum_j stage_j + hops; step = max(turn, in_flight "
-    "max_j stage_j)",
+    "turn = step_overhead + b (per_sequence + streamed) + sum_j stage_j + hops; "
+    "step = max(turn, in_flight max_j stage_j)",
     section="6",
     unit="s",
     reads=("compute.step_overhead",),
@@ -339,6 +345,7 @@ def step_time(
     overlap: str,
 ) -> StepTime:
     """Return the times of a step of `in_flight` micro-batches that are all alike."""
+    decoding = step.decoding
     one_token = replace(step, chunk=0).of_group(rank.d)
     if rank.drafter is not None:
         step = replace(step, drafted=rank.drafter.tokens)
@@ -351,18 +358,25 @@ def step_time(
         stage_parts(time, stage, overlap, rank, links)
         for time, stage in zip(times, assigned, strict=True)
     ]
-    turn = _turn(parts, step, model, rank, links)
+    turn = _turn(parts, step, model, rank, links, decoding)
     slowest = max(stage.seconds for stage in parts)
     waiting = max(0.0, in_flight * slowest - turn.seconds)
     return StepTime(step=turn.seconds + waiting, turn=turn, waiting=waiting)
 
 
 def _turn(
-    stages_of_it: list[Parts], step: Step, model: Model, rank: Rank, links: Fabric
+    stages_of_it: list[Parts],
+    step: Step,
+    model: Model,
+    rank: Rank,
+    links: Fabric,
+    decoding: int = 0,
 ) -> Parts:
     """Return a micro-batch's way through all stages."""
     hops = pipeline_hops(message_bytes(step.tokens, model.hidden, rank), links)
-    between = Parts(communication=hops, host=rank.compute.step_overhead)
+    engine = rank.compute.engine
+    sequences = (engine.per_sequence + engine.streamed) * decoding
+    between = Parts(communication=hops, host=rank.compute.step_overhead + sequences)
     return _summed([*stages_of_it, between])
 
 

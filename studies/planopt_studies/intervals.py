@@ -34,6 +34,8 @@ class Unseen:
     fold: int = 0
     group: tuple[str, ...] = ()
     """What is left out as a whole: rows of one are alike."""
+    row: str = ""
+    """Of the measurement, where it is one row's."""
 
 
 def covered(errors: Iterable[Unseen]) -> dict[str, float]:

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from planopt_reference import Facts
+from planopt_reference.engines import engine_from_table
 from planopt_reference.reached import Compute, Reached
 
 GENERAL = {
@@ -48,6 +49,39 @@ def test_an_accelerator_goes_before_its_family(engine: Facts) -> None:
     measured = reached.compute(board).products("fp8", experts=False)
     assert (measured.half_depth, measured.efficiency) == (7, 0.7)
     assert reached.compute(card).products(None, experts=False).efficiency == 0.3
+
+
+def test_products_of_16_bits_have_figures_of_their_own_in_serving() -> None:
+    compute = Compute({**GENERAL, "formats": {"bf16": {"efficiency": 0.6}}})
+    for weights in (None, "bf16", "fp16"):
+        assert compute.products(weights, experts=False).efficiency == 0.6
+    # Training is fitted on the general ones.
+    assert compute.products("fp32", experts=False).efficiency == 0.8
+
+
+def test_an_engine_runs_the_first_family_of_kernels_that_was_measured() -> None:
+    measured = {
+        "experts": {"efficiency": 0.9},
+        "kernels": {"cutlass": {"efficiency": 0.2}, "triton": {"efficiency": 0.3}},
+    }
+    table = {**GENERAL, "formats": {"fp8": measured}}
+
+    def reached(*families: str) -> float:
+        engine = engine_from_table({"experts": {"fp8": list(families)}})
+        return Compute(table, engine).products("fp8", experts=True).efficiency
+
+    assert reached("deepgemm", "triton", "cutlass") == 0.3
+    assert reached("deepgemm") == 0.9
+    # What a family has not of its own is as of experts.
+    launch = Compute(table).products("fp8", experts=True).operation_overhead
+    assert launch == pytest.approx(20e-6)
+
+
+def test_a_cache_of_8_bits_is_read_as_it_was_measured() -> None:
+    assert Compute(GENERAL).kv_bandwidth_efficiency_8bit == 0.8
+    narrow = Compute({**GENERAL, "kv_bandwidth_efficiency_8bit": 0.5})
+    assert narrow.kv_bandwidth_efficiency_8bit == 0.5
+    assert narrow.kv_bandwidth_efficiency == 0.8
 
 
 def test_the_roofline_lies_between_the_longer_and_the_sum() -> None:

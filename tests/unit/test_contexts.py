@@ -49,7 +49,7 @@ def test_groups_have_whole_contexts() -> None:
 
 
 def planned(**changes: Any) -> Plan:
-    asked = {"accelerators": "h100-sxm", "ttft": "7s", "target": "20tok/s", "users": 1}
+    asked = {"accelerators": "h100-sxm", "ttft": "6s", "target": "20tok/s", "users": 1}
     asked["load"] = "benchmark"
     return solve(**{**LONG, **asked, **changes})
 

@@ -75,6 +75,8 @@ class MeasuredReplica:
     network: str | None = None
     usable_fraction: float | None = None
     """Share of the memory that the engine plans with, where that is known."""
+    stream_interval: int | None = None
+    """Tokens of an answer sent together; each for itself unless given."""
 
     @property
     def layout(self) -> str:
@@ -104,6 +106,7 @@ class MeasuredReplica:
             "context": max(context, 1),
             "network": self.network,
             "usable_fraction": self.usable_fraction,
+            "stream_interval": self.stream_interval,
         }
         if self.dp > 1 or self.ep > 1:
             request |= {"dp": self.dp, "ep": self.ep}

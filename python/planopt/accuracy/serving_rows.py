@@ -135,7 +135,7 @@ class ServingRow(Struct, frozen=True, kw_only=True):
     batch_wait_share: Share | None = None
     """Of the budget that ends the wait; not used by predictions yet."""
     stream_interval: Count | None = None
-    """Tokens sent together; not used by predictions yet."""
+    """Tokens sent together; empty for each, or for all where nobody waits for one."""
     cuda_graph: Literal["", "none", "partial", "full"] = ""
     """Empty where it is not told; not used by predictions yet."""
     kernel_family: str = ""
@@ -185,6 +185,13 @@ class ServingRow(Struct, frozen=True, kw_only=True):
         return Sizes(kind="independent", prompt=prompts, output=outputs)
 
     @property
+    def sent_together(self) -> int | None:
+        """Tokens of an answer that are sent together: all where nobody waits."""
+        if self.stream_interval is None and self.load in ("benchmark", "static"):
+            return max(self.output_tokens, 1)
+        return self.stream_interval
+
+    @property
     def scheduler(self) -> dict[str, object]:
         """Options that the engine was started with."""
         options = {
@@ -221,6 +228,7 @@ class ServingRow(Struct, frozen=True, kw_only=True):
             ep=(self.prefill_ep or 1) if prefill else self.ep,
             network=network or None,
             usable_fraction=share,
+            stream_interval=self.sent_together,
         )
 
 

@@ -112,7 +112,8 @@ class Machine:
     @cached_property
     def general(self) -> Products:
         """Return the curve that products of all formats follow, and passes."""
-        return self.compute.products(None, experts=False)
+        # Those of 16 bits are serving's; training is fitted on the general ones.
+        return self.compute.products("fp32", experts=False)
 
     @property
     def bandwidth(self) -> float:

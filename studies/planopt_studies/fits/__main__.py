@@ -28,8 +28,8 @@ _FAMILIES: Final = {
     "ampere": "a100-sxm-80",
     "ada": "l40s",
 }
-_QUANTISED: Final = ("fp8", "nvfp4")
-_EXPERTS: Final = ("fp8", "nvfp4", "int4", "mxfp4")
+_PRODUCTS: Final = ("bf16", "fp8", "nvfp4")
+_EXPERTS: Final = ("bf16", "fp8", "nvfp4", "int4", "mxfp4")
 _CITE: Final = "aiconfigurator-core {version} (ai-dynamo, Apache-2.0), systems/data"
 
 
@@ -71,8 +71,12 @@ def _sections(
             for family, stands in _FAMILIES.items()
             if stands == system.accelerator
         ]
-        fitted = _fit_accelerator(tables, system, _peak(facts, system.accelerator))
+        peak = _peak(facts, system.accelerator)
+        fitted = _fit_accelerator(tables, system, peak)
+        print(system.accelerator, len(fitted), "tables", flush=True)
         for name in names:
+            if name.startswith("families."):
+                fitted |= _dense(tables, system, peak, is_own=False)
             for part, (figures, fits) in fitted.items():
                 own = f"{cite}/{system.folder}"
                 yield section(f"{name}{part}", figures, fits, own, date)
@@ -95,9 +99,17 @@ Fitted = dict[str, tuple[dict[str, float], list["Fit"]]]
 """Figures and their fits by the table they go to, behind the accelerator's own."""
 
 
+def _dense(tables: Kernels, system: System, peak: Peak, *, is_own: bool) -> Fitted:
+    fitted: Fitted = {}
+    for weights in _PRODUCTS:
+        found = fits_of.products(tables, system, peak, weights, is_own=is_own)
+        _add(fitted, f".formats.{weights}", found)
+    return fitted
+
+
 def _fit_accelerator(tables: Kernels, system: System, peak: Peak) -> Fitted:
     fitted: Fitted = {}
-    dense = fits_of.products(tables, system, peak, "bf16")
+    dense = fits_of.products_of_training(tables, system, peak)
     prompts = fits_of.attention_prompts(tables, system, peak)
     decoding = fits_of.decode_attention(tables, system, peak)
     general = [each for each in (dense, prompts, decoding) if each is not None]
@@ -106,13 +118,14 @@ def _fit_accelerator(tables: Kernels, system: System, peak: Peak) -> Fitted:
     figures.pop("overhead", None)
     if general:
         fitted[""] = (figures, general)
-    _add(fitted, ".experts", fits_of.experts(tables, system, peak, "bf16"))
-    for weights in _QUANTISED:
-        quantised = fits_of.products(tables, system, peak, weights)
-        _add(fitted, f".formats.{weights}", quantised)
+    fitted |= _dense(tables, system, peak, is_own=True)
     for weights in _EXPERTS:
-        quantised = fits_of.experts(tables, system, peak, weights)
-        _add(fitted, f".formats.{weights}.experts", quantised)
+        part = f".formats.{weights}"
+        best = fits_of.experts(tables, system, peak, weights)
+        _add(fitted, f"{part}.experts", best)
+        for family in fits_of.FAMILIES:
+            own = fits_of.experts(tables, system, peak, weights, family)
+            _add(fitted, f"{part}.kernels.{family}", own)
     return fitted
 
 

@@ -6,10 +6,12 @@ accelerators. Derivatives are taken by simulating the rows again.
 
 from __future__ import annotations
 
+import random
 import re
 import sys
 import tempfile
 from dataclasses import dataclass
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,103 +32,170 @@ if TYPE_CHECKING:
 
     from planopt.accuracy.serving_rows import ServingRow
 
-__all__ = ["ENGINES", "FITTED", "USUAL", "EngineRows", "Linear", "engine_parameters"]
+__all__ = [
+    "ENGINES",
+    "FITTED",
+    "SERVERS",
+    "TERMS",
+    "USUAL",
+    "EngineRows",
+    "Linear",
+    "engine_parameters",
+]
 
 Array = Any
 """A NumPy array of numbers."""
 
-_SERVERS: Final = ("vllm", "sglang", "trtllm", "trtllm-cpp", "lmdeploy")
-ENGINES: Final = (*_SERVERS, "gpt-fast", "exllama", "exllamav2")
+SERVERS: Final = ("vllm", "sglang", "trtllm", "trtllm-cpp", "lmdeploy")
+ENGINES: Final = (*SERVERS, "gpt-fast", "exllama", "exllamav2")
 FITTED: Final = ("decode", "prefill", "tpot", "throughput", "ttft")
 USUAL: Final = "usual"
 """The engine that servers are drawn to."""
-_POOLED: Final = (*_SERVERS, USUAL)
+_SEED: Final = 5
+"""Of the rows that are fitted to."""
 _STEP: Final = 0.05
 """Step of a coordinate in which derivatives are taken."""
 # Prompts of each user in a run that is cut short: an opening burst, and two more.
 _BRIEF: Final = 3
-# No engine's kernel can do what no kernel can: those of the tables reach 0.69 to 0.81
-# of the peak arithmetic, and 0.7 to 0.9 of the bandwidth (the fits to kernels).
+# Engines with kernels of their own: no kernel does more than those of the tables, which
+# reach 0.69 to 0.81 of the peak arithmetic and 0.7 to 0.9 of the bandwidth, could; and
+# one that is not theirs may be that much slower, or launch so much less.
 _BEST_ARITHMETIC: Final = 1.3
 _BEST_BANDWIDTH: Final = 1.25
-# An engine that is not the one of the tables may be that much slower, or launch so much
-# less: with fused kernels and graphs, or one by one from Python.
 _SLOWEST: Final = 0.5
 _LAUNCHES: Final = (0.3, 3.0)
-# NCCL in place of all-reduces of its own is two to three times slower (microbench.csv).
-_MESSAGES: Final = (0.4, 2.5)
-# What nothing tells stays where it is drawn to; three tenths either way weigh as much
-# as a measurement. Products are of the same few libraries under any engine, and were
-# measured: what an engine makes of them is no more than what versions differ by.
 _SPREAD: Final = 0.3
-_SPREADS: Final = {"arithmetic": 0.05, "bandwidth": 0.05, "quantised": 0.1}
-# Its host launches a step while the one before is computed: tokens of users who decode
-# beside a prompt come as fast whether answers are long or short.
-_LAUNCHES_AHEAD: Final = ("trtllm",)
-# Times of servers are alike within a factor of two.
-_TIME_SPREAD: Final = 0.7
+
+
+@dataclass(frozen=True)
+class Term:
+    """What a server's host adds, and what of it is physical."""
+
+    key: str
+    start: float
+    low: float
+    high: float
+    unit: str = "us"
+    why: str = ""
+
+
+TERMS: Final = (
+    Term(
+        "layer_overhead",
+        *(20.0, 4.0, 52.0),
+        why="six small kernels of 2.0-3.3 us on an RTX 4090 (layer norm 1.98, rotary "
+        "2.38, activation 3.26), three where fused; launches that overlap take 1-2 us "
+        "off each",
+    ),
+    Term(
+        "step_overhead",
+        *(300.0, 0.0, 1500.0),
+        why="asynchronous schedulers hide it (vLLM issue 10634: 0.2-0.3 ms)",
+    ),
+    Term(
+        "per_sequence",
+        *(8.0, 0.0, 20.0),
+        why="scheduler: 12.7 us a request (vLLM 0.27.1)",
+    ),
+    Term(
+        "streamed",
+        *(10.0, 0.0, 50.0),
+        why="20 thousand chunks a second are what one Python process sends",
+    ),
+    Term(
+        "prompt_launch",
+        *(50.0, 20.0, 80.0),
+        why="eager launches: all-reduces 20-21 us on x86 hosts, 45 on Grace; layers of "
+        "Python two to three times that",
+    ),
+    Term(
+        "prefill_factor",
+        *(1.25, 1.0, 1.5),
+        unit="",
+        why="none is faster than the fastest kernels; graphs in pieces, unfused "
+        "quantisation",
+    ),
+    Term(
+        "request_overhead",
+        *(15000.0, 1000.0, 60000.0),
+        why="HTTP, the queue between processes, the first token sent",
+    ),
+    Term(
+        "request_per_1k",
+        *(4000.0, 0.0, 10000.0),
+        why="tokenising: 2.4-9 ms for 1,024 tokens",
+    ),
+)
+"""Host terms of a server: where they start, and their physical range."""
+# What nothing tells stays where it is drawn to: a fifth of the range either way weighs
+# as much as a measurement.
+_OF_RANGE: Final = 0.2
+# Rows of several eras under one name: drawn more closely to the usual server.
+_MIXED_ERAS: Final = {"sglang": 0.05}
 
 
 def engine_parameters(engine: str) -> list[Parameter]:
     """Return what may be moved for an engine: figures with priors.
 
-    Those of servers are drawn to the same figure of a usual one, which is fitted beside
-    them: one of few rows is like the others.
+    A server has the terms of its host alone, each within its physical range, drawn to
+    those of a usual one, which is fitted beside them. Others have kernels of their own.
     """
     table = f"engines.{engine}"
+    if engine in (*SERVERS, USUAL):
+        usual = () if engine == USUAL else engine_parameters(USUAL)
+        pools = {each.key: each for each in usual}
+        return [
+            Parameter(
+                table=table,
+                key=term.key,
+                start=term.start,
+                low=term.low,
+                high=term.high,
+                spread=_MIXED_ERAS.get(engine, _OF_RANGE),
+                unit=term.unit,
+                linear=True,
+                scale=term.high - term.low,
+                pool=pools.get(term.key),
+            )
+            for term in TERMS
+        ]
 
     def factor(key: str, low: float, high: float) -> Parameter:
         return Parameter(
-            table=table,
-            key=key,
-            start=1.0,
-            low=low,
-            high=high,
-            spread=_SPREADS.get(key, _SPREAD) if engine in _POOLED else _SPREAD,
-            pool=pool(key),
+            table=table, key=key, start=1.0, low=low, high=high, spread=_SPREAD
         )
 
-    def time(key: str, start: float, spread: float) -> Parameter:
-        own = pool(key)
+    def time(key: str, start: float) -> Parameter:
         return Parameter(
             table=table,
             key=key,
             start=start,
             low=start / 100,
             high=start * 30,
-            spread=spread if own is None else _TIME_SPREAD,
+            spread=1.0,
             unit="us",
-            pool=own,
         )
 
-    def pool(key: str) -> Parameter | None:
-        return usual.get(key) if engine in _SERVERS else None
-
-    usual = (
-        {each.key: each for each in engine_parameters(USUAL)}
-        if engine in _SERVERS
-        else {}
-    )
     return [
         factor("arithmetic", _SLOWEST, _BEST_ARITHMETIC),
         factor("bandwidth", _SLOWEST, _BEST_BANDWIDTH),
         factor("cache", _SLOWEST, _BEST_BANDWIDTH),
         factor("overhead", *_LAUNCHES),
-        factor("experts", _SLOWEST, 1 / _SLOWEST),
         factor("quantised", _SLOWEST, 1 / _SLOWEST),
-        factor("all_reduce", *_MESSAGES),
-        time("step_overhead", 500, 1.0),
-        *([] if engine in _LAUNCHES_AHEAD else [time("prompt_launch", 30, 1.0)]),
-        time("request_overhead", 15000, 1.5),
+        time("step_overhead", 500),
     ]
 
 
 class EngineRows:
     """Rows that an engine was measured in, and their figures by what is assumed."""
 
-    def __init__(self, engine: str, rows: Sequence[ServingRow], base: Path) -> None:
+    def __init__(
+        self, engine: str, rows: Sequence[ServingRow], base: Path, *, sample: int
+    ) -> None:
         self.engine = engine
         self.rows = rows
+        self.fitted = _dealt(rows, sample)
+        """Ids of those that are fitted to; all are judged."""
         self.parameters = engine_parameters(engine)
         self._name = base.name
         self._text = base.read_text(encoding="utf-8")
@@ -198,15 +267,15 @@ class EngineRows:
 
     def linear(self, coordinates: Array) -> Linear:
         """Return errors and their derivatives at a point."""
-        here = self.predicted(coordinates)
+        here = self.predicted(coordinates, self.fitted)
         keys = sorted(here)
         logs = np.log([here[key].predicted / here[key].measured for key in keys])
         slopes = np.zeros((len(keys), len(coordinates)))
-        brief = self.predicted(coordinates, briefly=True)
+        brief = self.predicted(coordinates, self.fitted, briefly=True)
         for column in range(len(coordinates)):
             moved = np.array(coordinates)
             moved[column] += _STEP
-            there = self.predicted(moved, briefly=True)
+            there = self.predicted(moved, self.fitted, briefly=True)
             slopes[:, column] = [
                 np.log(there[key].predicted / brief[key].predicted) / _STEP
                 for key in keys
@@ -231,6 +300,17 @@ class Linear:
     def errors_at(self, coordinates: Array) -> Array:
         """Return the errors elsewhere, to first order."""
         return self.errors + self.slopes @ (coordinates - self.at)
+
+
+def _dealt(rows: Sequence[ServingRow], most: int) -> set[str]:
+    """Return ids of so many rows, as many of each kind of run as there are."""
+    kinds: dict[tuple[object, ...], list[str]] = {}
+    for row in random.Random(_SEED).sample(list(rows), len(rows)):
+        kind = (row.source, row.accelerator, row.model, row.weight_format)
+        kinds.setdefault(kind, []).append(row.id)
+    turns = zip_longest(*(kinds[kind] for kind in sorted(kinds, key=str)))
+    assigned = (each for turn in turns for each in turn if each is not None)
+    return set(islice(assigned, most))
 
 
 def _figure(entry: Any) -> float:

@@ -17,8 +17,9 @@ __all__ = ["Parameter", "plain", "sections", "with_block"]
 class Parameter:
     """A figure of the assumptions that is fitted.
 
-    It is fitted as a logarithm (or as it is, for a share that may be 0), drawn towards
-    `start` as if that had been measured with the relative (absolute) error `spread`.
+    It is fitted as a logarithm (or as it is, in units of `scale`, where it may be 0),
+    drawn towards `start` as if that had been measured with the relative error `spread`
+    (or so many `scale`).
     """
 
     table: str
@@ -32,6 +33,7 @@ class Parameter:
     linear: bool = False
     in_place: bool = False
     """Whether its table stands elsewhere in the file, with a source of its own."""
+    scale: float = 1.0
     pool: Parameter | None = None
     """Figure of its kind that it is drawn to in place of `start`, fitted beside it.
 
@@ -45,11 +47,11 @@ class Parameter:
 
     def coordinate(self, value: float) -> float:
         """Return what the optimizer moves."""
-        return value if self.linear else log(value)
+        return value / self.scale if self.linear else log(value)
 
     def value(self, coordinate: float) -> float:
         """Return the figure of a coordinate."""
-        return coordinate if self.linear else exp(coordinate)
+        return coordinate * self.scale if self.linear else exp(coordinate)
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -20,10 +20,18 @@ from planopt.accuracy.measurements import Comparison
 from planopt.accuracy.serving_rows import ServingRow
 from planopt.accuracy.validate import compare_rows
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, bundled_folder
-from planopt_studies.fits.engine_fit import figures, fit_engines, folds_of, left_out
+from planopt.files import write
+from planopt_studies.fits.engine_fit import (
+    by_its_law,
+    figures,
+    fit_engines,
+    folds_of,
+    left_out,
+)
 from planopt_studies.fits.engine_rows import (
     ENGINES,
     FITTED,
+    TERMS,
     USUAL,
     EngineRows,
     engine_parameters,
@@ -68,27 +76,42 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+", help="measurements")
     parser.add_argument("--date", required=True, help="of the fit, cited")
     parser.add_argument("--seed", type=int, default=7, help="of samples and folds")
-    parser.add_argument("--rounds", type=int, default=8, help="of each fit at most")
+    parser.add_argument("--rounds", type=int, default=4, help="of each fit at most")
+    parser.add_argument(
+        "--sample", type=int, default=5000, help="rows of an engine that are fitted to"
+    )
+    parser.add_argument("--left-out", type=Path, help="where rows left out are written")
     parser.add_argument("--workers", type=int, default=2, help="processes")
     arguments = parser.parse_args()
     base = bundled_folder() / "assumptions" / f"{DEFAULT_ASSUMPTIONS}.toml"
     measured = Measured(arguments.files)
     closing = f'date = "{arguments.date}"\nstatus = "derived"'
-    rows = (EngineRows(name, measured.rows_of(name), base) for name in ENGINES)
+    rows = (
+        EngineRows(name, measured.rows_of(name), base, sample=arguments.sample)
+        for name in ENGINES
+    )
     fits, found = fit_engines(
         [each for each in rows if each.rows],
         rounds=arguments.rounds,
         workers=arguments.workers,
     )
-    sections = [_engine(fit, closing) for fit in fits]
+    sections = [_ranges(), *(_engine(fit, closing) for fit in fits)]
     sections.append(_usual(found[USUAL], closing))
     replace_fitted(base, sections, begin=ENGINES_BEGIN, end=ENGINES_END)
     folds = folds_of(fits, arguments.seed)
-    errors = left_out(fits, folds)
+    errors = left_out(fits, folds) + by_its_law(measured.rows_of("llama-cpp"))
     covers = covered(errors)
+    if arguments.left_out:
+        write(arguments.left_out, _as_csv(errors))
     errors += _any_engine(arguments.files, base)
     path = bundled_folder() / "measurements" / "serving-residuals.toml"
     write_residuals(path, errors, covers, arguments)
+
+
+def _as_csv(errors: Iterable[Unseen]) -> str:
+    """Return what every row left out was measured at over what it was predicted at."""
+    lines = (f"{e.row},{e.metric},{e.fold},{e.ratio:.6g}" for e in errors)
+    return "\n".join(("row,metric,fold,ratio", *lines, ""))
 
 
 def _any_engine(files: Iterable[Path], base: Path) -> Iterator[Unseen]:
@@ -117,22 +140,13 @@ class Measured:
     """Tables of measurements, and what was measured of each engine."""
 
     def __init__(self, files: Iterable[Path]) -> None:
-        self.rows: list[ServingRow] = []
-        self.compared: list[Comparison] = []
-        for file in files:
-            self.rows += read_rows(file, (ServingRow,))
-            self.compared += [
-                each
-                for each in compare_rows(file, DEFAULT_ASSUMPTIONS)
-                if isinstance(each, Comparison)
-                and each.metric in FITTED
-                and each.standing == "counted"
-            ]
+        self.rows = [row for file in files for row in read_rows(file, (ServingRow,))]
 
     def rows_of(self, engine: str) -> list[ServingRow]:
-        """Return the rows of an engine."""
-        own = {each.row for each in self.compared if each.engine == engine}
-        return [row for row in self.rows if row.id in own]
+        """Return the rows of an engine that are judged by."""
+        return [
+            row for row in self.rows if row.engine == engine and row.not_judged != "all"
+        ]
 
 
 def _engine(fit: EngineFit, closing: str) -> Section:
@@ -144,6 +158,19 @@ def _engine(fit: EngineFit, closing: str) -> Section:
     )
     shown = {**fit.figures, **_KNOWN.get(name, {})}
     return sourced(f"engines.{name}", shown, f"engine-{name}", f"{cite}\n{closing}")
+
+
+def _ranges() -> Section:
+    """Return what of the terms of a server's host is physical, as comments."""
+    return [
+        "# Terms of a server's host, and what of them is physical:",
+        *(
+            f"# {term.key} {term.low:g} to {term.high:g} {term.unit}".rstrip()
+            + f": {term.why}"
+            for term in TERMS
+        ),
+        "",
+    ]
 
 
 def _usual(coordinates: Any, closing: str) -> Section:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 _NUMBERS: Final = re.compile(r"\d+")
@@ -46,28 +47,50 @@ class Kernels:
 
     folder: Path
     seed: int = 0
-    rows: int = 5000
+    rows: int = 2000
 
-    def read(self, system: System, kind: str) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield the tables of a kind of kernel, the latest of each engine."""
+    @cache  # noqa: B019 - one object reads, and each table many times
+    def read(self, system: System, kind: str) -> list[tuple[str, pd.DataFrame]]:
+        """Return the tables of a kind of kernel, the latest of each engine."""
+        return list(self._read(system, kind))
+
+    def _read(self, system: System, kind: str) -> Iterator[tuple[str, pd.DataFrame]]:
         pattern = f"*/*/*/{kind}_perf.parquet"
-        latest: dict[str, Path] = {}
+        of_engine: dict[str, list[Path]] = {}
         for path in (self.folder / system.folder).glob(pattern):
-            engine = path.parts[-3]
-            if engine not in latest or _version(path) > _version(latest[engine]):
-                latest[engine] = path
-        for engine, path in sorted(latest.items()):
-            table = pd.read_parquet(path)
+            of_engine.setdefault(path.parts[-3], []).append(path)
+        for engine, paths in sorted(of_engine.items()):
+            paths.sort(key=_version, reverse=True)
+            # A later one of TensorRT-LLM has some of the kernels of experts alone.
+            read = paths if (engine, kind) == ("trtllm", "moe") else paths[:1]
+            table = _latest_kernels(pd.read_parquet(path) for path in read)
             yield engine, table.assign(seconds=table["latency"] / 1e3)
 
-    def sample(self, table: pd.DataFrame) -> pd.DataFrame:
+    def sample(self, table: pd.DataFrame, most: int | None = None) -> pd.DataFrame:
         """Return some of the rows, the same ones every time."""
-        if len(table) <= self.rows:
+        most = most or self.rows
+        if len(table) <= most:
             return table
         chosen = np.random.default_rng(self.seed).choice(
-            len(table), self.rows, replace=False
+            len(table), most, replace=False
         )
         return table.iloc[np.sort(chosen)]
+
+
+def _latest_kernels(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Join tables, latest first: of each kernel and format the first that has it."""
+    kept: list[pd.DataFrame] = []
+    seen: set[tuple[str, ...]] = set()
+    for table in tables:
+        if "moe_dtype" not in table:
+            return table
+        kernels = pd.Series(
+            zip(table["moe_dtype"], table["kernel_source"], strict=True)
+        )
+        kernels.index = table.index
+        kept.append(table[~kernels.isin(seen)])
+        seen |= set(kernels)
+    return pd.concat(kept)
 
 
 def _version(path: Path) -> tuple[int, ...]:

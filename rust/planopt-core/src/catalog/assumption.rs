@@ -2,15 +2,17 @@
 
 mod compute;
 
-use self::compute::{compute, compute_over};
+use self::compute::{FORMATS, KERNELS, compute, compute_over};
 use super::assumptions::{
     AllReduceAlgorithm, Assumptions, CommunicationAssumptions, CostAssumptions, EngineAssumptions,
-    EngineKernels, EngineShares, ExpertAssumptions, FrameworkAssumptions, HardwareAssumptions,
-    HardwareChanges, HopPayload, HostCache, KernelRates, MemoryAssumptions, OwnKernels, Policy,
-    ScaleUpAssumptions, Scheduling, Spares, SwitchSale, TrainingAssumptions,
+    EngineKernels, EngineShares, ExpertAssumptions, ExpertKernel, FrameworkAssumptions,
+    HardwareAssumptions, HardwareChanges, HopPayload, HostCache, HostTerms, KernelRates,
+    MemoryAssumptions, OwnKernels, Policy, RequestOverhead, ScaleUpAssumptions, Scheduling, Spares,
+    SwitchSale, TrainingAssumptions,
 };
 use super::fields::{Fields, share};
 use super::host::ALL_REDUCE_CLASSES;
+use crate::format::Format;
 use crate::quantity::{Bytes, Dimension, Seconds};
 
 /// Folders of a catalog that stand for all of its hardware; "" is the catalog itself.
@@ -21,7 +23,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
     let over_general = |own: &mut Fields<'_>| compute_over(own, &compute, &table);
     let accelerators = fields.named_sections("accelerators", over_general);
     let families = fields.named_sections("families", over_general);
-    let step_overhead = compute.step_overhead;
+    let step_overhead = compute.host.step_overhead;
     let held = fields.section("memory", |own| memory(own, None));
     let engines = fields.named_sections("engines", |own| engine_shares(own, step_overhead, held));
     let communication = fields.section("communication", communication);
@@ -111,6 +113,9 @@ fn memory(fields: &mut Fields<'_>, general: Option<MemoryAssumptions>) -> Memory
     }
 }
 
+/// Tokens of a prompt that `request_per_1k` is of.
+const TOKENS_OF_1K: f64 = 1024.0;
+
 const POLICIES: &[(&str, Policy)] = &[
     ("decode-first", Policy::DecodeFirst),
     ("prefill-first", Policy::PrefillFirst),
@@ -124,21 +129,28 @@ fn engine_shares(
 ) -> EngineShares {
     let factor = |fields: &mut Fields<'_>, key| fields.positive_number(key, Dimension::Number);
     EngineShares {
+        experts: fields.or("experts", Vec::new(), |fields, key| {
+            fields.section(key, expert_kernels)
+        }),
         arithmetic: fields.or("arithmetic", 1.0, factor),
         attention: fields.or("attention", 1.0, factor),
         cache: fields.or("cache", 1.0, factor),
         bandwidth: fields.or("bandwidth", 1.0, factor),
         overhead: fields.or("overhead", 1.0, factor),
-        experts: fields.or("experts", 1.0, factor),
         quantised: fields.or("quantised", 1.0, factor),
-        all_reduce: fields.or("all_reduce", 1.0, factor),
         kernels: fields.optional("kernels", |fields, key| fields.section(key, engine_kernels)),
         prompt_chunk: fields.optional("prompt_chunk", Fields::positive),
         half_rows: fields.optional("half_rows", factor),
         hop_overhead: fields.or("hop_overhead", Seconds::ZERO, Fields::quantity),
-        step_overhead: fields.or("step_overhead", step_overhead, Fields::quantity),
-        prompt_launch: fields.or("prompt_launch", Seconds::ZERO, Fields::quantity),
-        request_overhead: fields.optional("request_overhead", Fields::quantity),
+        host: HostTerms {
+            step_overhead: fields.or("step_overhead", step_overhead, Fields::quantity),
+            layer_overhead: fields.optional("layer_overhead", Fields::quantity),
+            per_sequence: fields.or("per_sequence", Seconds::ZERO, Fields::quantity),
+            streamed: fields.or("streamed", Seconds::ZERO, Fields::quantity),
+            prompt_launch: fields.or("prompt_launch", Seconds::ZERO, Fields::quantity),
+            prefill_factor: fields.or("prefill_factor", 1.0, factor),
+        },
+        request: fields.optional("request_overhead", request_overhead),
         memory: fields.or("memory", held, |fields, key| {
             fields.section(key, |own| memory(own, Some(held)))
         }),
@@ -189,11 +201,35 @@ fn own_kernels(fields: &mut Fields<'_>, any: Option<OwnKernels>) -> OwnKernels {
     }
 }
 
+/// Families of kernels of experts by format, in the order in which an engine takes them.
+fn expert_kernels(table: &mut Fields<'_>) -> Vec<(Format, Vec<ExpertKernel>)> {
+    let names = KERNELS.map(|(name, _)| name);
+    let mut given = Vec::new();
+    for (name, format) in FORMATS {
+        let words = table.optional(name, |table, name| table.words(name, &names));
+        let of = |word: &String| KERNELS.iter().find(|(name, _)| name == word);
+        given.extend(words.map(|words| {
+            let kernels = words.iter().filter_map(of).map(|(_, kernel)| *kernel);
+            (format, kernels.collect())
+        }));
+    }
+    given
+}
+
 fn engine(fields: &mut Fields<'_>) -> EngineAssumptions {
     EngineAssumptions {
         max_sequences: fields.positive("max_sequences"),
         context_rank_tokens: fields.optional("context_rank_tokens", Fields::positive),
-        request_overhead: fields.quantity("request_overhead"),
+        request: request_overhead(fields, "request_overhead"),
+    }
+}
+
+/// A time for every request, and one for 1024 tokens of its prompt where that is known.
+fn request_overhead(fields: &mut Fields<'_>, key: &'static str) -> RequestOverhead {
+    let per_1k = fields.or("request_per_1k", Seconds::ZERO, Fields::quantity);
+    RequestOverhead {
+        fixed: fields.quantity(key),
+        per_token: per_1k * (1.0 / TOKENS_OF_1K),
     }
 }
 
@@ -208,7 +244,6 @@ fn communication(fields: &mut Fields<'_>) -> CommunicationAssumptions {
     ];
     CommunicationAssumptions {
         all_reduce: fields.choice("all_reduce", ALL_REDUCE),
-        all_reduce_share: 1.0,
         scale_up: scale_up(fields, None),
         pcie_overhead: fields.or("pcie_overhead", Seconds::ZERO, Fields::quantity),
         pcie_efficiency: share(fields, "pcie_efficiency"),

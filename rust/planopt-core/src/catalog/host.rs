@@ -6,7 +6,13 @@ use super::fields::Fields;
 use crate::quantity::{Dimension, MicroUsd};
 
 /// Classes of all-reduce over PCIe that a host may have figures of.
-pub(super) const ALL_REDUCE_CLASSES: &[&str] = &["default", "slow", "good"];
+pub(super) const ALL_REDUCE_CLASSES: &[&str] = &[DEFAULT_CLASS, "slow", "good", PEER_CLASS];
+
+/// The class unless another is named.
+pub const DEFAULT_CLASS: &str = "default";
+
+/// What takes its place for accelerators that read each other's memory over PCIe.
+pub const PEER_CLASS: &str = "peer-to-peer";
 
 pub(super) fn read(fields: &mut Fields<'_>) -> Host {
     // A machine that is no longer sold has no price of today.

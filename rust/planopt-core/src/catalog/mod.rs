@@ -33,10 +33,10 @@ mod workload;
 pub use self::architecture::describe_architecture;
 pub use self::assumptions::{
     AllReduceAlgorithm, Assumptions, CommunicationAssumptions, ComputeAssumptions, CostAssumptions,
-    EngineAssumptions, EngineKernels, EngineShares, ExpertAssumptions, FrameworkAssumptions,
-    HardwareAssumptions, HardwareChanges, HopPayload, HostCache, KernelRates, MemoryAssumptions,
-    OwnKernels, Policy, ProductAssumptions, Products, ScaleUpAssumptions, Scheduling, Spares,
-    SwitchSale, TrainingAssumptions,
+    EngineAssumptions, EngineKernels, EngineShares, ExpertAssumptions, ExpertKernel,
+    FrameworkAssumptions, HardwareAssumptions, HardwareChanges, HopPayload, HostCache, HostTerms,
+    KernelRates, MemoryAssumptions, OwnKernels, Policy, ProductAssumptions, Products,
+    RequestOverhead, ScaleUpAssumptions, Scheduling, Spares, SwitchSale, TrainingAssumptions,
 };
 pub use self::changes::{CostChoice, PriceChoice};
 pub use self::condition::{Condition, Offered};
@@ -47,6 +47,7 @@ pub use self::entities::{
 };
 pub use self::entry::{Entry, Figure, Source, Status, Tag};
 pub(crate) use self::fields::Fields;
+pub use self::host::{DEFAULT_CLASS, PEER_CLASS};
 pub use self::kind::Kind;
 pub use self::offer::{Offer, Provider, Rent, Reserved, Spot, Terms};
 pub use self::part::PartKind;

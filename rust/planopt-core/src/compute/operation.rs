@@ -8,7 +8,7 @@ use crate::catalog::ProductAssumptions;
 use crate::format::Formats;
 use crate::hardware::{OwnRates, Rates, saturation};
 use crate::parallel::{Degrees, distinct_share, local_shape};
-use crate::quantity::{BITS_PER_BYTE, Bytes, FlopsPerSecond, real};
+use crate::quantity::{BITS_PER_BYTE, Bytes, FlopsPerSecond, Seconds, real};
 use crate::transformer::{Operation, Work};
 
 /// One operation on one rank, with everything but the step folded into seconds per unit of work.
@@ -18,6 +18,8 @@ pub(super) struct RankOperation {
     /// Share of the shorter of arithmetic and memory traffic that hides behind the longer.
     overlap: f64,
     overhead: f64,
+    /// Time of a step that reads prompts over that of the best kernels.
+    prefill_factor: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -97,12 +99,19 @@ impl RankOperation {
                 step.prompts * step.chunk / step.split * compute_per_prompt_token,
                 0.0,
             ),
-            RankWork::Attention(price) => return price.time(step, self.overlap, self.overhead),
+            RankWork::Attention(price) => {
+                return price.time(step, self.overlap, self.overhead, self.prefill_factor);
+            }
             RankWork::Scan(price) => return price.time(step, self.overlap, self.overhead),
             RankWork::Elementwise { memory_per_token } => (0.0, tokens * memory_per_token),
             RankWork::Free => return OperationTime::default(),
         };
-        OperationTime::roofline(compute, memory, self.overlap, self.overhead)
+        let time = OperationTime::roofline(compute, memory, self.overlap, self.overhead);
+        if step.prompts > 0.0 {
+            time.slower(self.prefill_factor)
+        } else {
+            time
+        }
     }
 }
 
@@ -269,10 +278,10 @@ pub(super) struct AttentionPrice {
 
 impl AttentionPrice {
     /// Each part of a step has its own kernel: chunks are arithmetic, decoding reads the cache.
-    fn time(self, step: Step, overlap: f64, overhead: f64) -> OperationTime {
+    fn time(self, step: Step, overlap: f64, overhead: f64, prefill_factor: f64) -> OperationTime {
         let mut time = OperationTime::default();
         if step.prompts > 0.0 {
-            time = time.then(self.prefill(step, overlap, overhead));
+            time = time.then(self.prefill(step, overlap, overhead).slower(prefill_factor));
         }
         if step.sequences > 0.0 {
             time = time.then(self.decode(step, overlap, overhead));
@@ -325,11 +334,16 @@ pub(super) fn price(
 ) -> Option<RankOperation> {
     let compute = &rates.compute;
     let activation_per_element = if compute.activation_traffic {
-        formats.activation_bytes() / rates.memory.0
+        formats.activation_bytes() / rates.served_memory().0
     } else {
         0.0
     };
-    let dense = rates.base_products.dense;
+    // Small kernels of a layer are one figure of an engine, where it has one.
+    let small = if compute.host.layer_overhead.is_some() {
+        Seconds::ZERO
+    } else {
+        rates.of_operation(false, false).1.operation_overhead
+    };
     let (work, overhead) = match operation.work {
         Work::MatMul {
             k,
@@ -358,7 +372,7 @@ pub(super) fn price(
             RankWork::Elementwise {
                 memory_per_token: 2.0 * real(width) * activation_per_element,
             },
-            dense.operation_overhead,
+            small,
         ),
         Work::StateSpace(mixer) => (
             if compute.attention_time {
@@ -374,6 +388,7 @@ pub(super) fn price(
         work,
         overlap: compute.roofline_overlap,
         overhead: overhead.0,
+        prefill_factor: compute.host.prefill_factor,
     })
 }
 
@@ -394,6 +409,7 @@ pub(super) fn price_of_adapter(
         },
         overlap: rates.compute.roofline_overlap,
         overhead: reached.1.operation_overhead.0,
+        prefill_factor: rates.compute.host.prefill_factor,
     }
 }
 
@@ -406,6 +422,7 @@ pub(super) fn price_of_encoder(parameters: f64, rates: &Rates) -> RankOperation 
         },
         overlap: rates.compute.roofline_overlap,
         overhead: 0.0,
+        prefill_factor: rates.compute.host.prefill_factor,
     }
 }
 
@@ -415,7 +432,7 @@ fn attention(work: Work, formats: Formats, rates: &Rates, tp: u32) -> RankWork {
     if !compute.attention_time {
         return RankWork::Free;
     }
-    let kv_element = formats.kv.bytes_per_element() / rates.kv_cache.0;
+    let kv_element = formats.kv.bytes_per_element() / rates.kv_cache(formats.kv).0;
     let heads_local = |heads: u64| real(heads) / f64::from(tp);
     let (window, decode_flop, prefill_flop, recovered, cached) = match work {
         Work::Attention {

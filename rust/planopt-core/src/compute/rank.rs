@@ -16,6 +16,8 @@ pub struct RankBlock {
     pub(super) operations: Vec<RankOperation>,
     /// Kernels of its operations beyond one of each.
     more_kernels: u32,
+    /// Small kernels of a layer, where an engine has a figure for all of them.
+    small_kernels: Seconds,
     /// Bytes of its parameters.
     pub weights: Bytes,
     /// Bytes of the adapters beside them.
@@ -267,6 +269,7 @@ impl RankBlock {
         let mut block = Self {
             operations: Vec::with_capacity(operations.len()),
             more_kernels: 0,
+            small_kernels: Seconds::ZERO,
             weights: Bytes::ZERO,
             adapters: Bytes::ZERO,
             all_reduce_bytes_per_token: Vec::new(),
@@ -331,15 +334,22 @@ impl RankBlock {
             if let Some(priced) = price(operation, formats, rates, degrees) {
                 block.operations.push(priced);
             }
+            if operation.work.mixes_tokens() {
+                block.small_kernels += rates.compute.host.layer_overhead.unwrap_or_default();
+            }
         }
         block
     }
 
     /// Time of a step that brings `tokens` tokens through these operations.
     pub fn time(&self, step: Step, tokens: f64) -> OperationTime {
+        let small_kernels = OperationTime {
+            host: self.small_kernels,
+            ..OperationTime::default()
+        };
         self.operations
             .iter()
-            .fold(OperationTime::default(), |sum, operation| {
+            .fold(small_kernels, |sum, operation| {
                 sum.then(operation.time(step, tokens))
             })
     }

@@ -57,17 +57,18 @@ impl ScanPrice {
             CONVOLUTION_PASSES * real(mixer.convolved()) / tp_share + NORMALISATION_PASSES * inner;
         let compute = &rates.compute;
         let memory_per_token = if compute.activation_traffic {
-            around * formats.activation_bytes() / rates.memory.0
+            around * formats.activation_bytes() / rates.served_memory().0
         } else {
             0.0
         };
+        let state_rate = (rates.bandwidth * compute.kv_bandwidth_efficiency).0;
         let carried = of_state * STATE_ELEMENT * STATE_PASSES / chunk;
         Self {
             prefill_compute: flop / (rates.base.0 * compute.attention_efficiency),
             half_prompt: compute.half_prompt,
-            prefill_memory: carried / rates.kv_cache.0 + memory_per_token,
+            prefill_memory: carried / state_rate + memory_per_token,
             decode_compute: 4.0 * of_state / (rates.base.0 * compute.decode_attention_efficiency),
-            state_memory: 2.0 * state(mixer, formats, tp).0 / rates.kv_cache.0,
+            state_memory: 2.0 * state(mixer, formats, tp).0 / state_rate,
             memory_per_token,
         }
     }

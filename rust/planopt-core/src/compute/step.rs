@@ -177,6 +177,17 @@ impl OperationTime {
         }
     }
 
+    /// Arithmetic and memory traffic so many times as long; launches as they are.
+    #[must_use]
+    #[inline]
+    pub(super) fn slower(self, factor: f64) -> Self {
+        Self {
+            compute: self.compute * factor,
+            memory: self.memory * factor,
+            host: self.host,
+        }
+    }
+
     /// The same `count` times.
     #[must_use]
     #[inline]

@@ -13,7 +13,6 @@ use crate::quantity::{Bytes, BytesPerSecond, Seconds};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fabric {
     pub(crate) algorithm: AllReduceAlgorithm,
-    pub(crate) all_reduce_share: f64,
     pub(crate) hop_payload: HopPayload,
     pub(crate) return_hop: bool,
     pub(crate) hop_overhead: Seconds,
@@ -67,7 +66,6 @@ impl Fabric {
             .map_or(BytesPerSecond(0.0), |link| link.bandwidth);
         Self {
             algorithm: reached.all_reduce,
-            all_reduce_share: reached.all_reduce_share,
             hop_payload: reached.hop_payload,
             return_hop: reached.return_hop,
             hop_overhead: reached.hop_overhead,

@@ -2,7 +2,9 @@
 
 use super::inventory::Inventory;
 use super::system::System;
-use crate::catalog::{Accelerator, Assumptions, BusBandwidth, Host};
+use crate::catalog::{
+    Accelerator, Assumptions, BusBandwidth, DEFAULT_CLASS, Host, PEER_CLASS, PeerToPeer,
+};
 
 impl<'a> Inventory<'a> {
     /// An accelerator in a host, whether or not they can be bought; nothing if the host has no link
@@ -26,7 +28,7 @@ impl<'a> Inventory<'a> {
             host,
             slots,
             pcie: self.pcie(accelerator, host)?,
-            all_reduce_bus: bus_of_class(host, &assumptions.pcie_all_reduce),
+            all_reduce_bus: bus_of_class(accelerator, host, &assumptions.pcie_all_reduce),
             network: None,
         })
     }
@@ -53,13 +55,14 @@ fn slots_for(host: &Host, accelerator: &Accelerator) -> u32 {
     host.slots.min(by_width).min(by_power)
 }
 
-/// All-reduce bus bandwidth of the class that the assumptions name, else the default one.
-fn bus_of_class(host: &Host, class: &str) -> Option<BusBandwidth> {
+/// All-reduce bus bandwidth of the class that the assumptions name, else the default one: that of
+/// peers where the accelerators read each other's memory.
+fn bus_of_class(accelerator: &Accelerator, host: &Host, class: &str) -> Option<BusBandwidth> {
     let of = |name: &str| {
-        host.all_reduce
-            .iter()
-            .find(|(id, _)| id == name)
-            .map(|(_, bus)| *bus)
+        let mut classes = host.all_reduce.iter();
+        classes.find(|(id, _)| id == name).map(|(_, bus)| *bus)
     };
-    of(class).or_else(|| of("default"))
+    let are_peers = class == DEFAULT_CLASS && accelerator.peer_to_peer == PeerToPeer::Yes;
+    let named = of(if are_peers { PEER_CLASS } else { class });
+    named.or_else(|| of(DEFAULT_CLASS))
 }

@@ -26,12 +26,12 @@ pub struct Rates {
     pub quantised: FlopsPerSecond,
     /// Memory bandwidth, before any share of it.
     pub bandwidth: BytesPerSecond,
-    /// Reading activations, as reached.
+    /// Reading activations in training, as reached.
     pub memory: BytesPerSecond,
-    /// Reading the KV cache, as reached.
-    pub kv_cache: BytesPerSecond,
-    /// What products that are not quantised reach of these.
+    /// What products that are not quantised reach of these, in training.
     pub base_products: Products,
+    /// What they reach in serving, whose kernels were measured apart.
+    served_products: Products,
     /// What quantised products reach.
     pub quantised_products: Products,
     /// Tokens of the busiest of several parts of the experts over the mean.
@@ -82,6 +82,7 @@ impl OwnRates {
         let products = |own: Products| Products {
             dense: launched(own.dense),
             experts: launched(own.experts),
+            kernels: own.kernels.map(|kernel| kernel.map(launched)),
         };
         let own = compute.formats.iter();
         ComputeAssumptions {
@@ -142,8 +143,8 @@ impl Rates {
             quantised,
             bandwidth,
             memory: bandwidth * compute.products.dense.bandwidth_efficiency,
-            kv_cache: bandwidth * compute.kv_bandwidth_efficiency,
             base_products: compute.products,
+            served_products: compute.products_in(Format::Bf16),
             quantised_products: compute.products_in(weights),
             expert_imbalance: assumptions.experts.imbalance,
             widening: compute.widening / peak.fp32.unwrap_or(base).0,
@@ -163,6 +164,21 @@ impl Rates {
         }
     }
 
+    /// Reading activations in serving, as reached.
+    pub fn served_memory(&self) -> BytesPerSecond {
+        self.bandwidth * self.served_products.dense.bandwidth_efficiency
+    }
+
+    /// Reading a KV cache of that format, as reached.
+    pub fn kv_cache(&self, format: Format) -> BytesPerSecond {
+        let reached = if format.bytes_per_element() <= 1.0 {
+            self.compute.kv_bandwidth_efficiency_8bit
+        } else {
+            self.compute.kv_bandwidth_efficiency
+        };
+        self.bandwidth * reached
+    }
+
     /// Share of the work on experts that the busiest of `parts` has.
     pub fn share_of_busiest(&self, parts: f64) -> f64 {
         (self.expert_imbalance / parts).min(1.0)
@@ -177,7 +193,7 @@ impl Rates {
         let (rate, products) = if quantised {
             (self.quantised, self.quantised_products)
         } else {
-            (self.base, self.base_products)
+            (self.base, self.served_products)
         };
         (
             rate,

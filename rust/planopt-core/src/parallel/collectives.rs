@@ -8,10 +8,6 @@ use crate::quantity::{Bytes, Seconds};
 
 /// All-reduce of `payload` over the tensor-parallel group of `placement`.
 pub fn all_reduce(fabric: &Fabric, placement: Placement, payload: Bytes) -> Seconds {
-    tensor_all_reduce(fabric, placement, payload) * fabric.all_reduce_share
-}
-
-fn tensor_all_reduce(fabric: &Fabric, placement: Placement, payload: Bytes) -> Seconds {
     let tp = placement.degrees.tp;
     if fabric.scale_up_for(tp).is_some() || tp <= placement.slots {
         return fabric.local_all_reduce(tp, payload);

@@ -37,7 +37,7 @@ impl Engine {
                     .collect();
                 return Err(vec![unknown_name("engine", name, names.join(", "))]);
             };
-            assumptions.under(&engine);
+            assumptions.under(&engine.streaming(self.stream_interval));
         }
         if let Some(share) = self.usable_fraction {
             if !(share > 0.0 && share <= 1.0) {

@@ -308,7 +308,7 @@ impl SimulateServing {
     fn run(&self, catalog: &Catalog) -> Result<Run, Vec<Diagnostic>> {
         let engine = self.engine.assumptions(catalog)?.engine;
         Ok(Run {
-            request_overhead: engine.map_or(0.0, |engine| engine.request_overhead.0),
+            request_overhead: engine.map_or_else(Default::default, |engine| engine.request),
             seed: self.run.seed,
             warm_up: self.run.warm_up,
             requests: self.run.requests,

@@ -95,6 +95,8 @@ pub struct Engine {
     pub pcie_all_reduce: Option<String>,
     /// Tokens of a step of an engine that reads prompts in chunks of so many.
     pub step_tokens: Option<u32>,
+    /// Tokens of an answer that go to its user together.
+    pub stream_interval: Option<u32>,
 }
 
 impl ModelRequest {

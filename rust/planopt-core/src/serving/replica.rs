@@ -5,7 +5,7 @@
 use super::evaluation::{Decode, Mixed, Prefill};
 use super::offload::{Offloaded, exposed_reading, offloaded, reading_line};
 use super::parts::TimeParts;
-use crate::catalog::{Accelerator, Assumptions, OwnKernels};
+use crate::catalog::{Accelerator, Assumptions, HostTerms, OwnKernels};
 use crate::compute::{OperationTime, Rank, RankBlock, Step};
 use crate::hardware::Fabric;
 use crate::load::serving::{Offload, Overlap, Question};
@@ -29,8 +29,7 @@ pub struct Replica<'a> {
     /// the attention of prompts.
     context: Option<(Group, f64)>,
     question: &'a Question,
-    step_overhead: Seconds,
-    prompt_launch: Seconds,
+    host: HostTerms,
     prompt_chunk: Option<u32>,
     /// Kernels of the engine's own, if it has some.
     own: Option<OwnKernels>,
@@ -97,8 +96,7 @@ impl<'a> Replica<'a> {
                 (Group::of_context(fabric, placement.slots, tp, cp), overlap)
             }),
             question,
-            step_overhead: reached.step_overhead,
-            prompt_launch: reached.prompt_launch,
+            host: reached.host,
             prompt_chunk: reached.prompt_chunk,
             own,
             step_tokens: f64::from(assumptions.memory.workspace_tokens),
@@ -339,6 +337,7 @@ impl Replica<'_> {
     pub(super) fn path_with(&self, step: Step, overlap: Overlap) -> PathTime {
         let drafted = self.rank.draft.as_ref().map_or(0.0, |draft| draft.tokens);
         let groups = f64::from(self.placement.degrees.dp);
+        let sequences = step.sequences;
         let one_token = Step::decode(step.sequences, step.context).divided_among(groups);
         let step = Step {
             drafted,
@@ -368,7 +367,8 @@ impl Replica<'_> {
                 self.placement,
                 Bytes(tokens * self.rank.hidden_bytes),
             ),
-            host: self.step_overhead,
+            host: self.host.step_overhead
+                + (self.host.per_sequence + self.host.streamed) * sequences,
             ..TimeParts::default()
         };
         let mut slowest_stage = TimeParts::default();
@@ -486,7 +486,7 @@ impl Replica<'_> {
         }
         messages += self.contexts(block, step);
         let launches = if step.prompts > 0.0 {
-            self.prompt_launch * block.launches()
+            self.host.prompt_launch * block.launches()
         } else {
             Seconds::ZERO
         };

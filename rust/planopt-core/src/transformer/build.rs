@@ -65,7 +65,7 @@ fn embedding(model: &Architecture) -> Vec<Operation> {
         parameters: model.vocabulary * model.hidden,
         quantised: false,
     };
-    let mut operations = vec![tokens, all_reduce("embedding_all_reduce", model)];
+    let mut operations = vec![tokens, all_reduce("embedding_all_reduce", model.hidden)];
     if model.positions > 0 {
         let parameters = model.positions * model.hidden;
         operations.push(elementwise(
@@ -126,7 +126,7 @@ fn mtp_module(model: &Architecture) -> MtpModule {
             parameters: 0,
             quantised: false,
         };
-        entry.extend([shared, all_reduce("mtp_embedding_all_reduce", model)]);
+        entry.extend([shared, all_reduce("mtp_embedding_all_reduce", model.hidden)]);
     }
     let (streams, hidden) = (2 * model.hidden, model.hidden);
     entry.extend([
@@ -142,7 +142,7 @@ fn mtp_module(model: &Architecture) -> MtpModule {
                 Shard::Columns,
             )
         },
-        all_reduce("mtp_projection_all_reduce", model),
+        all_reduce("mtp_projection_all_reduce", model.hidden),
     ]);
     MtpModule {
         entry,
@@ -178,25 +178,45 @@ fn layer(model: &Architecture, shape: &BlockShape) -> Vec<Operation> {
     operations.extend((attention_norms > 0).then(|| norm("attention_norm", model)));
     if shape.attention != AttentionShape::Absent {
         operations.extend(mixer(model.hidden, &shape.attention));
-        operations.extend((!shape.parallel).then(|| all_reduce("attention_all_reduce", model)));
+        operations.extend(sums_over_heads(&shape.attention));
+        operations
+            .extend((!shape.parallel).then(|| all_reduce("attention_all_reduce", model.hidden)));
     }
     operations.extend((1..attention_norms).map(|_| norm("attention_output_norm", model)));
 
     operations.extend((mlp_norms > 0).then(|| norm("mlp_norm", model)));
     if shape.mlp != MlpShape::Absent {
         operations.extend(mlp(model.hidden, &shape.mlp));
-        operations.push(all_reduce("mlp_all_reduce", model));
+        operations.push(all_reduce("mlp_all_reduce", model.hidden));
     }
     operations.extend((1..mlp_norms).map(|_| norm("mlp_output_norm", model)));
     operations
+}
+
+/// Queries, and keys, that are normalised over all heads at once: ranks that have some of the heads
+/// bring the sums of squares of each token together, one message for either.
+fn sums_over_heads(attention: &AttentionShape) -> Vec<Operation> {
+    match attention {
+        AttentionShape::Grouped {
+            query_key_norm,
+            head_dim,
+            ..
+        } if *query_key_norm > 2 * head_dim => {
+            vec![
+                all_reduce("query_norm_all_reduce", 1),
+                all_reduce("key_norm_all_reduce", 1),
+            ]
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// A layer of the seed article: its one product stands for every matrix, also those of attention.
 fn nominal_layer(model: &Architecture, shape: &BlockShape) -> Vec<Operation> {
     let mut operations = mlp(model.hidden, &shape.mlp);
     operations.extend(attention(&shape.attention));
-    operations.push(all_reduce("attention_all_reduce", model));
-    operations.push(all_reduce("mlp_all_reduce", model));
+    operations.push(all_reduce("attention_all_reduce", model.hidden));
+    operations.push(all_reduce("mlp_all_reduce", model.hidden));
     operations
 }
 
@@ -343,14 +363,11 @@ fn norm(name: &'static str, model: &Architecture) -> Operation {
     elementwise(Role::Norm, name, model, gains_and_biases)
 }
 
-fn all_reduce(name: &'static str, model: &Architecture) -> Operation {
-    let work = Work::AllReduce {
-        width: model.hidden,
-    };
+fn all_reduce(name: &'static str, width: u64) -> Operation {
     Operation {
         role: Role::AllReduce,
         name,
-        work,
+        work: Work::AllReduce { width },
         parameters: 0,
         quantised: false,
     }

@@ -150,12 +150,17 @@ impl Transformer {
     }
 }
 
-/// All-reduces on the path of a token.
+/// All-reduces of the residual stream on the path of a token.
 pub(crate) fn all_reduces(transformer: &Transformer) -> f64 {
     let count = |operations: &[crate::transformer::operation::Operation]| {
         operations
             .iter()
-            .filter(|operation| matches!(operation.work, Work::AllReduce { .. }))
+            .filter(|operation| {
+                operation.work
+                    == (Work::AllReduce {
+                        width: transformer.hidden,
+                    })
+            })
             .count()
     };
     let of_layers: usize = transformer

@@ -145,6 +145,14 @@ impl Work {
             _ => 1,
         }
     }
+
+    /// Whether it brings tokens together: a layer has one of these, and its small kernels around it.
+    pub fn mixes_tokens(&self) -> bool {
+        matches!(
+            self,
+            Self::Attention { .. } | Self::LatentAttention { .. } | Self::StateSpace(_)
+        )
+    }
 }
 
 /// What an operation is for. Formulas ask for it where its work alone does not decide.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use planopt_core::catalog::Policy;
+use planopt_core::catalog::{Policy, RequestOverhead};
 use planopt_core::load::{Arrivals, KvPolicy, Lengths, Load, Sizes, Start};
 use planopt_core::serving::engine::{
     EngineLimits, Estimate, Estimator, LoadReport, Objectives, Pool, Run, StepSeconds, StepTime,
@@ -198,7 +198,8 @@ impl Case {
     /// What the closed form says.
     pub(crate) fn estimate(&self) -> Estimate {
         let traffic = Traffic::of(&self.load);
-        Estimator::new(&self.step, self.limits, traffic, 0.0).at(&self.load.arrivals, 1.0)
+        Estimator::new(&self.step, self.limits, traffic, RequestOverhead::default())
+            .at(&self.load.arrivals, 1.0)
     }
 
     /// What none like it can exceed, with tokens that take so long.
@@ -223,7 +224,7 @@ impl Case {
             warm_up: requests / 5,
             requests,
             doors_close: false,
-            request_overhead: 0.0,
+            request_overhead: RequestOverhead::default(),
             objectives: Objectives::default(),
         };
         simulate(&pool, &self.load, run, &AtomicBool::new(false))

@@ -9,8 +9,9 @@ use super::sessions::Turns;
 use super::simulate::{Pool, Run, simulate, simulate_disaggregated};
 use super::step::{AffineStep, StepTime, StepWork};
 use super::table::StepTable;
-use crate::catalog::{HostCache, Policy};
+use crate::catalog::{HostCache, Policy, RequestOverhead};
 use crate::load::{Arrivals, KvPolicy, Lengths, Load, Sessions, Sizes, Start, Think};
+use crate::quantity::Seconds;
 use std::sync::atomic::AtomicBool;
 
 fn load(arrivals: Arrivals, prompt: Lengths, output: Lengths) -> Load {
@@ -28,7 +29,7 @@ fn run(requests: u64) -> Run {
         warm_up: requests / 10,
         requests,
         doors_close: false,
-        request_overhead: 0.0,
+        request_overhead: RequestOverhead::default(),
         objectives: Objectives::default(),
     }
 }
@@ -830,4 +831,30 @@ fn what_is_fetched_is_waited_for_and_less_so_by_layers() {
         wait(6, 3e-5, layerwise),
     );
     assert!(during < after, "{after} {during}");
+}
+
+#[test]
+fn what_a_request_takes_besides_grows_with_its_prompt() {
+    let overhead = RequestOverhead {
+        fixed: Seconds(0.5),
+        per_token: Seconds(0.001),
+    };
+    let alone = load(
+        Arrivals::Closed {
+            users: 1,
+            think_seconds: 1.0,
+            start: Start::Together,
+        },
+        Lengths::Fixed { tokens: 100 },
+        Lengths::Fixed { tokens: 10 },
+    );
+    let expected = on_one(&STEP, EngineLimits::default(), &alone, run(50));
+    let with = Run {
+        request_overhead: overhead,
+        ..run(50)
+    };
+    let found = on_one(&STEP, EngineLimits::default(), &alone, with);
+    let later = found.ttft_seconds.mean - expected.ttft_seconds.mean;
+    close(later, 0.5 + 100.0 * 0.001, 1e-9);
+    close(found.tpot_seconds.mean, expected.tpot_seconds.mean, 1e-9);
 }

@@ -1,13 +1,17 @@
 //! `[compute]` of `assumptions/ID.toml`, and the tables of accelerators and families that are laid
 //! over it.
 
-use crate::catalog::assumptions::{ComputeAssumptions, ProductAssumptions, Products};
+use crate::catalog::assumptions::{
+    ComputeAssumptions, EXPERT_KERNELS, ExpertKernel, HostTerms, ProductAssumptions, Products,
+};
 use crate::catalog::fields::{Fields, share};
 use crate::format::Format;
 use crate::quantity::{Dimension, Seconds};
 
-/// Formats whose products may reach other shares than those of 16 bits.
-const FORMATS: [(&str, Format); 5] = [
+/// Formats whose products may reach other shares than those of 16 bits, which has measured ones in
+/// serving.
+pub(super) const FORMATS: [(&str, Format); 6] = [
+    ("bf16", Format::Bf16),
     ("fp8", Format::Fp8),
     ("int8", Format::Int8),
     ("int4", Format::Int4),
@@ -24,11 +28,21 @@ pub(super) struct ComputeTable {
     attention_overhead: Option<Seconds>,
 }
 
+/// Families of kernels of experts, in the order of their places.
+pub(super) const KERNELS: [(&str, ExpertKernel); EXPERT_KERNELS] = [
+    ("trtllm-gen", ExpertKernel::TrtllmGen),
+    ("deepgemm", ExpertKernel::DeepGemm),
+    ("cutlass", ExpertKernel::Cutlass),
+    ("marlin", ExpertKernel::Marlin),
+    ("triton", ExpertKernel::Triton),
+];
+
 /// Figures of the products of one format, as far as they are given.
 #[derive(Clone, Copy, Default)]
 struct ProductTables {
     dense: ProductTable,
     experts: ProductTable,
+    kernels: [Option<ProductTable>; EXPERT_KERNELS],
 }
 
 #[derive(Clone, Copy, Default)]
@@ -55,12 +69,14 @@ pub(super) fn compute(fields: &mut Fields<'_>) -> (ComputeAssumptions, ComputeTa
         products: ProductTables {
             dense,
             experts: experts(fields),
+            kernels: kernels(fields),
         },
         formats: formats(fields),
         decode_attention_efficiency: fields.optional("decode_attention_efficiency", share),
         attention_overhead: fields.optional("attention_overhead", Fields::quantity),
     };
     let attention_efficiency = share(fields, "attention_efficiency");
+    let kv_bandwidth_efficiency = share(fields, "kv_bandwidth_efficiency");
     let compute = ComputeAssumptions {
         products: table.products.resolved(),
         formats: table.resolved_formats(),
@@ -75,11 +91,13 @@ pub(super) fn compute(fields: &mut Fields<'_>) -> (ComputeAssumptions, ComputeTa
             .decode_attention_efficiency
             .unwrap_or(attention_efficiency),
         attention_overhead: table.resolved_attention_overhead(),
-        kv_bandwidth_efficiency: share(fields, "kv_bandwidth_efficiency"),
+        kv_bandwidth_efficiency,
         activation_traffic: fields.flag("activation_traffic"),
         attention_time: fields.flag("attention_time"),
-        step_overhead: fields.quantity("step_overhead"),
-        prompt_launch: fields.or("prompt_launch", Seconds::ZERO, Fields::quantity),
+        kv_bandwidth_efficiency_8bit: fields
+            .optional("kv_bandwidth_efficiency_8bit", share)
+            .unwrap_or(kv_bandwidth_efficiency),
+        host: HostTerms::of_kernels(fields.quantity("step_overhead")),
         prompt_chunk: None,
         quantised: 1.0,
     };
@@ -96,6 +114,7 @@ pub(super) fn compute_over(
         products: ProductTables {
             dense: product(fields),
             experts: experts(fields),
+            kernels: kernels(fields),
         },
         formats: formats(fields),
         decode_attention_efficiency: fields.optional("decode_attention_efficiency", share),
@@ -104,6 +123,11 @@ pub(super) fn compute_over(
     let table = own.over(general_table);
     let attention_efficiency =
         fields.or("attention_efficiency", general.attention_efficiency, share);
+    let kv_bandwidth_efficiency = fields.or(
+        "kv_bandwidth_efficiency",
+        general.kv_bandwidth_efficiency,
+        share,
+    );
     ComputeAssumptions {
         products: table.products.resolved(),
         formats: table.resolved_formats(),
@@ -114,11 +138,11 @@ pub(super) fn compute_over(
             .decode_attention_efficiency
             .unwrap_or(attention_efficiency),
         attention_overhead: table.resolved_attention_overhead(),
-        kv_bandwidth_efficiency: fields.or(
-            "kv_bandwidth_efficiency",
-            general.kv_bandwidth_efficiency,
-            share,
-        ),
+        kv_bandwidth_efficiency,
+        // A card with a figure of its own for 16 bits has none of another's for 8.
+        kv_bandwidth_efficiency_8bit: fields
+            .optional("kv_bandwidth_efficiency_8bit", share)
+            .unwrap_or(kv_bandwidth_efficiency),
         ..general.clone()
     }
 }
@@ -170,6 +194,7 @@ impl ProductTables {
         Self {
             dense: self.dense.over(general.dense),
             experts: self.experts.over(general.experts),
+            kernels: std::array::from_fn(|place| self.kernels[place].or(general.kernels[place])),
         }
     }
 
@@ -178,6 +203,9 @@ impl ProductTables {
         Products {
             dense: self.dense.resolved(),
             experts: self.experts.over(self.dense).resolved(),
+            kernels: self
+                .kernels
+                .map(|own| own.map(|own| own.over(self.experts).over(self.dense).resolved())),
         }
     }
 }
@@ -216,6 +244,7 @@ fn formats(fields: &mut Fields<'_>) -> Vec<(Format, ProductTables)> {
                     table.section(name, |table| ProductTables {
                         dense: product(table),
                         experts: experts(table),
+                        kernels: kernels(table),
                     })
                 });
                 given.extend(tables.map(|tables| (format, tables)));
@@ -228,6 +257,16 @@ fn formats(fields: &mut Fields<'_>) -> Vec<(Format, ProductTables)> {
 fn experts(fields: &mut Fields<'_>) -> ProductTable {
     fields.or("experts", ProductTable::default(), |fields, key| {
         fields.section(key, product)
+    })
+}
+
+/// Experts by the families of kernels that were measured.
+fn kernels(fields: &mut Fields<'_>) -> [Option<ProductTable>; EXPERT_KERNELS] {
+    fields.or("kernels", [None; EXPERT_KERNELS], |fields, key| {
+        fields.section(key, |table| {
+            KERNELS
+                .map(|(name, _)| table.optional(name, |table, name| table.section(name, product)))
+        })
     })
 }
 

@@ -63,8 +63,6 @@ impl ScaleUpAssumptions {
 pub struct CommunicationAssumptions {
     /// How an all-reduce is counted.
     pub all_reduce: AllReduceAlgorithm,
-    /// What an engine makes of the time of an all-reduce.
-    pub all_reduce_share: f64,
     /// Collectives over a scale-up link.
     pub scale_up: ScaleUpAssumptions,
     /// Start of a ring over PCIe, besides its steps.

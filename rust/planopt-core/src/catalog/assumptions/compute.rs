@@ -25,12 +25,12 @@ pub struct ProductAssumptions {
 
 impl ProductAssumptions {
     /// The same kernels as an engine runs them.
-    pub(super) fn under(self, engine: &EngineShares, share: f64) -> Self {
+    pub(super) fn under(self, engine: &EngineShares) -> Self {
         Self {
-            efficiency: self.efficiency * engine.arithmetic * share,
+            efficiency: self.efficiency * engine.arithmetic,
             half_rows: engine.half_rows.unwrap_or(self.half_rows),
-            bandwidth_efficiency: self.bandwidth_efficiency * engine.bandwidth * share,
-            operation_overhead: self.operation_overhead * (engine.overhead / share),
+            bandwidth_efficiency: self.bandwidth_efficiency * engine.bandwidth,
+            operation_overhead: self.operation_overhead * engine.overhead,
             ..self
         }
     }
@@ -47,13 +47,43 @@ impl Products {
         Self {
             dense: at(self.dense),
             experts: at(self.experts),
+            ..self
         }
     }
+
+    /// Experts by the first of these families that was measured, else by the fastest.
+    fn of_first(&self, preferred: &[ExpertKernel]) -> ProductAssumptions {
+        let mut measured = preferred
+            .iter()
+            .filter_map(|&kernel| self.kernels[kernel as usize]);
+        measured.next().unwrap_or(self.experts)
+    }
 }
+
+/// Families of kernels that multiply by the matrices of experts: which one an engine runs decides
+/// more than the accelerator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpertKernel {
+    /// Of TensorRT-LLM for Blackwell, also in `FlashInfer`.
+    TrtllmGen,
+    /// `DeepGEMM`'s, of products in blocks of 8 bits.
+    DeepGemm,
+    /// CUTLASS's grouped products.
+    Cutlass,
+    /// Marlin's, which widen weights of 4 bits.
+    Marlin,
+    /// Written in Triton, of any format.
+    Triton,
+}
+
+/// Number of families.
+pub(in crate::catalog) const EXPERT_KERNELS: usize = 5;
 
 /// What an engine makes of kernels: factors of what they reach, and what it adds to a step.
 #[derive(Clone, Debug)]
 pub struct EngineShares {
+    /// Families of kernels of experts that it runs by format, the first of those that were measured.
+    pub experts: Vec<(Format, Vec<ExpertKernel>)>,
     /// Of the arithmetic of products and of prompts.
     pub arithmetic: f64,
     /// Of the arithmetic of attention over prompts, besides.
@@ -64,12 +94,8 @@ pub struct EngineShares {
     pub bandwidth: f64,
     /// Of the launch of an operation.
     pub overhead: f64,
-    /// Of what products of experts reach, besides: they take so much less time, launches and all.
-    pub experts: f64,
     /// Of what products with quantised weights reach, besides.
     pub quantised: f64,
-    /// Of the time of an all-reduce.
-    pub all_reduce: f64,
     /// Its own kernels, if it does not run those that cards were measured with.
     pub kernels: Option<EngineKernels>,
     /// Tokens of a prompt that go through the stages at once.
@@ -79,16 +105,79 @@ pub struct EngineShares {
     pub half_rows: Option<f64>,
     /// What it needs to pass a micro-batch on to the next stage, besides the message.
     pub hop_overhead: Seconds,
-    /// Scheduling and sampling of one step.
-    pub step_overhead: Seconds,
-    /// Launch of each operation of a step that reads prompts.
-    pub prompt_launch: Seconds,
+    /// What it adds to steps.
+    pub host: HostTerms,
     /// What a request takes outside of the steps until its first token is with the user.
-    pub request_overhead: Option<Seconds>,
+    pub request: Option<RequestOverhead>,
     /// What it holds besides weights and KV cache.
     pub memory: MemoryAssumptions,
     /// What the engine does in a step.
     pub scheduling: Scheduling,
+}
+
+/// What an engine's host and its small kernels add to the kernels of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HostTerms {
+    /// Scheduling and sampling of one step.
+    pub step_overhead: Seconds,
+    /// All small kernels of a layer, in place of the launch of each.
+    pub layer_overhead: Option<Seconds>,
+    /// Scheduling and sampling of each sequence that gains a token.
+    pub per_sequence: Seconds,
+    /// Sending what each of them has gained: every token, or a share where several go together.
+    pub streamed: Seconds,
+    /// Launch of each kernel of a step that reads prompts, whose shapes no graph was captured for:
+    /// so long at least is such a step.
+    pub prompt_launch: Seconds,
+    /// Time of products and attention of such a step over that of the best kernels.
+    pub prefill_factor: f64,
+}
+
+impl HostTerms {
+    /// Launches of kernels and so much between steps: nothing else is known.
+    pub fn of_kernels(step_overhead: Seconds) -> Self {
+        Self {
+            step_overhead,
+            layer_overhead: None,
+            per_sequence: Seconds::ZERO,
+            streamed: Seconds::ZERO,
+            prompt_launch: Seconds::ZERO,
+            prefill_factor: 1.0,
+        }
+    }
+}
+
+/// What a request takes outside of the steps until its first token is with the user.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RequestOverhead {
+    /// Whatever its prompt.
+    pub fixed: Seconds,
+    /// For each token of the prompt.
+    pub per_token: Seconds,
+}
+
+impl RequestOverhead {
+    /// Of a request with a prompt of so many tokens, in seconds.
+    pub fn of(self, prompt: f64) -> f64 {
+        self.fixed.0 + self.per_token.0 * prompt
+    }
+}
+
+impl EngineShares {
+    /// The same where so many tokens of an answer go to its user together; each does by default.
+    #[must_use]
+    pub fn streaming(mut self, interval: Option<u32>) -> Self {
+        self.host.streamed = self.host.streamed * (1.0 / f64::from(interval.unwrap_or(1).max(1)));
+        self
+    }
+
+    /// Families of kernels that it runs for experts with weights in a format.
+    fn preferred(&self, format: Option<Format>) -> &[ExpertKernel] {
+        self.experts
+            .iter()
+            .find(|(own, _)| Some(*own) == format)
+            .map_or(&[], |(_, kernels)| kernels)
+    }
 }
 
 /// What an engine does in a step, unless it is told otherwise.
@@ -117,8 +206,10 @@ pub struct HostCache {
 pub struct Products {
     /// One matrix for all tokens.
     pub dense: ProductAssumptions,
-    /// One matrix for each expert, of which tokens are sorted to theirs.
+    /// One matrix for each expert, of which tokens are sorted to theirs: the fastest kernels.
     pub experts: ProductAssumptions,
+    /// The same of one family of kernels, where it was measured.
+    pub kernels: [Option<ProductAssumptions>; EXPERT_KERNELS],
 }
 
 /// Rates that operations reach.
@@ -149,11 +240,10 @@ pub struct ComputeAssumptions {
     pub activation_traffic: bool,
     /// Whether attention over the cache takes time.
     pub attention_time: bool,
-    /// Scheduling and sampling of one step.
-    pub step_overhead: Seconds,
-    /// Launch of each operation of a step that reads prompts, whose shapes no graph was captured
-    /// for: so long at least is such a step.
-    pub prompt_launch: Seconds,
+    /// Share that reading a KV cache of 8 bits reaches.
+    pub kv_bandwidth_efficiency_8bit: f64,
+    /// What the host adds to a step.
+    pub host: HostTerms,
     /// Tokens of a prompt that go through the stages at once, if not all.
     pub prompt_chunk: Option<u32>,
     /// Share of what they reach that products with quantised weights do under an engine.
@@ -163,16 +253,17 @@ pub struct ComputeAssumptions {
 impl ComputeAssumptions {
     /// The same kernels as an engine runs them.
     pub(super) fn under(&self, engine: &EngineShares) -> Self {
-        let all = |products: Products| Products {
-            dense: products.dense.under(engine, 1.0),
-            experts: products.experts.under(engine, engine.experts),
+        let all = |products: Products, format: Option<Format>| Products {
+            dense: products.dense.under(engine),
+            experts: products.of_first(engine.preferred(format)).under(engine),
+            ..products
         };
         Self {
-            products: all(self.products),
+            products: all(self.products, None),
             formats: self
                 .formats
                 .iter()
-                .map(|(format, own)| (*format, all(*own)))
+                .map(|(format, own)| (*format, all(*own, Some(*format))))
                 .collect(),
             attention_efficiency: self.attention_efficiency * engine.arithmetic * engine.attention,
             decode_attention_efficiency: self.decode_attention_efficiency
@@ -180,8 +271,10 @@ impl ComputeAssumptions {
                 * engine.cache,
             attention_overhead: self.attention_overhead * engine.overhead,
             kv_bandwidth_efficiency: self.kv_bandwidth_efficiency * engine.bandwidth * engine.cache,
-            step_overhead: engine.step_overhead,
-            prompt_launch: engine.prompt_launch,
+            kv_bandwidth_efficiency_8bit: self.kv_bandwidth_efficiency_8bit
+                * engine.bandwidth
+                * engine.cache,
+            host: engine.host,
             prompt_chunk: engine.prompt_chunk,
             quantised: engine.quantised,
             ..self.clone()
@@ -190,10 +283,15 @@ impl ComputeAssumptions {
 
     /// What products with weights in `format` reach.
     pub fn products_in(&self, format: Format) -> Products {
+        let alike = if format == Format::Fp16 {
+            Format::Bf16
+        } else {
+            format
+        };
         let own = self
             .formats
             .iter()
-            .find(|(own, _)| *own == format)
+            .find(|(own, _)| *own == alike)
             .map_or(self.products, |(_, products)| *products);
         if format.is_quantised() {
             own.reaching(self.quantised)

@@ -10,8 +10,10 @@ mod training;
 pub use self::communication::{
     AllReduceAlgorithm, CommunicationAssumptions, HopPayload, ScaleUpAssumptions,
 };
+pub(in crate::catalog) use self::compute::EXPERT_KERNELS;
 pub use self::compute::{
-    ComputeAssumptions, EngineShares, HostCache, ProductAssumptions, Products, Scheduling,
+    ComputeAssumptions, EngineShares, ExpertKernel, HostCache, HostTerms, ProductAssumptions,
+    Products, RequestOverhead, Scheduling,
 };
 pub use self::memory::MemoryAssumptions;
 pub use self::own_kernels::{EngineKernels, KernelRates, OwnKernels};
@@ -21,7 +23,6 @@ pub use self::training::{
 };
 
 use super::entities::Accelerator;
-use crate::quantity::Seconds;
 
 /// How ports of a switch are paid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ pub struct EngineAssumptions {
     /// the set says so.
     pub context_rank_tokens: Option<u32>,
     /// What a request takes outside of the steps until its first token is with the user.
-    pub request_overhead: Seconds,
+    pub request: RequestOverhead,
 }
 
 /// How tokens are routed to experts.
@@ -142,10 +143,9 @@ impl Assumptions {
         self.memory = engine.memory;
         self.kernels.clone_from(&engine.kernels);
         self.scheduling = engine.scheduling;
-        self.communication.all_reduce_share = engine.all_reduce;
         self.communication.hop_overhead = engine.hop_overhead;
-        if let (Some(own), Some(seconds)) = (&mut self.engine, engine.request_overhead) {
-            own.request_overhead = seconds;
+        if let (Some(own), Some(request)) = (&mut self.engine, engine.request) {
+            own.request = request;
         }
         self.compute = self.compute.under(engine);
         for (_, compute) in self.accelerators.iter_mut().chain(&mut self.families) {

@@ -140,7 +140,7 @@ pub(crate) fn supply(
     let steps = ReplicaSteps { replica, in_flight };
     let overhead = assumptions
         .engine
-        .map_or(0.0, |engine| engine.request_overhead.0);
+        .map_or_else(Default::default, |engine| engine.request);
     let estimator = Estimator::new(&steps, limits, latency.traffic, overhead);
     let asked = LatencyRequest {
         latency,

@@ -7,6 +7,7 @@ use super::scheduler::{Answered, Engine};
 use super::sessions::Talks;
 use super::step::StepTime;
 use super::window::Window;
+use crate::catalog::RequestOverhead;
 use crate::load::Load;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,7 +37,7 @@ pub struct Run {
     /// on until all of them are answered.
     pub doors_close: bool,
     /// What a request takes outside of the engine until its first token is with the user.
-    pub request_overhead: f64,
+    pub request_overhead: RequestOverhead,
     /// What users are promised, for goodput.
     pub objectives: Objectives,
 }
@@ -423,12 +424,13 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
         for each in answered.drain(..) {
             let request = each.request;
             self.window.answer(now, request.output);
+            let overhead = self.run.request_overhead.of(f64::from(request.prompt));
             if let Some(place) = self.window.place(request.number) {
                 let sample = Sample {
                     place,
                     arrival: request.arrival,
-                    first_token: each.first_token + self.run.request_overhead,
-                    end: now + self.run.request_overhead,
+                    first_token: each.first_token + overhead,
+                    end: now + overhead,
                     output: request.output,
                     prompt: request.prompt,
                     found: request.cached,
@@ -437,7 +439,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                 self.measured.add(sample);
             }
             if let Some(think) = self.source.think_seconds() {
-                self.put(now + self.run.request_overhead + think, again(&request));
+                self.put(now + overhead + think, again(&request));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! One pool's part: the layouts that do it, and the rate of requests that each carries in time.
 
 use super::found::PoolsRequest;
+use crate::catalog::RequestOverhead;
 use crate::compute::Step;
 use crate::hardware::{Fabric, System};
 use crate::load::Arrivals;
@@ -247,8 +248,8 @@ impl<'a> PoolContext<'_, 'a> {
         let overhead = match pool {
             Pool::Prefill => assumptions
                 .engine
-                .map_or(0.0, |engine| engine.request_overhead.0),
-            Pool::Decode => 0.0,
+                .map_or_else(Default::default, |engine| engine.request),
+            Pool::Decode => RequestOverhead::default(),
         };
         let steps = ReplicaSteps { replica, in_flight };
         Side {

@@ -3,6 +3,7 @@
 //! Each look is longer than the one before and has random numbers of its own: looks of one seed
 //! share their first gaps, and a lucky start would be in all of them. Two looks in a row must agree.
 
+use crate::catalog::RequestOverhead;
 use crate::load::{Arrivals, Load};
 use crate::quantity::real;
 use crate::search::serving::goal::LatencyGoal;
@@ -74,7 +75,7 @@ pub(super) struct Judge<'j> {
     pub(super) load: &'j Load,
     pub(super) goal: &'j LatencyGoal,
     /// What a request takes outside of the engine.
-    pub(super) overhead: f64,
+    pub(super) overhead: RequestOverhead,
     pub(super) stop: &'j AtomicBool,
     /// Told that there is no time for further looks; the final run is made nevertheless.
     pub(super) over: &'j AtomicBool,

@@ -199,7 +199,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
             judge: Judge {
                 load: part.load,
                 goal: part.latency,
-                overhead: engine.map_or(0.0, |engine| engine.request_overhead.0),
+                overhead: engine.map_or_else(Default::default, |engine| engine.request),
                 stop,
                 over,
                 simulations: AtomicU64::new(0),

@@ -3,6 +3,7 @@
 use super::machine::Machine;
 use super::surface::Surface;
 use super::traffic::Traffic;
+use crate::catalog::RequestOverhead;
 use crate::load::KvPolicy;
 use crate::serving::engine::limits::EngineLimits;
 use crate::serving::engine::step::StepTime;
@@ -41,7 +42,7 @@ impl Estimator {
         step: &impl StepTime,
         limits: EngineLimits,
         traffic: Traffic,
-        request_overhead: f64,
+        request_overhead: RequestOverhead,
     ) -> Self {
         let (prompt, output) = (&traffic.prompt, &traffic.output);
         let micro_batches = f64::from(limits.micro_batches.max(1));
@@ -68,6 +69,7 @@ impl Estimator {
         } else {
             0.0
         };
+        let overhead = request_overhead.of(prompt.mean);
         let budget = f64::from(limits.token_budget).clamp(1.0, LARGEST_STEP);
         let surface = Surface::new(
             step,
@@ -83,7 +85,7 @@ impl Estimator {
             limits,
             places: places.min((budget - 1.0).max(1.0)),
             places_deviation,
-            overhead: request_overhead,
+            overhead,
         }
     }
 
