@@ -149,8 +149,9 @@ mod tests {
     }
 
     /// Fields of a door that scripts and plans fill in, and people do not type.
-    const NO_OPTIONS: [&str; 11] = [
+    const NO_OPTIONS: [&str; 12] = [
         "engine.step_tokens",
+        "engine.stream_interval",
         "engine.usable_fraction",
         "hardware.power_limit_watts",
         "hardware.terms",
