@@ -418,7 +418,12 @@ def in_order(layer: Sequence[Operation]) -> list[Operation]:
 
 def layer_work(layer: Sequence[Operation], rank: Rank) -> Work:
     """Return what a layer takes and keeps of one micro-batch."""
-    operations = in_order(layer)
+    # What ranks of one norm bring together is no part of the stream: a few bytes a token.
+    operations = [
+        one
+        for one in in_order(layer)
+        if not isinstance(one, AllReduce) or one.width == rank.model.hidden
+    ]
     unsummed = _unsummed(operations, rank)
     return total(
         [

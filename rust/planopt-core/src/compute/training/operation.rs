@@ -80,6 +80,9 @@ impl Pricing<'_> {
                     // Rows are read and written, and their gradients added up.
                     self.pass(&mut walk.cost, real(width) * self.stream(), (2.0, 3.0), 0.0);
                 }
+                // Statistics that ranks of one norm bring together are no part of the stream, and
+                // beside it their few bytes a token are nothing.
+                Work::AllReduce { width } if width < hidden => {}
                 Work::AllReduce { width } => {
                     let summed = !std::mem::take(&mut walk.scattered);
                     let before = walk.cost.tensor_forward;
