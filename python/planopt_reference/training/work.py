@@ -418,7 +418,7 @@ def in_order(layer: Sequence[Operation]) -> list[Operation]:
 
 def layer_work(layer: Sequence[Operation], rank: Rank) -> Work:
     """Return what a layer takes and keeps of one micro-batch."""
-    # What ranks of one norm bring together is no part of the stream: a few bytes a token.
+    # What ranks of one norm bring together is a few bytes a token, and no stream.
     operations = [
         one
         for one in in_order(layer)
