@@ -44,7 +44,7 @@ def test_agents_find_what_they_have_said() -> None:
 
 
 def test_past_the_cliff_they_thrash_and_it_says_so() -> None:
-    document = asked(sessions=64)
+    document = asked(sessions=80)
     sessions = sessions_of(document)
     assert sessions.thrashes
     assert sessions.hit_rate < 0.6
@@ -52,7 +52,7 @@ def test_past_the_cliff_they_thrash_and_it_says_so() -> None:
     (warning,) = document.warnings
     assert warning.code == "W013"
     assert "thrash" in warning.message
-    assert sessions_of(asked(sessions=64, kv="fp8")).hit_rate > 0.95
+    assert sessions_of(asked(sessions=80, kv="fp8")).hit_rate > 0.95
 
 
 @pytest.mark.parametrize(
