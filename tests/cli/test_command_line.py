@@ -97,7 +97,7 @@ def test_a_plan_is_shown(solver: Solver, capsys: pytest.CaptureFixture[str]) -> 
     assert run("solve", "--target", "5tok/s", "--budget", "20000") == 0
 
     assert solver.asked == {"target": "5tok/s", "budget": "20000"}
-    assert "PROVEN CHEAPEST" in capsys.readouterr().out
+    assert "cheapest in the space" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("solver")
@@ -151,7 +151,7 @@ def test_no_plan_is_an_answer_with_exit_code_1(
     solver.answer = lambda: no_plan
 
     assert run("solve") == 1
-    assert "error[E201]" in capsys.readouterr().out
+    assert "infeasible" in capsys.readouterr().out
 
 
 def test_wrong_input_is_told_on_stderr(

@@ -8,6 +8,7 @@ import pytest
 
 import planopt
 from planopt.errors import InputError
+from planopt.report.plan import render_plan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +58,7 @@ def test_a_folder_goes_before_the_home_directory_and_a_question_before_both(
     assert "pue" not in said
     assert request.typed.keys() == {*ASKED, "pue", "prices"}
     # What a plan is verified with is what it records.
-    assert at_home in str(plan)
+    assert at_home in str(render_plan(plan, details=True))
 
 
 def test_options_that_a_command_does_not_take_are_left_alone(folder: Path) -> None:

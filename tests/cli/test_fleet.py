@@ -191,7 +191,7 @@ def test_an_interrupted_search_shows_the_best_and_leaves_with_130() -> None:
 def test_a_fleet_is_shown_where_every_type_alone_would_do(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert run("fleet", str(TWO_TYPES)) == 0
+    assert run("fleet", str(TWO_TYPES), "--details") == 0
 
     shown = capsys.readouterr().out
     table = shown[shown.index("one type only") :]

@@ -11,8 +11,22 @@ from planopt.planning.frontier import Frontier
 from planopt.report.spaces import render_frontier
 
 ROWS = [
-    {"accelerator": "rtx-4090", "users": 8, "price_usd": 2500.5, "network": None},
-    {"accelerator": "h100-sxm", "users": 64, "price_usd": 30000.0, "network": "ib"},
+    {
+        "accelerator": "rtx-4090",
+        "users": 8,
+        "price_usd": 2500.5,
+        "tokens_per_second_per_user": 20.0,
+        "tokens_per_second": 160.0,
+        "network": None,
+    },
+    {
+        "accelerator": "h100-sxm",
+        "users": 64,
+        "price_usd": 30000.0,
+        "tokens_per_second_per_user": 90.0,
+        "tokens_per_second": 640.0,
+        "network": "ib",
+    },
 ]
 
 

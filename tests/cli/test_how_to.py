@@ -45,7 +45,7 @@ def test_the_page_on_latencies(
         assert left.value.code == 1
         assert "p95 TTFT fails" in shown
         assert "p95 TPOT fails" in shown
-        assert "--ttft" in shown.split("Nearest changes")[1]
+        assert "--ttft" in shown.split("CHANGE ONE THING")[1]
     else:
         assert left.value.code == 0
         assert "TTFT" in shown
@@ -61,7 +61,7 @@ def test_the_page_on_training(command: str, capsys: pytest.CaptureFixture[str]) 
     if arguments[-1] == "rtx-4090":
         assert left.value.code == 1
         assert "tensor-parallel messages" in shown.out
-        assert "--deadline" in shown.out.split("Nearest changes")[1]
+        assert "--deadline" in shown.out.split("CHANGE ONE THING")[1]
     else:
         assert left.value.code == 0
-        assert "goodput" in shown.out
+        assert "goodput" in shown.out.lower()

@@ -9,6 +9,7 @@ import pytest
 
 import planopt
 from planopt.report.evaluation import render_evaluation
+from planopt.report.plan import render_plan
 
 ROUNDING = 0.01
 """Three digits of each figure are printed."""
@@ -32,7 +33,7 @@ def _seconds(text: str) -> list[float]:
 def _block(text: str, heading: str) -> dict[str, float]:
     """Figures of the left column from a heading on, by their names."""
     lines = text.splitlines()
-    start = next(place for place, line in enumerate(lines) if heading in line)
+    start = next(place for place, line in enumerate(lines) if line.startswith(heading))
     named: dict[str, float] = {}
     for line in lines[start:]:
         found = NAMED.match(line)
@@ -47,7 +48,8 @@ SPOKEN = {"draft": "llama-3.2-1b", "draft_tokens": 3, "acceptance": 0.7}
 
 
 def _told(**asked: Any) -> str:
-    return str(render_evaluation(planopt.evaluate_serving(**CARD, **asked)))
+    found = planopt.evaluate_serving(**CARD, **asked)
+    return str(render_evaluation(found, details=True))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_printed_parts_give_the_tpot(asked: dict[str, Any], named: set[str]) -> 
 
 def test_printed_parts_give_the_time_of_a_prompt() -> None:
     lines = _told(tp=4, batch=16).splitlines()
-    (line,) = (line for line in lines if "Prefill" in line)
+    (line,) = (line for line in lines if line.startswith(" Prefill"))
     whole, *parts = _seconds(line)
     assert len(parts) == 4
     assert sum(parts) == pytest.approx(whole, rel=ROUNDING)
@@ -82,12 +84,12 @@ def test_printed_parts_give_the_time_of_a_prompt() -> None:
 
 def test_a_plan_shows_them_too() -> None:
     plan = planopt.solve(model="llama-3.1-8b", target="20tok/s", users=4, top=1)
-    assert "host" in _block(str(plan), " TPOT   ")
+    assert "host" in _block(str(render_plan(plan, details=True)), " TPOT   ")
 
 
 def test_printed_parts_give_the_step_of_training() -> None:
     run = planopt.evaluate_training(**CARD, network="infiniband-400g", tp=2, pp=2, dp=4)
-    block = _block(str(run), " Step ")
+    block = _block(str(render_evaluation(run, details=True)), " Step ")
     whole = block.pop("Step")
     assert {"host", "bubble", "optimizer"} <= block.keys()
     assert sum(block.values()) == pytest.approx(whole, rel=ROUNDING)

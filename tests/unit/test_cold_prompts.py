@@ -140,7 +140,7 @@ def test_it_is_told_as_text_and_in_json(
 ) -> None:
     asked = (*command, "--model", "llama-3.1-8b", "--prompt", "16384")
     with pytest.raises(SystemExit):
-        main([*asked, "--output", "200"])
+        main([*asked, "--output", "200", "--details"])
     text = " ".join(capsys.readouterr().out.split())
     assert "warning[W012]: prompts taken as cold: all 16,384 tokens" in text
 

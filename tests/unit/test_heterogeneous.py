@@ -8,6 +8,7 @@ import pytest
 
 import planopt
 from planopt.errors import InputError
+from planopt.report.plan import render_plan
 
 RUN: dict[str, Any] = {
     "model": "llama-3-8b",
@@ -31,7 +32,7 @@ def test_both_ways_of_sharing_a_run_stand_beside_the_plan() -> None:
     assert balanced.days < evenly.days
     assert balanced.accelerators == 32
     assert balanced.price_usd == evenly.price_usd
-    assert "All of them in one run" in str(plan)
+    assert "All of them in one run" in str(render_plan(plan, details=True))
 
 
 def test_what_no_kind_does_alone_all_of_them_may_do() -> None:

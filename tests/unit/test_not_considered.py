@@ -42,15 +42,15 @@ def test_a_machine_brings_its_accelerator() -> None:
 
 def test_nothing_to_choose_from_proves_nothing() -> None:
     plan = planopt.solve(**SMALL, accelerators="b300")
-    shown = str(render_plan(plan))
+    shown = str(render_plan(plan, details=True))
     assert plan.status == "infeasible"
-    assert "(proven)" not in shown
+    assert "proven" not in shown
     assert "1 accelerator, no price new: b300" in shown
 
 
 def test_a_comparison_tells_what_has_no_price() -> None:
     plans = compare(**SMALL, accelerators="rtx-4090,b300")
-    shown = " ".join(str(render_comparison(plans)).split())
+    shown = " ".join(str(render_comparison(plans, details=True)).split())
     assert "b300 has no price" in shown
 
 

@@ -39,7 +39,9 @@ def test_an_engine_has_its_own_speed_and_its_own_errors() -> None:
 
     plain, found = asked(None), asked("vllm")
     assert (plain.engine, found.engine) == (None, "vllm")
-    assert "llama-3.1-8b under vllm on 1x h100-sxm" in str(render_evaluation(found))
+    shown = str(render_evaluation(found))
+    assert "1 of 4 × H100 SXM5 80GB" in shown
+    assert "llama-3.1-8b under vllm" in shown
     assert found.decode.tpot_seconds != plain.decode.tpot_seconds
     assert found.intervals.keys() == plain.intervals.keys()
     assert found.ttft_seconds.mean is not None

@@ -10,6 +10,7 @@ import pytest
 import planopt
 from planopt.catalog.open import open_catalog
 from planopt.errors import InputError
+from planopt.report.plan import render_plan
 
 QUESTION: dict[str, Any] = {
     "model": "llama-3-8b",
@@ -50,7 +51,7 @@ def test_where_nothing_can_be_bought_rented_runs_are_still_shown() -> None:
     assert plan.renting is not None
     assert plan.renting.runs
     assert plan.renting.break_even_runs is None
-    assert "Rented instead" in str(plan)
+    assert "Rented instead" in str(render_plan(plan, details=True))
 
 
 def test_a_run_may_be_rented_instead() -> None:

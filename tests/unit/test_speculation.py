@@ -8,6 +8,7 @@ import pytest
 
 import planopt
 from planopt.errors import InputError
+from planopt.report.plan import render_plan
 
 LAYOUT: dict[str, Any] = {
     "model": "llama-3.1-70b",
@@ -104,4 +105,6 @@ def test_solve_names_it_and_verify_computes_it_again() -> None:
     )
     assert plan.status == "optimal"
     assert plan.deployments[0].candidate.draft == "llama-3.2-1b"
-    assert "3 drafted by llama-3.2-1b, 70% accepted" in str(plan)
+    assert "3 drafted by llama-3.2-1b, 70% accepted" in str(
+        render_plan(plan, details=True)
+    )

@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, Any, TextIO
 from planopt.cli.streams import Outlet
 from planopt.errors import Diagnostic
 from planopt.printable import printable, screened
-from planopt.report.style import COLOUR, PLAIN, Style, bad, faint, warn
+from planopt.report.style import Style, bad, faint, warn
 
 if TYPE_CHECKING:
     from planopt.report.table import Report
 
 
 def style_of(stream: TextIO) -> Style:
-    """Colour for a terminal, unless NO_COLOR or TERM=dumb ask for none."""
-    wanted = (
-        stream.isatty()
-        and not os.environ.get("NO_COLOR")
-        and os.environ.get("TERM") != "dumb"
-    )
-    return COLOUR if wanted else PLAIN
+    """Colour for a terminal or FORCE_COLOR; NO_COLOR and TERM=dumb ask for none."""
+    told = os.environ.get
+    seen = stream.isatty() and told("TERM") != "dumb"
+    forced = told("FORCE_COLOR", "0") not in ("", "0")
+    ascii = not (stream.encoding or "utf-8").lower().startswith("utf")
+    return Style(colour=(seen or forced) and not told("NO_COLOR"), ascii=ascii)
 
 
 def answer(text: str) -> None:

@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 
 
 def solve(
-    *, out: str | None = None, json: bool = False, **options: "Unpack[SolveOptions]"
+    *,
+    out: str | None = None,
+    details: bool = False,
+    json: bool = False,
+    **options: "Unpack[SolveOptions]",
 ) -> int:
     """Find the cheapest cluster that serves a model at the speed asked for.
 
@@ -37,11 +41,16 @@ def solve(
     from planopt.api import solve as find_plan
     from planopt.report.plan import render_plan
 
-    return _show_plan(lambda: find_plan(**options), render_plan, out, json=json)
+    render = partial(render_plan, details=details)
+    return _show_plan(lambda: find_plan(**options), render, out, json=json)
 
 
 def train(
-    *, out: str | None = None, json: bool = False, **options: "Unpack[TrainOptions]"
+    *,
+    out: str | None = None,
+    details: bool = False,
+    json: bool = False,
+    **options: "Unpack[TrainOptions]",
 ) -> int:
     """Find the cheapest cluster that trains a model in time, or the fastest for a sum.
 
@@ -50,13 +59,15 @@ def train(
     from planopt.api import train as find_plan
     from planopt.report.plan import render_plan
 
-    return _show_plan(lambda: find_plan(**options), render_plan, out, json=json)
+    render = partial(render_plan, details=details)
+    return _show_plan(lambda: find_plan(**options), render, out, json=json)
 
 
 def fleet(
     *,
     file: str,
     out: str | None = None,
+    details: bool = False,
     json: bool = False,
     **options: "Unpack[FleetOptions]",
 ) -> int:
@@ -67,8 +78,9 @@ def fleet(
     from planopt.fleets.plan import plan_fleet
     from planopt.report.fleet import render_fleet
 
+    render = partial(render_fleet, details=details)
     return _show_plan(
-        lambda: plan_fleet(file, told=note, **options), render_fleet, out, json=json
+        lambda: plan_fleet(file, told=note, **options), render, out, json=json
     )
 
 
@@ -98,7 +110,9 @@ def _show_plan(
     return NO_PLAN if plan.status == "infeasible" else OK
 
 
-def serving(*, json: bool = False, **options: "Unpack[ServingOptions]") -> int:
+def serving(
+    *, details: bool = False, json: bool = False, **options: "Unpack[ServingOptions]"
+) -> int:
     """Evaluate one way of serving a model: memory, speed, cost, power.
 
     planopt evaluate serving --accelerator rtx-4090 --tp 4 --pp 2 --batch 8
@@ -106,11 +120,14 @@ def serving(*, json: bool = False, **options: "Unpack[ServingOptions]") -> int:
     from planopt.planning.evaluate import evaluate_serving
     from planopt.report.evaluation import render_evaluation
 
-    show(evaluate_serving(**options), render_evaluation, json=json)
+    render = partial(render_evaluation, details=details)
+    show(evaluate_serving(**options), render, json=json)
     return OK
 
 
-def training(*, json: bool = False, **options: "Unpack[TrainingOptions]") -> int:
+def training(
+    *, details: bool = False, json: bool = False, **options: "Unpack[TrainingOptions]"
+) -> int:
     """Evaluate one way of training a model: memory, step time, days, cost.
 
     planopt evaluate training --accelerator a100-sxm-80 --network infiniband-200g
@@ -119,7 +136,8 @@ def training(*, json: bool = False, **options: "Unpack[TrainingOptions]") -> int
     from planopt.report.evaluation import render_evaluation
     from planopt.training.evaluate import evaluate_training
 
-    show(evaluate_training(**options), render_evaluation, json=json)
+    render = partial(render_evaluation, details=details)
+    show(evaluate_training(**options), render, json=json)
     return OK
 
 
@@ -128,6 +146,7 @@ def compare(
     all: bool = False,
     per_dollar: bool = False,
     out: str | None = None,
+    details: bool = False,
     json: bool = False,
     **options: Any,
 ) -> int:
@@ -155,7 +174,7 @@ def compare(
                 accepted="--per-dollar beside it, or accelerators by their names",
             )
     plans = answers(**options)
-    show(plans, render_comparison, json=json)
+    show(plans, partial(render_comparison, details=details), json=json)
     return OK if any(plan.status != "infeasible" for plan in plans) else NO_PLAN
 
 
@@ -172,6 +191,7 @@ def frontier(
     *,
     space: str | None = None,
     out: str | None = None,
+    details: bool = False,
     json: bool = False,
     **options: "Unpack[FrontierOptions]",
 ) -> int:
@@ -196,7 +216,8 @@ def frontier(
         progress.close()
     if out is not None:
         write_rows(Path(out), rows)
-    show(rows, render_frontier, json=json)
+    saved = None if out is None else printable(out)
+    show(rows, partial(render_frontier, details=details, saved=saved), json=json)
     return OK
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from planopt.price_sources import is_rough
+from planopt.report.first import assumptions
 from planopt.report.numbers import (
     UNKNOWN,
     count,
@@ -16,53 +19,148 @@ from planopt.report.numbers import (
     rate,
     watts,
 )
-from planopt.report.parts import price, warnings
-from planopt.report.style import good
-from planopt.report.table import Report, Section, Sentence, Table, listed
+from planopt.report.parts import warnings
+from planopt.report.screen import Ends, Parts, flagged
+from planopt.report.style import bad, faint, good
+from planopt.report.table import Report, Section, Table, listed, width
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from planopt.documents.evaluation import Deployment
     from planopt.documents.plan import Plan, TrainingPlan
+    from planopt.report.table import Block
 
-_HOURLY = ("$/h", "from")
-_SERVING = (
-    *("accelerators", "layout", "price", *_HOURLY, "tok/s per user", "tok/s in total"),
-    *("tok/s per $1,000", "power", "energy per token", "$/Mtok"),
-)
-_TRAINING = (
-    *("layout", "accelerators", "tok/s", "MFU", "goodput", "days", "accelerator-hours"),
-    *("power", "energy, kWh", "kg CO2e", "the run", "price"),
-)
+_BEST, _NOT_BEST = " ◂", "  "
+Planned = TypeVar("Planned", bound="Plan | TrainingPlan")
 
 
-def render_comparison(plans: Sequence[Plan | TrainingPlan]) -> Report:
-    """Lay plans of one kind side by side, the figures of each below its name."""
+@dataclass(frozen=True)
+class _Figure(Generic[Planned]):
+    """A row: what it is called, how it is told, which is the best, and what that is."""
+
+    title: str
+    of: Callable[[Planned], float | None]
+    told: Callable[[float | None], str] | None
+    best: Callable[[Iterable[float]], float] | None = None
+    wins: str = ""
+
+    def cell(self, plan: Planned, best: float | None) -> str:
+        """Tell it of a plan; none tells a sum of prices, as well as they are known."""
+        value = self.of(plan)
+        rough = is_rough(plan.bill_of_materials)
+        told = self.told or partial(money, rough=rough, whole=True)
+        return told(value) + (
+            _BEST if value is not None and value == best else _NOT_BEST
+        )
+
+    def best_of(self, plans: Sequence[Planned]) -> float | None:
+        """Return the best there is of several."""
+        known = [value for plan in plans if (value := self.of(plan)) is not None]
+        return self.best(known) if self.best and len(set(known)) > 1 else None
+
+
+def render_comparison(
+    plans: Sequence[Plan | TrainingPlan], *, details: bool = False
+) -> Report:
+    """Lay plans of one kind side by side."""
     runs = [plan for plan in plans if plan.kind == "training"]
     if runs:
-        verdict = _training_verdict(runs)
-        return _side_by_side(plans, _TRAINING, map(_training, runs), verdict)
+        return _side_by_side(runs, _TRAINING, {"Layout": _degrees}, details=details)
     served = [plan for plan in plans if plan.kind == "serving"]
-    hourly = any(plan.request.hourly for plan in served)
-    titles = [title for title in _SERVING if hourly or title not in _HOURLY]
-    return _side_by_side(plans, titles, map(_serving, served), _verdict(served))
+    if any(plan.request.hourly for plan in served):
+        texts = {"Layout": _layout, "From": _provider}
+        return _side_by_side(served, _HOURLY, texts, details=details)
+    return _side_by_side(served, _SERVING, {"Layout": _layout}, details=details)
 
 
 def _side_by_side(
-    plans: Sequence[Plan | TrainingPlan],
-    titles: Sequence[str],
-    columns: Iterable[Mapping[str, str]],
-    verdict: str,
+    plans: Sequence[Planned],
+    figures: Sequence[_Figure[Planned]],
+    texts: Mapping[str, Callable[[Planned], str]],
+    *,
+    details: bool,
 ) -> Report:
-    shown = list(columns)
-    rows = [(title, *(each.get(title, UNKNOWN) for each in shown)) for title in titles]
+    """Lay a column for each; those that have no room are counted, or stand below."""
+    there = [plan for plan in plans if plan.deployments]
+    titles = ["", *(each.title for each in figures), *texts]
+    best = [figure.best_of(there) for figure in figures]
+    columns = [
+        [
+            _name(plan) + _NOT_BEST,
+            *(each.cell(plan, of) for each, of in zip(figures, best, strict=True)),
+            *(text(plan) + _NOT_BEST for text in texts.values()),
+        ]
+        for plan in there
+    ]
+    shown, rest = _fitting(titles, columns)
+    tables: list[Block] = [_table(titles, shown)]
+    while details and rest:
+        more, rest = _fitting(titles, rest)
+        tables += ["", _table(titles, more)]
+    notes = ["◂ best of the row"] if len(there) > 1 else []
+    notes += [f"{count(len(rest))} more: --details"] if rest else []
+    without = [_name(plan) for plan in plans if not plan.deployments]
+    notes += [f"no plan: {', '.join(without)}"] if without and there else []
+    every = list(dict.fromkeys(each for plan in plans for each in plan.warnings))
+    left_out = dict.fromkeys(each for plan in plans for each in plan.not_considered)
+    conflicts = Section("No plan", *listed(filter(None, map(_conflict, plans))))
     return Report(
-        Table(("", *(f">{_name(plan)}" for plan in plans)), rows),
-        Section("", Sentence(verdict)),
-        Section("No plan", *listed(filter(None, map(_conflict, plans)))),
-        warnings({warning: None for plan in plans for warning in plan.warnings}),
+        *_verdict(there, figures),
+        *(["", *tables, ""] if there else []),
+        Parts("", notes),
+        *assumptions(plans[0].assumed, every, left_out),
+        Ends("", faint("--details · --json")),
+        *([conflicts, warnings(every)] if details else []),
     )
+
+
+def _fitting(
+    titles: Sequence[str], columns: list[list[str]]
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Part columns into those that the terminal has room for, and the rest."""
+    room = width() - max(map(len, titles))
+    for place, column in enumerate(columns):
+        room -= max(map(len, column)) + 2
+        if room < 0 and place:
+            return columns[:place], columns[place:]
+    return columns, []
+
+
+def _table(titles: Sequence[str], columns: Sequence[Sequence[str]]) -> Table:
+    head, *rows = zip(titles, *columns, strict=True)
+    return Table(("", *(f">{name}" for name in head[1:])), rows, wraps=False)
+
+
+def _name(plan: Plan | TrainingPlan) -> str:
+    """Name a column: what was bought, else what was asked for."""
+    if not plan.deployments:
+        return ",".join(plan.request.accelerators) or UNKNOWN
+    return f"{count(_number(plan))} × {plan.deployments[0].candidate.accelerator}"
+
+
+def _number(plan: Plan | TrainingPlan) -> int:
+    if plan.kind == "training":
+        return plan.deployments[0].evaluation.accelerators or 0
+    return sum(each.candidate.accelerators * each.replicas for each in plan.deployments)
+
+
+def _degrees(plan: TrainingPlan) -> str:
+    candidate = plan.deployments[0].candidate
+    return f"TP{candidate.tp} PP{candidate.pp} DP{candidate.dp}"
+
+
+def _layout(plan: Plan) -> str:
+    first = plan.deployments[0]
+    return first.candidate.layout.replace(" x ", " ") + (
+        f" ×{first.replicas}" if first.replicas > 1 else ""
+    )
+
+
+def _provider(plan: Plan) -> str:
+    """Say who rents it out, or that it is bought."""
+    hosts = {each.hardware.host or "" for each in plan.deployments}
+    names = {host.partition("/")[0] if "/" in host else "bought" for host in hosts}
+    return ", ".join(sorted(names))
 
 
 def _conflict(plan: Plan | TrainingPlan) -> str | None:
@@ -76,126 +174,102 @@ def _conflict(plan: Plan | TrainingPlan) -> str | None:
     return f"{_name(plan)}: {why.note or '' if plan.kind == 'training' else limits}"
 
 
-def _name(plan: Plan | TrainingPlan) -> str:
-    """Name a column: what was bought, else what was asked for."""
-    if plan.deployments:
-        return plan.deployments[0].candidate.accelerator
-    return ",".join(plan.request.accelerators) or UNKNOWN
+def _verdict(
+    plans: Sequence[Planned], figures: Sequence[_Figure[Planned]]
+) -> list[Block]:
+    """Say which is cheapest and by how much, and which is the best otherwise."""
+    if not plans:
+        said = "✘ infeasible: none of them meets these limits"
+        return [Ends(said, mark=flagged("✘", bad))]
+    paid, *others = figures
+    first, *dearer = sorted(plans, key=lambda plan: paid.of(plan) or 0.0)
+    told = paid.told or partial(money, whole=True)
+    less = ""
+    if dearer:
+        less = f" by {told((paid.of(dearer[0]) or 0.0) - (paid.of(first) or 0.0))}"
+    besides = [
+        f"{each.wins}: {_name(plan)}"
+        for each in others
+        if each.wins and (best := each.best_of(plans)) is not None
+        for plan in plans
+        if each.of(plan) == best
+    ]
+    said = f"✔ cheapest: {_name(first)}{less}"
+    model = first.request.model or ""
+    return [Ends(said, model, flagged("✔", good)), Parts("", besides)]
 
 
 # --- Serving --------------------------------------------------------------------------
 
 
-def _serving(plan: Plan) -> dict[str, str]:
-    """Say what a plan buys and does; little where there is none."""
-    deployments, cost, power = plan.deployments, plan.cost, plan.power_watts
-    if not deployments:
-        return {"accelerators": "no plan"}
-    number = sum(each.candidate.accelerators * each.replicas for each in deployments)
-    speeds = (
-        (each.evaluation.decode.tokens_per_second or 0.0) * each.replicas
-        for each in deployments
-    )
-    total = sum(speeds) or None
-    return {
-        "accelerators": count(number),
-        "layout": _degrees(deployments[0]),
-        "price": price(plan),
-        "$/h": money_per_hour(cost.usd_per_hour),
-        "from": _provider(deployments),
-        "tok/s per user": rate(_per_user(plan)),
-        "tok/s in total": rate(total),
-        "tok/s per $1,000": rate(
-            total / plan.price_usd * 1000 if total and plan.price_usd else None
-        ),
-        "power": watts(power),
-        "energy per token": (
-            f"{power / total:.3g} J" if total and power is not None else UNKNOWN
-        ),
-        "$/Mtok": money_per_million(cost.usd_per_million_tokens),
-    }
-
-
-def _degrees(deployment: Deployment) -> str:
-    candidate = deployment.candidate
-    copies = f" x{deployment.replicas}" if deployment.replicas > 1 else ""
-    beyond = {"EP": candidate.ep, "DP": candidate.dp}
-    more = "".join(f" {name}{each}" for name, each in beyond.items() if each > 1)
-    return f"TP{candidate.tp} PP{candidate.pp}{more}{copies}"
-
-
-def _provider(deployments: Sequence[Deployment]) -> str:
-    """Say who rents it out, or that it is bought."""
-    hosts = {each.hardware.host or "" for each in deployments}
-    names = {host.partition("/")[0] if "/" in host else "bought" for host in hosts}
-    return ", ".join(sorted(names))
-
-
-def _per_user(plan: Plan) -> float | None:
-    if not plan.deployments:
-        return None
+def _speed(plan: Plan) -> float | None:
     return plan.deployments[0].evaluation.decode.tokens_per_second_per_user
 
 
-def _paid(plan: Plan) -> float | None:
-    """Return what a plan costs, in the money that was asked about."""
-    return plan.cost.usd_per_hour if plan.request.hourly else plan.price_usd
-
-
-def _verdict(plans: Sequence[Plan]) -> str:
-    """Say which is cheapest, fastest and cheapest per token, and by how much."""
-    paid = ((_paid(plan), index) for index, plan in enumerate(plans))
-    priced = sorted((usd, index) for usd, index in paid if usd is not None)
-    if len(priced) < 2:
-        return ""
-    (lowest, first), (second, _) = priced[:2]
-    less = second - lowest
-    by = money_per_hour(less) if plans[first].request.hourly else money(less)
-    fastest = max(plans, key=lambda plan: _per_user(plan) or 0.0)
-    said = (
-        f"Cheapest: {good(_name(plans[first]))} by {by}. "
-        f"Fastest per user: {good(_name(fastest))}."
+def _tokens(plan: Plan) -> float | None:
+    speeds = (
+        (each.evaluation.decode.tokens_per_second or 0.0) * each.replicas
+        for each in plan.deployments
     )
-    thrifty = [plan for plan in plans if plan.cost.usd_per_million_tokens is not None]
-    if thrifty:
-        best = min(thrifty, key=lambda plan: plan.cost.usd_per_million_tokens or 0.0)
-        said += f" Lowest $/Mtok: {good(_name(best))}."
-    return said
+    return sum(speeds) or None
+
+
+def _for_a_thousand(plan: Plan) -> float | None:
+    tokens, usd = _tokens(plan), plan.price_usd
+    return tokens / usd * 1000 if tokens and usd else None
+
+
+def _joules(plan: Plan) -> float | None:
+    tokens = _tokens(plan)
+    return plan.power_watts / tokens if tokens and plan.power_watts else None
+
+
+def _told_joules(joules: float | None) -> str:
+    return UNKNOWN if joules is None else f"{rate(joules)} J"
+
+
+_PRICE: _Figure[Plan] = _Figure("Price", lambda plan: plan.price_usd, None, min)
+_TCO: _Figure[Plan] = _Figure(
+    "TCO per hour", lambda plan: plan.cost.usd_per_hour, money_per_hour, min
+)
+_BOTH: tuple[_Figure[Plan], ...] = (
+    _Figure(
+        "$ per million tokens",
+        lambda plan: plan.cost.usd_per_million_tokens,
+        money_per_million,
+        min,
+        "lowest $/Mtok",
+    ),
+    _Figure("tok/s per user", _speed, rate, max, "fastest"),
+    _Figure("tok/s in total", _tokens, rate, max),
+    _Figure("tok/s per $1,000", _for_a_thousand, rate, max),
+    _Figure("Power at full load", lambda plan: plan.power_watts, watts, min),
+    _Figure("Energy per token", _joules, _told_joules, min),
+)
+_SERVING = (_PRICE, _TCO, *_BOTH)
+_HOURLY = (_TCO, _PRICE, *_BOTH)
 
 
 # --- Training -------------------------------------------------------------------------
 
 
-def _training(plan: TrainingPlan) -> dict[str, str]:
-    """Say what a plan buys and does; little where there is none."""
-    if not plan.deployments:
-        return {"layout": "no plan"}
-    candidate, of = plan.deployments[0].candidate, plan.deployments[0].evaluation
-    rough = is_rough(plan.bill_of_materials)
-    return {
-        "layout": f"TP{candidate.tp} PP{candidate.pp} DP{candidate.dp}",
-        "accelerators": count(of.accelerators),
-        "tok/s": rate(of.tokens_per_second),
-        "MFU": percent(of.mfu),
-        "goodput": percent(of.goodput),
-        "days": days(of.days),
-        "accelerator-hours": count(of.run.accelerator_hours),
-        "power": watts(of.power_watts),
-        "energy, kWh": count(of.run.energy_kwh),
-        "kg CO2e": count(of.run.kg_co2e),
-        "the run": money(of.run.usd, whole=True),
-        "price": money(of.cost.price_usd, rough=rough, whole=True),
-    }
+def _run(figure: str) -> Callable[[TrainingPlan], float | None]:
+    return lambda plan: getattr(plan.deployments[0].evaluation.run, figure)
 
 
-def _training_verdict(plans: Sequence[TrainingPlan]) -> str:
-    """Say which is cheapest to buy, and whose run costs least."""
-    there = [plan for plan in plans if plan.deployments]
-    if len(there) < 2:
-        return ""
-    cheapest = min(there, key=lambda plan: plan.price_usd or 0.0)
-    thrifty = min(there, key=lambda plan: plan.deployments[0].evaluation.run.usd or 0.0)
-    return (
-        f"Cheapest to buy: {good(_name(cheapest))}. "
-        f"Cheapest run: {good(_name(thrifty))}."
-    )
+def _does(figure: str) -> Callable[[TrainingPlan], float | None]:
+    return lambda plan: getattr(plan.deployments[0].evaluation, figure)
+
+
+_TRAINING: tuple[_Figure[TrainingPlan], ...] = (
+    _Figure("Price", lambda plan: plan.price_usd, None, min),
+    _Figure("The run", _run("usd"), partial(money, whole=True), min, "cheapest run"),
+    _Figure("Days", _does("days"), days, min, "fastest"),
+    _Figure("tok/s", _does("tokens_per_second"), rate, max),
+    _Figure("MFU", _does("mfu"), percent, max),
+    _Figure("Goodput", _does("goodput"), percent, max),
+    _Figure("Accelerator-hours", _run("accelerator_hours"), count, min),
+    _Figure("Power at full load", _does("power_watts"), watts, min),
+    _Figure("Energy, kWh", _run("energy_kwh"), count, min),
+    _Figure("kg CO2e", _run("kg_co2e"), count, min),
+)

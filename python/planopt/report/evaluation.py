@@ -4,74 +4,174 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.price_sources import is_rough
 from planopt.report.derivation import derivation
-from planopt.report.numbers import count, milliseconds, size
+from planopt.report.first import assumptions, cost_line, ends_of, hardware, times
+from planopt.report.numbers import (
+    UNKNOWN,
+    count,
+    days,
+    duration,
+    milliseconds,
+    money,
+    rate,
+    size,
+)
 from planopt.report.parts import (
     assumed,
     bill,
+    carried,
+    causes,
     cost,
     figures,
     latencies,
     layout,
-    speed,
-    speed_under,
+    time_and_memory,
+    time_line,
     warnings,
 )
-from planopt.report.style import bad, good
-from planopt.report.table import Report, Section, Sentence, listed
+from planopt.report.screen import Ends, Parts, Prediction, doubt, flagged, predictions
+from planopt.report.style import bad, faint, good
+from planopt.report.table import Report, Section, Sentence, Table
 from planopt.report.training import (
     layers,
     run,
+    run_lines,
     training_figures,
     training_layout,
-    training_speed,
 )
 
 if TYPE_CHECKING:
-    from planopt.documents.evaluation import EvaluationDocument
-    from planopt.documents.parts import Hardware
+    from planopt.documents.evaluation import EvaluationDocument, UnderLoad
     from planopt.documents.training import TrainingDocument
     from planopt.report.table import Block
 
 
-def render_evaluation(evaluation: EvaluationDocument | TrainingDocument) -> Report:
-    """Lay an evaluation out for a terminal."""
-    verdict = good("FITS") if evaluation.feasible else bad("DOES NOT FIT")
-    running: list[str] = []
+def render_evaluation(
+    evaluation: EvaluationDocument | TrainingDocument, *, details: bool = False
+) -> Report:
+    """Lay the first screen of an evaluation out, or all that is known of it."""
+    explained = Section("", *derivation(evaluation.derivation))
+    screen: list[Block] = [
+        *_verdict(evaluation),
+        "",
+        *(_run(evaluation) if evaluation.kind == "training" else _load(evaluation)),
+        *_paid(evaluation),
+        "",
+        *assumptions(evaluation.assumed, evaluation.warnings),
+        Ends("", faint("--details · --explain · --json")),
+    ]
+    more = _details(evaluation) if details else []
+    return Report(*screen, *more, explained)
+
+
+def _verdict(evaluation: EvaluationDocument | TrainingDocument) -> list[Block]:
+    """Say whether it fits, of what it is, and what it costs."""
+    load = None if evaluation.kind == "training" else evaluation.under_load
+    sign, said, colour = "✔", "fits", good
+    if not evaluation.feasible:
+        sign, said, colour = "✘", "does not fit", bad
+    elif load is not None and load.overloaded:
+        sign, said, colour = "✘", "OVERLOADED", bad
+    bill, candidate = evaluation.bill_of_materials, evaluation.candidate
+    what = hardware(bill) or candidate.accelerator
+    of = evaluation.model or UNKNOWN
     if evaluation.kind == "training":
-        what, fast = _trained(evaluation), training_speed(evaluation)
+        way, used = training_layout(evaluation.candidate), evaluation.accelerators
+    else:
+        of += f" under {evaluation.engine}" if evaluation.engine else ""
+        way = layout(evaluation.candidate)
+        used = evaluation.candidate.accelerators * evaluation.replicas
+    bought = sum(line.quantity for line in bill if line.kind == "accelerator")
+    what = f"{count(used)} of {what}" if used and bought > used else what
+    over = f" over {evaluation.hardware.network}" if evaluation.hardware.network else ""
+    paid = money(evaluation.cost.price_usd, rough=is_rough(bill), whole=True)
+    return [
+        Ends(f"{sign} {said}: {what}", paid, flagged(f"{sign} {said}", colour)),
+        Ends(f"  {of} · {times(way)}{over}"),
+        *(doubt(f"{each.code}: {each.message}") for each in evaluation.rejections),
+    ]
+
+
+def _run(evaluation: TrainingDocument) -> list[Block]:
+    took = evaluation.days, ends_of(evaluation.intervals.get("days"))
+    rows = [Prediction("days", *took, told=days)] if evaluation.days else []
+    return [predictions("PREDICTED RUN", rows), *run_lines(evaluation)]
+
+
+def _load(evaluation: EvaluationDocument) -> list[Block]:
+    """Show latencies under a load, and where none was simulated the speed of a step."""
+    load = evaluation.under_load
+    shown: list[Block] = []
+    simulated = load is not None and load.by == "simulation" and not load.overloaded
+    fast = evaluation.decode.tokens_per_second_per_user
+    if fast and not simulated:
+        ends = ends_of(evaluation.intervals.get("tokens_per_second_per_user"))
+        shown += [
+            predictions("A STEADY STEP", [Prediction("tok/s per user", fast, ends)])
+        ]
+    if load is not None:
+        shown += [] if load.overloaded else [_latencies(evaluation, load)]
+        shown += [Parts("Load", [carried(load)])]
+    prefill = evaluation.prefill
+    prompt = time_line("Prefill", prefill.seconds, causes(prefill))
+    return [*shown, *time_and_memory(evaluation), prompt]
+
+
+def _latencies(evaluation: EvaluationDocument, load: UnderLoad) -> Table:
+    who = f"{count(load.users)} USERS" if load.users else "THIS LOAD"
+    names = ("mean", "p50", "p95", "p99")
+    of = {"TTFT": evaluation.ttft_seconds, "TPOT": evaluation.tpot_seconds}
+    rows = [
+        (what, *(duration(getattr(each, name)) for name in names))
+        for what, each in of.items()
+    ]
+    speeds = (getattr(of["TPOT"], name) for name in names)
+    rows.append(("tok/s per user", *(rate(each and 1 / each) for each in speeds)))
+    by = "SIMULATED" if load.by == "simulation" else "ESTIMATED"
+    titles = (f"UNDER {who}, {by}", *(f">{name.upper()}" for name in names))
+    return Table(titles, rows, wraps=False)
+
+
+def _paid(evaluation: EvaluationDocument | TrainingDocument) -> list[Block]:
+    """Say what it costs to run, and what is bought."""
+    of, power, tokens = evaluation.cost, evaluation.power_watts, None
+    if evaluation.kind == "serving":
+        tokens = of.usd_per_million_tokens
+    bill = evaluation.bill_of_materials
+    parts = [
+        f"{count(line.quantity)} × {line.name} {money(line.price_usd, whole=True)}"
+        for line in bill
+    ]
+    rough = is_rough(bill)
+    return [
+        cost_line(of.price_usd, of.usd_per_hour, tokens, power, rough=rough),
+        Parts("Parts", parts),
+    ]
+
+
+def _details(evaluation: EvaluationDocument | TrainingDocument) -> list[Block]:
+    """Show where time and memory go, latencies, the bill, and all that was assumed."""
+    if evaluation.kind == "training":
         does: list[Block] = [
             *layers(evaluation.mixed),
             *training_figures(evaluation),
             *run(evaluation),
         ]
     else:
-        what = _served(evaluation)
-        fast = speed_under(evaluation) or speed(evaluation, evaluation.replicas)
-        load = evaluation.under_load
-        if load is not None and load.overloaded:
-            verdict = bad("OVERLOADED")
         does = [
             *figures(evaluation),
             *latencies(evaluation),
             *_prefill_pool(evaluation),
         ]
-        running = cost(
-            evaluation.cost,
-            evaluation.power_watts,
-        )
-    return Report(
-        Sentence(what, "", "  "),
-        f"  {verdict}   {fast}",
-        *listed(f"{bad(each.code)}: {each.message}" for each in evaluation.rejections),
+    return [
         "",
         *does,
         Section("", bill(evaluation.bill_of_materials)),
-        *running,
+        *cost(evaluation.cost, evaluation.power_watts),
         assumed(evaluation.assumed),
         warnings(evaluation.warnings),
-        Section("", *derivation(evaluation.derivation)),
-    )
+    ]
 
 
 def _prefill_pool(evaluation: EvaluationDocument) -> list[Block]:
@@ -89,27 +189,3 @@ def _prefill_pool(evaluation: EvaluationDocument) -> list[Block]:
         "hardware is not in the bill."
     )
     return [Sentence(said, " ", "  ")]
-
-
-def _served(evaluation: EvaluationDocument) -> str:
-    under = f" under {evaluation.engine}" if evaluation.engine else ""
-    candidate, hardware = evaluation.candidate, evaluation.hardware
-    number = candidate.accelerators * evaluation.replicas
-    parts = [f"{evaluation.model}{under}"] if evaluation.model else []
-    parts.append(f"{number}x {candidate.accelerator}, {layout(candidate)}")
-    if hardware.host is not None:
-        parts.append(f"{hardware.hosts}x {hardware.host}{_over(hardware)}")
-    return " on ".join(parts)
-
-
-def _trained(evaluation: TrainingDocument) -> str:
-    candidate, hardware = evaluation.candidate, evaluation.hardware
-    number, spread = count(evaluation.accelerators), training_layout(candidate)
-    hosts = f"{count(hardware.hosts)}x {hardware.host}{_over(hardware)}"
-    return (
-        f"{evaluation.model} on {number}x {candidate.accelerator}, {spread} on {hosts}"
-    )
-
-
-def _over(hardware: Hardware) -> str:
-    return f" over {hardware.network}" if hardware.network else ""

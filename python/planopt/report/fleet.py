@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from planopt.price_sources import is_rough
+from planopt.report.first import assumptions
 from planopt.report.numbers import UNKNOWN, money, rate, tonnes, watts
-from planopt.report.parts import bought, oldest
+from planopt.report.parts import assumed, bought, warnings
+from planopt.report.screen import TALL, Ends, Parts, Screen, doubt, flagged
 from planopt.report.style import bad, faint, good, head, warn
-from planopt.report.table import Report, Sentence, Table
+from planopt.report.table import Report, Section, Sentence, Table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,54 +22,93 @@ if TYPE_CHECKING:
 CENT = 0.01
 
 
-def render_fleet(plan: FleetPlan, *, saved: Path | None = None) -> Report:
-    """Lay a plan out, and say where it was saved."""
-    blocks = _why_not(plan) if plan.status == "infeasible" else _fleet(plan)
-    for assumed in plan.assumed:
-        said = f"assumed {assumed.name}: {assumed.value} ({assumed.why})"
-        blocks.append(Sentence(said))
-    for warning in plan.warnings:
-        blocks.append(Sentence(warn(f"warning[{warning.code}]: {warning.message}")))
-    if saved is not None:
-        blocks.append(faint(f"saved {saved}; `planopt verify {saved}` checks it"))
-    return Report(*blocks)
-
-
-def _fleet(plan: FleetPlan) -> list[Block]:
-    return [
-        *_verdict(plan),
-        "",
-        _actions(plan),
-        "",
-        _demands(plan),
-        "",
-        *_parts(plan),
-        *_one_type(plan),
-    ]
+def render_fleet(
+    plan: FleetPlan, *, saved: str | Path | None = None, details: bool = False
+) -> Report:
+    """Lay the first screen of a plan out, or all of it; say where it was saved."""
+    every = _all(plan) if details else []
+    if plan.status == "infeasible":
+        return Report(*_why_not(plan), *_below(plan, saved), *every)
+    above = [*_verdict(plan), "", _by_period(plan)]
+    return Report(Screen(TALL, above, _demands(plan), _below(plan, saved)), *every)
 
 
 def _verdict(plan: FleetPlan) -> list[Block]:
     proven, rough = plan.status == "optimal", is_rough(plan.bill_of_materials)
-    total = money(plan.total_usd, rough=rough)
-    dated = oldest(plan.oldest_price_date)
-    title = f"Fleet for {plan.request.periods} periods: {total}{dated}"
-    if proven:
-        bound = "no fleet of these parts costs less"
-    elif plan.gap is None:
-        bound = "how much less a fleet may cost is not known yet"
-    else:
-        least = money(plan.total_bound_usd, rough=rough)
-        bound = f"no fleet costs less than {least}: {plan.gap:.1%} may be left to gain"
-    emitted = f"; {tonnes(plan.kg_co2e)} of their electricity" if plan.kg_co2e else ""
+    sign, colour = ("✔", good) if proven else ("~", warn)
+    of, regions = plan.request.periods, len(plan.request.regions)
+    what = f"{sign} {len(plan.streams)} demands in {_several(regions, 'region')}"
+    least = money(plan.total_bound_usd, rough=rough, whole=True)
+    gap = "" if plan.gap is None else f", gap {plan.gap:.1%}"
+    status = good("cheapest of these parts") if proven else warn(f"feasible{gap}")
+    more = [] if proven or plan.gap is None else [f"nothing is below {least}"]
+    owned = money(plan.charge_usd, rough=rough, whole=True)
+    bought = money(plan.price_usd, rough=rough, whole=True)
+    rented = money(plan.rent_usd, whole=True)
     return [
-        f"{head(title)}  {good('PROVEN CHEAPEST') if proven else warn('BEST FOUND')}",
-        Sentence(f"{bound}; {plan.search.seconds or 0.0:.1f} s"),
-        Sentence(
-            f"owned: {money(plan.charge_usd, rough=rough)} of it, what is written off "
-            f"in these periods of {money(plan.price_usd, rough=rough)} of purchases, "
-            f"with electricity and hosting; rented: {money(plan.rent_usd)}; "
-            f"{watts(plan.power_watts)} of hosts at the end{emitted}"
+        Ends(
+            f"{what}, {_several(of, 'period')}",
+            money(plan.total_usd, rough=rough, whole=True),
+            flagged(sign, colour),
         ),
+        Ends(f"  owned {owned} ({bought} bought) · rented {rented}", status),
+        *map(doubt, more),
+    ]
+
+
+def _several(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number != 1 else ''}"
+
+
+def _by_period(plan: FleetPlan) -> Table:
+    """Say of each period what is bought in all regions together, and what is paid."""
+    rough = is_rough(plan.bill_of_materials)
+    rows = []
+    for place, period in enumerate(plan.periods):
+        hosts: Counter[str] = Counter()
+        for each in plan.acquisitions:
+            own = "own " if each.way == "own" else ""
+            kind = f"{own}{each.accelerators} {each.accelerator}"
+            hosts[kind] += each.units[place]
+        said = [f"{number} × {kind}" for kind, number in hosts.items() if number]
+        paid = money(period.purchase_usd, rough=rough, whole=True)
+        rent = money(period.rent_usd, whole=True)
+        rows.append((str(period.period), ", ".join(said) or UNKNOWN, paid, rent))
+    titles = (">PERIOD", "BUY, HOSTS OF ACCELERATORS", ">PURCHASE", ">RENT")
+    return Table(titles, rows, wraps=False)
+
+
+def _below(plan: FleetPlan, saved: str | Path | None) -> list[Block]:
+    rough = is_rough(plan.bill_of_materials)
+    alone = [
+        f"{each.accelerator} {money(each.more_usd, rough=rough, whole=True)} more"
+        if each.more_usd is not None
+        else f"{each.accelerator} not possible"
+        for each in plan.one_type
+    ]
+    dated = plan.oldest_price_date
+    known = [
+        (plan.power_watts, f"{watts(plan.power_watts)} of hosts at the end"),
+        (plan.kg_co2e, f"{tonnes(plan.kg_co2e)} of their electricity"),
+        (dated, f"oldest price {dated}"),
+    ]
+    done = f"  {plan.search.seconds or 0.0:.1f} s"
+    kept = "--out plan.json" if saved is None else f"saved {saved}"
+    return [
+        Parts("One type", alone),
+        Parts("At last", [said for figure, said in known if figure]),
+        *assumptions(plan.assumed, plan.warnings, plan.not_considered),
+        Ends(done, faint(f"--details · {kept}"), faint),
+    ]
+
+
+def _all(plan: FleetPlan) -> list[Block]:
+    return [
+        Section("What to do", _actions(plan)),
+        Section("", *_parts(plan)),
+        Section("", *_one_type(plan)),
+        assumed(plan.assumed),
+        warnings(plan.warnings),
     ]
 
 
@@ -105,24 +147,22 @@ def _demands(plan: FleetPlan) -> Table:
                 ", ".join(served) or UNKNOWN,
             )
         )
-    titles = ("demand", ">first /s", ">last /s", ">kept /s", "at the last peak")
-    return Table(titles, rows)
+    titles = ("DEMAND", "+>FIRST PEAK", ">LAST PEAK", ">KEPT", "SERVED BY AT LAST")
+    return Table(titles, rows, wraps=False)
 
 
 def _serving(each: FleetDeployment, period: int) -> str:
     """Say what serves a demand, and how it is laid out."""
     candidate, rented = each.candidate, "rented " if each.way == "rent" else ""
     layout = candidate.layout if candidate.accelerators > 1 else "TP1"
-    return (
-        f"{each.units[period]} {rented}{candidate.accelerator} hosts of "
-        f"{each.replicas} x {layout}"
-    )
+    hosts = f"{each.units[period]} × {rented}{candidate.accelerator}"
+    return f"{hosts} {each.replicas}×{layout.replace(' x ', ' ')}"
 
 
 def _parts(plan: FleetPlan) -> list[Block]:
     rows = bought(plan.bill_of_materials)
     titles = ("bill of materials", ">qty", ">each", ">total", "source")
-    return [Table(titles, rows), ""] if rows else []
+    return [Table(titles, rows)]
 
 
 def _one_type(plan: FleetPlan) -> list[Block]:
@@ -157,11 +197,13 @@ def _one_type(plan: FleetPlan) -> list[Block]:
             less = money(least - plan.total_usd, rough=rough)
             said += f", and at least {less} less than any of one type (proven)"
         blocks.append(Sentence(f"{said}."))
-    return [*blocks, ""]
+    return blocks
 
 
 def _why_not(plan: FleetPlan) -> list[Block]:
-    blocks: list[Block] = [bad("No fleet meets this")]
+    blocks: list[Block] = [
+        Ends("✘ infeasible: no fleet meets this", mark=flagged("✘", bad))
+    ]
     why = plan.infeasibility
     if why is None:
         return blocks

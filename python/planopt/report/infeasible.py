@@ -4,33 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.documents.explanations import Infeasibility
 from planopt.report.numbers import money, money_per_hour, rate
-from planopt.report.style import bad, head
-from planopt.report.table import Section, Sentence, Table
+from planopt.report.style import head
+from planopt.report.table import Sentence, Table, listed
 
 if TYPE_CHECKING:
-    from planopt.documents.explanations import Change, Infeasibility
+    from collections.abc import Sequence
+
+    from planopt.documents.explanations import Change
     from planopt.documents.plan import PlanDocument
     from planopt.report.table import Block
 
 
-def infeasible(plan: PlanDocument) -> list[Block]:
-    """Show why nothing fits, and what is nearest."""
-    why = plan.infeasibility
-    looked = plan.search.candidates_covered > 0
-    proven = " (proven)" if looked and (why is None or why.binding) else ""
-    blocks: list[Block] = [bad("error[E201]: no plan meets these limits") + proven]
-    if why is None:
-        return blocks
-    trains = plan.request.tokens is not None
-    return [
-        *blocks,
-        *_conflict(why),
-        *_nearest(why, trains=trains, hourly=plan.request.hourly),
-    ]
-
-
-def _conflict(why: Infeasibility) -> list[Block]:
+def conflict(plan: PlanDocument) -> list[Block]:
+    """Say which limits cannot be met together."""
+    why = plan.infeasibility or Infeasibility()
     blocks: list[Block] = []
     for place, limit in enumerate(why.binding):
         joint = head("  conflict  ") if place == 0 else "       and  "
@@ -42,28 +31,46 @@ def _conflict(why: Infeasibility) -> list[Block]:
     return blocks
 
 
-def _nearest(why: Infeasibility, *, trains: bool, hourly: bool) -> list[Block]:
-    if not why.nearest:
-        return []
+def nearest(plan: PlanDocument, *, wraps: bool = False) -> Table:
+    """List the nearest changes, each solved and checked."""
+    trains, hourly = plan.request.tokens is not None, plan.request.hourly
     rows = [
         (
             str(place),
             _typed(change),
             _paid(change, hourly=hourly),
             rate(change.days if trains else change.tokens_per_second_per_user),
-            change.summary + (f"; {change.note}" if change.note else ""),
+            change.summary + (f"; {change.note}" if wraps and change.note else ""),
         )
-        for place, change in enumerate(why.nearest, start=1)
+        for place, change in enumerate(_changes(plan), start=1)
     ]
     titles = (
-        ">",
-        "Nearest changes, each solved and checked",
-        ">cost" if hourly else ">price",
-        ">days" if trains else ">tok/s/user",
-        "result",
+        "=CHANGE ONE THING",
+        ">COST" if hourly else ">PRICE",
+        ">DAYS" if trains else ">TOK/S/USER",
+        "WITH",
     )
-    command = f"planopt {'train' if trains else 'solve'} ... {_typed(why.nearest[0])}"
-    return [Section("", Table(titles, rows), f"  = help: try `{command}`")]
+    return Table((">", *titles), rows, wraps=wraps)
+
+
+def help_of(plan: PlanDocument) -> list[Block]:
+    """Say what the changes keep and give up, and what to type."""
+    changes = _changes(plan)
+    noted: dict[str, list[str]] = {}
+    for place, each in enumerate(changes, start=1):
+        if each.note:
+            noted.setdefault(each.note, []).append(str(place))
+    verb = "solve" if plan.request.tokens is None else "train"
+    said = [f"{', '.join(places)}: {note}" for note, places in noted.items()]
+    said += [
+        f"= help: each was solved and checked; try `planopt {verb} ... {_typed(each)}`"
+        for each in changes[:1]
+    ]
+    return listed(said)
+
+
+def _changes(plan: PlanDocument) -> Sequence[Change]:
+    return () if plan.infeasibility is None else plan.infeasibility.nearest
 
 
 def _paid(change: Change, *, hourly: bool) -> str:

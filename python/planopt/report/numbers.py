@@ -13,13 +13,18 @@ if TYPE_CHECKING:
 UNKNOWN = "-"
 
 _GIGABYTE = 1e9
+_MILLION = 1e6
 _KG_PER_TONNE = 1e3
 _SECONDS_PER_MINUTE = 60
 
 
 def money(usd: float | None, *, rough: bool = False, whole: bool = False) -> str:
     """Dollars, to the cent only where there are cents; a rough sum to three digits."""
-    return UNKNOWN if usd is None else dollars(usd, rough=rough, whole=whole)
+    if usd is None:
+        return UNKNOWN
+    if rough and usd >= _MILLION:
+        return f"~${_significant(usd / _MILLION)}M"
+    return dollars(usd, rough=rough, whole=whole)
 
 
 def _told(form: str, times: float = 1.0) -> Callable[[float | None], str]:
@@ -55,10 +60,23 @@ def size(bytes_: float | None) -> str:
 
 
 def watts(power: float | None) -> str:
-    """Watts, as kW from a thousand on."""
+    """Watts, as kW from a thousand on, as MW from a million on."""
     if power is None:
         return UNKNOWN
-    return f"{power / 1e3:,.2f} kW" if power >= 1e3 else f"{power:.0f} W"
+    if power < 1e3:
+        return f"{power:.0f} W"
+    if power < _MILLION:
+        return f"{_significant(power / 1e3)} kW"
+    return f"{_significant(power / _MILLION)} MW"
+
+
+def many(number: float) -> str:
+    """Write a number as it may be typed: ``2T``, ``4.2M``, ``1.5k``."""
+    sizes = ((1e12, "T"), (1e9, "G"), (_MILLION, "M"), (1e3, "k"))
+    for size_, prefix in sizes:
+        if number >= size_:
+            return f"{number / size_:.3g}{prefix}"
+    return f"{number:.3g}"
 
 
 def tonnes(kilograms: float | None) -> str:
@@ -92,7 +110,7 @@ def _significant(number: float) -> str:
         return f"{number:.1f}"
     if magnitude >= 0.9995:
         return f"{number:.2f}"
-    return f"{number:.3g}"
+    return f"{number:#.3g}"
 
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))

@@ -19,6 +19,7 @@ from planopt.report.numbers import (
     tonnes,
     watts,
 )
+from planopt.report.screen import Parts
 from planopt.report.style import warn
 from planopt.report.table import Section, Sentence, SideBySide, Table, listed
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from planopt.report.table import Block
 
 _BAR = 12  # characters of the longest bar
+GB = 1e9
 NAMES = 3
 """First names of what was not considered that are shown."""
 
@@ -162,29 +164,70 @@ def held(memory: Memory | TrainingMemory | None) -> list[str]:
     total, capacity = size(memory.total_bytes), size(memory.capacity_bytes)
     return [
         f" Memory per accelerator  {total} of {capacity} usable",
-        *(
-            f"  {_HELD[name]:<14}{size(taken):>12}"
-            for name, taken in asdict(memory).items()
-            if name in _HELD and (taken or name != "host_bytes")
-        ),
+        *(f"  {name:<14}{size(taken):>12}" for name, taken in _of_memory(memory)),
     ]
+
+
+def _of_memory(memory: Memory | TrainingMemory) -> list[tuple[str, float]]:
+    return [
+        (_HELD[name], taken)
+        for name, taken in asdict(memory).items()
+        if name in _HELD and (taken or name != "host_bytes")
+    ]
+
+
+def memory_line(memory: Memory | TrainingMemory | None) -> Parts:
+    """Say what an accelerator's memory holds, the largest first."""
+    if memory is None:
+        return Parts("Memory", [])
+    of = f"{rate(memory.total_bytes / GB)} of {rate(memory.capacity_bytes / GB)} GB"
+    parts = sorted(_of_memory(memory), key=lambda each: -each[1])
+    said = [f"{name} {rate(taken / GB)}" for name, taken in parts if taken]
+    return Parts("Memory", [f"{of} each: {said[0]}", *said[1:]] if said else [of])
+
+
+def time_line(
+    label: str, whole: float | None, parts: Mapping[str, float | None]
+) -> Parts:
+    """Say what a time consists of, the longest first, all in one unit."""
+    if whole is None:
+        return Parts(label, [])
+    of = sorted((-seconds, name) for name, seconds in parts.items() if seconds)
+    scale, unit = (1.0, "s") if whole >= 1 else (1e3, "ms")
+    said = [f"{name} {rate(-seconds * scale)}" for seconds, name in of]
+    all_of_it = f"{rate(whole * scale)} {unit}"
+    return Parts(label, [f"{all_of_it}: {said[0]}", *said[1:]] if said else [all_of_it])
+
+
+def time_and_memory(evaluation: ServingEvaluation) -> list[Block]:
+    """Say in two lines where a token's time and an accelerator's memory go."""
+    token = evaluation.decode.tpot_seconds
+    return [
+        time_line("TPOT", token, _of_a_token(evaluation)),
+        memory_line(evaluation.memory),
+    ]
+
+
+def _of_a_token(evaluation: ServingEvaluation) -> dict[str, float | None]:
+    decode = evaluation.decode
+    # Steps of a token: two where batches take turns, a part of one where it is drafted.
+    steps = (decode.tpot_seconds or 0.0) / (decode.step_seconds or 1.0)
+    every = causes(decode) | {"waiting": decode.waiting_seconds}
+    return {name: seconds and seconds * steps for name, seconds in every.items()}
 
 
 def _time(evaluation: ServingEvaluation) -> list[str]:
     decode, mixed = evaluation.decode, evaluation.mixed
-    # Steps of a token: two where batches take turns, a part of one where it is drafted.
-    steps = (decode.tpot_seconds or 0.0) / (decode.step_seconds or 1.0)
-    causes = _causes(decode) | {"waiting": decode.waiting_seconds}
     lines = [
         f" TPOT                 {milliseconds(decode.tpot_seconds)}",
-        *bars(causes, lambda seconds: milliseconds(seconds * steps), 15),
+        *bars(_of_a_token(evaluation), milliseconds, 15),
     ]
     if mixed is not None and mixed.chunk_tokens:
         lines.append(f"  mixed step     {milliseconds(mixed.step_seconds):>10}")
     return lines
 
 
-def _causes(parts: TimeParts) -> dict[str, float | None]:
+def causes(parts: TimeParts) -> dict[str, float | None]:
     """Name what a time consists of."""
     return {
         "compute": parts.compute_seconds,
@@ -200,13 +243,13 @@ def _prompt(evaluation: ServingEvaluation) -> list[Block]:
     prefill = evaluation.prefill
     if prefill.seconds is None:
         return []
-    causes = [
+    said = [
         f"{cause} {milliseconds(seconds)}"
-        for cause, seconds in _causes(prefill).items()
+        for cause, seconds in causes(prefill).items()
         if seconds
     ]
-    said = "   ".join([f" Prefill  {milliseconds(prefill.seconds)}", *causes])
-    return [Sentence(said, "", "  ")]
+    text = "   ".join([f" Prefill  {milliseconds(prefill.seconds)}", *said])
+    return [Sentence(text, "", "  ")]
 
 
 def latencies(evaluation: ServingEvaluation) -> list[str]:
@@ -260,17 +303,6 @@ def carried(load: UnderLoad) -> str:
     )
 
 
-def speed_under(evaluation: ServingEvaluation) -> str | None:
-    """Say how fast tokens come under a simulated load; none where there is none."""
-    load, slow = evaluation.under_load, evaluation.tpot_seconds.p95
-    if load is None or load.by != "simulation":
-        return None
-    if load.overloaded:
-        return f"it can serve {carried(load)}"
-    per_user = f"{rate(1 / slow)} tok/s per user at p95   " if slow else ""
-    return f"{per_user}{rate(load.tokens_per_second)} tok/s in total under the load"
-
-
 # --- Money ----------------------------------------------------------------------------
 
 
@@ -311,11 +343,6 @@ def _where_from(line: BomLine) -> str:
     if len(ends) == 1:
         range_ = f"{'from' if high is None else 'up to'} {range_}"
     return ", ".join(part for part in (line.source, range_) if part)
-
-
-def oldest(date: str | None) -> str:
-    """Say how old the oldest price is that matters."""
-    return f"   oldest price {date}" if date else ""
 
 
 def cost(

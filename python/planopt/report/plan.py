@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.report.infeasible import infeasible
+from planopt.report.first import first_screen
+from planopt.report.infeasible import nearest
 from planopt.report.numbers import (
     count,
     days,
@@ -22,77 +23,56 @@ from planopt.report.parts import (
     figures,
     latencies,
     not_considered,
-    oldest,
     price,
     purchase,
-    speed,
     warnings,
 )
 from planopt.report.pools import pools
-from planopt.report.promised import (
-    over_target,
-    promised_speed,
-)
 from planopt.report.renting import prices, rent_or_buy, rented_runs, steps
-from planopt.report.style import bad, good, head, warn
+from planopt.report.style import bad, good
 from planopt.report.table import Report, Section, Sentence, Table, listed
-from planopt.report.training import (
-    run,
-    training_figures,
-    training_layout,
-    training_speed,
-)
-from planopt.units import SECONDS_PER_DAY
+from planopt.report.training import run, training_figures, training_layout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from planopt.documents.evaluation import Deployment
     from planopt.documents.explanations import Alternative, Answer, TrainingAlternative
     from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
     from planopt.errors import Diagnostic
     from planopt.report.table import Block
-
-_PROVEN = {
-    "cheapest": "PROVEN CHEAPEST",
-    "throughput": "PROVEN MOST THROUGHPUT",
-    "cost-per-token": "PROVEN LOWEST COST PER TOKEN",
-    "latency": "PROVEN FASTEST PER USER",
-}
 
 _STEADY = (
     "speeds and $/Mtok of this table and the next are those of a steady step at full "
     "context, without prompts between; the plan's own above are under its load"
 )
 
-_MARGIN = " " * 6
-
 
 def render_plan(
-    plan: Plan | TrainingPlan, *, saved: str | Path | None = None
+    plan: Plan | TrainingPlan,
+    *,
+    saved: str | Path | None = None,
+    details: bool = False,
 ) -> Report:
-    """Lay a plan out for a terminal, feasible or not, and say where it was saved."""
-    body = _training(plan) if plan.kind == "training" else _serving(plan)
-    return Report(*body, *_epilogue(plan, saved))
+    """Lay the first screen of a plan out, or all that is known of it."""
+    if not details:
+        return Report(first_screen(plan, saved))
+    every: list[Block]
+    every = _training(plan) if plan.kind == "training" else _serving(plan)
+    return Report(first_screen(plan, saved), *every, *_epilogue(plan))
 
 
 def _serving(plan: Plan) -> list[Block]:
     pooled = Section("Colocated or disaggregated", *pools(plan))
     if plan.status == "infeasible":
-        return [*infeasible(plan), pooled]
-    layouts, several = laid_out(plan), len(plan.deployments) > 1
+        return [_nearest(plan), pooled]
     return [
-        *_bought(plan),
-        *(f"{_MARGIN}{layout}" for layout in layouts),
-        _paid_and_proven(plan, _of_budget(plan)),
-        *(line for each in plan.deployments for line in _speed(plan, each)),
         *(
             block
-            for each, layout in zip(plan.deployments, layouts, strict=True)
+            for each, layout in zip(plan.deployments, laid_out(plan), strict=True)
             for block in (
                 "",
-                *([f" {layout}"] if several else []),
+                Sentence(layout, " "),
                 *figures(each.evaluation),
                 *latencies(each.evaluation),
             )
@@ -115,40 +95,23 @@ def _serving(plan: Plan) -> list[Block]:
     ]
 
 
+def _nearest(plan: PlanDocument) -> Block:
+    return Section("Nearest changes", nearest(plan, wraps=True))
+
+
 def _training(plan: TrainingPlan) -> list[Block]:
-    heterogeneous = Section(
-        "All of them in one run", _clusters(plan.heterogeneous, "limits")
-    )
-    rented = Section("Rented instead, on demand", *rented_runs(plan.renting))
-    if plan.status == "infeasible":
-        return [*infeasible(plan), heterogeneous, rented]
-    of = " for the run" if plan.request.acquire == "rent" else ""
-    budget, deadline = plan.request.budget_usd, plan.request.deadline_seconds
-    of += f" of {money(budget)}" if budget is not None else ""
-    by = f" (deadline {days(deadline / SECONDS_PER_DAY)})" if deadline else ""
     return [
-        *_bought(plan),
-        *(Sentence(layout, _MARGIN) for layout in laid_out(plan)),
-        _paid_and_proven(plan, price(plan) + of),
+        _nearest(plan),
         *(
-            f"{_MARGIN}{training_speed(each.evaluation)}{by}"
+            Section("", *training_figures(each.evaluation), *run(each.evaluation))
             for each in plan.deployments
         ),
-        *(
-            block
-            for each in plan.deployments
-            for block in ("", *training_figures(each.evaluation), *run(each.evaluation))
-        ),
-        "",
-        bill(plan.bill_of_materials),
+        Section("", *([bill(plan.bill_of_materials)] if plan.deployments else [])),
         Section("Alternatives by hardware", _clusters(plan.alternatives, "why not")),
-        heterogeneous,
-        rented,
+        Section("All of them in one run", _clusters(plan.heterogeneous, "limits")),
+        Section("Rented instead, on demand", *rented_runs(plan.renting)),
         _flips(plan),
     ]
-
-
-# --- The headline ---------------------------------------------------------------------
 
 
 def laid_out(plan: Plan | TrainingPlan) -> list[str]:
@@ -158,56 +121,6 @@ def laid_out(plan: Plan | TrainingPlan) -> list[str]:
         return [f"{each.model}, {training_layout(each.candidate)}" for each in deployed]
     engine = plan.request.engine_name
     return [deployment_line(each, engine) for each in plan.deployments]
-
-
-def _bought(plan: PlanDocument) -> list[Block]:
-    bought = purchase(plan.bill_of_materials) or "nothing"
-    return [
-        Sentence(bought, "", _MARGIN, first=lambda line: head("Plan  ") + head(line))
-    ]
-
-
-def _paid_and_proven(plan: PlanDocument, paid: str) -> str:
-    dated = oldest(plan.oldest_price_date)
-    return f"{_MARGIN}{head(paid)}   {proof(plan)}{dated}"
-
-
-def _of_budget(plan: Plan) -> str:
-    """Say what it costs, in the money that was asked about, and of what budget."""
-    request = plan.request
-    of = f" of {money(request.budget_usd)}" if request.budget_usd else ""
-    if not request.hourly:
-        return f"{price(plan)}{of}"
-    said = money_per_hour(plan.cost.usd_per_hour)
-    if request.budget_usd_per_hour:
-        said += f" of {money_per_hour(request.budget_usd_per_hour)}"
-    return f"{said}, of it a purchase of {price(plan)}{of}" if plan.price_usd else said
-
-
-def proof(plan: PlanDocument) -> str:
-    """Say what is proven of the choice."""
-    if plan.status == "optimal":
-        return good(_PROVEN[plan.objective])
-    if plan.gap is None:
-        return warn("BEST FOUND, NOT PROVEN")
-    said = warn(f"BEST FOUND, WITHIN {plan.gap:.1%} OF THE BEST POSSIBLE")
-    if plan.bound_usd is not None:
-        said += f", no purchase is below {money(plan.bound_usd)}"
-    if plan.bound_usd_per_hour is not None:
-        said += f", nothing is below {money_per_hour(plan.bound_usd_per_hour)}"
-    return said
-
-
-def _speed(plan: Plan, each: Deployment) -> list[str]:
-    """Say how fast it is, for how many users at once, and with how much context."""
-    first = plan.deployments[0].evaluation.decode.tokens_per_second_per_user
-    steady = f"{speed(each.evaluation, each.replicas)}{over_target(plan, first)}"
-    context = plan.request.context_tokens
-    full = f" with {count(context)} tokens of context each" if context else ""
-    return [
-        f"{_MARGIN}{promised_speed(plan, each) or steady}",
-        f"{_MARGIN}{count(each.users)} users at the same time{full}",
-    ]
 
 
 # --- What else was possible -----------------------------------------------------------
@@ -284,7 +197,7 @@ def _flips(plan: PlanDocument) -> Section:
 # --- What was assumed, and what was looked at -----------------------------------------
 
 
-def _epilogue(plan: PlanDocument, saved: str | Path | None) -> list[Block]:
+def _epilogue(plan: PlanDocument) -> list[Block]:
     search = plan.search
     details = [f"{count(search.candidates_evaluated)} evaluated"]
     if search.candidates_pruned:
@@ -306,7 +219,6 @@ def _epilogue(plan: PlanDocument, saved: str | Path | None) -> list[Block]:
         warnings(plan.warnings),
         "",
         Sentence(f"{done} ({', '.join(details)}).", "", "  "),
-        *([f"Saved {saved}."] if saved is not None else []),
     ]
 
 

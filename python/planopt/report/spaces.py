@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.report.style import head
-from planopt.report.table import Report, Table
+from planopt.report.front import SERVED, TRAINED, Plot
+from planopt.report.numbers import count, rate
+from planopt.report.screen import HEIGHT, Ends, flagged
+from planopt.report.style import faint, good, head
+from planopt.report.table import Report, Table, laid
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+    from pathlib import Path
 
     from planopt.documents.sweep import SweepResult
+    from planopt.report.front import Row
+    from planopt.report.table import Block
 
 _TITLES = {
     "accelerator": "accelerator",
     "accelerators": ">number",
-    "host": "host",
+    "host": "+host",
     "tp": ">tp",
     "pp": ">pp",
     "dp": ">dp",
-    "batch": ">batch",
+    "batch": "+>batch",
     "users": ">users",
     "tokens_per_second_per_user": ">tok/s/user",
     "tokens_per_second": ">tok/s",
@@ -30,18 +36,47 @@ _TITLES = {
 }
 
 
-def render_frontier(rows: Sequence[Mapping[str, object]]) -> Report:
-    """Lay out rows of a front; a column that none of them has is left out."""
+def render_frontier(
+    rows: Sequence[Row],
+    *,
+    details: bool = False,
+    saved: str | Path | None = None,
+) -> Report:
+    """Plot the rows and list some that nothing beats; with details list them all."""
     if not rows:
         return Report("nothing works")
+    if saved is not None:
+        return Report(f"{count(len(rows))} rows written to {saved}")
+    axes = TRAINED if "days" in rows[0] else SERVED
+    best = axes.front(rows)
+    said = f"✔ {count(len(best))} that no other beats, of {count(len(rows))}"
+    more = "--details lists all · --out front.parquet"
+    screen: list[Block] = [Ends(said, mark=flagged("✔", good)), Ends(f"  {axes.says}")]
+    screen += ["", *Plot(rows, best, axes).lines()] if len(rows) > 1 else []
+    left = [] if details else [Ends("", faint(more))]
+    shown = list(rows if details else best)
+    if not details:
+        room = max(HEIGHT - len(laid(screen)) - len(("", "titles", "last")), 1)
+        steps = max(min(room, len(best)) - 1, 1)
+        places = {round(each * (len(best) - 1) / steps) for each in range(steps + 1)}
+        shown = [best[place] for place in sorted(places)]
+    return Report(*screen, "", _table(shown, wraps=details), *left)
+
+
+def _table(rows: Sequence[Row], *, wraps: bool) -> Table:
+    """Lay out rows of a front; a column that none of them has is left out."""
     titles = {name: title for name, title in _TITLES.items() if name in rows[0]}
+    if wraps:
+        titles = {name: title.replace("+", "") for name, title in titles.items()}
+    else:
+        titles = {name: title.upper() for name, title in titles.items()}
     cells = [[_cell(row[name]) for name in titles] for row in rows]
-    return Report(Table([*titles.values()], cells))
+    return Table([*titles.values()], cells, wraps=wraps)
 
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
-        return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+        return rate(value)
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

@@ -31,16 +31,32 @@ faint = _mark("2")
 """Mark what can be skipped."""
 
 
+def seen(text: str) -> int:
+    """Characters of a text that stand on a screen."""
+    return len(_MARKS.sub("", text))
+
+
+def padded(text: str, room: int, side: str = "<") -> str:
+    """Fill a text with blanks; ``>`` puts it to the right."""
+    blanks = " " * (room - seen(text))
+    return blanks + text if side == ">" else text + blanks
+
+
+_IN_ASCII = str.maketrans("✔✘▸◂●━╍│┤└─█·×–≥≤", "+x><o=-||`-#.x-><")
+
+
 @dataclass(frozen=True)
 class Style:
     """Paints what is marked, or leaves the marks out."""
 
     colour: bool
+    ascii: bool = False
+    """Whether the stream takes nothing else."""
 
     def painted(self, text: str) -> str:
         """Return the text as it is written to a stream."""
-        return text if self.colour else _MARKS.sub("", text)
+        shown = text if self.colour else _MARKS.sub("", text)
+        return shown.translate(_IN_ASCII) if self.ascii else shown
 
 
 PLAIN = Style(colour=False)
-COLOUR = Style(colour=True)

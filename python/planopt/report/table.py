@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Protocol
 
-from planopt.report.style import PLAIN, head
+from planopt.report.style import PLAIN, head, padded, seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -21,10 +21,14 @@ _GAP = "  "
 _INDENT = "  "
 _NARROWEST_COLUMN = 16
 _BETWEEN_BLOCKS = 4
+_KINDS = "?+>="
+_CUT = " ..."
+_OPEN_END = " ,;:(+/·×"
+"""What a text that is cut does not end with."""
 
 
 class _Laid(Protocol):
-    def lines(self, style: Style) -> list[str]: ...
+    def lines(self) -> list[str]: ...
 
 
 Block = str | _Laid
@@ -39,25 +43,24 @@ class Report:
 
     def text(self, style: Style) -> str:
         """Lay them out; the first has nothing to be apart from."""
-        lines = _lines(self._blocks, style)
-        return "\n".join(lines[1:] if lines[:1] == [""] else lines)
+        lines = laid(self._blocks)
+        return style.painted("\n".join(lines[1:] if lines[:1] == [""] else lines))
 
     def __str__(self) -> str:
         """Lay them out without colour."""
         return self.text(PLAIN)
 
 
-def _lines(blocks: Iterable[Block], style: Style) -> list[str]:
+def laid(blocks: Iterable[Block]) -> list[str]:
+    """Lay blocks out, one below the other."""
     return [
         line
         for block in blocks
-        for line in (
-            [style.painted(block)] if isinstance(block, str) else block.lines(style)
-        )
+        for line in ([block] if isinstance(block, str) else block.lines())
     ]
 
 
-def _width() -> int:
+def width() -> int:
     """Columns to write in: those of the terminal or COLUMNS, 100 where unknown."""
     columns = shutil.get_terminal_size(fallback=(100, 24)).columns
     return min(max(columns, _NARROWEST), _WIDEST)
@@ -72,17 +75,17 @@ class Sentence:
     hanging: str | None = None
     first: Callable[[str], str] = str
 
-    def lines(self, style: Style) -> list[str]:
+    def lines(self) -> list[str]:
         """Break it where the terminal ends."""
         broken = textwrap.wrap(
-            style.painted(self.text),
-            _width(),
+            self.text,
+            width(),
             initial_indent=self.indent,
             subsequent_indent=self.indent if self.hanging is None else self.hanging,
             break_long_words=False,
             break_on_hyphens=False,
         )
-        return [*(style.painted(self.first(line)) for line in broken[:1]), *broken[1:]]
+        return [*map(self.first, broken[:1]), *broken[1:]]
 
 
 class Section:
@@ -94,10 +97,10 @@ class Section:
     def __init__(self, title: str, *blocks: Block) -> None:
         self._title, self._blocks = title, blocks
 
-    def lines(self, style: Style) -> list[str]:
+    def lines(self) -> list[str]:
         """Put the heading over them."""
-        below = _lines(self._blocks, style)
-        titled = [style.painted(head(f" {self._title}"))] if self._title else []
+        below = laid(self._blocks)
+        titled = [head(f" {self._title}")] if self._title else []
         return ["", *titled, *below] if below else []
 
 
@@ -108,10 +111,10 @@ class SideBySide:
     left: Sequence[str]
     right: Sequence[str]
 
-    def lines(self, style: Style) -> list[str]:  # noqa: ARG002 - every block has it
+    def lines(self) -> list[str]:
         """Put them side by side where the terminal has room."""
         left = max(map(len, self.left), default=0) + _BETWEEN_BLOCKS
-        if left + max(map(len, self.right), default=0) > _width():
+        if left + max(map(len, self.right), default=0) > width():
             return [*self.left, "", *self.right]
         rows = zip_longest(self.left, self.right, fillvalue="")
         return [f"{one:<{left}}{other}".rstrip() for one, other in rows]
@@ -121,32 +124,50 @@ class SideBySide:
 class Table:
     """Rows under titles; nothing where there are no rows.
 
-    A title that begins with ``>`` is one of figures, which stand to the right; cells of
-    the others wrap where the table would leave the terminal. One with ``?`` before it
-    all is left out where none of its cells says anything.
+    A title that begins with ``>`` is one of figures, which stand to the right. One with
+    ``?`` before it all is left out where none of its cells says anything, one with
+    ``+`` where there is no room. ``=`` keeps its cells whole; those of the others wrap
+    where the table would leave the terminal, or are shortened where they may not.
+    ``chosen`` marks the first row.
     """
 
     titles: Sequence[str]
     rows: Sequence[Sequence[str]]
+    wraps: bool = True
+    chosen: bool = False
 
-    def lines(self, style: Style) -> list[str]:
+    def lines(self) -> list[str]:
         """Align the columns."""
         if not self.rows:
             return []
-        kept = [
-            (title.removeprefix("?"), cells)
+        columns = [
+            _Column(title, (title.lstrip(_KINDS), *cells))
             for title, *cells in zip(self.titles, *self.rows, strict=True)
             if not title.startswith("?") or any(cells)
         ]
-        sides = [">" if title.startswith(">") else "<" for title, _ in kept]
-        columns = [(title.removeprefix(">"), *cells) for title, cells in kept]
-        widths = [max(map(len, cells)) for cells in columns]
-        _narrow(widths, sides)
+        for extra in [each for each in columns[::-1] if "+" in each.title[:2]]:
+            if _room(columns) < sum(each.narrow for each in columns):
+                columns.remove(extra)
+        _narrow(columns)
         first, *rest = (
-            _row(cells, sides, widths) for cells in zip(*columns, strict=True)
+            _row(cells, columns, wraps=self.wraps)
+            for cells in zip(*(each.cells for each in columns), strict=True)
         )
-        titled = [style.painted(head(line)) for line in first]
-        return [*titled, *(line for row in rest for line in row)]
+        if self.chosen and rest:
+            rest[0] = [head(f"▸ {rest[0][0][2:]}")]
+        return [*map(head, first), *(line for row in rest for line in row)]
+
+
+class _Column:
+    """Cells below their title, and how wide they are."""
+
+    def __init__(self, title: str, cells: Sequence[str]) -> None:
+        self.title, self.cells = title, cells
+        self.side = ">" if ">" in title[:3] else "<"
+        self.width = max(map(seen, cells))
+        whole = self.side == ">" or "=" in title[:3]
+        least = self.width if whole else _NARROWEST_COLUMN
+        self.narrow = min(self.width, max(least, seen(cells[0])))
 
 
 def listed(texts: Iterable[str]) -> list[Block]:
@@ -154,30 +175,41 @@ def listed(texts: Iterable[str]) -> list[Block]:
     return [Sentence(each, hanging="    ") for each in texts]
 
 
-def _narrow(widths: list[int], sides: Sequence[str]) -> None:
+def shortened(text: str, room: int) -> str:
+    """Cut a text between its words where it is longer than its room."""
+    if len(text) <= room:
+        return text
+    whole = text[: room - len(_CUT) + 1].rpartition(" ")[0] or text[: room - len(_CUT)]
+    return whole.rstrip(_OPEN_END) + _CUT
+
+
+def _room(columns: Sequence[_Column]) -> int:
+    return width() - len(_INDENT) - len(_GAP) * (len(columns) - 1)
+
+
+def _narrow(columns: Sequence[_Column]) -> None:
     """Make columns of text narrower, the widest first, until the table fits."""
-    room = _width() - len(_INDENT) - len(_GAP) * (len(widths) - 1)
-    texts = [index for index, side in enumerate(sides) if side == "<"]
-    while sum(widths) > room:
-        widest = max(texts, key=lambda index: widths[index])
-        if widths[widest] <= _NARROWEST_COLUMN:
+    texts = [each for each in columns if each.side == "<" and each.width > each.narrow]
+    while texts and sum(each.width for each in columns) > _room(columns):
+        widest = max(texts, key=lambda each: each.width)
+        if widest.width <= widest.narrow:
             return
-        widths[widest] -= 1
+        widest.width -= 1
 
 
-def _row(
-    cells: Sequence[str], sides: Sequence[str], widths: Sequence[int]
-) -> list[str]:
+def _row(cells: Sequence[str], columns: Sequence[_Column], *, wraps: bool) -> list[str]:
     broken = [
         # A column in which nothing is said has no width, but its cells have lines.
-        textwrap.wrap(cell, max(size, 1), break_on_hyphens=False) or [""]
-        for cell, size in zip(cells, widths, strict=True)
+        textwrap.wrap(cell, max(each.width, 1), break_on_hyphens=False) or [""]
+        if wraps
+        else [cell if seen(cell) <= each.width else shortened(cell, each.width)]
+        for cell, each in zip(cells, columns, strict=True)
     ]
     return [
         _INDENT
         + _GAP.join(
-            f"{cell:{side}{size}}"
-            for cell, side, size in zip(line, sides, widths, strict=True)
+            padded(cell, each.width, each.side)
+            for cell, each in zip(line, columns, strict=True)
         ).rstrip()
         for line in zip_longest(*broken, fillvalue="")
     ]

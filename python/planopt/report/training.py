@@ -15,13 +15,19 @@ from planopt.report.numbers import (
     size,
     watts,
 )
-from planopt.report.parts import bars, held, known
+from planopt.report.parts import bars, held, known, memory_line, time_line
+from planopt.report.screen import Parts
 from planopt.report.table import Sentence, SideBySide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.documents.training import Mixed, TrainingCandidate, TrainingEvaluation
+    from planopt.documents.training import (
+        Mixed,
+        Step,
+        TrainingCandidate,
+        TrainingEvaluation,
+    )
     from planopt.report.table import Block
 
 
@@ -79,6 +85,29 @@ def training_speed(evaluation: TrainingEvaluation) -> str:
     )
 
 
+def run_lines(evaluation: TrainingEvaluation) -> list[Block]:
+    """Say in four lines how fast a run is, where time and memory go, what it takes."""
+    of, expected = evaluation.run, evaluation.failures.expected
+    rented = evaluation.cost.price_usd == 0
+    used = f"MFU {percent(evaluation.mfu)}"
+    used += f" ({rate(evaluation.model_tflops_per_accelerator)} TFLOP/s each)"
+    fast = f"{rate(evaluation.tokens_per_second)} tok/s"
+    useful = f"goodput {percent(evaluation.goodput)}"
+    paid = f"{money(of.usd, whole=True)} {'of rent' if rented else 'of its life'}"
+    whole = [
+        (of.usd, paid),
+        (of.accelerator_hours, f"{count(of.accelerator_hours)} accelerator-hours"),
+        (of.energy_kwh, f"{rate((of.energy_kwh or 0.0) / 1e3)} MWh"),
+        (expected, f"{rate(expected)} failures to expect"),
+    ]
+    return [
+        Parts("Speed", [fast, used, useful] if evaluation.step_seconds else []),
+        time_line("Step", evaluation.step_seconds, _of_a_step(evaluation.step)),
+        memory_line(evaluation.memory),
+        Parts("Run", [said for figure, said in whole if figure is not None]),
+    ]
+
+
 def layers(mixed: Mixed | None) -> list[Block]:
     """Say how a run is shared among kinds of accelerator, and what the other way is."""
     if mixed is None:
@@ -110,8 +139,13 @@ def training_figures(evaluation: TrainingEvaluation) -> list[Block]:
     """Show where a step's time and an accelerator's memory go, side by side."""
     if evaluation.step_seconds is None:
         return []
-    step = evaluation.step
-    parts = {
+    whole = f" Step              {duration(evaluation.step_seconds):>10}"
+    time = [whole, *bars(_of_a_step(evaluation.step), duration, 17)]
+    return [SideBySide(time, held(evaluation.memory))]
+
+
+def _of_a_step(step: Step) -> dict[str, float | None]:
+    return {
         "forward": step.forward_seconds,
         "backward": step.backward_seconds,
         "recomputation": step.recompute_seconds,
@@ -127,9 +161,6 @@ def training_figures(evaluation: TrainingEvaluation) -> list[Block]:
         "optimizer": step.optimizer_seconds,
         "stragglers": step.straggler_seconds,
     }
-    whole = f" Step              {duration(evaluation.step_seconds):>10}"
-    time = [whole, *bars(parts, duration, 17)]
-    return [SideBySide(time, held(evaluation.memory))]
 
 
 def run(evaluation: TrainingEvaluation) -> list[str]:

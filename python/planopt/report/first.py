@@ -1,0 +1,449 @@
+"""The first screen of a plan: what to buy, what is promised, what else there is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt.price_sources import is_rough
+from planopt.report.infeasible import conflict, help_of, nearest
+from planopt.report.numbers import (
+    UNKNOWN,
+    count,
+    days,
+    duration,
+    many,
+    money,
+    money_per_hour,
+    money_per_million,
+    percent,
+    rate,
+    watts,
+)
+from planopt.report.parts import carried, layout, price, time_and_memory
+from planopt.report.screen import (
+    HEIGHT,
+    TALL,
+    Ends,
+    Parts,
+    Prediction,
+    Screen,
+    doubt,
+    flagged,
+    predictions,
+)
+from planopt.report.style import bad, faint, good, warn
+from planopt.report.table import Table
+from planopt.report.training import run_lines, training_layout
+from planopt.units import SECONDS_PER_DAY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from planopt.documents.explanations import Alternative, TrainingAlternative
+    from planopt.documents.parts import (
+        Assumed,
+        BomLine,
+        Interval,
+        NotConsidered,
+        PlanWarning,
+    )
+    from planopt.documents.plan import Plan, PlanDocument, Promise, TrainingPlan
+    from planopt.report.table import Block
+
+
+_BEST = {
+    "cheapest": "cheapest in the space searched",
+    "throughput": "most throughput in the space searched",
+    "cost-per-token": "lowest cost per token in the space searched",
+    "latency": "fastest per user in the space searched",
+}
+_WHY = {
+    "edge": "no cheaper plan can be shown to hold",
+    "time": "the clock ended the search (--time-limit)",
+    "space": "not all of the space could be searched",
+    None: "found, not proven",
+}
+_LOW_MARGIN = "W001"
+_MODEL = "model"
+
+
+def first_screen(plan: Plan | TrainingPlan, saved: str | Path | None) -> Screen:
+    """Lay out the whole answer, feasible or not, and say where the rest is."""
+    below = [
+        *_known(plan),
+        *assumptions(plan.assumed, plan.warnings, plan.not_considered),
+        *_last(plan, saved),
+    ]
+    if plan.status == "infeasible":
+        above = [_none(plan), *conflict(plan)]
+        return Screen(TALL, above, nearest(plan), [*help_of(plan), *below])
+    if plan.kind == "training":
+        above, best = _trained(plan), _best_clusters(plan)
+    else:
+        above, best = _served(plan), _best_builds(plan)
+    return Screen(HEIGHT, [*_verdict(plan), *above], best, below)
+
+
+# --- What to buy, and what was asked --------------------------------------------------
+
+
+def hardware(bill: Iterable[BomLine], *, hosts: bool = True) -> str:
+    """Name what computes, and what it is in."""
+    lines = [line for line in bill if line.quantity]
+    named = [
+        " + ".join(
+            f"{count(line.quantity)} × {line.name}"
+            for line in lines
+            if line.kind in kinds
+        )
+        for kinds in (("accelerator",), ("host", "instance"))
+    ]
+    there = [each for each in named if each]
+    return " in ".join(there if hosts else there[:1])
+
+
+def _verdict(plan: Plan | TrainingPlan) -> list[Block]:
+    proven = plan.status == "optimal"
+    sign, colour = ("✔", good) if proven else ("~", warn)
+    title = f"{sign} {hardware(plan.bill_of_materials)}"
+    if proven:
+        status = good(_BEST[plan.objective])
+    else:
+        gap = "" if plan.gap is None else f", within {plan.gap:.1%} of the best"
+        status = warn(f"feasible{gap}")
+    doubts = [] if proven else [_WHY[plan.why] + _bound(plan)]
+    doubts += [each.message for each in plan.warnings if each.code == _LOW_MARGIN]
+    asked, *ways = _asked(plan)
+    return [
+        Ends(title, paid(plan), flagged(sign, colour)),
+        Ends(f"  {asked}"),
+        Ends(f"  {' + '.join(ways)}", status),
+        *map(doubt, doubts),
+    ]
+
+
+def _bound(plan: PlanDocument) -> str:
+    """Say what no plan can be cheaper than."""
+    if plan.bound_usd is not None:
+        return f"; no purchase is below {money(plan.bound_usd, whole=True)}"
+    if plan.bound_usd_per_hour is not None:
+        return f"; nothing is below {money_per_hour(plan.bound_usd_per_hour)}"
+    return ""
+
+
+def paid(plan: Plan | TrainingPlan) -> str:
+    """Say what it costs, in the money that was asked about, and of what budget."""
+    request, said = plan.request, price(plan, whole=True)
+    of = f" of {money(request.budget_usd)}" if request.budget_usd else ""
+    if plan.kind == "training":
+        return f"{said}{' for the run' if request.acquire == 'rent' else ''}{of}"
+    if not request.hourly:
+        return f"{said}{of}"
+    hourly = money_per_hour(plan.cost.usd_per_hour)
+    if request.budget_usd_per_hour:
+        hourly += f" of {money_per_hour(request.budget_usd_per_hour)}"
+    return f"{hourly}, {said} of it to buy{of}" if plan.price_usd else hourly
+
+
+def _asked(plan: Plan | TrainingPlan) -> list[str]:
+    """Say what runs under what load, and how each deployment is laid out."""
+    request = plan.request
+    named = [request.model or UNKNOWN]
+    if any(each.name == _MODEL for each in plan.assumed):
+        named[0] += " (assumed; --model)"
+    if plan.kind == "training":
+        named.append(f"{many(request.tokens or 0.0)} tokens")
+        if request.global_batch:
+            named.append(f"{count(request.global_batch)} sequences a step")
+        return [
+            " · ".join(named),
+            *(times(training_layout(each.candidate)) for each in plan.deployments),
+        ]
+    named += [request.engine_name] if request.engine_name else []
+    if request.requests_per_second:
+        named.append(f"{rate(request.requests_per_second)} requests/s")
+    elif request.users:
+        named.append(f"{count(request.users)} users")
+    if request.context_tokens:
+        named.append(f"{count(request.context_tokens)} tokens of context each")
+    ways = [
+        times(layout(each.candidate))
+        + (f", {each.replicas} replicas" if each.replicas > 1 else "")
+        for each in plan.deployments
+    ]
+    return [" · ".join(named), *ways]
+
+
+def times(layout: str) -> str:
+    """Write a layout as a screen counts: ``TP4 × PP2``."""
+    return layout.replace(" x ", " × ")
+
+
+# --- What is promised -----------------------------------------------------------------
+
+
+def promises(plan: Plan | TrainingPlan) -> Table:
+    """Show asked, predicted and the interval of each, on an axis of its own."""
+    known = plan.deployments[0].evaluation.intervals
+    rows = [_promise(each, ends_of(known.get("days"))) for each in plan.promises]
+    return predictions("PROMISE", [*_unasked(plan), *rows])
+
+
+def _unasked(plan: Plan | TrainingPlan) -> list[Prediction]:
+    """Predict what every plan is judged by, where nothing was asked of it."""
+    names = {each.name for each in plan.promises}
+    if plan.kind == "training":
+        of = plan.deployments[0].evaluation
+        took = Prediction("days", of.days, ends_of(of.intervals.get("days")), told=days)
+        return [] if "deadline" in names else [took]
+    evaluation = plan.deployments[0].evaluation
+    fast = evaluation.decode.tokens_per_second_per_user
+    ends = ends_of(evaluation.intervals.get("tokens_per_second_per_user"))
+    return [] if "tpot" in names else [Prediction("tok/s per user", fast, ends)]
+
+
+def ends_of(interval: Interval | None) -> tuple[float, float] | None:
+    """Return where an interval begins and ends."""
+    return None if interval is None else (interval.low, interval.high)
+
+
+def _promise(of: Promise, run: tuple[float, float] | None) -> Prediction:
+    ends = None if of.low is None or of.high is None else (of.low, of.high)
+    at = f", {of.percentile}" if of.percentile else ""
+    predicted = of.predicted
+    match of.name:
+        case "tpot":
+            ends = ends and (1 / ends[1], 1 / ends[0])
+            fast = None if predicted is None else 1 / predicted
+            return Prediction(f"tok/s per user{at}", fast, ends, 1 / of.asked)
+        case "ttft":
+            return Prediction(f"TTFT{at}", predicted, ends, of.asked, duration, "≤")
+        case "deadline":
+            took, asked = _in_days(predicted), _in_days(of.asked)
+            return Prediction("days", took, ends or run, asked, days, "≤")
+        case "concurrency":
+            exact = None if predicted is None else (predicted, predicted)
+            name = "users at the same time"
+            return Prediction(name, predicted, exact, of.asked, count)
+        case "throughput":
+            return Prediction("tok/s in total", predicted, ends, of.asked)
+        case _:
+            return Prediction("requests/s", predicted, ends, of.asked)
+
+
+def _in_days(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds / SECONDS_PER_DAY
+
+
+# --- What it costs, and what else there is --------------------------------------------
+
+
+def _served(plan: Plan) -> list[Block]:
+    first, tokens = plan.deployments[0].evaluation, plan.totals.tokens_per_second
+    load = [f"{rate(tokens)} tok/s in all, of steady steps at full context"]
+    if first.under_load is not None:
+        load = [carried(first.under_load)]
+    known = first.under_load or tokens
+    lines = [Parts("Load", load if known else []), *time_and_memory(first)]
+    return [promises(plan), _money(plan), *lines, *_rented(plan)]
+
+
+def _trained(plan: TrainingPlan) -> list[Block]:
+    first = plan.deployments[0].evaluation
+    return [promises(plan), _money(plan), *run_lines(first), *_rented_runs(plan)]
+
+
+def _money(plan: Plan | TrainingPlan) -> Parts:
+    tokens = None if plan.kind == "training" else plan.usd_per_million_tokens
+    hourly, rough = plan.tco_usd_per_hour, is_rough(plan.bill_of_materials)
+    return cost_line(plan.capex_usd, hourly, tokens, plan.power_watts, rough=rough)
+
+
+def cost_line(
+    capex: float | None,
+    per_hour: float | None,
+    per_million: float | None,
+    power: float | None,
+    *,
+    rough: bool,
+) -> Parts:
+    """Say what is paid once, by the hour and for tokens."""
+    said = [
+        (capex or None, f"capex {money(capex, rough=rough, whole=True)}"),
+        (per_hour, f"TCO {money_per_hour(per_hour)}"),
+        (per_million, f"{money_per_million(per_million)}/Mtok"),
+        (power, f"{watts(power)} at full load"),
+    ]
+    return Parts("Cost", [each for figure, each in said if figure is not None])
+
+
+def _rented(plan: Plan) -> list[Block]:
+    """Say in a line what the other way of acquiring it comes to."""
+    ways = plan.rent_or_buy
+    if ways is None or ways.rent is None or ways.buy is None:
+        return []
+    after = ways.break_even_days
+    return [
+        Parts(
+            "Rent",
+            [
+                f"{money_per_hour(ways.rent.usd_per_hour)} rented",
+                f"{money_per_hour(ways.buy.usd_per_hour)} owned",
+                "owning never pays"
+                if after is None
+                else f"break-even after {count(after)} days",
+            ],
+        )
+    ]
+
+
+def _rented_runs(plan: TrainingPlan) -> list[Block]:
+    if plan.renting is None or not plan.renting.runs:
+        return []
+    best, runs = plan.renting.runs[0], plan.renting.break_even_runs
+    return [
+        Parts(
+            "Rent",
+            [
+                f"{count(best.accelerators)} × {best.accelerator}",
+                f"{days(best.days)} days",
+                money(best.run_usd, whole=True),
+                "owning never pays"
+                if runs is None
+                else f"owning pays from {runs:.1f} runs",
+            ],
+        )
+    ]
+
+
+_OTHERS = "BEST OF EACH ACCELERATOR"
+
+
+def _best_builds(plan: Plan) -> Table:
+    """Put what was chosen over the best of each other accelerator."""
+    hourly, of = plan.request.hourly, plan.deployments[0].evaluation
+    # Those of alternatives are of a steady step: no figures beside one under a load.
+    steady = plan.request.percentile is None
+
+    def row(
+        each: Plan | Alternative,
+        per_hour: float | None,
+        fast: float | None,
+        per_million: float | None,
+        why: str,
+    ) -> tuple[str, ...]:
+        return (
+            hardware(each.bill_of_materials, hosts=False)
+            or getattr(each, "summary", ""),
+            money_per_hour(per_hour) if hourly else price(each, whole=True),
+            "" if hourly else money_per_hour(per_hour),
+            rate(fast) if steady else "",
+            money_per_million(per_million) if steady else "",
+            why,
+        )
+
+    fast = of.decode.tokens_per_second_per_user
+    per_hour, per_million = plan.tco_usd_per_hour, plan.usd_per_million_tokens
+    rows = [row(plan, per_hour, fast, per_million, "chosen")]
+    rows += [
+        row(
+            each,
+            each.usd_per_hour,
+            each.tokens_per_second_per_user,
+            each.usd_per_million_tokens,
+            each.why_not,
+        )
+        for each in plan.alternatives
+    ]
+    titles = (">COST" if hourly else ">PRICE", "?+>TCO", "?>TOK/S/USER", "?>$/MTOK")
+    return Table((_OTHERS, *titles, "WHY NOT"), rows, wraps=False, chosen=True)
+
+
+def _best_clusters(plan: TrainingPlan) -> Table:
+    def row(
+        each: TrainingPlan | TrainingAlternative,
+        took: float | None,
+        mfu: float | None,
+        run_usd: float | None,
+        why: str,
+    ) -> tuple[str, ...]:
+        return (
+            hardware(each.bill_of_materials, hosts=False),
+            price(each, whole=True),
+            days(took),
+            percent(mfu),
+            money(run_usd, whole=True),
+            why,
+        )
+
+    of = plan.deployments[0].evaluation
+    rows = [row(plan, of.days, of.mfu, of.run.usd, "chosen")]
+    rows += [
+        row(each, each.days, each.mfu, each.run_usd, each.why_not)
+        for each in plan.alternatives
+    ]
+    titles = (">PRICE", ">DAYS", ">MFU", "+>THE RUN", "WHY NOT")
+    return Table((_OTHERS, *titles), rows, wraps=False, chosen=True)
+
+
+# --- How sure it is, and what it rests on ---------------------------------------------
+
+
+def _known(plan: Plan | TrainingPlan) -> list[Block]:
+    """Say how well this is measured, and how old its prices are."""
+    if not plan.deployments:
+        return []
+    known = plan.deployments[0].evaluation.intervals.values()
+    alike = "for this kind of model and accelerator"
+    measured = not all(each.extrapolated for each in known)
+    dated = plan.oldest_price_date
+    said = [
+        f"{'measured' if measured else 'none'} {alike}",
+        *([f"oldest price {dated}"] if dated else []),
+    ]
+    return [Parts("Evidence", said)]
+
+
+def assumptions(
+    assumed: Sequence[Assumed],
+    warnings: Iterable[PlanWarning],
+    not_considered: Iterable[NotConsidered] = (),
+) -> list[Block]:
+    """Say in a line each what was assumed, left out, and to be looked after."""
+    left_out = [
+        f"{count(each.count)} {each.what.removesuffix('' if each.count > 1 else 's')}, "
+        f"{each.why} ({each.help})"
+        for each in sorted(not_considered, key=lambda each: -each.count)
+    ]
+    warned = [each for each in warnings if each.code != _LOW_MARGIN]
+    number = "1 warning" if len(warned) == 1 else f"{len(warned)} warnings"
+    gists = [each.message.partition(": ")[0] for each in warned]
+    return [
+        Parts("Assumed", [_short(each) for each in assumed]),
+        Parts("Left out", left_out),
+        Parts(f"! {number}", gists, mark=warn, indent=""),
+    ]
+
+
+def _short(each: Assumed) -> str:
+    """Say what was assumed without why: ``chat: prompt 512``, which names itself."""
+    value = each.value.partition(" (")[0].removesuffix(" on average")
+    return value if ":" in value else f"{each.name} {value}"
+
+
+def _last(plan: Plan | TrainingPlan, saved: str | Path | None) -> list[Block]:
+    search = plan.search
+    done = f"  {count(search.candidates_covered)} candidates"
+    if search.seconds is not None:
+        done += f" in {search.seconds:.2f} s"
+    kept = "--out plan.json" if saved is None else f"saved {saved}"
+    return [Ends(done, faint(f"--details · {kept}"), faint)]
+
+
+def _none(plan: PlanDocument) -> Ends:
+    """Say that there is no plan, and whether that is proven."""
+    why, looked = plan.infeasibility, plan.search.candidates_covered > 0
+    proven = looked and (why is None or bool(why.binding))
+    said = "✘ infeasible: no plan meets these limits"
+    return Ends(said, bad("proven" if proven else ""), flagged("✘", bad))

@@ -1,0 +1,205 @@
+"""First screens: so many lines, no wider than the terminal, no word broken."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from planopt.cli import main, questions
+from planopt.cli.output import style_of
+from planopt.printable import printable, screened
+from planopt.report.screen import HEIGHT, TALL, Ends, Parts
+from planopt.report.style import Style
+from planopt.report.table import Table, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from planopt.report.table import Report
+
+HERE = Path(__file__).parent
+SMALL = ("--model", "llama-3.1-8b", "--accelerators", "rtx-4090,l40s,mi300x")
+TRAINED = (*SMALL, "--tokens", "1B", "--deadline", "10d")
+QUESTIONS = {
+    "solve": ("solve", "--target", "5tok/s", "--budget", "20000"),
+    "promises": ("solve", *SMALL, "--target", "20tok/s", "--ttft", "1s"),
+    "rented": ("solve", "--target", "5tok/s", "--acquire", "both"),
+    "train": ("train", *TRAINED),
+    "fleet": ("fleet", str(HERE / "fleet_small.toml")),
+    "compare": ("compare", *SMALL, "--target", "20tok/s"),
+    "compare runs": ("compare", *TRAINED),
+    "serving": ("evaluate", "serving", "--accelerator", "rtx-4090", "--tp", "8"),
+    "loaded": (
+        *("evaluate", "serving", "--accelerator", "rtx-4090", "--tp", "8"),
+        *("--users", "8"),
+    ),
+    "training": (
+        *("evaluate", "training", "--accelerator", "a100-sxm-80", "--tp", "8"),
+        *("--pp", "4", "--dp", "8", "--network", "infiniband-200g", "--tokens", "1T"),
+    ),
+    "frontier": (
+        "frontier",
+        *SMALL[:2],
+        "--accelerators",
+        "l40s",
+        "--max-accelerators",
+        "1",
+    ),
+    "front of a space": ("frontier", "--space", "calculon-gpt3-175b"),
+    "infeasible": ("solve", "--target", "50tok/s", "--budget", "3000"),
+}
+HIGHER = {"fleet": TALL, "infeasible": TALL}
+WIDTHS = (80, 100, 200)
+MARKS = re.compile(r"\x1b\[[\d;]*m")
+
+
+def asked(question: str, *more: str) -> dict[int, str]:
+    """Ask once, and return what is shown at each width."""
+    shown: dict[int, str] = {}
+
+    def show(document: object, render: Callable[[Any], Report], **_: object) -> None:
+        for columns in WIDTHS:
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setenv("COLUMNS", str(columns))
+                shown[columns] = render(printable(document)).text(Style(colour=True))
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(questions, "show", show)
+        with pytest.raises(SystemExit) as left:
+            main([*QUESTIONS[question], *more])
+    assert left.value.code == (question == "infeasible")
+    return shown
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_screen_holds_the_whole_answer(question: str) -> None:
+    for columns, shown in asked(question).items():
+        assert "\x1b[" in shown
+        assert screened(shown) == shown
+        lines = MARKS.sub("", shown).splitlines()
+        assert len(lines) <= HIGHER.get(question, HEIGHT), shown
+        assert max(map(len, lines)) <= min(columns, 120), shown
+        assert "--details" in lines[-1]
+
+
+@pytest.mark.parametrize("question", ["solve", "train", "serving", "infeasible"])
+def test_no_word_is_broken(question: str) -> None:
+    narrow, *wide = asked(question).values()
+    words = {
+        word
+        for shown in (*wide, *asked(question, "--details").values())
+        for word in MARKS.sub("", shown).split()
+    }
+    for word in MARKS.sub("", narrow).split():
+        assert word in words or not word.isalpha(), word
+
+
+def test_a_pipe_gets_the_screen_without_colour() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "planopt.cli", *QUESTIONS["solve"]],
+        capture_output=True,
+        text=True,
+        env={"COLUMNS": "80", "PATH": ""},
+        check=True,
+    )
+    assert run.stderr == ""
+    assert "\x1b" not in run.stdout
+    assert len(run.stdout.splitlines()) <= HEIGHT
+    assert max(map(len, run.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "left"),
+    [
+        (
+            "Framework Desktop, Ryzen AI Max+ 395 128GB",
+            34,
+            "Framework Desktop, Ryzen AI ...",
+        ),
+        ("Framework Desktop, Ryzen AI Max+", 24, "Framework Desktop ..."),
+        ("it fits", 7, "it fits"),
+        ("one two", 6, "on ..."),
+    ],
+)
+def test_a_name_is_cut_between_its_words(text: str, room: int, left: str) -> None:
+    assert shortened(text, room) == left
+    assert len(left) <= room
+
+
+def test_what_has_no_room_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    (line,) = Parts("Assumed", ["a" * 30, "b" * 30, "c" * 3]).lines()
+    assert line.endswith("a · ccc · 1 more")
+    assert Parts("Assumed", []).lines() == []
+    (line,) = Ends("left " * 30, "right").lines()
+    assert line.startswith("left left")
+    assert line.endswith(" right")
+    assert len(line) == 60
+
+
+def test_a_column_gives_way_before_a_name_is_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    titles = ("NAME", ">PRICE", "+>TCO", "WHY")
+    wide = Table(titles, [("word " * 6, "$1", "$" + "2" * 20, "why " * 5)], wraps=False)
+    title, row = wide.lines()
+    assert "TCO" not in title
+    assert "222" not in row
+    narrow = Table(titles, [("word", "$1", "$2", "why")], wraps=False)
+    assert "TCO" in narrow.lines()[0]
+
+
+class _Terminal:
+    def __init__(self, *, seen: bool, encoding: str = "utf-8") -> None:
+        self.encoding = encoding
+        self.isatty = lambda: seen
+
+
+@pytest.mark.parametrize(
+    ("told", "seen", "colour"),
+    [
+        ({}, True, True),
+        ({}, False, False),
+        ({"TERM": "dumb"}, True, False),
+        ({"NO_COLOR": "1"}, True, False),
+        ({"FORCE_COLOR": "1"}, False, True),
+        ({"FORCE_COLOR": "0"}, False, False),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, False),
+    ],
+)
+def test_colour_is_where_it_is_wanted(
+    told: Mapping[str, str], seen: bool, colour: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("TERM", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    stream: object = _Terminal(seen=seen)
+    assert style_of(stream) == Style(colour=colour)  # type: ignore[arg-type]
+
+
+def test_a_stream_without_signs_gets_ascii() -> None:
+    stream: object = _Terminal(seen=False, encoding="latin-1")
+    style = style_of(stream)  # type: ignore[arg-type]
+    shown = style.painted("✔ 4 × H100 ≥ 5.00  ··━●━╍│ 1 – 2 ▸ ◂ ✘")
+    assert shown == "+ 4 x H100 > 5.00  ..=o=-| 1 - 2 > < x"
+    assert shown.isascii()
+
+
+def test_details_have_what_a_screen_leaves_out() -> None:
+    first, every = asked("promises")[100], asked("promises", "--details")[100]
+    assert every.splitlines()[:6] == first.splitlines()[:6]
+    for heading in (
+        "Bill of materials",
+        "Best by objective",
+        "Alternatives",
+        "Assumed",
+    ):
+        assert re.search(rf"^(\S*)  ?{heading}", every, re.M)
+    assert "Bill of materials" not in first
