@@ -38,8 +38,9 @@ class Solver:
         self.asked: dict[str, Any] = {}
         self.answer: Callable[[], Plan] | None = None
 
-    def solve(self, **options: Any) -> Plan:
+    def solve(self, *, on_progress: object, **options: Any) -> Plan:
         self.asked = options
+        assert callable(on_progress)
         assert self.answer is not None
         return self.answer()
 

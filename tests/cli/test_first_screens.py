@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from planopt.cli import main, questions
 from planopt.cli.output import style_of
+from planopt.cli.progress import Progress
 from planopt.printable import printable, screened
 from planopt.report.screen import HEIGHT, TALL, Ends, Parts
 from planopt.report.style import Style
@@ -203,3 +205,36 @@ def test_details_have_what_a_screen_leaves_out() -> None:
     ):
         assert re.search(rf"^(\S*)  ?{heading}", every, re.M)
     assert "Bill of materials" not in first
+
+
+def test_progress_has_rate_and_time_left() -> None:
+    progress = Progress("evaluating", "candidates")
+    assert progress.line(2.0) == "evaluating  2 s"
+    progress.at("mixing")
+    progress(250, 1000)
+    said = progress.line(2.0)
+    assert said.startswith("mixing  ━━━━━━ ")
+    assert said.endswith("25%  125 candidates/s · 6 s left")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_is_gone_when_the_work_is_done(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("planopt.cli.progress._SHOWN_AFTER", 0.0)
+    monkeypatch.setattr("planopt.cli.progress._AGAIN_IN_A_FILE", 0.01)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    with Progress("searching") as progress:
+        while not progress.shown:
+            time.sleep(0.01)
+    told = capsys.readouterr().err
+    assert "searching  0 s" in told
+    assert told.endswith("\r\x1b[K" if terminal else "searching  0 s\n")
+
+
+def test_what_is_over_soon_shows_no_progress(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Progress("searching"):
+        pass
+    assert capsys.readouterr().err == ""

@@ -10,11 +10,14 @@ from planopt.printable import printable
 
 def bench(*, json: bool = False, **options: Any) -> None:
     """Measure how many candidates a second are evaluated here, every figure of each."""
+    from planopt.cli.progress import Progress
     from planopt.report.bench import render_bench
     from planopt.sweeps.bench import bench as measure
 
     spaces = options.pop("space", ())
-    show(measure(spaces=spaces, **options), render_bench, json=json)
+    with Progress("measuring"):
+        measured = measure(spaces=spaces, **options)
+    show(measured, render_bench, json=json)
 
 
 def calibrate(*, json: bool = False, **options: Any) -> int:
@@ -36,10 +39,12 @@ def validate(*, json: bool = False, **options: Any) -> None:
     planopt validate --data training.csv
     """
     from planopt.accuracy.validate import validate as validate_rows
+    from planopt.cli.progress import Progress
     from planopt.report.validation import render_validation
 
     plot = options.pop("plot", None)
-    errors = validate_rows(**options)
+    with Progress("predicting what was measured"):
+        errors = validate_rows(**options)
     if plot is not None:
         from planopt.report.scatter import calibration_plot
 

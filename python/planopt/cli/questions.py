@@ -1,17 +1,18 @@
 """Commands that ask: solve, train, fleet, evaluate, compare, frontier, sweep."""
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planopt.cli.exits import INTERRUPTED, NO_PLAN, OK
-from planopt.cli.output import note, show
+from planopt.cli.output import show
 from planopt.errors import InputError
 from planopt.files import write
 from planopt.printable import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typing_extensions import Unpack
 
     from planopt.documents.plan import PlanDocument
@@ -42,7 +43,7 @@ def solve(
     from planopt.report.plan import render_plan
 
     render = partial(render_plan, details=details)
-    return _show_plan(lambda: find_plan(**options), render, out, json=json)
+    return _show_plan(partial(find_plan, **options), render, out, json=json)
 
 
 def train(
@@ -60,7 +61,7 @@ def train(
     from planopt.report.plan import render_plan
 
     render = partial(render_plan, details=details)
-    return _show_plan(lambda: find_plan(**options), render, out, json=json)
+    return _show_plan(partial(find_plan, **options), render, out, json=json)
 
 
 def fleet(
@@ -79,24 +80,29 @@ def fleet(
     from planopt.report.fleet import render_fleet
 
     render = partial(render_fleet, details=details)
-    return _show_plan(
-        lambda: plan_fleet(file, told=note, **options), render, out, json=json
-    )
+
+    def find(on_progress: "Callable[[str], None]") -> "PlanDocument":
+        return plan_fleet(file, told=on_progress, **options)
+
+    return _show_plan(find, render, out, json=json, stages=True)
 
 
 def _show_plan(
-    find: Callable[[], "PlanDocument"],
+    find: "Callable[..., PlanDocument]",
     render: "Callable[..., Report]",
     out: str | None,
     *,
     json: bool,
+    stages: bool = False,
 ) -> int:
     """Find a plan, save and show it; if stopped, the best until then."""
+    from planopt.cli.progress import Progress
     from planopt.documents.plan import Interrupted
 
     interrupted = False
     try:
-        plan = find()
+        with Progress("searching", stages=stages) as progress:
+            plan = find(on_progress=progress.at)
     except Interrupted as stop:
         if stop.plan is None:
             raise
@@ -158,6 +164,7 @@ def compare(
 
     planopt compare --all --per-dollar --model llama-3.1-8b --out chart.svg
     """
+    from planopt.cli.progress import Progress
     from planopt.planning.compare import compare as answers
     from planopt.report.comparison import render_comparison
 
@@ -173,7 +180,8 @@ def compare(
                 field=option,
                 accepted="--per-dollar beside it, or accelerators by their names",
             )
-    plans = answers(**options)
+    with Progress("comparing"):
+        plans = answers(**options)
     show(plans, partial(render_comparison, details=details), json=json)
     return OK if any(plan.status != "infeasible" for plan in plans) else NO_PLAN
 
@@ -199,21 +207,21 @@ def frontier(
 
     planopt frontier --model llama-3.1-8b --accelerators rtx-4090 --out front.parquet
     """
+    from planopt.cli.progress import Progress
     from planopt.exchange.rows import write_rows
     from planopt.planning.frontier import frontier as units
     from planopt.report.spaces import render_frontier
     from planopt.sweeps.fronts import front
 
     if space is None:
-        rows = units(**options).to_dicts()
+        with Progress("listing units that nothing beats"):
+            rows = units(**options).to_dicts()
     else:
-        from planopt.cli.progress import Progress
         from planopt.options import given
 
         of_a_space: Any = given("frontier --space", options)
-        progress = Progress("candidates")
-        rows = front(space, progress=progress, **of_a_space)
-        progress.close()
+        with Progress("evaluating", "candidates") as progress:
+            rows = front(space, progress=progress, **of_a_space)
     if out is not None:
         write_rows(Path(out), rows)
     saved = None if out is None else printable(out)
@@ -230,8 +238,7 @@ def sweep(*, study: str, json: bool = False, **options: Any) -> int:
     from planopt.report.spaces import render_sweep
     from planopt.sweeps import sweep as run
 
-    progress = Progress("candidates")
-    result = run(study, progress=progress, **options)
-    progress.close()
+    with Progress("evaluating", "candidates") as progress:
+        result = run(study, progress=progress, **options)
     show(result, render_sweep, json=json)
     return OK

@@ -82,6 +82,7 @@ def _side_by_side(
 ) -> Report:
     """Lay a column for each; those that have no room are counted, or stand below."""
     there = [plan for plan in plans if plan.deployments]
+    there.sort(key=lambda plan: figures[0].of(plan) or 0.0)
     titles = ["", *(each.title for each in figures), *texts]
     best = [figure.best_of(there) for figure in figures]
     columns = [
@@ -182,7 +183,7 @@ def _verdict(
         said = "✘ infeasible: none of them meets these limits"
         return [Ends(said, mark=flagged("✘", bad))]
     paid, *others = figures
-    first, *dearer = sorted(plans, key=lambda plan: paid.of(plan) or 0.0)
+    first, *dearer = plans
     told = paid.told or partial(money, whole=True)
     less = ""
     if dearer:

@@ -30,8 +30,8 @@ from planopt.report.parts import (
     time_line,
     warnings,
 )
-from planopt.report.screen import Ends, Parts, Prediction, doubt, flagged, predictions
-from planopt.report.style import bad, faint, good
+from planopt.report.screen import Ends, Parts, Prediction, flagged, predictions
+from planopt.report.style import bad, faint, good, warn
 from planopt.report.table import Report, Section, Sentence, Table
 from planopt.report.training import (
     layers,
@@ -57,7 +57,7 @@ def render_evaluation(
         "",
         *(_run(evaluation) if evaluation.kind == "training" else _load(evaluation)),
         *_paid(evaluation),
-        "",
+        *([""] if evaluation.bill_of_materials else []),
         *assumptions(evaluation.assumed, evaluation.warnings),
         Ends("", faint("--details · --explain · --json")),
     ]
@@ -85,11 +85,15 @@ def _verdict(evaluation: EvaluationDocument | TrainingDocument) -> list[Block]:
     bought = sum(line.quantity for line in bill if line.kind == "accelerator")
     what = f"{count(used)} of {what}" if used and bought > used else what
     over = f" over {evaluation.hardware.network}" if evaluation.hardware.network else ""
-    paid = money(evaluation.cost.price_usd, rough=is_rough(bill), whole=True)
+    usd = evaluation.cost.price_usd
+    paid = "" if usd is None else money(usd, rough=is_rough(bill), whole=True)
     return [
         Ends(f"{sign} {said}: {what}", paid, flagged(f"{sign} {said}", colour)),
         Ends(f"  {of} · {times(way)}{over}"),
-        *(doubt(f"{each.code}: {each.message}") for each in evaluation.rejections),
+        *(
+            Sentence(f"{each.code}: {each.message}", "! ", "  ", first=warn)
+            for each in evaluation.rejections
+        ),
     ]
 
 

@@ -32,7 +32,7 @@ from planopt.report.screen import (
     predictions,
 )
 from planopt.report.style import bad, faint, good, warn
-from planopt.report.table import Table
+from planopt.report.table import Table, shortened, width
 from planopt.report.training import run_lines, training_layout
 from planopt.units import SECONDS_PER_DAY
 
@@ -65,7 +65,13 @@ _WHY = {
     None: "found, not proven",
 }
 _LOW_MARGIN = "W001"
+_WHY_NOT, _LONGEST_WHY = "=WHY NOT", 28
+_OTHERS = "BEST OF EACH KIND"
 _MODEL = "model"
+_LABELLED = 24
+"""Columns of a line that its label takes, and the number of what has no room."""
+_DOUBTS = 2
+"""Lines on what could change the decision; the rest is counted among the warnings."""
 
 
 def first_screen(plan: Plan | TrainingPlan, saved: str | Path | None) -> Screen:
@@ -114,12 +120,13 @@ def _verdict(plan: Plan | TrainingPlan) -> list[Block]:
         status = warn(f"feasible{gap}")
     doubts = [] if proven else [_WHY[plan.why] + _bound(plan)]
     doubts += [each.message for each in plan.warnings if each.code == _LOW_MARGIN]
+    several = list(dict.fromkeys(doubts))
     asked, *ways = _asked(plan)
     return [
         Ends(title, paid(plan), flagged(sign, colour)),
         Ends(f"  {asked}"),
         Ends(f"  {' + '.join(ways)}", status),
-        *map(doubt, doubts),
+        *map(doubt, several[:_DOUBTS]),
     ]
 
 
@@ -317,9 +324,6 @@ def _rented_runs(plan: TrainingPlan) -> list[Block]:
     ]
 
 
-_OTHERS = "BEST OF EACH ACCELERATOR"
-
-
 def _best_builds(plan: Plan) -> Table:
     """Put what was chosen over the best of each other accelerator."""
     hourly, of = plan.request.hourly, plan.deployments[0].evaluation
@@ -340,7 +344,7 @@ def _best_builds(plan: Plan) -> Table:
             "" if hourly else money_per_hour(per_hour),
             rate(fast) if steady else "",
             money_per_million(per_million) if steady else "",
-            why,
+            shortened(why, _LONGEST_WHY),
         )
 
     fast = of.decode.tokens_per_second_per_user
@@ -356,8 +360,14 @@ def _best_builds(plan: Plan) -> Table:
         )
         for each in plan.alternatives
     ]
-    titles = (">COST" if hourly else ">PRICE", "?+>TCO", "?>TOK/S/USER", "?>$/MTOK")
-    return Table((_OTHERS, *titles, "WHY NOT"), rows, wraps=False, chosen=True)
+    titles = (
+        ">COST" if hourly else ">PRICE",
+        "?+>TCO",
+        "?>TOK/S/USER",
+        "?+>$/MTOK",
+        _WHY_NOT,
+    )
+    return Table((_OTHERS, *titles), rows, wraps=False, chosen=True)
 
 
 def _best_clusters(plan: TrainingPlan) -> Table:
@@ -374,16 +384,18 @@ def _best_clusters(plan: TrainingPlan) -> Table:
             days(took),
             percent(mfu),
             money(run_usd, whole=True),
-            why,
+            shortened(why, _LONGEST_WHY),
         )
 
     of = plan.deployments[0].evaluation
     rows = [row(plan, of.days, of.mfu, of.run.usd, "chosen")]
-    rows += [
-        row(each, each.days, each.mfu, each.run_usd, each.why_not)
-        for each in plan.alternatives
-    ]
-    titles = (">PRICE", ">DAYS", ">MFU", "+>THE RUN", "WHY NOT")
+    told = {plan.deployments[0].candidate.accelerator}
+    for each in plan.alternatives:
+        kind = each.candidate.accelerator if each.candidate else each.summary
+        if kind not in told:
+            rows.append(row(each, each.days, each.mfu, each.run_usd, each.why_not))
+        told.add(kind)
+    titles = (">PRICE", ">DAYS", ">MFU", "+>THE RUN", _WHY_NOT)
     return Table((_OTHERS, *titles), rows, wraps=False, chosen=True)
 
 
@@ -395,7 +407,7 @@ def _known(plan: Plan | TrainingPlan) -> list[Block]:
     if not plan.deployments:
         return []
     known = plan.deployments[0].evaluation.intervals.values()
-    alike = "for this kind of model and accelerator"
+    alike = "on this accelerator and model kind"
     measured = not all(each.extrapolated for each in known)
     dated = plan.oldest_price_date
     said = [
@@ -411,11 +423,12 @@ def assumptions(
     not_considered: Iterable[NotConsidered] = (),
 ) -> list[Block]:
     """Say in a line each what was assumed, left out, and to be looked after."""
-    left_out = [
-        f"{count(each.count)} {each.what.removesuffix('' if each.count > 1 else 's')}, "
-        f"{each.why} ({each.help})"
-        for each in sorted(not_considered, key=lambda each: -each.count)
-    ]
+    left_out = []
+    for each in sorted(not_considered, key=lambda each: -each.count):
+        what = each.what.removesuffix("" if each.count > 1 else "s")
+        said = f"{count(each.count)} {what}, {each.why}"
+        helped = f"{said} ({each.help})"
+        left_out.append(helped if len(helped) <= width() - _LABELLED else said)
     warned = [each for each in warnings if each.code != _LOW_MARGIN]
     number = "1 warning" if len(warned) == 1 else f"{len(warned)} warnings"
     gists = [each.message.partition(": ")[0] for each in warned]

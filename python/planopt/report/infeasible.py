@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from planopt.documents.explanations import Infeasibility
 from planopt.report.numbers import money, money_per_hour, rate
-from planopt.report.style import head
 from planopt.report.table import Sentence, Table, listed
 
 if TYPE_CHECKING:
@@ -17,15 +16,19 @@ if TYPE_CHECKING:
     from planopt.report.table import Block
 
 
+_MARGIN = " " * 12
+
+
 def conflict(plan: PlanDocument) -> list[Block]:
     """Say which limits cannot be met together."""
     why = plan.infeasibility or Infeasibility()
     blocks: list[Block] = []
     for place, limit in enumerate(why.binding):
-        joint = head("  conflict  ") if place == 0 else "       and  "
-        blocks.append(f"{joint}{limit.name} {limit.value}")
+        joint = "       and  " if place else "  conflict  "
+        text = f"{limit.name} {limit.value}"
+        blocks.append(Sentence(text, joint, _MARGIN))
         if limit.detail:
-            blocks.append(Sentence(limit.detail, " " * 14))
+            blocks.append(Sentence(limit.detail, _MARGIN + "  "))
     if why.note:
         blocks.append(Sentence(f"= note: {why.note}", hanging=" " * 10))
     return blocks

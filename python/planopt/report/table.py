@@ -20,6 +20,8 @@ _NARROWEST, _WIDEST = 60, 120
 _GAP = "  "
 _INDENT = "  "
 _NARROWEST_COLUMN = 16
+_WANTED = 25
+"""What a column of text is to keep before others are left out."""
 _BETWEEN_BLOCKS = 4
 _KINDS = "?+>="
 _CUT = " ..."
@@ -145,8 +147,8 @@ class Table:
             for title, *cells in zip(self.titles, *self.rows, strict=True)
             if not title.startswith("?") or any(cells)
         ]
-        for extra in [each for each in columns[::-1] if "+" in each.title[:2]]:
-            if _room(columns) < sum(each.narrow for each in columns):
+        for extra in [each for each in columns if "+" in each.title[:2]]:
+            if _room(columns) < sum(min(each.width, each.wanted) for each in columns):
                 columns.remove(extra)
         _narrow(columns)
         first, *rest = (
@@ -168,6 +170,7 @@ class _Column:
         whole = self.side == ">" or "=" in title[:3]
         least = self.width if whole else _NARROWEST_COLUMN
         self.narrow = min(self.width, max(least, seen(cells[0])))
+        self.wanted = self.width if whole else _WANTED
 
 
 def listed(texts: Iterable[str]) -> list[Block]:
